@@ -1,0 +1,86 @@
+"""Object files on disk, under explicit keys, safe against other processes and damaged files.
+
+Called by ``numbagrad.executor.library``. An entry is written to a temporary file and renamed, so a
+reader never sees half of one; it carries a checksum, so a truncated or altered one is a miss. A
+folder that cannot be written makes the cache a no-op: the program runs and compiles again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import pathlib
+import sys
+import tempfile
+import warnings
+
+_MAGIC = b"numbagrad-object-1\n"
+
+
+def default_directory() -> pathlib.Path:
+    """``NUMBAGRAD_CACHE_DIR``, or the user's cache folder as the platform defines it."""
+    chosen = os.environ.get("NUMBAGRAD_CACHE_DIR")
+    if chosen:
+        return pathlib.Path(chosen)
+    if sys.platform == "win32":
+        base = os.environ.get("LOCALAPPDATA") or pathlib.Path.home() / "AppData" / "Local"
+    elif sys.platform == "darwin":
+        base = pathlib.Path.home() / "Library" / "Caches"
+    else:
+        base = os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache"
+    return pathlib.Path(base) / "numbagrad"
+
+
+class ObjectCache:
+    """A folder of object files and of the generated sources they were compiled from."""
+
+    def __init__(self, directory: pathlib.Path):
+        self.directory = directory
+        self._warned = False
+
+    def read(self, key: str) -> bytes | None:
+        """The object stored under ``key``, or None if there is none that is whole."""
+        try:
+            data = (self.directory / f"{key}.o").read_bytes()
+        except OSError:
+            return None
+        header = len(_MAGIC) + hashlib.sha256().digest_size
+        payload = data[header:]
+        if data[:header] != _MAGIC + hashlib.sha256(payload).digest():
+            return None
+        return payload
+
+    def write(self, key: str, payload: bytes) -> None:
+        """Store an object; a failure to write warns once and is otherwise harmless."""
+        self._replace(f"{key}.o", _MAGIC + hashlib.sha256(payload).digest() + payload)
+
+    def write_source(self, key: str, text: str) -> pathlib.Path:
+        """Store a generated source, for a reader and for debuggers; return where it lies."""
+        name = f"{key}.py"
+        self._replace(name, text.encode())
+        return self.directory / name
+
+    def source_path(self, key: str) -> pathlib.Path:
+        """Where the generated source of ``key`` lies (if the folder could be written)."""
+        return self.directory / f"{key}.py"
+
+    def _replace(self, name: str, data: bytes) -> None:
+        temporary = None
+        try:
+            self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            handle, temporary = tempfile.mkstemp(dir=self.directory, prefix=".writing-")
+            with os.fdopen(handle, "wb") as file:
+                file.write(data)
+            os.replace(temporary, self.directory / name)
+        except OSError as error:
+            if temporary is not None and os.path.exists(temporary):
+                os.unlink(temporary)
+            if not self._warned:
+                self._warned = True
+                warnings.warn(
+                    f"numbagrad cannot keep compiled kernels in {self.directory} ({error}); they "
+                    "will be compiled again in the next process. Set NUMBAGRAD_CACHE_DIR to a "
+                    "folder that can be written.",
+                    RuntimeWarning,
+                    stacklevel=2,
+                )

@@ -1,0 +1,130 @@
+"""From a Python function to a relocatable object file: the one place that owns compiler flags.
+
+Called by ``numbagrad.executor.library`` on a cache miss. The function is typed and lowered by
+Numba, then optimised and emitted here with our own pass pipeline, so that the object holds a
+single C symbol and no Python symbols, and loads in a process that has not imported Numba.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import llvmlite.binding as llvm
+from llvmlite import ir
+from numba.core import compiler, sigutils, types
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.cpu_options import FastMathOptions
+from numba.core.registry import cpu_target
+
+from .loader import target_machine
+
+#: Reordering that never changes what NaN and infinity do: a multiply and an add may become one
+#: fused multiply-add. Reductions may ask for "reassoc" as well. Full fastmath is never used.
+DEFAULT_FASTMATH = ("contract",)
+
+
+def _flags(fastmath: Iterable[str]) -> compiler.Flags:
+    flags = compiler.Flags()
+    flags.no_compile = True  # we optimise and emit the module ourselves
+    flags.no_cpython_wrapper = True
+    flags.no_cfunc_wrapper = True
+    flags.error_model = "numpy"
+    flags.boundscheck = False
+    flags.nrt = False
+    flags.release_gil = True
+    flags.fastmath = FastMathOptions(set(fastmath))
+    return flags
+
+
+def _add_entry(library: Any, result: Any, symbol: str) -> None:
+    """Add a function with the C calling convention that calls the compiled one."""
+    context = cpu_target.target_context
+    signature = result.signature
+    module = library.create_ir_module("entry")
+    arguments = [context.get_value_type(t) for t in signature.args]
+    void = signature.return_type == types.void
+    returned = ir.VoidType() if void else context.get_value_type(signature.return_type)
+    entry = ir.Function(module, ir.FunctionType(returned, arguments), symbol)
+    builder = ir.IRBuilder(entry.append_basic_block())
+    callee = context.declare_function(module, result.fndesc)
+    # The status is dropped: kernels have no statement that can raise.
+    _, value = context.call_conv.call_function(
+        builder, callee, signature.return_type, signature.args, entry.args
+    )
+    if void:
+        builder.ret_void()
+    else:
+        builder.ret(value)
+    library.add_ir_module(module)
+
+
+def _link(library: Any, symbol: str) -> llvm.ModuleRef:
+    """One module with everything the entry calls, all of it internal but the entry."""
+    module = library._final_module
+    for linked in library._linking_libraries:
+        module.link_in(linked._get_module_for_linking(), preserve=True)
+    for value in (*module.functions, *module.global_variables):
+        if not value.is_declaration and value.name != symbol:
+            value.linkage = "internal"
+    return module
+
+
+def _check_externals(module: llvm.ModuleRef, name: str) -> None:
+    """Raise for a symbol that could not be resolved when the object is loaded."""
+    for function in module.functions:
+        known = function.name.startswith("llvm.") or not function.is_declaration
+        if not known and llvm.address_of_symbol(function.name) is None:
+            raise RuntimeError(
+                f"kernel {name!r} needs the symbol {function.name!r}, which this process does not "
+                "have; a kernel may not allocate, raise or call into Python"
+            )
+
+
+@global_compiler_lock
+def compile_to_module(
+    function: Callable[..., Any],
+    signature: str,
+    symbol: str = "numbagrad_entry",
+    fastmath: Iterable[str] = DEFAULT_FASTMATH,
+) -> llvm.ModuleRef:
+    """Compile ``function`` for ``signature`` and return the optimised LLVM module.
+
+    ``signature`` is Numba's text, as ``"void(int64, int64, int64)"``. The module defines ``symbol``
+    with the C calling convention. Raises ``numba.core.errors.TypingError`` where Numba cannot type
+    the function, and ``RuntimeError`` where the result depends on Python.
+    """
+    arguments, returned = sigutils.normalize_signature(signature)
+    typing, context = cpu_target.typing_context, cpu_target.target_context
+    typing.refresh()
+    context.refresh()
+    library = context.codegen().create_library(symbol)
+    result = compiler.compile_extra(
+        typing, context, function, arguments, returned, _flags(fastmath), {}, library=library
+    )
+    _add_entry(library, result, symbol)
+    module = _link(library, symbol)
+    machine = target_machine()
+    options = llvm.create_pipeline_tuning_options(speed_level=3)
+    options.loop_vectorization = True
+    options.slp_vectorization = True
+    options.loop_unrolling = True
+    builder = llvm.create_pass_builder(machine, options)
+    builder.getModulePassManager().run(module, builder)
+    _check_externals(module, function.__name__)
+    return module
+
+
+def compile_to_object(
+    function: Callable[..., Any],
+    signature: str,
+    symbol: str = "numbagrad_entry",
+    fastmath: Iterable[str] = DEFAULT_FASTMATH,
+) -> bytes:
+    """Compile ``function`` to an object file (see :func:`compile_to_module`)."""
+    return target_machine().emit_object(compile_to_module(function, signature, symbol, fastmath))
+
+
+def assembly(function: Callable[..., Any], signature: str, **options: Any) -> str:
+    """The machine code of ``function`` as text, for a person to read."""
+    return target_machine().emit_assembly(compile_to_module(function, signature, **options))

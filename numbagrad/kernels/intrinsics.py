@@ -1,0 +1,218 @@
+"""What kernels are written in, beyond plain arithmetic: memory by address, bits, fused operations.
+
+Imported by generated kernels and by the hand-written ones, therefore only when compiling. Every
+function is a Numba intrinsic that becomes one or two machine instructions.
+"""
+
+from __future__ import annotations
+
+from llvmlite import ir
+from numba import (
+    boolean,
+    float32,
+    float64,
+    int8,
+    int16,
+    int32,
+    int64,
+    njit,
+    types,
+    uint8,
+)
+from numba.core import cgutils
+from numba.core.types import float16
+from numba.extending import intrinsic
+
+__all__ = [
+    "absolute", "address_of_stack", "bits", "boolean", "call_kernel", "ceil", "copysign",
+    "external", "float16", "float32", "float64", "floor", "fma", "from_bits", "int8", "int16",
+    "int32", "int64", "load", "rint", "select", "sqrt", "store", "subroutine", "trunc", "uint8",
+]  # fmt: skip
+
+#: Decorator of functions that kernels call; LLVM inlines them.
+subroutine = njit(
+    error_model="numpy",
+    boundscheck=False,
+    fastmath={"contract"},
+    no_cpython_wrapper=True,
+    no_cfunc_wrapper=True,
+    nogil=True,
+)
+
+_HALF = ir.HalfType()
+
+
+def _memory_type(context, dtype):
+    """LLVM type of an element in memory, and its alignment in bytes."""
+    if dtype == types.float16:
+        return _HALF, 2
+    if dtype == types.boolean:
+        return ir.IntType(8), 1
+    return context.get_data_type(dtype), dtype.bitwidth // 8
+
+
+def _pointer(builder, address, element_type):
+    return builder.inttoptr(address, element_type.as_pointer())
+
+
+@intrinsic
+def load(typing_context, address, index, dtype):
+    """Element ``index`` of the array at ``address``; float16 comes back as float32."""
+    stored = dtype.dtype
+    returned = types.float32 if stored == types.float16 else stored
+
+    def codegen(context, builder, signature, arguments):
+        element_type, alignment = _memory_type(context, stored)
+        pointer = builder.gep(_pointer(builder, arguments[0], element_type), [arguments[1]])
+        value = builder.load(pointer, align=alignment)
+        if stored == types.float16:
+            return builder.fpext(value, ir.FloatType())
+        if stored == types.boolean:
+            return builder.icmp_unsigned("!=", value, ir.Constant(value.type, 0))
+        return value
+
+    return returned(types.int64, types.int64, dtype), codegen
+
+
+@intrinsic
+def store(typing_context, address, index, value, dtype):
+    """Write ``value``, converted to ``dtype``, to element ``index`` of the array at ``address``."""
+    stored = dtype.dtype
+    passed = types.float32 if stored == types.float16 else stored
+
+    def codegen(context, builder, signature, arguments):
+        element_type, alignment = _memory_type(context, stored)
+        pointer = builder.gep(_pointer(builder, arguments[0], element_type), [arguments[1]])
+        value = arguments[2]
+        if stored == types.float16:
+            value = builder.fptrunc(value, _HALF)
+        elif stored == types.boolean:
+            value = builder.zext(value, element_type)
+        builder.store(value, pointer, align=alignment)
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64, passed, dtype), codegen
+
+
+def _integer_of(dtype):
+    return {32: types.int32, 64: types.int64}[dtype.bitwidth]
+
+
+@intrinsic
+def bits(typing_context, value):
+    """The bit pattern of a float as a signed integer of the same size."""
+    returned = _integer_of(value)
+
+    def codegen(context, builder, signature, arguments):
+        return builder.bitcast(arguments[0], context.get_value_type(returned))
+
+    return returned(value), codegen
+
+
+@intrinsic
+def from_bits(typing_context, value):
+    """The float whose bit pattern is the given integer."""
+    returned = {32: types.float32, 64: types.float64}[value.bitwidth]
+
+    def codegen(context, builder, signature, arguments):
+        return builder.bitcast(arguments[0], context.get_value_type(returned))
+
+    return returned(value), codegen
+
+
+@intrinsic
+def select(typing_context, condition, first, second):
+    """``first if condition else second`` without a branch; both are evaluated."""
+    if first != second:
+        raise TypeError(f"select needs two values of one type, got {first} and {second}")
+
+    def codegen(context, builder, signature, arguments):
+        return builder.select(*arguments)
+
+    return first(types.boolean, first, first), codegen
+
+
+def _float_intrinsic(name, operands, doc):
+    """A Numba intrinsic for the LLVM intrinsic ``llvm.<name>`` on float32 and float64."""
+
+    def emit(context, builder, signature, arguments):
+        value_type = arguments[0].type
+        function_type = ir.FunctionType(value_type, [value_type] * operands)
+        function = builder.module.declare_intrinsic(f"llvm.{name}", [value_type], function_type)
+        return builder.call(function, arguments)
+
+    def unary(typing_context, x):
+        return x(x), emit
+
+    def binary(typing_context, x, y):
+        return x(x, x), emit
+
+    def ternary(typing_context, x, y, z):
+        return x(x, x, x), emit
+
+    typed = (unary, binary, ternary)[operands - 1]
+    typed.__name__ = name
+    typed.__doc__ = doc
+    return intrinsic(typed)
+
+
+floor = _float_intrinsic("floor", 1, "Largest whole number not above x.")
+ceil = _float_intrinsic("ceil", 1, "Smallest whole number not below x.")
+trunc = _float_intrinsic("trunc", 1, "x without its fraction.")
+rint = _float_intrinsic("rint", 1, "Nearest whole number, ties to even.")
+sqrt = _float_intrinsic("sqrt", 1, "Square root.")
+absolute = _float_intrinsic("fabs", 1, "x without its sign bit.")
+copysign = _float_intrinsic("copysign", 2, "x with the sign bit of y.")
+fma = _float_intrinsic("fma", 3, "``x * y + z``, rounded once.")
+
+
+@intrinsic
+def call_kernel(typing_context, function, args, lo, hi):
+    """Call the uniform kernel entry at address ``function``."""
+
+    def codegen(context, builder, signature, arguments):
+        word = ir.IntType(64)
+        function_type = ir.FunctionType(ir.VoidType(), [word] * 3)
+        pointer = builder.inttoptr(arguments[0], function_type.as_pointer())
+        builder.call(pointer, arguments[1:])
+        return context.get_dummy_value()
+
+    return types.void(*[types.int64] * 4), codegen
+
+
+@intrinsic
+def address_of_stack(typing_context, words):
+    """Address of ``words`` (a literal) int64 words on the stack of the calling function."""
+    if not isinstance(words, types.IntegerLiteral):
+        return None
+    count = words.literal_value
+
+    def codegen(context, builder, signature, arguments):
+        word = ir.IntType(64)
+        with builder.goto_entry_block():
+            memory = builder.alloca(ir.ArrayType(word, count))
+            memory.align = 64
+        return builder.ptrtoint(memory, word)
+
+    return types.int64(words), codegen
+
+
+def external(name, returned, *arguments):
+    """A C function of the process as an intrinsic over int64 and float64 values."""
+
+    def emit(context, builder, signature, values):
+        function_type = ir.FunctionType(
+            context.get_value_type(returned) if returned != types.void else ir.VoidType(),
+            [context.get_value_type(a) for a in arguments],
+        )
+        function = cgutils.get_or_insert_function(builder.module, function_type, name)
+        result = builder.call(function, values)
+        return result if returned != types.void else context.get_dummy_value()
+
+    parameters = ", ".join(f"a{i}" for i in range(len(arguments)))
+    namespace = {"signature": returned(*arguments), "emit": emit}
+    source = f"def typed(typing_context{', ' if parameters else ''}{parameters}):\n"
+    exec(source + "    return signature, emit\n", namespace)
+    typed = namespace["typed"]
+    typed.__name__ = name
+    return intrinsic(typed)

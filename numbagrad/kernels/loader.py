@@ -1,0 +1,53 @@
+"""From an object file to the address of its function, with llvmlite alone (no Numba).
+
+Called by ``numbagrad.executor.library``. Loading takes under a millisecond and the code stays in
+memory for the life of the process.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+
+import llvmlite.binding as llvm
+
+_engines: list[llvm.ExecutionEngine] = []
+_lock = threading.Lock()
+
+
+@functools.lru_cache(maxsize=1)
+def host_cpu() -> tuple[str, str]:
+    """Name and features of this CPU as LLVM spells them; part of every cache key."""
+    return llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
+
+
+@functools.lru_cache(maxsize=1)
+def _initialise() -> None:
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+
+
+def target_machine() -> llvm.TargetMachine:
+    """A new target machine for this CPU (LLVM's are owned by whoever uses them)."""
+    _initialise()
+    name, features = host_cpu()
+    return llvm.Target.from_default_triple().create_target_machine(
+        cpu=name, features=features, opt=3, jit=True, codemodel="jitdefault"
+    )
+
+
+def load(data: bytes, symbol: str) -> int:
+    """Load an object file and return the address of ``symbol``.
+
+    Raises ``RuntimeError`` if LLVM cannot read the object or it does not define the symbol.
+    """
+    with _lock:
+        machine = target_machine()
+        engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
+        engine.add_object_file(llvm.ObjectFileRef.from_data(data))
+        engine.finalize_object()
+        address = engine.get_function_address(symbol)
+        if not address:
+            raise RuntimeError(f"the object file does not define {symbol!r}")
+        _engines.append(engine)
+        return address
