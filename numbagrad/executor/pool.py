@@ -1,0 +1,151 @@
+"""The worker threads of the process: how many, where their control block lies, and forks.
+
+Launchers pass ``pool_address()`` to ``kernels/threads.py``, whose compiled functions start and run
+the workers; ``get_num_threads`` and ``set_num_threads`` are part of the public namespace. Nothing
+is compiled, loaded or started before the first call of ``pool_address``.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import threading
+import time
+
+import numpy as np
+
+from . import library
+
+# The layout of the control block, as kernels/threads.py defines it (a test compares the two:
+# that file imports Numba, so this one cannot import it).
+_LINE = 16
+_WORKERS, _STARTED, _SPIN, _WORKER_LOOP = 0, 1, 2, 3
+_START_THREAD, _ALLOCATE_LOCK, _ACQUIRE_LOCK, _RELEASE_LOCK = 4, 5, 6, 7
+_FIRST_WORD_OF_LAUNCHES = 1 * _LINE
+_CAPACITY = 1024
+_WORDS = (6 + _CAPACITY) * _LINE
+
+#: How long an idle thread keeps looking for work before it sleeps. Waking one costs the launcher
+#: some 10 microseconds, so this covers the usual gaps between the launches of a training loop; an
+#: idle process uses no CPU.
+SPIN_MICROSECONDS = 200
+
+
+def _available_cpus() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _default_num_threads() -> int:
+    for variable in ("NUMBAGRAD_NUM_THREADS", "OMP_NUM_THREADS"):
+        # OpenMP allows a list, one entry for each level of nesting; the first is ours.
+        text = os.environ.get(variable, "").split(",")[0].strip()
+        if text.isdecimal() and int(text) > 0:
+            return min(int(text), _CAPACITY)
+    return min(_available_cpus(), _CAPACITY)
+
+
+_lock = threading.Lock()
+_num_threads = _default_num_threads()
+_block: np.ndarray | None = None
+_address = 0
+_spin_count = 0
+
+
+def get_num_threads() -> int:
+    """Number of threads that share the work of one kernel, the calling one included."""
+    return _num_threads
+
+
+def set_num_threads(num_threads: int) -> None:
+    """Set the number of threads for all launches that begin after this call.
+
+    Raises ``TypeError`` if it is not an int and ``RuntimeError`` if it is not positive.
+    """
+    global _num_threads
+    if isinstance(num_threads, bool) or not isinstance(num_threads, int):
+        raise TypeError(
+            f"set_num_threads expects an int, but got {type(num_threads).__name__}; pass 1 to run "
+            "every kernel on the calling thread"
+        )
+    if num_threads < 1:
+        raise RuntimeError(f"set_num_threads expects a positive integer, but got {num_threads}")
+    with _lock:
+        _num_threads = min(num_threads, _CAPACITY)
+        if _block is not None:
+            _apply_num_threads(_block)
+
+
+def pool_address() -> int:
+    """Address of the control block, the same for the life of the process (and in its forks)."""
+    return _address or _make_pool()
+
+
+def _apply_num_threads(block: np.ndarray) -> None:
+    # Threads that share a CPU must not spin: they would keep the one that works from running.
+    block[_SPIN] = _spin_count if _num_threads <= _available_cpus() else 1
+    block[_WORKERS] = _num_threads - 1
+
+
+def _make_pool() -> int:
+    global _block, _address, _spin_count
+    with _lock:
+        if _address:
+            return _address
+        block = _aligned_words(_WORDS, _LINE * 8)
+        block[_WORKER_LOOP] = library.hand_written("threads", "worker_loop", "void(int64)")
+        block[_START_THREAD] = _c_function("PyThread_start_new_thread")
+        block[_ALLOCATE_LOCK] = _c_function("PyThread_allocate_lock")
+        block[_ACQUIRE_LOCK] = _c_function("PyThread_acquire_lock")
+        block[_RELEASE_LOCK] = _c_function("PyThread_release_lock")
+        _spin_count = _measure_spin()
+        _apply_num_threads(block)
+        # Workers look at the block until the process is gone, so it must outlive the interpreter's
+        # clean-up of this module: the reference taken here is never given back.
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(block.base))
+        _block = block
+        _address = block.ctypes.data
+        return _address
+
+
+def _aligned_words(words: int, alignment: int) -> np.ndarray:
+    """Zeroed int64 words at an aligned address; the memory belongs to the ``base`` of the array."""
+    memory = np.zeros(words * 8 + alignment, dtype=np.uint8)
+    offset = -memory.ctypes.data % alignment
+    return memory[offset : offset + words * 8].view(np.int64)
+
+
+def _c_function(name: str) -> int:
+    address = ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value
+    assert address is not None
+    return address
+
+
+def _measure_spin() -> int:
+    """How many times a thread can look for work in ``SPIN_MICROSECONDS``."""
+    address = library.hand_written("threads", "spin", "void(int64)")
+    spin = ctypes.CFUNCTYPE(None, ctypes.c_int64)(address)
+    count = 500
+    shortest = float("inf")
+    for _ in range(5):
+        start = time.perf_counter()
+        spin(count)
+        shortest = min(shortest, time.perf_counter() - start)
+    return max(int(count * SPIN_MICROSECONDS * 1e-6 / shortest), 1)
+
+
+def _forget_workers() -> None:
+    """In a forked child: no worker exists, and a launch another thread was in is not ours.
+
+    Locks are left behind as well: they may have been copied in any state.
+    """
+    global _lock
+    _lock = threading.Lock()
+    if _block is not None:
+        _block[_STARTED] = 0
+        _block[_FIRST_WORD_OF_LAUNCHES:] = 0
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_workers)
