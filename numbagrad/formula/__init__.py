@@ -1,0 +1,86 @@
+"""The scalar language: formulas are traced, differentiated, simplified and printed here.
+
+Operator definitions in `ops/` are written with the functions exported here; the executor turns the
+traced `Formula` into kernels. This room imports NumPy only, never Numba.
+"""
+
+from .differentiate import differentiate
+from .expression import (
+    Expression,
+    abs,
+    acos,
+    acosh,
+    as_boolean,
+    as_expression,
+    asin,
+    asinh,
+    atan,
+    atan2,
+    atanh,
+    bits,
+    cast,
+    ceil,
+    constant,
+    copysign,
+    cos,
+    cosh,
+    digamma,
+    erf,
+    erfc,
+    erfinv,
+    exp,
+    exp2,
+    expm1,
+    floor,
+    floor_divide,
+    fma,
+    fmod,
+    from_bits,
+    hypot,
+    isfinite,
+    isinf,
+    isnan,
+    lgamma,
+    log,
+    log1p,
+    log2,
+    log10,
+    logical_and,
+    logical_not,
+    logical_or,
+    logical_xor,
+    maximum,
+    minimum,
+    polygamma,
+    pow,
+    remainder,
+    rint,
+    round,
+    rsqrt,
+    sign,
+    sin,
+    sinh,
+    sqrt,
+    substitute,
+    symbol,
+    tan,
+    tanh,
+    trunc,
+    trunc_divide,
+    where,
+)
+from .printing import print_numba, print_numpy
+from .simplify import simplify, simplify_all
+from .trace import Formula, trace
+from .types import Typing
+
+__all__ = [
+    "Expression", "Formula", "Typing", "abs", "acos", "acosh", "as_boolean", "as_expression",
+    "asin", "asinh", "atan", "atan2", "atanh", "bits", "cast", "ceil", "constant", "copysign",
+    "cos", "cosh", "differentiate", "digamma", "erf", "erfc", "erfinv", "exp", "exp2", "expm1",
+    "floor", "floor_divide", "fma", "fmod", "from_bits", "hypot", "isfinite", "isinf", "isnan",
+    "lgamma", "log", "log10", "log1p", "log2", "logical_and", "logical_not", "logical_or",
+    "logical_xor", "maximum", "minimum", "polygamma", "pow", "print_numba", "print_numpy",
+    "remainder", "rint", "round", "rsqrt", "sign", "simplify", "simplify_all", "sin", "sinh",
+    "sqrt", "substitute", "symbol", "tan", "tanh", "trace", "trunc", "trunc_divide", "where",
+]  # fmt: skip
