@@ -1,0 +1,353 @@
+"""Element types: the nine dtypes, how they mix, and what their numbers can hold.
+
+Everything that makes or inspects arrays calls this module; it calls NumPy only. The package binds
+torch's short names (``float``, ``long``, ``bool``, ...) from ``ALIASES``: here they would hide
+Python's. The package also exports the class ``dtype``, so import from this module by name
+(``from numbagrad.dtype import float32``) rather than as an attribute of the package.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, NoReturn
+
+import numpy as np
+
+
+class dtype:
+    """The element type of a tensor. There is one object per type; compare with ``is``."""
+
+    __slots__ = (
+        "name",
+        "numpy",
+        "itemsize",
+        "type_num",
+        "is_floating_point",
+        "is_complex",
+        "is_signed",
+        "abbr",
+        "_text",
+    )
+
+    name: str
+    numpy: np.dtype[Any]
+    itemsize: int
+    type_num: int
+    is_floating_point: bool
+    is_complex: bool
+    is_signed: bool
+    abbr: str
+
+    def __new__(cls, *args: object, **kwargs: object) -> NoReturn:
+        raise TypeError("cannot create 'torch.dtype' instances")
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError(f"'torch.dtype' object attribute '{name}' is read-only")
+
+    def __repr__(self) -> str:
+        return self._text
+
+    def __reduce__(self) -> tuple[Any, tuple[str]]:
+        return dtype_from_name, (self.name,)
+
+
+def _make_dtype(name: str) -> dtype:
+    """Make the single object of a type; NumPy has the same nine names."""
+    array_type = np.dtype(name)
+    made = object.__new__(dtype)
+    fields = {
+        "name": name,
+        "numpy": array_type,
+        "itemsize": array_type.itemsize,
+        "type_num": array_type.num,
+        "is_floating_point": array_type.kind == "f",
+        "is_complex": False,
+        "is_signed": array_type.kind in "if",
+        "abbr": f"{array_type.kind}{8 * array_type.itemsize}",
+        "_text": f"torch.{name}",
+    }
+    for field, value in fields.items():
+        object.__setattr__(made, field, value)
+    return made
+
+
+float16 = _make_dtype("float16")
+float32 = _make_dtype("float32")
+float64 = _make_dtype("float64")
+int8 = _make_dtype("int8")
+int16 = _make_dtype("int16")
+int32 = _make_dtype("int32")
+int64 = _make_dtype("int64")
+uint8 = _make_dtype("uint8")
+bool_ = _make_dtype("bool")
+
+#: In the order in which torch lists them in its messages.
+DTYPES = (float64, float32, float16, int64, int32, int16, int8, uint8, bool_)
+
+#: torch's other names for the types.
+ALIASES = {
+    "half": float16,
+    "float": float32,
+    "double": float64,
+    "short": int16,
+    "int": int32,
+    "long": int64,
+    "bool": bool_,
+}
+
+_FROM_NAME = {each.name: each for each in DTYPES}
+
+
+def dtype_from_name(name: str) -> dtype:
+    """Return the dtype called `name`, such as ``"float32"``."""
+    return _FROM_NAME[name]
+
+
+# ---------------------------------------------------------------------------------------------
+# NumPy's types
+# ---------------------------------------------------------------------------------------------
+
+_FROM_NUMPY: dict[np.dtype[Any], dtype] = {each.numpy: each for each in DTYPES}
+
+
+def _table_by_type_num() -> list[dtype | None]:
+    """C types of equal width have numbers of their own (``long`` and ``long long``)."""
+    numbers = [np.dtype(code) for code in "?bBhilqefd"]
+    table: list[dtype | None] = [None] * (1 + max(number.num for number in numbers))
+    for array_type in numbers:
+        table[array_type.num] = _FROM_NUMPY[array_type]
+    return table
+
+
+#: The dtype of an array made by this package: ``FROM_TYPE_NUM[array.dtype.num]``. Foreign arrays go
+#: through `from_numpy`, since a number says nothing of the byte order and may be off the table.
+FROM_TYPE_NUM = _table_by_type_num()
+
+
+def from_numpy(array_type: np.dtype[Any]) -> dtype:
+    """Return the dtype of a NumPy type.
+
+    Raises TypeError for a type that tensors cannot hold, ValueError for a foreign byte order.
+    """
+    found = _FROM_NUMPY.get(array_type)
+    if found is not None:
+        return found
+    if array_type.newbyteorder("=") in _FROM_NUMPY:
+        raise ValueError(
+            "given numpy array has byte order different from the native byte order. "
+            "Conversion between byte orders is currently not supported."
+        )
+    supported = ", ".join(each.name for each in DTYPES[:-1])
+    raise TypeError(
+        f"can't convert np.ndarray of type numpy.{array_type.type.__name__}. "
+        f"The only supported types are: {supported}, and bool."
+    )
+
+
+# ---------------------------------------------------------------------------------------------
+# Promotion
+# ---------------------------------------------------------------------------------------------
+
+
+@cache
+def _promote(first: dtype, second: dtype) -> dtype:
+    # NumPy's own rule widens the float instead (int32 with float32 gives float64).
+    if first.is_floating_point != second.is_floating_point:
+        return first if first.is_floating_point else second
+    return _FROM_NUMPY[np.promote_types(first.numpy, second.numpy)]
+
+
+def promote_types(type1: dtype, type2: dtype) -> dtype:
+    """Return the smallest dtype that holds both; a float with an integer keeps the float."""
+    _require_dtype("promote_types", "type1", 1, type1)
+    _require_dtype("promote_types", "type2", 2, type2)
+    return _promote(type1, type2)
+
+
+def can_cast(from_: dtype, to: dtype) -> bool:
+    """Say whether a result of dtype `from_` may be stored in a tensor of dtype `to`."""
+    _require_dtype("can_cast", "from_", 1, from_)
+    _require_dtype("can_cast", "to", 2, to)
+    if from_.is_floating_point and not to.is_floating_point:
+        return False
+    return to is not bool_ or from_ is bool_
+
+
+@cache
+def _prefer(higher: dtype | None, lower: dtype | None) -> dtype | None:
+    """Let `lower` decide only where it is of a higher kind (float over integer over bool)."""
+    if higher is None or lower is None:
+        return higher or lower
+    if higher.is_floating_point:
+        return higher
+    if higher is bool_ or lower.is_floating_point:
+        return _promote(higher, lower)
+    return higher
+
+
+@cache
+def result_type_of(
+    dimensioned: dtype | None = None,
+    zero_dim: dtype | None = None,
+    scalar: dtype | None = None,
+) -> dtype:
+    """Return the dtype in which operands of the three categories are computed.
+
+    Each argument is the promoted dtype of one category, or None where it has no member: tensors
+    with dimensions, tensors without, and Python numbers (see `scalar_dtype`). An earlier category
+    decides the width; a later one changes it only by being of a higher kind.
+    """
+    result = _prefer(_prefer(dimensioned, zero_dim), scalar)
+    if result is None:
+        raise ValueError("result_type_of() needs the dtype of at least one operand")
+    return result
+
+
+def scalar_dtype(value: bool | int | float) -> dtype:
+    """Return the dtype that a Python number has among tensors: bool, int64 or the default."""
+    if isinstance(value, bool):
+        return bool_
+    if isinstance(value, int):
+        return int64
+    if isinstance(value, float):
+        return _default_dtype
+    raise TypeError(f"a Python number must be bool, int or float, not {type(value).__name__}")
+
+
+# ---------------------------------------------------------------------------------------------
+# The default dtype
+# ---------------------------------------------------------------------------------------------
+
+_default_dtype = float32
+
+
+def get_default_dtype() -> dtype:
+    """Return the dtype of tensors made from Python floats."""
+    return _default_dtype
+
+
+def set_default_dtype(d: dtype) -> None:
+    """Choose the dtype of tensors made from Python floats; it must be a floating-point one."""
+    global _default_dtype
+    if not isinstance(d, dtype):
+        raise TypeError(
+            "invalid dtype object: only floating-point types are supported as the default type"
+        )
+    if not d.is_floating_point:
+        raise TypeError("only floating-point types are supported as the default type")
+    _default_dtype = d
+
+
+# ---------------------------------------------------------------------------------------------
+# Type strings of the older API: tensor.type() == "torch.FloatTensor"
+# ---------------------------------------------------------------------------------------------
+
+_CLASS_NAMES = {
+    float16: "HalfTensor",
+    float32: "FloatTensor",
+    float64: "DoubleTensor",
+    int8: "CharTensor",
+    int16: "ShortTensor",
+    int32: "IntTensor",
+    int64: "LongTensor",
+    uint8: "ByteTensor",
+    bool_: "BoolTensor",
+}
+
+_MODULE_NAMES = {"cpu": "torch.", "cuda": "torch.cuda."}
+
+_FROM_TYPE_STRING = {
+    prefix + class_name: (each, device_type)
+    for each, class_name in _CLASS_NAMES.items()
+    for device_type, prefix in _MODULE_NAMES.items()
+}
+
+
+def type_string(of: dtype, device_type: str = "cpu") -> str:
+    """Return the older API's name of a tensor type: ``"torch.FloatTensor"``."""
+    return _MODULE_NAMES[device_type] + _CLASS_NAMES[of]
+
+
+def from_type_string(text: str) -> tuple[dtype, str]:
+    """Return the dtype and the device type that an older name stands for.
+
+    ``"torch.Tensor"`` is the default dtype on the CPU. Raises ValueError for other text.
+    """
+    if text == "torch.Tensor":
+        return _default_dtype, "cpu"
+    if text not in _FROM_TYPE_STRING:
+        raise ValueError(f"invalid type: '{text}'")
+    return _FROM_TYPE_STRING[text]
+
+
+# ---------------------------------------------------------------------------------------------
+# Limits
+# ---------------------------------------------------------------------------------------------
+
+
+class finfo:
+    """The limits of a floating-point dtype; without an argument, those of the default dtype."""
+
+    __slots__ = ("bits", "dtype", "eps", "max", "min", "resolution", "smallest_normal", "tiny")
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, type: dtype | None = None) -> None:
+        of = _default_dtype if type is None else type
+        _require_dtype("finfo", "type", 1, of)
+        if not of.is_floating_point:
+            raise TypeError(
+                "torch.finfo() requires a floating point input type. "
+                f"Use torch.iinfo to handle '{of}'"
+            )
+        limits = np.finfo(of.numpy)
+        self.bits = 8 * of.itemsize
+        self.dtype = of.name
+        self.eps = float(limits.eps)
+        self.max = float(limits.max)
+        self.min = float(limits.min)
+        self.resolution = float(f"1e-{limits.precision}")
+        self.smallest_normal = float(limits.smallest_normal)
+        self.tiny = self.smallest_normal
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, finfo) and other.dtype == self.dtype
+
+    def __repr__(self) -> str:
+        names = ("resolution", "min", "max", "eps", "smallest_normal", "tiny")
+        numbers = ", ".join(f"{name}={getattr(self, name):g}" for name in names)
+        return f"finfo({numbers}, dtype={self.dtype})"
+
+
+class iinfo:
+    """The limits of an integer dtype."""
+
+    __slots__ = ("bits", "dtype", "max", "min")
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, type: dtype) -> None:
+        _require_dtype("iinfo", "type", 1, type)
+        if type is bool_:
+            raise TypeError("torch.bool is not supported by torch.iinfo")
+        if type.is_floating_point:
+            raise TypeError(
+                f"torch.iinfo() requires an integer input type. Use torch.finfo to handle '{type}'"
+            )
+        limits = np.iinfo(type.numpy)
+        self.bits = 8 * type.itemsize
+        self.dtype = type.name
+        self.max = int(limits.max)
+        self.min = int(limits.min)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, iinfo) and other.dtype == self.dtype
+
+    def __repr__(self) -> str:
+        return f"iinfo(min={self.min:g}, max={self.max:g}, dtype={self.dtype})"
+
+
+def _require_dtype(function: str, argument: str, position: int, value: object) -> None:
+    if not isinstance(value, dtype):
+        raise TypeError(
+            f"{function}(): argument '{argument}' (position {position}) must be torch.dtype, "
+            f"not {type(value).__name__}"
+        )
