@@ -37,8 +37,9 @@ class dtype:
     is_complex: bool
     is_signed: bool
     abbr: str
+    _text: str
 
-    def __new__(cls, *args: object, **kwargs: object) -> NoReturn:
+    def __new__(cls, *args: object, **kwargs: object) -> dtype:
         raise TypeError("cannot create 'torch.dtype' instances")
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
@@ -54,7 +55,7 @@ class dtype:
 def _make_dtype(name: str) -> dtype:
     """Make the single object of a type; NumPy has the same nine names."""
     array_type = np.dtype(name)
-    made = object.__new__(dtype)
+    made: dtype = object.__new__(dtype)
     fields = {
         "name": name,
         "numpy": array_type,
