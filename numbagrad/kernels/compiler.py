@@ -7,12 +7,14 @@ single C symbol and no Python symbols, and loads in a process that has not impor
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import contextlib
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import llvmlite.binding as llvm
 from llvmlite import ir
 from numba.core import compiler, sigutils, types
+from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.cpu_options import FastMathOptions
 from numba.core.registry import cpu_target
@@ -22,6 +24,39 @@ from .loader import target_machine
 #: Reordering that never changes what NaN and infinity do: a multiply and an add may become one
 #: fused multiply-add. Reductions may ask for "reassoc" as well. Full fastmath is never used.
 DEFAULT_FASTMATH = ("contract",)
+
+
+class _LinkedLibrary(JITCodeLibrary):
+    """Code of a function a kernel calls: linked as Numba lowered it, not optimised by itself.
+
+    Numba would optimise and emit machine code for every function on its own, though only the
+    kernel, with all of them inlined, is ever run. That took most of the compile time.
+    """
+
+    def _optimize_functions(self, ll_module):
+        ll_module.data_layout = self._codegen._data_layout
+
+    def _optimize_final_module(self):
+        pass
+
+    def _finalize_final_module(self):
+        self._finalized = True
+
+
+@contextlib.contextmanager
+def _linked_libraries(context: Any) -> Iterator[None]:
+    """Make Numba create :class:`_LinkedLibrary`; the caller holds Numba's compiler lock."""
+    codegen = context.codegen()
+    before = codegen._library_class
+    codegen._library_class = _LinkedLibrary
+    # Nor is there machine code for Python to call: only other compiled code calls these. Numba wants
+    # some builtin as the identity of each function; a method of a new list is one, never called.
+    context.get_executable = lambda library, description, environment: [].append
+    try:
+        yield
+    finally:
+        codegen._library_class = before
+        del context.get_executable
 
 
 def _flags(fastmath: Iterable[str]) -> compiler.Flags:
@@ -98,12 +133,13 @@ def compile_to_module(
     typing, context = cpu_target.typing_context, cpu_target.target_context
     typing.refresh()
     context.refresh()
-    library = context.codegen().create_library(symbol)
-    result = compiler.compile_extra(
-        typing, context, function, arguments, returned, _flags(fastmath), {}, library=library
-    )
-    _add_entry(library, result, symbol)
-    module = _link(library, symbol)
+    with _linked_libraries(context):
+        library = context.codegen().create_library(symbol)
+        result = compiler.compile_extra(
+            typing, context, function, arguments, returned, _flags(fastmath), {}, library=library
+        )
+        _add_entry(library, result, symbol)
+        module = _link(library, symbol)
     machine = target_machine()
     options = llvm.create_pipeline_tuning_options(speed_level=3)
     options.loop_vectorization = True

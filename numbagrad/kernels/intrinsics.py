@@ -26,7 +26,8 @@ from numba.extending import intrinsic
 __all__ = [
     "absolute", "address_of_stack", "bits", "boolean", "call_kernel", "ceil", "copysign",
     "external", "float16", "float32", "float64", "floor", "fma", "from_bits", "int8", "int16",
-    "int32", "int64", "load", "rint", "select", "sqrt", "store", "subroutine", "trunc", "uint8",
+    "int32", "int64", "load", "new_array", "rint", "select", "sqrt", "store", "subroutine",
+    "trunc", "uint8",
 ]  # fmt: skip
 
 #: Decorator of functions that kernels call; LLVM inlines them.
@@ -195,6 +196,36 @@ def address_of_stack(typing_context, words):
         return builder.ptrtoint(memory, word)
 
     return types.int64(words), codegen
+
+
+@intrinsic
+def new_array(typing_context, function, subtype, dimensions, sizes, type_number, strides):
+    """NumPy's ``PyArray_New`` at address ``function``; strides may be NULL."""
+
+    def codegen(context, builder, signature, arguments):
+        word, half = ir.IntType(64), ir.IntType(32)
+        function_type = ir.FunctionType(
+            word, [word, half, word, half, word, word, half, half, word]
+        )
+        address, subtype, dimensions, sizes, type_number, strides = arguments
+        pointer = builder.inttoptr(address, function_type.as_pointer())
+        null, zero = ir.Constant(word, 0), ir.Constant(half, 0)
+        return builder.call(
+            pointer,
+            [
+                subtype,
+                builder.trunc(dimensions, half),
+                sizes,
+                builder.trunc(type_number, half),
+                strides,
+                null,
+                zero,
+                zero,
+                null,
+            ],
+        )
+
+    return types.int64(*[types.int64] * 6), codegen
 
 
 def external(name, returned, *arguments):

@@ -1,0 +1,129 @@
+"""Compiled functions as CPython builtins, and the tables they read.
+
+A launcher (``numbagrad/kernels/launch.py``) becomes callable from Python as an ordinary builtin whose
+``self`` is an ndarray of 64-bit words: the table of one operator. Calling it costs what calling any
+builtin costs, with no boxing of arguments in between.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..kernels import layout
+from . import library, pool
+
+_METHOD_FASTCALL = 0x0080
+_FASTCALL_SIGNATURE = "int64(int64, int64, int64)"
+_NEW_ARRAY_SLOT = 93  # PyArray_New in NumPy's C API table, fixed by its ABI
+
+
+class LaunchMiss(Exception):  # noqa: N818 - a signal between a launcher and its caller
+    """Raised by a launcher that cannot go on; the argument is a key or a ``layout.MISS_*``."""
+
+
+class _MethodDefinition(ctypes.Structure):
+    _fields_ = [
+        ("name", ctypes.c_char_p),
+        ("function", ctypes.c_void_p),
+        ("flags", ctypes.c_int),
+        ("doc", ctypes.c_char_p),
+    ]
+
+
+_new_builtin = ctypes.pythonapi.PyCFunction_NewEx
+_new_builtin.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
+_new_builtin.restype = ctypes.py_object
+_keep_alive: list[Any] = []  # method definitions must outlive their builtins
+
+
+def make_builtin(name: str, address: int, table: np.ndarray) -> Callable[..., Any]:
+    """A builtin that calls the fastcall function at ``address`` with ``table`` as self."""
+    definition = _MethodDefinition(name.encode(), address, _METHOD_FASTCALL, None)
+    _keep_alive.append(definition)
+    return _new_builtin(ctypes.addressof(definition), table, None)
+
+
+def launcher(function: str, module: str = "launch") -> int:
+    """Address of a launcher of ``numbagrad/kernels/<module>.py``."""
+    return library.hand_written(module, function, _FASTCALL_SIGNATURE)
+
+
+@functools.lru_cache(maxsize=1)
+def runtime() -> np.ndarray:
+    """The runtime block: addresses and facts of this process that launchers need."""
+    block = np.zeros(layout.RUNTIME_WORDS, dtype=np.int64)
+    block[layout.RUNTIME_ARRAY_TYPE] = id(np.ndarray)
+    block[layout.RUNTIME_FLOAT_TYPE] = id(float)
+    block[layout.RUNTIME_INT_TYPE] = id(int)
+    block[layout.RUNTIME_BOOL_TYPE] = id(bool)
+    block[layout.RUNTIME_TRUE] = id(True)
+    block[layout.RUNTIME_NONE] = id(None)
+    block[layout.RUNTIME_NEW_ARRAY] = _numpy_function(_NEW_ARRAY_SLOT)
+    block[layout.RUNTIME_MISS] = id(LaunchMiss)
+    block[layout.RUNTIME_POOL] = pool.pool_address()
+    for number in range(24):
+        kind = _dtype_of_number(number)
+        block[layout.RUNTIME_ITEM_SIZES + number] = kind.itemsize if kind is not None else 0
+    return block
+
+
+def _dtype_of_number(number: int) -> np.dtype | None:
+    for code in np.typecodes["AllInteger"] + np.typecodes["AllFloat"] + "?":
+        if np.dtype(code).num == number:
+            return np.dtype(code)
+    return None
+
+
+def _numpy_function(slot: int) -> int:
+    """Address of a function of NumPy's C API, as its own headers look it up."""
+    capsule = np._core._multiarray_umath._ARRAY_API  # type: ignore[attr-defined]
+    pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
+    pointer.restype = ctypes.c_void_p
+    api = ctypes.cast(pointer(capsule, None), ctypes.POINTER(ctypes.c_void_p))
+    return int(api[slot] or 0)
+
+
+class KernelTable:
+    """The table of one operator: from signature keys to kernels, read by its launchers.
+
+    Launchers read it, and this class writes it, while holding the GIL.
+    """
+
+    def __init__(self, outputs: int, grain: int):
+        self.words = np.zeros(layout.TABLE_WORDS, dtype=np.int64)
+        self.words[layout.TABLE_RUNTIME] = runtime().ctypes.data
+        self.words[layout.TABLE_OUTPUTS] = outputs
+        self.words[layout.TABLE_GRAIN] = grain
+        self._entries: dict[int, tuple[int, int, int, int]] = {}
+        self._build(15)
+
+    def insert(self, key: int, kernel: int, output_types: int, scalar_types: int) -> None:
+        """Add the kernel of ``key``; the table doubles when it is half full."""
+        self._entries[key] = (key, kernel, output_types, scalar_types)
+        mask = int(self.words[layout.TABLE_MASK])
+        if 2 * len(self._entries) > mask:
+            self._build(2 * mask + 1)
+        else:
+            self._place(self._entries[key])
+
+    def _build(self, mask: int) -> None:
+        self._slots = np.full((mask + 1, layout.SLOT_WORDS), layout.EMPTY_KEY, dtype=np.int64)
+        self.words[layout.TABLE_MASK] = mask
+        self.words[layout.TABLE_SLOTS] = self._slots.ctypes.data
+        for entry in self._entries.values():
+            self._place(entry)
+
+    def _place(self, entry: tuple[int, int, int, int]) -> None:
+        mask = int(self.words[layout.TABLE_MASK])
+        product = (entry[0] * layout.HASH_MULTIPLIER) & 0xFFFF_FFFF_FFFF_FFFF
+        signed = product - (1 << 64) if product >> 63 else product
+        position = (signed >> layout.HASH_SHIFT) & mask
+        while self._slots[position, 0] not in (layout.EMPTY_KEY, entry[0]):
+            position = (position + 1) & mask
+        self._slots[position] = entry
