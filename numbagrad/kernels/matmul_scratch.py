@@ -1,0 +1,68 @@
+"""Scratch memory for kernels that pack their operands: a small pool of equal buffers.
+
+Called by ``matmul``, hence only when compiling. A buffer stays allocated between calls, because
+fresh pages would cost more than the packing. Taking and returning one is a single atomic exchange,
+so any number of threads may do it at once, and a forked child loses at most the buffers that other
+threads held at the fork.
+"""
+
+from __future__ import annotations
+
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+from .atomics import compare_exchange
+from .intrinsics import external, int64, load, subroutine
+
+#: Buffers kept for later calls; more threads than this at once allocate and free their own.
+SLOTS = 64
+
+_ALIGNMENT = 64
+
+_malloc = external("malloc", types.int64, types.int64)
+_free = external("free", types.void, types.int64)
+
+
+@intrinsic
+def _slots(typing_context):
+    """Address of the pool's slots: each is 0 or the address of a free buffer."""
+
+    def codegen(context, builder, signature, arguments):
+        name = "numbagrad_matmul_scratch"
+        slots = builder.module.globals.get(name)
+        if slots is None:
+            slots = ir.GlobalVariable(builder.module, ir.ArrayType(ir.IntType(64), SLOTS), name)
+            slots.initializer = ir.Constant(slots.value_type, None)
+            slots.linkage = "linkonce_odr"  # one pool for all functions of an object file
+            slots.align = 64
+        return builder.ptrtoint(slots, ir.IntType(64))
+
+    return types.int64(), codegen
+
+
+@subroutine
+def acquire(size):
+    """A buffer of ``size`` bytes, which is the same in every call of a kernel, for this thread."""
+    slots = _slots()
+    for i in range(SLOTS):
+        buffer = load(slots, i, int64)
+        if buffer != 0 and compare_exchange(slots + 8 * i, buffer, 0):
+            return buffer
+    return _malloc(size + _ALIGNMENT)
+
+
+@subroutine
+def aligned(buffer):
+    """The first address in the buffer that starts a cache line."""
+    return (buffer + _ALIGNMENT - 1) & -_ALIGNMENT
+
+
+@subroutine
+def release(buffer):
+    """Give a buffer back."""
+    slots = _slots()
+    for i in range(SLOTS):
+        if load(slots, i, int64) == 0 and compare_exchange(slots + 8 * i, 0, buffer):
+            return
+    _free(buffer)
