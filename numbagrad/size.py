@@ -1,7 +1,7 @@
 """The shape of a tensor: a tuple of ints that prints as torch's and can count its elements.
 
-Tensors return it from ``shape`` and ``size()``; it calls nothing. Code that already holds a tuple of
-ints, such as an ndarray's shape, makes one without checks by ``tuple.__new__(Size, shape)``.
+Tensors return it from ``shape`` and ``size()``; it calls nothing. Code that already holds a tuple
+of ints, such as an ndarray's shape, makes one without checks by ``tuple.__new__(Size, shape)``.
 """
 
 from __future__ import annotations
