@@ -51,6 +51,7 @@ from .expression import (
     logical_xor,
     maximum,
     minimum,
+    ndtr,
     polygamma,
     pow,
     remainder,
@@ -80,7 +81,7 @@ __all__ = [
     "cos", "cosh", "differentiate", "digamma", "erf", "erfc", "erfinv", "exp", "exp2", "expm1",
     "floor", "floor_divide", "fma", "fmod", "from_bits", "hypot", "isfinite", "isinf", "isnan",
     "lgamma", "log", "log10", "log1p", "log2", "logical_and", "logical_not", "logical_or",
-    "logical_xor", "maximum", "minimum", "polygamma", "pow", "print_numba", "print_numpy",
+    "logical_xor", "maximum", "minimum", "ndtr", "polygamma", "pow", "print_numba", "print_numpy",
     "remainder", "rint", "round", "rsqrt", "sign", "simplify", "simplify_all", "sin", "sinh",
     "sqrt", "substitute", "symbol", "tan", "tanh", "trace", "trunc", "trunc_divide", "where",
 ]  # fmt: skip

@@ -116,6 +116,7 @@ PARTIALS: dict[str, tuple[Partial, ...]] = {
     "erf": (lambda result, x: 2.0 / math.sqrt(math.pi) * exp(-(x * x)),),
     "erfc": (lambda result, x: -2.0 / math.sqrt(math.pi) * exp(-(x * x)),),
     "erfinv": (lambda result, x: math.sqrt(math.pi) / 2.0 * exp(result * result),),
+    "ndtr": (lambda result, x: 1.0 / math.sqrt(2.0 * math.pi) * exp(-0.5 * x * x),),
     "lgamma": (lambda result, x: digamma(x),),
     "digamma": (lambda result, x: polygamma(1, x),),
 }

@@ -88,7 +88,7 @@ class _Lowerer:
             return _BOOLEAN_RULES.get(operation)
         if operation in ("lshift", "rshift") and node.operands[1].operation == "constant":
             return None
-        if operation in ("pow", "lshift", "rshift"):
+        if operation in _SIZED_INTEGER_RULES:
             width = int(dtype.lstrip("uint"))
             signed = not dtype.startswith("u")
             return lambda a, b: _SIZED_INTEGER_RULES[operation](a, b, width, signed)
@@ -227,6 +227,7 @@ _FLOAT_RULES: dict[str, Callable[..., Any]] = {
     "remainder": _float_remainder,
     "floor_divide": _float_floor_divide,
     "trunc_divide": lambda a, b: e.trunc(a / b),
+    "ndtr": lambda x: 0.5 * e.erfc(x * -math.sqrt(0.5)),
     "digamma": _digamma,
     "erfinv": _erfinv,
 }
@@ -235,9 +236,15 @@ _FLOAT_RULES: dict[str, Callable[..., Any]] = {
 # Integers
 
 
-def _integer_floor_divide(a: Expression, b: Expression) -> Expression:
-    """A divisor of zero becomes one, lest the processor trap; callers look for zeros before."""
-    return make("integer_divide", a, where(b == 0, 1, b))
+def _integer_floor_divide(a: Expression, b: Expression, width: int, signed: bool) -> Expression:
+    """A quotient for every divisor, lest the processor trap on x / 0 or on the least x / -1.
+
+    Callers look for zeros before and raise.
+    """
+    if not signed:
+        return make("integer_divide", a, where(b == 0, 1, b))
+    safe = (b != 0) & (b != -1)
+    return where(b == -1, -a, make("integer_divide", a, where(safe, b, 1)))
 
 
 def _integer_remainder(a: Expression, b: Expression) -> Expression:
@@ -278,6 +285,7 @@ def _shift(name: str) -> Callable[..., Expression]:
 
 
 _SIZED_INTEGER_RULES: dict[str, Callable[..., Any]] = {
+    "floor_divide": _integer_floor_divide,
     "pow": _integer_pow,
     "lshift": _shift("lshift"),
     "rshift": _shift("rshift"),
@@ -292,7 +300,6 @@ _INTEGER_RULES: dict[str, Callable[..., Any]] = {
     "isinf": lambda x: False,
     "isfinite": lambda x: True,
     "remainder": _integer_remainder,
-    "floor_divide": _integer_floor_divide,
     "trunc_divide": _integer_trunc_divide,
     "fmod": lambda a, b: a - e.trunc_divide(a, b) * b,
     **{name: (lambda x: x) for name in ("floor", "ceil", "trunc", "round", "rint")},

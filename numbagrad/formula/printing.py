@@ -31,7 +31,7 @@ _INTRINSICS = {
 
 _MATH = frozenset(
     "exp expm1 log log1p log2 log10 sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh "
-    "erf erfc lgamma atan2 hypot fmod pow".split()
+    "erf erfc lgamma atan2 hypot pow".split()
 )
 
 _NUMPY = {
@@ -59,8 +59,9 @@ def print_numba(
     """`formula` computing in `dtype`, as straight-line Python statements for Numba.
 
     Returns the statements and the names of the variables that hold the outputs. The inputs are
-    variables named as in the formula; the other names come from `numbagrad.kernels.intrinsics` and
-    `math`. `lowering` maps (function, dtype) to a function over Expressions that replaces it.
+    variables named as in the formula; the other names come from `numbagrad.kernels.intrinsics`,
+    `math` and `np`. `lowering` maps (function, dtype) to the function over Expressions that
+    replaces it.
     """
     typing = Typing(dtype, formula.booleans)
     outputs = lower(formula.outputs, typing, lowering)
@@ -179,6 +180,8 @@ def _numba_text(node: Expression, parts: list[str], dtype: str, result: str) -> 
         return _numba_cast(arguments, node.value)
     if operation in _INTRINSICS:
         return f"{_INTRINSICS[operation]}({arguments})"
+    if operation == "fmod":
+        return f"np.fmod({arguments})"  # Numba has no math.fmod
     if operation in _MATH:
         call = f"math.{operation}({arguments})"
         return f"float32({call})" if dtype == "float32" else call

@@ -13,10 +13,13 @@ from .differentiate import differentiate, scale
 from .expression import Expression, as_expression, postorder, substitute, symbol
 from .simplify import simplify_all
 
-# Names that the generated source uses for something else.
+# Names that the generated source uses for something else: functions and dtypes of the statements,
+# and the variables of the loop around them.
 RESERVED = frozenset(
-    "math np fma bits from_bits rint floor ceil trunc copysign sqrt absolute select float32 "
-    "float64 int8 int16 int32 int64 uint8 uint16 uint32 uint64 boolean".split()
+    "math np fma bits from_bits rint floor ceil trunc copysign sqrt absolute select float16 "
+    "float32 float64 int8 int16 int32 int64 uint8 uint16 uint32 uint64 boolean "
+    "load store min max range kernel args lo hi i d dimensions size row column extent outer "
+    "position count".split()
 )
 
 

@@ -1,0 +1,74 @@
+"""What an operator definition is, and the registers of all of them.
+
+The files of this folder call `define` once for every operator; the executor, the tensor's methods
+and the tests read the register `POINTWISE`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from ..formula import Formula, trace
+
+Interval = tuple[float, float]
+
+#: Every pointwise operator by name.
+POINTWISE: dict[str, PointwiseDefinition] = {}
+
+
+@dataclass(frozen=True)
+class PointwiseDefinition:
+    """A pointwise operator: a formula, and what cannot be read from it.
+
+    `gradient` maps inputs to functions of `grad`, inputs and `result`, for the inputs whose derived
+    gradient would be less accurate or would save more. `scalars` maps the inputs that are numbers,
+    not tensors, to their defaults. `domain` maps inputs to the intervals where tests draw from:
+    there the operator is defined and smooth. `dtypes` is "any", "number" (not bool), "float" or
+    "integral" (integers and bool); `result` is "same", "bool", or "float" (integers become the
+    default float first). An operator that is not `differentiable` raises in backward.
+    """
+
+    name: str
+    formula: Callable[..., Any]
+    gradient: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
+    domain: Mapping[str, tuple[Interval, ...]] = field(default_factory=dict)
+    scalars: Mapping[str, float | None] = field(default_factory=dict)
+    dtypes: str = "any"
+    result: str = "same"
+    aliases: tuple[str, ...] = ()
+    in_place: bool = True
+    differentiable: bool = True
+    grad_fn: str = ""
+
+    @cached_property
+    def traced(self) -> Formula:
+        """The formula as a graph, made on first use."""
+        return trace(self.formula)
+
+
+def define(
+    name: str,
+    formula: Callable[..., Any],
+    *,
+    domain: Mapping[str, Interval | tuple[Interval, ...]] | None = None,
+    grad_fn: str = "",
+    **rest: Any,
+) -> PointwiseDefinition:
+    """Add a pointwise operator to the register; the arguments are those of its class.
+
+    An interval of the domain may stand alone; `grad_fn` is given where torch's name is not the
+    operator's in camel case and "Backward0".
+    """
+    if name in POINTWISE:
+        raise ValueError(f"the pointwise operator {name} is defined twice")
+    intervals = {
+        x: tuple(given) if isinstance(given[0], tuple) else (given,)  # type: ignore[misc]
+        for x, given in (domain or {}).items()
+    }
+    grad_fn = grad_fn or "".join(part.capitalize() for part in name.split("_")) + "Backward0"
+    definition = PointwiseDefinition(name, formula, domain=intervals, grad_fn=grad_fn, **rest)
+    POINTWISE[name] = definition
+    return definition
