@@ -1,0 +1,40 @@
+# Every target starts from nothing: it makes .venv with the system's Python, installs the package with
+# the extra that it needs, and runs. A second call finds both in place, until pyproject.toml changes.
+
+PYTHON ?= python3
+VENV := .venv
+RUN := $(VENV)/bin/python
+
+.PHONY: train test parity bench lint clean
+.DELETE_ON_ERROR:
+.SECONDARY:
+
+train: $(VENV)/installed-examples
+	$(RUN) examples/two_layer_net.py
+
+test: $(VENV)/installed-test
+	$(RUN) -m pytest tests --ignore=tests/parity
+
+parity: $(VENV)/installed-parity
+	$(RUN) -m pytest tests/parity
+
+bench: $(VENV)/installed-bench
+	$(RUN) -m bench
+
+lint: $(VENV)/installed-lint
+	$(RUN) -m ruff check .
+	$(RUN) -m mypy
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .ruff_cache .mypy_cache .benchmarks
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# The interpreter is a link to a file that may be older or newer than anything here, so only its
+# presence counts.
+$(VENV)/installed-%: pyproject.toml | $(RUN)
+	$(RUN) -m pip install --quiet --editable '.[$*]'
+	touch $@
+
+$(RUN):
+	$(PYTHON) -m venv $(VENV)
+	$(RUN) -m pip install --quiet --upgrade pip
