@@ -3,6 +3,9 @@
 Used by ``matmul``, whose loops over cache blocks are ordinary Numba code; imported only to compile.
 Each public builder takes a :class:`TileShape` and returns a Numba intrinsic over addresses. All
 strides are in elements, and no element outside the operands is ever read or written.
+
+What is emitted is kept small on purpose: few heights of tiles, one masked width. Numba and LLVM
+take their time by the instruction, and the first matrix product of a process waits for them.
 """
 
 from __future__ import annotations
@@ -21,6 +24,9 @@ _LANE = ir.IntType(32)
 #: Dot products beside each other in a tile of them.
 DOT_COLUMNS = 4
 
+#: Rows of B that pass over the sums of a row of C together.
+COMBINED_ROWS = 8
+
 Values = list[Any]
 
 
@@ -29,8 +35,8 @@ class TileShape(NamedTuple):
 
     element: ir.Type  # float or double
     lanes: int  # elements in a vector
-    rows: tuple[int, ...]  # heights of the tiles of C, which are up to two vectors wide
-    dots: tuple[int, ...]  # heights of the tiles of dot products
+    heights: tuple[int, ...]  # of the tiles of C, which are up to two vectors wide
+    dot_heights: tuple[int, ...]  # of the tiles of dot products
     fused: bool  # the CPU has fused multiply-add
 
     @property
@@ -40,6 +46,18 @@ class TileShape(NamedTuple):
     @property
     def bytes(self) -> int:
         return 4 if self.element == ir.FloatType() else 8
+
+    @property
+    def panel_a(self) -> int:
+        """Distance of the columns in a packed panel of A: its height, where that suits stores."""
+        tallest, lanes = self.heights[0], self.lanes
+        fits = tallest <= lanes or tallest % lanes == 0
+        return tallest if fits else -(-tallest // lanes) * lanes
+
+    @property
+    def panel_b(self) -> int:
+        """Distance of the rows in a packed panel of B: the width of a tile."""
+        return 2 * self.lanes
 
     @property
     def vector(self) -> ir.VectorType:
@@ -63,8 +81,8 @@ def tile_shape(dtype: types.Float, vector_bits: int | None = None) -> TileShape:
     return TileShape(
         element=ir.FloatType() if dtype == types.float32 else ir.DoubleType(),
         lanes=bits // dtype.bitwidth,
-        rows=(12, 8, 4, 2, 1) if many_registers else (6, 4, 2, 1),
-        dots=(6, 2, 1) if many_registers else (2, 1),
+        heights=(12, 4, 1) if many_registers else (6, 2, 1),
+        dot_heights=(6, 1) if many_registers else (2, 1),
         fused=bool(arm or features.get("fma") or features.get("avx512f")),
     )
 
@@ -90,10 +108,30 @@ class _Emitter:
     def times(self, value: Any, factor: int) -> Any:
         return self.builder.mul(value, self.word(factor)) if factor else self.word(0)
 
-    def splat(self, scalar: Any) -> Any:
-        vector = ir.Constant(ir.VectorType(scalar.type, self.shape.lanes), ir.Undefined)
+    def whole(self, count: Any, unit: int) -> Any:
+        """``count`` without the remainder of its division by ``unit``."""
+        return self.builder.sub(count, self.builder.srem(count, self.word(unit)))
+
+    def minimum(self, first: Any, second: Any) -> Any:
+        return self.builder.select(self.builder.icmp_signed("<", first, second), first, second)
+
+    def is_zero(self, scalar: Any) -> Any:
+        return self.builder.fcmp_ordered("==", scalar, ir.Constant(scalar.type, 0.0))
+
+    def read(self, pointer: Any) -> Any:
+        return self.builder.load(pointer, align=self.shape.bytes)
+
+    def stack(self, elements: int) -> Any:
+        """Memory of the calling function for a few vectors; called from its entry block."""
+        memory = self.builder.alloca(ir.ArrayType(self.shape.element, elements))
+        memory.align = 64
+        return self.builder.bitcast(memory, self.shape.element.as_pointer())
+
+    def splat(self, scalar: Any, lanes: int | None = None) -> Any:
+        lanes = lanes or self.shape.lanes
+        vector = ir.Constant(ir.VectorType(scalar.type, lanes), ir.Undefined)
         first = self.builder.insert_element(vector, scalar, ir.Constant(_LANE, 0))
-        return self.shuffle(first, first, [0] * self.shape.lanes)
+        return self.shuffle(first, first, [0] * lanes)
 
     def shuffle(self, first: Any, second: Any, lanes: Sequence[int]) -> Any:
         mask = ir.Constant(ir.VectorType(_LANE, len(lanes)), list(lanes))
@@ -105,24 +143,25 @@ class _Emitter:
         name = f"llvm.fma.v{self.shape.lanes}{'f32' if self.shape.bytes == 4 else 'f64'}"
         return self._call(name, self.shape.vector, [a, b, c])
 
-    def mask(self, count: Any, offset: int) -> Any:
+    def mask(self, count: Any, offset: int = 0) -> Any:
         """Lanes ``i`` with ``offset + i < count``."""
         lanes = range(offset, offset + self.shape.lanes)
         numbers = ir.Constant(ir.VectorType(_LANE, self.shape.lanes), list(lanes))
         count = self.splat(self.builder.trunc(count, _LANE))
         return self.builder.icmp_signed("<", numbers, count)
 
-    def load(self, pointer: Any, mask: Any = None) -> Any:
+    def load(self, pointer: Any, mask: Any = None, lanes: int | None = None) -> Any:
         """A vector from ``pointer``; lanes that the mask leaves out are zero and not read."""
         if mask is None:
-            pointer = self.builder.bitcast(pointer, self.shape.vector.as_pointer())
+            vector = ir.VectorType(self.shape.element, lanes or self.shape.lanes)
+            pointer = self.builder.bitcast(pointer, vector.as_pointer())
             return self.builder.load(pointer, align=self.shape.bytes)
         arguments = [pointer, ir.Constant(_LANE, self.shape.bytes), mask, self.zero()]
         return self._call(self._masked("load"), self.shape.vector, arguments)
 
     def store(self, value: Any, pointer: Any, mask: Any = None) -> None:
         if mask is None:
-            pointer = self.builder.bitcast(pointer, self.shape.vector.as_pointer())
+            pointer = self.builder.bitcast(pointer, value.type.as_pointer())
             self.builder.store(value, pointer, align=self.shape.bytes)
             return
         arguments = [value, pointer, ir.Constant(_LANE, self.shape.bytes), mask]
@@ -172,300 +211,313 @@ def _define(module: ir.Module, name: str, parameters: Sequence[ir.Type]) -> ir.F
 
 
 # ------------------------------------------------------------------------------------------------
-# Tiles of C: a column of A elements, each broadcast, times one or two vectors of B
+# The end of every method: C = alpha * sums + beta * I
 
 
-def _tile_parameters(shape: TileShape) -> list[ir.Type]:
+def _output_parameters(shape: TileShape) -> list[ir.Type]:
+    """c with its two strides, the initial values with theirs, alpha, beta."""
     pointer = shape.element.as_pointer()
-    return [
-        _WORD, _WORD,  # columns, depth
-        pointer, _WORD, _WORD,  # a, its row stride and its stride along the depth
-        pointer, _WORD,  # b and its stride along the depth
-        pointer, _WORD,  # c and its row stride
-        pointer, _WORD,  # initial and its row stride
-        shape.element, shape.element,  # alpha, beta
-    ]  # fmt: skip
+    return [pointer, _WORD, _WORD, pointer, _WORD, _WORD, shape.element, shape.element]
 
 
-def _row_pointers(emit: _Emitter, bases: Values, row_stride: Any, rows: int) -> Values:
-    """Pointers to consecutive rows, from one base for every third: few registers hold them all."""
-    return [emit.at(bases[r // 3], emit.times(row_stride, r % 3)) for r in range(rows)]
-
-
-def _store_tile(
-    emit: _Emitter, products: list[Values], masks: Values, arguments: Sequence[Any]
-) -> None:
-    """``c = alpha * products + beta * initial``, where ``initial`` is read only if beta is not 0."""
-    c, c_row, initial, initial_row, alpha, beta = arguments
+def _write_elements(module: ir.Module, shape: TileShape) -> ir.Function:
+    """Write rows × columns sums to a C of any strides; the way of the rarer layouts."""
+    name = f"numbagrad_write_{shape.name}"
+    if name in module.globals:
+        return module.globals[name]
+    pointer = shape.element.as_pointer()
+    parameters = [_WORD, _WORD, pointer, _WORD, *_output_parameters(shape)]
+    function = _define(module, name, parameters)
+    rows, columns, sums, sums_row, c, c_row, c_column, i, i_row, i_column, alpha, beta = (
+        function.args
+    )
+    emit = _Emitter(shape, function)
     builder = emit.builder
-    alpha_vector, beta_vector = emit.splat(alpha), emit.splat(beta)
-    scaled = [[builder.fmul(v, alpha_vector) for v in row] for row in products]
+    no_initial = emit.is_zero(beta)
 
-    def write(add_initial: bool) -> None:
-        for r, row in enumerate(scaled):
+    def element(index: Any, pointers: Values) -> Values:
+        sum_at, c_at, i_at = pointers
+        scaled = builder.fmul(emit.read(sum_at), alpha)
+        with builder.if_else(no_initial) as (plain, adding):
+            with plain:
+                builder.store(scaled, c_at, align=shape.bytes)
+            with adding:
+                old = builder.fmul(beta, emit.read(i_at))
+                builder.store(builder.fadd(scaled, old), c_at, align=shape.bytes)
+        return [emit.at(sum_at, 1), emit.at(c_at, c_column), emit.at(i_at, i_column)]
+
+    def row(index: Any, pointers: Values) -> Values:
+        sum_at, c_at, i_at = pointers
+        emit.loop(columns, 1, pointers, element)
+        return [emit.at(sum_at, sums_row), emit.at(c_at, c_row), emit.at(i_at, i_row)]
+
+    emit.loop(rows, 1, [sums, c, i], row)
+    builder.ret_void()
+    return function
+
+
+def _write_rows(
+    emit: _Emitter, sums: list[Values], masks: Values, columns: Any, output: Sequence[Any]
+) -> None:
+    """Write a tile of vectors, one list for each row: as vectors where C's columns are contiguous.
+
+    Ends the function.
+    """
+    builder, shape = emit.builder, emit.shape
+    c, c_row, c_column, i, i_row, i_column, alpha, beta = output
+    width = sums[0][0].type.count
+    one = emit.word(1)
+    no_initial = emit.is_zero(beta)
+    readable = builder.or_(no_initial, builder.icmp_signed("==", i_column, one))
+    contiguous = builder.and_(readable, builder.icmp_signed("==", c_column, one))
+    with builder.if_then(builder.not_(contiguous)):
+        tile = emit.stack(len(sums) * len(sums[0]) * width)
+        for r, row in enumerate(sums):
             for j, value in enumerate(row):
-                offset = emit.word(j * emit.shape.lanes)
-                if add_initial:
-                    source = emit.at(emit.at(initial, emit.times(initial_row, r)), offset)
-                    value = emit.multiply_add(beta_vector, emit.load(source, masks[j]), value)
-                emit.store(value, emit.at(emit.at(c, emit.times(c_row, r)), offset), masks[j])
+                emit.store(value, emit.at(tile, (r * len(row) + j) * width))
+        rows, row_size = emit.word(len(sums)), emit.word(len(sums[0]) * width)
+        write = _write_elements(builder.module, shape)
+        builder.call(write, [rows, columns, tile, row_size, *output])
+        builder.ret_void()
+    alpha_vector, beta_vector = emit.splat(alpha, width), emit.splat(beta, width)
 
-    is_zero = builder.fcmp_ordered("==", beta, ir.Constant(emit.shape.element, 0.0))
-    with builder.if_else(is_zero) as (plain, accumulating):
+    def write_vectors(add_initial: bool) -> None:
+        for r, row in enumerate(sums):
+            for j, value in enumerate(row):
+                value = builder.fmul(value, alpha_vector)
+                if add_initial:
+                    source = emit.at(emit.at(i, emit.times(i_row, r)), j * width)
+                    old = emit.load(source, masks[j], width)
+                    value = builder.fadd(value, builder.fmul(beta_vector, old))
+                emit.store(value, emit.at(emit.at(c, emit.times(c_row, r)), j * width), masks[j])
+
+    with builder.if_else(no_initial) as (plain, adding):
         with plain:
-            write(False)
-        with accumulating:
-            write(True)
+            write_vectors(False)
+        with adding:
+            write_vectors(True)
     builder.ret_void()
 
 
-def _tile(module: ir.Module, shape: TileShape, rows: int, vectors: int, masked: bool) -> Any:
-    """The micro-kernel for ``rows`` × ``vectors``; masked ones have any number of columns."""
-    name = f"numbagrad_tile_{shape.name}_{rows}x{vectors}{'_masked' if masked else ''}"
+# ------------------------------------------------------------------------------------------------
+# Tiles of C: a column of A elements, each broadcast, times one or two vectors of B
+
+
+def _tile(module: ir.Module, shape: TileShape, height: int, vectors: int) -> ir.Function:
+    """The micro-kernel for ``height`` rows and two whole vectors, or up to one vector, masked."""
+    name = f"numbagrad_tile_{shape.name}_{height}x{vectors}"
     if name in module.globals:
         return module.globals[name]
-    function = _define(module, name, _tile_parameters(shape))
+    pointer = shape.element.as_pointer()
+    parameters = [_WORD, _WORD, pointer, _WORD, _WORD, pointer, _WORD, *_output_parameters(shape)]
+    function = _define(module, name, parameters)
     columns, depth, a, a_row, a_step, b, b_step, *output = function.args
     emit = _Emitter(shape, function)
-    masks = [emit.mask(columns, j * shape.lanes) if masked else None for j in range(vectors)]
-    starts = [emit.at(a, emit.times(a_row, r)) for r in range(0, rows, 3)]
+    masks = [None] * 2 if vectors == 2 else [emit.mask(columns)]
+    # One pointer for every third row and small multiples of the stride: few registers reach all.
+    bases = [emit.at(a, emit.times(a_row, r)) for r in range(0, height, 3)]
 
     def step(index: Any, carried: Values) -> Values:
-        bases, panel, sums = carried[: len(starts)], carried[len(starts)], carried[len(starts) + 1 :]
-        loaded = [emit.load(emit.at(panel, j * shape.lanes), masks[j]) for j in range(vectors)]
-        next_sums = []
-        for r, pointer in enumerate(_row_pointers(emit, bases, a_row, rows)):
-            factor = emit.splat(emit.builder.load(pointer, align=shape.bytes))
-            for j in range(vectors):
-                next_sums.append(emit.multiply_add(factor, loaded[j], sums[r * vectors + j]))
-        return [*(emit.at(base, a_step) for base in bases), emit.at(panel, b_step), *next_sums]
+        a_at, b_at, sums = carried[: len(bases)], carried[len(bases)], carried[len(bases) + 1 :]
+        b_vectors = [emit.load(emit.at(b_at, j * shape.lanes), masks[j]) for j in range(vectors)]
+        totals: Values = []
+        for r in range(height):
+            factor = emit.splat(emit.read(emit.at(a_at[r // 3], emit.times(a_row, r % 3))))
+            for vector in b_vectors:
+                totals.append(emit.multiply_add(factor, vector, sums[len(totals)]))
+        return [*(emit.at(base, a_step) for base in a_at), emit.at(b_at, b_step), *totals]
 
-    zeros = [emit.zero()] * (rows * vectors)
-    sums = emit.loop(depth, 1, [*starts, b, *zeros], step)[len(starts) + 1 :]
-    _store_tile(emit, [sums[r * vectors :][:vectors] for r in range(rows)], masks, output)
+    zeros = [emit.zero()] * (height * vectors)
+    sums = emit.loop(depth, 1, [*bases, b, *zeros], step)[len(bases) + 1 :]
+    rows = [sums[r * vectors :][:vectors] for r in range(height)]
+    _write_rows(emit, rows, masks, columns, output)
     return function
 
 
-def _dispatch(
-    module: ir.Module,
-    name: str,
-    heights: Sequence[int],
-    variants: Callable[[int], list[tuple[ir.Function, str, int]]],
-) -> ir.Function:
-    """A function that picks a micro-kernel by its first two arguments, rows and columns.
-
-    ``variants(height)`` lists functions of the remaining arguments, each with the comparison of the
-    number of columns that selects it; the first that holds is called.
-    """
+def _tiles(module: ir.Module, shape: TileShape) -> ir.Function:
+    """A block of C of any size: all its tiles, by rows of tiles."""
+    name = f"numbagrad_tiles_{shape.name}"
     if name in module.globals:
         return module.globals[name]
-    targets = {height: variants(height) for height in heights}
-    parameters = [a.type for a in next(iter(targets.values()))[0][0].args]
-    function = _define(module, name, [_WORD, *parameters])
-    builder = ir.IRBuilder(function.append_basic_block("entry"))
-    switch = builder.switch(function.args[0], function.append_basic_block("no_such_height"))
-    ir.IRBuilder(switch.default).ret_void()
-    for height, choices in targets.items():
-        block = function.append_basic_block(f"height{height}")
-        switch.add_case(ir.Constant(_WORD, height), block)
-        builder.position_at_end(block)
-        for target, operator, bound in choices:
-            chosen = builder.icmp_signed(operator, function.args[1], ir.Constant(_WORD, bound))
-            with builder.if_then(chosen):
-                builder.call(target, function.args[1:], tail="tail")
-                builder.ret_void()
-        builder.ret_void()
+    pointer = shape.element.as_pointer()
+    parameters = [_WORD, _WORD, _WORD, pointer, _WORD, _WORD, pointer, _WORD, _WORD]
+    function = _define(module, name, [*parameters, *_output_parameters(shape)])
+    rows, columns, depth, a, a_row, a_step, b, b_step, b_panel, *output = function.args
+    emit = _Emitter(shape, function)
+    builder = emit.builder
+    c, c_row, c_column, i, i_row, i_column, alpha, beta = output
+    width = 2 * shape.lanes
+    whole = emit.whole(columns, width)
+    rest = builder.sub(columns, whole)
+
+    def row_of_tiles(height: int, a: Any, c: Any, i: Any) -> None:
+        def tile(vectors: int, left: Any, pointers: Values, b_step_across: Any) -> Values:
+            b_at, c_at, i_at = pointers
+            builder.call(_tile(module, shape, height, vectors), [
+                left, depth, a, a_row, a_step, b_at, b_step,
+                c_at, c_row, c_column, i_at, i_row, i_column, alpha, beta,
+            ])  # fmt: skip
+            return [
+                emit.at(b_at, b_step_across),
+                emit.at(c_at, emit.times(c_column, vectors * shape.lanes)),
+                emit.at(i_at, emit.times(i_column, vectors * shape.lanes)),
+            ]
+
+        pointers = emit.loop(
+            whole, width, [b, c, i], lambda index, at: tile(2, columns, at, b_panel)
+        )
+        emit.loop(
+            rest, shape.lanes, pointers,
+            lambda index, at: tile(1, builder.sub(rest, index), at, emit.word(shape.lanes)),
+        )  # fmt: skip
+
+    def advance(height: int, pointers: Values) -> Values:
+        row_of_tiles(height, *pointers)
+        strides = (a_row, c_row, i_row)
+        return [emit.at(p, emit.times(s, height)) for p, s in zip(pointers, strides, strict=True)]
+
+    pointers = [a, c, i]
+    for height in shape.heights:
+        covered = emit.whole(rows, height)
+        pointers = emit.loop(
+            covered, height, pointers, lambda index, at, height=height: advance(height, at)
+        )
+        rows = builder.sub(rows, covered)
+    builder.ret_void()
     return function
-
-
-def _dispatch_tile(module: ir.Module, shape: TileShape) -> ir.Function:
-    lanes = shape.lanes
-    return _dispatch(module, f"numbagrad_tile_{shape.name}", shape.rows, lambda height: [
-        (_tile(module, shape, height, 2, False), "==", 2 * lanes),
-        (_tile(module, shape, height, 2, True), ">", lanes),
-        (_tile(module, shape, height, 1, True), ">", 0),
-    ])  # fmt: skip
 
 
 # ------------------------------------------------------------------------------------------------
 # Tiles of dot products: both operands contiguous along the depth
 
 
-def _fold(emit: _Emitter, vectors: Values, width: int) -> Values:
-    """Sum the lanes of many vectors, halving ``width`` sums a vector with each level.
+def _fold(emit: _Emitter, vectors: Values, width: int) -> Any:
+    """The sums of the lanes of up to ``lanes`` vectors, side by side in one vector, in order.
 
-    The upper half of a group of lanes is added to its lower half, whatever vector it is in, so a
-    dot product has the same bits in every tile. Sums come out in the lanes of few vectors.
+    Every level adds the upper half of each group of ``width`` lanes to its lower half, so that a
+    dot product has the same bits whatever other products are in its tile.
     """
     if width == 1:
-        return vectors
+        return vectors[0]
     half, lanes = width // 2, emit.shape.lanes
-    groups = range(0, lanes, width)
-    low = [g + i for g in groups for i in range(half)]
+    low = [group + i for group in range(0, lanes, width) for i in range(half)]
+    low += [lanes + lane for lane in low]
     folded = []
-    for i in range(0, len(vectors), 2):
-        first, second = vectors[i], vectors[min(i + 1, len(vectors) - 1)]
-        lower = emit.shuffle(first, second, low + [lanes + lane for lane in low])
-        upper = emit.shuffle(
-            first, second, [x + half for x in low] + [lanes + x + half for x in low]
-        )
+    for first, second in zip(vectors[::2], vectors[1::2] + vectors[-1:], strict=False):
+        lower = emit.shuffle(first, second, low)
+        upper = emit.shuffle(first, second, [lane + half for lane in low])
         folded.append(emit.builder.fadd(lower, upper))
     return _fold(emit, folded, half)
 
 
-def _lane_order(lanes: int, count: int) -> list[tuple[int, int]]:
-    """Where ``_fold`` puts the sum of each of ``count`` vectors: (vector, lane)."""
-    content = [[i] * lanes for i in range(count)]
-    width = lanes
-    while width > 1:
-        half = width // 2
-        low = [g + i for g in range(0, lanes, width) for i in range(half)]
-        content = [
-            [content[i][x] for x in low] + [content[min(i + 1, len(content) - 1)][x] for x in low]
-            for i in range(0, len(content), 2)
-        ]
-        width = half
-    places: dict[int, tuple[int, int]] = {}
-    for vector, lane_contents in enumerate(content):
-        for lane, source in enumerate(lane_contents):
-            places.setdefault(source, (vector, lane))
-    return [places[i] for i in range(count)]
-
-
-def _dot_tile(module: ir.Module, shape: TileShape, rows: int, columns: int, chains: int) -> Any:
-    """Dot products of ``rows`` rows of A and ``columns`` columns of B.
-
-    Each product is summed in ``chains`` independent vectors, to hide the latency of the additions
-    where a tile has few products.
-    """
-    name = f"numbagrad_dot_{shape.name}_{rows}x{columns}x{chains}"
+def _dot_tile(module: ir.Module, shape: TileShape, height: int, columns: int) -> ir.Function:
+    """Dot products of ``height`` rows of A and ``columns`` columns of B."""
+    name = f"numbagrad_dot_{shape.name}_{height}x{columns}"
     if name in module.globals:
         return module.globals[name]
     pointer = shape.element.as_pointer()
-    parameters = [_WORD, _WORD, *[pointer, _WORD] * 3, _WORD, pointer, *[_WORD] * 2]
-    function = _define(module, name, [*parameters, shape.element, shape.element])
-    _, depth, a, a_row, b, b_column, *output = function.args
+    parameters = [_WORD, pointer, _WORD, pointer, _WORD, *_output_parameters(shape)]
+    function = _define(module, name, parameters)
+    depth, a, a_row, b, b_column, *output = function.args
     emit = _Emitter(shape, function)
-    builder = emit.builder
-    a_rows = [emit.at(a, emit.times(a_row, r)) for r in range(rows)]
-    b_columns = [emit.at(b, emit.times(b_column, c)) for c in range(columns)]
-    products = rows * columns
+    a_rows = [emit.at(a, emit.times(a_row, r)) for r in range(height)]
+    b_columns = [emit.at(b, emit.times(b_column, j)) for j in range(columns)]
 
     def step(index: Any, sums: Values, mask: Any = None) -> Values:
-        b_loaded = [emit.load(emit.at(column, index), mask) for column in b_columns]
-        result = []
+        b_vectors = [emit.load(emit.at(column, index), mask) for column in b_columns]
+        totals: Values = []
         for row in a_rows:
-            a_loaded = emit.load(emit.at(row, index), mask)
-            for loaded in b_loaded:
-                result.append(emit.multiply_add(a_loaded, loaded, sums[len(result)]))
-        return result
+            a_vector = emit.load(emit.at(row, index), mask)
+            for vector in b_vectors:
+                totals.append(emit.multiply_add(a_vector, vector, sums[len(totals)]))
+        return totals
 
-    def steps(index: Any, sums: Values) -> Values:
-        result: Values = []
-        for chain in range(chains):
-            offset = builder.add(index, emit.word(chain * shape.lanes))
-            result += step(offset, sums[chain * products :][:products])
-        return result
-
-    def remove_remainder(count: Any, size: int) -> Any:
-        return builder.and_(count, emit.word(-size))
-
-    unrolled = remove_remainder(depth, shape.lanes * chains)
-    sums = emit.loop(unrolled, shape.lanes * chains, [emit.zero()] * (products * chains), steps)
-    first, others = sums[:products], sums[products:]
-    start = builder.sub(depth, unrolled)
-
-    def remaining(index: Any, sums: Values) -> Values:
-        left = builder.sub(start, index)
-        return step(builder.add(unrolled, index), sums, emit.mask(left, 0))
-
-    first = emit.loop(start, shape.lanes, first, remaining)
-    for chain in range(0, len(others), products):
-        first = [builder.fadd(x, y) for x, y in zip(first, others[chain:], strict=False)]
-    _store_dots(emit, _fold(emit, first, shape.lanes), rows, columns, output)
+    whole = emit.whole(depth, shape.lanes)
+    rest = emit.builder.sub(depth, whole)
+    mask = emit.mask(rest)
+    sums = emit.loop(whole, shape.lanes, [emit.zero()] * (height * columns), step)
+    sums = emit.loop(rest, shape.lanes, sums, lambda index, sums: step(whole, sums, mask))
+    group = max(1, shape.lanes // columns)  # rows whose products fit in one vector
+    rows = []
+    for r in range(0, height, group):
+        count = min(group, height - r)
+        products = _fold(emit, sums[r * columns :][: count * columns], shape.lanes)
+        for i in range(count):
+            rows.append([emit.shuffle(products, products, range(i * columns, (i + 1) * columns))])
+    _write_rows(emit, rows, [None], emit.word(columns), output)
     return function
 
 
-def _store_dots(
-    emit: _Emitter, folded: Values, rows: int, columns: int, arguments: Sequence[Any]
-) -> None:
-    """``c = alpha * dots + beta * initial``, element by element: C may have any strides."""
-    c, c_row, c_column, initial, initial_row, initial_column, alpha, beta = arguments
+def _dots(module: ir.Module, shape: TileShape) -> ir.Function:
+    """A block of C of any size as tiles of dot products, by rows of tiles."""
+    name = f"numbagrad_dots_{shape.name}"
+    if name in module.globals:
+        return module.globals[name]
+    pointer = shape.element.as_pointer()
+    parameters = [_WORD, _WORD, _WORD, pointer, _WORD, pointer, _WORD]
+    function = _define(module, name, [*parameters, *_output_parameters(shape)])
+    rows, columns, depth, a, a_row, b, b_column, *output = function.args
+    emit = _Emitter(shape, function)
     builder = emit.builder
-    places = _lane_order(emit.shape.lanes, rows * columns)
+    c, c_row, c_column, i, i_row, i_column, alpha, beta = output
+    wide = min(DOT_COLUMNS, shape.lanes)
+    whole = emit.whole(columns, wide)
+    rest = builder.sub(columns, whole)
 
-    def write(add_initial: bool) -> None:
-        for r in range(rows):
-            for j in range(columns):
-                vector, lane = places[r * columns + j]
-                value = builder.extract_element(folded[vector], ir.Constant(_LANE, lane))
-                value = builder.fmul(value, alpha)
-                if add_initial:
-                    offset = builder.add(
-                        emit.times(initial_row, r), emit.times(initial_column, j)
-                    )
-                    old = builder.load(emit.at(initial, offset), align=emit.shape.bytes)
-                    value = builder.fadd(value, builder.fmul(beta, old))
-                offset = builder.add(emit.times(c_row, r), emit.times(c_column, j))
-                builder.store(value, emit.at(c, offset), align=emit.shape.bytes)
+    def row_of_tiles(height: int, pointers: Values) -> Values:
+        a, c, i = pointers
 
-    is_zero = builder.fcmp_ordered("==", beta, ir.Constant(emit.shape.element, 0.0))
-    with builder.if_else(is_zero) as (plain, accumulating):
-        with plain:
-            write(False)
-        with accumulating:
-            write(True)
+        def tile(width: int, pointers: Values) -> Values:
+            b_at, c_at, i_at = pointers
+            builder.call(_dot_tile(module, shape, height, width), [
+                depth, a, a_row, b_at, b_column,
+                c_at, c_row, c_column, i_at, i_row, i_column, alpha, beta,
+            ])  # fmt: skip
+            strides = (b_column, c_column, i_column)
+            return [emit.at(p, emit.times(s, width)) for p, s in zip(pointers, strides, strict=True)]
+
+        at = emit.loop(whole, wide, [b, c, i], lambda index, at: tile(wide, at))
+        emit.loop(rest, 1, at, lambda index, at: tile(1, at))
+        strides = (a_row, c_row, i_row)
+        return [emit.at(p, emit.times(s, height)) for p, s in zip(pointers, strides, strict=True)]
+
+    pointers = [a, c, i]
+    for height in shape.dot_heights:
+        covered = emit.whole(rows, height)
+        pointers = emit.loop(
+            covered, height, pointers, lambda index, at, height=height: row_of_tiles(height, at)
+        )
+        rows = builder.sub(rows, covered)
     builder.ret_void()
-
-
-def _dispatch_dots(module: ir.Module, shape: TileShape, single: bool) -> ir.Function:
-    """For ``DOT_COLUMNS`` columns or 1; ``single``: the one row of a row times a matrix."""
-    chains = 2 if single else 1
-    name = f"numbagrad_dot_{shape.name}{'_single' if single else ''}"
-    return _dispatch(module, name, (1,) if single else shape.dots, lambda height: [
-        (_dot_tile(module, shape, height, DOT_COLUMNS, chains), "==", DOT_COLUMNS),
-        (_dot_tile(module, shape, height, 1, chains), "==", 1),
-    ])  # fmt: skip
+    return function
 
 
 # ------------------------------------------------------------------------------------------------
-# Packing
+# Packing: panels of A and of B have the same form, ``depth`` runs of ``width`` elements
 
 
-def _copy_rows(module: ir.Module, shape: TileShape, vectors: int) -> ir.Function:
-    """Copy ``depth`` runs of up to ``vectors`` vectors, filled up with zeros.
+def _copy_runs(emit: _Emitter, width: int, count: Any, depth: Any, target: Any, source: Any,
+               step: Any) -> None:  # fmt: skip
+    """Copy contiguous runs. Whole vectors are written: the next run overwrites any excess."""
+    lanes = emit.shape.lanes
+    masks = [emit.mask(count, offset) for offset in range(0, width, lanes)]
 
-    Whole vectors are written: where ``to_step`` is less than their width, the next run overwrites
-    the excess of the last, and the target needs that much room behind its end.
-    """
-    name = f"numbagrad_copy_{shape.name}x{vectors}"
-    if name in module.globals:
-        return module.globals[name]
-    pointer = shape.element.as_pointer()
-    function = _define(module, name, [_WORD, _WORD, pointer, _WORD, pointer, _WORD])
-    columns, depth, target, target_step, source, source_step = function.args
-    emit = _Emitter(shape, function)
-    masks = [emit.mask(columns, j * shape.lanes) for j in range(vectors)]
-
-    def step(index: Any, carried: Values) -> Values:
-        to, start = carried
+    def run(index: Any, pointers: Values) -> Values:
+        to, start = pointers
         for j, mask in enumerate(masks):
-            value = emit.load(emit.at(start, j * shape.lanes), mask)
-            emit.store(value, emit.at(to, j * shape.lanes))
-        return [emit.at(to, target_step), emit.at(start, source_step)]
+            emit.store(emit.load(emit.at(start, j * lanes), mask), emit.at(to, j * lanes))
+        return [emit.at(to, width), emit.at(start, step)]
 
-    emit.loop(depth, 1, [target, source], step)
-    emit.builder.ret_void()
-    return function
+    emit.loop(depth, 1, [target, source], run)
 
 
 def _transposed(emit: _Emitter, vectors: Values) -> Values:
-    """Transpose a square of lanes × lanes elements: interleave halves, level by level."""
+    """Transpose a square of lanes × lanes elements: interleave its halves, level by level."""
     lanes = emit.shape.lanes
-    low = [lane for i in range(lanes // 2) for lane in (i, lanes + i)]
-    high = [x + lanes // 2 for x in low]
+    half = lanes // 2
+    low = [lane for i in range(half) for lane in (i, lanes + i)]
+    high = [lane + half for lane in low]
     for _ in range(lanes.bit_length() - 1):
-        half = lanes // 2
         vectors = [
             emit.shuffle(vectors[i], vectors[i + half], order)
             for i in range(half)
@@ -474,42 +526,84 @@ def _transposed(emit: _Emitter, vectors: Values) -> Values:
     return vectors
 
 
-def _transpose_rows(module: ir.Module, shape: TileShape) -> ir.Function:
-    """Write up to ``lanes`` contiguous runs beside each other: target[k, r] = source[r, k].
+def _transpose_runs(emit: _Emitter, width: int, count: Any, depth: Any, target: Any, source: Any,
+                    across: Any) -> None:  # fmt: skip
+    """Write up to ``lanes`` arrays that are contiguous along the depth beside each other.
 
-    Lanes beyond ``rows`` repeat the last row. Whole squares are written: the target needs room for
-    ``lanes`` more steps behind its end.
+    The last array is repeated where there are fewer. Whole squares are written, up to ``lanes - 1``
+    runs beyond the depth.
     """
-    name = f"numbagrad_transpose_{shape.name}"
+    builder, lanes = emit.builder, emit.shape.lanes
+    last = builder.sub(count, emit.word(1))
+    starts = [
+        emit.at(source, builder.mul(emit.minimum(emit.word(r), last), across)) for r in range(lanes)
+    ]
+
+    def square(index: Any, mask: Any) -> Values:
+        loaded = [emit.load(emit.at(start, index), mask) for start in starts]
+        to = emit.at(target, emit.times(index, width))
+        for k, vector in enumerate(_transposed(emit, loaded)):
+            emit.store(vector, emit.at(to, k * width))
+        return []
+
+    whole = emit.whole(depth, lanes)
+    rest = builder.sub(depth, whole)
+    mask = emit.mask(rest)
+    emit.loop(whole, lanes, [], lambda index, _: square(index, None))
+    emit.loop(rest, lanes, [], lambda index, _: square(whole, mask))
+
+
+def _pack(module: ir.Module, shape: TileShape, width: int) -> ir.Function:
+    """Pack ``count`` arrays of ``depth`` elements into panels of ``width`` arrays.
+
+    The target needs room for ``lanes + 1`` more runs behind its end.
+    """
+    name = f"numbagrad_pack_{shape.name}x{width}"
     if name in module.globals:
         return module.globals[name]
     pointer = shape.element.as_pointer()
-    function = _define(module, name, [_WORD, _WORD, pointer, _WORD, pointer, _WORD])
-    rows, depth, target, target_step, source, source_row = function.args
+    function = _define(module, name, [_WORD, _WORD, pointer, pointer, _WORD, _WORD])
+    count, depth, target, source, across, step = function.args
     emit = _Emitter(shape, function)
     builder = emit.builder
-    last = builder.sub(rows, emit.word(1))
-    starts = []
-    for r in range(shape.lanes):
-        row = emit.word(r)
-        row = builder.select(builder.icmp_signed("<", row, last), row, last)
-        starts.append(emit.at(source, builder.mul(row, source_row)))
+    one = emit.word(1)
+    panel_size = emit.times(depth, width)
 
-    def square(index: Any, mask: Any) -> None:
-        loaded = [emit.load(emit.at(start, index), mask) for start in starts]
-        to = emit.at(target, builder.mul(index, target_step))
-        for k, vector in enumerate(_transposed(emit, loaded)):
-            emit.store(vector, emit.at(to, emit.times(target_step, k)))
+    def strided(to: Any, start: Any, size: Any) -> None:
+        def run(index: Any, at: Values) -> Values:
+            def element(j: Any, at: Values) -> Values:
+                builder.store(emit.read(at[1]), at[0], align=shape.bytes)
+                return [emit.at(at[0], one), emit.at(at[1], across)]
 
-    def whole_square(index: Any, carried: Values) -> Values:
-        square(index, None)
-        return []
+            emit.loop(size, 1, at, element)
+            return [emit.at(at[0], width), emit.at(at[1], step)]
 
-    whole = builder.and_(depth, emit.word(-shape.lanes))
-    emit.loop(whole, shape.lanes, [], whole_square)
-    rest = builder.sub(depth, whole)
-    with builder.if_then(builder.icmp_signed(">", rest, emit.word(0))):
-        square(whole, emit.mask(rest, 0))
+        emit.loop(depth, 1, [to, start], run)
+
+    def panel(index: Any, pointers: Values) -> Values:
+        to, start = pointers
+        size = emit.minimum(emit.word(width), builder.sub(count, index))
+        with builder.if_else(builder.icmp_signed("==", across, one)) as (copying, other):
+            with copying:
+                _copy_runs(emit, width, size, depth, to, start, step)
+            with other:
+                with builder.if_else(builder.icmp_signed("==", step, one)) as (turning, rest):
+                    with turning:
+                        transpose(to, start, size)
+                    with rest:
+                        strided(to, start, size)
+        return [emit.at(to, panel_size), emit.at(start, emit.times(across, width))]
+
+    def transpose(to: Any, start: Any, size: Any) -> None:
+        def part(index: Any, pointers: Values) -> Values:
+            to, start = pointers
+            left = builder.sub(size, index)
+            _transpose_runs(emit, width, left, depth, to, start, across)
+            return [emit.at(to, shape.lanes), emit.at(start, emit.times(across, shape.lanes))]
+
+        emit.loop(size, shape.lanes, [to, start], part)
+
+    emit.loop(count, width, [target, source], panel)
     builder.ret_void()
     return function
 
@@ -518,37 +612,44 @@ def _transpose_rows(module: ir.Module, shape: TileShape) -> ir.Function:
 # A row times a matrix with contiguous rows
 
 
-def _combine_rows(module: ir.Module, shape: TileShape, rows: int) -> ir.Function:
-    """Add a linear combination of ``rows`` contiguous rows of B to a row of sums."""
-    name = f"numbagrad_combine_{shape.name}x{rows}"
+def _combine_rows(module: ir.Module, shape: TileShape) -> ir.Function:
+    """``sums = a @ b`` for a row a: several rows of b at a time, added to all the sums."""
+    name = f"numbagrad_combine_{shape.name}"
     if name in module.globals:
         return module.globals[name]
     pointer = shape.element.as_pointer()
-    function = _define(module, name, [_WORD, pointer, pointer, _WORD, pointer, _WORD])
-    columns, sums, a, a_step, b, b_row = function.args
+    function = _define(module, name, [_WORD, _WORD, pointer, pointer, _WORD, pointer, _WORD])
+    columns, depth, sums, a, a_step, b, b_row = function.args
     emit = _Emitter(shape, function)
     builder = emit.builder
-    factors = [
-        emit.splat(builder.load(emit.at(a, emit.times(a_step, r)), align=shape.bytes))
-        for r in range(rows)
-    ]
+    whole = emit.whole(columns, shape.lanes)
+    rest = builder.sub(columns, whole)
+    mask = emit.mask(rest)
 
-    def combine(index: Any, mask: Any) -> None:
-        total = emit.load(emit.at(sums, index), mask)
-        for r, factor in enumerate(factors):
-            source = emit.at(emit.at(b, index), emit.times(b_row, r))
-            total = emit.multiply_add(factor, emit.load(source, mask), total)
-        emit.store(total, emit.at(sums, index), mask)
-
-    def whole_vector(index: Any, carried: Values) -> Values:
-        combine(index, None)
+    def clear(index: Any, _: Values) -> Values:
+        emit.store(emit.zero(), emit.at(sums, index))
         return []
 
-    whole = builder.and_(columns, emit.word(-shape.lanes))
-    emit.loop(whole, shape.lanes, [], whole_vector)
-    rest = builder.sub(columns, whole)
-    with builder.if_then(builder.icmp_signed(">", rest, emit.word(0))):
-        combine(whole, emit.mask(rest, 0))
+    def combine(count: int, pointers: Values) -> Values:
+        a_at, b_at = pointers
+        factors = [emit.splat(emit.read(emit.at(a_at, emit.times(a_step, r)))) for r in range(count)]
+
+        def vector(index: Any, mask: Any) -> Values:
+            total = emit.load(emit.at(sums, index))
+            for r, factor in enumerate(factors):
+                source = emit.at(emit.at(b_at, index), emit.times(b_row, r))
+                total = emit.multiply_add(factor, emit.load(source, mask), total)
+            emit.store(total, emit.at(sums, index))
+            return []
+
+        emit.loop(whole, shape.lanes, [], lambda index, _: vector(index, None))
+        emit.loop(rest, shape.lanes, [], lambda index, _: vector(whole, mask))
+        return [emit.at(a_at, emit.times(a_step, count)), emit.at(b_at, emit.times(b_row, count))]
+
+    emit.loop(columns, shape.lanes, [], clear)
+    groups = emit.whole(depth, COMBINED_ROWS)
+    at = emit.loop(groups, COMBINED_ROWS, [a, b], lambda index, at: combine(COMBINED_ROWS, at))
+    emit.loop(builder.sub(depth, groups), 1, at, lambda index, at: combine(1, at))
     builder.ret_void()
     return function
 
@@ -557,9 +658,7 @@ def _combine_rows(module: ir.Module, shape: TileShape, rows: int) -> ir.Function
 # The functions above as Numba intrinsics over addresses
 
 
-def _as_intrinsic(
-    name: str, doc: str, kinds: str, function: Callable[[ir.Module], ir.Function]
-) -> Any:
+def _as_intrinsic(name: str, kinds: str, function: Callable[[ir.Module], ir.Function]) -> Any:
     """A Numba intrinsic that calls ``function(module)``.
 
     ``kinds`` has a letter for each argument: ``p`` an address, ``i`` an integer, ``f`` a float.
@@ -574,63 +673,57 @@ def _as_intrinsic(
         builder.call(callee, passed)
         return context.get_dummy_value()
 
-    names = [f"x{i}" for i in range(len(kinds))]
-    integers = {"p": types.int64, "i": types.int64}
-
     def signature(*arguments: Any) -> tuple[Any, Any]:
-        passed = (integers.get(k, a) for k, a in zip(kinds, arguments, strict=True))
+        passed = [a if kind == "f" else types.int64 for kind, a in zip(kinds, arguments, strict=True)]
         return types.void(*passed), emit
 
+    # Numba takes the number of arguments from the function's own signature, hence the source text.
+    names = ", ".join(f"x{i}" for i in range(len(kinds)))
     namespace = {"signature": signature}
-    # Numba reads the number of arguments from the signature of the function, hence the source.
-    exec(f"def typed(typing_context, {', '.join(names)}): return signature({', '.join(names)})",
-         namespace)  # fmt: skip
+    exec(f"def typed(typing_context, {names}): return signature({names})", namespace)
     typed: Any = namespace["typed"]
-    typed.__name__, typed.__doc__ = name, doc
+    typed.__name__ = name
     return intrinsic(typed)
 
 
-def multiply_tile(shape: TileShape) -> Any:
-    """``(rows, columns, depth, a, a_row, a_step, b, b_step, c, c_row, i, i_row, alpha, beta)``.
+_OUTPUT = "piipiiff"
 
-    ``c = alpha * a @ b + beta * i`` for one of ``shape.rows`` rows and up to two vectors of
-    columns; the columns of b, c and i are contiguous.
+
+def multiply_tiles(shape: TileShape) -> Any:
+    """``(rows, columns, depth, a, a_row, a_step, b, b_step, b_panel, *output)``.
+
+    ``output`` is ``(c, c_row, c_column, i, i_row, i_column, alpha, beta)``, for
+    ``c = alpha * a @ b + beta * i``. The columns of b are contiguous within a panel of
+    ``shape.panel_b`` columns; ``b_panel`` is the distance of the panels.
     """
-    return _as_intrinsic(
-        "multiply_tile", "One tile of C.", "iiipiipipipiff", lambda m: _dispatch_tile(m, shape)
-    )
+    return _as_intrinsic("multiply_tiles", "iiipiipii" + _OUTPUT, lambda m: _tiles(m, shape))
 
 
-def dot_tile(shape: TileShape, single: bool) -> Any:
-    """``(rows, columns, depth, a, a_row, b, b_column, c, c_row, c_column, i, i_row, i_column,
-    alpha, beta)``: the same for one of ``shape.dots`` rows and ``DOT_COLUMNS`` columns or 1.
+def multiply_dots(shape: TileShape) -> Any:
+    """``(rows, columns, depth, a, a_row, b, b_column, *output)``, as ``multiply_tiles``.
 
-    A's columns and B's rows are contiguous; C and I have any strides.
+    The columns of a and the rows of b are contiguous.
     """
-    return _as_intrinsic(
-        "dot_tile",
-        "One tile of dot products.",
-        "iiipipipiipiiff",
-        lambda module: _dispatch_dots(module, shape, single),
-    )
+    return _as_intrinsic("multiply_dots", "iiipipi" + _OUTPUT, lambda m: _dots(m, shape))
 
 
-def copy_rows(shape: TileShape, vectors: int) -> Any:
-    """``(columns, depth, target, target_step, source, source_step)``: see ``_copy_rows``."""
-    return _as_intrinsic(
-        "copy_rows", "Pack rows.", "iipipi", lambda module: _copy_rows(module, shape, vectors)
-    )
+def pack_panels(shape: TileShape, width: int) -> Any:
+    """``(count, depth, target, source, across, step)``: see ``_pack``.
+
+    Panels of B have ``width`` columns, panels of A ``width`` rows; ``across`` is the stride from one
+    to the next, ``step`` the stride along the depth.
+    """
+    return _as_intrinsic("pack_panels", "iippii", lambda module: _pack(module, shape, width))
 
 
-def transpose_rows(shape: TileShape) -> Any:
-    """``(rows, depth, target, target_step, source, source_row)``: see ``_transpose_rows``."""
-    return _as_intrinsic(
-        "transpose_rows", "Pack columns.", "iipipi", lambda m: _transpose_rows(m, shape)
-    )
+def combine_rows(shape: TileShape) -> Any:
+    """``(columns, depth, sums, a, a_step, b, b_row)``: ``sums = a @ b`` for one row of a.
+
+    The columns of b are contiguous; ``sums`` has room for whole vectors.
+    """
+    return _as_intrinsic("combine_rows", "iippipi", lambda module: _combine_rows(module, shape))
 
 
-def combine_rows(shape: TileShape, rows: int) -> Any:
-    """``(columns, sums, a, a_step, b, b_row)``: ``sums += a @ b`` for ``rows`` rows of b."""
-    return _as_intrinsic(
-        "combine_rows", "Add rows.", "ippipi", lambda module: _combine_rows(module, shape, rows)
-    )
+def write_elements(shape: TileShape) -> Any:
+    """``(rows, columns, sums, sums_row, *output)``: ``c = alpha * sums + beta * i``."""
+    return _as_intrinsic("write_elements", "iipi" + _OUTPUT, lambda m: _write_elements(m, shape))
