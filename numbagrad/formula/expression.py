@@ -184,9 +184,7 @@ def make(operation: str, *operands: Any, value: Any = None) -> Expression:
     return Expression(operation, tuple([as_expression(x) for x in operands]), value)
 
 
-def postorder(
-    outputs: Iterable[Expression], known: Collection[int] = ()
-) -> list[Expression]:
+def postorder(outputs: Iterable[Expression], known: Collection[int] = ()) -> list[Expression]:
     """Every distinct node under `outputs`, operands before users, without recursion.
 
     Nodes whose `id` is in `known` are left out, and so is what only they use.

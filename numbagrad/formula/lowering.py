@@ -169,13 +169,15 @@ def _polygamma(order: int, x: Expression) -> Expression:
     value = series * _power(1 / z, order) + where(shifted, factorial(order) * recurrence, 0.0)
     sign = 1 if order % 2 else -1
     # psi_n(1 - x) = (-1)^n (psi_n(x) + d^n/dx^n pi cot(pi x))
-    cotangent = math.pi / e.tan(math.pi * e.symbol("x"))
+    angle = math.pi * e.symbol("x")
+    cotangent = math.pi * e.cos(angle) / e.sin(angle)
     for _ in range(order):
         cotangent = differentiate(cotangent, "x")
     (cotangent,) = e.substitute((cotangent,), {"x": x - e.rint(x)})
     # (-1)^n psi_n(y) = -value for both parities, since psi_n(y) = (-1)^(n + 1) value.
     reflected = -value - cotangent
-    return where(negative, reflected, sign * value)
+    pole = (x <= 0) & (x == e.floor(x))
+    return where(pole, sign * math.inf, where(negative, reflected, sign * value))
 
 
 def _power(x: Expression, exponent: int) -> Expression:

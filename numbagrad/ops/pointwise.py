@@ -114,7 +114,7 @@ define(
 define(
     "div_floor",
     floor_divide_formula := lambda x, y: floor_divide(x, y),
-    domain={"x": (0.6, 0.9), "y": (0.1, 0.14)},
+    domain={"x": (2.1, 2.4), "y": (0.9, 1.0)},
     dtypes="number",
     grad_fn="DivBackward2",
 )
@@ -207,6 +207,7 @@ define(
         "y": lambda grad, x, y, result: where((x == 0) & (y >= 0), 0, grad * (result * log(x))),
     },
     domain={"x": POSITIVE},
+    dtypes="number",
     grad_fn="PowBackward1",
 )
 define(
@@ -219,6 +220,7 @@ define(
     },
     domain={"x": POSITIVE},
     scalars={"exponent": None},
+    dtypes="number",
     grad_fn="PowBackward0",
 )
 define(
@@ -232,13 +234,15 @@ define(
     domain={"base": POSITIVE},
     scalars={"base": None},
     in_place=False,
+    dtypes="number",
     grad_fn="PowBackward2",
 )
 # The exponents that torch too computes without pow; `pow_scalar` goes here when it meets them.
-define("pow_2", lambda x: x * x, grad_fn="PowBackward0", aliases=("square",))
+define("pow_2", lambda x: x * x, dtypes="number", grad_fn="PowBackward0", aliases=("square",))
 define(
     "pow_3",
     lambda x: x * x * x,
+    dtypes="number",
     grad_fn="PowBackward0",
     gradient={"x": lambda grad, x: grad * (3 * (x * x))},
 )
@@ -320,8 +324,8 @@ define("bitwise_not", lambda x: ~x, dtypes="integral")
 define("bitwise_and", lambda x, y: x & y, dtypes="integral")
 define("bitwise_or", lambda x, y: x | y, dtypes="integral")
 define("bitwise_xor", lambda x, y: x ^ y, dtypes="integral")
-define("bitwise_left_shift", lambda x, y: x << y, dtypes="integral")
-define("bitwise_right_shift", lambda x, y: x >> y, dtypes="integral")
+define("bitwise_left_shift", lambda x, y: x << y, dtypes="integer")
+define("bitwise_right_shift", lambda x, y: x >> y, dtypes="integer")
 
 # Selection and bounds
 
@@ -558,7 +562,7 @@ define("cosh", lambda x: cosh(x), result="float")
 define(
     "tanh",
     lambda x: tanh(x),
-    gradient={"x": lambda grad, result: grad * (1 - result * result)},
+    gradient={"x": lambda grad, result: grad * ((1 - result) * (1 + result))},
     result="float",
 )
 define("asinh", lambda x: asinh(x), result="float", aliases=("arcsinh",))
@@ -627,9 +631,7 @@ define(
 define(
     "hardtanh",
     lambda x, min_val, max_val: minimum(maximum(x, min_val), max_val),
-    gradient={
-        "x": lambda grad, x, min_val, max_val: where((x <= min_val) | (x >= max_val), 0, grad)
-    },
+    gradient={"x": lambda grad, x, min_val, max_val: where((x > min_val) & (x < max_val), grad, 0)},
     domain={
         "x": ((-3.0, -1.2), (-0.8, 0.8), (1.2, 3.0)),
         "min_val": (-1.1, -0.9),
@@ -759,14 +761,14 @@ define(
 define(
     "hardswish",
     lambda x: x * minimum(maximum(x + 3, 0), 6) / 6,
-    gradient={"x": lambda grad, x: where(x <= -3, 0, where(x < 3, grad * (x / 3 + 0.5), grad))},
+    gradient={"x": lambda grad, x: where(x <= -3, 0, where(x >= 3, grad, grad * (x / 3 + 0.5)))},
     domain={"x": ((-5.0, -3.2), (-2.8, 2.8), (3.2, 5.0))},
     dtypes="float",
 )
 define(
     "hardshrink",
     lambda x, lambd: where((x >= -lambd) & (x <= lambd), 0, x),
-    gradient={"x": lambda grad, x, lambd: where((x >= -lambd) & (x <= lambd), 0, grad)},
+    gradient={"x": lambda grad, x, lambd: where((x < -lambd) | (x > lambd), grad, 0)},
     domain={"x": ((-3.0, -0.7), (-0.3, 0.3), (0.7, 3.0)), "lambd": (0.4, 0.6)},
     scalars={"lambd": 0.5},
     dtypes="float",
@@ -775,7 +777,7 @@ define(
 define(
     "softshrink",
     lambda x, lambd: where(x > lambd, x - lambd, where(x < -lambd, x + lambd, x * 0)),
-    gradient={"x": lambda grad, x, lambd: where((x >= -lambd) & (x <= lambd), 0, grad)},
+    gradient={"x": lambda grad, x, lambd: where((x < -lambd) | (x > lambd), grad, 0)},
     domain={"x": ((-3.0, -0.7), (-0.3, 0.3), (0.7, 3.0)), "lambd": (0.4, 0.6)},
     scalars={"lambd": 0.5},
     dtypes="float",
@@ -791,7 +793,7 @@ define(
         "x": lambda grad, x, target: 2 * (x - target) * grad,
         "target": lambda grad, x, target: 2 * (target - x) * grad,
     },
-    dtypes="number",
+    dtypes="float",
     in_place=False,
 )
 define(
@@ -908,5 +910,6 @@ def smooth_l1_gradient(grad, difference, beta):
 
 def huber_gradient(grad, difference, delta):
     """Linear between -delta and delta, constant outside."""
-    outer = where(difference < 0, -delta * grad, delta * grad)
-    return where(abs(difference) <= delta, grad * difference, outer)
+    outer = delta * grad
+    inside = grad * difference
+    return where(difference <= -delta, -outer, where(difference >= delta, outer, inside))
