@@ -403,6 +403,9 @@ def fill_randint(
     the largest below which there are no gaps.
     """
     low = int(low)
+    if high is None and low == -(1 << 63) and array.dtype in (np.int64, np.float32, np.float64):
+        _fill_integers(generator, array, 1 << 64, 0, True)  # all 64-bit patterns, signed
+        return
     high = _exact_integers(array.dtype)[1] + 1 if high is None else int(high)
     if not low < high:
         raise RuntimeError(
