@@ -95,11 +95,12 @@ class KernelTable:
     Launchers read it, and this class writes it, while holding the GIL.
     """
 
-    def __init__(self, outputs: int, grain: int):
+    def __init__(self, outputs: int, grain: int, into: bool = False):
         self.words = np.zeros(layout.TABLE_WORDS, dtype=np.int64)
         self.words[layout.TABLE_RUNTIME] = runtime().ctypes.data
         self.words[layout.TABLE_OUTPUTS] = outputs
         self.words[layout.TABLE_GRAIN] = grain
+        self.words[layout.TABLE_INTO] = into
         self._entries: dict[int, tuple[int, int, int, int]] = {}
         self._build(15)
 

@@ -15,7 +15,6 @@ from numba import (
     int16,
     int32,
     int64,
-    njit,
     types,
     uint8,
 )
@@ -23,22 +22,14 @@ from numba.core import cgutils
 from numba.core.types import float16
 from numba.extending import intrinsic
 
+from .compiler import subroutine
+
 __all__ = [
     "absolute", "address_of_stack", "bits", "boolean", "call_kernel", "ceil", "copysign",
     "external", "float16", "float32", "float64", "floor", "fma", "from_bits", "int8", "int16",
     "int32", "int64", "load", "new_array", "rint", "select", "sqrt", "store", "subroutine",
     "trunc", "uint8",
 ]  # fmt: skip
-
-#: Decorator of functions that kernels call; LLVM inlines them.
-subroutine = njit(
-    error_model="numpy",
-    boundscheck=False,
-    fastmath={"contract"},
-    no_cpython_wrapper=True,
-    no_cfunc_wrapper=True,
-    nogil=True,
-)
 
 _HALF = ir.HalfType()
 

@@ -314,10 +314,13 @@ def run(frame, table, runtime, kernel, total):
     restore_gil(state)
 
 
-@subroutine
-def launch(self, arguments, given, into):
-    """The body of both launchers; ``into`` is 1 if the last argument is the output."""
+def pointwise(self, arguments, given):
+    """``builtin(*operands) -> ndarray``, or a tuple of them: the launcher of a formula.
+
+    If the table says so the last argument is the output, and None is returned.
+    """
     table = load(self + ARRAY_DATA, 0, int64)
+    into = load(table, TABLE_INTO, int64)
     runtime = load(table, TABLE_RUNTIME, int64)
     frame = address_of_stack(FRAME_WORDS)
     array_type = load(runtime, RUNTIME_ARRAY_TYPE, int64)
@@ -494,13 +497,3 @@ def launch(self, arguments, given, into):
             step *= load(frame, ARGUMENT_SIZES + d, int64)
     run(frame, table, runtime, kernel, total)
     return result
-
-
-def pointwise(self, arguments, given):
-    """``builtin(*operands) -> ndarray`` or a tuple of them: new outputs."""
-    return launch(self, arguments, given, 0)
-
-
-def pointwise_into(self, arguments, given):
-    """``builtin(*operands, output) -> None``: writes an existing array."""
-    return launch(self, arguments, given, 1)

@@ -45,11 +45,13 @@ def source(
     compute_dtype: str,
     lines: list[str],
     results: list[str],
+    booleans: frozenset[str] = frozenset(),
 ) -> str:
     """The module of a pointwise kernel.
 
     ``lines`` are the statements of the formula over variables named as the inputs, all of
-    ``compute_dtype``; ``results`` names the variables stored to the outputs.
+    ``compute_dtype`` but those in ``booleans``, which are conditions; ``results`` names the
+    variables stored to the outputs.
     """
     operands = inputs + outputs
     own = [o for o in operands if o.layout != layout.ALIAS]
@@ -75,12 +77,14 @@ def source(
     ]
     for o in inputs:
         if o.layout == layout.ZERO:
-            text.append(f"        {o.name} = {_load(o, compute_dtype, '0')}")
+            kind = "bool" if o.name in booleans else compute_dtype
+            text.append(f"        {o.name} = {_load(o, kind, '0')}")
     text += ["        count = min(size - column, hi - lo)", "        for i in range(count):"]
     output = outputs[0].name
     for o in inputs:
         if o.layout != layout.ZERO:
-            text.append(f"            {o.name} = {_load(o, compute_dtype, 'i', output)}")
+            kind = "bool" if o.name in booleans else compute_dtype
+            text.append(f"            {o.name} = {_load(o, kind, 'i', output)}")
     text += [f"            {line}" for line in lines]
     text += [f"            {_store(o, r)}" for o, r in zip(outputs, results, strict=True)]
     text += ["        lo += count", ""]

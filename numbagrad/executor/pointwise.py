@@ -1,0 +1,328 @@
+"""Pointwise operators on ndarrays: one compiled kernel a signature, found by a native launcher.
+
+Called by ``ops/operator.py``. A ``PointwiseProgram`` holds the formula of one operator; its ``call``
+attribute is the compiled launcher, which raises ``LaunchMiss`` with the key of a signature it has no
+kernel for. ``resolve`` then promotes dtypes, prints the formula, compiles, and calls again.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .. import dtype as dtypes
+from ..formula import Formula, print_numba, print_numpy
+from ..kernels import layout, pointwise
+from ..kernels.vector_math import CPU_LOWERING
+from . import library
+from .builtin import KernelTable, LaunchMiss, launcher, make_builtin
+
+#: ``NUMBAGRAD_DISABLE_JIT=1`` runs the NumPy source of every formula instead of compiled kernels.
+JIT_DISABLED = os.environ.get("NUMBAGRAD_DISABLE_JIT", "0") not in ("", "0")
+
+#: Elements that are worth a thread of their own: cheap formulas are bound by memory.
+GRAIN = 32768
+
+
+@dataclasses.dataclass(frozen=True)
+class OperandCode:
+    """What a signature key says of one operand."""
+
+    dtype: dtypes.dtype | None  # None for a Python number
+    layout: int
+    zero_dim: bool
+    number: type | None
+
+
+_NUMBERS = {layout.PYTHON_BOOL: bool, layout.PYTHON_INT: int, layout.PYTHON_FLOAT: float}
+
+
+def decode(key: int, count: int) -> list[OperandCode]:
+    """The operands of a signature key."""
+    operands = []
+    for k in range(count):
+        word = key >> (layout.OPERAND_BITS * k)
+        code = word & ((1 << layout.CODE_BITS) - 1)
+        number = _NUMBERS.get(code)
+        operands.append(
+            OperandCode(
+                None if number else dtypes.FROM_TYPE_NUM[code],
+                (word >> layout.CODE_BITS) & ((1 << layout.LAYOUT_BITS) - 1),
+                bool((word >> layout.SCALAR_BIT) & 1),
+                number,
+            )
+        )
+    return operands
+
+
+def promote(operands: list[OperandCode]) -> dtypes.dtype:
+    """The dtype torch computes in: dimensioned tensors, then 0-dim ones, then Python numbers."""
+    arrays: list[dtypes.dtype | None] = [None, None]
+    scalar = None
+    for operand in operands:
+        if operand.number is not None:
+            kind = dtypes.scalar_dtype(operand.number(0))
+            scalar = kind if scalar is None else dtypes.promote_types(scalar, kind)
+        else:
+            place, kind = int(operand.zero_dim), operand.dtype
+            before = arrays[place]
+            arrays[place] = kind if before is None else dtypes.promote_types(before, kind)
+    return dtypes.result_type_of(arrays[0], arrays[1], scalar)
+
+
+class PointwiseProgram:
+    """One formula, and the kernels compiled for its signatures.
+
+    Attributes:
+        call: ``call(*operands) -> ndarray`` (a tuple for several outputs), operands being ndarrays
+            and Python numbers. Raises ``LaunchMiss``; pass that to :meth:`resolve`.
+        into: the same with a last argument, the ndarray to write.
+    """
+
+    __slots__ = ("name", "formula", "result", "call", "into", "_make_formula", "_tables", "grain")
+
+    def __init__(self, name: str, make_formula: Callable[[], Formula], result: str, grain: int):
+        self.name = name
+        self.result = result
+        self.grain = grain
+        self._make_formula = make_formula
+        self.formula: Formula | None = None
+        self._tables: tuple[KernelTable, KernelTable] | None = None
+        self.call: Callable[..., Any] = self._first_call
+        self.into: Callable[..., Any] = self._first_into
+
+    # The launchers are made when the operator is first used.
+
+    def prepare(self) -> Formula:
+        """Trace the formula and make the launchers; returns the formula."""
+        if self.formula is None:
+            self.formula = self._make_formula()
+            if JIT_DISABLED:
+                reference = _reference(self.formula)
+                self.call = lambda *operands: self._run_reference(reference, operands, None)
+                self.into = lambda *operands: self._run_reference(
+                    reference, operands[:-1], operands[-1]
+                )
+            else:
+                outputs = len(self.formula.outputs)
+                self._tables = (
+                    KernelTable(outputs, self.grain),
+                    KernelTable(outputs, self.grain, into=True),
+                )
+                launch = launcher("pointwise")
+                self.call = make_builtin(self.name, launch, self._tables[0].words)
+                self.into = make_builtin(self.name, launch, self._tables[1].words)
+        return self.formula
+
+    def _first_call(self, *operands: Any) -> Any:
+        self.prepare()
+        return self.call(*operands)
+
+    def _first_into(self, *operands: Any) -> Any:
+        self.prepare()
+        return self.into(*operands)
+
+    def resolve(self, miss: LaunchMiss, operands: tuple[Any, ...], into: bool = False) -> Any:
+        """Compile what was missing and call again; raises torch's errors for bad operands."""
+        while True:
+            code = miss.args[0]
+            if code < 0:
+                operands = self._repair(code, operands, into)
+            else:
+                self._compile(code, into)
+            try:
+                return (self.into if into else self.call)(*operands)
+            except LaunchMiss as again:
+                miss = again
+
+    def _repair(self, code: int, operands: tuple[Any, ...], into: bool) -> tuple[Any, ...]:
+        """Operands that the launcher can take, or the error that says why there are none."""
+        inputs = operands[:-1] if into else operands
+        if code == layout.MISS_OPERAND:
+            return tuple([_as_operand(self.name, x) for x in operands])
+        if code == layout.MISS_SHAPES:
+            raise_shapes(self.name, inputs, operands[-1] if into else None)
+        if code == layout.MISS_OVERLAP:
+            output = operands[-1]
+            if any(s == 0 and n > 1 for s, n in zip(output.strides, output.shape, strict=True)):
+                raise RuntimeError(
+                    "unsupported operation: more than one element of the written-to tensor refers "
+                    "to a single memory location. Please clone() the tensor before performing the "
+                    "operation."
+                )
+            copies = [x.copy() if isinstance(x, np.ndarray) else x for x in inputs]
+            return (*copies, output)
+        if code == layout.MISS_NUMBER:
+            numbers = [x for x in inputs if not isinstance(x, np.ndarray)]
+            raise RuntimeError(f"{self.name}: value cannot be converted without overflow: {numbers}")
+        raise RuntimeError(
+            f"{self.name}: at most {layout.MAX_DIMENSIONS} dimensions and {layout.MAX_OPERANDS} "
+            "operands are supported"
+        )
+
+    def dtypes_of(self, operands: list[OperandCode]) -> tuple[dtypes.dtype, dtypes.dtype]:
+        """The dtype the formula computes in (for float16: float32), and that of the result."""
+        formula = self.formula
+        assert formula is not None
+        values = [
+            operand
+            for name, operand in zip(formula.inputs, operands, strict=True)
+            if name not in formula.booleans
+        ]
+        compute = promote(values or operands)
+        if self.result == "float" and not compute.is_floating_point:
+            compute = dtypes.get_default_dtype()
+        result = dtypes.bool_ if self.result == "bool" else compute
+        return (dtypes.float32 if compute is dtypes.float16 else compute), result
+
+    def _compile(self, key: int, into: bool) -> None:
+        formula = self.formula
+        assert formula is not None and self._tables is not None
+        count = len(formula.inputs)
+        codes = decode(key, count + into)
+        compute, result = self.dtypes_of(codes[:count])
+        if into:
+            stored = codes[-1].dtype
+            assert stored is not None
+            if not dtypes.can_cast(result, stored):
+                raise RuntimeError(
+                    f"result type {scalar_type_name(result)} can't be cast to the desired output "
+                    f"type {scalar_type_name(stored)}"
+                )
+            result = stored
+        source = self.source(codes, compute, result)
+        kernel = library.generated(self.name, source)
+        scalar_types = output_types = 0
+        for k in range(count):
+            scalar_types |= self.number_dtype(k, compute).type_num << (layout.CODE_BITS * k)
+        for j in range(len(formula.outputs)):
+            output_types |= result.type_num << (layout.CODE_BITS * j)
+        self._tables[into].insert(key, kernel, output_types, scalar_types)
+
+    def number_dtype(self, k: int, compute: dtypes.dtype) -> dtypes.dtype:
+        """The dtype as which a Python number in place ``k`` reaches the kernel."""
+        assert self.formula is not None
+        return dtypes.bool_ if self.formula.inputs[k] in self.formula.booleans else compute
+
+    def source(
+        self, codes: list[OperandCode], compute: dtypes.dtype, result: dtypes.dtype
+    ) -> str:
+        """The text of the kernel of a signature; a last code beyond the inputs is the output's."""
+        formula = self.formula
+        assert formula is not None
+        inputs = []
+        for k, (name, code) in enumerate(zip(formula.inputs, codes, strict=False)):
+            kind = code.dtype or self.number_dtype(k, compute)
+            inputs.append(pointwise.Operand(name, kind.name, code.layout))
+        strided = any(code.layout == layout.STRIDED for code in codes)
+        place = layout.STRIDED if strided else layout.UNIT
+        count = len(formula.outputs)
+        names = ["out"] if count == 1 else [f"out{j}" for j in range(count)]
+        outputs = [pointwise.Operand(name, result.name, place) for name in names]
+        lines, results = print_numba(formula, compute.name, CPU_LOWERING)
+        return pointwise.source(
+            self.name, inputs, outputs, compute.name, lines, results, formula.booleans
+        )
+
+    def _run_reference(
+        self, reference: Callable[..., Any], operands: tuple[Any, ...], output: Any
+    ) -> Any:
+        """Run the NumPy source: the same dtypes and errors, no compiler."""
+        operands = tuple([_as_operand(self.name, x) for x in operands])
+        try:
+            shape = np.broadcast_shapes(*[np.shape(x) for x in operands])
+        except ValueError:
+            raise_shapes(self.name, operands, output)
+        if output is not None and shape != output.shape:
+            raise_shapes(self.name, operands, output)
+        compute, result = self.dtypes_of([_code_of(x, len(shape)) for x in operands])
+        formula = self.formula
+        assert formula is not None
+        arrays = [
+            np.asarray(x, dtype=self.number_dtype(k, compute).numpy)
+            for k, x in enumerate(operands)
+        ]
+        values = reference(compute.name)(*arrays)
+        values = values if isinstance(values, tuple) else (values,)
+        if output is not None:
+            output[...] = values[0]
+            return None
+        made = [
+            np.array(np.broadcast_to(v, shape), dtype=result.numpy, order="C") for v in values
+        ]
+        return made[0] if len(made) == 1 else tuple(made)
+
+
+def _reference(formula: Formula) -> Callable[[str], Callable[..., Any]]:
+    """From the name of a compute dtype to the NumPy function of a formula."""
+    functions: dict[str, Callable[..., Any]] = {}
+
+    def of(compute: str) -> Callable[..., Any]:
+        if compute not in functions:
+            namespace: dict[str, Any] = {}
+            exec(print_numpy(formula, compute), namespace)
+            functions[compute] = namespace["formula"]
+        return functions[compute]
+
+    return of
+
+
+def _code_of(operand: Any, rank: int) -> OperandCode:
+    if isinstance(operand, np.ndarray):
+        zero_dim = operand.ndim == 0 and rank > 0
+        return OperandCode(dtypes.from_numpy(operand.dtype), layout.UNIT, zero_dim, None)
+    return OperandCode(None, layout.ZERO, False, type(operand))
+
+
+def _as_operand(name: str, operand: Any) -> Any:
+    """An operand that launchers take, from what else counts as a number or an array."""
+    if isinstance(operand, bool | int | float) and type(operand) in (bool, int, float):
+        return operand
+    if type(operand) is np.ndarray:
+        return operand
+    if isinstance(operand, np.generic):
+        return operand.item()
+    if isinstance(operand, np.ndarray):
+        return np.asarray(operand)
+    if isinstance(operand, bool | int | float):
+        return next(kind(operand) for kind in (bool, int, float) if isinstance(operand, kind))
+    raise TypeError(
+        f"{name}(): operands must be Tensors or Python numbers, not {type(operand).__name__}"
+    )
+
+
+def raise_shapes(name: str, operands: tuple[Any, ...], output: Any) -> None:
+    """Raise torch's error for shapes that cannot be broadcast together."""
+    shapes = [np.shape(x) for x in operands]
+    rank = max(len(s) for s in shapes)
+    common = [1] * rank
+    for position in range(1, rank + 1):
+        sizes = [(s[-position] if position <= len(s) else 1) for s in shapes]
+        for size in sizes:
+            if common[-position] == 1:
+                common[-position] = size
+            elif size not in (1, common[-position]):
+                raise RuntimeError(
+                    f"The size of tensor a ({common[-position]}) must match the size of tensor b "
+                    f"({size}) at non-singleton dimension {rank - position} in {name}, which got "
+                    f"shapes {', '.join(str(list(s)) for s in shapes)}"
+                )
+    raise RuntimeError(
+        f"output with shape {list(np.shape(output))} doesn't match the broadcast shape {common} "
+        f"in {name}"
+    )
+
+
+_SCALAR_TYPE_NAMES = {
+    "float16": "Half", "float32": "Float", "float64": "Double", "int8": "Char", "uint8": "Byte",
+    "int16": "Short", "int32": "Int", "int64": "Long", "bool": "Bool",
+}  # fmt: skip
+
+
+def scalar_type_name(kind: dtypes.dtype) -> str:
+    """The name torch's messages use for a dtype, as ``Float``."""
+    return _SCALAR_TYPE_NAMES[kind.name]

@@ -1,0 +1,488 @@
+"""Operators on Tensors: run the executor's program, and record a node when a gradient is wanted.
+
+``definition.py`` says what an operator computes; here it becomes a function on Tensors. The files of
+this folder build their operators with the two classes below, and nothing else makes nodes.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..autograd import tensor_interface as tensors
+from ..autograd.grad_mode import state as grad_mode
+from ..autograd.node import Node, edge_of, next_sequence_nr
+from ..autograd.saved import save, save_output
+from ..executor.builtin import LaunchMiss
+from ..executor.pointwise import GRAIN, PointwiseProgram
+from ..tensor import Tensor, new_tensor
+from .definition import POINTWISE, PointwiseDefinition
+
+_new = object.__new__
+
+
+class PointwiseNode(Node):
+    """Node of a pointwise operator. Subclasses are named as torch's nodes."""
+
+    __slots__ = ("rule", "numbers", "restore")
+
+    rule: GradientRule
+    numbers: tuple[Any, ...] | None
+    restore: tuple[Any, ...] | None
+
+    def backward(self, grad: Tensor | None) -> tuple[Any, ...]:  # type: ignore[override]
+        """The gradients of the inputs that need one, None for the others."""
+        rule = self.rule
+        if grad is None:
+            return rule.nothing
+        arguments: Any = self.unpack()
+        if self.numbers is not None:
+            arguments = [
+                next(tensors) if number is None else number
+                for tensors in (iter(arguments),)
+                for number in self.numbers
+            ]
+        results = rule(grad, arguments)
+        if self.restore is None:
+            return results
+        return tuple(
+            [
+                result if result is None or how is None else _restored(result, how)
+                for result, how in zip(results, self.restore, strict=True)
+            ]
+        )
+
+
+def _restored(gradient: Tensor, how: tuple[tuple[int, ...], np.dtype[Any]]) -> Tensor:
+    """A gradient summed to the shape and cast to the dtype of the operand it belongs to."""
+    shape, dtype = how
+    if gradient._array.shape != shape:
+        gradient = tensors.sum_to_size(gradient, shape)
+    if gradient._array.dtype != dtype:
+        gradient = tensors.cast(gradient, dtype)
+    return gradient
+
+
+class GradientRule:
+    """The gradient of an operator for one choice of inputs that need it.
+
+    Derived from the definition: which tensors it uses, hence what the node saves, and the operators
+    that compute it. An ordinary backward runs one kernel for all gradients; a recorded one runs an
+    operator for each, so that each has a gradient of its own.
+    """
+
+    __slots__ = ("needed", "uses", "uses_result", "nothing", "_joint", "_single", "_operator")
+
+    def __init__(self, operator: PointwiseOperator, needed: tuple[bool, ...]):
+        formula = operator.program.prepare()
+        names = [name for name, need in zip(formula.inputs, needed, strict=True) if need]
+        explicit = operator.definition.gradient
+        joint = formula.gradients(names, explicit)
+        self.needed = needed
+        self.nothing = (None,) * len(needed)
+        used = joint.inputs[1:]
+        self.uses = tuple([formula.inputs.index(name) for name in used if name != "result"])
+        self.uses_result = "result" in used
+        self._operator = operator
+        self._joint = PointwiseOperator(
+            PointwiseDefinition(
+                f"{operator.definition.name}_backward",
+                None,  # type: ignore[arg-type]
+                grad_fn=_second_name(operator.definition.grad_fn),
+            ),
+            formula=joint,
+        )
+        self._single: list[tuple[PointwiseOperator, tuple[int, ...]]] | None = None
+
+    def __call__(self, grad: Tensor, arguments: Any) -> tuple[Any, ...]:
+        if grad_mode.enabled and len(self._joint.formula.outputs) > 1:
+            gradients = iter([op(grad, *[arguments[i] for i in places])
+                              for op, places in self._separate()])  # fmt: skip
+        else:
+            made = self._joint(grad, *arguments)
+            gradients = iter(made if made.__class__ is tuple else (made,))
+        return tuple([next(gradients) if need else None for need in self.needed])
+
+    def _separate(self) -> list[tuple[PointwiseOperator, tuple[int, ...]]]:
+        if self._single is None:
+            definition = self._operator.definition
+            formula = self._operator.formula
+            order = self._joint.formula.inputs[1:]
+            self._single = []
+            for name, need in zip(formula.inputs, self.needed, strict=True):
+                if need:
+                    single = formula.gradients((name,), definition.gradient)
+                    operator = PointwiseOperator(self._joint.definition, formula=single)
+                    places = tuple([order.index(x) for x in single.inputs[1:]])
+                    self._single.append((operator, places))
+        return self._single
+
+
+def _second_name(grad_fn: str) -> str:
+    """``SigmoidBackward0`` -> ``SigmoidBackwardBackward0``, as torch names second derivatives."""
+    return grad_fn.rstrip("0123456789") + "Backward0"
+
+
+class PointwiseOperator:
+    """A pointwise operator on Tensors and Python numbers; call it, or ``into`` to write a Tensor."""
+
+    __slots__ = ("definition", "program", "_rules", "_node", "__weakref__")
+
+    def __init__(self, definition: PointwiseDefinition, formula: Any = None):
+        self.definition = definition
+        self.program = PointwiseProgram(
+            definition.name,
+            (lambda: formula) if formula is not None else (lambda: definition.traced),
+            definition.result,
+            GRAIN,
+        )
+        self._rules: dict[tuple[bool, ...], GradientRule] = {}
+        self._node: type[PointwiseNode] | None = None
+
+    @property
+    def formula(self) -> Any:
+        """The traced formula."""
+        return self.program.prepare()
+
+    @property
+    def node_class(self) -> type[PointwiseNode]:
+        """The class of the nodes this operator leaves."""
+        if self._node is None:
+            self._node = type(self.definition.grad_fn, (PointwiseNode,), {"__slots__": ()})
+        return self._node
+
+    def __call__(self, *operands: Any) -> Any:
+        """Compute the operator; a Tensor, or a tuple of them for several outputs."""
+        arrays = [x._array if isinstance(x, Tensor) else x for x in operands]
+        try:
+            made = self.program.call(*arrays)
+        except LaunchMiss as miss:
+            made = self.program.resolve(miss, tuple(arrays))
+        if made.__class__ is tuple:
+            return tuple([new_tensor(array) for array in made])
+        result = new_tensor(made)
+        for operand in operands:
+            if isinstance(operand, Tensor) and operand._requires_grad:
+                if grad_mode.enabled and self.definition.differentiable:
+                    self.record(result, operands)
+                break
+        return result
+
+    def rule(self, needed: tuple[bool, ...]) -> GradientRule:
+        """The gradient rule for the operands that need a gradient."""
+        rule = self._rules.get(needed)
+        if rule is None:
+            rule = self._rules[needed] = GradientRule(self, needed)
+        return rule
+
+    def record(self, result: Tensor, operands: tuple[Any, ...]) -> None:
+        """Make ``result`` remember how it came about, if its dtype can carry a gradient."""
+        made = result._array
+        if made.dtype.kind != "f":
+            return
+        edges: list[Any] = []
+        restore: list[Any] | None = None
+        needed = []
+        for place, operand in enumerate(operands):
+            if not (isinstance(operand, Tensor) and operand._requires_grad):
+                edges.append(None)
+                needed.append(False)
+                continue
+            needed.append(True)
+            grad_fn = operand._grad_fn
+            edges.append((operand, 0) if grad_fn is None else (grad_fn, operand._output_nr))
+            array = operand._array
+            if array.shape != made.shape or array.dtype != made.dtype:
+                if restore is None:
+                    restore = [None] * len(operands)
+                restore[place] = (array.shape, array.dtype)
+        rule = self.rule(tuple(needed))
+        node = _new(self._node or self.node_class)
+        node.next_edges = tuple(edges)
+        node._hooks = None
+        node.sequence_nr = next_sequence_nr()
+        node.rule = rule
+        node.restore = restore
+        saved = []
+        numbers = None
+        for place in rule.uses:
+            operand = operands[place]
+            if isinstance(operand, Tensor):
+                saved.append(operand if operand._version_cell is None else save(operand))
+            else:
+                numbers = True
+        if rule.uses_result:
+            saved.append(save_output(result))
+        node.saved = tuple(saved)
+        node.numbers = self._numbers(rule, operands) if numbers else None
+        result._requires_grad = True
+        result._grad_fn = node
+
+    @staticmethod
+    def _numbers(rule: GradientRule, operands: tuple[Any, ...]) -> tuple[Any, ...]:
+        used = [operands[place] for place in rule.uses]
+        kept = [None if isinstance(x, Tensor) else x for x in used]
+        return (*kept, None) if rule.uses_result else tuple(kept)
+
+    def into(self, output: Tensor, operands: tuple[Any, ...]) -> None:
+        """Write the result into ``output``, without recording. Its version is counted up."""
+        arrays = [x._array if isinstance(x, Tensor) else x for x in operands]
+        arrays.append(output._array)
+        try:
+            self.program.into(*arrays)
+        except LaunchMiss as miss:
+            self.program.resolve(miss, tuple(arrays), into=True)
+        cell = output._version_cell
+        if cell is None:
+            output._version_cell = [1]
+        else:
+            cell[0] += 1
+
+
+@functools.lru_cache(maxsize=None)
+def pointwise(name: str) -> PointwiseOperator:
+    """The operator of a definition in the register."""
+    return PointwiseOperator(POINTWISE[name])
+
+
+def binary(operator: PointwiseOperator) -> Callable[[Any, Any], Tensor]:
+    """``operator`` for two operands, with the shortest way from call to kernel.
+
+    Small tensors are bound by the cost of a call, so the common case is written out: it does what
+    ``PointwiseOperator.__call__`` does.
+    """
+    program = operator.program
+
+    def call(a: Any, b: Any) -> Tensor:
+        if isinstance(a, Tensor):
+            x, needed = a._array, a._requires_grad
+        else:
+            x, needed = a, False
+        if isinstance(b, Tensor):
+            y = b._array
+            needed = needed or b._requires_grad
+        else:
+            y = b
+        try:
+            made = program.call(x, y)
+        except LaunchMiss as miss:
+            made = program.resolve(miss, (x, y))
+        result = _new(Tensor)
+        result._array = made
+        result._requires_grad = False
+        result._grad_fn = None
+        result._output_nr = 0
+        result._version_cell = None
+        if needed and grad_mode.enabled:
+            operator.record(result, (a, b))
+        return result
+
+    call.__name__ = call.__qualname__ = operator.definition.name
+    return call
+
+
+class OperatorNode(Node):
+    """Node of a :class:`TensorOperator`. Subclasses are named as torch's nodes."""
+
+    __slots__ = ("plan", "values", "_output_count")
+
+    plan: GradientPlan
+    values: tuple[Any, ...]
+
+    def backward(self, *grads: Any) -> tuple[Any, ...]:
+        """The gradients of the inputs that need one, None for the others."""
+        plan = self.plan
+        if grads == plan.undefined:
+            return plan.nothing
+        known = [grads[0] if len(grads) == 1 else grads, *self.values, *self.unpack()]
+        results = []
+        for rule in plan.rules:
+            if rule is None:
+                results.append(None)
+            else:
+                function, places, variadic = rule
+                gradient = function(*[known[place] for place in places])
+                if variadic:
+                    results.extend(gradient)
+                else:
+                    results.append(gradient)
+        return tuple(results)
+
+
+class GradientPlan:
+    """What a node of one operator keeps and runs, for one choice of inputs that need a gradient.
+
+    Built from the parameter names of the gradient functions: an input's name means that the tensor
+    is saved, ``<name>_shape`` that only its shape is kept, ``result`` the output, ``grad`` the
+    incoming gradient, and the name of any other parameter its value.
+    """
+
+    __slots__ = ("rules", "saves", "keeps", "uses_result", "nothing", "undefined")
+
+    def __init__(self, operator: TensorOperator, needed: tuple[bool, ...], outputs: int):
+        names = operator.parameters
+        tensors = [n for n, need in zip(names, needed, strict=False) if need]
+        functions = [operator.gradient[n] for n in tensors]
+        used = list(dict.fromkeys(p for f in functions for p in _parameters(f) if p != "grad"))
+        saved = [p for p in used if p in operator.tensors and p != operator.variadic]
+        kept = [p for p in used if p not in saved and p != "result"]
+        self.uses_result = "result" in used
+        self.saves = [names.index(p) for p in saved]
+        self.keeps = [
+            (names.index(p.removesuffix("_shape")), p not in names) for p in kept
+        ]
+        order = ["grad", *kept, *saved, "result"]
+        self.rules: list[Any] = []
+        for name, need in zip(names, needed, strict=False):
+            if name not in operator.tensors:
+                continue
+            if not need:
+                self.rules.append(None)
+                continue
+            function = operator.gradient[name]
+            places = [order.index(p) for p in _parameters(function)]
+            self.rules.append((function, places, name == operator.variadic))
+        self.nothing = (None,) * len(self.rules)
+        self.undefined = (None,) * outputs
+
+
+def _parameters(function: Callable[..., Any]) -> tuple[str, ...]:
+    code = function.__code__
+    return code.co_varnames[: code.co_argcount]
+
+
+class TensorOperator:
+    """An operator defined by a forward on ndarrays and gradient functions on Tensors.
+
+    ``forward`` takes its arguments by position; those named in ``gradient`` are Tensors (or None),
+    the rest are parameters. ``gradient`` maps an input to a function of what it uses, by name (see
+    :class:`GradientPlan`), written in Tensor operations, so that it can be recorded itself. The last
+    input may be a list of Tensors, named in ``variadic``; its gradient function returns a list. A
+    ``view`` shares the memory of its first input.
+    """
+
+    __slots__ = (
+        "name", "forward", "gradient", "grad_fn", "parameters", "tensors", "view", "variadic",
+        "outputs", "_plans", "_node",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        name: str,
+        forward: Callable[..., Any],
+        gradient: dict[str, Callable[..., Any]],
+        *,
+        grad_fn: str = "",
+        view: bool = False,
+        variadic: str = "",
+        outputs: int = 1,
+    ):
+        self.name = name
+        self.forward = forward
+        self.gradient = gradient
+        self.grad_fn = grad_fn or camel_case(name) + "Backward0"
+        self.parameters = _parameters(forward)
+        self.tensors = frozenset(gradient)
+        self.view = view
+        self.variadic = variadic
+        self.outputs = outputs
+        self._plans: dict[tuple[bool, ...], GradientPlan] = {}
+        self._node: Any = type(self.grad_fn, (OperatorNode,), {"__slots__": ()})
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Run forward on the memory of the arguments and record it; Tensor or tuple of them."""
+        needed = False
+        arrays = []
+        for argument in arguments:
+            if isinstance(argument, Tensor):
+                arrays.append(argument._array)
+                needed = needed or argument._requires_grad
+            elif self.variadic and argument.__class__ is list:
+                arrays.append([tensor._array for tensor in argument])
+                needed = needed or any([tensor._requires_grad for tensor in argument])
+            else:
+                arrays.append(argument)
+        made = self.forward(*arrays)
+        if made.__class__ is tuple:
+            results = tuple([new_tensor(array) for array in made])
+            if needed and grad_mode.enabled:
+                self.record(results, arguments)
+            return results
+        result = new_tensor(made)
+        if self.view:
+            share_memory(result, arguments[0])
+        if needed and grad_mode.enabled:
+            self.record((result,), arguments)
+        return result
+
+    def record(self, results: tuple[Tensor, ...], arguments: tuple[Any, ...]) -> None:
+        """Make the results with a float dtype remember how they came about."""
+        floating = [result for result in results if result._array.dtype.kind == "f"]
+        if not floating:
+            return
+        edges: list[Any] = []
+        needed = []
+        for name, argument in zip(self.parameters, arguments, strict=False):
+            if name == self.variadic:
+                found = [edge_of(tensor) for tensor in argument]
+                edges.extend(found)
+                needed.append(any(edge is not None for edge in found))
+            elif isinstance(argument, Tensor) and name in self.tensors:
+                edge = edge_of(argument)
+                edges.append(edge)
+                needed.append(edge is not None)
+            else:
+                if name in self.tensors:
+                    edges.append(None)
+                needed.append(False)
+        key = tuple(needed)
+        plan = self._plans.get(key)
+        if plan is None:
+            plan = self._plans[key] = GradientPlan(self, key, len(results))
+        node = _new(self._node)
+        node.next_edges = tuple(edges)
+        node._hooks = None
+        node.sequence_nr = next_sequence_nr()
+        node.plan = plan
+        node._output_count = len(results)
+        node.values = tuple(
+            [_kept(arguments[i], shape) for i, shape in plan.keeps]
+        )
+        saved = [save(arguments[i]) for i in plan.saves]
+        if plan.uses_result:
+            saved.append(save_output(results[0]))
+        node.saved = tuple(saved)
+        for number, result in enumerate(results):
+            if result._array.dtype.kind == "f":
+                result._requires_grad = True
+                result._grad_fn = node
+                result._output_nr = number
+
+
+def _kept(argument: Any, shape: bool) -> Any:
+    """The value of a parameter, or the shape (list of shapes) of a tensor argument."""
+    if not shape:
+        return argument
+    if argument.__class__ is list:
+        return [tensor._array.shape for tensor in argument]
+    return argument._array.shape
+
+
+def share_memory(view: Tensor, base: Tensor) -> None:
+    """Make ``view`` a view of ``base``: one version count, and the root of the memory known."""
+    cell = base._version_cell
+    if cell is None:
+        cell = base._version_cell = [0]
+    view._version_cell = cell
+    view._base = base if base._base is None else base._base
+
+
+def camel_case(name: str) -> str:
+    """``index_select`` -> ``IndexSelect``, as torch names nodes."""
+    return "".join(part.capitalize() for part in name.split("_"))
+
+
+__all__ = ["PointwiseOperator", "TensorOperator", "binary", "pointwise", "share_memory"]

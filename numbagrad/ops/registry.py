@@ -1,0 +1,27 @@
+"""How functions of this folder become methods of Tensor.
+
+The files of this folder define public functions (exported by their ``__all__`` into the namespace of
+the package) and mark those that are methods too with the decorator below.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from ..tensor import Tensor
+
+Decorated = TypeVar("Decorated", bound=Callable[..., object])
+
+
+def method(*names: str) -> Callable[[Decorated], Decorated]:
+    """Make a function a method of Tensor under its own name, or under the given names."""
+
+    def install(function: Decorated) -> Decorated:
+        for name in names or (function.__name__,):
+            if name in vars(Tensor):
+                raise ValueError(f"Tensor.{name} is defined twice")
+            setattr(Tensor, name, function)
+        return function
+
+    return install
