@@ -111,11 +111,11 @@ def dtype_from_name(name: str) -> dtype:
 _FROM_NUMPY: dict[np.dtype[Any], dtype] = {each.numpy: each for each in DTYPES}
 
 
-def _table_by_type_num() -> list[dtype | None]:
+def _table_by_type_num() -> list[dtype]:
     """C types of equal width have numbers of their own (``long`` and ``long long``)."""
-    numbers = [np.dtype(code) for code in "?bBhilqefd"]
-    table: list[dtype | None] = [None] * (1 + max(number.num for number in numbers))
-    for array_type in numbers:
+    supported = [np.dtype(code) for code in "?bBhilqefd"]
+    table: list[Any] = [None] * (1 + max(array_type.num for array_type in supported))
+    for array_type in supported:
         table[array_type.num] = _FROM_NUMPY[array_type]
     return table
 
