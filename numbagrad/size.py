@@ -18,7 +18,11 @@ class Size(tuple[int, ...]):
     __slots__ = ()
 
     def __new__(cls, lengths: Iterable[SupportsIndex] = ()) -> Size:
-        return super().__new__(cls, [_as_int(k, length) for k, length in enumerate(lengths)])
+        size = super().__new__(cls, lengths)  # type: ignore[arg-type]
+        for length in size:
+            if type(length) is not int:
+                return super().__new__(cls, [_as_int(k, other) for k, other in enumerate(size)])
+        return size
 
     def numel(self) -> int:
         """Return the number of elements of a tensor of this shape."""
