@@ -18,10 +18,10 @@ class Size(tuple[int, ...]):
     __slots__ = ()
 
     def __new__(cls, lengths: Iterable[SupportsIndex] = ()) -> Size:
-        size = super().__new__(cls, lengths)  # type: ignore[arg-type]
+        size = tuple.__new__(cls, lengths)
         for length in size:
             if type(length) is not int:
-                return super().__new__(cls, [_as_int(k, other) for k, other in enumerate(size)])
+                return tuple.__new__(cls, [_as_int(k, other) for k, other in enumerate(size)])
         return size
 
     def numel(self) -> int:
