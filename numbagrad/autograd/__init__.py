@@ -1,0 +1,34 @@
+"""Automatic differentiation: the names of ``torch.autograd``.
+
+``numbagrad.autograd`` records and walks graphs of Tensors; operators record into it through
+``node`` and ``saved``. It knows nothing of operators or kernels: ``tensor_interface`` is all it
+sees of them.
+"""
+
+from . import anomaly as anomaly_mode
+from . import function, grad_mode, variable
+from .anomaly import detect_anomaly, set_detect_anomaly
+from .engine import backward, grad
+from .function import Function
+from .grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
+from .gradcheck import gradcheck, gradgradcheck
+from .variable import Variable
+
+__all__ = [
+    "Function",
+    "Variable",
+    "anomaly_mode",
+    "backward",
+    "detect_anomaly",
+    "enable_grad",
+    "function",
+    "grad",
+    "grad_mode",
+    "gradcheck",
+    "gradgradcheck",
+    "inference_mode",
+    "no_grad",
+    "set_detect_anomaly",
+    "set_grad_enabled",
+    "variable",
+]

@@ -1,0 +1,589 @@
+"""The engine: walks the graph from its roots to the leaves, runs the nodes and sums gradients.
+
+``backward`` and ``grad`` here are torch's public functions; ``Tensor.backward`` calls the former.
+The engine runs the ``backward`` of nodes and adds Tensors through ``tensor_interface``; it knows no
+operator. The walk is a loop over a heap, so that depth is bounded by memory alone.
+"""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from collections.abc import Sequence
+from heapq import heappop, heappush
+from sys import getrefcount
+from typing import Any
+
+from . import tensor_interface as interface
+from .anomaly import anomaly, check_for_nan
+from .grad_mode import state as grad_mode
+from .hooks import retain_grad as retain_tensor_grad
+from .hooks import run_post_hooks, run_pre_hooks, run_tensor_hooks
+from .node import Node, edge_of
+
+__all__ = ["backward", "grad", "run_backward"]
+
+# A buffer is a list: [node, gradient of its output 0, of its output 1, ...], or [leaf, gradient].
+# Buffers hold the engine's only reference to a gradient, so that a reference count of two (the list
+# and the expression that asks) means that no node, hook or user can see the tensor change.
+
+#: Leaves that several threads share are added to by one thread at a time. Stripes keep threads with
+#: leaves of their own apart; reentrant, because garbage collection may run user code in between.
+_LEAF_LOCKS = tuple([threading.RLock() for _ in range(64)])
+
+
+def run_backward(
+    roots: Sequence[Any],
+    root_gradients: Sequence[Any],
+    retain_graph: bool,
+    create_graph: bool,
+    inputs: Sequence[tuple[Any, int]] | None = None,
+    accumulate: bool = True,
+) -> list[Any]:
+    """Walk the graph behind ``roots``.
+
+    Args:
+        roots: tensors that require grad.
+        root_gradients: a tensor for each of them.
+        retain_graph: keep what the nodes saved, for another walk.
+        create_graph: record the walk itself, so that its results can be differentiated.
+        inputs: edges whose gradients are wanted; None stands for all leaves. Nodes that do not lead
+            to one of them are not run.
+        accumulate: add the gradients of the leaves to their ``grad``.
+
+    Returns:
+        The gradients of ``inputs``, None where the roots do not depend on one.
+    """
+    plan = None if inputs is None else _Plan(roots, inputs)
+    leaves: dict[int, list[Any]] = {}
+    buffers: dict[int, list[Any]] = {}
+    ready: list[int] = []
+    previous_mode = grad_mode.enabled
+    grad_mode.enabled = create_graph
+    try:
+        for root, gradient in zip(roots, root_gradients, strict=True):
+            edge = edge_of(root)
+            if plan is None or plan.leads_to_input(edge):
+                _hand_over((edge,), (gradient,), leaves, buffers, ready, create_graph)
+        # Bound to the call only through the buffers, the gradients can be summed in place.
+        root_gradients = gradient = root = None
+        if plan is None and not anomaly.enabled:
+            _walk(leaves, buffers, ready, retain_graph, create_graph)
+        else:
+            _walk_with_care(leaves, buffers, ready, retain_graph, create_graph, plan)
+        return _finish(leaves, create_graph, plan, accumulate)
+    finally:
+        grad_mode.enabled = previous_mode
+
+
+def _walk(
+    leaves: dict[int, list[Any]],
+    buffers: dict[int, list[Any]],
+    ready: list[int],
+    retain_graph: bool,
+    create_graph: bool,
+) -> None:
+    """Run every node that is ready, the youngest first, until only leaves are left.
+
+    A node is younger than all nodes it depends on, so when the youngest node is taken, every node
+    that contributes to its gradient has run. ``ready`` holds negated sequence numbers.
+
+    The body repeats ``_hand_over``: a call for each node would be a fifth of the engine's time.
+    """
+    while ready:
+        buffer = buffers.pop(heappop(ready))
+        node = buffer[0]
+        if node._hooks is not None:
+            results = _run_with_hooks(buffer, retain_graph)
+        elif len(buffer) == 2:
+            if buffer[1] is not None or node._runs_on_undefined:
+                results = node.backward(buffer[1])
+            else:
+                results = (None,) * len(node.next_edges)
+            if not retain_graph:
+                node.release()
+        else:
+            results = _run(buffer, buffer[1:], retain_graph)
+        # The gradient must not be held here while it is summed further on.
+        buffer = None
+        edges = node.next_edges
+        if len(edges) != len(results):
+            raise _wrong_count(node, results)
+        gradient = None
+        for edge, gradient in zip(edges, results):  # noqa: B905 - the lengths are equal
+            if edge is None:
+                continue
+            target, output_nr = edge
+            if isinstance(target, Node):
+                order = -target.sequence_nr
+                waiting = buffers.get(order)
+                if waiting is None:
+                    if target._output_count == 1:
+                        buffers[order] = [target, gradient]
+                    else:
+                        buffers[order] = waiting = [target, *(None,) * target._output_count]
+                        waiting[output_nr + 1] = gradient
+                    heappush(ready, order)
+                elif gradient is not None:
+                    _add(waiting, output_nr + 1, gradient, create_graph)
+            else:
+                waiting = leaves.get(id(target))
+                if waiting is None:
+                    leaves[id(target)] = [target, gradient]
+                elif gradient is not None:
+                    _add(waiting, 1, gradient, create_graph)
+        results = None
+
+
+def _hand_over(
+    edges: Sequence[Any],
+    gradients: Sequence[Any],
+    leaves: dict[int, list[Any]],
+    buffers: dict[int, list[Any]],
+    ready: list[int],
+    create_graph: bool,
+) -> None:
+    """Put gradients into the buffers that the edges lead to."""
+    for edge, gradient in zip(edges, gradients, strict=True):
+        if edge is None:
+            continue
+        target, output_nr = edge
+        if isinstance(target, Node):
+            order = -target.sequence_nr
+            waiting = buffers.get(order)
+            if waiting is None:
+                buffers[order] = waiting = [target, *(None,) * target._output_count]
+                heappush(ready, order)
+        else:
+            waiting = leaves.setdefault(id(target), [target, None])
+        if waiting[output_nr + 1] is None:
+            waiting[output_nr + 1] = gradient
+        elif gradient is not None:
+            _add(waiting, output_nr + 1, gradient, create_graph)
+
+
+def _add(buffer: list[Any], index: int, gradient: Any, create_graph: bool) -> None:
+    """Add to a gradient in a buffer: in place if the engine alone can see it."""
+    if buffer[index] is None:
+        buffer[index] = gradient
+    elif not create_graph and _is_exclusive(buffer, index):
+        interface.add_(buffer[index], gradient)
+    else:
+        buffer[index] = interface.add(buffer[index], gradient)
+
+
+def _is_exclusive(buffer: list[Any], index: int) -> bool:
+    """Return True if nothing but the buffer refers to a gradient or to its memory."""
+    return (
+        getrefcount(buffer[index]) == 2
+        and getrefcount(buffer[index]._array) == 2
+        and _memory_is_exclusive(buffer[index]._array)
+    )
+
+
+def _memory_is_exclusive(array: Any) -> bool:
+    """Return True if an array owns its memory, or is the only view of one that does."""
+    base = array.base
+    if base is None:
+        return bool(array.flags.writeable)
+    # Two references: the view's, and the one this expression makes.
+    return (
+        type(base) is type(array)
+        and base.base is None
+        and getrefcount(array.base) == 3  # the view, ``base`` and the expression
+        and array.size == base.size
+        and bool(array.flags.writeable)
+    )
+
+
+def _run(buffer: list[Any], gradients: list[Any], retain_graph: bool) -> Any:
+    """Run a node on the gradients of its outputs; free what it saved unless told otherwise."""
+    node = buffer[0]
+    if node._runs_on_undefined or any([gradient is not None for gradient in gradients]):
+        results = node.backward(*gradients)
+    else:
+        results = (None,) * len(node.next_edges)
+    if not retain_graph:
+        node.release()
+    return results
+
+
+def _run_with_hooks(buffer: list[Any], retain_graph: bool, run_tensors: bool = True) -> Any:
+    """Run a node and its hooks."""
+    hooks = buffer[0]._hooks
+    gradients = buffer[1:]
+    if run_tensors:
+        run_tensor_hooks(hooks, gradients)
+    gradients = run_pre_hooks(hooks, gradients)
+    results = _run(buffer, gradients, retain_graph)
+    return run_post_hooks(hooks, results, gradients)
+
+
+def _wrong_count(node: Node, results: Sequence[Any]) -> RuntimeError:
+    return RuntimeError(
+        f"{node.name()}.backward returned {len(results)} gradients, but the operation has "
+        f"{len(node.next_edges)} inputs; it must return one for each, None where there is none"
+    )
+
+
+# Walks to chosen inputs, and walks under anomaly detection
+
+
+class _Plan:
+    """Which nodes a walk to chosen inputs has to run, and what it picks up on the way.
+
+    Args:
+        roots: where the walk starts.
+        inputs: the edges whose gradients are wanted.
+    """
+
+    def __init__(self, roots: Sequence[Any], inputs: Sequence[tuple[Any, int]]) -> None:
+        self.inputs = inputs
+        self.captured: dict[tuple[int, int], Any] = {}
+        self.wanted_leaves: set[int] = set()
+        self.wanted_outputs: dict[int, list[int]] = {}
+        for target, output_nr in inputs:
+            if isinstance(target, Node):
+                self.wanted_outputs.setdefault(target.sequence_nr, []).append(output_nr)
+            else:
+                self.wanted_leaves.add(id(target))
+        #: sequence numbers of the nodes that must run
+        self.needed: set[int] = set()
+        self._find_needed([root._grad_fn for root in roots if root._grad_fn is not None])
+
+    def _find_needed(self, pending: list[Node]) -> None:
+        """Fill ``needed``: collect what is reachable, then go through it from the oldest on."""
+        oldest = -1 if self.wanted_leaves else min(self.wanted_outputs, default=0)
+        reachable: dict[int, Node] = {}
+        while pending:
+            node = pending.pop()
+            if node.sequence_nr in reachable or node.sequence_nr <= oldest:
+                continue
+            reachable[node.sequence_nr] = node
+            for edge in node.next_edges:
+                if edge is not None and isinstance(edge[0], Node):
+                    pending.append(edge[0])
+        for order in sorted(reachable):
+            if any([self.leads_to_input(edge) for edge in reachable[order].next_edges]):
+                self.needed.add(order)
+
+    def leads_to_input(self, edge: tuple[Any, int] | None) -> bool:
+        """Return True if a gradient on this edge contributes to that of a wanted input."""
+        if edge is None:
+            return False
+        target, output_nr = edge
+        if isinstance(target, Node):
+            order = target.sequence_nr
+            return order in self.needed or output_nr in self.wanted_outputs.get(order, ())
+        return id(target) in self.wanted_leaves
+
+    def capture(self, node: Node, gradients: Sequence[Any]) -> None:
+        """Keep the gradients of the outputs that are inputs of the walk."""
+        for output_nr in self.wanted_outputs.get(node.sequence_nr, ()):
+            self.captured[node.sequence_nr, output_nr] = gradients[output_nr]
+
+    def results(self, leaves: dict[int, list[Any]]) -> list[Any]:
+        """Return the gradients of the inputs, once the walk is over."""
+        results = []
+        for target, output_nr in self.inputs:
+            if isinstance(target, Node):
+                results.append(self.captured.get((target.sequence_nr, output_nr)))
+            else:
+                results.append(leaves[id(target)][1] if id(target) in leaves else None)
+        return results
+
+
+def _walk_with_care(
+    leaves: dict[int, list[Any]],
+    buffers: dict[int, list[Any]],
+    ready: list[int],
+    retain_graph: bool,
+    create_graph: bool,
+    plan: _Plan | None,
+) -> None:
+    """``_walk`` to chosen inputs, or with a look at every gradient."""
+    check_nan = anomaly.enabled and anomaly.check_nan
+    while ready:
+        buffer = buffers.pop(heappop(ready))
+        node = buffer[0]
+        hooks = node._hooks
+        if hooks is not None:
+            gradients = buffer[1:]
+            run_tensor_hooks(hooks, gradients)
+            buffer[1:] = gradients
+            gradients = None
+        if plan is not None:
+            plan.capture(node, buffer[1:])
+            if node.sequence_nr not in plan.needed:
+                continue
+        if hooks is not None:
+            results = _run_with_hooks(buffer, retain_graph, run_tensors=False)
+        else:
+            results = _run(buffer, buffer[1:], retain_graph)
+        buffer = None
+        edges = node.next_edges
+        if len(edges) != len(results):
+            raise _wrong_count(node, results)
+        if check_nan:
+            check_for_nan(node, results)
+        if plan is not None:
+            edges = [edge if plan.leads_to_input(edge) else None for edge in edges]
+        _hand_over(edges, results, leaves, buffers, ready, create_graph)
+        results = None
+
+
+# Leaves
+
+
+def _finish(
+    leaves: dict[int, list[Any]], create_graph: bool, plan: _Plan | None, accumulate: bool
+) -> list[Any]:
+    """Run the hooks of the leaves and add the gradients to their ``grad``; return what was asked.
+
+    Nothing is added before every node and every hook that may raise has run.
+    """
+    for buffer in leaves.values():
+        if buffer[0]._hooks is not None:
+            gradients = buffer[1:]
+            run_tensor_hooks(buffer[0]._hooks, gradients)
+            if accumulate:
+                gradients = run_pre_hooks(buffer[0]._hooks, gradients)
+            buffer[1] = gradients[0]
+            gradients = None
+    results = [] if plan is None or accumulate else plan.results(leaves)
+    if accumulate:
+        while leaves:
+            _, buffer = leaves.popitem()
+            _accumulate(buffer, create_graph)
+    return results
+
+
+def _accumulate(buffer: list[Any], create_graph: bool) -> None:
+    """Add the gradient of one leaf to its ``grad``, and run the hooks that wait for that."""
+    leaf = buffer[0]
+    hooks = leaf._hooks
+    seen = None if hooks is None or not hooks.post else (buffer[1],)
+    if buffer[1] is not None:
+        with _LEAF_LOCKS[(id(leaf) >> 5) & 63]:
+            if leaf._grad is None:
+                leaf._grad = _take(buffer, create_graph)
+            elif create_graph:
+                leaf._grad = interface.add(leaf._grad, buffer[1])
+            else:
+                interface.add_(leaf._grad, buffer[1])
+        if leaf._post_accumulate_grad_hooks is not None:
+            for hook in list(leaf._post_accumulate_grad_hooks.values()):
+                hook(leaf)
+    if seen is not None:
+        run_post_hooks(hooks, (), list(seen))
+
+
+def _take(buffer: list[Any], create_graph: bool) -> Any:
+    """Return the gradient of a leaf to become its ``grad``: itself if nobody else can see it."""
+    if (
+        not create_graph
+        and _is_exclusive(buffer, 1)
+        and not buffer[1]._requires_grad
+        and buffer[1]._array.flags.c_contiguous
+    ):
+        return buffer[1]
+    return interface.clone(buffer[1])
+
+
+# torch's functions
+
+
+def backward(
+    tensors: Any,
+    grad_tensors: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    grad_variables: Any = None,
+    inputs: Any = None,
+) -> None:
+    """Add the gradients of ``tensors`` to the ``grad`` of the leaves they were computed from.
+
+    Args:
+        tensors: the roots: a tensor or a sequence of tensors.
+        grad_tensors: the gradient of each root, of its shape; None for a root of one element
+            stands for one.
+        retain_graph: keep what was saved, so that the graph can be walked again. Defaults to the
+            value of ``create_graph``.
+        create_graph: record the gradients, so that they can be differentiated.
+        grad_variables: the name of ``grad_tensors`` before torch 0.4.
+        inputs: tensors to whose ``grad`` to add, instead of all leaves.
+
+    Raises:
+        RuntimeError: if a root does not require grad, if the gradient of a root is missing or has
+            another shape, if saved tensors were freed or written in place.
+    """
+    if grad_variables is not None:
+        warnings.warn(
+            "`grad_variables` is deprecated. Use `grad_tensors` instead.",
+            FutureWarning,
+            stacklevel=2,
+        )
+        if grad_tensors is not None:
+            raise RuntimeError(
+                "`grad_tensors` and `grad_variables` (deprecated) arguments both passed to "
+                "`backward()`. Please only use `grad_tensors`."
+            )
+        grad_tensors = grad_variables
+    roots = _as_tuple(tensors)
+    gradients = _root_gradients(roots, grad_tensors, create_graph)
+    edges = None
+    if inputs is not None:
+        edges = _input_edges(_as_tuple(inputs), "backward")
+        for tensor in _as_tuple(inputs):
+            if isinstance(tensor, interface.Tensor):
+                retain_tensor_grad(tensor)
+    if retain_graph is None:
+        retain_graph = create_graph
+    run_backward(roots, gradients, retain_graph, create_graph, edges)
+
+
+def grad(
+    outputs: Any,
+    inputs: Any,
+    grad_outputs: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    only_inputs: bool = True,
+    allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
+) -> tuple[Any, ...]:
+    """Return the gradients of ``outputs`` with respect to ``inputs``; no ``grad`` is touched.
+
+    Args:
+        outputs: the roots: a tensor or a sequence of tensors.
+        inputs: a tensor or a sequence of tensors that require grad.
+        grad_outputs: the gradient of each root, as in ``backward``.
+        retain_graph: keep what was saved. Defaults to the value of ``create_graph``.
+        create_graph: record the gradients, so that they can be differentiated.
+        only_inputs: only True has a meaning.
+        allow_unused: return None for an input that no output depends on, instead of raising.
+            Defaults to the value of ``materialize_grads``.
+        is_grads_batched: not supported; call ``grad`` once for each gradient.
+        materialize_grads: return zeros instead of None.
+
+    Raises:
+        RuntimeError: as ``backward`` does, and if an input is not used without ``allow_unused``.
+        ValueError: if ``materialize_grads`` is set and ``allow_unused`` is False.
+    """
+    if materialize_grads and allow_unused is False:
+        raise ValueError(
+            "Expected allow_unused to be True or not passed when materialize_grads=True, but got: "
+            "allow_unused=False."
+        )
+    if is_grads_batched:
+        raise NotImplementedError(
+            "autograd.grad: is_grads_batched=True is not supported; call autograd.grad with "
+            "retain_graph=True once for each gradient in grad_outputs instead"
+        )
+    if not only_inputs:
+        warnings.warn(
+            "only_inputs argument is deprecated and is ignored now (defaults to True). To "
+            "accumulate gradient for other parts of the graph, please use torch.autograd.backward.",
+            FutureWarning,
+            stacklevel=2,
+        )
+    roots, wanted = _as_tuple(outputs), _as_tuple(inputs)
+    edges = _input_edges(wanted, "grad")
+    gradients = _root_gradients(roots, grad_outputs, create_graph)
+    if retain_graph is None:
+        retain_graph = create_graph
+    results = run_backward(roots, gradients, retain_graph, create_graph, edges, accumulate=False)
+    for index, result in enumerate(results):
+        if result is not None:
+            continue
+        if materialize_grads and isinstance(wanted[index], interface.Tensor):
+            array = wanted[index]._array
+            results[index] = interface.zeros(array.shape, array.dtype)
+        elif not allow_unused:
+            raise RuntimeError(
+                f"The differentiated Tensor at index {index} appears to not have been used in the "
+                "graph. Set allow_unused=True if this is the desired behavior."
+            )
+    return tuple(results)
+
+
+def _as_tuple(values: Any) -> tuple[Any, ...]:
+    return tuple(values) if isinstance(values, (tuple, list)) else (values,)
+
+
+def _input_edges(inputs: tuple[Any, ...], caller: str) -> list[tuple[Any, int]]:
+    """Return the edges that stand for the wanted inputs of a walk."""
+    if not inputs:
+        raise RuntimeError(f"`inputs` argument to `{caller}()` cannot be empty.")
+    edges = []
+    for tensor in inputs:
+        if isinstance(getattr(tensor, "node", None), Node):
+            edges.append((tensor.node, tensor.output_nr))
+            continue
+        if not isinstance(tensor, interface.Tensor):
+            raise RuntimeError(
+                "all inputs have to be Tensors or GradientEdges, but got "
+                f"{type(tensor).__name__}"
+            )
+        edge = edge_of(tensor)
+        if edge is None:
+            if caller == "backward":
+                raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
+            raise RuntimeError("One of the differentiated Tensors does not require grad")
+        edges.append(edge)
+    return edges
+
+
+def _root_gradients(roots: tuple[Any, ...], given: Any, create_graph: bool) -> list[Any]:
+    """Return a gradient for each root: the given one, checked, or one for a root of one element."""
+    if given is None:
+        given = (None,) * len(roots)
+    elif isinstance(given, interface.Tensor):
+        given = (given,)
+    else:
+        given = tuple(given)
+    if len(given) != len(roots):
+        raise RuntimeError(f"got {len(roots)} tensors and {len(given)} gradients")
+    gradients = []
+    for index, (root, gradient) in enumerate(zip(roots, given, strict=True)):
+        if not isinstance(root, interface.Tensor):
+            name = type(root).__name__
+            raise TypeError(f"expected output {index} to be a Tensor, but got {name}")
+        if not root._requires_grad:
+            raise RuntimeError(
+                f"element {index} of tensors does not require grad and does not have a grad_fn"
+            )
+        if gradient is None:
+            if root._array.size != 1:
+                raise RuntimeError("grad can be implicitly created only for scalar outputs")
+            gradient = interface.ones_like(root)
+        else:
+            gradient = _checked_root_gradient(index, root, gradient, create_graph)
+        gradients.append(gradient)
+    return gradients
+
+
+def _checked_root_gradient(index: int, root: Any, gradient: Any, create_graph: bool) -> Any:
+    """Return the user's gradient of a root, in the root's dtype."""
+    if not isinstance(gradient, interface.Tensor):
+        raise TypeError(
+            "gradients can be either Tensors or None, but got " + type(gradient).__name__
+        )
+    if gradient._array.shape != root._array.shape:
+        raise RuntimeError(
+            f"Mismatch in shape: grad_output[{index}] has a shape of "
+            f"{_size(gradient)} and output[{index}] has a shape of {_size(root)}."
+        )
+    if gradient._array.dtype != root._array.dtype:
+        previous_mode = grad_mode.enabled
+        grad_mode.enabled = create_graph
+        try:
+            gradient = interface.cast(gradient, root._array.dtype)
+        finally:
+            grad_mode.enabled = previous_mode
+    return gradient
+
+
+def _size(tensor: Any) -> str:
+    return f"torch.Size({list(tensor._array.shape)})"

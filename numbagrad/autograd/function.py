@@ -1,0 +1,518 @@
+"""``Function``: operations whose forward and backward users write themselves.
+
+``MyReLU.apply(x)`` runs the user's ``forward`` with recording off and makes one node of the graph;
+the node is the ``ctx`` of the user's methods. The engine calls the node, the node calls the user's
+``backward`` and checks what it returns. Tensors are reached through ``tensor_interface``.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+from . import tensor_interface as interface
+from .grad_mode import state as grad_mode
+from .node import Node, next_sequence_nr
+from .saved import FREED, save, save_output, unpack_entries
+
+__all__ = ["BackwardCFunction", "Function", "FunctionCtx", "once_differentiable"]
+
+
+class FunctionCtx:
+    """What ``forward`` and ``setup_context`` may say about an operation."""
+
+    to_save: tuple[Any, ...] | None = None
+    saved_for_forward: tuple[Any, ...] = ()
+    dirty_tensors: tuple[Any, ...] | None = None
+    non_differentiable: tuple[Any, ...] | None = None
+    materialize_grads = True
+
+    def save_for_backward(self, *tensors: Any) -> None:
+        """Keep tensors for ``backward``, which finds them in ``ctx.saved_tensors``.
+
+        Args:
+            tensors: inputs, outputs or other tensors; None is allowed.
+        """
+        self.to_save = tensors
+
+    def save_for_forward(self, *tensors: Any) -> None:
+        """Keep tensors for ``jvp``."""
+        self.saved_for_forward = tensors
+
+    def mark_dirty(self, *args: Any) -> None:
+        """Say that ``forward`` wrote these inputs in place; it must return them."""
+        self.dirty_tensors = args
+
+    def mark_non_differentiable(self, *args: Any) -> None:
+        """Say that these outputs have no gradient; ``backward`` gets zeros for them."""
+        self.non_differentiable = args
+
+    def set_materialize_grads(self, value: bool) -> None:
+        """Say whether ``backward`` gets zeros (the default) or None for undefined gradients."""
+        self.materialize_grads = value
+
+
+class BackwardCFunction(Node, FunctionCtx):
+    """The node of a ``Function``, and the ``ctx`` of its methods: it takes any attribute.
+
+    Each ``Function`` has a subclass of its own, named after it. What the engine and ``apply`` keep
+    here has a leading underscore, so that it is out of the way of the user's attributes.
+    """
+
+    _forward_cls: type[Function]
+    _runs_on_undefined = True
+    _output_count = 1
+    _saved_variables: tuple[Any, ...] | None = ()
+    #: by output: shape and dtype, or None if it has no gradient
+    _output_metadata: tuple[Any, ...] = ()
+    #: by argument: shape and dtype, or None if it needs no gradient
+    _input_metadata: tuple[Any, ...] = ()
+    #: by argument: whether it is a tensor, so that it has an edge
+    needs_input_grad: tuple[bool, ...] = ()
+
+    @property
+    def saved_tensors(self) -> tuple[Any, ...]:
+        """The tensors given to ``save_for_backward``.
+
+        Raises:
+            RuntimeError: if they were freed, or if one of them was written in place since.
+        """
+        saved = self._saved_variables
+        if saved is None:
+            raise RuntimeError(FREED)
+        return unpack_entries(saved, self)
+
+    saved_variables = saved_tensors
+
+    def release(self) -> None:
+        if self._saved_variables:
+            self._saved_variables = None
+
+    def __repr__(self) -> str:
+        return f"<torch.autograd.function.{self.name()} object at {id(self):#x}>"
+
+    @property
+    def next_functions(self) -> tuple[tuple[Any, int], ...]:
+        visible = super().next_functions
+        return tuple(
+            [
+                edge
+                for edge, metadata in zip(visible, self._input_metadata, strict=True)
+                if metadata is not NOT_A_TENSOR
+            ]
+        )
+
+    def backward(self, *gradients: Any) -> tuple[Any, ...]:
+        """Call the user's ``backward`` or ``vjp`` and check what it returns."""
+        if self.materialize_grads:
+            for gradient in gradients:
+                if gradient is None:
+                    gradients = self._materialized(gradients)
+                    break
+        results = self._user_backward()(self, *gradients)
+        if type(results) is not tuple:
+            results = (results,)
+        expected = self._input_metadata
+        if len(results) != len(expected):
+            results = self._without_trailing_none(results)
+        Tensor = interface.Tensor
+        for result, metadata in zip(results, expected):  # noqa: B905 - the lengths are equal
+            if metadata.__class__ is tuple and result is not None and isinstance(result, Tensor):
+                array = result._array
+                if array.shape == metadata[0] and array.dtype == metadata[1]:
+                    continue
+            elif result is None:
+                continue
+            return self._checked(results)
+        return results
+
+    def _user_backward(self) -> Callable[..., Any]:
+        """Return the one method of the user that computes gradients."""
+        function = self._forward_cls
+        if function.vjp is Function.vjp:
+            return function.backward
+        if function.backward is not Function.backward:
+            raise RuntimeError(
+                "Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You "
+                "should only implement one of them."
+            )
+        return function.vjp
+
+    def _materialized(self, gradients: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Put zeros in the place of undefined gradients."""
+        return tuple(
+            [
+                interface.zeros(*metadata) if gradient is None and metadata else gradient
+                for gradient, metadata in zip(gradients, self._output_metadata, strict=True)
+            ]
+        )
+
+    def _without_trailing_none(self, results: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Return one result for each argument; more are allowed if they are None."""
+        expected = len(self._input_metadata)
+        if len(results) > expected and all([result is None for result in results[expected:]]):
+            return results[:expected]
+        raise RuntimeError(
+            f"function {self.name()} returned an incorrect number of gradients (expected "
+            f"{expected}, got {len(results)})"
+        )
+
+    def _checked(self, results: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Bring the results into the shapes and dtypes of the arguments, or raise."""
+        checked = []
+        for index, result in enumerate(results):
+            metadata = self._input_metadata[index]
+            if result is not None and not isinstance(result, interface.Tensor):
+                raise RuntimeError(f"expected Variable or None (got {type(result).__name__})")
+            if result is None or metadata is None:
+                checked.append(None)
+                continue
+            if metadata is NOT_A_TENSOR:
+                raise RuntimeError(
+                    f"function {self.name()} returned a gradient different from None at position "
+                    f"{index + 1}, but the corresponding forward input was not a Variable"
+                )
+            shape, dtype = metadata
+            if result._array.shape != shape:
+                if not _expands_to(shape, result._array.shape):
+                    raise RuntimeError(
+                        f"Function {self.name()} returned an invalid gradient at index {index} - "
+                        f"got {list(result._array.shape)} but expected shape compatible with "
+                        f"{list(shape)}"
+                    )
+                result = interface.sum_to_size(result, shape)
+            if result._array.dtype != dtype:
+                result = interface.cast(result, dtype)
+            checked.append(result)
+        return tuple(checked)
+
+
+#: The entry of ``_input_metadata`` for an argument that is not a tensor.
+NOT_A_TENSOR = "not a tensor"
+
+
+def _expands_to(shape: tuple[int, ...], larger: tuple[int, ...]) -> bool:
+    """Return True if an array of ``shape`` can be broadcast to the shape ``larger``."""
+    if len(shape) > len(larger):
+        return False
+    aligned = larger[len(larger) - len(shape) :]
+    return all([size in (1, other) for size, other in zip(shape, aligned, strict=True)])
+
+
+class Function:
+    """A differentiable operation with a hand-written gradient.
+
+    Subclasses define static methods ``forward(ctx, *args)`` and ``backward(ctx, *grads)``, or
+    ``forward(*args)`` with ``setup_context(ctx, inputs, output)``. ``backward`` gets a gradient for
+    each output and returns one for each argument of ``forward``, None where there is none. It runs
+    recorded under ``create_graph=True``, so if it is written in operators it can be differentiated.
+
+    Example::
+
+        class MyReLU(Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.save_for_backward(x)
+                return x.clamp(min=0)
+
+            @staticmethod
+            def backward(ctx, grad_output):
+                (x,) = ctx.saved_tensors
+                return grad_output * (x > 0)
+
+        y = MyReLU.apply(x)
+    """
+
+    _backward_cls: type[BackwardCFunction]
+    generate_vmap_rule = False
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        name = cls.__name__ + "Backward"
+        attributes = {"_forward_cls": cls, "__module__": cls.__module__}
+        cls._backward_cls = type(name, (BackwardCFunction,), attributes)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        warnings.warn(
+            f"{type(self)} should not be instantiated. Methods on autograd functions are all "
+            "static, so you should invoke them on the class itself.",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise RuntimeError(
+            "Legacy autograd function with non-static forward method is deprecated. Please use "
+            "new-style autograd function with static forward method. (Example: "
+            "https://pytorch.org/docs/stable/autograd.html#torch.autograd.Function)"
+        )
+
+    @staticmethod
+    def forward(*args: Any, **kwargs: Any) -> Any:
+        """Compute the outputs; without ``ctx`` if there is a ``setup_context``."""
+        raise NotImplementedError(
+            "You must implement the forward function for custom autograd.Function."
+        )
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> Any:
+        """Save what ``backward`` needs, if ``forward`` takes no ``ctx``."""
+        raise NotImplementedError("setup_context is not implemented.")
+
+    @staticmethod
+    def backward(ctx: Any, *grad_outputs: Any) -> Any:
+        """Return the gradient of each argument, given that of each output."""
+        raise NotImplementedError(
+            "You must implement either the backward or vjp method for your custom "
+            "autograd.Function to use it with backward mode AD."
+        )
+
+    # vjp and backward are names for the same method.
+    vjp = backward
+
+    @staticmethod
+    def jvp(ctx: Any, *grad_inputs: Any) -> Any:
+        """Return the tangent of each output, given that of each argument."""
+        raise NotImplementedError(
+            "You must implement the jvp function for custom autograd.Function to use it with "
+            "forward mode AD."
+        )
+
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, *args: Any) -> Any:
+        """Return the outputs for batched arguments."""
+        raise NotImplementedError(
+            "To use autograd.Function with vmap, you must either override the vmap staticmethod or "
+            "set generate_vmap_rule=True."
+        )
+
+    @classmethod
+    def apply(cls, *args: Any, **kwargs: Any) -> Any:
+        """Run ``forward`` on ``args`` and record one node for it.
+
+        Returns:
+            What ``forward`` returned. Tensors in it, alone or in a tuple, get a history.
+        """
+        Tensor = interface.Tensor
+        setup_context = cls.setup_context
+        separate_context = setup_context is not Function.setup_context
+        if kwargs or separate_context:
+            args = _bind(cls.forward, args, kwargs, separate_context)
+        ctx = cls._backward_cls.__new__(cls._backward_cls)
+        ctx._hooks = None
+        needs = [isinstance(value, Tensor) and value._requires_grad for value in args]
+        ctx.needs_input_grad = tuple(needs)
+        recording = grad_mode.enabled
+        record = recording and True in needs
+        if record:
+            _connect(ctx, args)
+        grad_mode.enabled = False
+        try:
+            if separate_context:
+                output = cls.forward(*args)
+                setup_context(ctx, args, output)
+            else:
+                output = cls.forward(ctx, *args)
+            if isinstance(output, Tensor):
+                output = _wrap_output(ctx, args, output, record)
+            elif isinstance(output, tuple):
+                output = _wrap_outputs(ctx, args, output, record)
+            if ctx.to_save is not None:
+                _save(ctx, record)
+        finally:
+            grad_mode.enabled = recording
+        return output
+
+
+def _bind(forward: Any, args: Any, kwargs: Any, separate_context: bool) -> tuple[Any, ...]:
+    """Return the arguments of a call as positional ones, with the defaults if there is no ctx."""
+    if separate_context:
+        bound = _signature(forward).bind(*args, **kwargs)
+        bound.apply_defaults()
+        return bound.args
+    return _signature(forward).bind(None, *args, **kwargs).args[1:]
+
+
+@functools.lru_cache(maxsize=1024)
+def _signature(function: Any) -> inspect.Signature:
+    return inspect.signature(function)
+
+
+def _connect(ctx: BackwardCFunction, args: tuple[Any, ...]) -> None:
+    """Give a node its edges and its place in the order of nodes."""
+    Tensor = interface.Tensor
+    edges: list[Any] = []
+    metadata: list[Any] = []
+    for value in args:
+        if not isinstance(value, Tensor):
+            edges.append(None)
+            metadata.append(NOT_A_TENSOR)
+        elif not value._requires_grad:
+            edges.append(None)
+            metadata.append(None)
+        else:
+            grad_fn = value._grad_fn
+            edges.append((value, 0) if grad_fn is None else (grad_fn, value._output_nr))
+            array = value._array
+            metadata.append((array.shape, array.dtype))
+    ctx.next_edges = tuple(edges)
+    ctx._input_metadata = tuple(metadata)
+    ctx.sequence_nr = next_sequence_nr()
+
+
+def _wrap_output(ctx: Any, args: tuple[Any, ...], output: Any, record: bool) -> Any:
+    """``_wrap_outputs`` for one tensor; short for by far the most frequent case, a new one."""
+    array = output._array
+    if (
+        not record
+        or output._requires_grad
+        or ctx.dirty_tensors is not None
+        or ctx.non_differentiable is not None
+        or array.dtype.kind not in "fc"
+        or _contains(args, output)
+    ):
+        return _wrap_outputs(ctx, args, (output,), record)[0]
+    ctx._output_metadata = ((array.shape, array.dtype),)
+    output._requires_grad = True
+    output._grad_fn = ctx
+    output._output_nr = 0
+    return output
+
+
+def _wrap_outputs(ctx: Any, args: tuple[Any, ...], outputs: Any, record: bool) -> tuple[Any, ...]:
+    """Connect what ``forward`` returned to the graph; what is not a tensor stays as it is."""
+    dirty = ctx.dirty_tensors or ()
+    fixed = ctx.non_differentiable or ()
+    for value in dirty:
+        if not _contains(outputs, value):
+            raise RuntimeError(
+                "Some elements marked as dirty during the forward method were not returned as "
+                "output. The inputs that are modified inplace must all be outputs of the Function."
+            )
+    if record:
+        ctx._output_count = len(outputs)
+    wrapped: list[Any] = []
+    metadata: list[Any] = []
+    for output_nr, output in enumerate(outputs):
+        if not isinstance(output, interface.Tensor):
+            metadata.append(None)
+            wrapped.append(output)
+            continue
+        array = output._array
+        metadata.append((array.shape, array.dtype))
+        differentiable = record and array.dtype.kind in "fc" and not _contains(fixed, output)
+        if _contains(dirty, output):
+            _check_dirty(output, _contains(args, output), record)
+            interface.bump_version(output)
+            if differentiable:
+                interface.rebase_history(output, ctx, output_nr)
+        else:
+            if output._requires_grad or _contains(args, output):
+                # It has a history or a user of its own, and keeps it.
+                output = interface.alias(output)
+            if differentiable:
+                output._requires_grad = True
+                output._grad_fn = ctx
+                output._output_nr = output_nr
+        wrapped.append(output)
+    ctx._output_metadata = tuple(metadata)
+    return tuple(wrapped)
+
+
+def _contains(values: Any, tensor: Any) -> bool:
+    """``tensor in values`` by identity; ``==`` of tensors is elementwise."""
+    for value in values:
+        if value is tensor:
+            return True
+    return False
+
+
+def _check_dirty(output: Any, is_input: bool, record: bool) -> None:
+    if not is_input:
+        warnings.warn(
+            "ctx.mark_dirty() received a tensor that was not an input. Only input Tensors that "
+            "have been mutated should be passed to ctx.mark_dirty().",
+            UserWarning,
+            stacklevel=4,
+        )
+    elif record and output._requires_grad and output._grad_fn is None:
+        raise RuntimeError(
+            "a leaf Variable that requires grad has been used in an in-place operation."
+        )
+
+
+def _save(ctx: Any, record: bool) -> None:
+    """Pack what ``forward`` saved: outputs without their tensor, all else with its version."""
+    entries = []
+    for index, value in enumerate(ctx.to_save):
+        if value is None:
+            entries.append(None)
+        elif not isinstance(value, interface.Tensor):
+            raise TypeError(
+                "save_for_backward can only save variables, but argument "
+                f"{index} is of type {type(value).__name__}"
+            )
+        elif value._grad_fn is ctx:
+            entries.append(save_output(value, value._output_nr))
+        else:
+            entries.append(save(value))
+    if record:
+        ctx._saved_variables = tuple(entries)
+    ctx.to_save = None
+
+
+class DelayedError(Node):
+    """The node of a gradient that has no gradient of its own: raises when the engine reaches it."""
+
+    __slots__ = ()
+
+    def backward(self, *grads: Any) -> tuple[Any, ...]:
+        raise RuntimeError(
+            "trying to differentiate twice a function that was marked with @once_differentiable"
+        )
+
+
+def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorate a ``backward`` that is not written in operators and has no gradient itself.
+
+    It runs unrecorded. Under ``create_graph=True`` its results raise when they are differentiated.
+    torch lets them pass as constants if the gradient of the output is one, though they may still
+    depend on the saved tensors; here they raise in that case too.
+    """
+
+    @functools.wraps(fn)
+    def wrapper(ctx: Any, *args: Any) -> Any:
+        recording = grad_mode.enabled
+        grad_mode.enabled = False
+        try:
+            results = fn(ctx, *args)
+        finally:
+            grad_mode.enabled = recording
+        if not recording:
+            return results
+        sources = [*args, *ctx.saved_tensors]
+        if not any([isinstance(s, interface.Tensor) and s._requires_grad for s in sources]):
+            return results
+        several = results if isinstance(results, tuple) else (results,)
+        several = tuple([_not_differentiable(result, sources) for result in several])
+        return several if isinstance(results, tuple) else several[0]
+
+    return wrapper
+
+
+def _not_differentiable(result: Any, sources: list[Any]) -> Any:
+    """Return ``result`` with a history that raises when it is differentiated."""
+    if not isinstance(result, interface.Tensor):
+        return result
+    edges = []
+    for source in sources:
+        if isinstance(source, interface.Tensor) and source._requires_grad:
+            grad_fn = source._grad_fn
+            edges.append((source, 0) if grad_fn is None else (grad_fn, source._output_nr))
+    delayed = interface.alias(result)
+    delayed._requires_grad = True
+    delayed._grad_fn = DelayedError(tuple(edges))
+    return delayed

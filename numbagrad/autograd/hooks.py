@@ -1,0 +1,215 @@
+"""Hooks: functions of the user that see or replace gradients while the engine walks.
+
+Tensors and nodes register here; the engine calls the ``run_*`` functions for the few nodes and
+leaves that have hooks. Hooks of a tensor live on the node that produced it, because the graph may
+outlive the tensor object.
+"""
+
+from __future__ import annotations
+
+import itertools
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any
+
+from . import tensor_interface as interface
+from .saved import type_name
+
+__all__ = [
+    "Hooks",
+    "RemovableHandle",
+    "move_retained_grad",
+    "register_post_accumulate_grad_hook",
+    "register_tensor_hook",
+    "retain_grad",
+]
+
+_next_hook_id = itertools.count().__next__
+
+
+class RemovableHandle:
+    """What registering a hook returns; ``remove()`` or the end of a ``with`` takes it out.
+
+    Args:
+        hooks: the table of hooks that the hook is in.
+    """
+
+    def __init__(self, hooks: OrderedDict[int, Any]) -> None:
+        self.hooks_dict_ref = weakref.ref(hooks)
+        self.id = _next_hook_id()
+
+    def remove(self) -> None:
+        """Take the hook out; a second call does nothing."""
+        hooks = self.hooks_dict_ref()
+        if hooks is not None:
+            hooks.pop(self.id, None)
+
+    def __enter__(self) -> RemovableHandle:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.remove()
+
+
+def add_hook(hooks: OrderedDict[int, Any], hook: Callable[..., Any], prepend: bool = False) -> Any:
+    """Put ``hook`` into a table of hooks; return its handle."""
+    handle = RemovableHandle(hooks)
+    hooks[handle.id] = hook
+    if prepend:
+        hooks.move_to_end(handle.id, last=False)
+    return handle
+
+
+class Hooks:
+    """All hooks of one node, or of one leaf tensor; made when the first one is registered."""
+
+    __slots__ = ("metadata", "post", "pre", "retained", "tensor")
+
+    def __init__(self) -> None:
+        #: by output number: hooks of the tensors that the node produced
+        self.tensor: dict[int, OrderedDict[int, Callable[..., Any]]] = {}
+        #: by output number: the tensors that asked to retain their gradient
+        self.retained: dict[int, weakref.ref[Any]] = {}
+        self.pre: OrderedDict[int, Callable[..., Any]] = OrderedDict()
+        self.post: OrderedDict[int, Callable[..., Any]] = OrderedDict()
+        self.metadata: dict[Any, Any] = {}
+
+
+def hooks_of(holder: Any) -> Hooks:
+    """Return the hooks of a node or of a leaf tensor; make the table if there is none."""
+    if holder._hooks is None:
+        holder._hooks = Hooks()
+    return holder._hooks
+
+
+# Registering on tensors
+
+
+def register_tensor_hook(tensor: Any, hook: Callable[..., Any]) -> RemovableHandle:
+    """Register ``hook(grad) -> Tensor or None`` for the gradient of ``tensor``.
+
+    Raises:
+        RuntimeError: if the tensor does not require grad.
+    """
+    if not tensor._requires_grad:
+        raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+    holder = tensor if tensor._grad_fn is None else tensor._grad_fn
+    output_nr = 0 if tensor._grad_fn is None else tensor._output_nr
+    return add_hook(hooks_of(holder).tensor.setdefault(output_nr, OrderedDict()), hook)
+
+
+def retain_grad(tensor: Any) -> None:
+    """Ask for ``tensor.grad`` of a tensor that is not a leaf; a leaf has it anyway.
+
+    Raises:
+        RuntimeError: if the tensor does not require grad.
+    """
+    if not tensor._requires_grad:
+        raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
+    if tensor._grad_fn is None or tensor._retains_grad:
+        return
+    hooks_of(tensor._grad_fn).retained[tensor._output_nr] = weakref.ref(tensor)
+    tensor._retains_grad = True
+
+
+def move_retained_grad(tensor: Any, old_node: Any, old_output_nr: int) -> None:
+    """Follow a write in place: the tensor keeps the gradient of its new value, not of the old one.
+
+    Call it after ``tensor._grad_fn`` was replaced, for a tensor with ``_retains_grad``.
+    """
+    if old_node is not None and old_node._hooks is not None:
+        old_node._hooks.retained.pop(old_output_nr, None)
+    hooks_of(tensor._grad_fn).retained[tensor._output_nr] = weakref.ref(tensor)
+
+
+def register_post_accumulate_grad_hook(tensor: Any, hook: Callable[..., Any]) -> RemovableHandle:
+    """Register ``hook(tensor)``, called after the engine has added to ``tensor.grad``.
+
+    Raises:
+        RuntimeError: if the tensor does not require grad or is not a leaf.
+    """
+    if not tensor._requires_grad:
+        raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+    if tensor._grad_fn is not None:
+        raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
+    if tensor._post_accumulate_grad_hooks is None:
+        tensor._post_accumulate_grad_hooks = OrderedDict()
+    return add_hook(tensor._post_accumulate_grad_hooks, hook)
+
+
+# Running, for the engine
+
+
+def run_tensor_hooks(hooks: Hooks, gradients: list[Any]) -> None:
+    """Run the hooks of the tensors, then give those that retain it their gradient; in place."""
+    for output_nr, table in hooks.tensor.items():
+        for hook in list(table.values()):
+            result = hook(gradients[output_nr])
+            if result is not None:
+                _check_replacement(hook, gradients[output_nr], result)
+                gradients[output_nr] = result
+    for output_nr, reference in hooks.retained.items():
+        tensor, gradient = reference(), gradients[output_nr]
+        if tensor is None or gradient is None:
+            continue
+        if tensor._grad is None:
+            tensor._grad = interface.clone(gradient)
+        else:
+            tensor._grad = interface.add(tensor._grad, gradient)
+
+
+def run_pre_hooks(hooks: Hooks, gradients: list[Any]) -> list[Any]:
+    """Run ``hook(grad_outputs)`` of a node; return the gradients it shall run on."""
+    for hook in list(hooks.pre.values()):
+        result = hook(tuple(gradients))
+        if result is not None:
+            gradients = _check_tuple(hook, gradients, result)
+    return gradients
+
+
+def run_post_hooks(hooks: Hooks, results: Any, gradients: list[Any]) -> Any:
+    """Run ``hook(grad_inputs, grad_outputs)`` of a node; return the gradients it hands on."""
+    for hook in list(hooks.post.values()):
+        result = hook(tuple(results), tuple(gradients))
+        if result is not None:
+            results = _check_tuple(hook, results, result)
+    return results
+
+
+def _hook_name(hook: Callable[..., Any]) -> str:
+    return getattr(hook, "__name__", type(hook).__name__)
+
+
+def _check_replacement(hook: Callable[..., Any], gradient: Any, replacement: Any) -> None:
+    """A hook may replace a gradient by one of the same shape and dtype only."""
+    if not isinstance(replacement, interface.Tensor):
+        raise TypeError(
+            f"expected Variable, but hook returned '{type(replacement).__name__}'"
+        )
+    if gradient is None:
+        return
+    if replacement._array.dtype != gradient._array.dtype:
+        raise RuntimeError(
+            f"hook '{_hook_name(hook)}' has changed the type of value (was "
+            f"{type_name(gradient)} got {type_name(replacement)})"
+        )
+    if replacement._array.shape != gradient._array.shape:
+        raise RuntimeError(f"hook '{_hook_name(hook)}' has changed the size of value")
+
+
+def _check_tuple(hook: Callable[..., Any], gradients: Any, replacements: Any) -> list[Any]:
+    """A hook of a node may replace the gradients, by a tuple of as many."""
+    if isinstance(replacements, interface.Tensor) and len(gradients) == 1:
+        replacements = (replacements,)
+    if not isinstance(replacements, tuple):
+        raise TypeError(f"expected tuple, but hook returned '{type(replacements).__name__}'")
+    if len(replacements) != len(gradients):
+        raise RuntimeError(
+            f"hook '{_hook_name(hook)}' has returned an incorrect number of values (got "
+            f"{len(replacements)}, but expected {len(gradients)})"
+        )
+    for gradient, replacement in zip(gradients, replacements, strict=True):
+        if replacement is not None:
+            _check_replacement(hook, gradient, replacement)
+    return list(replacements)

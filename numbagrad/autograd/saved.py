@@ -1,0 +1,139 @@
+"""Saved tensors: what a node keeps between forward and backward, and the checks when it is used.
+
+Operators and ``Function`` pack tensors with ``save`` and ``save_output``; ``Node.unpack`` gives
+them back. A saved tensor that was written in place since raises, and so does one that was freed.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from . import tensor_interface as interface
+
+if TYPE_CHECKING:
+    from .node import Node
+
+__all__ = ["FREED", "SavedInput", "SavedOutput", "save", "save_output", "unpack_entries"]
+
+FREED = (
+    "Trying to backward through the graph a second time (or directly access saved tensors after "
+    "they have already been freed). Saved intermediate values of the graph are freed when you call "
+    ".backward() or autograd.grad(). Specify retain_graph=True if you need to backward through the "
+    "graph a second time or if you need to access saved tensors after calling backward."
+)
+
+_TORCH_TYPE_NAMES = {
+    "float16": "HalfTensor",
+    "bfloat16": "BFloat16Tensor",
+    "float32": "FloatTensor",
+    "float64": "DoubleTensor",
+    "int8": "CharTensor",
+    "uint8": "ByteTensor",
+    "int16": "ShortTensor",
+    "int32": "IntTensor",
+    "int64": "LongTensor",
+    "bool": "BoolTensor",
+    "complex64": "ComplexFloatTensor",
+    "complex128": "ComplexDoubleTensor",
+}
+
+
+def type_name(tensor: Any) -> str:
+    """Return the name torch's messages use for the dtype of a tensor, as ``torch.FloatTensor``."""
+    name = tensor._array.dtype.name
+    return "torch." + _TORCH_TYPE_NAMES.get(name, name)
+
+
+class SavedInput:
+    """An input of a node whose memory already has a version count, and the count when saved.
+
+    A tensor without a version count (``_version_cell is None``) is saved as itself: its version
+    then is 0, and it must still be 0 when it is used.
+    """
+
+    __slots__ = ("_version_cell", "tensor", "version")
+
+    def __init__(self, tensor: Any) -> None:
+        self.tensor = tensor
+        self._version_cell = tensor._version_cell
+        self.version = tensor._version_cell[0]
+
+    def unpack(self, node: Node) -> Any:
+        tensor = self.tensor
+        if self._version_cell[0] != self.version:
+            raise _modified(tensor, tensor._grad_fn, self._version_cell[0], self.version)
+        return tensor
+
+
+class SavedOutput:
+    """An output of the node that saves it: its array, without the tensor.
+
+    The tensor refers to the node that made it, so keeping it would close a reference cycle. It is
+    made anew each time it is used.
+    """
+
+    __slots__ = ("_version_cell", "array", "output_nr", "version")
+
+    def __init__(self, tensor: Any, output_nr: int) -> None:
+        if tensor._version_cell is None:
+            tensor._version_cell = [0]
+        self.array = tensor._array
+        self._version_cell = tensor._version_cell
+        self.version = tensor._version_cell[0]
+        self.output_nr = output_nr
+
+    def unpack(self, node: Node) -> Any:
+        tensor = interface.new_tensor(self.array, True, node, self.output_nr)
+        tensor._version_cell = self._version_cell
+        if self._version_cell[0] != self.version:
+            raise _modified(tensor, node, self._version_cell[0], self.version)
+        return tensor
+
+
+def save(tensor: Any) -> Any:
+    """Pack an input for ``Node.saved``. ``None`` stays ``None``."""
+    if tensor is None or tensor._version_cell is None:
+        return tensor
+    return SavedInput(tensor)
+
+
+def save_output(tensor: Any, output_nr: int = 0) -> SavedOutput:
+    """Pack an output of the saving node for ``Node.saved``."""
+    return SavedOutput(tensor, output_nr)
+
+
+def unpack_entries(entries: tuple[Any, ...], node: Node) -> tuple[Any, ...]:
+    """Give back the tensors that ``save`` and ``save_output`` packed.
+
+    Raises:
+        RuntimeError: if one of them was written in place since.
+    """
+    unpacked = []
+    for entry in entries:
+        if entry is None:
+            unpacked.append(None)
+        elif entry.__class__ is SavedInput or entry.__class__ is SavedOutput:
+            unpacked.append(entry.unpack(node))
+        else:
+            cell = entry._version_cell
+            if cell is not None and cell[0] != 0:
+                raise _modified(entry, entry._grad_fn, cell[0], 0)
+            unpacked.append(entry)
+    return tuple(unpacked)
+
+
+def _modified(tensor: Any, producer: Any, version: int, expected: int) -> RuntimeError:
+    """The error for a saved tensor that was written in place."""
+    shape = ", ".join(str(size) for size in tensor._array.shape)
+    origin = ""
+    if producer is not None:
+        operator = re.sub(r"Backward\d*$", "", producer.name())
+        origin = f", which is output {tensor._output_nr} of {operator},"
+    return RuntimeError(
+        "one of the variables needed for gradient computation has been modified by an inplace "
+        f"operation: [{type_name(tensor)} [{shape}]]{origin} is at version {version}; expected "
+        f"version {expected} instead. Hint: enable anomaly detection to find the operation that "
+        "failed to compute its gradient, with torch.autograd.set_detect_anomaly(True, "
+        "check_nan=False)."
+    )

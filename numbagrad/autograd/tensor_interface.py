@@ -1,0 +1,95 @@
+"""All that the autograd room needs of Tensors, as one table that ``tensor.py`` fills at import.
+
+The engine, ``Function`` and ``gradcheck`` reach tensors only through the names of this module, so
+they know nothing of operators and can be tested with any class that has the slots of a Tensor.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["register"]
+
+#: The Tensor class. Its instances have the slots ``_array``, ``_requires_grad``, ``_grad_fn``,
+#: ``_output_nr`` and ``_version_cell``; its class has the defaults ``_grad = None``,
+#: ``_hooks = None``, ``_retains_grad = False`` and ``_post_accumulate_grad_hooks = None``.
+Tensor: Any = None
+
+#: ``new_tensor(array, requires_grad, grad_fn, output_nr)``: wrap an ndarray, nothing copied.
+new_tensor: Any = None
+#: ``ones_like(tensor)``, not recorded: the gradient of a scalar root.
+ones_like: Any = None
+#: ``zeros(shape, dtype)`` with a NumPy dtype: what an undefined gradient stands for.
+zeros: Any = None
+
+# The operators below are recorded while grad mode is on, as every operator is.
+
+#: ``add(a, b)``, a new tensor.
+add: Any = None
+#: ``add_(a, b)``, into ``a``; only called while grad mode is off.
+add_: Any = None
+#: ``clone(a)``, contiguous.
+clone: Any = None
+#: ``cast(a, dtype)`` with a NumPy dtype.
+cast: Any = None
+#: ``sum_to_size(a, shape)``: the adjoint of expanding ``shape`` to the shape of ``a``.
+sum_to_size: Any = None
+
+_REQUIRED = (
+    "Tensor",
+    "new_tensor",
+    "ones_like",
+    "zeros",
+    "add",
+    "add_",
+    "clone",
+    "cast",
+    "sum_to_size",
+)
+
+
+def alias(tensor: Any) -> Any:
+    """Return a tensor without history that shares the memory and the version of ``tensor``."""
+    if tensor._version_cell is None:
+        tensor._version_cell = [0]
+    result = new_tensor(tensor._array, False, None, 0)
+    result._version_cell = tensor._version_cell
+    return result
+
+
+def bump_version(tensor: Any) -> None:
+    """Count one write in place to the memory of ``tensor``."""
+    if tensor._version_cell is None:
+        tensor._version_cell = [1]
+    else:
+        tensor._version_cell[0] += 1
+
+
+def rebase_history(tensor: Any, node: Any, output_nr: int) -> None:
+    """Make ``node`` the producer of ``tensor``, which was just written in place."""
+    tensor._requires_grad = True
+    tensor._grad_fn = node
+    tensor._output_nr = output_nr
+
+
+_OPTIONAL = ("alias", "bump_version", "rebase_history")
+
+
+def register(**functions: Any) -> None:
+    """Fill the table. ``tensor.py`` calls this once; later calls may replace single entries.
+
+    Args:
+        functions: entries by name. ``alias``, ``bump_version`` and ``rebase_history`` have defaults
+            that suit tensors whose views need no care.
+
+    Raises:
+        TypeError: if a name is not in the table, or if a required entry is still missing.
+    """
+    unknown = sorted(set(functions) - set(_REQUIRED) - set(_OPTIONAL))
+    if unknown:
+        raise TypeError(f"tensor_interface.register: unknown entries {unknown}")
+    table = globals()
+    table.update(functions)
+    missing = [name for name in _REQUIRED if table.get(name) is None]
+    if missing:
+        raise TypeError(f"tensor_interface.register: missing entries {missing}")
