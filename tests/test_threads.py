@@ -212,9 +212,10 @@ def test_both_sides_agree_on_the_control_block():
     assert pool._CAPACITY == threads.CAPACITY
     assert pool._WORDS * 8 == threads.BLOCK_BYTES
     assert pool._FIRST_WORD_OF_LAUNCHES * 8 == threads.BUSY
+    assert pool._PARTICIPANT * 8 == threads.PARTICIPANT
     for name in (
-        "WORKERS", "STARTED", "SPIN", "WORKER_LOOP", "START_THREAD", "ALLOCATE_LOCK",
-        "ACQUIRE_LOCK", "RELEASE_LOCK",
+        "WORKERS", "STARTED", "SPIN", "START_WORKERS", "ACQUIRE_LOCK", "RELEASE_LOCK",
+        "LAUNCHER_LOCK", "LOCK", "POOL", "INDEX",
     ):  # fmt: skip
         assert getattr(pool, f"_{name}") * 8 == getattr(threads, name)
 

@@ -8,6 +8,7 @@ is compiled, loaded or started before the first call of ``pool_address``.
 from __future__ import annotations
 
 import ctypes
+import functools
 import os
 import threading
 import time
@@ -19,11 +20,13 @@ from . import library
 # The layout of the control block, as kernels/threads.py defines it (a test compares the two:
 # that file imports Numba, so this one cannot import it).
 _LINE = 16
-_WORKERS, _STARTED, _SPIN, _WORKER_LOOP = 0, 1, 2, 3
-_START_THREAD, _ALLOCATE_LOCK, _ACQUIRE_LOCK, _RELEASE_LOCK = 4, 5, 6, 7
+_WORKERS, _STARTED, _SPIN, _START_WORKERS, _ACQUIRE_LOCK, _RELEASE_LOCK = 0, 1, 2, 3, 4, 5
 _FIRST_WORD_OF_LAUNCHES = 1 * _LINE
+_LAUNCHER_LOCK = 4 * _LINE + 1
+_PARTICIPANT = 6 * _LINE
+_LOCK, _POOL, _INDEX = 9, 10, 11  # within the line of a participant
 _CAPACITY = 1024
-_WORDS = (6 + _CAPACITY) * _LINE
+_WORDS = _PARTICIPANT + _CAPACITY * _LINE
 
 #: How long an idle thread keeps looking for work before it sleeps. Waking one costs the launcher
 #: some 10 microseconds, so this covers the usual gaps between the launches of a training loop; an
@@ -94,16 +97,19 @@ def _make_pool() -> int:
         if _address:
             return _address
         block = _aligned_words(_WORDS, _LINE * 8)
-        block[_WORKER_LOOP] = library.hand_written("threads", "worker_loop", "void(int64)")
-        block[_START_THREAD] = _c_function("PyThread_start_new_thread")
-        block[_ALLOCATE_LOCK] = _c_function("PyThread_allocate_lock")
-        block[_ACQUIRE_LOCK] = _c_function("PyThread_acquire_lock")
-        block[_RELEASE_LOCK] = _c_function("PyThread_release_lock")
+        worker_loop = library.hand_written("threads", "worker_loop", "void(int64)")
+        start_workers = ctypes.CFUNCTYPE(None)(
+            functools.partial(_start_workers, block, worker_loop)
+        )
+        block[_START_WORKERS] = _address_of(start_workers)
+        block[_ACQUIRE_LOCK] = _address_of(ctypes.pythonapi.PyThread_acquire_lock)
+        block[_RELEASE_LOCK] = _address_of(ctypes.pythonapi.PyThread_release_lock)
         _spin_count = _measure_spin()
         _apply_num_threads(block)
-        # Workers look at the block until the process is gone, so it must outlive the interpreter's
-        # clean-up of this module: the reference taken here is never given back.
-        ctypes.pythonapi.Py_IncRef(ctypes.py_object(block.base))
+        # Threads look at these until the process is gone, so they must outlive the interpreter's
+        # clean-up of this module: the references taken here are never given back.
+        for kept in (block.base, start_workers):
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))
         _block = block
         _address = block.ctypes.data
         return _address
@@ -116,10 +122,43 @@ def _aligned_words(words: int, alignment: int) -> np.ndarray:
     return memory[offset : offset + words * 8].view(np.int64)
 
 
-def _c_function(name: str) -> int:
-    address = ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value
+def _address_of(function: object) -> int:
+    address = ctypes.cast(function, ctypes.c_void_p).value  # type: ignore[arg-type]
     assert address is not None
     return address
+
+
+def _new_held_lock() -> int:
+    """Address of a new CPython lock that is taken, or 0 if there is no memory."""
+    allocate = ctypes.pythonapi.PyThread_allocate_lock
+    allocate.restype = ctypes.c_void_p
+    lock = allocate() or 0
+    if lock:
+        ctypes.pythonapi.PyThread_acquire_lock(ctypes.c_void_p(lock), 1)
+    return lock
+
+
+def _start_workers(block: np.ndarray, worker_loop: int) -> None:
+    """Start the workers that are missing, fewer if the system refuses. Called by a launch.
+
+    They are native threads rather than ``threading`` ones, for they never run Python code and must
+    not take part in the interpreter's shutdown.
+    """
+    start = ctypes.pythonapi.PyThread_start_new_thread
+    start.argtypes, start.restype = [ctypes.c_void_p, ctypes.c_void_p], ctypes.c_ulong
+    refused = ctypes.c_ulong(-1).value
+    if block[_LAUNCHER_LOCK] == 0:
+        block[_LAUNCHER_LOCK] = _new_held_lock()
+    for index in range(int(block[_STARTED]) + 1, int(block[_WORKERS]) + 1):
+        first = _PARTICIPANT + index * _LINE
+        worker = block[first : first + _LINE]
+        worker[:] = 0
+        worker[_LOCK], worker[_POOL], worker[_INDEX] = _new_held_lock(), block.ctypes.data, index
+        complete = block[_LAUNCHER_LOCK] != 0 and worker[_LOCK] != 0
+        if not complete or start(worker_loop, worker.ctypes.data) == refused:
+            block[_WORKERS] = index - 1
+            return
+        block[_STARTED] = index
 
 
 def _measure_spin() -> int:

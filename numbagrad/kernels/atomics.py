@@ -1,8 +1,8 @@
 """Atomic operations on int64 words, and calls through function addresses, as Numba intrinsics.
 
-Called by ``threads``; imported only when compiling. All operations are sequentially consistent:
-the thread pool relies on "I announced myself, then I looked" being seen in one order by everyone,
-and on the common CPUs the weaker orders would save nothing that can be measured.
+Called by ``threads``; imported only when compiling. The atomic operations are sequentially
+consistent: the thread pool relies on "I announced myself, then I looked" being seen in one order by
+everyone, and on the common CPUs the weaker orders would save nothing that can be measured.
 """
 
 from __future__ import annotations
@@ -18,6 +18,28 @@ _ORDER = "seq_cst"
 
 def _pointer(builder, address):
     return builder.inttoptr(address, _WORD.as_pointer())
+
+
+@intrinsic
+def read_word(typing_context, address, offset):
+    """The word ``offset`` bytes behind ``address``, by an ordinary load."""
+
+    def codegen(context, builder, signature, arguments):
+        return builder.load(_pointer(builder, builder.add(*arguments)), align=8)
+
+    return types.int64(types.int64, types.int64), codegen
+
+
+@intrinsic
+def write_word(typing_context, address, offset, value):
+    """Write the word ``offset`` bytes behind ``address``, by an ordinary store."""
+
+    def codegen(context, builder, signature, arguments):
+        address, offset, value = arguments
+        builder.store(value, _pointer(builder, builder.add(address, offset)), align=8)
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64, types.int64), codegen
 
 
 @intrinsic

@@ -14,8 +14,6 @@ that is asleep or was descheduled before it took any work.
 
 from __future__ import annotations
 
-from numba import int64
-
 from .atomics import (
     atomic_load,
     atomic_store,
@@ -25,8 +23,10 @@ from .atomics import (
     compare_exchange,
     fetch_add,
     pause,
+    read_word,
+    write_word,
 )
-from .intrinsics import call_kernel, load, store, subroutine
+from .intrinsics import call_kernel, subroutine
 
 # The control block: lines of 16 words (two cache lines, since CPUs fetch lines in pairs), so that
 # words written by different threads do not share one. Offsets are in bytes.
@@ -37,11 +37,9 @@ LINE = 16 * _WORD
 WORKERS = 0 * _WORD  # workers a launch may use beside the launcher
 STARTED = 1 * _WORD  # workers that exist; they are started by the first launch that can use them
 SPIN = 2 * _WORD  # how often an idle thread looks again before it sleeps
-WORKER_LOOP = 3 * _WORD  # addresses of functions: the compiled worker_loop,
-START_THREAD = 4 * _WORD  # and CPython's portable threads and locks, which need no interpreter lock
-ALLOCATE_LOCK = 5 * _WORD
-ACQUIRE_LOCK = 6 * _WORD
-RELEASE_LOCK = 7 * _WORD
+START_WORKERS = 3 * _WORD  # addresses of functions: one that starts the workers that are missing,
+ACQUIRE_LOCK = 4 * _WORD  # and CPython's portable locks, which need no interpreter lock
+RELEASE_LOCK = 5 * _WORD
 
 # Line 1: who has the pool. Line 2: the launch, written while it is closed.
 BUSY = 1 * LINE
@@ -75,72 +73,27 @@ CAPACITY = 1024
 BLOCK_BYTES = PARTICIPANT + CAPACITY * LINE
 
 
-@subroutine
-def _read(address):
-    return load(address, 0, int64)
-
-
-@subroutine
-def _write(address, value):
-    store(address, 0, value, int64)
-
-
-@subroutine
-def _participant(pool, index):
-    return pool + PARTICIPANT + index * LINE
-
-
 def spin(count):
-    """Look at a word ``count`` times, as an idle thread does; Python times it once."""
+    """Pause ``count`` times, as an idle thread does; Python times it once."""
     for _ in range(count):
         pause()
 
 
 @subroutine
-def _new_held_lock(pool):
-    lock = call_0(_read(pool + ALLOCATE_LOCK))
-    if lock != 0:
-        call_2(_read(pool + ACQUIRE_LOCK), lock, 1)
-    return lock
-
-
-@subroutine
-def _sleep_until_released(pool, lock):
-    call_2(_read(pool + ACQUIRE_LOCK), lock, 1)
-
-
-@subroutine
-def _wake(pool, sleeps, lock):
-    """Release ``lock`` if its owner sleeps; whoever clears the word ``sleeps`` releases once."""
-    if compare_exchange(sleeps, 1, 0):
-        call_1(_read(pool + RELEASE_LOCK), lock)
+def _wake(pool, owner, sleeps, lock):
+    """Release a lock if its owner sleeps; whoever clears the word ``sleeps`` releases once."""
+    if compare_exchange(owner + sleeps, 1, 0):
+        call_1(read_word(pool, RELEASE_LOCK), read_word(owner, lock))
         return True
     return False
 
 
 @subroutine
-def _start_workers(pool, wanted):
-    """Start the workers that are missing; fewer than wanted if the system refuses."""
-    if _read(pool + LAUNCHER_LOCK) == 0:
-        _write(pool + LAUNCHER_LOCK, _new_held_lock(pool))
-        if _read(pool + LAUNCHER_LOCK) == 0:
-            atomic_store(pool + WORKERS, 0)
-            return
-    for index in range(_read(pool + STARTED) + 1, wanted + 1):
-        worker = _participant(pool, index)
-        _write(worker + POOL, pool)
-        _write(worker + INDEX, index)
-        _write(worker + SLEEPS, 0)
-        lock = _new_held_lock(pool)
-        _write(worker + LOCK, lock)
-        refused = lock == 0
-        if not refused:
-            thread = call_2(_read(pool + START_THREAD), _read(pool + WORKER_LOOP), worker)
-            refused = (thread & 0xFFFFFFFF) == 0xFFFFFFFF  # (unsigned long) -1, 32 bits on Windows
-        if refused:
-            atomic_store(pool + WORKERS, index - 1)
-            return
-        _write(pool + STARTED, index)
+def _wake_workers(pool, participants):
+    for index in range(1, participants):
+        worker = pool + PARTICIPANT + index * LINE
+        if atomic_load(worker + SLEEPS) == 1 and _wake(pool, worker, SLEEPS, LOCK):
+            fetch_add(pool + SLEEPERS, -1)
 
 
 @subroutine
@@ -149,46 +102,35 @@ def _share(pool, chunks, participants):
     begin = 0
     for index in range(participants):
         end = (index + 1) * chunks // participants
-        participant = _participant(pool, index)
-        _write(participant + NEXT_CHUNK, begin)
-        _write(participant + END_CHUNK, end)
+        participant = pool + PARTICIPANT + index * LINE
+        write_word(participant, NEXT_CHUNK, begin)
+        write_word(participant, END_CHUNK, end)
         begin = end
 
 
 @subroutine
-def _take_chunks(pool, first):
-    """Run chunks, from the share of participant ``first`` on, until none is left anywhere."""
-    kernel, args = _read(pool + KERNEL), _read(pool + ARGS)
-    total, grain = _read(pool + TOTAL), _read(pool + GRAIN)
-    participants = _read(pool + PARTICIPANTS)
-    for turn in range(participants):
-        index = first + turn
-        if index >= participants:
-            index -= participants
-        participant = _participant(pool, index)
-        end = _read(participant + END_CHUNK)
+def _take_chunks(pool, index):
+    """Run chunks, from the share of participant ``index`` on, until none is left anywhere."""
+    kernel, args = read_word(pool, KERNEL), read_word(pool, ARGS)
+    total, grain = read_word(pool, TOTAL), read_word(pool, GRAIN)
+    participants = read_word(pool, PARTICIPANTS)
+    for _ in range(participants):
+        participant = pool + PARTICIPANT + index * LINE
+        end = read_word(participant, END_CHUNK)
         while atomic_load(participant + NEXT_CHUNK) < end:
             chunk = fetch_add(participant + NEXT_CHUNK, 1)
             if chunk < end:
                 lo = chunk * grain
                 call_kernel(kernel, args, lo, min(lo + grain, total))
-
-
-@subroutine
-def _wake_workers(pool, participants):
-    if atomic_load(pool + SLEEPERS) == 0:
-        return
-    for index in range(1, participants):
-        worker = _participant(pool, index)
-        if atomic_load(worker + SLEEPS) == 1:
-            if _wake(pool, worker + SLEEPS, _read(worker + LOCK)):
-                fetch_add(pool + SLEEPERS, -1)
+        index += 1
+        if index == participants:
+            index = 0
 
 
 @subroutine
 def _wait_for_active(pool):
     """Return when no worker is inside the launch; sleep if that takes long."""
-    for _ in range(_read(pool + SPIN)):
+    for _ in range(read_word(pool, SPIN)):
         if atomic_load(pool + ACTIVE) == 0:
             return
         pause()
@@ -197,7 +139,7 @@ def _wait_for_active(pool):
         # Either this load sees that the last worker has left, or that worker sees the word above.
         if atomic_load(pool + ACTIVE) == 0 and compare_exchange(pool + LAUNCHER_SLEEPS, 1, 0):
             return
-        _sleep_until_released(pool, _read(pool + LAUNCHER_LOCK))
+        call_2(read_word(pool, ACQUIRE_LOCK), read_word(pool, LAUNCHER_LOCK), 1)
 
 
 @subroutine
@@ -214,21 +156,22 @@ def parallel_for(pool, kernel, args, total, grain):
         if total > 0:
             call_kernel(kernel, args, 0, total)
         return
-    if _read(pool + STARTED) < workers:
-        _start_workers(pool, workers)
-        workers = min(workers, _read(pool + STARTED))
+    if read_word(pool, STARTED) < workers:
+        call_0(read_word(pool, START_WORKERS))
+        workers = min(workers, read_word(pool, STARTED))
     chunks = (total - 1) // grain + 1
     participants = min(workers + 1, chunks)
     _share(pool, chunks, participants)
-    _write(pool + KERNEL, kernel)
-    _write(pool + ARGS, args)
-    _write(pool + TOTAL, total)
-    _write(pool + GRAIN, grain)
-    _write(pool + PARTICIPANTS, participants)
-    generation = _read(pool + GENERATION) + 1
-    _write(pool + GENERATION, generation)
+    write_word(pool, KERNEL, kernel)
+    write_word(pool, ARGS, args)
+    write_word(pool, TOTAL, total)
+    write_word(pool, GRAIN, grain)
+    write_word(pool, PARTICIPANTS, participants)
+    generation = read_word(pool, GENERATION) + 1
+    write_word(pool, GENERATION, generation)
     atomic_store(pool + OPEN, generation)
-    _wake_workers(pool, participants)
+    if atomic_load(pool + SLEEPERS) != 0:
+        _wake_workers(pool, participants)
     _take_chunks(pool, 0)
     atomic_store(pool + OPEN, 0)
     _wait_for_active(pool)
@@ -241,23 +184,19 @@ def _join(pool, index):
     fetch_add(pool + ACTIVE, 1)
     # Either this load sees that the launch was closed, or the launcher sees this worker in ACTIVE.
     generation = atomic_load(pool + OPEN)
-    if generation != 0 and index < _read(pool + PARTICIPANTS):
+    if generation != 0 and index < read_word(pool, PARTICIPANTS):
         _take_chunks(pool, index)
     if fetch_add(pool + ACTIVE, -1) == 1 and atomic_load(pool + LAUNCHER_SLEEPS) == 1:
-        _wake(pool, pool + LAUNCHER_SLEEPS, _read(pool + LAUNCHER_LOCK))
+        _wake(pool, pool, LAUNCHER_SLEEPS, LAUNCHER_LOCK)
     return generation
-
-
-@subroutine
-def _is_news(generation, seen):
-    return generation != 0 and generation != seen
 
 
 @subroutine
 def _spin_for_news(pool, seen):
     """Look for a launch other than ``seen`` for a short while; whether there is one."""
-    for _ in range(_read(pool + SPIN)):
-        if _is_news(atomic_load(pool + OPEN), seen):
+    for _ in range(read_word(pool, SPIN)):
+        generation = atomic_load(pool + OPEN)
+        if generation != 0 and generation != seen:
             return True
         pause()
     return False
@@ -269,16 +208,16 @@ def _sleep_until_news(pool, worker, seen):
     fetch_add(pool + SLEEPERS, 1)
     atomic_store(worker + SLEEPS, 1)
     # Either this load sees a launch that was just opened, or its launcher sees the two words above.
-    if _is_news(atomic_load(pool + OPEN), seen) and compare_exchange(worker + SLEEPS, 1, 0):
+    generation = atomic_load(pool + OPEN)
+    if generation != 0 and generation != seen and compare_exchange(worker + SLEEPS, 1, 0):
         fetch_add(pool + SLEEPERS, -1)
         return
-    _sleep_until_released(pool, _read(worker + LOCK))
+    call_2(read_word(pool, ACQUIRE_LOCK), read_word(worker, LOCK), 1)
 
 
 def worker_loop(worker):
     """What a worker thread runs, for ever; ``worker`` is the address of its participant line."""
-    pool = _read(worker + POOL)
-    index = _read(worker + INDEX)
+    pool, index = read_word(worker, POOL), read_word(worker, INDEX)
     seen = 0
     while True:
         if _spin_for_news(pool, seen):
