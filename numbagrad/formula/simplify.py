@@ -21,7 +21,8 @@ _FOLD: dict[str, Callable[..., Any]] = {
     "sub": operator.sub,
     "mul": operator.mul,
     "div": operator.truediv,
-    "neg": operator.neg,
+    # An integer has no negative zero; what it stands for may be a float.
+    "neg": lambda x: -x if x else -float(x),
     "pow": operator.pow,
     "abs": abs,
     "lt": operator.lt,

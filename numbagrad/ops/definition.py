@@ -27,8 +27,8 @@ class PointwiseDefinition:
     gradient would be less accurate or would save more. `scalars` maps the inputs that are numbers,
     not tensors, to their defaults. `domain` maps inputs to the intervals where tests draw from:
     there the operator is defined and smooth. `dtypes` is "any", "number" (not bool), "float",
-    "integral" (integers and bool) or "integer"; `result` is "same", "bool", or "float" (integers become the
-    default float first). An operator that is not `differentiable` raises in backward.
+    "integral" (integers and bool) or "integer"; `result` is "same", "bool", or "float" (integers
+    become the default float first). An operator that is not `differentiable` raises in backward.
     """
 
     name: str
