@@ -8,6 +8,7 @@ as one fused operation or two), the code says which one torch's binary does.
 
 from __future__ import annotations
 
+import numpy as np
 from numba import njit, uint32, uint64
 
 from .intrinsics import (
@@ -217,58 +218,65 @@ def uniform_float16(state, out, count, low, high):
 # precision ones of Cephes, 8 at a time); here they are again, operation by operation.
 
 
+# Constants of the type they are used in: a conversion in the code is one more call to compile.
+_ZERO, _HALF, _ONE, _TWO, _TWO_PI, _FOUR_OVER_PI, _SQRT_HALF = np.float32(
+    [0.0, 0.5, 1.0, 2.0, 6.283185307179586, 1.27323954473516, 0.707106781186547524]
+)
+_LOG_0, _LOG_1, _LOG_2, _LOG_3, _LOG_4, _LOG_5, _LOG_6, _LOG_7, _LOG_8 = np.float32(
+    [
+        7.0376836292e-2, -1.1514610310e-1, 1.1676998740e-1, -1.2420140846e-1, 1.4249322787e-1,
+        -1.6668057665e-1, 2.0000714765e-1, -2.4999993993e-1, 3.3333331174e-1,
+    ]
+)  # fmt: skip
+_LN2_HIGH, _LN2_LOW = np.float32([0.693359375, -2.12194440e-4])
+_QUARTER_PI_HIGH, _QUARTER_PI_MIDDLE, _QUARTER_PI_LOW = np.float32(
+    [0.78515625, 2.4187564849853515625e-4, 3.77489497744594108e-8]
+)
+_COS_0, _COS_1, _COS_2 = np.float32(
+    [2.443315711809948e-5, -1.388731625493765e-3, 4.166664568298827e-2]
+)
+_SIN_0, _SIN_1, _SIN_2 = np.float32([-1.9515295891e-4, 8.3321608736e-3, -1.6666654611e-1])
+
+
 @exact
 def _log_unit(x):
     """Logarithm of a normal float32 in (0, 1]."""
     pattern = bits(x)
     exponent = float32((pattern >> 23) - 126)
     x = from_bits(int32((pattern & 0x007FFFFF) | 0x3F000000))  # in [0.5, 1)
-    small = x < float32(0.707106781186547524)
-    exponent = exponent - select(small, float32(1.0), float32(0.0))
-    x = (x - float32(1.0)) + select(small, x, float32(0.0))
-    square = x * x
-    y = fma(float32(7.0376836292e-2), x, float32(-1.1514610310e-1))
-    y = fma(y, x, float32(1.1676998740e-1))
-    y = fma(y, x, float32(-1.2420140846e-1))
-    y = fma(y, x, float32(1.4249322787e-1))
-    y = fma(y, x, float32(-1.6668057665e-1))
-    y = fma(y, x, float32(2.0000714765e-1))
-    y = fma(y, x, float32(-2.4999993993e-1))
-    y = fma(y, x, float32(3.3333331174e-1))
-    y = fma(y * x, square, exponent * float32(-2.12194440e-4))
-    y = fma(square, float32(-0.5), y)
-    return fma(exponent, float32(0.693359375), x + y)
+    small = x < _SQRT_HALF
+    exponent = exponent - select(small, _ONE, _ZERO)
+    x = (x - _ONE) + select(small, x, _ZERO)
+    y = fma(_LOG_0, x, _LOG_1)
+    y = fma(y, x, _LOG_2)
+    y = fma(y, x, _LOG_3)
+    y = fma(y, x, _LOG_4)
+    y = fma(y, x, _LOG_5)
+    y = fma(y, x, _LOG_6)
+    y = fma(y, x, _LOG_7)
+    y = fma(y, x, _LOG_8)
+    y = fma(y * x, x * x, exponent * _LN2_LOW)
+    y = fma(x * x, -_HALF, y)
+    return fma(exponent, _LN2_HIGH, x + y)
 
 
 @exact
-def _reduced_angle(x):
-    """The octant of ``x`` (made even) and the remainder that the two polynomials take."""
-    octant = (int32(x * float32(1.27323954473516)) + 1) & -2
+def _cos_and_sin(angle):
+    """Cosine and sine of a float32 angle that is not negative."""
+    octant = int32(int32(angle * _FOUR_OVER_PI) + 1) & -2
     y = float32(octant)
-    x = fma(y, float32(-0.78515625), x)
-    x = fma(y, float32(-2.4187564849853515625e-4), x)
-    return int32(octant), fma(y, float32(-3.77489497744594108e-8), x)
-
-
-@exact
-def _cosine_polynomial(x):
+    x = fma(y, -_QUARTER_PI_HIGH, angle)
+    x = fma(y, -_QUARTER_PI_MIDDLE, x)
+    x = fma(y, -_QUARTER_PI_LOW, x)
     z = x * x
-    y = fma(float32(2.443315711809948e-5), z, float32(-1.388731625493765e-3))
-    y = fma(y, z, float32(4.166664568298827e-2))
-    return fma(y * z, z, z * float32(-0.5)) + float32(1.0)
-
-
-@exact
-def _sine_polynomial(x):
-    z = x * x
-    y = fma(float32(-1.9515295891e-4), z, float32(8.3321608736e-3))
-    y = fma(y, z, float32(-1.6666654611e-1))
-    return fma(y * z, x, x)
-
-
-@exact
-def _negated_if(condition, x):
-    return select(condition, -x, x)
+    cosine = fma(fma(_COS_0, z, _COS_1), z, _COS_2)
+    cosine = fma(cosine * z, z, z * -_HALF) + _ONE
+    sine = fma(fma(_SIN_0, z, _SIN_1), z, _SIN_2)
+    sine = fma(sine * z, x, x)
+    direct = (octant & 2) == 0
+    cos = select(direct, cosine, sine)
+    sin = select(direct, sine, cosine)
+    return select(((octant - 2) & 4) == 0, -cos, cos), select((octant & 4) != 0, -sin, sin)
 
 
 @exact
@@ -277,13 +285,8 @@ def _normal_groups_float32(out, count, mean, std):
     mean, std = float32(mean), float32(std)
     for start in range(0, count - 15, 16):
         for i in range(start, start + 8):
-            log = _log_unit(float32(1.0) - load(out, i, float32))
-            radius = sqrt(float32(-2.0) * log)
-            octant, x = _reduced_angle(float32(6.283185307179586) * load(out, i + 8, float32))
-            cosine, sine = _cosine_polynomial(x), _sine_polynomial(x)
-            direct = (octant & 2) == 0
-            cos = _negated_if(((octant - 2) & 4) == 0, select(direct, cosine, sine))
-            sin = _negated_if((octant & 4) != 0, select(direct, sine, cosine))
+            radius = sqrt(-_TWO * _log_unit(_ONE - load(out, i, float32)))
+            cos, sin = _cos_and_sin(_TWO_PI * load(out, i + 8, float32))
             store(out, i, fma(radius * cos, std, mean), float32)
             store(out, i + 8, fma(radius * sin, std, mean), float32)
 
