@@ -13,3 +13,18 @@ from .autograd.grad_mode import (
     set_grad_enabled,
 )
 from .tensor import Tensor
+from .dtype import (
+    bool_ as bool,
+)
+from .dtype import (
+    float16,
+    float32,
+    float64,
+    int8,
+    int16,
+    int32,
+    int64,
+    uint8,
+)
+from .ops.functions import *  # noqa: F403
+from .ops.matmul import *  # noqa: F403

@@ -38,6 +38,9 @@ class OperandCode:
     number: type | None
 
 
+#: NumPy kinds of the dtypes that a definition's ``dtypes`` admits.
+_ACCEPTED = {"any": "fiub", "number": "fiu", "float": "f", "integral": "iub", "integer": "iu"}
+
 _NUMBERS = {layout.PYTHON_BOOL: bool, layout.PYTHON_INT: int, layout.PYTHON_FLOAT: float}
 
 
@@ -83,10 +86,20 @@ class PointwiseProgram:
         into: the same with a last argument, the ndarray to write.
     """
 
-    __slots__ = ("name", "formula", "result", "call", "into", "_make_formula", "_tables", "grain")
+    __slots__ = (
+        "name", "formula", "result", "accepts", "call", "into", "grain", "_make_formula", "_tables",
+    )  # fmt: skip
 
-    def __init__(self, name: str, make_formula: Callable[[], Formula], result: str, grain: int):
+    def __init__(
+        self,
+        name: str,
+        make_formula: Callable[[], Formula],
+        result: str,
+        grain: int,
+        accepts: str = "any",
+    ):
         self.name = name
+        self.accepts = accepts
         self.result = result
         self.grain = grain
         self._make_formula = make_formula
@@ -176,6 +189,9 @@ class PointwiseProgram:
         compute = promote(values or operands)
         if self.result == "float" and not compute.is_floating_point:
             compute = dtypes.get_default_dtype()
+        kind = compute.numpy.kind
+        if kind not in _ACCEPTED[self.accepts]:
+            raise RuntimeError(f'"{self.name}" not implemented for \'{scalar_type_name(compute)}\'')
         result = dtypes.bool_ if self.result == "bool" else compute
         return (dtypes.float32 if compute is dtypes.float16 else compute), result
 

@@ -48,6 +48,11 @@ EMPTY_KEY = -1
 HASH_MULTIPLIER = 0x9E3779B97F4A7C15 - (1 << 64)
 HASH_SHIFT = 40
 
+# --- table of the matrix product ----------------------------------------------------------------
+MATMUL_FLOAT32 = 1  # addresses of the kernels
+MATMUL_FLOAT64 = 2
+MATMUL_WORDS = 3
+
 # --- runtime block: addresses and facts of this process ---------------------------------------
 RUNTIME_ARRAY_TYPE = 0
 RUNTIME_FLOAT_TYPE = 1

@@ -138,6 +138,7 @@ class PointwiseOperator:
             (lambda: formula) if formula is not None else (lambda: definition.traced),
             definition.result,
             GRAIN,
+            definition.dtypes,
         )
         self._rules: dict[tuple[bool, ...], GradientRule] = {}
         self._node: type[PointwiseNode] | None = None
@@ -278,6 +279,30 @@ def binary(operator: PointwiseOperator) -> Callable[[Any, Any], Tensor]:
         result._version_cell = None
         if needed and grad_mode.enabled:
             operator.record(result, (a, b))
+        return result
+
+    call.__name__ = call.__qualname__ = operator.definition.name
+    return call
+
+
+def unary(operator: PointwiseOperator) -> Callable[[Any], Tensor]:
+    """``operator`` for one operand, written out like :func:`binary`."""
+    program = operator.program
+
+    def call(a: Tensor) -> Tensor:
+        x = a._array
+        try:
+            made = program.call(x)
+        except LaunchMiss as miss:
+            made = program.resolve(miss, (x,))
+        result = _new(Tensor)
+        result._array = made
+        result._requires_grad = False
+        result._grad_fn = None
+        result._output_nr = 0
+        result._version_cell = None
+        if a._requires_grad and grad_mode.enabled:
+            operator.record(result, (a,))
         return result
 
     call.__name__ = call.__qualname__ = operator.definition.name
@@ -485,4 +510,4 @@ def camel_case(name: str) -> str:
     return "".join(part.capitalize() for part in name.split("_"))
 
 
-__all__ = ["PointwiseOperator", "TensorOperator", "binary", "pointwise", "share_memory"]
+__all__ = ["PointwiseOperator", "TensorOperator", "binary", "pointwise", "share_memory", "unary"]

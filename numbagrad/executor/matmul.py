@@ -1,0 +1,69 @@
+"""The matrix product of ndarrays: stacks of matrices through the launcher, the rest around it.
+
+Called by ``ops/matmul.py``. Integers and float16 have no kernel of their own: float16 computes in
+float32, integers go to NumPy.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..kernels import layout
+from . import library
+from .builtin import LaunchMiss, launcher, make_builtin, runtime
+from .pointwise import JIT_DISABLED
+
+Array = np.ndarray[Any, Any]
+
+
+@functools.lru_cache(maxsize=1)
+def _launcher() -> Callable[[Array, Array], Array]:
+    table = np.zeros(layout.MATMUL_WORDS, dtype=np.int64)
+    table[layout.TABLE_RUNTIME] = runtime().ctypes.data
+    table[layout.MATMUL_FLOAT32] = library.hand_written("matmul", "matmul_float32")
+    table[layout.MATMUL_FLOAT64] = library.hand_written("matmul", "matmul_float64")
+    return make_builtin("matmul", launcher("matmul", "matmul_launch"), table)
+
+
+def matmul(a: Array, b: Array) -> Array:
+    """``a @ b`` of two stacks of matrices whose leading dimensions broadcast.
+
+    Both have the same dtype and at least two dimensions. Raises ``LaunchMiss`` never; the caller has
+    checked the shapes.
+    """
+    if JIT_DISABLED:
+        return _reference(a, b)
+    try:
+        return _launcher()(a, b)
+    except LaunchMiss:
+        return _general(a, b)
+
+
+def _general(a: Array, b: Array) -> Array:
+    """Products that the launcher does not take as they are."""
+    if a.dtype == np.float16:
+        return matmul(a.astype(np.float32), b.astype(np.float32)).astype(np.float16)
+    if a.dtype.kind != "f":
+        return _reference(a, b)
+    batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    a = np.ascontiguousarray(np.broadcast_to(a, (*batch, *a.shape[-2:])))
+    b = np.ascontiguousarray(np.broadcast_to(b, (*batch, *b.shape[-2:])))
+    count = int(np.prod(batch))
+    product = _launcher()(
+        a.reshape(count, *a.shape[-2:]) if len(batch) > 2 else a,
+        b.reshape(count, *b.shape[-2:]) if len(batch) > 2 else b,
+    )
+    return product.reshape(*batch, a.shape[-2], b.shape[-1])
+
+
+def _reference(a: Array, b: Array) -> Array:
+    """The product as NumPy computes it, in the dtype of the operands."""
+    if a.dtype == np.float16:
+        return np.matmul(a.astype(np.float32), b.astype(np.float32)).astype(np.float16)
+    if a.dtype == np.bool_:
+        raise RuntimeError('"matmul" not implemented for \'Bool\'; cast to an integer dtype first')
+    return np.matmul(a, b)

@@ -1,0 +1,175 @@
+"""The launcher of the matrix product: two stacks of matrices in, one out, no Python in between.
+
+Installed as a builtin by ``numbagrad.executor.matmul``. It takes two matrices, or two stacks of them
+of equal rank up to four whose leading dimensions broadcast, allocates the result and runs the
+kernel of the dtype over threads. What else torch accepts is reshaped to that in Python.
+"""
+
+from __future__ import annotations
+
+from numba import types
+
+from .intrinsics import (
+    address_of_stack,
+    call_kernel,
+    external,
+    float64,
+    int32,
+    int64,
+    load,
+    new_array,
+    store,
+    subroutine,
+)
+from .launch import raise_miss, release_gil, restore_gil, type_number
+from .layout import (
+    ARRAY_DATA,
+    ARRAY_DIMENSIONS,
+    ARRAY_SHAPE,
+    ARRAY_STRIDES,
+    MATMUL_FLOAT32,
+    MATMUL_FLOAT64,
+    MISS_OPERAND,
+    MISS_SHAPES,
+    OBJECT_TYPE,
+    RUNTIME_ARRAY_TYPE,
+    RUNTIME_ITEM_SIZES,
+    RUNTIME_NEW_ARRAY,
+    RUNTIME_POOL,
+    TABLE_RUNTIME,
+)
+from .matmul_layout import (
+    ALPHA,
+    BETA,
+    INNER,
+    OUTER,
+    UNIT_ROWS,
+    WORDS,
+    A,
+    A_ROW,
+    B,
+    B_ROW,
+    C,
+    C_ROW,
+    I,
+    I_ROW,
+    K,
+    M,
+    N,
+    unit_columns,
+)
+from .threads import parallel_for
+
+NULL = 0
+FLOAT32, FLOAT64 = 11, 12
+SIZES = WORDS  # of the result, behind the packed arguments
+FRAME_WORDS = WORDS + 4
+
+_unit_columns = subroutine(unit_columns)
+
+
+@subroutine
+def count_units(rows, columns, batch):
+    """``matmul_layout.matmul_units``."""
+    width = _unit_columns(rows, columns)
+    return batch * ((columns + width - 1) // width) * ((rows + UNIT_ROWS - 1) // UNIT_ROWS)
+
+
+@subroutine
+def grain_of(rows, columns, depth):
+    """``matmul_layout.matmul_grain``."""
+    work = UNIT_ROWS * min(columns, _unit_columns(rows, columns)) * max(depth, 1)
+    return max(1, 1_000_000 // max(work, 1))
+
+
+@subroutine
+def write_strides(frame, word, array, rank, item_size):
+    """Row, column and batch strides of an operand in elements; broadcast dimensions step by 0."""
+    sizes = load(array + ARRAY_SHAPE, 0, int64)
+    strides = load(array + ARRAY_STRIDES, 0, int64)
+    store(frame, word, load(strides, rank - 2, int64) // item_size, int64)
+    store(frame, word + 1, load(strides, rank - 1, int64) // item_size, int64)
+    for batch in range(2):  # outer, inner
+        d = rank - 4 + batch
+        step = 0
+        if d >= 0 and load(sizes, d, int64) > 1:
+            step = load(strides, d, int64) // item_size
+        store(frame, word + 2 + batch, step, int64)
+
+
+def matmul(self, arguments, given):
+    """``builtin(a, b) -> ndarray``: ``a @ b`` for float32 or float64 stacks of equal rank 2 to 4."""
+    table = load(self + ARRAY_DATA, 0, int64)
+    runtime = load(table, TABLE_RUNTIME, int64)
+    array_type = load(runtime, RUNTIME_ARRAY_TYPE, int64)
+    a = load(arguments, 0, int64)
+    b = load(arguments, 1, int64)
+    if (
+        load(a + OBJECT_TYPE, 0, int64) != array_type
+        or load(b + OBJECT_TYPE, 0, int64) != array_type
+    ):
+        return raise_miss(runtime, MISS_OPERAND)
+    code = type_number(a)
+    rank = int64(load(a + ARRAY_DIMENSIONS, 0, int32))
+    if (
+        (code != FLOAT32 and code != FLOAT64)
+        or type_number(b) != code
+        or rank != load(b + ARRAY_DIMENSIONS, 0, int32)
+        or rank < 2
+        or rank > 4
+    ):
+        return raise_miss(runtime, MISS_OPERAND)
+    frame = address_of_stack(FRAME_WORDS)
+    item_size = load(runtime, RUNTIME_ITEM_SIZES + code, int64)
+    a_sizes = load(a + ARRAY_SHAPE, 0, int64)
+    b_sizes = load(b + ARRAY_SHAPE, 0, int64)
+    rows = load(a_sizes, rank - 2, int64)
+    depth = load(a_sizes, rank - 1, int64)
+    columns = load(b_sizes, rank - 1, int64)
+    if load(b_sizes, rank - 2, int64) != depth:
+        return raise_miss(runtime, MISS_SHAPES)
+    store(frame, OUTER, 1, int64)
+    store(frame, INNER, 1, int64)
+    batch = 1
+    for d in range(rank - 2):
+        size = load(a_sizes, d, int64)
+        other = load(b_sizes, d, int64)
+        if size == 1:
+            size = other
+        elif other != 1 and other != size:
+            return raise_miss(runtime, MISS_SHAPES)
+        store(frame, SIZES + d, size, int64)
+        store(frame, INNER - (rank - 3 - d), size, int64)
+        batch *= size
+    store(frame, SIZES + rank - 2, rows, int64)
+    store(frame, SIZES + rank - 1, columns, int64)
+    result = new_array(
+        load(runtime, RUNTIME_NEW_ARRAY, int64), array_type, rank, frame + 8 * SIZES, code, NULL
+    )
+    if result == NULL:
+        return NULL
+    store(frame, A, load(a + ARRAY_DATA, 0, int64), int64)
+    store(frame, B, load(b + ARRAY_DATA, 0, int64), int64)
+    address = load(result + ARRAY_DATA, 0, int64)
+    store(frame, C, address, int64)
+    store(frame, I, address, int64)
+    store(frame, M, rows, int64)
+    store(frame, N, columns, int64)
+    store(frame, K, depth, int64)
+    write_strides(frame, A_ROW, a, rank, item_size)
+    write_strides(frame, B_ROW, b, rank, item_size)
+    write_strides(frame, C_ROW, result, rank, item_size)
+    write_strides(frame, I_ROW, result, rank, item_size)
+    store(frame, ALPHA, 1.0, float64)
+    store(frame, BETA, 0.0, float64)
+    kernel = load(table, MATMUL_FLOAT32 if code == FLOAT32 else MATMUL_FLOAT64, int64)
+    units = count_units(rows, columns, batch)
+    grain = grain_of(rows, columns, depth)
+    if units < 2 * grain:
+        if units > 0:
+            call_kernel(kernel, frame, 0, units)
+    else:
+        state = release_gil()
+        parallel_for(load(runtime, RUNTIME_POOL, int64), kernel, frame, units, grain)
+        restore_gil(state)
+    return result

@@ -1,0 +1,466 @@
+"""Public functions of the pointwise family: torch's signatures over the table of ``pointwise.py``.
+
+Most take Tensors by position and are made here from the table alone; the ones with options (alpha,
+rounding modes, optional bounds) are written out. Every function takes ``out``.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from .. import dtype as dtypes
+from ..tensor import Tensor
+from . import pointwise as table  # noqa: F401 - fills the register
+from .definition import POINTWISE
+from .operator import PointwiseOperator, binary, pointwise, unary
+from .registry import method
+
+__all__: list[str] = []
+
+Number = bool | int | float
+
+
+def write_out(operator: PointwiseOperator, operands: tuple[Any, ...], out: Tensor) -> Tensor:
+    """Write the result into ``out``, which is resized if it has another shape, as in torch."""
+    if out._requires_grad or any(isinstance(x, Tensor) and x._requires_grad for x in operands):
+        from ..autograd.grad_mode import state
+
+        if state.enabled:
+            raise RuntimeError(
+                f"{operator.definition.name}(): functions with out=... arguments don't support "
+                "automatic differentiation, but one of the arguments requires grad."
+            )
+    import numpy as np
+
+    shapes = [x._array.shape for x in operands if isinstance(x, Tensor)]
+    try:
+        shape = np.broadcast_shapes(*shapes)
+    except ValueError:
+        shape = out._array.shape  # the launcher names the shapes at fault
+    if out._array.shape != shape:
+        out._array = np.empty(shape, out._array.dtype)
+    operator.into(out, operands)
+    return out
+
+
+def _public(name: str, function: Any) -> None:
+    globals()[name] = function
+    __all__.append(name)
+
+
+def _signature_of(operator: PointwiseOperator) -> inspect.Signature:
+    """As torch spells it: ``input`` first, ``other`` second, ``out`` by keyword."""
+    names = operator.definition.formula.__code__.co_varnames
+    count = operator.definition.formula.__code__.co_argcount
+    public = ["input", "other"] if count == 2 else ["input", *names[1:count]]
+    parameters = [
+        inspect.Parameter(n, inspect.Parameter.POSITIONAL_OR_KEYWORD) for n in public[:count]
+    ]
+    out = inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None)
+    return inspect.Signature([*parameters, out])
+
+
+def _unary_function(name: str, operator: PointwiseOperator) -> Callable[..., Tensor]:
+    call = unary(operator)
+
+    def function(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+        return call(input) if out is None else write_out(operator, (input,), out)
+
+    return _named(function, name, operator)
+
+
+def _binary_function(name: str, operator: PointwiseOperator) -> Callable[..., Tensor]:
+    call = binary(operator)
+
+    def function(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
+        return call(input, other) if out is None else write_out(operator, (input, other), out)
+
+    return _named(function, name, operator)
+
+
+def _named(function: Any, name: str, operator: PointwiseOperator) -> Any:
+    function.__name__ = function.__qualname__ = name
+    function.__module__ = "numbagrad"
+    function.__signature__ = _signature_of(operator)
+    first, *_ = (operator.definition.formula.__doc__ or "").splitlines() or [""]
+    function.__doc__ = first or (
+        f"Pointwise ``{name}``; defined as one formula in ``ops/pointwise.py``. Operands broadcast."
+    )
+    return function
+
+
+#: Operators whose public function is written out below, or has no public function.
+_BY_HAND = {
+    "add", "add_scaled", "sub", "sub_scaled", "rsub", "div", "div_floor", "div_trunc", "pow",
+    "pow_scalar", "rpow", "pow_2", "pow_3", "pow_half", "pow_minus_half", "pow_minus_1",
+    "pow_minus_2", "addcmul", "addcdiv", "lerp", "where", "masked_fill", "clamp", "clamp_tensor",
+    "clamp_min", "clamp_min_tensor", "clamp_max", "clamp_max_tensor", "nan_to_num", "isclose",
+    "logit", "logit_clamped", "polygamma_1", "polygamma_2", "round", "hardtanh", "leaky_relu",
+    "threshold", "elu", "selu", "celu", "gelu", "gelu_tanh", "silu", "mish", "softplus", "softsign",
+    "tanhshrink", "hardsigmoid", "hardswish", "hardshrink", "softshrink", "mse_loss", "l1_loss",
+    "smooth_l1_loss", "huber_loss", "binary_cross_entropy", "binary_cross_entropy_with_logits",
+    "binary_cross_entropy_with_logits_weighted", "kl_div", "kl_div_log_target", "log_sigmoid",
+    "special_ndtr", "special_entr", "special_xlog1py",
+}  # fmt: skip
+
+
+def _derive() -> None:
+    """Functions and methods of every definition that needs nothing but its formula."""
+    for name, definition in POINTWISE.items():
+        if name in _BY_HAND:
+            continue
+        count = definition.formula.__code__.co_argcount
+        make = _unary_function if count == 1 else _binary_function
+        operator = pointwise(name)
+        for public in (name, *definition.aliases):
+            function = make(public, operator)
+            _public(public, function)
+            method(public)(function)
+
+
+_derive()
+
+# --- arithmetic -------------------------------------------------------------------------------
+
+_add, _sub, _mul, _div = (binary(pointwise(n)) for n in ("add", "sub", "mul", "div"))
+_floor_divide, _remainder = binary(pointwise("floor_divide")), binary(pointwise("remainder"))
+
+
+def _export(function: Any) -> Any:
+    __all__.append(function.__name__)
+    return function
+
+
+def _is_bool(x: Any) -> bool:
+    return isinstance(x, bool) or (isinstance(x, Tensor) and x._array.dtype.kind == "b")
+
+
+@_export
+@method()
+def add(input: Any, other: Any, *, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
+    """``input + alpha * other``."""
+    if alpha == 1 and out is None:
+        return _add(input, other)
+    if alpha == 1:
+        return write_out(pointwise("add"), (input, other), out)  # type: ignore[arg-type]
+    operator = pointwise("add_scaled")
+    if out is not None:
+        return write_out(operator, (input, other, alpha), out)
+    return operator(input, other, alpha)
+
+
+@_export
+@method("sub", "subtract")
+def sub(input: Any, other: Any, *, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
+    """``input - alpha * other``."""
+    if _is_bool(input) and _is_bool(other):
+        raise RuntimeError(
+            "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or "
+            "`logical_xor()` operator instead."
+        )
+    if alpha == 1 and out is None:
+        return _sub(input, other)
+    if alpha == 1:
+        return write_out(pointwise("sub"), (input, other), out)  # type: ignore[arg-type]
+    operator = pointwise("sub_scaled")
+    if out is not None:
+        return write_out(operator, (input, other, alpha), out)
+    return operator(input, other, alpha)
+
+
+subtract = sub
+__all__.append("subtract")
+
+
+@_export
+def rsub(input: Tensor, other: Any, *, alpha: Number = 1) -> Tensor:
+    """``other - alpha * input``."""
+    return pointwise("rsub")(input, other, alpha)
+
+
+def _divide_into(name: str, operator: PointwiseOperator) -> Callable[..., Tensor]:
+    def function(
+        input: Any, other: Any, *, rounding_mode: str | None = None, out: Tensor | None = None
+    ) -> Tensor:
+        if rounding_mode is None:
+            chosen = operator
+        elif rounding_mode in ("floor", "trunc"):
+            chosen = pointwise(f"div_{rounding_mode}")
+        else:
+            raise RuntimeError(
+                "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found "
+                f"'{rounding_mode}'"
+            )
+        if out is not None:
+            return write_out(chosen, (input, other), out)
+        return _div(input, other) if chosen is operator else chosen(input, other)
+
+    function.__name__ = name
+    function.__doc__ = "``input / other``, rounded towards zero or down if asked."
+    return function
+
+
+div = _divide_into("div", pointwise("div"))
+divide = true_divide = div
+method("div", "divide", "true_divide")(div)
+__all__ += ["div", "divide", "true_divide"]
+
+
+_POWERS = {2: "pow_2", 3: "pow_3", 0.5: "pow_half", -0.5: "pow_minus_half", -1: "pow_minus_1",
+           -2: "pow_minus_2"}  # fmt: skip
+_square = unary(pointwise("pow_2"))
+
+
+@_export
+@method("pow", "__pow__")
+def pow(input: Any, exponent: Any, *, out: Tensor | None = None) -> Tensor:
+    """``input`` to the power ``exponent``; either may be a number."""
+    if exponent.__class__ is int and exponent == 2 and out is None:
+        return _square(input)
+    operator, operands = _power(input, exponent)
+    return operator(*operands) if out is None else write_out(operator, operands, out)
+
+
+def _power(input: Any, exponent: Any) -> tuple[PointwiseOperator, tuple[Any, ...]]:
+    """The operator for this exponent: common ones have formulas of their own."""
+    if isinstance(exponent, Tensor):
+        if isinstance(input, Tensor):
+            return pointwise("pow"), (input, exponent)
+        return pointwise("rpow"), (exponent, input)
+    integral = input._array.dtype.kind in "iub"
+    if integral and isinstance(exponent, int) and exponent < 0:
+        raise RuntimeError("Integers to negative integer powers are not allowed.")
+    name = _POWERS.get(exponent)
+    if name is not None and (exponent in (2, 3) or not integral):
+        if not (integral and isinstance(exponent, float)):
+            return pointwise(name), (input,)
+    return pointwise("pow_scalar"), (input, exponent)
+
+
+@_export
+@method()
+def square(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``input * input``."""
+    return pow(input, 2, out=out)
+
+
+@_export
+@method()
+def addcmul(
+    input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number = 1, out: Tensor | None = None
+) -> Tensor:
+    """``input + value * tensor1 * tensor2``."""
+    return _with_options("addcmul", (input, tensor1, tensor2, value), out)
+
+
+@_export
+@method()
+def addcdiv(
+    input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number = 1, out: Tensor | None = None
+) -> Tensor:
+    """``input + value * tensor1 / tensor2``."""
+    return _with_options("addcdiv", (input, tensor1, tensor2, value), out)
+
+
+@_export
+@method()
+def lerp(input: Tensor, end: Tensor, weight: Any, *, out: Tensor | None = None) -> Tensor:
+    """``input + weight * (end - input)``."""
+    return _with_options("lerp", (input, end, weight), out)
+
+
+def _with_options(name: str, operands: tuple[Any, ...], out: Tensor | None = None) -> Tensor:
+    operator = pointwise(name)
+    return operator(*operands) if out is None else write_out(operator, operands, out)
+
+
+@_export
+@method()
+def round(input: Tensor, *, decimals: int = 0, out: Tensor | None = None) -> Tensor:
+    """The nearest whole number, ties to even; or the nearest multiple of ``10**-decimals``."""
+    if decimals == 0:
+        return _with_options("round", (input,), out)
+    scale = 10.0**decimals
+    rounded = pointwise("round")(input * scale) / scale
+    return rounded if out is None else out.copy_(rounded)  # type: ignore[attr-defined]
+
+
+# --- selection --------------------------------------------------------------------------------
+
+
+@_export
+def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
+    """``input`` where the condition holds, else ``other``; with one argument, ``nonzero``."""
+    if input is None and other is None:
+        return condition.nonzero(as_tuple=True)  # type: ignore[attr-defined]
+    if condition._array.dtype.kind != "b" and condition.dtype is not dtypes.uint8:
+        raise RuntimeError(
+            f"where expected condition to be a boolean tensor, but got a tensor with dtype "
+            f"{condition.dtype}"
+        )
+    return pointwise("where")(condition, input, other)
+
+
+@method("where")
+def _where_method(self: Tensor, condition: Tensor, other: Any) -> Tensor:
+    return where(condition, self, other)
+
+
+@_export
+@method()
+def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
+    """``value`` where the mask holds, else ``input``; the dtype of ``input`` is kept."""
+    if mask._array.dtype.kind != "b":
+        raise RuntimeError(
+            f"masked_fill only supports boolean masks, but got mask with dtype {mask.dtype}"
+        )
+    if isinstance(value, Tensor) and value._array.ndim > 0:
+        raise RuntimeError(
+            "masked_fill only supports a 0-dimensional value tensor, but got tensor with "
+            f"{value._array.ndim} dimension(s)."
+        )
+    return pointwise("masked_fill")(input, mask, value)
+
+
+@_export
+@method()
+def clamp(
+    input: Tensor, min: Any = None, max: Any = None, *, out: Tensor | None = None
+) -> Tensor:
+    """``input`` limited to [min, max]; a bound may be a number, a Tensor or None."""
+    operator, operands = _clamp(input, min, max)
+    return operator(*operands) if out is None else write_out(operator, operands, out)
+
+
+def _clamp(input: Tensor, low: Any, high: Any) -> tuple[PointwiseOperator, tuple[Any, ...]]:
+    tensors = isinstance(low, Tensor) or isinstance(high, Tensor)
+    suffix = "_tensor" if tensors else ""
+    if low is None and high is None:
+        raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
+    if high is None:
+        return pointwise("clamp_min" + suffix), (input, low)
+    if low is None:
+        return pointwise("clamp_max" + suffix), (input, high)
+    return pointwise("clamp" + suffix), (input, low, high)
+
+
+clip = clamp
+__all__.append("clip")
+method("clip")(clamp)
+
+
+@_export
+@method()
+def clamp_min(input: Tensor, min: Any) -> Tensor:
+    """``input``, but not below ``min``."""
+    return clamp(input, min=min)
+
+
+@_export
+@method()
+def clamp_max(input: Tensor, max: Any) -> Tensor:
+    """``input``, but not above ``max``."""
+    return clamp(input, max=max)
+
+
+@_export
+@method()
+def nan_to_num(
+    input: Tensor,
+    nan: float | None = None,
+    posinf: float | None = None,
+    neginf: float | None = None,
+    *,
+    out: Tensor | None = None,
+) -> Tensor:
+    """``input`` with NaN and infinities replaced, by default by 0 and the extremes of the dtype."""
+    if input._array.dtype.kind != "f":
+        return input.clone()  # type: ignore[attr-defined]
+    limits = dtypes.finfo(input.dtype)
+    operands = (
+        input,
+        0.0 if nan is None else nan,
+        limits.max if posinf is None else posinf,
+        limits.min if neginf is None else neginf,
+    )
+    return _with_options("nan_to_num", operands, out)
+
+
+@_export
+@method()
+def isclose(
+    input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
+) -> Tensor:
+    """Whether ``|input - other| <= atol + rtol * |other|``."""
+    close = pointwise("isclose")(input, other, float(rtol), float(atol))
+    if equal_nan:
+        isnan = pointwise("isnan")
+        close = close | (isnan(input) & isnan(other))  # type: ignore[operator]
+    return close
+
+
+@_export
+@method()
+def logit(input: Tensor, eps: float | None = None, *, out: Tensor | None = None) -> Tensor:
+    """``log(x / (1 - x))``, the input limited to [eps, 1 - eps] if eps is given."""
+    if eps is None:
+        return _with_options("logit", (input,), out)
+    return _with_options("logit_clamped", (input, float(eps)), out)
+
+
+# --- operators of Python ----------------------------------------------------------------------
+
+
+def _dunder(name: str, function: Callable[[Any, Any], Any]) -> None:
+    method(name)(function)
+
+
+def _reflected(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    def reflected(self: Tensor, other: Any) -> Any:
+        return function(other, self)
+
+    return reflected
+
+
+_dunder("__add__", _add)
+_dunder("__radd__", _reflected(_add))
+_dunder("__sub__", sub)
+_dunder("__rsub__", _reflected(_sub))
+_dunder("__mul__", _mul)
+_dunder("__rmul__", _reflected(_mul))
+_dunder("__truediv__", _div)
+_dunder("__rtruediv__", _reflected(_div))
+_dunder("__floordiv__", _floor_divide)
+_dunder("__rfloordiv__", _reflected(_floor_divide))
+_dunder("__mod__", _remainder)
+_dunder("__rmod__", _reflected(_remainder))
+_dunder("__rpow__", _reflected(pow))
+for _name, _operator in {
+    "__lt__": "lt", "__le__": "le", "__gt__": "gt", "__ge__": "ge", "__eq__": "eq", "__ne__": "ne",
+    "__and__": "bitwise_and", "__or__": "bitwise_or", "__xor__": "bitwise_xor",
+    "__lshift__": "bitwise_left_shift", "__rshift__": "bitwise_right_shift",
+}.items():  # fmt: skip
+    setattr(Tensor, _name, binary(pointwise(_operator)))
+for _name, _operator in {
+    "__rand__": "bitwise_and", "__ror__": "bitwise_or", "__rxor__": "bitwise_xor",
+    "__rlshift__": "bitwise_left_shift", "__rrshift__": "bitwise_right_shift",
+}.items():  # fmt: skip
+    setattr(Tensor, _name, _reflected(binary(pointwise(_operator))))
+for _name, _operator in {"__neg__": "neg", "__abs__": "abs", "__invert__": "bitwise_not"}.items():
+    method(_name)(unary(pointwise(_operator)))
+
+
+@method("__pos__")
+def _positive(self: Tensor) -> Tensor:
+    return self
+
+
+@_export
+@method()
+def positive(input: Tensor) -> Tensor:
+    """``input`` itself; raises for bool."""
+    if input._array.dtype.kind == "b":
+        raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
+    return input
