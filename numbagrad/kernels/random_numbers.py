@@ -308,9 +308,10 @@ def _normal_fill(uniform, groups, itemsize):
         uniform(state, out, count, 0.0, 1.0)
         groups(out, count, mean, std)
         if count % 16 != 0:  # the last 16 elements are made again from new numbers
-            tail = out + (count - 16) * itemsize
-            uniform(state, tail, 16, 0.0, 1.0)
-            groups(tail, 16, mean, std)
+            group = int64(16)  # a literal would be a type of its own, and compile all again
+            tail = out + (count - group) * itemsize
+            uniform(state, tail, group, 0.0, 1.0)
+            groups(tail, group, mean, std)
 
     return kernel
 
