@@ -23,6 +23,7 @@ from .expression import (
     floor_divide,
     log,
     make,
+    ndtr,
     polygamma,
     postorder,
     sign,
@@ -117,6 +118,8 @@ PARTIALS: dict[str, tuple[Partial, ...]] = {
     "erfc": (lambda result, x: -2.0 / math.sqrt(math.pi) * exp(-(x * x)),),
     "erfinv": (lambda result, x: math.sqrt(math.pi) / 2.0 * exp(result * result),),
     "ndtr": (lambda result, x: 1.0 / math.sqrt(2.0 * math.pi) * exp(-0.5 * x * x),),
+    "sigmoid": (lambda result, x: result * (1 - result),),
+    "gelu": (lambda result, x: ndtr(x) + x * (1.0 / math.sqrt(2.0 * math.pi) * exp(-0.5 * x * x)),),
     "lgamma": (lambda result, x: digamma(x),),
     "digamma": (lambda result, x: polygamma(1, x),),
 }

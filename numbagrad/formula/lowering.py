@@ -229,6 +229,8 @@ _FLOAT_RULES: dict[str, Callable[..., Any]] = {
     "remainder": _float_remainder,
     "floor_divide": _float_floor_divide,
     "trunc_divide": lambda a, b: e.trunc(a / b),
+    "sigmoid": lambda x: 1 / (1 + e.exp(-x)),
+    "gelu": lambda x: x * e.ndtr(x),
     "ndtr": lambda x: 0.5 * e.erfc(x * -math.sqrt(0.5)),
     "digamma": _digamma,
     "erfinv": _erfinv,

@@ -103,7 +103,7 @@ class Typing:
 
     def _common(self, node: Expression, given: Sequence[str | None], boolean: bool) -> str:
         """The one dtype that the operands of `node` meet in."""
-        strong = sorted({x for x in given if x not in (None, "bool")})  # type: ignore[type-var]
+        strong = sorted({x for x in given if x not in (None, "bool")})
         if len(strong) > 1:
             raise TypeError(
                 f"{node.operation} in {node!r} mixes {' and '.join(map(str, strong))}: use cast"

@@ -33,6 +33,7 @@ from ..formula import (
     floor,
     floor_divide,
     fmod,
+    gelu,
     hypot,
     isfinite,
     isinf,
@@ -53,6 +54,7 @@ from ..formula import (
     remainder,
     round,
     rsqrt,
+    sigmoid,
     sign,
     sin,
     sinh,
@@ -446,7 +448,9 @@ define(
     result="float",
 )
 define("log", lambda x: log(x), domain={"x": POSITIVE}, result="float")
-define("log1p", lambda x: log1p(x), domain={"x": (-0.9, 3.0)}, result="float")
+define(
+    "log1p", lambda x: log1p(x), domain={"x": (-0.9, 3.0)}, result="float", grad_fn="Log1PBackward0"
+)
 define("log2", lambda x: log2(x), domain={"x": POSITIVE}, result="float")
 define("log10", lambda x: log10(x), domain={"x": POSITIVE}, result="float")
 define(
@@ -610,14 +614,14 @@ define(
 
 define(
     "sigmoid",
-    lambda x: 1 / (1 + exp(-x)),
+    lambda x: sigmoid(x),
     gradient={"x": lambda grad, result: grad * (1 - result) * result},
     result="float",
 )
 define(
     "log_sigmoid",
     lambda x: minimum(x, 0) - log1p(exp(-abs(x))),
-    gradient={"x": lambda grad, x: grad / (1 + exp(x))},
+    gradient={"x": lambda grad, x: grad * sigmoid(-x)},
     dtypes="float",
     in_place=False,
 )
@@ -701,10 +705,11 @@ define(
     scalars={"alpha": 1.0},
     dtypes="float",
 )
-define("gelu", lambda x: x * ndtr(x), dtypes="float", in_place=False)
+define("gelu", lambda x: gelu(x), dtypes="float", in_place=False)
 define(
     "gelu_tanh",
-    lambda x: 0.5 * x * (1 + tanh(SQRT_2_OVER_PI * (x + 0.044715 * (x * x * x)))),
+    # (1 + tanh(u)) / 2 = sigmoid(2 u), which does not cancel for negative u.
+    lambda x: x * sigmoid(2 * SQRT_2_OVER_PI * (x + 0.044715 * (x * x * x))),
     dtypes="float",
     in_place=False,
     grad_fn="GeluBackward0",
@@ -712,7 +717,7 @@ define(
 define(
     "silu",
     lambda x: x / (1 + exp(-x)),
-    gradient={"x": lambda grad, x: grad * (1 / (1 + exp(-x))) * (1 + x * (1 - 1 / (1 + exp(-x))))},
+    gradient={"x": lambda grad, x: grad * sigmoid(x) * (1 + x * (1 - sigmoid(x)))},
     dtypes="float",
 )
 define(
@@ -851,7 +856,7 @@ define(
     "binary_cross_entropy_with_logits",
     lambda x, target: (1 - target) * x - (minimum(x, 0) - log1p(exp(-abs(x)))),
     gradient={
-        "x": lambda grad, x, target: (1 / (1 + exp(-x)) - target) * grad,
+        "x": lambda grad, x, target: (sigmoid(x) - target) * grad,
         "target": lambda grad, x: -x * grad,
     },
     domain={"target": (0.0, 1.0)},
@@ -865,7 +870,7 @@ define(
     ),
     gradient={
         "x": lambda grad, x, target, pos_weight: (
-            grad * ((pos_weight * target + 1 - target) * (1 / (1 + exp(-x))) - pos_weight * target)
+            grad * ((pos_weight * target + 1 - target) * sigmoid(x) - pos_weight * target)
         ),
         "target": lambda grad, x, pos_weight: (
             grad * (-x - (pos_weight - 1) * (minimum(x, 0) - log1p(exp(-abs(x)))))
@@ -899,7 +904,7 @@ define(
 def mish_derivative(x):
     """d mish / dx = t + x (1 - t^2) sigmoid(x) with t = tanh(softplus(x))."""
     t = tanh(log1p(exp(x)))
-    return t + x * (1 - t * t) / (1 + exp(-x))
+    return t + x * (1 - t * t) * sigmoid(x)
 
 
 def smooth_l1_gradient(grad, difference, beta):
