@@ -85,5 +85,6 @@ __all__ = [
     "isnan", "lgamma", "log", "log10", "log1p", "log2", "logical_and", "logical_not", "logical_or",
     "logical_xor", "maximum", "minimum", "ndtr", "polygamma", "pow", "print_numba", "print_numpy",
     "remainder", "rint", "round", "rsqrt", "sigmoid", "sign", "simplify", "simplify_all", "sin",
-    "sinh", "sqrt", "substitute", "symbol", "tan", "tanh", "trace", "trunc", "trunc_divide", "where",
+    "sinh", "sqrt", "substitute", "symbol", "tan", "tanh", "trace", "trunc", "trunc_divide",
+    "where",
 ]  # fmt: skip
