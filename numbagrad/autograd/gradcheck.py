@@ -198,7 +198,8 @@ def _check_inputs(inputs: tuple[Any, ...]) -> None:
         if any([size > 1 and stride == 0 for size, stride in strides]):
             raise RuntimeError(
                 f"The {index}th input has a dimension with stride 0. gradcheck only supports "
-                "inputs that are non-overlapping to be able to compute the numerical gradients correctly. "
+                "inputs that are non-overlapping to be able to compute the numerical gradients "
+                "correctly. "
                 "You should call .contiguous on the input before passing it to gradcheck."
             )
 

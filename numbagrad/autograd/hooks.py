@@ -64,7 +64,7 @@ def add_hook(hooks: OrderedDict[int, Any], hook: Callable[..., Any], prepend: bo
 class Hooks:
     """All hooks of one node, or of one leaf tensor; made when the first one is registered."""
 
-    __slots__ = ("metadata", "post", "pre", "retained", "tensor")
+    __slots__ = ("metadata", "post", "post_accumulate", "pre", "retained", "tensor")
 
     def __init__(self) -> None:
         #: by output number: hooks of the tensors that the node produced
@@ -73,6 +73,8 @@ class Hooks:
         self.retained: dict[int, weakref.ref[Any]] = {}
         self.pre: OrderedDict[int, Callable[..., Any]] = OrderedDict()
         self.post: OrderedDict[int, Callable[..., Any]] = OrderedDict()
+        #: of a leaf: called after its ``grad`` was added to
+        self.post_accumulate: OrderedDict[int, Callable[..., Any]] = OrderedDict()
         self.metadata: dict[Any, Any] = {}
 
 
@@ -133,9 +135,7 @@ def register_post_accumulate_grad_hook(tensor: Any, hook: Callable[..., Any]) ->
         raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
     if tensor._grad_fn is not None:
         raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
-    if tensor._post_accumulate_grad_hooks is None:
-        tensor._post_accumulate_grad_hooks = OrderedDict()
-    return add_hook(tensor._post_accumulate_grad_hooks, hook)
+    return add_hook(hooks_of(tensor).post_accumulate, hook)
 
 
 # Running, for the engine
@@ -184,9 +184,7 @@ def _hook_name(hook: Callable[..., Any]) -> str:
 def _check_replacement(hook: Callable[..., Any], gradient: Any, replacement: Any) -> None:
     """A hook may replace a gradient by one of the same shape and dtype only."""
     if not isinstance(replacement, interface.Tensor):
-        raise TypeError(
-            f"expected Variable, but hook returned '{type(replacement).__name__}'"
-        )
+        raise TypeError(f"expected Variable, but hook returned '{type(replacement).__name__}'")
     if gradient is None:
         return
     if replacement._array.dtype != gradient._array.dtype:
