@@ -1,7 +1,7 @@
 """The CPU matrix product: cache blocks, packing and the choice of a method, over micro-kernels.
 
-``matmul_float32`` and ``matmul_float64`` are kernels with the uniform entry; the executor names them
-by string, and this module is imported only to compile them. ``matmul_layout`` describes their
+``matmul_float32`` and ``matmul_float64`` are kernels with the uniform entry; the executor names
+them by string, and this module is imported only to compile them. ``matmul_layout`` describes their
 arguments and units of work, ``matmul_tile`` holds the micro-kernels.
 
 Three methods, chosen from shapes and strides alone:
@@ -23,29 +23,35 @@ from numba import types
 
 from .intrinsics import address_of_stack, float32, float64, subroutine
 from .matmul_layout import (
+    A_COLUMN,
+    A_ROW,
     ALPHA,
+    B_COLUMN,
+    B_ROW,
     BETA,
+    C_COLUMN,
+    C_ROW,
+    I_COLUMN,
     INNER,
     UNIT_ROWS,
     WORDS,
     A,
-    A_COLUMN,
-    A_ROW,
     B,
-    B_COLUMN,
-    B_ROW,
     C,
-    C_COLUMN,
-    C_ROW,
     I,
-    I_COLUMN,
-    I_ROW,
     K,
     M,
     N,
     unit_columns,
 )
-from .matmul_problem import copy_problem, element_at, scalar, word
+from .matmul_problem import (
+    column_stride,
+    copy_problem,
+    element_at,
+    row_stride,
+    scalar,
+    word,
+)
 from .matmul_scratch import acquire, aligned, release
 from .matmul_tile import (
     combine_rows,
@@ -110,7 +116,7 @@ def build_matmul(dtype: types.Float, vector_bits: int | None = None) -> Callable
                 element_at(problem, C, size, outer, inner, row, column),
                 word(problem, C_ROW), word(problem, C_COLUMN),
                 element_at(problem, initial, size, outer, inner, row, column),
-                word(problem, I_ROW + 4 * (initial - I)), word(problem, I_COLUMN + 4 * (initial - I)),
+                row_stride(problem, initial), column_stride(problem, initial),
                 scalar(problem, ALPHA, element), beta,
             )  # fmt: skip
             row += rows
@@ -147,7 +153,7 @@ def build_matmul(dtype: types.Float, vector_bits: int | None = None) -> Callable
                 element_at(problem, C, size, outer, inner, row, column),
                 word(problem, C_ROW), word(problem, C_COLUMN),
                 element_at(problem, initial, size, outer, inner, row, column),
-                word(problem, I_ROW + 4 * (initial - I)), word(problem, I_COLUMN + 4 * (initial - I)),
+                row_stride(problem, initial), column_stride(problem, initial),
                 scalar(problem, ALPHA, element), beta,
             )  # fmt: skip
             k += dot_depth

@@ -47,7 +47,12 @@ def matmul_units(rows: int, columns: int, depth: int, batch: int) -> int:
     return batch * ((columns + width - 1) // width) * ((rows + UNIT_ROWS - 1) // UNIT_ROWS)
 
 
-def matmul_grain(rows: int, columns: int, depth: int) -> int:
-    """Units that are worth a thread of their own: about 20 µs of work."""
-    work = UNIT_ROWS * min(columns, unit_columns(rows, columns)) * max(depth, 1)
-    return max(1, 1_000_000 // max(work, 1))
+def matmul_grain(rows: int, columns: int, depth: int, batch: int, threads: int) -> int:
+    """Units for one thread: an equal share of the work, or about 20 µs of it if that is more.
+
+    Shares are not cut further, since every piece packs its operands anew.
+    """
+    width = min(columns, unit_columns(rows, columns))
+    work = UNIT_ROWS * max(width, 1) * max(depth, 1)
+    share = -(-matmul_units(rows, columns, depth, batch) // threads)
+    return max(share, 1_000_000 // work, 1)

@@ -42,6 +42,30 @@ def word(typing_context, problem, index):
     return types.int64(types.int64, types.int64), codegen
 
 
+def _stride_of(name, position, doc):
+    """An intrinsic for a stride of an operand, which is ``A``, ``B``, ``C`` or ``I``."""
+
+    def codegen(context, builder, signature, arguments):
+        problem, operand = arguments
+        return builder.load(_stride(builder, _words(builder, problem), operand, position))
+
+    def typed(typing_context, problem, operand):
+        return types.int64(types.int64, types.int64), codegen
+
+    typed.__name__, typed.__doc__ = name, doc
+    return intrinsic(typed)
+
+
+def _stride(builder, words, operand, position):
+    """Address of the row (0), column (1), outer (2) or inner (3) stride of an operand."""
+    strides = builder.mul(operand, ir.Constant(_WORD, 4))
+    return _at(builder, words, builder.add(strides, ir.Constant(_WORD, layout.A_ROW + position)))
+
+
+row_stride = _stride_of("row_stride", 0, "Distance of the rows of an operand.")
+column_stride = _stride_of("column_stride", 1, "Distance of the columns of an operand.")
+
+
 @intrinsic
 def scalar(typing_context, problem, index, dtype):
     """Word ``index``, the bits of a float64, as a number of type ``dtype``."""
@@ -79,14 +103,10 @@ def element_at(typing_context, problem, operand, itemsize, outer, inner, row, co
     def codegen(context, builder, signature, arguments):
         problem, operand, itemsize, outer, inner, row, column = arguments
         words = _words(builder, problem)
-        strides = builder.add(
-            builder.mul(operand, ir.Constant(_WORD, 4)), ir.Constant(_WORD, layout.A_ROW)
-        )
         offset = ir.Constant(_WORD, 0)
-        for i, position in enumerate((row, column, outer, inner)):
-            index = builder.add(strides, ir.Constant(_WORD, i))
-            stride = builder.load(_at(builder, words, index))
-            offset = builder.add(offset, builder.mul(position, stride))
+        for position, index in enumerate((row, column, outer, inner)):
+            stride = builder.load(_stride(builder, words, operand, position))
+            offset = builder.add(offset, builder.mul(index, stride))
         address = builder.load(_at(builder, words, operand))
         return builder.add(address, builder.mul(offset, itemsize))
 

@@ -12,7 +12,6 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from .atomics import compare_exchange
 from .intrinsics import external, int64, load, subroutine
 
 #: Buffers kept for later calls; more threads than this at once allocate and free their own.
@@ -41,14 +40,27 @@ def _slots(typing_context):
     return types.int64(), codegen
 
 
+@intrinsic
+def _exchange(typing_context, slots, index, buffer):
+    """Put ``buffer`` into a slot, atomically; returns what was there."""
+
+    def codegen(context, builder, signature, arguments):
+        slots, index, buffer = arguments
+        slot = builder.gep(builder.inttoptr(slots, ir.IntType(64).as_pointer()), [index])
+        return builder.atomic_rmw("xchg", slot, buffer, "acq_rel")
+
+    return types.int64(types.int64, types.int64, types.int64), codegen
+
+
 @subroutine
 def acquire(size):
     """A buffer of ``size`` bytes, which is the same in every call of a kernel, for this thread."""
     slots = _slots()
     for i in range(SLOTS):
-        buffer = load(slots, i, int64)
-        if buffer != 0 and compare_exchange(slots + 8 * i, buffer, 0):
-            return buffer
+        if load(slots, i, int64) != 0:
+            buffer = _exchange(slots, i, 0)
+            if buffer != 0:
+                return buffer
     return _malloc(size + _ALIGNMENT)
 
 
@@ -63,6 +75,9 @@ def release(buffer):
     """Give a buffer back."""
     slots = _slots()
     for i in range(SLOTS):
-        if load(slots, i, int64) == 0 and compare_exchange(slots + 8 * i, 0, buffer):
-            return
+        if load(slots, i, int64) == 0:
+            # If another thread filled the slot meanwhile, its buffer is now ours to put elsewhere.
+            buffer = _exchange(slots, i, buffer)
+            if buffer == 0:
+                return
     _free(buffer)

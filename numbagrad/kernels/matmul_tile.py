@@ -108,6 +108,11 @@ class _Emitter:
     def times(self, value: Any, factor: int) -> Any:
         return self.builder.mul(value, self.word(factor)) if factor else self.word(0)
 
+    def advance(self, pointers: Values, strides: Sequence[Any], count: int) -> Values:
+        """The pointers, each moved by ``count`` of its strides."""
+        pairs = zip(pointers, strides, strict=True)
+        return [self.at(pointer, self.times(stride, count)) for pointer, stride in pairs]
+
     def whole(self, count: Any, unit: int) -> Any:
         """``count`` without the remainder of its division by ``unit``."""
         return self.builder.sub(count, self.builder.srem(count, self.word(unit)))
@@ -364,17 +369,17 @@ def _tiles(module: ir.Module, shape: TileShape) -> ir.Function:
             ]
 
         pointers = emit.loop(
-            whole, width, [b, c, i], lambda index, at: tile(2, columns, at, b_panel)
+            whole, width, [b, c, i], lambda index, at: tile(2, emit.word(width), at, b_panel)
         )
+        lanes = emit.word(shape.lanes)
         emit.loop(
             rest, shape.lanes, pointers,
-            lambda index, at: tile(1, builder.sub(rest, index), at, emit.word(shape.lanes)),
+            lambda index, at: tile(1, emit.minimum(builder.sub(rest, index), lanes), at, lanes),
         )  # fmt: skip
 
     def advance(height: int, pointers: Values) -> Values:
         row_of_tiles(height, *pointers)
-        strides = (a_row, c_row, i_row)
-        return [emit.at(p, emit.times(s, height)) for p, s in zip(pointers, strides, strict=True)]
+        return emit.advance(pointers, (a_row, c_row, i_row), height)
 
     pointers = [a, c, i]
     for height in shape.heights:
@@ -474,12 +479,12 @@ def _dots(module: ir.Module, shape: TileShape) -> ir.Function:
                 c_at, c_row, c_column, i_at, i_row, i_column, alpha, beta,
             ])  # fmt: skip
             strides = (b_column, c_column, i_column)
-            return [emit.at(p, emit.times(s, width)) for p, s in zip(pointers, strides, strict=True)]
+            return emit.advance(pointers, strides, width)
 
         at = emit.loop(whole, wide, [b, c, i], lambda index, at: tile(wide, at))
         emit.loop(rest, 1, at, lambda index, at: tile(1, at))
         strides = (a_row, c_row, i_row)
-        return [emit.at(p, emit.times(s, height)) for p, s in zip(pointers, strides, strict=True)]
+        return emit.advance(pointers, strides, height)
 
     pointers = [a, c, i]
     for height in shape.dot_heights:
@@ -632,7 +637,8 @@ def _combine_rows(module: ir.Module, shape: TileShape) -> ir.Function:
 
     def combine(count: int, pointers: Values) -> Values:
         a_at, b_at = pointers
-        factors = [emit.splat(emit.read(emit.at(a_at, emit.times(a_step, r)))) for r in range(count)]
+        places = [emit.at(a_at, emit.times(a_step, r)) for r in range(count)]
+        factors = [emit.splat(emit.read(place)) for place in places]
 
         def vector(index: Any, mask: Any) -> Values:
             total = emit.load(emit.at(sums, index))
@@ -644,7 +650,7 @@ def _combine_rows(module: ir.Module, shape: TileShape) -> ir.Function:
 
         emit.loop(whole, shape.lanes, [], lambda index, _: vector(index, None))
         emit.loop(rest, shape.lanes, [], lambda index, _: vector(whole, mask))
-        return [emit.at(a_at, emit.times(a_step, count)), emit.at(b_at, emit.times(b_row, count))]
+        return emit.advance(pointers, (a_step, b_row), count)
 
     emit.loop(columns, shape.lanes, [], clear)
     groups = emit.whole(depth, COMBINED_ROWS)
@@ -674,7 +680,8 @@ def _as_intrinsic(name: str, kinds: str, function: Callable[[ir.Module], ir.Func
         return context.get_dummy_value()
 
     def signature(*arguments: Any) -> tuple[Any, Any]:
-        passed = [a if kind == "f" else types.int64 for kind, a in zip(kinds, arguments, strict=True)]
+        pairs = zip(kinds, arguments, strict=True)
+        passed = [given if kind == "f" else types.int64 for kind, given in pairs]
         return types.void(*passed), emit
 
     # Numba takes the number of arguments from the function's own signature, hence the source text.
@@ -710,8 +717,8 @@ def multiply_dots(shape: TileShape) -> Any:
 def pack_panels(shape: TileShape, width: int) -> Any:
     """``(count, depth, target, source, across, step)``: see ``_pack``.
 
-    Panels of B have ``width`` columns, panels of A ``width`` rows; ``across`` is the stride from one
-    to the next, ``step`` the stride along the depth.
+    Panels of B have ``width`` columns, panels of A ``width`` rows; ``across`` is the stride from
+    one to the next, ``step`` the stride along the depth.
     """
     return _as_intrinsic("pack_panels", "iippii", lambda module: _pack(module, shape, width))
 
