@@ -21,26 +21,29 @@ Array = np.ndarray[Any, Any]
 
 
 @functools.lru_cache(maxsize=1)
-def _launcher() -> Callable[[Array, Array], Array]:
+def _launcher() -> tuple[Callable[[Array, Array], Array], Array]:
     table = np.zeros(layout.MATMUL_WORDS, dtype=np.int64)
     table[layout.TABLE_RUNTIME] = runtime().ctypes.data
-    table[layout.MATMUL_FLOAT32] = library.hand_written("matmul", "matmul_float32")
-    table[layout.MATMUL_FLOAT64] = library.hand_written("matmul", "matmul_float64")
-    return make_builtin("matmul", launcher("matmul", "matmul_launch"), table)
+    return make_builtin("matmul", launcher("matmul", "matmul_launch"), table), table
 
 
 def matmul(a: Array, b: Array) -> Array:
     """``a @ b`` of two stacks of matrices whose leading dimensions broadcast.
 
-    Both have the same dtype and at least two dimensions. Raises ``LaunchMiss`` never; the caller has
-    checked the shapes.
+    Both have the same dtype and at least two dimensions; the caller has checked the shapes.
     """
     if JIT_DISABLED:
         return _reference(a, b)
+    launch, table = _launcher()
     try:
-        return _launcher()(a, b)
-    except LaunchMiss:
-        return _general(a, b)
+        return launch(a, b)
+    except LaunchMiss as miss:
+        type_number = miss.args[0]
+        if type_number < 0:
+            return _general(a, b)
+        kernel = library.hand_written("matmul", f"matmul_{a.dtype.name}")
+        table[layout.MATMUL_KERNELS + type_number] = kernel
+        return launch(a, b)
 
 
 def _general(a: Array, b: Array) -> Array:
@@ -53,7 +56,7 @@ def _general(a: Array, b: Array) -> Array:
     a = np.ascontiguousarray(np.broadcast_to(a, (*batch, *a.shape[-2:])))
     b = np.ascontiguousarray(np.broadcast_to(b, (*batch, *b.shape[-2:])))
     count = int(np.prod(batch))
-    product = _launcher()(
+    product = matmul(
         a.reshape(count, *a.shape[-2:]) if len(batch) > 2 else a,
         b.reshape(count, *b.shape[-2:]) if len(batch) > 2 else b,
     )

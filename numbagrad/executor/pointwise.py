@@ -19,7 +19,7 @@ from ..formula import Formula, print_numba, print_numpy
 from ..kernels import layout, pointwise
 from ..kernels.vector_math import CPU_LOWERING
 from . import library
-from .builtin import KernelTable, LaunchMiss, launcher, make_builtin
+from .builtin import KernelTable, LaunchMiss, launcher, make_builtin, runtime
 
 #: ``NUMBAGRAD_DISABLE_JIT=1`` runs the NumPy source of every formula instead of compiled kernels.
 JIT_DISABLED = os.environ.get("NUMBAGRAD_DISABLE_JIT", "0") not in ("", "0")
@@ -155,6 +155,10 @@ class PointwiseProgram:
     def _repair(self, code: int, operands: tuple[Any, ...], into: bool) -> tuple[Any, ...]:
         """Operands that the launcher can take, or the error that says why there are none."""
         inputs = operands[:-1] if into else operands
+        if code == layout.MISS_GENERAL:
+            address = launcher("pointwise_general", "broadcast")
+            runtime()[layout.RUNTIME_GENERAL] = address
+            return operands
         if code == layout.MISS_OPERAND:
             return tuple([_as_operand(self.name, x) for x in operands])
         if code == layout.MISS_SHAPES:

@@ -8,6 +8,7 @@ single C symbol and no Python symbols, and loads in a process that has not impor
 from __future__ import annotations
 
 import contextlib
+import gc
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -91,8 +92,7 @@ class _KernelPipeline(compiler.CompilerBase):
         return [manager]
 
 
-#: Decorator of functions that kernels call; LLVM inlines them.
-subroutine = njit(
+_subroutine = njit(
     error_model="numpy",
     boundscheck=False,
     fastmath={"contract"},
@@ -101,6 +101,32 @@ subroutine = njit(
     nogil=True,
     pipeline_class=_KernelPipeline,
 )
+
+
+def subroutine(function: Callable[..., Any]) -> Any:
+    """Decorator of functions that kernels call; LLVM inlines them.
+
+    A constant argument is passed as its type: Numba would compile the function once more for every
+    constant it is called with.
+    """
+    dispatcher = _subroutine(function)
+    resolve = dispatcher.get_call_template
+    dispatcher.get_call_template = lambda arguments, keywords: resolve(
+        [types.unliteral(argument) for argument in arguments], keywords
+    )
+    return dispatcher
+
+
+@contextlib.contextmanager
+def _collector_paused() -> Iterator[None]:
+    """Keep the cyclic collector out of compiling, which makes objects by the million."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def _flags(fastmath: Iterable[str]) -> compiler.Flags:
@@ -177,7 +203,7 @@ def compile_to_module(
     typing, context = cpu_target.typing_context, cpu_target.target_context
     typing.refresh()
     context.refresh()
-    with _linked_libraries(context):
+    with _collector_paused(), _linked_libraries(context):
         library = context.codegen().create_library(symbol)
         result = compiler.compile_extra(
             typing,

@@ -25,7 +25,7 @@ from numba.extending import intrinsic
 from .compiler import subroutine
 
 __all__ = [
-    "absolute", "address_of_stack", "bits", "boolean", "call_kernel", "ceil", "copysign",
+    "absolute", "address_of_stack", "bits", "boolean", "call_kernel", "call_launcher", "ceil", "copysign",
     "external", "float16", "float32", "float64", "floor", "fma", "from_bits", "int8", "int16",
     "int32", "int64", "load", "new_array", "rint", "select", "sqrt", "store", "subroutine",
     "trunc", "uint8",
@@ -170,6 +170,19 @@ def call_kernel(typing_context, function, args, lo, hi):
         return context.get_dummy_value()
 
     return types.void(*[types.int64] * 4), codegen
+
+
+@intrinsic
+def call_launcher(typing_context, function, self, arguments, given):
+    """Call the launcher (a function with the fastcall convention) at address ``function``."""
+
+    def codegen(context, builder, signature, arguments):
+        word = ir.IntType(64)
+        function_type = ir.FunctionType(word, [word] * 3)
+        pointer = builder.inttoptr(arguments[0], function_type.as_pointer())
+        return builder.call(pointer, arguments[1:])
+
+    return types.int64(*[types.int64] * 4), codegen
 
 
 @intrinsic

@@ -14,6 +14,7 @@ from numba import types
 from .intrinsics import (
     address_of_stack,
     call_kernel,
+    call_launcher,
     external,
     float32,
     float64,
@@ -44,12 +45,14 @@ restore_gil = external("PyEval_RestoreThread", types.void, types.int64)
 
 NULL = 0
 
-# The frame of a launch on the stack: packed arguments, then scratch.
-RAW_SIZES = ARGUMENT_OPERANDS + OPERAND_WORDS * (MAX_OPERANDS + 4)
+# The frame of a launch on the stack: packed arguments, the Python numbers among the operands, and
+# for the general launcher the broadcast sizes and strides before dimensions are ordered and merged.
+NUMBERS = ARGUMENT_OPERANDS + OPERAND_WORDS * 2 * MAX_OPERANDS
+SHORT_FRAME_WORDS = NUMBERS + MAX_OPERANDS
+RAW_SIZES = SHORT_FRAME_WORDS
 RAW_STRIDES = RAW_SIZES + MAX_DIMENSIONS
-ORDER = RAW_STRIDES + MAX_DIMENSIONS * (MAX_OPERANDS + 1)
-NUMBERS = ORDER + MAX_DIMENSIONS
-OUTPUT_STRIDES = NUMBERS + MAX_OPERANDS + 1
+ORDER = RAW_STRIDES + MAX_DIMENSIONS * MAX_OPERANDS
+OUTPUT_STRIDES = ORDER + MAX_DIMENSIONS
 FRAME_WORDS = OUTPUT_STRIDES + MAX_DIMENSIONS
 
 
@@ -153,154 +156,6 @@ def find_slot(table, key):
 
 
 @subroutine
-def broadcast(frame, arguments, count, runtime):
-    """Common shape of the operands into RAW_SIZES; returns its rank, or -1 if there is none."""
-    rank = 0
-    array_type = load(runtime, RUNTIME_ARRAY_TYPE, int64)
-    for k in range(count):
-        operand = load(arguments, k, int64)
-        if load(operand + OBJECT_TYPE, 0, int64) == array_type:
-            rank = max(rank, int64(load(operand + ARRAY_DIMENSIONS, 0, int32)))
-    if rank > MAX_DIMENSIONS:
-        return -1
-    for d in range(rank):
-        store(frame, RAW_SIZES + d, 1, int64)
-    for k in range(count):
-        operand = load(arguments, k, int64)
-        if load(operand + OBJECT_TYPE, 0, int64) != array_type:
-            continue
-        dimensions = int64(load(operand + ARRAY_DIMENSIONS, 0, int32))
-        sizes = load(operand + ARRAY_SHAPE, 0, int64)
-        for d in range(dimensions):
-            size = load(sizes, d, int64)
-            where = RAW_SIZES + rank - dimensions + d
-            common = load(frame, where, int64)
-            if common == 1:
-                store(frame, where, size, int64)
-            elif size != common and size != 1:
-                return -1
-    return rank
-
-
-@subroutine
-def raw_strides(frame, operand, k, rank):
-    """Strides in bytes of an array broadcast to ``rank`` dimensions, 0 where it repeats."""
-    dimensions = int64(load(operand + ARRAY_DIMENSIONS, 0, int32))
-    sizes = load(operand + ARRAY_SHAPE, 0, int64)
-    strides = load(operand + ARRAY_STRIDES, 0, int64)
-    base = RAW_STRIDES + k * MAX_DIMENSIONS
-    for d in range(rank - dimensions):
-        store(frame, base + d, 0, int64)
-    for d in range(dimensions):
-        stride = load(strides, d, int64)
-        if load(sizes, d, int64) == 1:
-            stride = 0
-        store(frame, base + rank - dimensions + d, stride, int64)
-
-
-@subroutine
-def belongs_outside(frame, count, first, second):
-    """Whether dimension ``second`` should be outside ``first`` (larger strides go outside)."""
-    for k in range(count):
-        base = RAW_STRIDES + k * MAX_DIMENSIONS
-        a = load(frame, base + first, int64)
-        b = load(frame, base + second, int64)
-        if a == 0 or b == 0:
-            continue
-        if a != b:
-            return b > a
-    return False
-
-
-@subroutine
-def order_dimensions(frame, count, rank):
-    """Sort dimensions by stride into ORDER, outermost first, keeping the order of ties."""
-    sorted_already = True
-    for d in range(rank):
-        store(frame, ORDER + d, d, int64)
-        position = d
-        while position > 0:
-            before = load(frame, ORDER + position - 1, int64)
-            if not belongs_outside(frame, count, before, d):
-                break
-            store(frame, ORDER + position, before, int64)
-            position -= 1
-            sorted_already = False
-        store(frame, ORDER + position, d, int64)
-    return sorted_already
-
-
-@subroutine
-def can_merge(frame, count, last, size, dimension):
-    """Whether every operand steps through ``dimension`` right inside kept dimension ``last``."""
-    for k in range(count):
-        outer = load(frame, operand_word(k) + 1 + last, int64)
-        inner = load(frame, RAW_STRIDES + k * MAX_DIMENSIONS + dimension, int64)
-        if outer != inner * size:
-            return False
-    return True
-
-
-@subroutine
-def merge_dimensions(frame, count, rank):
-    """Sizes and strides into the packed arguments, in ORDER, neighbours merged."""
-    kept = 0
-    for position in range(rank):
-        dimension = load(frame, ORDER + position, int64)
-        size = load(frame, RAW_SIZES + dimension, int64)
-        if size == 1:
-            continue
-        merge = kept > 0 and can_merge(frame, count, kept - 1, size, dimension)
-        if merge:
-            size *= load(frame, ARGUMENT_SIZES + kept - 1, int64)
-        else:
-            kept += 1
-        store(frame, ARGUMENT_SIZES + kept - 1, size, int64)
-        for k in range(count):
-            stride = load(frame, RAW_STRIDES + k * MAX_DIMENSIONS + dimension, int64)
-            store(frame, operand_word(k) + kept, stride, int64)
-    if kept == 0:
-        kept = 1
-        store(frame, ARGUMENT_SIZES, 1, int64)
-        for k in range(count):
-            store(frame, operand_word(k) + 1, 0, int64)
-    store(frame, ARGUMENT_DIMENSIONS, kept, int64)
-    return kept
-
-
-@subroutine
-def extent(frame, array, item_size):
-    """Bytes from the first to past the last element of an array without negative strides."""
-    reach = item_size
-    sizes = load(array + ARRAY_SHAPE, 0, int64)
-    strides = load(array + ARRAY_STRIDES, 0, int64)
-    for d in range(load(array + ARRAY_DIMENSIONS, 0, int32)):
-        reach += (load(sizes, d, int64) - 1) * load(strides, d, int64)
-    return reach
-
-
-@subroutine
-def overlaps_itself(array):
-    sizes = load(array + ARRAY_SHAPE, 0, int64)
-    strides = load(array + ARRAY_STRIDES, 0, int64)
-    for d in range(load(array + ARRAY_DIMENSIONS, 0, int32)):
-        if load(strides, d, int64) == 0 and load(sizes, d, int64) > 1:
-            return True
-    return False
-
-
-@subroutine
-def same_elements(frame, count, rank, k):
-    """Whether operand ``k`` and the output (the last operand) step through memory alike."""
-    mine = RAW_STRIDES + k * MAX_DIMENSIONS
-    output = RAW_STRIDES + (count - 1) * MAX_DIMENSIONS
-    for d in range(rank):
-        if load(frame, mine + d, int64) != load(frame, output + d, int64):
-            return False
-    return True
-
-
-@subroutine
 def run(frame, table, runtime, kernel, total):
     """Run the kernel over the whole space; large work lets go of the GIL and uses the pool."""
     if total == 0:
@@ -314,150 +169,63 @@ def run(frame, table, runtime, kernel, total):
     restore_gil(state)
 
 
-def pointwise(self, arguments, given):
-    """``builtin(*operands) -> ndarray``, or a tuple of them: the launcher of a formula.
-
-    If the table says so the last argument is the output, and None is returned.
-    """
-    table = load(self + ARRAY_DATA, 0, int64)
-    into = load(table, TABLE_INTO, int64)
-    runtime = load(table, TABLE_RUNTIME, int64)
-    frame = address_of_stack(FRAME_WORDS)
+@subroutine
+def write_numbers(frame, runtime, arguments, given, scalar_types):
+    """The Python numbers among the operands, in the dtypes the kernel reads; False on overflow."""
     array_type = load(runtime, RUNTIME_ARRAY_TYPE, int64)
-    if given > MAX_OPERANDS:
-        return raise_miss(runtime, MISS_LIMIT)
-
-    # What the operands are, and whether they are all contiguous arrays of one shape.
-    first = NULL
-    simple = True
-    for k in range(given):
-        operand = load(arguments, k, int64)
-        kind = load(operand + OBJECT_TYPE, 0, int64)
-        if kind == array_type:
-            if load(operand + ARRAY_FLAGS, 0, int32) & FLAG_CONTIGUOUS == 0:
-                simple = False
-            if first == NULL:
-                first = operand
-            elif simple and not same_shape(first, operand):
-                simple = False
-        elif number_code(runtime, kind) < 0:
-            return raise_miss(runtime, MISS_OPERAND)
-    if first == NULL:
-        return raise_miss(runtime, MISS_OPERAND)
-
-    # The iteration space.
-    ordered = True
-    rank = int64(load(first + ARRAY_DIMENSIONS, 0, int32))
-    if simple:
-        total = element_count(first)
-        store(frame, ARGUMENT_DIMENSIONS, 1, int64)
-        store(frame, ARGUMENT_SIZES, total, int64)
-        kept = 1
-    else:
-        rank = broadcast(frame, arguments, given, runtime)
-        if rank < 0:
-            return raise_miss(runtime, MISS_SHAPES)
-        for k in range(given):
-            operand = load(arguments, k, int64)
-            if load(operand + OBJECT_TYPE, 0, int64) == array_type:
-                raw_strides(frame, operand, k, rank)
-            else:
-                for d in range(rank):
-                    store(frame, RAW_STRIDES + k * MAX_DIMENSIONS + d, 0, int64)
-        ordered = order_dimensions(frame, given, rank)
-        kept = merge_dimensions(frame, given, rank)
-        total = 1
-        for d in range(rank):
-            total *= load(frame, RAW_SIZES + d, int64)
-
-    # The output must not share memory with an input, unless element for element.
-    output = NULL
-    output_start = 0
-    output_end = 0
-    if into == 1:
-        output = load(arguments, given - 1, int64)
-        if not simple:
-            dimensions = int64(load(output + ARRAY_DIMENSIONS, 0, int32))
-            if dimensions != rank:
-                return raise_miss(runtime, MISS_SHAPES)
-            sizes = load(output + ARRAY_SHAPE, 0, int64)
-            for d in range(rank):
-                if load(sizes, d, int64) != load(frame, RAW_SIZES + d, int64):
-                    return raise_miss(runtime, MISS_SHAPES)
-            if overlaps_itself(output):
-                return raise_miss(runtime, MISS_OVERLAP)
-        output_start = load(output + ARRAY_DATA, 0, int64)
-        item_size = load(runtime, RUNTIME_ITEM_SIZES + type_number(output), int64)
-        output_end = output_start + extent(frame, output, item_size)
-
-    # Addresses, and the key of the signature.
-    key = 0
-    strided = False
-    for k in range(given):
-        operand = load(arguments, k, int64)
-        kind = load(operand + OBJECT_TYPE, 0, int64)
-        word = operand_word(k)
-        if kind == array_type:
-            code = type_number(operand)
-            item_size = load(runtime, RUNTIME_ITEM_SIZES + code, int64)
-            address = load(operand + ARRAY_DATA, 0, int64)
-            store(frame, word, address, int64)
-            if simple:
-                layout = UNIT
-                store(frame, word + 1, item_size, int64)
-            else:
-                stride = load(frame, word + kept, int64)
-                if stride == item_size or total <= 1:
-                    layout = UNIT
-                elif stride == 0:
-                    layout = ZERO
-                else:
-                    layout = STRIDED
-                    strided = True
-            if rank > 0 and load(operand + ARRAY_DIMENSIONS, 0, int32) == 0:
-                key |= 1 << (OPERAND_BITS * k + SCALAR_BIT)
-            if into == 1 and k < given - 1 and total > 0:
-                if address < output_end and output_start < address + extent(
-                    frame, operand, item_size
-                ):
-                    alike = (
-                        address == output_start
-                        and code == type_number(output)
-                        and (simple or same_elements(frame, given, rank, k))
-                    )
-                    if not alike:
-                        return raise_miss(runtime, MISS_OVERLAP)
-                    layout = ALIAS
-        else:
-            code = number_code(runtime, kind)
-            layout = ZERO
-            store(frame, word, frame + 8 * (NUMBERS + k), int64)
-            if simple:
-                store(frame, word + 1, 0, int64)
-        key |= (code | (layout << CODE_BITS)) << (OPERAND_BITS * k)
-    if strided:
-        for k in range(given):
-            shift = OPERAND_BITS * k + CODE_BITS
-            key = (key & ~(3 << shift)) | (STRIDED << shift)
-
-    slot = find_slot(table, key)
-    if slot == NULL:
-        return raise_miss(runtime, key)
-    scalar_types = load(slot, SLOT_SCALAR_TYPES, int64)
     for k in range(given):
         operand = load(arguments, k, int64)
         if load(operand + OBJECT_TYPE, 0, int64) != array_type:
             code = (scalar_types >> (CODE_BITS * k)) & 31
             if not write_number(runtime, operand, frame + 8 * (NUMBERS + k), code):
-                return raise_miss(runtime, MISS_NUMBER)
+                return False
+    return True
+
+
+@subroutine
+def add_output(frame, runtime, place, code, rank, sizes, strides):
+    """A new ndarray as operand ``place`` of the kernel, dense in the order of the dimensions."""
+    item_size = load(runtime, RUNTIME_ITEM_SIZES + code, int64)
+    if strides != NULL:
+        step = item_size
+        for p in range(rank):
+            dimension = load(frame, ORDER + rank - 1 - p, int64)
+            store(strides, dimension, step, int64)
+            step *= max(load(sizes, dimension, int64), 1)
+    new = load(runtime, RUNTIME_NEW_ARRAY, int64)
+    array = new_array(new, load(runtime, RUNTIME_ARRAY_TYPE, int64), rank, sizes, code, strides)
+    if array == NULL:
+        return NULL
+    word = operand_word(place)
+    store(frame, word, load(array + ARRAY_DATA, 0, int64), int64)
+    step = item_size
+    kept = load(frame, ARGUMENT_DIMENSIONS, int64)
+    for p in range(kept):
+        d = kept - 1 - p
+        store(frame, word + 1 + d, step, int64)
+        step *= load(frame, ARGUMENT_SIZES + d, int64)
+    return array
+
+
+@subroutine
+def finish(table, frame, arguments, given, key, total, rank, sizes, strides):
+    """Find the kernel of ``key``, allocate what it returns, and run it.
+
+    ``sizes`` and ``strides`` (or NULL) describe new outputs; the packed arguments are complete but
+    for those and for the Python numbers.
+    """
+    runtime = load(table, TABLE_RUNTIME, int64)
+    slot = find_slot(table, key)
+    if slot == NULL:
+        return raise_miss(runtime, key)
+    if not write_numbers(frame, runtime, arguments, given, load(slot, SLOT_SCALAR_TYPES, int64)):
+        return raise_miss(runtime, MISS_NUMBER)
     kernel = load(slot, SLOT_KERNEL, int64)
-    if into == 1:
+    if load(table, TABLE_INTO, int64) == 1:
         run(frame, table, runtime, kernel, total)
         none = load(runtime, RUNTIME_NONE, int64)
         increment_reference(none)
         return none
-
-    # Allocate the outputs, laid out in the order of the inputs' strides.
     outputs = load(table, TABLE_OUTPUTS, int64)
     output_types = load(slot, SLOT_OUTPUT_TYPES, int64)
     result = NULL
@@ -465,21 +233,7 @@ def pointwise(self, arguments, given):
         result = tuple_new(outputs)
     for j in range(outputs):
         code = (output_types >> (CODE_BITS * j)) & 31
-        item_size = load(runtime, RUNTIME_ITEM_SIZES + code, int64)
-        sizes = frame + 8 * RAW_SIZES
-        strides = NULL
-        if simple:
-            sizes = load(first + ARRAY_SHAPE, 0, int64)
-        elif not ordered:
-            strides = frame + 8 * OUTPUT_STRIDES
-            step = item_size
-            for p in range(rank):
-                dimension = load(frame, ORDER + rank - 1 - p, int64)
-                store(strides, dimension, step, int64)
-                step *= max(load(sizes, dimension, int64), 1)
-        array = new_array(
-            load(runtime, RUNTIME_NEW_ARRAY, int64), array_type, rank, sizes, code, strides
-        )
+        array = add_output(frame, runtime, given + j, code, rank, sizes, strides)
         if array == NULL:
             if outputs > 1:
                 decrement_reference(result)
@@ -488,12 +242,108 @@ def pointwise(self, arguments, given):
             tuple_set_item(result, j, array)
         else:
             result = array
-        word = operand_word(given + j)
-        store(frame, word, load(array + ARRAY_DATA, 0, int64), int64)
-        step = item_size
-        for p in range(kept):
-            d = kept - 1 - p
-            store(frame, word + 1 + d, step, int64)
-            step *= load(frame, ARGUMENT_SIZES + d, int64)
     run(frame, table, runtime, kernel, total)
     return result
+
+
+@subroutine
+def is_contiguous(array):
+    return load(array + ARRAY_FLAGS, 0, int32) & FLAG_CONTIGUOUS != 0
+
+
+@subroutine
+def repeats_one_element(array):
+    strides = load(array + ARRAY_STRIDES, 0, int64)
+    for d in range(load(array + ARRAY_DIMENSIONS, 0, int32)):
+        if load(strides, d, int64) != 0:
+            return False
+    return True
+
+
+@subroutine
+def full_operand(runtime, arguments, given):
+    """A contiguous array, one with dimensions if there is any; NULL if there is none."""
+    array_type = load(runtime, RUNTIME_ARRAY_TYPE, int64)
+    found = NULL
+    for k in range(given):
+        operand = load(arguments, k, int64)
+        if load(operand + OBJECT_TYPE, 0, int64) == array_type and is_contiguous(operand):
+            if found == NULL or load(found + ARRAY_DIMENSIONS, 0, int32) == 0:
+                found = operand
+    return found
+
+
+@subroutine
+def pass_on(self, arguments, given, runtime):
+    """Leave the call to the general launcher, or ask Python to compile that first."""
+    general = load(runtime, RUNTIME_GENERAL, int64)
+    if general == NULL:
+        return raise_miss(runtime, MISS_GENERAL)
+    return call_launcher(general, self, arguments, given)
+
+
+def pointwise(self, arguments, given):
+    """``builtin(*operands) -> ndarray``, or a tuple of them: the launcher of a formula.
+
+    If the table says so the last argument is the output, and None is returned. This is the short
+    way, for contiguous arrays of one shape, arrays of one repeated element, and Python numbers;
+    everything else goes on to ``broadcast.pointwise_general``.
+    """
+    table = load(self + ARRAY_DATA, 0, int64)
+    runtime = load(table, TABLE_RUNTIME, int64)
+    array_type = load(runtime, RUNTIME_ARRAY_TYPE, int64)
+    full = NULL
+    if given <= MAX_OPERANDS:
+        full = full_operand(runtime, arguments, given)
+    if full == NULL:
+        return pass_on(self, arguments, given, runtime)
+    frame = address_of_stack(SHORT_FRAME_WORDS)
+    rank = int64(load(full + ARRAY_DIMENSIONS, 0, int32))
+    total = element_count(full)
+    output_start = 0
+    output_end = 0
+    output_code = 0
+    if load(table, TABLE_INTO, int64) == 1:
+        output = load(arguments, given - 1, int64)
+        output_code = type_number(output)
+        output_start = load(output + ARRAY_DATA, 0, int64)
+        output_end = output_start + total * load(runtime, RUNTIME_ITEM_SIZES + output_code, int64)
+        if not (is_contiguous(output) and same_shape(full, output)):
+            return pass_on(self, arguments, given, runtime)
+    store(frame, ARGUMENT_DIMENSIONS, 1, int64)
+    store(frame, ARGUMENT_SIZES, total, int64)
+    key = 0
+    for k in range(given):
+        operand = load(arguments, k, int64)
+        kind = load(operand + OBJECT_TYPE, 0, int64)
+        word = operand_word(k)
+        layout = ZERO
+        if kind == array_type:
+            code = type_number(operand)
+            item_size = load(runtime, RUNTIME_ITEM_SIZES + code, int64)
+            address = load(operand + ARRAY_DATA, 0, int64)
+            store(frame, word, address, int64)
+            store(frame, word + 1, item_size, int64)
+            size = item_size
+            if same_shape(full, operand):
+                if is_contiguous(operand):
+                    layout = UNIT
+                    size = total * item_size
+                elif not repeats_one_element(operand):
+                    return pass_on(self, arguments, given, runtime)
+            elif load(operand + ARRAY_DIMENSIONS, 0, int32) == 0:
+                code |= 1 << SCALAR_BIT
+            else:
+                return pass_on(self, arguments, given, runtime)
+            if address < output_end and output_start < address + size and k < given - 1:
+                if address != output_start or code != output_code or layout != UNIT:
+                    return raise_miss(runtime, MISS_OVERLAP)
+                layout = ALIAS
+        else:
+            code = number_code(runtime, kind)
+            if code < 0:
+                return raise_miss(runtime, MISS_OPERAND)
+            store(frame, word, frame + 8 * (NUMBERS + k), int64)
+        key |= (code | (layout << CODE_BITS)) << (OPERAND_BITS * k)
+    sizes = load(full + ARRAY_SHAPE, 0, int64)
+    return finish(table, frame, arguments, given, key, total, rank, sizes, NULL)

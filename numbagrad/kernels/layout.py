@@ -49,9 +49,8 @@ HASH_MULTIPLIER = 0x9E3779B97F4A7C15 - (1 << 64)
 HASH_SHIFT = 40
 
 # --- table of the matrix product ----------------------------------------------------------------
-MATMUL_FLOAT32 = 1  # addresses of the kernels
-MATMUL_FLOAT64 = 2
-MATMUL_WORDS = 3
+MATMUL_KERNELS = 1  # addresses of the kernels, by type number
+MATMUL_WORDS = MATMUL_KERNELS + 24
 
 # --- runtime block: addresses and facts of this process ---------------------------------------
 RUNTIME_ARRAY_TYPE = 0
@@ -63,6 +62,7 @@ RUNTIME_NONE = 5
 RUNTIME_NEW_ARRAY = 6  # NumPy's PyArray_New
 RUNTIME_MISS = 7  # the exception type raised when a launcher cannot go on
 RUNTIME_POOL = 8  # control block of the thread pool
+RUNTIME_GENERAL = 9  # the general launcher of formulas, or 0 before it is needed
 RUNTIME_ITEM_SIZES = 16  # bytes an element, by type number
 RUNTIME_WORDS = 64
 
@@ -71,6 +71,7 @@ MISS_OPERAND = -1  # an operand that is neither an ndarray nor a Python number
 MISS_SHAPES = -2  # shapes that cannot be broadcast together
 MISS_OVERLAP = -3  # the output overlaps an input, or itself
 MISS_LIMIT = -4  # too many dimensions or operands
+MISS_GENERAL = -6  # the general launcher is not compiled yet
 MISS_NUMBER = -5  # a Python number that does not fit the dtype
 
 # --- fields of NumPy's PyArrayObject and CPython's PyObject (stable ABI offsets, in bytes) ----

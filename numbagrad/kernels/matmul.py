@@ -66,6 +66,9 @@ _TILES, _DOTS, _ROW = range(3)
 
 _unit_columns = subroutine(unit_columns)
 
+#: Rows this many bytes apart (or a multiple) fall on the same few lines of the first-level cache.
+_CONFLICT = 4096
+
 #: Columns of C whose sums the row method keeps in the first-level cache at a time.
 _ROW_COLUMNS = 1024
 
@@ -82,10 +85,10 @@ def build_matmul(dtype: types.Float, vector_bits: int | None = None) -> Callable
     panel_a, panel_b = shape.panel_a, shape.panel_b
 
     # A panel of A (tallest × depth_block) stays in the first-level cache while it passes over a
-    # block of B (depth_block × block_columns), which stays in the second-level cache.
+    # block of B (depth_block × block_columns), which comes from the second-level cache.
     depth_block = 2048 // size
     dot_depth = 16384 // size
-    block_columns = 16 * shape.lanes
+    block_columns = 32 * shape.lanes
 
     # Scratch memory: a block of B, then a panel of A, each with the room that packing wants.
     slack = shape.lanes + 1
@@ -180,14 +183,19 @@ def build_matmul(dtype: types.Float, vector_bits: int | None = None) -> Callable
     def plan(problem):
         """The method, and what to pack: 1 for B, 2 for A."""
         rows, columns = word(problem, M), word(problem, N)
-        if rows == 1 and word(problem, B_COLUMN) == 1:
+        a_row, a_column = word(problem, A_ROW), word(problem, A_COLUMN)
+        b_row, b_column = word(problem, B_ROW), word(problem, B_COLUMN)
+        if rows == 1 and b_column == 1:
             return _ROW, 0
-        both_contiguous = word(problem, A_COLUMN) == 1 and word(problem, B_ROW) == 1
         small = rows <= 128 and columns <= 128 and word(problem, K) >= dots_from
-        if both_contiguous and (rows == 1 or small):
+        if a_column == 1 and b_row == 1 and (rows == 1 or small):
             return _DOTS, 0
-        packs = 1 if word(problem, B_COLUMN) != 1 or rows >= 256 else 0
-        return _TILES, packs + (2 if columns >= 256 else 0)
+        packs = 0
+        if b_column != 1 or rows >= 512 or (rows >= 48 and b_row * size % _CONFLICT == 0):
+            packs = 1
+        if columns >= 256 and a_row != 1 and (a_column != 1 or a_row * size % _CONFLICT == 0):
+            packs += 2
+        return _TILES, packs
 
     def matmul(args, lo, hi):
         rows, columns = word(args, M), word(args, N)

@@ -27,8 +27,7 @@ from .layout import (
     ARRAY_DIMENSIONS,
     ARRAY_SHAPE,
     ARRAY_STRIDES,
-    MATMUL_FLOAT32,
-    MATMUL_FLOAT64,
+    MATMUL_KERNELS,
     MISS_OPERAND,
     MISS_SHAPES,
     OBJECT_TYPE,
@@ -119,6 +118,9 @@ def matmul(self, arguments, given):
         or rank > 4
     ):
         return raise_miss(runtime, MISS_OPERAND)
+    kernel = load(table, MATMUL_KERNELS + code, int64)
+    if kernel == NULL:
+        return raise_miss(runtime, code)
     frame = address_of_stack(FRAME_WORDS)
     item_size = load(runtime, RUNTIME_ITEM_SIZES + code, int64)
     a_sizes = load(a + ARRAY_SHAPE, 0, int64)
@@ -162,7 +164,6 @@ def matmul(self, arguments, given):
     write_strides(frame, I_ROW, result, rank, item_size)
     store(frame, ALPHA, 1.0, float64)
     store(frame, BETA, 0.0, float64)
-    kernel = load(table, MATMUL_FLOAT32 if code == FLOAT32 else MATMUL_FLOAT64, int64)
     units = count_units(rows, columns, batch)
     grain = grain_of(rows, columns, depth)
     if units < 2 * grain:

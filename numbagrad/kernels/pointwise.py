@@ -58,6 +58,9 @@ def source(
     word = {o.name: layout.ARGUMENT_OPERANDS + layout.OPERAND_WORDS * k
             for k, o in enumerate(operands)}  # fmt: skip
     text = [f"# {name}: {_describe(inputs)} -> {_describe(outputs)}, computed in {compute_dtype}"]
+    body = "\n".join(lines)
+    text += ["import math", ""] if "math." in body else []
+    text += ["import numpy as np", ""] if "np." in body else []
     text += ["from numbagrad.kernels.intrinsics import *", "", "", "def kernel(args, lo, hi):"]
     text += ["    dimensions = load(args, 0, int64)", "    size = load(args, dimensions, int64)"]
     for o in own:
