@@ -28,3 +28,4 @@ from .dtype import (
 )
 from .ops.functions import *  # noqa: F403
 from .ops.matmul import *  # noqa: F403
+from .ops.view import *  # noqa: F403

@@ -1,0 +1,329 @@
+"""Writes in place under autograd: who may be written, and how histories follow the memory.
+
+``ops/view.py`` registers every view here; ``ops/inplace.py`` and assignment by index write through
+``apply_inplace`` and ``write``. Of operators this file knows only what their definitions offer, and
+the three region operators that ``ops/view.py`` installs.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from . import tensor_interface as interface
+from .grad_mode import state as grad_mode
+from .hooks import move_retained_grad
+from .node import Node, edge_of
+
+__all__ = [
+    "MULTIPLE", "NO_GRAD", "apply_inplace", "check_inplace", "compute_then_write",
+    "install_regions", "rebase_history", "register_view",
+]  # fmt: skip
+
+# --- views and their memory -----------------------------------------------------------------------
+#
+# Tensors of one memory share a version cell. Behind the count the cell holds weak references to the
+# differentiable views of the memory, so that a write can refresh their histories.
+
+#: Origins of views that cannot be written while recording (attribute ``_view_origin``).
+NO_GRAD = "no_grad"
+MULTIPLE = "multiple"
+
+_prune_lock = threading.Lock()
+_PRUNE_FROM = 64
+
+
+def register_view(view: Any, cell: list[Any]) -> None:
+    """Remember a view made while recording; ``cell`` is the version cell it shares."""
+    cell.append(weakref.ref(view))
+    count = len(cell)
+    if count >= _PRUNE_FROM and count & (count - 1) == 0:
+        _prune(cell)
+
+
+def _prune(cell: list[Any]) -> None:
+    """Drop the references to views that died; appends by other threads stay untouched."""
+    if _prune_lock.acquire(blocking=False):
+        try:
+            for place in range(len(cell) - 1, 0, -1):
+                if cell[place]() is None:
+                    del cell[place]
+        finally:
+            _prune_lock.release()
+
+
+def _live_views(base: Any) -> list[Any]:
+    cell = base._version_cell
+    if cell is None or len(cell) == 1:
+        return []
+    views = [reference() for reference in cell[1:]]
+    return [view for view in views if view is not None and view._base is base]
+
+
+# --- what may be written --------------------------------------------------------------------------
+
+
+def check_inplace(tensor: Any) -> None:
+    """Raise unless ``tensor`` may be written in place while the write is recorded.
+
+    Raises:
+        RuntimeError: for a leaf that requires grad, a view of one, a view made under ``no_grad`` or
+            one of several views that an operator returned.
+    """
+    base = tensor._base
+    if base is not None:
+        origin = vars(tensor).get("_view_origin")
+        if origin is not None:
+            raise RuntimeError(_view_text(tensor, origin, "is being"))
+        if tensor._requires_grad and base._grad_fn is None:
+            raise RuntimeError(
+                "a view of a leaf Variable that requires grad is being used in an in-place "
+                "operation."
+            )
+    if tensor._requires_grad and tensor._grad_fn is None:
+        raise RuntimeError(
+            "a leaf Variable that requires grad is being used in an in-place operation."
+        )
+
+
+def _view_text(view: Any, origin: str, modified: str) -> str:
+    if origin == MULTIPLE and view._grad_fn is not None:
+        return (
+            f"Output {view._output_nr} of {view._grad_fn.name()} is a view and {modified} modified "
+            "inplace. This view is the output of a function that returns multiple views. Such "
+            "functions do not allow the output views to be modified inplace. You should replace "
+            "the inplace operation by an out-of-place one."
+        )
+    return (
+        f"A view was created in no_grad mode and {modified} modified inplace with grad mode "
+        "enabled. Given that this use case is ambiguous and error-prone, it is forbidden. You can "
+        "clarify your code by moving both the view and the inplace either both inside the no_grad "
+        "block (if you don't want the inplace to be tracked) or both outside (if you want the "
+        "inplace to be tracked)."
+    )
+
+
+# --- writing --------------------------------------------------------------------------------------
+
+
+def recording(*tensors: Any) -> bool:
+    """Whether an operation on these (Tensors and other values) is to be recorded."""
+    if grad_mode.enabled:
+        for tensor in tensors:
+            if isinstance(tensor, interface.Tensor) and tensor._requires_grad:
+                return True
+    return False
+
+
+def apply_inplace(tensor: Any, operator: Any, operands: tuple[Any, ...]) -> Any:
+    """Write ``operator(*operands)`` of a pointwise operator into ``tensor`` and return it.
+
+    Where the gradient uses the old value of the tensor, or of another operand in the same memory,
+    that value is copied first.
+    """
+    if not recording(*operands):
+        operator.into(tensor, operands)
+        return tensor
+    check_inplace(tensor)
+    needed = tuple([edge is not None for edge in _edges(operands)])
+    differentiable = operator.definition.differentiable
+    uses = operator.rule(needed).uses if differentiable else ()
+    before = tuple(
+        [
+            _value_before(operand, place in uses) if _shares_memory(operand, tensor) else operand
+            for place, operand in enumerate(operands)
+        ]
+    )
+    operator.into(tensor, operands)
+    made = _with_memory_of(tensor)
+    if differentiable:
+        operator.record(made, before)
+    rebase_history(tensor, made)
+    return tensor
+
+
+def compute_then_write(tensor: Any, compute: Callable[[Any], Any], *others: Any) -> Any:
+    """Write ``compute(tensor)`` into ``tensor`` and return it, for what makes a new array first.
+
+    ``others`` are the further operands: if one of them requires grad, the write is recorded.
+    """
+    recorded = recording(tensor, *others)
+    if recorded:
+        check_inplace(tensor)
+        value = compute(_value_before(tensor, False))
+    else:
+        value = compute(tensor)
+    if value._array.shape != tensor._array.shape:
+        raise RuntimeError(
+            f"output with shape {list(tensor._array.shape)} doesn't match the broadcast shape "
+            f"{list(value._array.shape)}"
+        )
+    tensor._array[...] = value._array
+    interface.bump_version(tensor)
+    if recorded:
+        made = _with_memory_of(tensor)
+        made._requires_grad = value._requires_grad
+        made._grad_fn = value._grad_fn
+        made._output_nr = value._output_nr
+        rebase_history(tensor, made)
+    return tensor
+
+
+def _edges(operands: tuple[Any, ...]) -> list[Any]:
+    return [
+        edge_of(operand) if isinstance(operand, interface.Tensor) else None for operand in operands
+    ]
+
+
+def _shares_memory(operand: Any, tensor: Any) -> bool:
+    if operand is tensor:
+        return True
+    return (
+        isinstance(operand, interface.Tensor)
+        and operand._version_cell is not None
+        and operand._version_cell is tensor._version_cell
+    )
+
+
+def _value_before(tensor: Any, copy: bool) -> Any:
+    """A stand-in for ``tensor`` as it is now: its history and, if ``copy``, a copy of its value."""
+    array = tensor._array.copy() if copy else tensor._array
+    return interface.new_tensor(
+        array, tensor._requires_grad, tensor._grad_fn, tensor._output_nr
+    )
+
+
+def _with_memory_of(tensor: Any) -> Any:
+    made = interface.new_tensor(tensor._array, False, None, 0)
+    made._version_cell = tensor._version_cell
+    return made
+
+
+# --- histories ------------------------------------------------------------------------------------
+
+
+def rebase_history(tensor: Any, made: Any) -> None:
+    """Give ``tensor``, just written, the history of ``made``, and its base and views theirs.
+
+    ``made`` is a tensor whose history says how the new value of ``tensor`` came about.
+    """
+    base = tensor._base
+    if base is None:
+        _take_history(tensor, made._requires_grad, made._grad_fn, made._output_nr)
+        base = tensor
+    else:
+        node = CopySlices(base, tensor, made)
+        _take_history(base, True, node, 0)
+    _refresh_views(base)
+
+
+def _take_history(tensor: Any, requires_grad: bool, grad_fn: Node | None, output_nr: int) -> None:
+    old, old_output_nr = tensor._grad_fn, tensor._output_nr
+    tensor._requires_grad = requires_grad
+    tensor._grad_fn = grad_fn
+    tensor._output_nr = output_nr
+    if tensor._retains_grad and grad_fn is not None:
+        move_retained_grad(tensor, old, old_output_nr)
+
+
+def _refresh_views(base: Any) -> None:
+    """Make the histories of all live views of ``base`` start from its present one."""
+    for view in _live_views(base):
+        if view._array.dtype != base._array.dtype:
+            continue
+        origin = vars(view).get("_view_origin")
+        if origin == NO_GRAD and not base._requires_grad:
+            continue
+        if origin is not None:
+            text = _view_text(view, origin, "its base or another view of its base has been")
+            _take_history(view, True, StaleView((edge_of(base),), text), 0)
+        elif base._requires_grad:
+            _take_history(view, True, AsStridedBackward0(base, view), 0)
+        else:
+            _take_history(view, False, None, 0)
+
+
+class Geometry:
+    """Where the elements of a view lie in the memory of its base, counted in elements."""
+
+    __slots__ = ("base_shape", "base_strides", "offset", "shape", "strides")
+
+    def __init__(self, base: np.ndarray[Any, Any], view: np.ndarray[Any, Any]) -> None:
+        size = base.itemsize
+        self.base_shape = base.shape
+        self.base_strides = tuple([stride // size for stride in base.strides])
+        self.shape = view.shape
+        self.strides = tuple([stride // size for stride in view.strides])
+        self.offset = (view.ctypes.data - base.ctypes.data) // size
+
+    def __repr__(self) -> str:
+        return (
+            f"{list(self.shape)} with strides {list(self.strides)} from {self.offset} of "
+            f"{list(self.base_shape)}"
+        )
+
+
+_read: Any = None
+_spread: Any = None
+_clear: Any = None
+
+
+def install_regions(
+    read: Callable[[Any, Geometry], Any],
+    spread: Callable[[Any, Geometry], Any],
+    clear: Callable[[Any, Geometry], Any],
+) -> None:
+    """Set the operators that histories of views are made of.
+
+    ``read(base, geometry)`` gives the region, ``spread(region, geometry)`` is its adjoint, and
+    ``clear(base, geometry)`` gives the base with zeros in the region; all are recorded.
+    """
+    global _read, _spread, _clear
+    _read, _spread, _clear = read, spread, clear
+
+
+class CopySlices(Node):
+    """Node of a base that was written through a view: the gradient splits into rest and region."""
+
+    __slots__ = ("geometry",)
+
+    def __init__(self, base: Any, view: Any, made: Any) -> None:
+        super().__init__((edge_of(base), edge_of(made)))
+        self.geometry = Geometry(base._array, view._array)
+
+    def backward(self, grad: Any) -> tuple[Any, ...]:  # type: ignore[override]
+        old, value = self.next_edges
+        return (
+            None if old is None else _clear(grad, self.geometry),
+            None if value is None else _read(grad, self.geometry),
+        )
+
+
+class AsStridedBackward0(Node):
+    """Node of a view whose base was written after the view was made."""
+
+    __slots__ = ("geometry",)
+
+    def __init__(self, base: Any, view: Any) -> None:
+        super().__init__((edge_of(base),))
+        self.geometry = Geometry(base._array, view._array)
+
+    def backward(self, grad: Any) -> tuple[Any, ...]:  # type: ignore[override]
+        return (_spread(grad, self.geometry),)
+
+
+class StaleView(Node):
+    """Node of a view that may not be used after its base was written; its backward says why."""
+
+    __slots__ = ("text",)
+
+    def __init__(self, next_edges: tuple[Any, ...], text: str) -> None:
+        super().__init__(next_edges)
+        self.text = text
+
+    def backward(self, *grads: Any) -> tuple[Any, ...]:
+        raise RuntimeError(self.text)
