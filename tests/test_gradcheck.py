@@ -1,0 +1,148 @@
+"""gradcheck and gradgradcheck: what they accept, what they find, and how they say it.
+
+``torch`` in place of ``numbagrad`` passes the same tests.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+import numbagrad as nb
+from numbagrad.autograd import gradcheck, gradgradcheck
+from numbagrad.autograd.function import Function
+from numbagrad.autograd.gradcheck import GradcheckError
+
+
+def leaf(*values, dtype=None):
+    return nb.tensor(values, dtype=dtype or nb.float64, requires_grad=True)
+
+
+class WrongSquare(Function):
+    """x² with the gradient of x."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x * x
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad
+
+
+class Cube(Function):
+    """x³ with a gradient that is right, but a constant to the next derivative."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x * x
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return grad * (x.detach() * x.detach() * 3)
+
+
+def test_right_gradients():
+    x, y = leaf(0.5, 1.0, 2.0), leaf(1.5, -1.0, 0.25)
+    assert gradcheck(lambda a, b: (a * b * a, (a + b).exp().sum()), (x, y))
+    assert gradgradcheck(lambda a, b: (a * b * a, (a + b).exp().sum()), (x, y))
+
+
+def test_inputs_are_left_as_they_were():
+    x = leaf(0.5, 1.0)
+    before = x.detach().numpy().copy()
+    gradcheck(lambda a: a * a, x)
+    assert (x.detach().numpy() == before).all()
+    assert x.grad is None
+
+
+def test_a_wrong_gradient():
+    with pytest.raises(GradcheckError) as error:
+        gradcheck(WrongSquare.apply, (leaf(1.0, 1.0),))
+    assert str(error.value) == (
+        "Jacobian mismatch for output 0 with respect to input 0,\n"
+        "numerical:tensor([[2.0000, 0.0000],\n"
+        "        [0.0000, 2.0000]], dtype=torch.float64)\n"
+        "analytical:tensor([[1., 0.],\n"
+        "        [0., 1.]], dtype=torch.float64)\n"
+    )
+
+
+def test_without_an_exception():
+    assert gradcheck(WrongSquare.apply, (leaf(1.0, 1.0),), raise_exception=False) is False
+
+
+def test_a_second_derivative_that_is_missing():
+    x = leaf(1.0, 2.0)
+    assert gradcheck(Cube.apply, (x,))
+    with pytest.raises(GradcheckError):
+        gradgradcheck(Cube.apply, (x,))
+
+
+def test_the_output_and_the_input_are_named():
+    def outputs(a, b):
+        return a * b, WrongSquare.apply(b)
+
+    with pytest.raises(GradcheckError, match="for output 1 with respect to input 1,"):
+        gradcheck(outputs, (leaf(1.0), leaf(2.0)))
+
+
+def test_arguments_that_are_not_checked():
+    assert gradcheck(lambda a, b, c: a * b * c, (leaf(1.0, 2.0), 3.0, nb.ones(2, dtype=nb.float64)))
+
+
+def test_a_gradient_that_is_cut():
+    with pytest.raises(GradcheckError, match="Numerical gradient for function expected to be zero"):
+        gradcheck(lambda a: a.detach() * 2, (leaf(1.0),))
+
+
+def test_a_backward_that_gives_different_values():
+    count = [0]
+
+    class Drifting(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, grad):
+            count[0] += 1
+            return grad * (2 + 1e-6 * count[0])
+
+    with pytest.raises(GradcheckError, match="Backward is not reentrant"):
+        gradcheck(Drifting.apply, (leaf(1.0),), check_undefined_grad=False)
+    assert gradcheck(Drifting.apply, (leaf(1.0),), nondet_tol=1e-2)
+
+
+def test_a_gradient_that_ignores_that_of_the_output():
+    class Constant(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.sum()
+
+        @staticmethod
+        def backward(ctx, grad):
+            return nb.ones(2, dtype=nb.float64)
+
+    with pytest.raises(GradcheckError, match="backward not multiplied by grad_output"):
+        gradcheck(Constant.apply, (leaf(1.0, 2.0),))
+
+
+def test_inputs_that_cannot_be_checked():
+    with pytest.raises(ValueError, match="gradcheck expects at least one input tensor to require"):
+        gradcheck(lambda a: a, (nb.ones(2),))
+    expanded = nb.ones(1, dtype=nb.float64).expand(3).requires_grad_()
+    with pytest.raises(RuntimeError, match="The 0th input has a dimension with stride 0"):
+        gradcheck(lambda a: a * 2, (expanded,))
+
+
+def test_single_precision_warns():
+    x = leaf(1.0, dtype=nb.float32)
+    with pytest.warns(UserWarning, match="Input #0 requires gradient and is not a double"):
+        gradcheck(lambda a: a * 2, (x,), eps=1e-2, atol=1e-2)
+
+
+def test_given_gradients_of_the_outputs():
+    x = leaf(1.0, 2.0)
+    assert gradgradcheck(lambda a: a * a, (x,), leaf(3.0, 4.0))
