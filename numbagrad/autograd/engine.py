@@ -96,7 +96,8 @@ def _walk(
 
     The body repeats ``_run`` and ``_hand_over``: the calls would be a third of the engine's time.
     """
-    order = heappop(ready)
+    order: Any = heappop(ready)
+    buffer: Any
     while True:
         buffer = buffers.pop(order)
         node = buffer[0]
@@ -312,6 +313,8 @@ def _walk_with_care(
 ) -> None:
     """``_walk`` to chosen inputs, or with a look at every gradient."""
     check_nan = anomaly.enabled and anomaly.check_nan
+    buffer: Any
+    gradients: Any
     while ready:
         buffer = buffers.pop(heappop(ready))
         node = buffer[0]
@@ -472,8 +475,7 @@ def backward(
     if inputs is not None:
         edges = _input_edges(_as_tuple(inputs), "backward")
         for tensor in _as_tuple(inputs):
-            if isinstance(tensor, interface.Tensor):
-                retain_tensor_grad(tensor)
+            retain_tensor_grad(tensor)
     run_backward(roots, gradients, retain_graph, create_graph, edges)
 
 
@@ -553,9 +555,6 @@ def _input_edges(inputs: tuple[Any, ...], caller: str) -> list[tuple[Any, int]]:
         raise RuntimeError(f"`inputs` argument to `{caller}()` cannot be empty.")
     edges = []
     for tensor in inputs:
-        if isinstance(getattr(tensor, "node", None), Node):
-            edges.append((tensor.node, tensor.output_nr))
-            continue
         if not isinstance(tensor, interface.Tensor):
             raise RuntimeError(
                 f"all inputs have to be Tensors or GradientEdges, but got {type(tensor).__name__}"

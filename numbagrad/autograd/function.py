@@ -162,7 +162,7 @@ class BackwardCFunction(Node, FunctionCtx):
 
     def _checked(self, results: tuple[Any, ...]) -> tuple[Any, ...]:
         """Bring the results into the shapes and dtypes of the arguments, or raise."""
-        checked = []
+        checked: list[Any] = []
         for index, result in enumerate(results):
             metadata = self._input_metadata[index]
             if result is not None and not isinstance(result, interface.Tensor):
@@ -446,7 +446,7 @@ def _check_dirty(output: Any, is_input: bool, record: bool) -> None:
 
 def _save(ctx: Any, record: bool) -> None:
     """Pack what ``forward`` saved: outputs without their tensor, all else with its version."""
-    entries = []
+    entries: list[Any] = []
     for index, value in enumerate(ctx.to_save):
         if value is None:
             entries.append(None)

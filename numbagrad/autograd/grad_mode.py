@@ -57,6 +57,12 @@ class _GradModeContext:
         """Return a context like this one, for one call of a decorated function."""
         return type(self)()
 
+    def __enter__(self) -> None:
+        raise NotImplementedError
+
+    def __exit__(self, *exception: object) -> None:
+        raise NotImplementedError
+
     def __call__(self, function: Decorated) -> Decorated:
         if inspect.isgeneratorfunction(function):
             return _decorate_generator(self._copy, function)

@@ -39,6 +39,11 @@ class Node:
 
     __slots__ = ("__weakref__", "_hooks", "next_edges", "saved", "sequence_nr")
 
+    next_edges: tuple[Any, ...]
+    saved: tuple[Any, ...] | None
+    sequence_nr: int
+    _hooks: Any
+
     #: How many tensors the operation returns. Classes whose count varies have it on the instance.
     _output_count = 1
     #: Whether ``backward`` is to be called if the gradients of all outputs are undefined.

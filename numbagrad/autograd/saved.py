@@ -109,7 +109,7 @@ def unpack_entries(entries: tuple[Any, ...], node: Node) -> tuple[Any, ...]:
     Raises:
         RuntimeError: if one of them was written in place since.
     """
-    unpacked = []
+    unpacked: list[Any] = []
     for entry in entries:
         if entry is None:
             unpacked.append(None)
