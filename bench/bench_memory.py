@@ -1,0 +1,47 @@
+"""Operators that are bound by memory, on 4096×1024 float32."""
+
+import torch
+
+import numbagrad
+
+TABLE = "Memory-bound operators, 4096×1024 float32"
+
+
+def pair(*shape: int):
+    ours = numbagrad.randn(*shape)
+    return ours, torch.from_numpy(ours.numpy())
+
+
+def test_sum(race):
+    a, x = pair(4096, 1024)
+    race(TABLE, "sum()", bar=1.0, numbagrad=lambda: a.sum(), torch=lambda: x.sum())
+
+
+def test_sum_of_rows(race):
+    a, x = pair(4096, 1024)
+    race(TABLE, "sum(1)", bar=1.0, numbagrad=lambda: a.sum(1), torch=lambda: x.sum(1))
+
+
+def test_sum_of_columns(race):
+    a, x = pair(4096, 1024)
+    race(TABLE, "sum(0)", bar=1.0, numbagrad=lambda: a.sum(0), torch=lambda: x.sum(0))
+
+
+def test_softmax(race):
+    a, x = pair(4096, 1024)
+    race(
+        TABLE, "softmax(1)", bar=1.0,
+        numbagrad=lambda: a.softmax(1), torch=lambda: x.softmax(1),
+    )  # fmt: skip
+
+
+def test_broadcast_add(race):
+    (a, x), (b, y) = pair(4096, 1024), pair(1024)
+    race(TABLE, "a + row", bar=1.0, numbagrad=lambda: a + b, torch=lambda: x + y)
+
+
+def test_accumulate(race):
+    (a, x), (b, y) = pair(4096, 1024), pair(4096, 1024)
+    race(
+        TABLE, "a.add_(b)", bar=1.0, numbagrad=lambda: a.add_(b), torch=lambda: x.add_(y)
+    )

@@ -1,0 +1,70 @@
+"""Timing several contestants in turns, so that a ratio holds on a machine whose speed drifts.
+
+Used by the fixture ``race`` of ``conftest.py``. Each turn runs every contestant for about the same
+time, one after the other; a row reports the median over the turns and the ratios of medians.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import statistics
+import time
+from collections.abc import Callable, Mapping
+
+#: Seconds of one run, and how often the contestants take turns.
+RUN_SECONDS = 0.02
+TURNS = 11
+
+#: Idle threads of OpenMP spin for a while and would take the CPU from whoever is timed next.
+PAUSE_SECONDS = 0.005
+
+
+@dataclasses.dataclass
+class Row:
+    """One line of a table: seconds a call of each contestant, ours first, and the bar on the ratio.
+
+    ``work`` is what a call does, in units of ``unit`` (as 2·m·n·k flop), for rows that report speed.
+    """
+
+    table: str
+    name: str
+    threads: int
+    seconds: dict[str, float]
+    bar: float | None = None
+    work: float | None = None
+
+    @property
+    def ratio(self) -> float:
+        """Our time over that of the fastest rival."""
+        ours, *rivals = self.seconds.values()
+        return ours / min(rivals)
+
+
+def _run(function: Callable[[], object], calls: int) -> float:
+    start = time.perf_counter()
+    for _ in range(calls):
+        function()
+    return (time.perf_counter() - start) / calls
+
+
+def _calls(function: Callable[[], object]) -> int:
+    """How many calls take about ``RUN_SECONDS``; also warms the contestant up."""
+    function()
+    calls = 1
+    while True:
+        seconds = _run(function, calls) * calls
+        if seconds > RUN_SECONDS / 4:
+            return max(1, round(calls * RUN_SECONDS / seconds))
+        calls *= 4
+
+
+def in_turns(contestants: Mapping[str, Callable[[], object]]) -> dict[str, float]:
+    """Median seconds a call of every contestant."""
+    calls = {name: _calls(function) for name, function in contestants.items()}
+    samples: dict[str, list[float]] = {name: [] for name in contestants}
+    for _ in range(TURNS):
+        for name, function in contestants.items():
+            time.sleep(PAUSE_SECONDS)
+            function()
+            samples[name].append(_run(function, calls[name]))
+    return {name: statistics.median(values) for name, values in samples.items()}
