@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from . import dtype as dtypes
 from . import printing
 from .autograd import engine, hooks, tensor_interface
 from .autograd.node import Node
 from .device import device as Device
+from .dtype import dtype as DType
+from .dtype import from_numpy as dtype_of
 from .size import Size
 
 _CPU = Device("cpu")
@@ -69,9 +70,9 @@ class Tensor(TensorState):
         return Size(self._array.shape)
 
     @property
-    def dtype(self) -> dtypes.dtype:
+    def dtype(self) -> DType:
         """Type of the elements."""
-        return dtypes.from_numpy(self._array.dtype)
+        return dtype_of(self._array.dtype)
 
     @property
     def device(self) -> Device:

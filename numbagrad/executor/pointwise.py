@@ -14,7 +14,19 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtype as dtypes
+from ..dtype import (
+    FROM_TYPE_NUM,
+    bool_,
+    can_cast,
+    float16,
+    float32,
+    from_numpy,
+    get_default_dtype,
+    promote_types,
+    result_type_of,
+    scalar_dtype,
+)
+from ..dtype import dtype as DType
 from ..formula import Formula, print_numba, print_numpy
 from ..kernels import layout, pointwise
 from ..kernels.vector_math import CPU_LOWERING
@@ -32,7 +44,7 @@ GRAIN = 32768
 class OperandCode:
     """What a signature key says of one operand."""
 
-    dtype: dtypes.dtype | None  # None for a Python number
+    dtype: DType | None  # None for a Python number
     layout: int
     zero_dim: bool
     number: type | None
@@ -53,7 +65,7 @@ def decode(key: int, count: int) -> list[OperandCode]:
         number = _NUMBERS.get(code)
         operands.append(
             OperandCode(
-                None if number else dtypes.FROM_TYPE_NUM[code],
+                None if number else FROM_TYPE_NUM[code],
                 (word >> layout.CODE_BITS) & ((1 << layout.LAYOUT_BITS) - 1),
                 bool((word >> layout.SCALAR_BIT) & 1),
                 number,
@@ -62,19 +74,19 @@ def decode(key: int, count: int) -> list[OperandCode]:
     return operands
 
 
-def promote(operands: list[OperandCode]) -> dtypes.dtype:
+def promote(operands: list[OperandCode]) -> DType:
     """The dtype torch computes in: dimensioned tensors, then 0-dim ones, then Python numbers."""
-    arrays: list[dtypes.dtype | None] = [None, None]
+    arrays: list[DType | None] = [None, None]
     scalar = None
     for operand in operands:
         if operand.number is not None:
-            kind = dtypes.scalar_dtype(operand.number(0))
-            scalar = kind if scalar is None else dtypes.promote_types(scalar, kind)
+            kind = scalar_dtype(operand.number(0))
+            scalar = kind if scalar is None else promote_types(scalar, kind)
         else:
             place, kind = int(operand.zero_dim), operand.dtype
             before = arrays[place]
-            arrays[place] = kind if before is None else dtypes.promote_types(before, kind)
-    return dtypes.result_type_of(arrays[0], arrays[1], scalar)
+            arrays[place] = kind if before is None else promote_types(before, kind)
+    return result_type_of(arrays[0], arrays[1], scalar)
 
 
 class PointwiseProgram:
@@ -181,7 +193,7 @@ class PointwiseProgram:
             "operands are supported"
         )
 
-    def dtypes_of(self, operands: list[OperandCode]) -> tuple[dtypes.dtype, dtypes.dtype]:
+    def dtypes_of(self, operands: list[OperandCode]) -> tuple[DType, DType]:
         """The dtype the formula computes in (for float16: float32), and that of the result."""
         formula = self.formula
         assert formula is not None
@@ -192,12 +204,12 @@ class PointwiseProgram:
         ]
         compute = promote(values or operands)
         if self.result == "float" and not compute.is_floating_point:
-            compute = dtypes.get_default_dtype()
+            compute = get_default_dtype()
         kind = compute.numpy.kind
         if kind not in _ACCEPTED[self.accepts]:
             raise RuntimeError(f'"{self.name}" not implemented for \'{scalar_type_name(compute)}\'')
-        result = dtypes.bool_ if self.result == "bool" else compute
-        return (dtypes.float32 if compute is dtypes.float16 else compute), result
+        result = bool_ if self.result == "bool" else compute
+        return (float32 if compute is float16 else compute), result
 
     def _compile(self, key: int, into: bool) -> None:
         formula = self.formula
@@ -208,7 +220,7 @@ class PointwiseProgram:
         if into:
             stored = codes[-1].dtype
             assert stored is not None
-            if not dtypes.can_cast(result, stored):
+            if not can_cast(result, stored):
                 raise RuntimeError(
                     f"result type {scalar_type_name(result)} can't be cast to the desired output "
                     f"type {scalar_type_name(stored)}"
@@ -223,13 +235,13 @@ class PointwiseProgram:
             output_types |= result.type_num << (layout.CODE_BITS * j)
         self._tables[into].insert(key, kernel, output_types, scalar_types)
 
-    def number_dtype(self, k: int, compute: dtypes.dtype) -> dtypes.dtype:
+    def number_dtype(self, k: int, compute: DType) -> DType:
         """The dtype as which a Python number in place ``k`` reaches the kernel."""
         assert self.formula is not None
-        return dtypes.bool_ if self.formula.inputs[k] in self.formula.booleans else compute
+        return bool_ if self.formula.inputs[k] in self.formula.booleans else compute
 
     def source(
-        self, codes: list[OperandCode], compute: dtypes.dtype, result: dtypes.dtype
+        self, codes: list[OperandCode], compute: DType, result: DType
     ) -> str:
         """The text of the kernel of a signature; a last code beyond the inputs is the output's."""
         formula = self.formula
@@ -294,7 +306,7 @@ def _reference(formula: Formula) -> Callable[[str], Callable[..., Any]]:
 def _code_of(operand: Any, rank: int) -> OperandCode:
     if isinstance(operand, np.ndarray):
         zero_dim = operand.ndim == 0 and rank > 0
-        return OperandCode(dtypes.from_numpy(operand.dtype), layout.UNIT, zero_dim, None)
+        return OperandCode(from_numpy(operand.dtype), layout.UNIT, zero_dim, None)
     return OperandCode(None, layout.ZERO, False, type(operand))
 
 
@@ -343,6 +355,6 @@ _SCALAR_TYPE_NAMES = {
 }  # fmt: skip
 
 
-def scalar_type_name(kind: dtypes.dtype) -> str:
+def scalar_type_name(kind: DType) -> str:
     """The name torch's messages use for a dtype, as ``Float``."""
     return _SCALAR_TYPE_NAMES[kind.name]

@@ -10,7 +10,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from .. import dtype as dtypes
+from ..dtype import finfo, uint8
 from ..tensor import Tensor
 from . import pointwise as table  # noqa: F401 - fills the register
 from .definition import POINTWISE
@@ -295,7 +295,7 @@ def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
     """``input`` where the condition holds, else ``other``; with one argument, ``nonzero``."""
     if input is None and other is None:
         return condition.nonzero(as_tuple=True)  # type: ignore[attr-defined]
-    if condition._array.dtype.kind != "b" and condition.dtype is not dtypes.uint8:
+    if condition._array.dtype.kind != "b" and condition.dtype is not uint8:
         raise RuntimeError(
             f"where expected condition to be a boolean tensor, but got a tensor with dtype "
             f"{condition.dtype}"
@@ -378,7 +378,7 @@ def nan_to_num(
     """``input`` with NaN and infinities replaced, by default by 0 and the extremes of the dtype."""
     if input._array.dtype.kind != "f":
         return input.clone()  # type: ignore[attr-defined]
-    limits = dtypes.finfo(input.dtype)
+    limits = finfo(input.dtype)
     operands = (
         input,
         0.0 if nan is None else nan,
