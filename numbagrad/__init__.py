@@ -29,3 +29,5 @@ from .dtype import (
 from .ops.functions import *  # noqa: F403
 from .ops.matmul import *  # noqa: F403
 from .ops.view import *  # noqa: F403
+from .ops.join import *  # noqa: F403
+from .ops.strided import *  # noqa: F403

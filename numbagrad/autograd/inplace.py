@@ -252,13 +252,26 @@ class Geometry:
 
     __slots__ = ("base_shape", "base_strides", "offset", "shape", "strides")
 
-    def __init__(self, base: np.ndarray[Any, Any], view: np.ndarray[Any, Any]) -> None:
+    def __init__(
+        self,
+        base: np.ndarray[Any, Any],
+        shape: tuple[int, ...],
+        strides: tuple[int, ...],
+        offset: int,
+    ) -> None:
         size = base.itemsize
         self.base_shape = base.shape
         self.base_strides = tuple([stride // size for stride in base.strides])
-        self.shape = view.shape
-        self.strides = tuple([stride // size for stride in view.strides])
-        self.offset = (view.ctypes.data - base.ctypes.data) // size
+        self.shape = shape
+        self.strides = strides
+        self.offset = offset
+
+    @classmethod
+    def between(cls, base: np.ndarray[Any, Any], view: np.ndarray[Any, Any]) -> Geometry:
+        """The geometry of ``view``, an array in the memory of ``base``."""
+        size = base.itemsize
+        strides = tuple([stride // size for stride in view.strides])
+        return cls(base, view.shape, strides, (view.ctypes.data - base.ctypes.data) // size)
 
     def __repr__(self) -> str:
         return (
@@ -293,7 +306,7 @@ class CopySlices(Node):
 
     def __init__(self, base: Any, view: Any, made: Any) -> None:
         super().__init__((edge_of(base), edge_of(made)))
-        self.geometry = Geometry(base._array, view._array)
+        self.geometry = Geometry.between(base._array, view._array)
 
     def backward(self, grad: Any) -> tuple[Any, ...]:  # type: ignore[override]
         old, value = self.next_edges
@@ -310,7 +323,7 @@ class AsStridedBackward0(Node):
 
     def __init__(self, base: Any, view: Any) -> None:
         super().__init__((edge_of(base),))
-        self.geometry = Geometry(base._array, view._array)
+        self.geometry = Geometry.between(base._array, view._array)
 
     def backward(self, grad: Any) -> tuple[Any, ...]:  # type: ignore[override]
         return (_spread(grad, self.geometry),)

@@ -25,9 +25,9 @@ from .operator import GradientPlan, TensorOperator
 from .registry import method
 
 __all__ = [
-    "adjoint", "broadcast_tensors", "broadcast_to", "clone", "flatten", "movedim", "moveaxis",
-    "permute", "ravel", "reshape", "squeeze", "swapaxes", "swapdims", "t", "transpose",
-    "unflatten", "unsqueeze",
+    "adjoint", "broadcast_tensors", "broadcast_to", "clone", "diagonal", "flatten", "movedim",
+    "moveaxis", "narrow", "permute", "ravel", "reshape", "select", "squeeze", "swapaxes",
+    "swapdims", "t", "transpose", "unflatten", "unsqueeze",
 ]  # fmt: skip
 
 _new = object.__new__
@@ -156,6 +156,9 @@ def dimension(rank: int, dim: int) -> int:
             f"{dim})"
         )
     return dim + limit if dim < 0 else dim
+
+
+_counted = dimension  # where a parameter has the name
 
 
 def dimensions(rank: int, dims: Sequence[int]) -> list[int]:
@@ -673,3 +676,186 @@ def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
 def contiguous(input: Tensor, memory_format: Any = None) -> Tensor:
     """The tensor itself if its memory is in order and dense, else a copy that is."""
     return input if input._array.flags.c_contiguous else _contiguous(input)
+
+
+# --- parts ----------------------------------------------------------------------------------------
+
+
+def _embedded(array: np.ndarray[Any, Any], shape: tuple[int, ...], key: Any) -> Any:
+    result = np.zeros(shape, array.dtype)
+    result[key] = array
+    return result
+
+
+#: Zeros of a shape with the input in the part that a basic index ``key`` selects.
+embed = TensorOperator(
+    "slice_backward",
+    lambda input, shape, key: _embedded(input, shape, key),
+    {"input": lambda grad, key: slice_view(grad, key)},
+)
+
+# Views by a basic index ``key``: a tuple of slices, ints and None that ends with an Ellipsis, so
+# that a single element too comes as an array. One operator for each name that torch gives nodes.
+
+
+def _part(name: str) -> ViewOperator:
+    return ViewOperator(
+        name,
+        lambda input, key: input[key],
+        lambda grad, input_shape, key: embed(grad, input_shape, key),
+    )
+
+
+slice_view = _part("slice")
+select_view = _part("select")
+unsqueeze_view = _part("unsqueeze")
+alias_view = _part("alias")
+
+_ALL = slice(None)
+
+
+def part(dim: int, chosen: int | slice) -> tuple[Any, ...]:
+    """The key that takes ``chosen`` of one dimension, and all of the others."""
+    return (*(_ALL,) * dim, chosen, ...)
+
+
+@method()
+def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
+    """``length`` entries of one dimension, from ``start`` on."""
+    shape = input._array.shape
+    if not shape:
+        raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
+    if length < 0:
+        raise RuntimeError("narrow(): length must be non-negative.")
+    dim, start = dimension(len(shape), dim), int(start)
+    size = shape[dim]
+    if not -size <= start <= size:
+        raise IndexError(
+            f"Dimension out of range (expected to be in range of [{-size}, {size}], but got "
+            f"{start})"
+        )
+    if start < 0:
+        start += size
+    if start + length > size:
+        raise RuntimeError(
+            f"start ({start}) + length ({length}) exceeds dimension size ({size})."
+        )
+    return slice_view(input, part(dim, slice(start, start + length)))
+
+
+@method()
+def select(input: Tensor, dim: int, index: Any) -> Tensor:
+    """Entry ``index`` of one dimension, which is left out."""
+    shape = input._array.shape
+    if not shape:
+        raise IndexError("select() cannot be applied to a 0-dim tensor.")
+    dim, index = dimension(len(shape), dim), int(index)
+    if not -shape[dim] <= index < shape[dim]:
+        raise IndexError(
+            f"select(): index {index} out of range for tensor of size {list(shape)} at dimension "
+            f"{dim}"
+        )
+    return select_view(input, part(dim, index))
+
+
+def _diagonal_view(
+    array: np.ndarray[Any, Any], offset: int, dim1: int, dim2: int
+) -> np.ndarray[Any, Any]:
+    shape, strides = array.shape, array.strides
+    rows, columns = max(-offset, 0), max(offset, 0)
+    length = max(min(shape[dim1] - rows, shape[dim2] - columns), 0)
+    start = rows * strides[dim1] + columns * strides[dim2] if length else 0
+    kept = [dim for dim in range(len(shape)) if dim not in (dim1, dim2)]
+    return strided_view(
+        array,
+        (*[shape[dim] for dim in kept], length),
+        (*[strides[dim] for dim in kept], strides[dim1] + strides[dim2]),
+        start,
+    )
+
+
+def _diagonal_embedded(
+    array: np.ndarray[Any, Any], shape: tuple[int, ...], offset: int, dim1: int, dim2: int
+) -> np.ndarray[Any, Any]:
+    result = np.zeros(shape, array.dtype)
+    _diagonal_view(result, offset, dim1, dim2)[...] = array
+    return result
+
+
+_diagonal = ViewOperator(
+    "diagonal",
+    lambda input, offset, dim1, dim2: _diagonal_view(input, offset, dim1, dim2),
+    lambda grad, input_shape, offset, dim1, dim2: embed_diagonal(
+        grad, input_shape, offset, dim1, dim2
+    ),
+)
+
+#: Zeros of a shape with the input on a diagonal.
+embed_diagonal = TensorOperator(
+    "diagonal_backward",
+    lambda input, shape, offset, dim1, dim2: _diagonal_embedded(input, shape, offset, dim1, dim2),
+    {"input": lambda grad, offset, dim1, dim2: _diagonal(grad, offset, dim1, dim2)},
+)
+
+
+@method()
+def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
+    """The diagonals of the matrices in two dimensions, as a last dimension."""
+    rank = input._array.ndim
+    dim1, dim2 = dimension(rank, dim1), dimension(rank, dim2)
+    if dim1 == dim2:
+        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+    return _diagonal(input, offset, dim1, dim2)
+
+
+def _windows(
+    array: np.ndarray[Any, Any], dim: int, size: int, step: int
+) -> np.ndarray[Any, Any]:
+    shape, strides = array.shape, array.strides
+    if not shape:
+        return strided_view(array, (size,), (array.itemsize,))
+    count = (shape[dim] - size) // step + 1
+    return strided_view(
+        array,
+        (*shape[:dim], count, *shape[dim + 1 :], size),
+        (*strides[:dim], strides[dim] * step, *strides[dim + 1 :], strides[dim]),
+    )
+
+
+def _windows_summed(
+    array: np.ndarray[Any, Any], shape: tuple[int, ...], dim: int, size: int, step: int
+) -> np.ndarray[Any, Any]:
+    result = np.zeros(shape, array.dtype)
+    if not shape:
+        return result + array.sum(dtype=array.dtype)
+    count = array.shape[dim]
+    for k in range(size):
+        result[part(dim, slice(k, k + step * (count - 1) + 1, step))] += array[..., k]
+    return result
+
+
+_unfold = ViewOperator(
+    "unfold",
+    lambda input, dim, size, step: _windows(input, dim, size, step),
+    lambda grad, input_shape, dim, size, step: _fold(grad, input_shape, dim, size, step),
+)
+_fold = TensorOperator(
+    "unfold_backward",
+    lambda input, shape, dim, size, step: _windows_summed(input, shape, dim, size, step),
+    {"input": lambda grad, dim, size, step: _unfold(grad, dim, size, step)},
+)
+
+
+@method()
+def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
+    """Windows of ``size`` entries of one dimension, ``step`` apart, in a new last dimension."""
+    shape = input._array.shape
+    dim = _counted(len(shape), dimension)
+    length = shape[dim] if shape else 1
+    if size < 0 or size > length:
+        raise RuntimeError(
+            f"maximum size for tensor at dimension {dim} is {length} but size is {size}"
+        )
+    if step <= 0:
+        raise RuntimeError(f"step is {step} but must be > 0")
+    return _unfold(input, dim, size, step)

@@ -1,0 +1,12 @@
+"""Word layouts that ``kernels/indexing.py`` and ``executor/indexing.py`` agree on.
+
+Plain numbers; this file must not import Numba.
+"""
+
+# --- table of the launcher strided_view: addresses --------------------------------------------
+VIEW_NEW_FROM_DESCRIPTOR = 0  # NumPy's PyArray_NewFromDescr
+VIEW_SET_BASE = 1  # NumPy's PyArray_SetBaseObject
+VIEW_ARRAY_TYPE = 2  # numpy.ndarray
+VIEW_WORDS = 3
+VIEW_DIMENSIONS = 32  # most dimensions of a view
+VIEW_FRAME_WORDS = 2 * VIEW_DIMENSIONS  # sizes, then strides

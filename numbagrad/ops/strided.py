@@ -1,0 +1,155 @@
+"""as_strided, and regions: parts of a memory by size, stride and offset, with their gradients.
+
+A view whose base was written later, and a base that was written through a view, have histories in
+terms of regions; ``autograd/inplace.py`` makes those nodes from the three operators defined here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..autograd.inplace import Geometry, install_regions
+from ..executor.indexing import strided_view
+from ..tensor import Tensor
+from .operator import TensorOperator
+from .registry import method
+from .view import ViewOperator, sizes_of
+
+__all__ = ["as_strided"]
+
+Array = np.ndarray[Any, Any]
+
+
+def _reach(shape: Sequence[int], strides: Sequence[int]) -> int:
+    """Elements from the first to past the last one; 0 without elements."""
+    if 0 in shape:
+        return 0
+    return 1 + sum([(n - 1) * s for n, s in zip(shape, strides, strict=True)])
+
+
+def _overlaps(shape: Sequence[int], strides: Sequence[int]) -> bool:
+    """Whether two indices may mean one element."""
+    reach = 1
+    for stride, size in sorted(zip(strides, shape, strict=True)):
+        if size > 1:
+            if stride < reach:
+                return True
+            reach += (size - 1) * stride
+    return False
+
+
+def _view(storage: Array, shape: Any, strides: Sequence[int], offset: int) -> Array:
+    size = storage.itemsize
+    return strided_view(storage, shape, tuple([s * size for s in strides]), offset * size)
+
+
+def _storage(geometry: Geometry, dtype: Any) -> tuple[Array, Array, Array]:
+    """Memory of zeros for a base, as a whole, as the base and as the region."""
+    before = max(0, -geometry.offset)
+    start = before + geometry.offset
+    length = max(
+        before + _reach(geometry.base_shape, geometry.base_strides),
+        start + _reach(geometry.shape, geometry.strides),
+        1,
+    )
+    storage = np.zeros(length, dtype)
+    base = _view(storage, geometry.base_shape, geometry.base_strides, before)
+    region = _view(storage, geometry.shape, geometry.strides, start)
+    return storage, base, region
+
+
+def _read(input: Array, geometry: Geometry) -> Array:
+    _, base, region = _storage(geometry, input.dtype)
+    base[...] = input
+    return region.copy()
+
+
+def _clear(input: Array, geometry: Geometry) -> Array:
+    _, base, region = _storage(geometry, input.dtype)
+    base[...] = input
+    region[...] = 0
+    return base.copy()
+
+
+def _spread(input: Array, geometry: Geometry) -> Array:
+    storage, base, region = _storage(geometry, input.dtype)
+    if not _overlaps(geometry.shape, geometry.strides):
+        region[...] = input
+        return base.copy()
+    places = np.arange(storage.size)
+    start = max(0, geometry.offset)
+    np.add.at(storage, _view(places, geometry.shape, geometry.strides, start), input)
+    return base.copy()
+
+
+read_region = TensorOperator(
+    "as_strided_backward_backward",
+    lambda input, geometry: _read(input, geometry),
+    {"input": lambda grad, geometry: spread_region(grad, geometry)},
+)
+spread_region = TensorOperator(
+    "as_strided_backward",
+    lambda input, geometry: _spread(input, geometry),
+    {"input": lambda grad, geometry: read_region(grad, geometry)},
+)
+clear_region = TensorOperator(
+    "copy_slices_backward",
+    lambda input, geometry: _clear(input, geometry),
+    {"input": lambda grad, geometry: clear_region(grad, geometry)},
+)
+install_regions(read_region, spread_region, clear_region)
+
+_as_strided = ViewOperator(
+    "as_strided",
+    lambda input, geometry: _view(input, geometry.shape, geometry.strides, geometry.offset),
+    lambda grad, geometry: spread_region(grad, geometry),
+)
+
+
+def _start_of(array: Array) -> int:
+    return array.ctypes.data
+
+
+@method()
+def storage_offset(input: Tensor) -> int:
+    """How many elements the first element lies behind the start of the memory."""
+    if input._base is None:
+        return 0
+    array = input._array
+    return (_start_of(array) - _start_of(input._base._array)) // array.itemsize
+
+
+@method()
+def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
+    """A view of the memory of ``input`` by sizes, strides and the offset of its first element.
+
+    Raises:
+        RuntimeError: if that reaches beyond the memory, or a stride is negative.
+    """
+    shape, strides = sizes_of((size,)), sizes_of((stride,))
+    if len(shape) != len(strides):
+        raise RuntimeError("mismatch in length of strides and shape")
+    if any([s < 0 for s in strides]):
+        raise RuntimeError(
+            "as_strided: Negative strides are not supported at the moment, got strides: "
+            f"{list(strides)}"
+        )
+    memory = input._array if input._base is None else input._base._array
+    item = memory.itemsize
+    own = (_start_of(input._array) - _start_of(memory)) // item
+    offset = own if storage_offset is None else storage_offset
+    if offset < 0:
+        raise RuntimeError(f"as_strided: storage offset must not be negative, got {offset}")
+    reach = _reach(memory.shape, [s // item for s in memory.strides])
+    if offset + _reach(shape, strides) > reach and 0 not in shape:
+        raise RuntimeError(
+            f"setStorage: sizes {list(shape)}, strides {list(strides)}, storage offset {offset}, "
+            f"and itemsize {item} requiring a storage size of "
+            f"{(offset + _reach(shape, strides)) * item} are out of bounds for storage of size "
+            f"{reach * item}"
+        )
+    geometry = Geometry(input._array, shape, strides, offset - own)
+    return _as_strided(input, geometry)
