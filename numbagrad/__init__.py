@@ -4,30 +4,53 @@
 namespace; every name comes from the room that defines it.
 """
 
+from . import autograd, cuda, executor, random
 from ._version import __version__
 from .autograd.grad_mode import (
     enable_grad,
     inference_mode,
     is_grad_enabled,
+    is_inference_mode_enabled,
     no_grad,
     set_grad_enabled,
 )
-from .tensor import Tensor
+from .device import device, get_default_device, set_default_device
 from .dtype import (
-    bool_ as bool,
-)
-from .dtype import (
+    can_cast,
+    dtype,
+    finfo,
     float16,
     float32,
     float64,
+    get_default_dtype,
+    iinfo,
     int8,
     int16,
     int32,
     int64,
+    promote_types,
+    set_default_dtype,
     uint8,
 )
+from .dtype import bool_ as bool
+from .dtype import float16 as half
+from .dtype import float32 as float
+from .dtype import float64 as double
+from .dtype import int16 as short
+from .dtype import int32 as int
+from .dtype import int64 as long
+from .executor.pool import get_num_threads, set_num_threads
+from .layout import contiguous_format, layout, memory_format, preserve_format, strided
+from .ops.conversion import *  # noqa: F403
+from .ops.creation import *  # noqa: F403
+from .ops.creation import range_ as range
 from .ops.functions import *  # noqa: F403
 from .ops.matmul import *  # noqa: F403
+from .ops.query import *  # noqa: F403
+from .ops.random import *  # noqa: F403
+from .ops.reduction import *  # noqa: F403
 from .ops.view import *  # noqa: F403
-from .ops.join import *  # noqa: F403
-from .ops.strided import *  # noqa: F403
+from .ops import autograd_interface as _autograd_interface  # noqa: F401, I001 - last: it needs all
+from .printing import get_printoptions, printoptions, set_printoptions
+from .size import Size
+from .tensor import Tensor

@@ -1,0 +1,219 @@
+"""Reductions of ndarrays: one compiled kernel a dtype and walk, found by a native launcher.
+
+Called by ``ops/reduction.py``. A ``Reduction`` says what is computed: a formula for every element,
+how two partial results combine, and a formula for the result. A ``ReductionProgram`` is one of them
+for one requested dtype; its ``call`` attribute is the compiled launcher.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .. import dtype as dtypes
+from ..formula import Formula, print_numba, print_numpy, trace
+from ..kernels import layout, reduction
+from ..kernels.vector_math import CPU_LOWERING
+from . import library
+from .builtin import KernelTable, LaunchMiss, launcher, make_builtin
+from .pointwise import JIT_DISABLED
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclasses.dataclass(frozen=True)
+class Reduction:
+    """What a reduction computes.
+
+    `combine` names a function of ``kernels/combine.py``. `map` is a formula of ``x``, and if need
+    be of ``shift`` (one value for each result) and ``p`` (a number); None takes the elements as
+    they are. `finalise` is a formula of ``total``, ``number`` (of reduced elements) and ``p``.
+    `result` is "same" (as the input), "sum" (integers become int64) or the name of a dtype;
+    `map_input` computes the map in the dtype of the input rather than in that of the result.
+    """
+
+    name: str
+    combine: str
+    map: Callable[..., Any] | None = None
+    finalise: Callable[..., Any] | None = None
+    result: str = "same"
+    map_input: bool = False
+
+    def dtypes_of(
+        self, stored: dtypes.dtype, requested: dtypes.dtype | None
+    ) -> tuple[str, str, str]:
+        """Names of the dtypes of the map, of the partial results and of the result."""
+        if requested is not None:
+            result = requested
+        elif self.result == "same":
+            result = stored
+        elif self.result == "sum":
+            result = stored if stored.is_floating_point else dtypes.int64
+        else:
+            result = dtypes.dtype_from_name(self.result)
+        state = "float32" if result is dtypes.float16 else result.name
+        computed = state
+        if self.map_input:
+            computed = {"float16": "float32", "bool": "uint8"}.get(stored.name, stored.name)
+        return computed, state, result.name
+
+
+def _printed(formula: Formula | None, name: str, dtype: str) -> tuple[list[str], str]:
+    """The statements of a formula and the variable with its value."""
+    if formula is None:
+        return [], name
+    lines, results = print_numba(formula, dtype, CPU_LOWERING)
+    return lines, results[0]
+
+
+class ReductionProgram:
+    """A reduction with a requested dtype (or None), and the kernels compiled for its signatures.
+
+    Attributes:
+        call: ``call(array, mask, keepdim, shift=None, parameters=None) -> ndarray``, where bit d of
+            ``mask`` says that dimension d is reduced. Raises ``LaunchMiss``; pass that to
+            :meth:`resolve` with the arguments.
+    """
+
+    __slots__ = ("definition", "requested", "call", "_table", "_formulas")
+
+    def __init__(self, definition: Reduction, requested: dtypes.dtype | None = None):
+        self.definition = definition
+        self.requested = requested
+        self._table: KernelTable | None = None
+        self._formulas: tuple[Formula | None, Formula | None] | None = None
+        self.call: Callable[..., Array] = self._reference if JIT_DISABLED else self._first_call
+
+    def _first_call(self, *arguments: Any) -> Array:
+        self._table = KernelTable(1, reduction.GRAIN)
+        address = launcher("reduce", "reduction_launch")
+        self.call = make_builtin(self.definition.name, address, self._table.words)
+        return self.call(*arguments)
+
+    def resolve(self, miss: LaunchMiss, *arguments: Any) -> Array:
+        """Compile what a call missed, and call again."""
+        while True:
+            self._compile(miss, arguments[0])
+            try:
+                return self.call(*arguments)
+            except LaunchMiss as again:
+                miss = again
+
+    def run(self, *arguments: Any) -> Array:
+        """``call``, and what it takes where a kernel is missing."""
+        try:
+            return self.call(*arguments)
+        except LaunchMiss as miss:
+            return self.resolve(miss, *arguments)
+
+    @property
+    def formulas(self) -> tuple[Formula | None, Formula | None]:
+        """The traced map and finalise, None where there is none."""
+        if self._formulas is None:
+            made = self.definition
+            self._formulas = (
+                trace(made.map) if made.map is not None else None,
+                trace(made.finalise) if made.finalise is not None else None,
+            )
+        return self._formulas
+
+    def _compile(self, miss: LaunchMiss, array: Array) -> None:
+        """Compile the kernel that a launch missed."""
+        key = miss.args[0]
+        if key == layout.MISS_LIMIT:
+            raise RuntimeError(
+                f"{self.definition.name}: at most {layout.MAX_DIMENSIONS} dimensions are "
+                f"supported, got {array.ndim}"
+            )
+        if key < 0:
+            given = type(array).__name__
+            raise TypeError(f"{self.definition.name}: expected a Tensor, got {given}")
+        assert self._table is not None
+        stored = dtypes.from_numpy(array.dtype)
+        _, state, result = self.definition.dtypes_of(stored, self.requested)
+        kernel = library.generated(self.definition.name, self.source(key, stored))
+        self._table.insert(
+            key,
+            kernel,
+            dtypes.dtype_from_name(result).type_num,
+            dtypes.dtype_from_name(state).itemsize,
+        )
+
+    def source(self, key: int, stored: dtypes.dtype) -> str:
+        """The text of the kernel of a signature."""
+        computed, state, result = self.definition.dtypes_of(stored, self.requested)
+        variant = (key >> reduction.VARIANT_SHIFT) & 3
+        map_formula, finalise = self.formulas
+        uses: set[str] = set()
+        lines, mapped = _printed(None, "x", computed)
+        input_dtype = stored.name
+        if (key >> reduction.JOIN_SHIFT) & 1:
+            input_dtype = computed = state
+        elif map_formula is not None:
+            lines, mapped = _printed(map_formula, "x", computed)
+            uses |= map_formula.uses
+        final_lines, finalised = _printed(finalise, "total", state)
+        uses |= finalise.uses if finalise is not None else frozenset()
+        return reduction.source(
+            self.definition.name,
+            (input_dtype, computed, state, result),
+            variant,
+            self.definition.combine,
+            reduction.Formulas(lines, mapped, final_lines, finalised, frozenset(uses)),
+        )
+
+    def _reference(
+        self, array: Array, mask: int, keepdim: bool, shift: Any = None, parameters: Any = None
+    ) -> Array:
+        """The same with NumPy: formulas printed for it, and its own reductions."""
+        stored = dtypes.from_numpy(array.dtype)
+        computed, state, result = self.definition.dtypes_of(stored, self.requested)
+        axes = tuple([d for d in range(array.ndim) if (mask >> d) & 1])
+        kept = tuple([1 if d in axes else size for d, size in enumerate(array.shape)])
+        known = {"x": array.astype(_numpy_name(computed))}
+        if shift is not None:
+            known["shift"] = shift.reshape(kept).astype(_numpy_name(computed))
+        if parameters is not None:
+            known["p"] = parameters[0].astype(_numpy_name(computed))
+        map_formula, finalise = self.formulas
+        values = _evaluate(map_formula, "x", computed, known).astype(_numpy_name(state))
+        known["total"] = np.asarray(_NUMPY_REDUCTIONS[self.definition.combine](values, axes, state))
+        known["number"] = np.asarray(
+            np.prod([array.shape[d] for d in axes]), dtype=_numpy_name(state)
+        )
+        made = np.asarray(_evaluate(finalise, "total", state, known))
+        shape = kept if keepdim else tuple([n for d, n in enumerate(array.shape) if d not in axes])
+        return made.astype(_numpy_name(result)).reshape(shape)
+
+
+def _numpy_name(dtype: str) -> str:
+    return "bool_" if dtype == "bool" else dtype
+
+
+def _evaluate(formula: Formula | None, name: str, dtype: str, known: dict[str, Any]) -> Any:
+    if formula is None:
+        return known[name]
+    namespace: dict[str, Any] = {}
+    exec(print_numpy(formula, dtype), namespace)
+    return namespace["formula"](*[known[x] for x in formula.inputs])
+
+
+def _lowest(dtype: str) -> Any:
+    return -np.inf if dtype.startswith("f") else False if dtype == "bool" else np.iinfo(dtype).min
+
+
+def _highest(dtype: str) -> Any:
+    return np.inf if dtype.startswith("f") else True if dtype == "bool" else np.iinfo(dtype).max
+
+
+_NUMPY_REDUCTIONS: dict[str, Callable[[Array, tuple[int, ...], str], Any]] = {
+    "add": lambda x, axes, dtype: x.sum(axes, dtype=dtype),
+    "multiply": lambda x, axes, dtype: x.prod(axes, dtype=dtype),
+    "maximum": lambda x, axes, dtype: x.max(axes, initial=_lowest(dtype)),
+    "minimum": lambda x, axes, dtype: x.min(axes, initial=_highest(dtype)),
+    "either": lambda x, axes, dtype: x.any(axes),
+    "both": lambda x, axes, dtype: x.all(axes),
+}

@@ -1,0 +1,352 @@
+"""Source of reduction kernels: map every element, combine in a fixed order, finalise.
+
+Called by the executor with the formulas already printed; returns the text of a module with one
+function ``kernel(args, lo, hi)`` over units of work. A unit is one result, or a tile of neighbouring
+ones, over one segment of the reduced elements. The order of combination follows from the
+sizes alone: blocks of fixed length, joined by a pairwise tree, so threads do not change the bits.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+from .pointwise import _ITEM_SIZES, numba_name
+
+# --- packed arguments (64-bit words), written by the launcher ---------------------------------
+KEPT = 0  # number of kept dimensions, after merging
+REDUCED = 1  # number of reduced dimensions, at least one
+INPUT = 2
+OUTPUT = 3
+SHIFT = 4  # address of one value for each result (a mean, a maximum)
+PARAMETERS_AT = 5  # address of float64 numbers (the order of a norm)
+PARTIALS = 6  # address of the results of segments, or 0 if there is one segment
+OUTPUTS = 7  # number of results
+NUMBER = 8  # reduced elements of each result
+ELEMENTS = 9  # the same, but of this launch: segments, when it joins them
+SEGMENTS = 10
+LENGTH = 11  # reduced elements of a segment
+SIZES = 16  # kept dimensions outside in, then the reduced ones
+INPUT_STEPS = 16 + 33  # strides in bytes
+OUTPUT_STEPS = 16 + 2 * 33  # strides in elements; 0 for reduced dimensions
+WORDS = 16 + 3 * 33
+
+# --- how a kernel walks -----------------------------------------------------------------------
+INNER = 0  # the innermost reduced dimension lies in consecutive memory
+OUTER = 1  # the innermost kept dimension does: whole tiles of results at once
+STRIDED = 2  # neither does
+VARIANT_SHIFT = 5
+JOIN_SHIFT = 7  # set in a key: join the results of segments
+
+BLOCK = 4096  # elements combined in one go before the pairwise tree
+ROWS = 256  # the same, rows of a tile
+TILE_BYTES = 4096  # of results in a tile
+LEVELS = 40  # of the pairwise tree
+TILE_WORDS = TILE_BYTES // 8
+TREE_WORDS = LEVELS * TILE_WORDS
+UNITS = 32  # segments are made until there are about so many units
+GRAIN = 32768  # elements that are worth a thread of their own
+
+#: The values that the functions of numbagrad.kernels.combine leave unchanged, by kind of dtype.
+IDENTITIES = {
+    "add": {"float": "0", "int": "0"},
+    "multiply": {"float": "1", "int": "1"},
+    "maximum": {"float": "-math.inf", "int": "{lowest}", "bool": "False"},
+    "minimum": {"float": "math.inf", "int": "{highest}", "bool": "True"},
+    "either": {"bool": "False"},
+    "both": {"bool": "True"},
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Formulas:
+    """The printed formulas of a reduction: statements, and the variable with the result.
+
+    The first maps ``x`` (and ``shift``, ``p``) to what is combined; the second maps ``total`` (and
+    ``number``, ``p``) to the result. ``uses`` names the variables that occur.
+    """
+
+    map_lines: list[str]
+    mapped: str
+    final_lines: list[str]
+    finalised: str
+    uses: frozenset[str]
+
+
+def kind_of(dtype: str) -> str:
+    """``float``, ``int`` or ``bool``."""
+    return dtype if dtype == "bool" else "float" if dtype.startswith("float") else "int"
+
+
+def identity(combine: str, dtype: str) -> str:
+    """The value that ``combine`` leaves unchanged, as an expression of a kernel."""
+    text = IDENTITIES[combine][kind_of(dtype)]
+    if kind_of(dtype) == "int":
+        bits = 8 * _ITEM_SIZES[dtype]
+        lowest = -(1 << (bits - 1)) if dtype.startswith("i") else 0
+        text = text.format(lowest=lowest, highest=lowest + (1 << bits) - 1)
+    return f"{numba_name(dtype)}({text})"
+
+
+def source(
+    name: str, dtypes: tuple[str, str, str, str], variant: int, combine: str, formulas: Formulas
+) -> str:
+    """The module of a reduction kernel.
+
+    ``dtypes`` are those of the input, of the values the map computes in, of the partial results and
+    of the output.
+    """
+    stored, computed, state, result = dtypes
+    walk = {INNER: "consecutive", OUTER: "tiles of results", STRIDED: "strided"}[variant]
+    repeat = 4 if len(formulas.map_lines) < 8 else 0
+    blocks = {
+        "MAP": formulas.map_lines,
+        "FINALISE": formulas.final_lines,
+        "PARAMETERS": [_PARAMETERS[name] for name in sorted(formulas.uses & _PARAMETERS.keys())],
+        "LOCATE": _LOCATE,
+        "BEGIN_RUN": _BEGIN_RUN,
+        "FOUR_ROWS": _FOUR_ROWS if repeat else [],
+        **{key: lines if "shift" in formulas.uses else [] for key, lines in _SHIFT.items()},
+    }
+    fields = {
+        "NAME": f"{name}: {stored} -> {result}, {walk}, combined in {state}",
+        "COMBINE": combine,
+        "MAPPED": f"<STATE>({formulas.mapped})",
+        "FINALISED": f"<PASSED>({formulas.finalised})",
+        "ELEMENT": "at, i" if variant == INNER else "at + i * run_step, 0",
+        "OUTERMOST": "kept - 1" if variant == OUTER else "kept",
+        "ITEM": str(_ITEM_SIZES[stored]),
+        "TILE": str(TILE_BYTES // _ITEM_SIZES[state]),
+        "IDENTITY": identity(combine, state),
+        "STORED": numba_name(stored),
+        "COMPUTED": numba_name(computed),
+        "STATE": numba_name(state),
+        "PASSED": "float32" if result == "float16" else numba_name(result),
+        "RESULT": numba_name(result),
+    }
+    body = _TILES if variant == OUTER else _RESULTS
+    return _fill("\n".join([*_HEAD, *body, ""]), blocks, fields)
+
+
+def _fill(text: str, blocks: dict[str, list[str]], fields: dict[str, str]) -> str:
+    """Replace lines that are the name of a block by its lines, and ``<NAME>`` by a field."""
+    pending = list(reversed(text.split("\n")))
+    lines = []
+    while pending:
+        line = pending.pop()
+        margin = line[: len(line) - len(line.lstrip())]
+        block = blocks.get(line.strip())
+        if block is None:
+            lines.append(line)
+        else:
+            pending += [margin + each for each in reversed(block)]
+    text = "\n".join(lines)
+    for name, value in fields.items():
+        text = text.replace(f"<{name}>", value)
+    return text
+
+
+def _lines(text: str) -> list[str]:
+    return text.strip("\n").split("\n")
+
+
+_HEAD = _lines("""
+# <NAME>
+import math
+import numpy as np
+from numbagrad.kernels.combine import <COMBINE> as combine
+from numbagrad.kernels.intrinsics import *
+from numbagrad.kernels.reduction import *
+
+
+def kernel(args, lo, hi):
+    kept = load(args, KEPT, int64)
+    reduced = load(args, REDUCED, int64)
+    partials = load(args, PARTIALS, int64)
+    outputs = load(args, OUTPUTS, int64)
+    elements = load(args, ELEMENTS, int64)
+    segments = load(args, SEGMENTS, int64)
+    length = load(args, LENGTH, int64)
+    output = load(args, OUTPUT, int64)
+    inside = kept + reduced - 1
+    run_size = load(args, SIZES + inside, int64)
+    run_step = load(args, INPUT_STEPS + inside, int64)
+    PARAMETERS
+""")
+
+_PARAMETERS = {
+    "number": "number = <STATE>(load(args, NUMBER, int64))",
+    "p": "p = <COMPUTED>(load(load(args, PARAMETERS_AT, int64), 0, float64))",
+}
+
+# From the number of a group of units to its first result and the elements of a segment.
+_LOCATE = _lines("""
+first = segment * length
+last = min(first + length, elements)
+source = load(args, INPUT, int64)
+target = 0
+for d in range(<OUTERMOST> - 1, -1, -1):
+    extent = load(args, SIZES + d, int64)
+    rest = group // extent
+    position = group - rest * extent
+    group = rest
+    source += position * load(args, INPUT_STEPS + d, int64)
+    target += position * load(args, OUTPUT_STEPS + d, int64)
+""")
+
+# Where the next run of reduced elements begins, and how far along the innermost dimension.
+_BEGIN_RUN = _lines("""
+at = source
+column = first
+if reduced > 1:
+    rest = first // run_size
+    column = first - rest * run_size
+    for d in range(inside - 1, kept - 1, -1):
+        extent = load(args, SIZES + d, int64)
+        outer = rest // extent
+        at += (rest - outer * extent) * load(args, INPUT_STEPS + d, int64)
+        rest = outer
+at += column * run_step
+""")
+
+# Units are single results: a run is reduced in vectors, blocks are joined by a tree.
+_RESULTS = _lines("""
+    tree = address_of_stack(LEVELS)
+    for unit in range(lo, hi):
+        group = unit // segments
+        segment = unit - group * segments
+        LOCATE
+        SHIFT_OF_RESULT
+        total = <IDENTITY>
+        gathered = 0
+        blocks = 0
+        while first < last:
+            BEGIN_RUN
+            run = min(run_size - column, last - first, BLOCK)
+            part = <IDENTITY>
+            for i in range(run):
+                x = <COMPUTED>(load(<ELEMENT>, <STORED>))
+                MAP
+                part = combine(part, <MAPPED>)
+            total = combine(total, part)
+            first += run
+            gathered += run
+            if gathered >= BLOCK and first < last:
+                level = 0
+                while (blocks >> level) & 1:
+                    total = combine(load(tree, level, <STATE>), total)
+                    level += 1
+                store(tree, level, total, <STATE>)
+                blocks += 1
+                total = <IDENTITY>
+                gathered = 0
+        level = 0
+        while (blocks >> level) > 0:
+            if (blocks >> level) & 1:
+                total = combine(load(tree, level, <STATE>), total)
+            level += 1
+        if partials != 0:
+            store(partials, segment * outputs + target, total, <STATE>)
+        else:
+            FINALISE
+            store(output, target, <FINALISED>, <RESULT>)
+""")
+
+# Units are tiles of results that are neighbours in memory, and so are their elements. Their partial
+# results stay in the first cache; the tree has a tile at each level.
+_TILES = _lines("""
+    width = load(args, SIZES + kept - 1, int64)
+    step = load(args, OUTPUT_STEPS + kept - 1, int64)
+    tiles = (width + <TILE> - 1) // <TILE>
+    sums = address_of_stack(TILE_WORDS)
+    tree = address_of_stack(TREE_WORDS)
+    SHIFTS
+    for unit in range(lo, hi):
+        group = unit // segments
+        segment = unit - group * segments
+        rest = group // tiles
+        begin = (group - rest * tiles) * <TILE>
+        group = rest
+        LOCATE
+        source += begin * <ITEM>
+        target += begin * step
+        columns = min(<TILE>, width - begin)
+        for j in range(columns):
+            store(sums, j, <IDENTITY>, <STATE>)
+        SHIFTS_OF_TILE
+        gathered = 0
+        blocks = 0
+        while first < last:
+            BEGIN_RUN
+            run = min(run_size - column, last - first, ROWS - gathered)
+            first += run
+            gathered += run
+            FOUR_ROWS
+            for _ in range(run):
+                for j in range(columns):
+                    SHIFT_IN_TILE
+                    x = <COMPUTED>(load(at, j, <STORED>))
+                    MAP
+                    store(sums, j, combine(load(sums, j, <STATE>), <MAPPED>), <STATE>)
+                at += run_step
+            if gathered >= ROWS and first < last:
+                level = 0
+                while (blocks >> level) & 1:
+                    for j in range(columns):
+                        before = load(tree + level * TILE_BYTES, j, <STATE>)
+                        store(sums, j, combine(before, load(sums, j, <STATE>)), <STATE>)
+                    level += 1
+                for j in range(columns):
+                    store(tree + level * TILE_BYTES, j, load(sums, j, <STATE>), <STATE>)
+                    store(sums, j, <IDENTITY>, <STATE>)
+                blocks += 1
+                gathered = 0
+        level = 0
+        while (blocks >> level) > 0:
+            if (blocks >> level) & 1:
+                for j in range(columns):
+                    before = load(tree + level * TILE_BYTES, j, <STATE>)
+                    store(sums, j, combine(before, load(sums, j, <STATE>)), <STATE>)
+            level += 1
+        if partials != 0:
+            for j in range(columns):
+                total = load(sums, j, <STATE>)
+                store(partials, segment * outputs + target + j * step, total, <STATE>)
+        else:
+            for j in range(columns):
+                total = load(sums, j, <STATE>)
+                FINALISE
+                store(output, target + j * step, <FINALISED>, <RESULT>)
+""")
+
+# Reads and writes the partial results a fourth as often; for short maps, since it repeats them.
+_FOUR_ROWS = _lines("""
+while run >= 4:
+    for j in range(columns):
+        SHIFT_IN_TILE
+        x = <COMPUTED>(load(at, j, <STORED>))
+        MAP
+        part = <MAPPED>
+        x = <COMPUTED>(load(at + run_step, j, <STORED>))
+        MAP
+        part = combine(part, <MAPPED>)
+        x = <COMPUTED>(load(at + 2 * run_step, j, <STORED>))
+        MAP
+        other = <MAPPED>
+        x = <COMPUTED>(load(at + 3 * run_step, j, <STORED>))
+        MAP
+        part = combine(part, combine(other, <MAPPED>))
+        store(sums, j, combine(load(sums, j, <STATE>), part), <STATE>)
+    at += 4 * run_step
+    run -= 4
+""")
+
+_SHIFT = {
+    "SHIFT_OF_RESULT": ["shift = <COMPUTED>(load(load(args, SHIFT, int64), target, <STATE>))"],
+    "SHIFTS": ["shifts = address_of_stack(TILE_WORDS)"],
+    "SHIFTS_OF_TILE": [
+        "values = load(args, SHIFT, int64)",
+        "for j in range(columns):",
+        "    store(shifts, j, load(values, target + j * step, <STATE>), <STATE>)",
+    ],
+    "SHIFT_IN_TILE": ["shift = <COMPUTED>(load(shifts, j, <STATE>))"],
+}

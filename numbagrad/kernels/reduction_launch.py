@@ -1,0 +1,301 @@
+"""The launcher of reductions: an array and the dimensions to reduce in, the result out.
+
+Installed as a builtin by ``numbagrad.executor.reduction``. It sorts and merges the kept and the
+reduced dimensions, chooses the kernel that walks memory in order, allocates the result, and splits
+large work into segments whose results a second kernel joins.
+"""
+
+from __future__ import annotations
+
+from .intrinsics import (
+    address_of_stack,
+    call_kernel,
+    int32,
+    int64,
+    load,
+    new_array,
+    store,
+    subroutine,
+)
+from .launch import (
+    decrement_reference,
+    find_slot,
+    long_as_long,
+    raise_miss,
+    release_gil,
+    restore_gil,
+    type_number,
+)
+from .layout import (
+    ARRAY_DATA,
+    ARRAY_DIMENSIONS,
+    ARRAY_SHAPE,
+    ARRAY_STRIDES,
+    MAX_DIMENSIONS,
+    MISS_LIMIT,
+    MISS_OPERAND,
+    OBJECT_TYPE,
+    RUNTIME_ARRAY_TYPE,
+    RUNTIME_ITEM_SIZES,
+    RUNTIME_NEW_ARRAY,
+    RUNTIME_POOL,
+    RUNTIME_TRUE,
+    SLOT_KERNEL,
+    SLOT_OUTPUT_TYPES,
+    SLOT_SCALAR_TYPES,
+    TABLE_RUNTIME,
+)
+from .reduction import (
+    ELEMENTS,
+    GRAIN,
+    INNER,
+    INPUT,
+    INPUT_STEPS,
+    JOIN_SHIFT,
+    KEPT,
+    LENGTH,
+    NUMBER,
+    OUTER,
+    OUTPUT,
+    OUTPUT_STEPS,
+    OUTPUTS,
+    PARTIALS,
+    REDUCED,
+    SEGMENTS,
+    SHIFT,
+    SIZES,
+    STRIDED,
+    TILE_BYTES,
+    UNITS,
+    VARIANT_SHIFT,
+    WORDS,
+)
+from .threads import parallel_for
+
+NULL = 0
+INT64 = 7  # NumPy type number
+
+SHAPE = WORDS  # of the result, behind the packed arguments
+STEPS = SHAPE + MAX_DIMENSIONS  # of the result, for every dimension of the input
+FRAME_WORDS = STEPS + MAX_DIMENSIONS
+
+
+@subroutine
+def move_dimension(frame, source, target):
+    store(frame, SIZES + target, load(frame, SIZES + source, int64), int64)
+    store(frame, INPUT_STEPS + target, load(frame, INPUT_STEPS + source, int64), int64)
+    store(frame, OUTPUT_STEPS + target, load(frame, OUTPUT_STEPS + source, int64), int64)
+
+
+@subroutine
+def describe_result(frame, array, rank, mask, keep_dimensions):
+    """Shape of the result and its strides in elements; returns its rank. Counts both sides."""
+    sizes = load(array + ARRAY_SHAPE, 0, int64)
+    outputs = 1
+    number = 1
+    for p in range(rank):
+        d = rank - 1 - p
+        size = load(sizes, d, int64)
+        if (mask >> d) & 1:
+            store(frame, STEPS + d, 0, int64)
+            number *= size
+        else:
+            store(frame, STEPS + d, outputs, int64)
+            outputs *= size
+    store(frame, OUTPUTS, outputs, int64)
+    store(frame, NUMBER, number, int64)
+    result_rank = 0
+    for d in range(rank):
+        reduced = (mask >> d) & 1
+        if keep_dimensions or not reduced:
+            store(frame, SHAPE + result_rank, 1 if reduced else load(sizes, d, int64), int64)
+            result_rank += 1
+    return result_rank
+
+
+@subroutine
+def pack_dimensions(frame, array, rank, mask, reduced, begin):
+    """Pack the kept or the reduced dimensions from place ``begin`` on; returns the end.
+
+    They are sorted by stride, the largest outside, and neighbours that are one run are merged.
+    """
+    sizes = load(array + ARRAY_SHAPE, 0, int64)
+    strides = load(array + ARRAY_STRIDES, 0, int64)
+    end = begin
+    for d in range(rank):
+        size = load(sizes, d, int64)
+        if size == 1 or (mask >> d) & 1 != reduced:
+            continue
+        stride = load(strides, d, int64)
+        place = end
+        while place > begin and load(frame, INPUT_STEPS + place - 1, int64) < stride:
+            move_dimension(frame, place - 1, place)
+            place -= 1
+        store(frame, SIZES + place, size, int64)
+        store(frame, INPUT_STEPS + place, stride, int64)
+        store(frame, OUTPUT_STEPS + place, load(frame, STEPS + d, int64), int64)
+        end += 1
+    last = begin
+    for place in range(begin + 1, end):
+        size = load(frame, SIZES + place, int64)
+        step = load(frame, INPUT_STEPS + place, int64)
+        output_step = load(frame, OUTPUT_STEPS + place, int64)
+        run = load(frame, INPUT_STEPS + last, int64) == step * size
+        if run and load(frame, OUTPUT_STEPS + last, int64) == output_step * size:
+            size *= load(frame, SIZES + last, int64)
+        else:
+            last += 1
+        store(frame, SIZES + last, size, int64)
+        store(frame, INPUT_STEPS + last, step, int64)
+        store(frame, OUTPUT_STEPS + last, output_step, int64)
+    return min(end, last + 1)
+
+
+@subroutine
+def choose_variant(frame, kept, reduced, item_size):
+    if load(frame, INPUT_STEPS + kept + reduced - 1, int64) == item_size:
+        return INNER
+    if kept > 0 and load(frame, INPUT_STEPS + kept - 1, int64) == item_size:
+        return OUTER
+    return STRIDED
+
+
+@subroutine
+def count_groups(frame, variant, kept, state_size):
+    """Number of results, or of tiles of them; and the results a kernel takes together."""
+    outputs = load(frame, OUTPUTS, int64)
+    if variant != OUTER or outputs == 0:
+        return outputs, 1
+    width = load(frame, SIZES + kept - 1, int64)
+    tile = TILE_BYTES // state_size
+    return outputs // width * ((width + tile - 1) // tile), min(width, tile)
+
+
+@subroutine
+def split(frame, groups, together):
+    """Decide on segments from the sizes alone; returns how many units of how many elements."""
+    number = load(frame, ELEMENTS, int64)
+    segments = 1
+    length = number
+    if groups < UNITS and load(frame, OUTPUTS, int64) * number >= 2 * GRAIN:
+        length = max(GRAIN // together, (number * groups + UNITS - 1) // UNITS)
+        segments = (number + length - 1) // length
+    store(frame, SEGMENTS, segments, int64)
+    store(frame, LENGTH, length, int64)
+    return groups * segments, together * length
+
+
+@subroutine
+def run_units(runtime, frame, kernel, units, elements):
+    """Run the kernel; large work lets go of the GIL and uses the pool."""
+    if units * elements < 2 * GRAIN:
+        call_kernel(kernel, frame, 0, units)
+        return
+    grain = max(GRAIN // elements, 1)
+    state = release_gil()
+    parallel_for(load(runtime, RUNTIME_POOL, int64), kernel, frame, units, grain)
+    restore_gil(state)
+
+
+@subroutine
+def prepare_join(frame, partials, kept, segments, state_size):
+    """Rewrite the packed arguments: the results of segments are the input of another reduction."""
+    outputs = load(frame, OUTPUTS, int64)
+    store(frame, INPUT, partials, int64)
+    store(frame, PARTIALS, NULL, int64)
+    store(frame, SEGMENTS, 1, int64)
+    store(frame, LENGTH, segments, int64)
+    store(frame, ELEMENTS, segments, int64)
+    for d in range(kept):
+        step = load(frame, OUTPUT_STEPS + d, int64)
+        store(frame, INPUT_STEPS + d, step * state_size, int64)
+    store(frame, REDUCED, 1, int64)
+    store(frame, SIZES + kept, segments, int64)
+    store(frame, INPUT_STEPS + kept, outputs * state_size, int64)
+
+
+def reduce(self, arguments, given):
+    """``builtin(array, mask, keepdim, shift=None, parameters=None) -> ndarray``.
+
+    Bit d of ``mask`` says that dimension d is reduced. ``shift`` holds a value for each result,
+    contiguous; ``parameters`` holds float64 numbers.
+    """
+    table = load(self + ARRAY_DATA, 0, int64)
+    runtime = load(table, TABLE_RUNTIME, int64)
+    array_type = load(runtime, RUNTIME_ARRAY_TYPE, int64)
+    frame = address_of_stack(FRAME_WORDS)
+    array = load(arguments, 0, int64)
+    if load(array + OBJECT_TYPE, 0, int64) != array_type:
+        return raise_miss(runtime, MISS_OPERAND)
+    rank = int64(load(array + ARRAY_DIMENSIONS, 0, int32))
+    if rank > MAX_DIMENSIONS:
+        return raise_miss(runtime, MISS_LIMIT)
+    mask = long_as_long(load(arguments, 1, int64))
+    keep_dimensions = load(arguments, 2, int64) == load(runtime, RUNTIME_TRUE, int64)
+    for k in range(3, given):
+        extra = load(arguments, k, int64)
+        if load(extra + OBJECT_TYPE, 0, int64) == array_type:
+            store(frame, SHIFT + k - 3, load(extra + ARRAY_DATA, 0, int64), int64)
+    type_code = type_number(array)
+    item_size = load(runtime, RUNTIME_ITEM_SIZES + type_code, int64)
+
+    # The iteration space.
+    result_rank = describe_result(frame, array, rank, mask, keep_dimensions)
+    kept = pack_dimensions(frame, array, rank, mask, 0, 0)
+    reduced = pack_dimensions(frame, array, rank, mask, 1, kept) - kept
+    if reduced == 0:
+        reduced = 1
+        store(frame, SIZES + kept, 1, int64)
+        store(frame, INPUT_STEPS + kept, item_size if kept == 0 else 0, int64)
+        store(frame, OUTPUT_STEPS + kept, 0, int64)
+    store(frame, KEPT, kept, int64)
+    store(frame, REDUCED, reduced, int64)
+    store(frame, ELEMENTS, load(frame, NUMBER, int64), int64)
+
+    variant = choose_variant(frame, kept, reduced, item_size)
+    key = type_code | (variant << VARIANT_SHIFT)
+    slot = find_slot(table, key)
+    if slot == NULL:
+        return raise_miss(runtime, key)
+    state_size = load(slot, SLOT_SCALAR_TYPES, int64)
+    groups, together = count_groups(frame, variant, kept, state_size)
+    units, elements = split(frame, groups, together)
+    segments = load(frame, SEGMENTS, int64)
+    result_type = load(slot, SLOT_OUTPUT_TYPES, int64)
+    new = load(runtime, RUNTIME_NEW_ARRAY, int64)
+    kernel = load(slot, SLOT_KERNEL, int64)
+    store(frame, INPUT, load(array + ARRAY_DATA, 0, int64), int64)
+
+    if segments <= 1:
+        result = new_array(new, array_type, result_rank, frame + 8 * SHAPE, result_type, NULL)
+        if result != NULL:
+            store(frame, OUTPUT, load(result + ARRAY_DATA, 0, int64), int64)
+            store(frame, PARTIALS, NULL, int64)
+            run_units(runtime, frame, kernel, units, elements)
+        return result
+
+    # The joining kernel walks the results of the segments as they lie.
+    outputs = load(frame, OUTPUTS, int64)
+    join_variant = STRIDED
+    if kept > 0 and load(frame, OUTPUT_STEPS + kept - 1, int64) == 1:
+        join_variant = OUTER
+    key = type_code | (join_variant << VARIANT_SHIFT) | (1 << JOIN_SHIFT)
+    join_slot = find_slot(table, key)
+    if join_slot == NULL:
+        return raise_miss(runtime, key)
+    words = address_of_stack(1)
+    store(words, 0, (segments * outputs * state_size + 7) // 8, int64)
+    partials = new_array(new, array_type, 1, words, INT64, NULL)
+    if partials == NULL:
+        return NULL
+    result = new_array(new, array_type, result_rank, frame + 8 * SHAPE, result_type, NULL)
+    if result != NULL:
+        store(frame, OUTPUT, load(result + ARRAY_DATA, 0, int64), int64)
+        address = load(partials + ARRAY_DATA, 0, int64)
+        store(frame, PARTIALS, address, int64)
+        run_units(runtime, frame, kernel, units, elements)
+        prepare_join(frame, address, kept, segments, state_size)
+        groups, together = count_groups(frame, join_variant, kept, state_size)
+        call_kernel(load(join_slot, SLOT_KERNEL, int64), frame, 0, groups)
+    decrement_reference(partials)
+    return result
