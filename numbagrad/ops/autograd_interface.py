@@ -1,0 +1,43 @@
+"""Hands the autograd room the operators that it needs, once all of them exist.
+
+``numbagrad/__init__.py`` imports this file after the families; it calls ``tensor_interface``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..autograd import tensor_interface
+from ..tensor import Tensor, new_tensor
+from .conversion import cast
+from .operator import binary, pointwise
+from .view import clone, sum_to_size
+
+_add = pointwise("add")
+
+
+def _add_in_place(a: Tensor, b: Tensor) -> None:
+    _add.into(a, (a, b))
+
+
+def _ones_like(tensor: Tensor) -> Tensor:
+    return new_tensor(np.ones_like(tensor._array))
+
+
+def _zeros(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Tensor:
+    return new_tensor(np.zeros(shape, dtype))
+
+
+tensor_interface.register(
+    Tensor=Tensor,
+    new_tensor=new_tensor,
+    ones_like=_ones_like,
+    zeros=_zeros,
+    add=binary(_add),
+    add_=_add_in_place,
+    clone=clone,
+    cast=cast,
+    sum_to_size=sum_to_size,
+)

@@ -1,0 +1,165 @@
+"""Tensors in another dtype or device: ``to``, ``type`` and torch's short forms (``float()``, ...).
+
+Installed as methods of Tensor. The one operator here is the conversion of a dtype; its gradient is
+the conversion back.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..cuda import require_cpu
+from ..device import device as Device
+from ..dtype import (
+    bool_,
+    float16,
+    float32,
+    float64,
+    from_type_string,
+    int8,
+    int16,
+    int32,
+    int64,
+    type_string,
+    uint8,
+)
+from ..dtype import dtype as DType
+from ..executor.conversion import convert
+from ..layout import contiguous_format
+from ..tensor import Tensor
+from .creation import numpy_dtype
+from .operator import TensorOperator
+from .registry import method
+
+__all__: list[str] = []
+
+_to_copy = TensorOperator(
+    "to_copy",
+    lambda input, kind, source: convert(input, kind),
+    {"input": lambda grad, source: cast(grad, source)},
+)
+
+
+def cast(input: Tensor, kind: np.dtype[Any], copy: bool = False) -> Tensor:
+    """``input`` as a NumPy type: itself if it has that type already, unless a copy is asked for."""
+    source = input._array.dtype
+    if source == kind and not copy:
+        return input
+    return _to_copy(input, kind, source)
+
+
+def _arguments_of_to(arguments: tuple[Any, ...]) -> dict[str, Any]:
+    """The arguments that torch's three forms of ``to`` take by position, by name."""
+    named: dict[str, Any] = {}
+    rest = list(arguments)
+    if rest and isinstance(rest[0], Tensor):
+        named["dtype"] = rest.pop(0).dtype
+    elif rest and (rest[0] is None or isinstance(rest[0], (str, Device))):
+        named["device"] = rest.pop(0)
+        if rest and (rest[0] is None or not isinstance(rest[0], bool)):
+            named["dtype"] = rest.pop(0)
+    elif rest and isinstance(rest[0], int) and not isinstance(rest[0], bool):
+        named["device"] = Device(rest.pop(0))
+    elif rest:
+        named["dtype"] = rest.pop(0)
+    for name in ("non_blocking", "copy"):
+        if rest:
+            named[name] = rest.pop(0)
+    if rest:
+        raise TypeError(f"to() received too many positional arguments: {rest}")
+    return named
+
+
+@method()
+def to(
+    self: Tensor,
+    *arguments: Any,
+    dtype: Any = None,
+    device: Any = None,
+    other: Tensor | None = None,
+    non_blocking: bool = False,
+    copy: bool = False,
+    memory_format: Any = None,
+) -> Tensor:
+    """This tensor in another dtype: ``to(dtype)``, ``to(device, dtype)`` or ``to(other)``.
+
+    The tensor itself if nothing changes, unless ``copy`` is set.
+
+    Raises:
+        AssertionError: for a device that is not the CPU.
+    """
+    if arguments:
+        if len(arguments) == 1 and arguments[0].__class__ is DType:
+            dtype = arguments[0]
+        else:
+            named = _arguments_of_to(arguments)
+            dtype = named.get("dtype", dtype)
+            device = named.get("device", device)
+            copy = named.get("copy", copy)
+    if other is not None:
+        dtype = other.dtype
+    if device is not None:
+        require_cpu(device)
+    kind = numpy_dtype("to", dtype, self._array.dtype)
+    result = cast(self, kind, copy)
+    return result.contiguous() if memory_format is contiguous_format else result
+
+
+def _converter(name: str, dtype: DType) -> None:
+    kind = dtype.numpy
+
+    def converted(self: Tensor, memory_format: Any = None) -> Tensor:
+        return self if self._array.dtype == kind else cast(self, kind)
+
+    converted.__name__ = converted.__qualname__ = name
+    converted.__doc__ = f"This tensor as {dtype}."
+    method(name)(converted)
+
+
+for _name, _dtype in {
+    "half": float16, "float": float32, "double": float64, "char": int8, "short": int16,
+    "int": int32, "long": int64, "byte": uint8, "bool": bool_,
+}.items():  # fmt: skip
+    _converter(_name, _dtype)
+
+
+@method("type")
+def _type(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
+    """Without argument, the type as text (``"torch.FloatTensor"``); else this tensor as that type.
+
+    Raises:
+        ValueError: for a text that names no type.
+    """
+    if dtype is None:
+        return type_string(self.dtype)
+    if isinstance(dtype, str):
+        dtype, device_type = from_type_string(dtype)
+        require_cpu(device_type)
+    return cast(self, numpy_dtype("type", dtype))
+
+
+@method()
+def type_as(self: Tensor, other: Tensor) -> Tensor:
+    """This tensor in the dtype of ``other``."""
+    return cast(self, other._array.dtype)
+
+
+@method()
+def cpu(self: Tensor, memory_format: Any = None) -> Tensor:
+    """This tensor in main memory, where it is already."""
+    return self
+
+
+@method()
+def cuda(
+    self: Tensor, device: Any = None, non_blocking: bool = False, memory_format: Any = None
+) -> Tensor:
+    """This tensor on a GPU; raises, as there is none.
+
+    Raises:
+        AssertionError: always, as torch does where it was built without CUDA.
+    """
+    require_cpu("cuda" if device is None else device)
+    return self

@@ -1,0 +1,130 @@
+"""Questions about tensors that have Python answers: ``is_tensor``, ``equal``, ``result_type``, ...
+
+Public functions, most of them methods too; comparisons run the pointwise kernels.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..dtype import dtype as DType
+from ..dtype import promote_types, result_type_of, scalar_dtype, type_string
+from ..tensor import Tensor
+from .creation import require_tensor
+from .functions import isclose
+from .operator import pointwise
+from .registry import method
+
+__all__ = [
+    "allclose", "equal", "is_complex", "is_floating_point", "is_nonzero", "is_same_size",
+    "is_signed", "is_storage", "is_tensor", "numel", "result_type", "typename",
+]  # fmt: skip
+
+
+def is_tensor(obj: Any) -> bool:
+    """Whether ``obj`` is a Tensor."""
+    return isinstance(obj, Tensor)
+
+
+def is_storage(obj: Any) -> bool:
+    """Whether ``obj`` is a block of memory, as ``Tensor.untyped_storage`` returns it."""
+    from ..tensor import UntypedStorage
+
+    return isinstance(obj, UntypedStorage)
+
+
+def is_floating_point(input: Tensor) -> bool:
+    """Whether the dtype is a float."""
+    require_tensor("is_floating_point", input)
+    return input.is_floating_point()
+
+
+def is_complex(input: Tensor) -> bool:
+    """Whether the dtype is complex: never."""
+    require_tensor("is_complex", input)
+    return False
+
+
+def is_signed(input: Tensor) -> bool:
+    """Whether the dtype has negative numbers."""
+    require_tensor("is_signed", input)
+    return input.is_signed()
+
+
+@method()
+def is_nonzero(input: Tensor) -> bool:
+    """Whether the only element of ``input`` is not zero.
+
+    Raises:
+        RuntimeError: unless there is exactly one element.
+    """
+    return bool(input)
+
+
+def numel(input: Tensor) -> int:
+    """Number of elements."""
+    require_tensor("numel", input)
+    return input.numel()
+
+
+@method()
+def is_same_size(input: Tensor, other: Tensor) -> bool:
+    """Whether two tensors have the same shape."""
+    return input._array.shape == other._array.shape
+
+
+@method()
+def equal(input: Tensor, other: Tensor) -> bool:
+    """Whether two tensors have the same shape and the same elements (NaN equals nothing)."""
+    if not isinstance(other, Tensor):
+        raise TypeError(
+            f"equal(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}"
+        )
+    if input._array.shape != other._array.shape:
+        return False
+    return bool(pointwise("eq")(input, other)._array.all())
+
+
+@method()
+def allclose(
+    input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
+) -> bool:
+    """Whether ``|input - other| <= atol + rtol * |other|`` holds everywhere.
+
+    Raises:
+        RuntimeError: if the dtypes differ.
+    """
+    if input._array.dtype != other._array.dtype:
+        raise RuntimeError(
+            f"{input.dtype} did not match {other.dtype}: allclose compares tensors of one dtype; "
+            "convert one with .to(dtype)"
+        )
+    return bool(isclose(input, other, rtol, atol, equal_nan)._array.all())
+
+
+def result_type(tensor1: Any, tensor2: Any) -> DType:
+    """The dtype in which an operator computes with these two operands, tensors or numbers."""
+    dimensioned: DType | None = None
+    zero_dim: DType | None = None
+    scalar: DType | None = None
+    for operand in (tensor1, tensor2):
+        if not isinstance(operand, Tensor):
+            scalar = _wider(scalar, scalar_dtype(operand))
+        elif operand._array.ndim:
+            dimensioned = _wider(dimensioned, operand.dtype)
+        else:
+            zero_dim = _wider(zero_dim, operand.dtype)
+    return result_type_of(dimensioned, zero_dim, scalar)
+
+
+def _wider(first: DType | None, second: DType) -> DType:
+    return second if first is None else promote_types(first, second)
+
+
+def typename(obj: Any) -> str:
+    """The type of ``obj`` as text; of a tensor with its dtype, as ``"torch.FloatTensor"``."""
+    if isinstance(obj, Tensor):
+        return type_string(obj.dtype)
+    kind = obj if isinstance(obj, type) else type(obj)
+    module = kind.__module__
+    return kind.__qualname__ if module == "builtins" else f"{module}.{kind.__qualname__}"

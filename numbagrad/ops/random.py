@@ -1,0 +1,363 @@
+"""Random tensors: ``rand``, ``randn``, ``randint`` and the methods that fill a tensor in place.
+
+Torch's signatures over ``numbagrad/random.py``, which draws torch's numbers from the same seed.
+A recorded filling cuts the history off: its gradient is zero, as in torch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .. import random as numbers
+from ..autograd.grad_mode import state as grad_mode
+from ..autograd.inplace import compute_then_write
+from ..autograd.tensor_interface import bump_version
+from ..cuda import require_cpu
+from ..dtype import int64
+from ..random import Generator, default_generator, initial_seed, manual_seed, seed
+from ..tensor import Tensor, new_tensor
+from .creation import (
+    checked_number,
+    empty_array_like,
+    leaf,
+    numpy_dtype,
+    require_tensor,
+    shape_of,
+    zeros_like,
+)
+from .operator import TensorOperator, camel_case
+from .registry import method
+
+__all__ = [
+    "Generator", "bernoulli", "default_generator", "get_rng_state", "initial_seed", "manual_seed",
+    "multinomial", "normal", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like",
+    "randperm", "seed", "set_rng_state",
+]  # fmt: skip
+
+#: Draws numbers into an ndarray.
+Draw = Callable[[np.ndarray[Any, Any]], None]
+
+
+def get_rng_state() -> Tensor:
+    """The state of the default generator as a uint8 tensor."""
+    return new_tensor(numbers.get_rng_state())
+
+
+def set_rng_state(new_state: Tensor) -> None:
+    """Let the default generator go on from a state that ``get_rng_state`` returned."""
+    numbers.set_rng_state(new_state._array)
+
+
+# --- new tensors ----------------------------------------------------------------------------------
+
+
+def _sampler(name: str, fill: Callable[..., None], content: str) -> Any:
+    """``rand`` or ``randn``."""
+
+    def function(
+        *sizes: Any,
+        size: Any = None,
+        generator: Generator | None = None,
+        out: Tensor | None = None,
+        dtype: Any = None,
+        layout: Any = None,
+        device: Any = None,
+        requires_grad: bool = False,
+        pin_memory: bool = False,
+    ) -> Tensor:
+        require_cpu(device)
+        kind = numpy_dtype(name, dtype, None if out is None else out._array.dtype)
+        array = np.empty(shape_of(name, sizes, size), kind)
+        fill(generator, array)
+        return leaf(array, requires_grad, out)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"A tensor of the given sizes of {content}."
+    return function
+
+
+def _sampler_like(name: str, fill: Callable[..., None], content: str) -> Any:
+    """``rand_like`` or ``randn_like``."""
+
+    def function(
+        input: Tensor,
+        *,
+        dtype: Any = None,
+        layout: Any = None,
+        device: Any = None,
+        requires_grad: bool = False,
+        memory_format: Any = None,
+    ) -> Tensor:
+        require_tensor(name, input)
+        array = empty_array_like(name, input, dtype, device, memory_format)
+        fill(None, array)
+        return leaf(array, requires_grad)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"A tensor of the size and the dtype of ``input`` of {content}."
+    return function
+
+
+_UNIFORM, _NORMAL = "uniform numbers in [0, 1)", "normal numbers of mean 0 and deviation 1"
+rand = _sampler("rand", numbers.fill_uniform, _UNIFORM)
+randn = _sampler("randn", numbers.fill_normal, _NORMAL)
+rand_like = _sampler_like("rand_like", numbers.fill_uniform, _UNIFORM)
+randn_like = _sampler_like("randn_like", numbers.fill_normal, _NORMAL)
+
+
+def randint(
+    low: Any,
+    high: Any = None,
+    size: Any = None,
+    *,
+    generator: Generator | None = None,
+    out: Tensor | None = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """A tensor of whole numbers in [low, high): ``randint(high, size)``, ``randint(low, high, size)``."""
+    if isinstance(high, (tuple, list)):
+        high, size = None, high
+    if high is None:
+        low, high = 0, low
+    if not isinstance(size, (tuple, list)):
+        raise TypeError(
+            f"randint(): argument 'size' must be tuple of ints, not {type(size).__name__}"
+        )
+    require_cpu(device)
+    default = int64.numpy if out is None else out._array.dtype
+    array = np.empty(shape_of("randint", (), size), numpy_dtype("randint", dtype, default))
+    numbers.fill_randint(generator, array, low, high)
+    return leaf(array, requires_grad, out)
+
+
+def randint_like(
+    input: Tensor,
+    low: Any,
+    high: Any = None,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    memory_format: Any = None,
+) -> Tensor:
+    """Whole numbers in [low, high), or [0, low), in the size and dtype of ``input``."""
+    require_tensor("randint_like", input)
+    if high is None:
+        low, high = 0, low
+    array = empty_array_like("randint_like", input, dtype, device, memory_format)
+    numbers.fill_randint(None, array, low, high)
+    return leaf(array, requires_grad)
+
+
+def randperm(
+    n: int,
+    *,
+    generator: Generator | None = None,
+    out: Tensor | None = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:
+    """A random permutation of 0 ... n - 1, as int64 unless another dtype is given."""
+    require_cpu(device)
+    kind = numpy_dtype("randperm", dtype, int64.numpy)
+    if n > 0:
+        checked_number(n - 1, kind)
+    array = numbers.permutation(generator, n)
+    return leaf(array.astype(kind, copy=False), requires_grad, out)
+
+
+def normal(
+    mean: Any,
+    std: Any = 1.0,
+    size: Any = None,
+    *,
+    generator: Generator | None = None,
+    out: Tensor | None = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Normal numbers of the given means and standard deviations: two numbers and a size, or tensors.
+
+    Raises:
+        RuntimeError: for a negative deviation.
+    """
+    require_cpu(device)
+    if size is not None:
+        array = np.empty(shape_of("normal", (), size), numpy_dtype("normal", dtype))
+        numbers.fill_normal(generator, array, mean, std)
+        return leaf(array, requires_grad, out)
+    tensors = [x for x in (mean, std) if isinstance(x, Tensor)]
+    if not tensors:
+        raise TypeError("normal(): two numbers need the argument 'size'; mean or std may be a Tensor")
+    shape = np.broadcast_shapes(*[x._array.shape for x in tensors])
+    kind = tensors[0]._array.dtype
+    array = np.empty(shape, kind)
+    if isinstance(std, Tensor):
+        if (std._array < 0).any():
+            raise RuntimeError(
+                "normal expects all elements of std >= 0.0, but found min std "
+                f"{std._array.min():g}"
+            )
+        numbers.fill_normal(generator, array, 0.0, 1.0)
+        array *= std._array.astype(kind)
+    else:
+        numbers.fill_normal(generator, array, 0.0, std)
+    array += mean._array.astype(kind) if isinstance(mean, Tensor) else kind.type(mean)
+    return leaf(array, requires_grad, out)
+
+
+_bernoulli = TensorOperator(
+    "bernoulli",
+    lambda input, draw: _drawn(input, draw),
+    {"input": lambda grad: zeros_like(grad)},
+)
+
+
+@method()
+def bernoulli(
+    input: Tensor, p: Any = None, *, generator: Generator | None = None, out: Tensor | None = None
+) -> Tensor:
+    """Ones with the probabilities in ``input``, or with probability ``p``, else zeros."""
+    require_tensor("bernoulli", input)
+    probabilities = input._array if p is None else p
+
+    def draw(array: np.ndarray[Any, Any]) -> None:
+        numbers.fill_bernoulli(generator, array, probabilities)
+
+    made = _bernoulli(input, draw)
+    return made if out is None else leaf(made._array, False, out)
+
+
+@method()
+def multinomial(
+    input: Tensor,
+    num_samples: int,
+    replacement: bool = False,
+    *,
+    generator: Generator | None = None,
+    out: Tensor | None = None,
+) -> Tensor:
+    """Indices drawn from a row of weights, or from each row of a matrix of them."""
+    require_tensor("multinomial", input)
+    drawn = numbers.multinomial(generator, input._array, num_samples, replacement)
+    return leaf(drawn, False, out)
+
+
+# --- in place -------------------------------------------------------------------------------------
+
+
+def _drawn(array: np.ndarray[Any, Any], draw: Draw) -> np.ndarray[Any, Any]:
+    made = np.empty_like(array)
+    draw(made)
+    return made
+
+
+def _in_place(name: str, grad_fn: str = "") -> Callable[[Tensor, Draw], Tensor]:
+    """How a tensor is filled by a method of this name, which autograd sees as a constant."""
+    recorded = TensorOperator(
+        name,
+        lambda input, draw: _drawn(input, draw),
+        {"input": lambda grad: zeros_like(grad)},
+        grad_fn=grad_fn or camel_case(name) + "Backward0",
+    )
+
+    def fill(tensor: Tensor, draw: Draw) -> Tensor:
+        if tensor._requires_grad and grad_mode.enabled:
+            return compute_then_write(tensor, lambda before: recorded(before, draw))
+        draw(tensor._array)
+        bump_version(tensor)
+        return tensor
+
+    return fill
+
+
+_fill_uniform, _fill_normal = _in_place("uniform"), _in_place("normal")
+_fill_random, _fill_bernoulli = _in_place("random"), _in_place("bernoulli")
+_fill_log_normal, _fill_cauchy = _in_place("log_normal"), _in_place("cauchy")
+_fill_exponential, _fill_geometric = _in_place("exponential"), _in_place("geometric")
+
+
+@method()
+def uniform_(
+    self: Tensor, from_: float = 0, to: float = 1, *, generator: Generator | None = None
+) -> Tensor:
+    """Fill with uniform numbers in [from, to)."""
+    return _fill_uniform(self, lambda array: numbers.fill_uniform(generator, array, from_, to))
+
+
+@method()
+def normal_(
+    self: Tensor, mean: float = 0, std: float = 1, *, generator: Generator | None = None
+) -> Tensor:
+    """Fill with normal numbers."""
+    return _fill_normal(self, lambda array: numbers.fill_normal(generator, array, mean, std))
+
+
+@method()
+def random_(
+    self: Tensor, from_: Any = None, to: Any = None, *, generator: Generator | None = None
+) -> Tensor:
+    """Fill with whole numbers: ``random_()``, ``random_(to)`` or ``random_(from, to)``."""
+
+    def draw(array: np.ndarray[Any, Any]) -> None:
+        if from_ is None and to is None:
+            numbers.fill_random(generator, array)
+        elif to is None:
+            numbers.fill_randint(generator, array, 0, from_)
+        else:
+            numbers.fill_randint(generator, array, from_ or 0, to)
+
+    return _fill_random(self, draw)
+
+
+@method()
+def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Generator | None = None) -> Tensor:
+    """Fill with ones of probability ``p`` (a number, or a tensor of them) and zeros."""
+    probability = p._array if isinstance(p, Tensor) else p
+    return _fill_bernoulli(
+        self, lambda array: numbers.fill_bernoulli(generator, array, probability)
+    )
+
+
+@method()
+def log_normal_(
+    self: Tensor, mean: float = 1, std: float = 2, *, generator: Generator | None = None
+) -> Tensor:
+    """Fill with numbers whose logarithms are normal."""
+    return _fill_log_normal(
+        self, lambda array: numbers.fill_log_normal(generator, array, mean, std)
+    )
+
+
+@method()
+def exponential_(self: Tensor, lambd: float = 1, *, generator: Generator | None = None) -> Tensor:
+    """Fill with exponentially distributed numbers of rate ``lambd``."""
+    return _fill_exponential(
+        self, lambda array: numbers.fill_exponential(generator, array, lambd)
+    )
+
+
+@method()
+def cauchy_(
+    self: Tensor, median: float = 0, sigma: float = 1, *, generator: Generator | None = None
+) -> Tensor:
+    """Fill with numbers of the Cauchy distribution."""
+    return _fill_cauchy(self, lambda array: numbers.fill_cauchy(generator, array, median, sigma))
+
+
+@method()
+def geometric_(self: Tensor, p: float, *, generator: Generator | None = None) -> Tensor:
+    """Fill with the numbers of trials up to the first success of probability ``p``."""
+    return _fill_geometric(self, lambda array: numbers.fill_geometric(generator, array, p))
