@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtype as dtypes
+from ..dtype import dtype as DType
+from ..dtype import dtype_from_name, float16, from_numpy, int64
 from ..formula import Formula, print_numba, print_numpy, trace
 from ..kernels import layout, reduction
 from ..kernels.vector_math import CPU_LOWERING
@@ -43,7 +44,7 @@ class Reduction:
     map_input: bool = False
 
     def dtypes_of(
-        self, stored: dtypes.dtype, requested: dtypes.dtype | None
+        self, stored: DType, requested: DType | None
     ) -> tuple[str, str, str]:
         """Names of the dtypes of the map, of the partial results and of the result."""
         if requested is not None:
@@ -51,10 +52,10 @@ class Reduction:
         elif self.result == "same":
             result = stored
         elif self.result == "sum":
-            result = stored if stored.is_floating_point else dtypes.int64
+            result = stored if stored.is_floating_point else int64
         else:
-            result = dtypes.dtype_from_name(self.result)
-        state = "float32" if result is dtypes.float16 else result.name
+            result = dtype_from_name(self.result)
+        state = "float32" if result is float16 else result.name
         computed = state
         if self.map_input:
             computed = {"float16": "float32", "bool": "uint8"}.get(stored.name, stored.name)
@@ -80,7 +81,7 @@ class ReductionProgram:
 
     __slots__ = ("definition", "requested", "call", "_table", "_formulas")
 
-    def __init__(self, definition: Reduction, requested: dtypes.dtype | None = None):
+    def __init__(self, definition: Reduction, requested: DType | None = None):
         self.definition = definition
         self.requested = requested
         self._table: KernelTable | None = None
@@ -132,17 +133,17 @@ class ReductionProgram:
             given = type(array).__name__
             raise TypeError(f"{self.definition.name}: expected a Tensor, got {given}")
         assert self._table is not None
-        stored = dtypes.from_numpy(array.dtype)
+        stored = from_numpy(array.dtype)
         _, state, result = self.definition.dtypes_of(stored, self.requested)
         kernel = library.generated(self.definition.name, self.source(key, stored))
         self._table.insert(
             key,
             kernel,
-            dtypes.dtype_from_name(result).type_num,
-            dtypes.dtype_from_name(state).itemsize,
+            dtype_from_name(result).type_num,
+            dtype_from_name(state).itemsize,
         )
 
-    def source(self, key: int, stored: dtypes.dtype) -> str:
+    def source(self, key: int, stored: DType) -> str:
         """The text of the kernel of a signature."""
         computed, state, result = self.definition.dtypes_of(stored, self.requested)
         variant = (key >> reduction.VARIANT_SHIFT) & 3
@@ -169,7 +170,7 @@ class ReductionProgram:
         self, array: Array, mask: int, keepdim: bool, shift: Any = None, parameters: Any = None
     ) -> Array:
         """The same with NumPy: formulas printed for it, and its own reductions."""
-        stored = dtypes.from_numpy(array.dtype)
+        stored = from_numpy(array.dtype)
         computed, state, result = self.definition.dtypes_of(stored, self.requested)
         axes = tuple([d for d in range(array.ndim) if (mask >> d) & 1])
         kept = tuple([1 if d in axes else size for d, size in enumerate(array.shape)])

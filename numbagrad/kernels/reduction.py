@@ -1,8 +1,8 @@
 """Source of reduction kernels: map every element, combine in a fixed order, finalise.
 
 Called by the executor with the formulas already printed; returns the text of a module with one
-function ``kernel(args, lo, hi)`` over units of work. A unit is one result, or a tile of neighbouring
-ones, over one segment of the reduced elements. The order of combination follows from the
+function ``kernel(args, lo, hi)`` over units of work. A unit is one result, or a tile of
+neighbouring ones, over one segment of the reduced elements. The order of combination follows from the
 sizes alone: blocks of fixed length, joined by a pairwise tree, so threads do not change the bits.
 """
 
