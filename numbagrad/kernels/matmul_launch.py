@@ -1,18 +1,17 @@
 """The launcher of the matrix product: two stacks of matrices in, one out, no Python in between.
 
-Installed as a builtin by ``numbagrad.executor.matmul``. It takes two matrices, or two stacks of them
-of equal rank up to four whose leading dimensions broadcast, allocates the result and runs the
+Installed as a builtin by ``numbagrad.executor.matmul``. It takes two matrices, or two stacks of
+them of equal rank up to four whose leading dimensions broadcast, allocates the result and runs the
 kernel of the dtype over threads. What else torch accepts is reshaped to that in Python.
 """
 
 from __future__ import annotations
 
-from numba import types
+from types import FunctionType
 
 from .intrinsics import (
     address_of_stack,
     call_kernel,
-    external,
     float64,
     int32,
     int64,
@@ -38,47 +37,42 @@ from .layout import (
     TABLE_RUNTIME,
 )
 from .matmul_layout import (
+    A_ROW,
     ALPHA,
+    B_ROW,
     BETA,
+    C_ROW,
+    I_ROW,
     INNER,
     OUTER,
-    UNIT_ROWS,
     WORDS,
     A,
-    A_ROW,
     B,
-    B_ROW,
     C,
-    C_ROW,
     I,
-    I_ROW,
     K,
     M,
     N,
+    matmul_grain,
+    matmul_units,
     unit_columns,
 )
-from .threads import parallel_for
+from .threads import WORKERS, parallel_for
 
 NULL = 0
 FLOAT32, FLOAT64 = 11, 12
 SIZES = WORDS  # of the result, behind the packed arguments
 FRAME_WORDS = WORDS + 4
 
-_unit_columns = subroutine(unit_columns)
+def _compiled(function, **called):
+    """A plain function of ``matmul_layout`` as a subroutine, calling compiled functions."""
+    namespace = {**function.__globals__, **called}
+    return subroutine(FunctionType(function.__code__, namespace, function.__name__))
 
 
-@subroutine
-def count_units(rows, columns, batch):
-    """``matmul_layout.matmul_units``."""
-    width = _unit_columns(rows, columns)
-    return batch * ((columns + width - 1) // width) * ((rows + UNIT_ROWS - 1) // UNIT_ROWS)
-
-
-@subroutine
-def grain_of(rows, columns, depth):
-    """``matmul_layout.matmul_grain``."""
-    work = UNIT_ROWS * min(columns, _unit_columns(rows, columns)) * max(depth, 1)
-    return max(1, 1_000_000 // max(work, 1))
+_unit_columns = _compiled(unit_columns)
+_units = _compiled(matmul_units, unit_columns=_unit_columns)
+_grain = _compiled(matmul_grain, unit_columns=_unit_columns, matmul_units=_units)
 
 
 @subroutine
@@ -97,7 +91,7 @@ def write_strides(frame, word, array, rank, item_size):
 
 
 def matmul(self, arguments, given):
-    """``builtin(a, b) -> ndarray``: ``a @ b`` for float32 or float64 stacks of equal rank 2 to 4."""
+    """``builtin(a, b) -> ndarray``: ``a @ b`` for float stacks of equal rank 2 to 4."""
     table = load(self + ARRAY_DATA, 0, int64)
     runtime = load(table, TABLE_RUNTIME, int64)
     array_type = load(runtime, RUNTIME_ARRAY_TYPE, int64)
@@ -164,13 +158,14 @@ def matmul(self, arguments, given):
     write_strides(frame, I_ROW, result, rank, item_size)
     store(frame, ALPHA, 1.0, float64)
     store(frame, BETA, 0.0, float64)
-    units = count_units(rows, columns, batch)
-    grain = grain_of(rows, columns, depth)
-    if units < 2 * grain:
+    pool = load(runtime, RUNTIME_POOL, int64)
+    units = _units(rows, columns, depth, batch)
+    grain = _grain(rows, columns, depth, batch, load(pool + WORKERS, 0, int64) + 1)
+    if units <= grain:
         if units > 0:
             call_kernel(kernel, frame, 0, units)
     else:
         state = release_gil()
-        parallel_for(load(runtime, RUNTIME_POOL, int64), kernel, frame, units, grain)
+        parallel_for(pool, kernel, frame, units, grain)
         restore_gil(state)
     return result
