@@ -310,6 +310,11 @@ def _code_of(operand: Any, rank: int) -> OperandCode:
     return OperandCode(None, layout.ZERO, False, type(operand))
 
 
+def is_operand(operand: Any) -> bool:
+    """Whether launchers take the operand, as it is or after conversion."""
+    return isinstance(operand, np.ndarray | np.generic | bool | int | float)
+
+
 def _as_operand(name: str, operand: Any) -> Any:
     """An operand that launchers take, from what else counts as a number or an array."""
     if isinstance(operand, bool | int | float) and type(operand) in (bool, int, float):

@@ -124,8 +124,7 @@ _derive()
 
 # --- arithmetic -------------------------------------------------------------------------------
 
-_add, _sub, _mul, _div = (binary(pointwise(n)) for n in ("add", "sub", "mul", "div"))
-_floor_divide, _remainder = binary(pointwise("floor_divide")), binary(pointwise("remainder"))
+_add, _sub, _div = (binary(pointwise(n)) for n in ("add", "sub", "div"))
 
 
 def _export(function: Any) -> Any:
@@ -424,30 +423,34 @@ def _reflected(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]
     return reflected
 
 
-_dunder("__add__", _add)
-_dunder("__radd__", _reflected(_add))
-_dunder("__sub__", sub)
-_dunder("__rsub__", _reflected(_sub))
-_dunder("__mul__", _mul)
-_dunder("__rmul__", _reflected(_mul))
-_dunder("__truediv__", _div)
-_dunder("__rtruediv__", _reflected(_div))
-_dunder("__floordiv__", _floor_divide)
-_dunder("__rfloordiv__", _reflected(_floor_divide))
-_dunder("__mod__", _remainder)
-_dunder("__rmod__", _reflected(_remainder))
+for _name in ("add", "mul", "truediv:div", "floordiv:floor_divide", "mod:remainder"):
+    _python, _, _operator = _name.partition(":")
+    _function = binary(pointwise(_operator or _python), python_operator=True)
+    _dunder(f"__{_python}__", _function)
+    _dunder(f"__r{_python}__", _reflected(_function))
+_subtract = binary(pointwise("sub"), python_operator=True)
+
+
+@method("__sub__")
+def _minus(self: Tensor, other: Any) -> Tensor:
+    if self._array.dtype.kind == "b":
+        return sub(self, other)  # which refuses two bools
+    return _subtract(self, other)
+
+
+_dunder("__rsub__", _reflected(_subtract))
 _dunder("__rpow__", _reflected(pow))
 for _name, _operator in {
     "__lt__": "lt", "__le__": "le", "__gt__": "gt", "__ge__": "ge", "__eq__": "eq", "__ne__": "ne",
     "__and__": "bitwise_and", "__or__": "bitwise_or", "__xor__": "bitwise_xor",
     "__lshift__": "bitwise_left_shift", "__rshift__": "bitwise_right_shift",
 }.items():  # fmt: skip
-    setattr(Tensor, _name, binary(pointwise(_operator)))
+    setattr(Tensor, _name, binary(pointwise(_operator), python_operator=True))
 for _name, _operator in {
     "__rand__": "bitwise_and", "__ror__": "bitwise_or", "__rxor__": "bitwise_xor",
     "__rlshift__": "bitwise_left_shift", "__rrshift__": "bitwise_right_shift",
 }.items():  # fmt: skip
-    setattr(Tensor, _name, _reflected(binary(pointwise(_operator))))
+    setattr(Tensor, _name, _reflected(binary(pointwise(_operator), True)))
 for _name, _operator in {"__neg__": "neg", "__abs__": "abs", "__invert__": "bitwise_not"}.items():
     method(_name)(unary(pointwise(_operator)))
 

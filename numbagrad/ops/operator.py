@@ -17,7 +17,7 @@ from ..autograd.grad_mode import state as grad_mode
 from ..autograd.node import Node, edge_of, next_sequence_nr
 from ..autograd.saved import save, save_output
 from ..executor.builtin import LaunchMiss
-from ..executor.pointwise import GRAIN, PointwiseProgram
+from ..executor.pointwise import GRAIN, PointwiseProgram, is_operand
 from ..tensor import Tensor, new_tensor
 from .definition import POINTWISE, PointwiseDefinition
 
@@ -249,11 +249,14 @@ def pointwise(name: str) -> PointwiseOperator:
     return PointwiseOperator(POINTWISE[name])
 
 
-def binary(operator: PointwiseOperator) -> Callable[[Any, Any], Tensor]:
+def binary(
+    operator: PointwiseOperator, python_operator: bool = False
+) -> Callable[[Any, Any], Tensor]:
     """``operator`` for two operands, with the shortest way from call to kernel.
 
     Small tensors are bound by the cost of a call, so the common case is written out: it does what
-    ``PointwiseOperator.__call__`` does.
+    ``PointwiseOperator.__call__`` does. As a ``python_operator`` it returns NotImplemented for
+    operands that are neither Tensors, arrays nor numbers.
     """
     program = operator.program
 
@@ -270,6 +273,8 @@ def binary(operator: PointwiseOperator) -> Callable[[Any, Any], Tensor]:
         try:
             made = program.call(x, y)
         except LaunchMiss as miss:
+            if python_operator and not (is_operand(x) and is_operand(y)):
+                return NotImplemented
             made = program.resolve(miss, (x, y))
         result = _new(Tensor)
         result._array = made
@@ -320,7 +325,7 @@ class OperatorNode(Node):
     def backward(self, *grads: Any) -> tuple[Any, ...]:
         """The gradients of the inputs that need one, None for the others."""
         plan = self.plan
-        if grads == plan.undefined:
+        if grads[0] is None and all([grad is None for grad in grads]):
             return plan.nothing
         known = [grads[0] if len(grads) == 1 else grads, *self.values, *self.unpack()]
         results = []
@@ -345,9 +350,9 @@ class GradientPlan:
     incoming gradient, and the name of any other parameter its value.
     """
 
-    __slots__ = ("rules", "saves", "keeps", "uses_result", "nothing", "undefined")
+    __slots__ = ("rules", "saves", "keeps", "uses_result", "nothing")
 
-    def __init__(self, operator: TensorOperator, needed: tuple[bool, ...], outputs: int):
+    def __init__(self, operator: TensorOperator, needed: tuple[bool, ...]):
         names = operator.parameters
         tensors = [n for n, need in zip(names, needed, strict=False) if need]
         functions = [operator.gradient[n] for n in tensors]
@@ -371,7 +376,6 @@ class GradientPlan:
             places = [order.index(p) for p in _parameters(function)]
             self.rules.append((function, places, name == operator.variadic))
         self.nothing = (None,) * len(self.rules)
-        self.undefined = (None,) * outputs
 
 
 def _parameters(function: Callable[..., Any]) -> tuple[str, ...]:
@@ -466,7 +470,7 @@ class TensorOperator:
         key = tuple(needed)
         plan = self._plans.get(key)
         if plan is None:
-            plan = self._plans[key] = GradientPlan(self, key, len(results))
+            plan = self._plans[key] = GradientPlan(self, key)
         node = _new(self._node)
         node.next_edges = tuple(edges)
         node._hooks = None

@@ -46,7 +46,7 @@ class ViewOperator(TensorOperator):
 
     def __init__(self, name: str, forward: Any, gradient: Callable[..., Any], grad_fn: str = ""):
         super().__init__(name, forward, {"input": gradient}, grad_fn=grad_fn, view=True)
-        self._plan = GradientPlan(self, (True,), 1)
+        self._plan = GradientPlan(self, (True,))
         self._keeps = self._plan.keeps
 
     def __call__(self, input: Tensor, *values: Any) -> Tensor:
