@@ -45,10 +45,13 @@ from .ops.conversion import *  # noqa: F403
 from .ops.creation import *  # noqa: F403
 from .ops.creation import range_ as range
 from .ops.functions import *  # noqa: F403
+from .ops.inplace import *  # noqa: F403
+from .ops.join import *  # noqa: F403
 from .ops.matmul import *  # noqa: F403
 from .ops.query import *  # noqa: F403
 from .ops.random import *  # noqa: F403
 from .ops.reduction import *  # noqa: F403
+from .ops.strided import *  # noqa: F403
 from .ops.view import *  # noqa: F403
 from .ops import autograd_interface as _autograd_interface  # noqa: F401, I001 - last: it needs all
 from .printing import get_printoptions, printoptions, set_printoptions

@@ -7,6 +7,7 @@ the three region operators that ``ops/view.py`` installs.
 
 from __future__ import annotations
 
+import re
 import threading
 import weakref
 from collections.abc import Callable
@@ -20,8 +21,9 @@ from .hooks import move_retained_grad
 from .node import Node, edge_of
 
 __all__ = [
-    "MULTIPLE", "NO_GRAD", "apply_inplace", "check_inplace", "compute_then_write",
-    "install_regions", "rebase_history", "register_view",
+    "MULTIPLE", "NO_GRAD", "Geometry", "apply_inplace", "check_inplace", "compute_then_write",
+    "install_regions", "rebase_history", "recording", "register_view", "take_history",
+    "write_inplace",
 ]  # fmt: skip
 
 # --- views and their memory -----------------------------------------------------------------------
@@ -91,19 +93,23 @@ def check_inplace(tensor: Any) -> None:
 
 
 def _view_text(view: Any, origin: str, modified: str) -> str:
-    if origin == MULTIPLE and view._grad_fn is not None:
+    """Why a view of this origin may not be used: it (or its base) ``modified`` modified."""
+    maker = ""
+    if view._grad_fn is not None:
+        name = re.sub(r"Backward\d*$", "", view._grad_fn.name())
+        maker = f"Output {view._output_nr} of {name} is a view"
+    if origin == MULTIPLE and maker:
         return (
-            f"Output {view._output_nr} of {view._grad_fn.name()} is a view and {modified} modified "
-            "inplace. This view is the output of a function that returns multiple views. Such "
-            "functions do not allow the output views to be modified inplace. You should replace "
-            "the inplace operation by an out-of-place one."
+            f"{maker} and {modified} modified inplace. This view is the output of a function that "
+            "returns multiple views. Such functions do not allow the output views to be modified "
+            "inplace. You should replace the inplace operation by an out-of-place one."
         )
+    made = f"{maker} of a view which was created in" if maker else "A view was created in"
     return (
-        f"A view was created in no_grad mode and {modified} modified inplace with grad mode "
-        "enabled. Given that this use case is ambiguous and error-prone, it is forbidden. You can "
-        "clarify your code by moving both the view and the inplace either both inside the no_grad "
-        "block (if you don't want the inplace to be tracked) or both outside (if you want the "
-        "inplace to be tracked)."
+        f"{made} no_grad mode and {modified} modified inplace with grad mode enabled. Given that "
+        "this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by "
+        "moving both the view and the inplace either both inside the no_grad block (if you don't "
+        "want the inplace to be tracked) or both outside (if you want the inplace to be tracked)."
     )
 
 
@@ -129,20 +135,45 @@ def apply_inplace(tensor: Any, operator: Any, operands: tuple[Any, ...]) -> Any:
         operator.into(tensor, operands)
         return tensor
     check_inplace(tensor)
-    needed = tuple([edge is not None for edge in _edges(operands)])
     differentiable = operator.definition.differentiable
-    uses = operator.rule(needed).uses if differentiable else ()
+    uses = operator.rule(_needed(operands)).uses if differentiable else ()
     before = tuple(
         [
             _value_before(operand, place in uses) if _shares_memory(operand, tensor) else operand
             for place, operand in enumerate(operands)
         ]
     )
+    old = edge_of(tensor)
     operator.into(tensor, operands)
     made = _with_memory_of(tensor)
     if differentiable:
         operator.record(made, before)
-    rebase_history(tensor, made)
+    if made._grad_fn is not None:
+        rebase_history(tensor, made._grad_fn, 0)
+    elif old is not None:
+        rebase_history(tensor, NoGradient(old, tensor), 0)
+    return tensor
+
+
+def write_inplace(
+    tensor: Any, operator: Any, write: Callable[[np.ndarray[Any, Any]], Any], *arguments: Any
+) -> Any:
+    """Run ``write(array)`` on the memory of ``tensor`` and return the tensor.
+
+    ``operator(tensor, *arguments)`` is the TensorOperator of the same value; its node is recorded.
+    Its gradient must not use the old value of the tensor.
+    """
+    recorded = recording(tensor, *arguments)
+    if recorded:
+        check_inplace(tensor)
+    before = _value_before(tensor, False)
+    write(tensor._array)
+    interface.bump_version(tensor)
+    if recorded:
+        made = _with_memory_of(tensor)
+        operator.record((made,), (before, *arguments))
+        if made._grad_fn is not None:
+            rebase_history(tensor, made._grad_fn, made._output_nr)
     return tensor
 
 
@@ -154,7 +185,7 @@ def compute_then_write(tensor: Any, compute: Callable[[Any], Any], *others: Any)
     recorded = recording(tensor, *others)
     if recorded:
         check_inplace(tensor)
-        value = compute(_value_before(tensor, False))
+        value = compute(_value_before(tensor, True))
     else:
         value = compute(tensor)
     if value._array.shape != tensor._array.shape:
@@ -164,19 +195,13 @@ def compute_then_write(tensor: Any, compute: Callable[[Any], Any], *others: Any)
         )
     tensor._array[...] = value._array
     interface.bump_version(tensor)
-    if recorded:
-        made = _with_memory_of(tensor)
-        made._requires_grad = value._requires_grad
-        made._grad_fn = value._grad_fn
-        made._output_nr = value._output_nr
-        rebase_history(tensor, made)
+    if recorded and value._grad_fn is not None:
+        rebase_history(tensor, value._grad_fn, value._output_nr)
     return tensor
 
 
-def _edges(operands: tuple[Any, ...]) -> list[Any]:
-    return [
-        edge_of(operand) if isinstance(operand, interface.Tensor) else None for operand in operands
-    ]
+def _needed(operands: tuple[Any, ...]) -> tuple[bool, ...]:
+    return tuple([isinstance(x, interface.Tensor) and x._requires_grad for x in operands])
 
 
 def _shares_memory(operand: Any, tensor: Any) -> bool:
@@ -192,9 +217,7 @@ def _shares_memory(operand: Any, tensor: Any) -> bool:
 def _value_before(tensor: Any, copy: bool) -> Any:
     """A stand-in for ``tensor`` as it is now: its history and, if ``copy``, a copy of its value."""
     array = tensor._array.copy() if copy else tensor._array
-    return interface.new_tensor(
-        array, tensor._requires_grad, tensor._grad_fn, tensor._output_nr
-    )
+    return interface.new_tensor(array, tensor._requires_grad, tensor._grad_fn, tensor._output_nr)
 
 
 def _with_memory_of(tensor: Any) -> Any:
@@ -206,24 +229,22 @@ def _with_memory_of(tensor: Any) -> Any:
 # --- histories ------------------------------------------------------------------------------------
 
 
-def rebase_history(tensor: Any, made: Any) -> None:
-    """Give ``tensor``, just written, the history of ``made``, and its base and views theirs.
-
-    ``made`` is a tensor whose history says how the new value of ``tensor`` came about.
-    """
+def rebase_history(tensor: Any, node: Any, output_nr: int) -> None:
+    """Make ``node`` the producer of ``tensor``, just written, and refresh its base and views."""
     base = tensor._base
     if base is None:
-        _take_history(tensor, made._requires_grad, made._grad_fn, made._output_nr)
+        take_history(tensor, node, output_nr)
         base = tensor
     else:
-        node = CopySlices(base, tensor, made)
-        _take_history(base, True, node, 0)
-    _refresh_views(base)
+        take_history(base, CopySlices(base, tensor, (node, output_nr)), 0)
+    if base._version_cell is not None and len(base._version_cell) > 1:
+        _refresh_views(base)
 
 
-def _take_history(tensor: Any, requires_grad: bool, grad_fn: Node | None, output_nr: int) -> None:
+def take_history(tensor: Any, grad_fn: Node | None, output_nr: int) -> None:
+    """Make ``grad_fn`` the producer of ``tensor``; the grad it retains is that of its new value."""
     old, old_output_nr = tensor._grad_fn, tensor._output_nr
-    tensor._requires_grad = requires_grad
+    tensor._requires_grad = grad_fn is not None
     tensor._grad_fn = grad_fn
     tensor._output_nr = output_nr
     if tensor._retains_grad and grad_fn is not None:
@@ -236,15 +257,11 @@ def _refresh_views(base: Any) -> None:
         if view._array.dtype != base._array.dtype:
             continue
         origin = vars(view).get("_view_origin")
-        if origin == NO_GRAD and not base._requires_grad:
-            continue
         if origin is not None:
             text = _view_text(view, origin, "its base or another view of its base has been")
-            _take_history(view, True, StaleView((edge_of(base),), text), 0)
-        elif base._requires_grad:
-            _take_history(view, True, AsStridedBackward0(base, view), 0)
+            take_history(view, StaleView((edge_of(base),), text), 0)
         else:
-            _take_history(view, False, None, 0)
+            take_history(view, AsStridedBackward0(base, view), 0)
 
 
 class Geometry:
@@ -300,19 +317,21 @@ def install_regions(
 
 
 class CopySlices(Node):
-    """Node of a base that was written through a view: the gradient splits into rest and region."""
+    """Node of a base that was written through a view: the gradient splits into rest and region.
+
+    ``value`` is the edge to what made the new value of the region.
+    """
 
     __slots__ = ("geometry",)
 
-    def __init__(self, base: Any, view: Any, made: Any) -> None:
-        super().__init__((edge_of(base), edge_of(made)))
+    def __init__(self, base: Any, view: Any, value: tuple[Any, int]) -> None:
+        super().__init__((edge_of(base), value))
         self.geometry = Geometry.between(base._array, view._array)
 
     def backward(self, grad: Any) -> tuple[Any, ...]:  # type: ignore[override]
-        old, value = self.next_edges
         return (
-            None if old is None else _clear(grad, self.geometry),
-            None if value is None else _read(grad, self.geometry),
+            None if self.next_edges[0] is None else _clear(grad, self.geometry),
+            _read(grad, self.geometry),
         )
 
 
@@ -340,3 +359,17 @@ class StaleView(Node):
 
     def backward(self, *grads: Any) -> tuple[Any, ...]:
         raise RuntimeError(self.text)
+
+
+class NoGradient(Node):
+    """Node of a tensor that was overwritten with a value that does not vary with the old one."""
+
+    __slots__ = ("dtype", "shape")
+
+    def __init__(self, edge: tuple[Any, int], tensor: Any) -> None:
+        super().__init__((edge,))
+        self.shape = tensor._array.shape
+        self.dtype = tensor._array.dtype
+
+    def backward(self, *grads: Any) -> tuple[Any, ...]:
+        return (interface.zeros(self.shape, self.dtype),)

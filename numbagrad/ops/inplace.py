@@ -1,0 +1,373 @@
+"""Methods that write a tensor in place: those of all pointwise operators, fill, copy and shapes.
+
+Driven by ``in_place`` in the definitions of ``pointwise.py``; what a write does to histories is in
+``autograd/inplace.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..autograd.grad_mode import state as grad_mode
+from ..autograd.inplace import (
+    apply_inplace,
+    check_inplace,
+    compute_then_write,
+    recording,
+    take_history,
+    write_inplace,
+)
+from ..autograd.tensor_interface import bump_version
+from ..tensor import Tensor, new_tensor
+from . import pointwise as table  # noqa: F401 - fills the register
+from .conversion import cast
+from .definition import POINTWISE
+from .functions import _BY_HAND as WRITTEN_BY_HAND
+from .functions import _clamp as clamp_operator
+from .functions import _power as power_operator
+from .operator import PointwiseOperator, TensorOperator, pointwise
+from .registry import method
+from .view import (
+    common_shape,
+    sizes_of,
+    squeeze,
+    sum_to_size,
+    t,
+    transpose,
+    unsqueeze,
+)
+
+__all__: list[str] = []
+
+Number = bool | int | float
+
+
+# --- pointwise operators --------------------------------------------------------------------------
+
+
+def _unary(operator: PointwiseOperator) -> Callable[[Tensor], Tensor]:
+    into = operator.into
+
+    def write(self: Tensor) -> Tensor:
+        if self._requires_grad and grad_mode.enabled:
+            return apply_inplace(self, operator, (self,))
+        into(self, (self,))
+        return self
+
+    return write
+
+
+def _binary(operator: PointwiseOperator) -> Callable[[Tensor, Any], Tensor]:
+    into = operator.into
+
+    def write(self: Tensor, other: Any) -> Tensor:
+        if grad_mode.enabled and (
+            self._requires_grad or (isinstance(other, Tensor) and other._requires_grad)
+        ):
+            return apply_inplace(self, operator, (self, other))
+        into(self, (self, other))
+        return self
+
+    return write
+
+
+def _named(function: Any, name: str, text: str) -> Any:
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = text
+    return function
+
+
+def _derive() -> None:
+    """Methods of every definition that needs nothing but its formula."""
+    for name, definition in POINTWISE.items():
+        if not definition.in_place or name in WRITTEN_BY_HAND:
+            continue
+        unary = definition.formula.__code__.co_argcount == 1
+        operator = pointwise(name)
+        for public in (f"{x}_" for x in (name, *definition.aliases)):
+            function = _named(
+                _unary(operator) if unary else _binary(operator),
+                public,
+                f"``{public[:-1]}`` written into the tensor.",
+            )
+            method(public)(function)
+            if unary:
+                globals()[public] = function
+                __all__.append(public)
+
+
+_derive()
+
+_add, _sub, _mul, _div = (_binary(pointwise(name)) for name in ("add", "sub", "mul", "div"))
+
+
+@method("add_")
+def _add_(self: Tensor, other: Any, *, alpha: Number = 1) -> Tensor:
+    """``self += alpha * other``."""
+    if alpha == 1:
+        return _add(self, other)
+    return apply_inplace(self, pointwise("add_scaled"), (self, other, alpha))
+
+
+@method("sub_", "subtract_")
+def _sub_(self: Tensor, other: Any, *, alpha: Number = 1) -> Tensor:
+    """``self -= alpha * other``."""
+    if alpha == 1:
+        return _sub(self, other)
+    return apply_inplace(self, pointwise("sub_scaled"), (self, other, alpha))
+
+
+@method("div_", "divide_", "true_divide_")
+def _div_(self: Tensor, other: Any, *, rounding_mode: str | None = None) -> Tensor:
+    """``self /= other``, rounded towards zero (``trunc``) or down (``floor``) if asked."""
+    if rounding_mode is None:
+        return _div(self, other)
+    if rounding_mode not in ("floor", "trunc"):
+        raise RuntimeError(
+            "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found "
+            f"'{rounding_mode}'"
+        )
+    return apply_inplace(self, pointwise(f"div_{rounding_mode}"), (self, other))
+
+
+@method("pow_", "__ipow__")
+def _pow_(self: Tensor, exponent: Any) -> Tensor:
+    """``self **= exponent``."""
+    operator, operands = power_operator(self, exponent)
+    return apply_inplace(self, operator, operands)
+
+
+@method("square_")
+def _square_(self: Tensor) -> Tensor:
+    """``self *= self``."""
+    return apply_inplace(self, pointwise("pow_2"), (self,))
+
+
+@method("addcmul_")
+def _addcmul_(self: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number = 1) -> Tensor:
+    """``self += value * tensor1 * tensor2``."""
+    return apply_inplace(self, pointwise("addcmul"), (self, tensor1, tensor2, value))
+
+
+@method("addcdiv_")
+def _addcdiv_(self: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number = 1) -> Tensor:
+    """``self += value * tensor1 / tensor2``."""
+    return apply_inplace(self, pointwise("addcdiv"), (self, tensor1, tensor2, value))
+
+
+@method("lerp_")
+def _lerp_(self: Tensor, end: Tensor, weight: Any) -> Tensor:
+    """``self += weight * (end - self)``."""
+    return apply_inplace(self, pointwise("lerp"), (self, end, weight))
+
+
+@method("clamp_", "clip_")
+def _clamp_(self: Tensor, min: Any = None, max: Any = None) -> Tensor:
+    """Limit the elements to [min, max]; a bound may be a number, a Tensor or None."""
+    operator, operands = clamp_operator(self, min, max)
+    return apply_inplace(self, operator, operands)
+
+
+@method("clamp_min_")
+def _clamp_min_(self: Tensor, min: Any) -> Tensor:
+    """Raise the elements below ``min`` to it."""
+    return _clamp_(self, min=min)
+
+
+@method("clamp_max_")
+def _clamp_max_(self: Tensor, max: Any) -> Tensor:
+    """Lower the elements above ``max`` to it."""
+    return _clamp_(self, max=max)
+
+
+@method("masked_fill_")
+def _masked_fill_(self: Tensor, mask: Tensor, value: Any) -> Tensor:
+    """Write ``value`` where the mask holds."""
+    if mask._array.dtype.kind != "b":
+        raise RuntimeError(
+            f"masked_fill_ only supports boolean masks, but got mask with dtype {mask.dtype}"
+        )
+    if isinstance(value, Tensor) and value._array.ndim > 0:
+        raise RuntimeError(
+            "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with "
+            f"{value._array.ndim} dimension(s)."
+        )
+    return apply_inplace(self, pointwise("masked_fill"), (self, mask, value))
+
+
+def _through(name: str) -> None:
+    """An in-place method that writes what the method without the underscore returns."""
+
+    def write(self: Tensor, *arguments: Any, **options: Any) -> Tensor:
+        others = [x for x in (*arguments, *options.values()) if isinstance(x, Tensor)]
+        compute = getattr(Tensor, name)
+        return compute_then_write(self, lambda old: compute(old, *arguments, **options), *others)
+
+    public = f"{name}_"
+    method(public)(_named(write, public, f"``{name}`` written into the tensor."))
+
+
+for _name in ("round", "nan_to_num", "logit", "tril", "triu"):
+    _through(_name)
+
+
+for _name, _write in {
+    "__iadd__": _add, "__isub__": _sub, "__imul__": _mul, "__itruediv__": _div,
+    "__ifloordiv__": _binary(pointwise("floor_divide")),
+    "__imod__": _binary(pointwise("remainder")),
+    "__iand__": _binary(pointwise("bitwise_and")), "__ior__": _binary(pointwise("bitwise_or")),
+    "__ixor__": _binary(pointwise("bitwise_xor")),
+    "__ilshift__": _binary(pointwise("bitwise_left_shift")),
+    "__irshift__": _binary(pointwise("bitwise_right_shift")),
+}.items():  # fmt: skip
+    method(_name)(_write)
+
+
+# --- fill and copy --------------------------------------------------------------------------------
+
+
+def zeros_for(grad: Tensor) -> Tensor:
+    """The gradient of what was overwritten."""
+    return new_tensor(np.zeros(grad._array.shape, grad._array.dtype))
+
+
+_zero = TensorOperator(
+    "zero", lambda input: np.zeros_like(input), {"input": lambda grad: zeros_for(grad)}
+)
+_fill = TensorOperator(
+    "fill",
+    lambda input, value: np.full_like(input, value),
+    {"input": lambda grad: zeros_for(grad), "value": lambda grad: grad.sum()},
+)
+_copy = TensorOperator(
+    "copy",
+    lambda input, src, kind: np.broadcast_to(src, input.shape).astype(input.dtype),
+    {
+        "input": lambda grad: zeros_for(grad),
+        "src": lambda grad, src_shape, kind: cast(sum_to_size(grad, src_shape), kind),
+    },
+    grad_fn="CopyBackwards",
+)
+
+
+@method("zero_")
+def zero_(input: Tensor) -> Tensor:
+    """Write zeros."""
+    return write_inplace(input, _zero, lambda array: array.fill(0))
+
+
+@method("fill_")
+def fill_(input: Tensor, value: Any) -> Tensor:
+    """Write one value, a number or a tensor without dimensions."""
+    number = value
+    if isinstance(value, Tensor):
+        if value._array.ndim:
+            raise RuntimeError(
+                "fill_ only supports 0-dimension value tensor but got tensor with "
+                f"{value._array.ndim} dimensions."
+            )
+        number = value._array[()]
+    return write_inplace(input, _fill, lambda array: array.fill(number), value)
+
+
+def check_broadcast(shape: tuple[int, ...], to: tuple[int, ...]) -> None:
+    """Raise torch's error unless ``shape`` broadcasts to the shape ``to``."""
+    common = common_shape([to, shape])
+    if common != to:
+        raise RuntimeError(
+            f"output with shape {list(to)} doesn't match the broadcast shape {list(common)}"
+        )
+
+
+@method("copy_")
+def copy_(input: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
+    """Write the elements of ``src``, broadcast and cast to the dtype of this tensor."""
+    if src.__class__ is not Tensor and not isinstance(src, Tensor):
+        raise TypeError(
+            f"copy_(): argument 'other' (position 1) must be Tensor, not {type(src).__name__}"
+        )
+    if src is input:
+        return input
+    if src._array.shape != input._array.shape:
+        check_broadcast(src._array.shape, input._array.shape)
+    source = src._array
+    return write_inplace(
+        input, _copy, lambda array: np.copyto(array, source, casting="unsafe"), src, source.dtype
+    )
+
+
+# --- shape ----------------------------------------------------------------------------------------
+
+
+def _reshape_in_place(tensor: Tensor, view: Callable[[Tensor], Tensor]) -> Tensor:
+    """Give ``tensor`` the shape of ``view(tensor)``; its memory stays."""
+    recorded = recording(tensor)
+    if recorded:
+        check_inplace(tensor)
+    before = new_tensor(
+        tensor._array, tensor._requires_grad, tensor._grad_fn, tensor._output_nr
+    )
+    made = view(before)
+    tensor._array = made._array
+    bump_version(tensor)
+    if recorded:
+        take_history(tensor, made._grad_fn, made._output_nr)
+    return tensor
+
+
+@method()
+def t_(self: Tensor) -> Tensor:
+    """``t`` in place."""
+    return _reshape_in_place(self, t)
+
+
+@method("transpose_", "swapaxes_", "swapdims_")
+def transpose_(self: Tensor, dim0: int, dim1: int) -> Tensor:
+    """``transpose`` in place."""
+    return _reshape_in_place(self, lambda x: transpose(x, dim0, dim1))
+
+
+@method()
+def squeeze_(self: Tensor, dim: Any = None) -> Tensor:
+    """``squeeze`` in place."""
+    return _reshape_in_place(self, lambda x: squeeze(x, dim))
+
+
+@method()
+def unsqueeze_(self: Tensor, dim: int) -> Tensor:
+    """``unsqueeze`` in place."""
+    return _reshape_in_place(self, lambda x: unsqueeze(x, dim))
+
+
+@method()
+def resize_(self: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:
+    """Change the shape; memory grows if it must, and new elements have any value.
+
+    Raises:
+        RuntimeError: if the tensor requires grad.
+    """
+    if self._requires_grad:
+        raise RuntimeError("cannot resize variables that require grad")
+    shape = sizes_of(sizes)
+    count = int(np.prod(shape, dtype=np.int64))
+    array = self._array
+    if array.shape == shape:
+        return self
+    if not array.flags.c_contiguous:
+        array = array.copy("C")
+    flat = array.reshape(-1)
+    if count > flat.size:
+        grown = np.empty(count, array.dtype)
+        grown[: flat.size] = flat
+        flat = grown
+    self._array = flat[:count].reshape(shape)
+    return self
+
+
+@method()
+def set_data(self: Tensor, new_data: Tensor) -> None:
+    """Let the tensor refer to the memory of ``new_data``."""
+    self._array = new_data._array
