@@ -2,8 +2,8 @@
 
 Called by the executor with the formulas already printed; returns the text of a module with one
 function ``kernel(args, lo, hi)`` over units of work. A unit is one result, or a tile of
-neighbouring ones, over one segment of the reduced elements. The order of combination follows from the
-sizes alone: blocks of fixed length, joined by a pairwise tree, so threads do not change the bits.
+neighbouring ones, over one segment of the reduced elements. The order of combination follows from
+the sizes alone: blocks of fixed length, joined by a pairwise tree, so threads do not change bits.
 """
 
 from __future__ import annotations
@@ -103,6 +103,7 @@ def source(
         "FINALISE": formulas.final_lines,
         "PARAMETERS": [_PARAMETERS[name] for name in sorted(formulas.uses & _PARAMETERS.keys())],
         "LOCATE": _LOCATE,
+        "LOCATE_SEGMENT": _LOCATE_SEGMENT,
         "BEGIN_RUN": _BEGIN_RUN,
         "FOUR_ROWS": _FOUR_ROWS if repeat else [],
         **{key: lines if "shift" in formulas.uses else [] for key, lines in _SHIFT.items()},
@@ -178,19 +179,31 @@ _PARAMETERS = {
     "p": "p = <COMPUTED>(load(load(args, PARAMETERS_AT, int64), 0, float64))",
 }
 
-# From the number of a group of units to its first result and the elements of a segment.
-_LOCATE = _lines("""
+# Which elements of which group of results a unit works on. Divisions are what short rows wait for.
+_LOCATE_SEGMENT = _lines("""
+group = unit
+segment = 0
+if segments > 1:
+    group = unit // segments
+    segment = unit - group * segments
 first = segment * length
 last = min(first + length, elements)
+""")
+
+# Where the elements and the results of a group are.
+_LOCATE = _lines("""
 source = load(args, INPUT, int64)
 target = 0
-for d in range(<OUTERMOST> - 1, -1, -1):
+for d in range(<OUTERMOST> - 1, 0, -1):
     extent = load(args, SIZES + d, int64)
     rest = group // extent
     position = group - rest * extent
     group = rest
     source += position * load(args, INPUT_STEPS + d, int64)
     target += position * load(args, OUTPUT_STEPS + d, int64)
+if <OUTERMOST> > 0:
+    source += group * load(args, INPUT_STEPS, int64)
+    target += group * load(args, OUTPUT_STEPS, int64)
 """)
 
 # Where the next run of reduced elements begins, and how far along the innermost dimension.
@@ -212,8 +225,7 @@ at += column * run_step
 _RESULTS = _lines("""
     tree = address_of_stack(LEVELS)
     for unit in range(lo, hi):
-        group = unit // segments
-        segment = unit - group * segments
+        LOCATE_SEGMENT
         LOCATE
         SHIFT_OF_RESULT
         total = <IDENTITY>
@@ -261,8 +273,7 @@ _TILES = _lines("""
     tree = address_of_stack(TREE_WORDS)
     SHIFTS
     for unit in range(lo, hi):
-        group = unit // segments
-        segment = unit - group * segments
+        LOCATE_SEGMENT
         rest = group // tiles
         begin = (group - rest * tiles) * <TILE>
         group = rest
