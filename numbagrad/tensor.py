@@ -6,20 +6,28 @@ file holds the state, what describes it, and the ways in and out to Python and N
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+import copy
+import warnings
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from . import printing
 from .autograd import engine, hooks, tensor_interface
 from .autograd.node import Node
+from .device import CPU
 from .device import device as Device
+from .dtype import FROM_TYPE_NUM
 from .dtype import dtype as DType
-from .dtype import from_numpy as dtype_of
+from .layout import contiguous_format, layout, strided
 from .size import Size
 
-_CPU = Device("cpu")
+if TYPE_CHECKING:
+    # What ``ops/`` installs; ``tools/write_tensor_methods.py`` writes the file.
+    from .tensor_methods import InstalledMethods
+else:
+    InstalledMethods = object
 
 
 class TensorState:
@@ -35,6 +43,7 @@ class TensorState:
 
 
 _new = object.__new__
+_new_size = tuple.__new__
 
 
 def new_tensor(
@@ -53,7 +62,15 @@ def new_tensor(
     return tensor
 
 
-class Tensor(TensorState):
+_GRAD_OF_NON_LEAF = (
+    "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute "
+    "won't be populated during autograd.backward(). If you indeed want the .grad field to be "
+    "populated for a non-leaf Tensor, use .retain_grad() on the non-leaf Tensor. If you access the "
+    "non-leaf Tensor by mistake, make sure you access the leaf Tensor instead."
+)
+
+
+class Tensor(TensorState, InstalledMethods):
     """An n-dimensional array of one dtype that can record how it was computed."""
 
     _grad: Tensor | None = None
@@ -67,17 +84,17 @@ class Tensor(TensorState):
     @property
     def shape(self) -> Size:
         """Sizes of the dimensions."""
-        return Size(self._array.shape)
+        return _new_size(Size, self._array.shape)
 
     @property
     def dtype(self) -> DType:
         """Type of the elements."""
-        return dtype_of(self._array.dtype)
+        return FROM_TYPE_NUM[self._array.dtype.num]
 
     @property
     def device(self) -> Device:
         """Where the memory is: always the CPU."""
-        return _CPU
+        return CPU
 
     @property
     def ndim(self) -> int:
@@ -88,9 +105,12 @@ class Tensor(TensorState):
         """Number of dimensions."""
         return self._array.ndim
 
+    ndimension = dim
+
     def size(self, dim: int | None = None) -> Any:
         """The shape, or the size of one dimension."""
-        return self.shape if dim is None else self.shape[self._dimension(dim)]
+        shape = self._array.shape
+        return _new_size(Size, shape) if dim is None else shape[self._dimension(dim)]
 
     def _dimension(self, dim: int) -> int:
         """A dimension counted from 0; raises torch's IndexError if there is none such."""
@@ -118,16 +138,60 @@ class Tensor(TensorState):
         """Bytes an element."""
         return self._array.itemsize
 
-    itemsize = property(element_size)
-    nbytes = property(lambda self: self._array.nbytes)
+    @property
+    def itemsize(self) -> int:
+        """Bytes an element."""
+        return self._array.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements."""
+        return self._array.nbytes
 
     def data_ptr(self) -> int:
-        """Address of the first element."""
-        return self._array.ctypes.data
+        """Address of the first element, or 0 if there is none."""
+        return self._array.ctypes.data if self._array.size else 0
 
-    def is_contiguous(self) -> bool:
+    def untyped_storage(self) -> UntypedStorage:
+        """The block of memory that this tensor is a view of."""
+        return UntypedStorage(self._array)
+
+    def is_contiguous(self, memory_format: Any = contiguous_format) -> bool:
         """Whether the elements lie in memory in the order of their indices, without gaps."""
         return self._array.flags.c_contiguous
+
+    @property
+    def layout(self) -> layout:
+        """How the elements are held: always ``strided``."""
+        return strided
+
+    is_cpu = True
+    is_cuda = False
+    is_sparse = False
+    is_quantized = False
+    is_meta = False
+    is_nested = False
+    is_mkldnn = False
+
+    def get_device(self) -> int:
+        """The index of the GPU that holds the elements: -1, as it is none."""
+        return -1
+
+    def is_pinned(self) -> bool:
+        """Whether the memory is locked for a GPU: never."""
+        return False
+
+    def is_shared(self) -> bool:
+        """Whether other processes see the memory: never."""
+        return False
+
+    def is_inference(self) -> bool:
+        """Whether autograd refuses this tensor: never, ``inference_mode`` makes ordinary ones."""
+        return False
+
+    def is_complex(self) -> bool:
+        """Whether the dtype is complex: never."""
+        return False
 
     def is_floating_point(self) -> bool:
         """Whether the dtype is a float."""
@@ -154,12 +218,16 @@ class Tensor(TensorState):
             )
         if value and self._array.dtype.kind != "f":
             raise RuntimeError(
-                "only Tensors of floating point dtype can require gradients"
+                "only Tensors of floating point and complex dtype can require gradients"
             )
         self._requires_grad = bool(value)
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
-        """Set ``requires_grad`` in place and return the tensor."""
+        """Set ``requires_grad`` in place and return the tensor.
+
+        Raises:
+            RuntimeError: if the dtype is not a float, or if this is no leaf and the flag is False.
+        """
         self.requires_grad = requires_grad
         return self
 
@@ -181,7 +249,10 @@ class Tensor(TensorState):
     @property
     def grad(self) -> Tensor | None:
         """The gradient accumulated by ``backward``, or None."""
-        return self._grad
+        grad = self._grad
+        if grad is None and self._grad_fn is not None and not self._retains_grad:
+            warnings.warn(_GRAD_OF_NON_LEAF, UserWarning, stacklevel=2)
+        return grad
 
     @grad.setter
     def grad(self, value: Tensor | None) -> None:
@@ -189,20 +260,38 @@ class Tensor(TensorState):
             self._grad = None
             return
         if not isinstance(value, Tensor):
-            raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}")
+            raise TypeError(
+                "assigned grad expected to be a Tensor or None but got grad of type "
+                f"{type(value).__name__}"
+            )
+        if value is self:
+            raise RuntimeError("can't assign Variable as its own grad")
         if value._array.shape != self._array.shape:
             raise RuntimeError(
-                f"assigned grad has data of a different size: expected {list(self._array.shape)}, "
-                f"got {list(value._array.shape)}"
+                f"attempting to assign a gradient of size '{list(value._array.shape)}' to a tensor "
+                f"of size '{list(self._array.shape)}'. Please ensure that the gradient and the "
+                "tensor are the same size"
             )
         if value._array.dtype != self._array.dtype:
-            raise RuntimeError("assigned grad has data of a different type")
+            raise RuntimeError(
+                f"attempting to assign a gradient with dtype '{value.dtype}' to a tensor with dtype "
+                f"'{self.dtype}'. The gradient must match the tensor's dtype; convert it with "
+                ".to(dtype)"
+            )
         self._grad = value
+
+    @grad.deleter
+    def grad(self) -> None:
+        self._grad = None
 
     @property
     def retains_grad(self) -> bool:
         """Whether this non-leaf keeps its gradient."""
         return self._retains_grad
+
+    def _is_view(self) -> bool:
+        """Whether this tensor is a view of another one that autograd knows."""
+        return self._base is not None
 
     @property
     def _version(self) -> int:
@@ -241,7 +330,13 @@ class Tensor(TensorState):
         return tensor_interface.alias(self)
 
     def detach_(self) -> Tensor:
-        """Take this tensor out of the graph."""
+        """Take this tensor out of the graph.
+
+        Raises:
+            RuntimeError: for a view, which shares its history with other tensors.
+        """
+        if self._base is not None:
+            raise RuntimeError("Can't detach views in-place. Use detach() instead.")
         self._grad_fn = None
         self._requires_grad = False
         self._output_nr = 0
@@ -254,26 +349,60 @@ class Tensor(TensorState):
 
     @data.setter
     def data(self, value: Tensor) -> None:
+        if not isinstance(value, Tensor):
+            raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
+        if self._requires_grad and value._array.dtype.kind != "f":
+            raise RuntimeError(
+                "data set to a tensor that requires gradients must be floating point or complex "
+                "dtype"
+            )
         self._array = value._array
 
     # --- out to Python and NumPy --------------------------------------------------------------
 
     def numpy(self, *, force: bool = False) -> np.ndarray[Any, Any]:
-        """The ndarray of the same memory."""
+        """An ndarray of the same memory: what one writes, the other reads.
+
+        Raises:
+            RuntimeError: if the tensor requires grad, unless ``force`` is set.
+        """
         if self._requires_grad and not force:
             raise RuntimeError(
-                "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
+                "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() "
+                "instead."
             )
-        return self._array
+        # A new ndarray object: setting its shape must not change the tensor.
+        return self._array.view()
+
+    #: NumPy's operators leave mixed operands to the tensor.
+    __array_priority__ = 1000
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         array = self.numpy()
-        if dtype is not None and array.dtype != dtype:
-            return array.astype(dtype)
-        return array.copy() if copy else array
+        if dtype is None or array.dtype == dtype:
+            return array.copy() if copy else array
+        if copy is False:
+            raise ValueError(f"a tensor of {self.dtype} cannot be an array of {dtype} without a copy")
+        return array.astype(dtype)
+
+    def __array_wrap__(
+        self, array: np.ndarray[Any, Any], context: Any = None, return_scalar: bool = False
+    ) -> Tensor:
+        """The result of a NumPy function of this tensor, as a tensor."""
+        return new_tensor(np.asarray(array))
+
+    def __dlpack__(self, **arguments: Any) -> Any:
+        return self.numpy().__dlpack__(**arguments)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self._array.__dlpack_device__()
 
     def item(self) -> Any:
-        """The value of a tensor of one element as a Python number."""
+        """The value of a tensor of one element as a Python number.
+
+        Raises:
+            RuntimeError: if it has another number of elements.
+        """
         if self._array.size != 1:
             raise RuntimeError(
                 f"a Tensor with {self._array.size} elements cannot be converted to Scalar"
@@ -283,6 +412,11 @@ class Tensor(TensorState):
     def tolist(self) -> Any:
         """The values as nested lists of Python numbers."""
         return self._array.tolist()
+
+    def _number(self) -> Any:
+        if self._array.size != 1:
+            raise ValueError("only one element tensors can be converted to Python scalars")
+        return self._array.item()
 
     def __bool__(self) -> bool:
         if self._array.size != 1:
@@ -294,10 +428,13 @@ class Tensor(TensorState):
         return bool(self._array.item())
 
     def __float__(self) -> float:
-        return float(self.item())
+        return float(self._number())
 
     def __int__(self) -> int:
-        return int(self.item())
+        return int(self._number())
+
+    def __complex__(self) -> complex:
+        return complex(self._number())
 
     def __index__(self) -> int:
         if self._array.dtype.kind == "f" or self._array.size != 1:
@@ -308,6 +445,51 @@ class Tensor(TensorState):
         if self._array.ndim == 0:
             raise TypeError("len() of a 0-d tensor")
         return self._array.shape[0]
+
+    def __iter__(self) -> Iterator[Tensor]:
+        if self._array.ndim == 0:
+            raise TypeError("iteration over a 0-d tensor")
+        return iter(self.unbind(0))
+
+    def __reversed__(self) -> Tensor:
+        return self if self._array.ndim == 0 else self.flip(0)
+
+    def __contains__(self, element: Any) -> bool:
+        if not isinstance(element, (Tensor, bool, int, float, np.generic)):
+            raise RuntimeError(
+                "Tensor.__contains__ only supports Tensor or scalar, but you passed in a "
+                f"{type(element)}."
+            )
+        return bool((self == element)._array.any())
+
+    # --- copies of the object -----------------------------------------------------------------
+
+    def __copy__(self) -> Tensor:
+        return _rebuilt(type(self), tensor_interface.alias(self), self._requires_grad, vars(self))
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
+        if self._grad_fn is not None:
+            raise RuntimeError(
+                "Only Tensors created explicitly by the user (graph leaves) support the deepcopy "
+                "protocol at the moment. Copy tensor.detach() instead."
+            )
+        if id(self) in memo:
+            return memo[id(self)]
+        attributes = {k: copy.deepcopy(v, memo) for k, v in _user_attributes(vars(self)).items()}
+        made = _rebuilt(
+            type(self), new_tensor(self._array.copy("K")), self._requires_grad, attributes
+        )
+        memo[id(self)] = made
+        return made
+
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+        return _unpickled, (
+            type(self),
+            self._array,
+            tuple(sorted(range(self.ndim), key=lambda axis: -self._array.strides[axis])),
+            self._requires_grad,
+            _user_attributes(vars(self)),
+        )
 
     def __hash__(self) -> int:
         return id(self)
@@ -325,3 +507,70 @@ class Tensor(TensorState):
         if self._array.ndim == 0:
             return printing.format_scalar(self._array, specification)
         return object.__format__(self, specification)
+
+
+class UntypedStorage:
+    """The block of memory behind a tensor and all its views, counted in bytes."""
+
+    __slots__ = ("_owner",)
+
+    def __init__(self, array: np.ndarray[Any, Any]) -> None:
+        self._owner = _owner(array)
+
+    def data_ptr(self) -> int:
+        """Address of the first byte; equal for tensors that share memory."""
+        return self._owner.ctypes.data if self._owner.size else 0
+
+    def nbytes(self) -> int:
+        """Number of bytes."""
+        return self._owner.nbytes
+
+    size = __len__ = nbytes
+
+    def __repr__(self) -> str:
+        return f"<UntypedStorage of {self.nbytes()} bytes at {self.data_ptr():#x}>"
+
+
+def _owner(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """The array that owns the memory of this one, as far as NumPy knows it."""
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return array
+
+
+#: Attributes that describe the place of a tensor in a graph or in memory; copies leave them behind.
+_NOT_COPIED = frozenset(
+    ("_hooks", "_retains_grad", "_base", "_post_accumulate_grad_hooks", "_view_origin")
+)
+
+
+def _user_attributes(attributes: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in attributes.items() if name not in _NOT_COPIED}
+
+
+def _rebuilt(
+    cls: type[Tensor], source: Tensor, requires_grad: bool, attributes: dict[str, Any]
+) -> Tensor:
+    """A leaf of class ``cls`` with the memory of ``source``."""
+    made: Tensor = _new(cls)
+    made._array = source._array
+    made._requires_grad = requires_grad
+    made._grad_fn = None
+    made._output_nr = 0
+    made._version_cell = source._version_cell
+    vars(made).update(_user_attributes(attributes))
+    return made
+
+
+def _unpickled(
+    cls: type[Tensor],
+    array: np.ndarray[Any, Any],
+    order: tuple[int, ...],
+    requires_grad: bool,
+    attributes: dict[str, Any],
+) -> Tensor:
+    """A tensor from what ``__reduce_ex__`` gave to pickle; ``order`` is that of the dimensions."""
+    dense = np.ascontiguousarray(array.transpose(order))
+    places = sorted(range(array.ndim), key=order.__getitem__)
+    memory = dense.reshape([array.shape[axis] for axis in order]).transpose(places)
+    return _rebuilt(cls, new_tensor(memory), requires_grad, attributes)

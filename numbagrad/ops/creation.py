@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import operator
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import Any
 
@@ -359,7 +359,7 @@ def converted(array: np.ndarray[Any, Any], kind: np.dtype[Any]) -> np.ndarray[An
 def _is_sequence(value: Any) -> bool:
     if isinstance(value, (list, tuple, range)):
         return True
-    if isinstance(value, (Tensor, np.ndarray)):
+    if isinstance(value, np.ndarray):
         return value.ndim > 0
     return isinstance(value, Sequence) and not isinstance(value, (str, bytes))
 
@@ -376,25 +376,20 @@ def _flattened(data: Any) -> tuple[list[Any], tuple[int, ...]]:
         length = len(level[0])
         for one in level:
             if not _is_sequence(one):
-                raise TypeError(f"not a sequence: {one!r} beside sequences in dim {len(shape)}")
+                raise TypeError(
+                    f"not a sequence: {one!r}, where its neighbours in dim {len(shape)} are"
+                )
             if len(one) != length:
                 raise ValueError(
                     f"expected sequence of length {length} at dim {len(shape)} (got {len(one)})"
                 )
         shape.append(length)
-        level = list(chain.from_iterable(map(_items, level)))
+        level = list(chain.from_iterable(level))
     for one in level:
         if isinstance(one, (list, tuple)):
             name = type(one).__name__
             raise TypeError(f"'{name}' object cannot be interpreted as an integer")
     return level, tuple(shape)
-
-
-def _items(sequence: Any) -> Iterable[Any]:
-    """The elements; of an array as NumPy's numbers, which keep their dtype."""
-    if isinstance(sequence, Tensor):
-        return list(sequence._array)
-    return sequence
 
 
 def _array_of_leaves(leaves: list[Any], kind: np.dtype[Any] | None) -> np.ndarray[Any, Any]:
