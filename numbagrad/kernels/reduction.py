@@ -11,6 +11,7 @@ from __future__ import annotations
 import dataclasses
 
 from .pointwise import _ITEM_SIZES, numba_name
+from .template import fill, lines_of
 
 # --- packed arguments (64-bit words), written by the launcher ---------------------------------
 KEPT = 0  # number of kept dimensions, after merging
@@ -125,32 +126,10 @@ def source(
         "RESULT": numba_name(result),
     }
     body = _TILES if variant == OUTER else _RESULTS
-    return _fill("\n".join([*_HEAD, *body, ""]), blocks, fields)
+    return fill([*_HEAD, *body, ""], blocks, fields)
 
 
-def _fill(text: str, blocks: dict[str, list[str]], fields: dict[str, str]) -> str:
-    """Replace lines that are the name of a block by its lines, and ``<NAME>`` by a field."""
-    pending = list(reversed(text.split("\n")))
-    lines = []
-    while pending:
-        line = pending.pop()
-        margin = line[: len(line) - len(line.lstrip())]
-        block = blocks.get(line.strip())
-        if block is None:
-            lines.append(line)
-        else:
-            pending += [margin + each for each in reversed(block)]
-    text = "\n".join(lines)
-    for name, value in fields.items():
-        text = text.replace(f"<{name}>", value)
-    return text
-
-
-def _lines(text: str) -> list[str]:
-    return text.strip("\n").split("\n")
-
-
-_HEAD = _lines("""
+_HEAD = lines_of("""
 # <NAME>
 import math
 import numpy as np
@@ -180,7 +159,7 @@ _PARAMETERS = {
 }
 
 # Which elements of which group of results a unit works on. Divisions are what short rows wait for.
-_LOCATE_SEGMENT = _lines("""
+_LOCATE_SEGMENT = lines_of("""
 group = unit
 segment = 0
 if segments > 1:
@@ -191,7 +170,7 @@ last = min(first + length, elements)
 """)
 
 # Where the elements and the results of a group are.
-_LOCATE = _lines("""
+_LOCATE = lines_of("""
 source = load(args, INPUT, int64)
 target = 0
 for d in range(<OUTERMOST> - 1, 0, -1):
@@ -207,7 +186,7 @@ if <OUTERMOST> > 0:
 """)
 
 # Where the next run of reduced elements begins, and how far along the innermost dimension.
-_BEGIN_RUN = _lines("""
+_BEGIN_RUN = lines_of("""
 at = source
 column = first
 if reduced > 1:
@@ -222,7 +201,7 @@ at += column * run_step
 """)
 
 # Units are single results: a run is reduced in vectors, blocks are joined by a tree.
-_RESULTS = _lines("""
+_RESULTS = lines_of("""
     tree = address_of_stack(LEVELS)
     for unit in range(lo, hi):
         LOCATE_SEGMENT
@@ -265,7 +244,7 @@ _RESULTS = _lines("""
 
 # Units are tiles of results that are neighbours in memory, and so are their elements. Their partial
 # results stay in the first cache; the tree has a tile at each level.
-_TILES = _lines("""
+_TILES = lines_of("""
     width = load(args, SIZES + kept - 1, int64)
     step = load(args, OUTPUT_STEPS + kept - 1, int64)
     tiles = (width + <TILE> - 1) // <TILE>
@@ -330,7 +309,7 @@ _TILES = _lines("""
 """)
 
 # Reads and writes the partial results a fourth as often; for short maps, since it repeats them.
-_FOUR_ROWS = _lines("""
+_FOUR_ROWS = lines_of("""
 while run >= 4:
     for j in range(columns):
         SHIFT_IN_TILE

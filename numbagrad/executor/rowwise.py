@@ -1,0 +1,258 @@
+"""Softmax, its relatives and scans on ndarrays: one compiled kernel a dtype, along one dimension.
+
+Called by ``ops/softmax.py`` and ``ops/scan.py``. A program's ``call`` attribute is the compiled
+launcher; ``run`` compiles what it misses and makes inputs contiguous first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..dtype import dtype as DType
+from ..dtype import dtype_from_name, float16, from_numpy, int64
+from ..formula import Formula, exp, log, print_numba, print_numpy, trace
+from ..kernels import layout, rowwise
+from ..kernels.vector_math import CPU_LOWERING
+from . import library
+from .builtin import KernelTable, LaunchMiss, launcher, make_builtin
+from .pointwise import JIT_DISABLED
+
+Array = np.ndarray[Any, Any]
+Printed = tuple[list[str], str]
+
+
+def _printed(formula: Formula, dtype: str) -> Printed:
+    lines, results = print_numba(formula, dtype, CPU_LOWERING)
+    return lines, results[0]
+
+
+class RowwiseProgram:
+    """A kernel family along one dimension; subclasses say its source, dtypes and reference.
+
+    Attributes:
+        call: ``call(dim, *arrays) -> ndarray``, or a tuple of them. Raises ``LaunchMiss``.
+    """
+
+    outputs = 1
+
+    def __init__(self, name: str):
+        self.name = name
+        self._table: KernelTable | None = None
+        self.call: Callable[..., Any] = self.reference if JIT_DISABLED else self._first_call
+
+    def _first_call(self, *arguments: Any) -> Any:
+        self._table = KernelTable(self.outputs, rowwise.GRAIN)
+        self.call = make_builtin(
+            self.name, launcher("along", "rowwise_launch"), self._table.words
+        )
+        return self.call(*arguments)
+
+    def run(self, dim: int, *arrays: Array) -> Any:
+        """``call``, whatever is missing; ``dim`` counts from 0."""
+        while True:
+            try:
+                return self.call(dim, *arrays)
+            except LaunchMiss as miss:
+                key = miss.args[0]
+            if key == rowwise.MISS_CONTIGUOUS:
+                arrays = tuple([np.ascontiguousarray(x).reshape(x.shape) for x in arrays])
+            elif key == layout.MISS_OPERAND:
+                raise TypeError(f"{self.name}: expected Tensors, got {type(arrays[0]).__name__}")
+            else:
+                self._compile(key, from_numpy(arrays[0].dtype))
+
+    def _compile(self, key: int, stored: DType) -> None:
+        assert self._table is not None
+        variant = key >> rowwise.VARIANT_SHIFT
+        kernel = library.generated(self.name, self.source(stored, variant))
+        types = 0
+        for j, result in enumerate(self.results(stored)):
+            types |= result.type_num << (layout.CODE_BITS * j)
+        self._table.insert(key, kernel, types, 0)
+
+    def results(self, stored: DType) -> tuple[DType, ...]:
+        """The dtypes of the outputs."""
+        return (stored,)
+
+    def source(self, stored: DType, variant: int) -> str:
+        """The text of the kernel for a dtype and a variant of ``kernels/rowwise.py``."""
+        raise NotImplementedError(self.name)
+
+    def reference(self, dim: int, *arrays: Array) -> Any:
+        """The same with NumPy."""
+        raise NotImplementedError(self.name)
+
+
+# --- softmax --------------------------------------------------------------------------------------
+
+_EXPONENTIAL = trace(lambda x: exp(x))
+_LOGARITHM = trace(lambda total: log(total))
+
+
+class Softmax(RowwiseProgram):
+    """``softmax`` or ``log_softmax`` of float32 or float64."""
+
+    def source(self, stored: DType, variant: int) -> str:
+        """See :class:`RowwiseProgram`."""
+        return rowwise.softmax_source(
+            self.name,
+            stored.name,
+            variant,
+            _printed(_EXPONENTIAL, stored.name),
+            _printed(_LOGARITHM, stored.name),
+        )
+
+    def reference(self, dim: int, *arrays: Array) -> Array:
+        """See :class:`RowwiseProgram`."""
+        (x,) = arrays
+        if x.size == 0:
+            return x.copy()
+        with np.errstate(all="ignore"):
+            shifted = x - x.max(dim, keepdims=True)
+            exponentials = np.exp(shifted)
+            total = exponentials.sum(dim, keepdims=True)
+            return shifted - np.log(total) if self.name == "log_softmax" else exponentials / total
+
+
+class SoftmaxGradient(RowwiseProgram):
+    """The gradient of ``softmax`` or ``log_softmax`` from that of its result, and its result."""
+
+    def __init__(self, name: str, summed: str, gradient: Callable[..., Any]):
+        super().__init__(name)
+        self._summed = summed
+        self._gradient = gradient
+
+    def source(self, stored: DType, variant: int) -> str:
+        """See :class:`RowwiseProgram`."""
+        return rowwise.gradient_source(
+            self.name,
+            stored.name,
+            variant,
+            self._summed,
+            _printed(trace(self._gradient), stored.name),
+        )
+
+    def reference(self, dim: int, *arrays: Array) -> Array:
+        """See :class:`RowwiseProgram`."""
+        grad, y = arrays
+        total = (grad if self._summed == "grad" else grad * y).sum(dim, keepdims=True)
+        made: Array = _numpy(trace(self._gradient), y.dtype.name)(grad, y, total)
+        return made
+
+
+# --- scans ----------------------------------------------------------------------------------------
+
+
+def _numpy(formula: Formula, dtype: str) -> Callable[..., Any]:
+    namespace: dict[str, Any] = {}
+    exec(print_numpy(formula, dtype), namespace)
+    return namespace["formula"]  # type: ignore[no-any-return]
+
+
+class Scan(RowwiseProgram):
+    """``state = step(state, *inputs)`` along a dimension, with every state an output.
+
+    Floats are carried in float64, integers in int64, and rounded when they are stored. ``widens``
+    says that integers give int64, as sums do; else the result has the dtype of the input.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        start: float,
+        step: Callable[..., Any],
+        *,
+        requested: DType | None = None,
+        widens: bool = False,
+        reverse: bool = False,
+    ):
+        super().__init__(name)
+        self._start = start
+        self._step = trace(step)
+        self._requested = requested
+        self._widens = widens
+        self._reverse = reverse
+
+    def results(self, stored: DType) -> tuple[DType, ...]:
+        """See :class:`RowwiseProgram`."""
+        if self._requested is not None:
+            return (self._requested,)
+        return (int64 if self._widens and not stored.is_floating_point else stored,)
+
+    def _state(self, stored: DType) -> str:
+        (result,) = self.results(stored)
+        return "float64" if result.is_floating_point else "int64"
+
+    def source(self, stored: DType, variant: int) -> str:
+        """See :class:`RowwiseProgram`."""
+        state = self._state(stored)
+        start = "-math.inf" if self._start == -np.inf else repr(self._start)
+        return rowwise.scan_source(
+            self.name,
+            (stored.name, state, self.results(stored)[0].name),
+            variant,
+            list(self._step.inputs[1:]),
+            start,
+            _printed(self._step, state),
+            self._reverse,
+        )
+
+    def reference(self, dim: int, *arrays: Array) -> Array:
+        """See :class:`RowwiseProgram`."""
+        stored = from_numpy(arrays[0].dtype)
+        name = self._state(stored)
+        step = _numpy(self._step, name)
+        inputs = [np.moveaxis(np.atleast_1d(x), dim, 0).astype(name) for x in arrays]
+        made = np.empty(inputs[0].shape, dtype=name)
+        state = np.full(made.shape[1:], self._start, dtype=name)
+        order = range(len(made))
+        for k in reversed(order) if self._reverse else order:
+            state = step(state, *[x[k] for x in inputs])
+            made[k] = state
+        result = np.moveaxis(made, 0, dim).astype(self.results(stored)[0].numpy, order="C")
+        return result.reshape(arrays[0].shape)
+
+
+class RunningExtremum(RowwiseProgram):
+    """``cummax`` or ``cummin``: values, and the indices where they were last reached."""
+
+    outputs = 2
+
+    def results(self, stored: DType) -> tuple[DType, ...]:
+        """See :class:`RowwiseProgram`."""
+        return stored, int64
+
+    def source(self, stored: DType, variant: int) -> str:
+        """See :class:`RowwiseProgram`."""
+        return rowwise.running_extremum_source(self.name, stored.name, variant)
+
+    def reference(self, dim: int, *arrays: Array) -> tuple[Array, Array]:
+        """See :class:`RowwiseProgram`."""
+        x = np.moveaxis(np.atleast_1d(arrays[0]), dim, 0)
+        values = x.copy()
+        indices = np.zeros(x.shape, dtype=np.int64)
+        beats = np.greater_equal if self.name == "cummax" else np.less_equal
+        for k in range(1, len(x)):
+            better = beats(x[k], values[k - 1]) | (x[k] != x[k])
+            values[k] = np.where(better, x[k], values[k - 1])
+            indices[k] = np.where(better, k, indices[k - 1])
+        shape = arrays[0].shape
+        return tuple([  # type: ignore[return-value]
+            np.ascontiguousarray(np.moveaxis(made, 0, dim)).reshape(shape)
+            for made in (values, indices)
+        ])  # fmt: skip
+
+
+def in_float32(program: RowwiseProgram, dim: int, *arrays: Array) -> Any:
+    """Run a program whose kernels know no float16 on inputs converted to float32, and back."""
+    if from_numpy(arrays[0].dtype) is not float16:
+        return program.run(dim, *arrays)
+    return program.run(dim, *[x.astype(np.float32) for x in arrays]).astype(np.float16)
+
+
+__all__ = [
+    "RunningExtremum", "Scan", "Softmax", "SoftmaxGradient", "dtype_from_name", "in_float32",
+]  # fmt: skip

@@ -1,0 +1,321 @@
+"""Source of kernels along one dimension: softmax and its relatives, and scans.
+
+Called by the executor with the formulas already printed; returns the text of a module with one
+function ``kernel(args, lo, hi)``. The operands are contiguous and seen as (outer, size, inner): where
+inner is 1 a unit of work is a row, else a tile of neighbouring columns, narrow enough that all of
+its elements stay in the cache between passes.
+"""
+
+from __future__ import annotations
+
+from .pointwise import numba_name
+from .template import fill, lines_of
+
+# --- packed arguments (64-bit words), written by the launcher ---------------------------------
+SIZE = 0  # of the dimension
+INNER_SIZE = 1  # elements of the dimensions inside it
+TILE = 2  # columns of a unit, 1 for rows
+OPERANDS = 3  # addresses of the inputs, then of the outputs
+WORDS = 16
+
+ROWS = 0
+COLUMNS = 1
+VARIANT_SHIFT = 5
+
+TILE_WORDS = 512  # 64-bit words that hold one number for every column of a tile
+MAX_TILE = 512
+MIN_TILE = 16
+TILE_ELEMENTS = 65536  # elements of a unit of columns, as long as that leaves MIN_TILE columns
+GRAIN = 16384  # elements that are worth a thread of their own
+
+#: Reason of a LaunchMiss (see layout.py): an input that is not contiguous.
+MISS_CONTIGUOUS = -64
+
+
+_HEAD = lines_of("""
+# <DESCRIPTION>
+import math
+import numpy as np
+from numbagrad.kernels.combine import add as add_any_order, maximum as larger
+from numbagrad.kernels.intrinsics import *
+from numbagrad.kernels.rowwise import *
+
+
+def kernel(args, lo, hi):
+    size = load(args, SIZE, int64)
+    inner = load(args, INNER_SIZE, int64)
+    ADDRESSES
+""")
+
+# A unit of columns: `start` is the index of its first element.
+_BEGIN_COLUMNS = lines_of("""
+tile = load(args, TILE, int64)
+tiles = (inner + tile - 1) // tile
+for unit in range(lo, hi):
+    outer = unit // tiles
+    begin = (unit - outer * tiles) * tile
+    columns = min(tile, inner - begin)
+    start = outer * size * inner + begin
+""")
+
+
+def _addresses(names: list[str]) -> list[str]:
+    return [f"at_{name} = load(args, OPERANDS + {k}, int64)" for k, name in enumerate(names)]
+
+
+# --- softmax and its relatives ----------------------------------------------------------------
+
+_SOFTMAX_ROWS = lines_of("""
+    for unit in range(lo, hi):
+        start = unit * size
+        highest = <T>(-math.inf)
+        for i in range(start, start + size):
+            highest = larger(highest, load(at_x, i, <T>))
+        total = <T>(0)
+        for i in range(start, start + size):
+            x = load(at_x, i, <T>) - highest
+            EXPONENTIAL
+            STORE_EXPONENTIAL
+            total = add_any_order(total, <EXPONENTIAL>)
+        FACTOR
+        for i in range(start, start + size):
+            RESULT
+""")
+
+_SOFTMAX_COLUMNS = lines_of("""
+    maxima = address_of_stack(TILE_WORDS)
+    totals = address_of_stack(TILE_WORDS)
+    COLUMNS
+        for j in range(columns):
+            store(maxima, j, <T>(-math.inf), <T>)
+            store(totals, j, <T>(0), <T>)
+        for k in range(size):
+            for j in range(columns):
+                x = load(at_x, start + k * inner + j, <T>)
+                store(maxima, j, larger(load(maxima, j, <T>), x), <T>)
+        for k in range(size):
+            for j in range(columns):
+                i = start + k * inner + j
+                x = load(at_x, i, <T>) - load(maxima, j, <T>)
+                EXPONENTIAL
+                STORE_EXPONENTIAL
+                store(totals, j, load(totals, j, <T>) + <EXPONENTIAL>, <T>)
+        for j in range(columns):
+            highest = load(maxima, j, <T>)
+            total = load(totals, j, <T>)
+            FACTOR
+            store(totals, j, factor, <T>)
+        for k in range(size):
+            for j in range(columns):
+                i = start + k * inner + j
+                highest = load(maxima, j, <T>)
+                factor = load(totals, j, <T>)
+                RESULT
+""")
+
+_SOFTMAX_BLOCKS = {
+    "softmax": {
+        "STORE_EXPONENTIAL": ["store(at_out, i, <EXPONENTIAL>, <T>)"],
+        "FACTOR": ["factor = <T>(1) / total"],
+        "RESULT": ["store(at_out, i, load(at_out, i, <T>) * factor, <T>)"],
+    },
+    "log_softmax": {
+        "STORE_EXPONENTIAL": [],
+        "FACTOR": ["LOGARITHM", "factor = <LOGARITHM>"],
+        "RESULT": ["store(at_out, i, load(at_x, i, <T>) - highest - factor, <T>)"],
+    },
+}
+
+
+def softmax_source(
+    name: str,
+    dtype: str,
+    variant: int,
+    exponential: tuple[list[str], str],
+    logarithm: tuple[list[str], str],
+) -> str:
+    """The module of ``softmax`` or ``log_softmax``; the formulas are of ``x`` and of ``total``."""
+    blocks = {
+        "ADDRESSES": _addresses(["x", "out"]),
+        "COLUMNS": _BEGIN_COLUMNS,
+        "EXPONENTIAL": exponential[0],
+        "LOGARITHM": logarithm[0],
+        **_SOFTMAX_BLOCKS[name],
+    }
+    fields = {
+        "DESCRIPTION": f"{name} of {dtype}",
+        "EXPONENTIAL": exponential[1],
+        "LOGARITHM": logarithm[1],
+        "T": dtype,
+    }
+    body = _SOFTMAX_COLUMNS if variant == COLUMNS else _SOFTMAX_ROWS
+    return fill([*_HEAD, *body, ""], blocks, fields)
+
+
+_GRADIENT_ROWS = lines_of("""
+    for unit in range(lo, hi):
+        start = unit * size
+        total = <T>(0)
+        for i in range(start, start + size):
+            grad = load(at_grad, i, <T>)
+            y = load(at_y, i, <T>)
+            total = add_any_order(total, <SUMMED>)
+        for i in range(start, start + size):
+            grad = load(at_grad, i, <T>)
+            y = load(at_y, i, <T>)
+            GRADIENT
+            store(at_out, i, <GRADIENT>, <T>)
+""")
+
+_GRADIENT_COLUMNS = lines_of("""
+    totals = address_of_stack(TILE_WORDS)
+    COLUMNS
+        for j in range(columns):
+            store(totals, j, <T>(0), <T>)
+        for k in range(size):
+            for j in range(columns):
+                i = start + k * inner + j
+                grad = load(at_grad, i, <T>)
+                y = load(at_y, i, <T>)
+                store(totals, j, load(totals, j, <T>) + <SUMMED>, <T>)
+        for k in range(size):
+            for j in range(columns):
+                i = start + k * inner + j
+                grad = load(at_grad, i, <T>)
+                y = load(at_y, i, <T>)
+                total = load(totals, j, <T>)
+                GRADIENT
+                store(at_out, i, <GRADIENT>, <T>)
+""")
+
+
+def gradient_source(
+    name: str, dtype: str, variant: int, summed: str, gradient: tuple[list[str], str]
+) -> str:
+    """The module of the gradient of a softmax.
+
+    ``summed`` is an expression of ``grad`` and ``y``, the result of the forward; ``gradient`` a
+    formula of those and of ``total``, the sum of it over the dimension.
+    """
+    blocks = {
+        "ADDRESSES": _addresses(["grad", "y", "out"]),
+        "COLUMNS": _BEGIN_COLUMNS,
+        "GRADIENT": gradient[0],
+    }
+    fields = {
+        "DESCRIPTION": f"{name} of {dtype}",
+        "SUMMED": summed,
+        "GRADIENT": gradient[1],
+        "T": dtype,
+    }
+    body = _GRADIENT_COLUMNS if variant == COLUMNS else _GRADIENT_ROWS
+    return fill([*_HEAD, *body, ""], blocks, fields)
+
+
+# --- scans ------------------------------------------------------------------------------------
+
+_SCAN_ROWS = lines_of("""
+    for unit in range(lo, hi):
+        state = <START>
+        for k in range(size):
+            i = unit * size + <POSITION>
+            LOAD
+            STEP
+            state = <STATE>(<STEPPED>)
+            store(at_out, i, <PASSED>(state), <RESULT>)
+""")
+
+_SCAN_COLUMNS = lines_of("""
+    states = address_of_stack(TILE_WORDS)
+    COLUMNS
+        for j in range(columns):
+            store(states, j, <START>, <STATE>)
+        for k in range(size):
+            row = start + <POSITION> * inner
+            for j in range(columns):
+                i = row + j
+                state = load(states, j, <STATE>)
+                LOAD
+                STEP
+                state = <STATE>(<STEPPED>)
+                store(states, j, state, <STATE>)
+                store(at_out, i, <PASSED>(state), <RESULT>)
+""")
+
+
+def scan_source(
+    name: str,
+    dtypes: tuple[str, str, str],
+    variant: int,
+    inputs: list[str],
+    start: str,
+    step: tuple[list[str], str],
+    reverse: bool,
+) -> str:
+    """The module of a scan: ``state = step(state, *inputs)`` along the dimension, all states kept.
+
+    ``dtypes`` are those of the inputs, of the state and of the output; ``start`` is the state before
+    the first element. ``reverse`` begins at the end.
+    """
+    stored, state, result = dtypes
+    blocks = {
+        "ADDRESSES": _addresses([*inputs, "out"]),
+        "COLUMNS": _BEGIN_COLUMNS,
+        "LOAD": [f"{x} = <STATE>(load(at_{x}, i, {numba_name(stored)}))" for x in inputs],
+        "STEP": step[0],
+    }
+    fields = {
+        "DESCRIPTION": f"{name}: {stored} -> {result}{', from the end' if reverse else ''}",
+        "POSITION": "(size - 1 - k)" if reverse else "k",
+        "START": f"<STATE>({start})",
+        "STEPPED": step[1],
+        "STATE": numba_name(state),
+        "PASSED": "float32" if result == "float16" else numba_name(result),
+        "RESULT": numba_name(result),
+    }
+    body = _SCAN_COLUMNS if variant == COLUMNS else _SCAN_ROWS
+    return fill([*_HEAD, *body, ""], blocks, fields)
+
+
+# Running extrema keep the value and where it was: the latest of equals, and NaN for good.
+_EXTREMUM_ROWS = lines_of("""
+    for unit in range(lo, hi):
+        best = load(at_x, unit * size, <X>)
+        index = 0
+        for k in range(size):
+            i = unit * size + k
+            x = load(at_x, i, <X>)
+            better = (x <COMPARISON> best) | (x != x)
+            best = select(better, x, best)
+            index = select(better, k, index)
+            store(at_out, i, best, <X>)
+            store(at_index, i, index, int64)
+""")
+
+_EXTREMUM_COLUMNS = lines_of("""
+    COLUMNS
+        for j in range(columns):
+            store(at_out, start + j, load(at_x, start + j, <X>), <X>)
+            store(at_index, start + j, 0, int64)
+        for k in range(1, size):
+            row = start + k * inner
+            for j in range(columns):
+                best = load(at_out, row - inner + j, <X>)
+                index = load(at_index, row - inner + j, int64)
+                x = load(at_x, row + j, <X>)
+                better = (x <COMPARISON> best) | (x != x)
+                store(at_out, row + j, select(better, x, best), <X>)
+                store(at_index, row + j, select(better, k, index), int64)
+""")
+
+
+def running_extremum_source(name: str, dtype: str, variant: int) -> str:
+    """The module of ``cummax`` or ``cummin``: values and indices."""
+    blocks = {"ADDRESSES": _addresses(["x", "out", "index"]), "COLUMNS": _BEGIN_COLUMNS}
+    fields = {
+        "DESCRIPTION": f"{name} of {dtype}",
+        "COMPARISON": ">=" if name == "cummax" else "<=",
+        "X": numba_name(dtype),
+    }
+    body = _EXTREMUM_COLUMNS if variant == COLUMNS else _EXTREMUM_ROWS
+    return fill([*_HEAD, *body, ""], blocks, fields)

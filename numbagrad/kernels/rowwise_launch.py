@@ -1,0 +1,138 @@
+"""The launcher of kernels along one dimension: softmax, its relatives, and scans.
+
+Installed as a builtin by ``numbagrad.executor.rowwise``. The inputs are contiguous arrays of one
+shape, and the outputs have that shape too.
+"""
+
+from __future__ import annotations
+
+from .intrinsics import (
+    address_of_stack,
+    call_kernel,
+    int32,
+    int64,
+    load,
+    new_array,
+    store,
+)
+from .launch import (
+    decrement_reference,
+    find_slot,
+    is_contiguous,
+    long_as_long,
+    raise_miss,
+    release_gil,
+    restore_gil,
+    tuple_new,
+    tuple_set_item,
+    type_number,
+)
+from .layout import (
+    ARRAY_DATA,
+    ARRAY_DIMENSIONS,
+    ARRAY_SHAPE,
+    CODE_BITS,
+    MISS_OPERAND,
+    OBJECT_TYPE,
+    RUNTIME_ARRAY_TYPE,
+    RUNTIME_NEW_ARRAY,
+    RUNTIME_POOL,
+    SLOT_KERNEL,
+    SLOT_OUTPUT_TYPES,
+    TABLE_OUTPUTS,
+    TABLE_RUNTIME,
+)
+from .rowwise import (
+    COLUMNS,
+    GRAIN,
+    INNER_SIZE,
+    MAX_TILE,
+    MIN_TILE,
+    MISS_CONTIGUOUS,
+    OPERANDS,
+    ROWS,
+    SIZE,
+    TILE,
+    TILE_ELEMENTS,
+    VARIANT_SHIFT,
+    WORDS,
+)
+from .threads import parallel_for
+
+NULL = 0
+
+
+def along(self, arguments, given):
+    """``builtin(dim, *inputs) -> ndarray``, or a tuple of them: run the kernel along ``dim``."""
+    table = load(self + ARRAY_DATA, 0, int64)
+    runtime = load(table, TABLE_RUNTIME, int64)
+    array_type = load(runtime, RUNTIME_ARRAY_TYPE, int64)
+    frame = address_of_stack(WORDS)
+    for k in range(1, given):
+        array = load(arguments, k, int64)
+        if load(array + OBJECT_TYPE, 0, int64) != array_type:
+            return raise_miss(runtime, MISS_OPERAND)
+        if not is_contiguous(array):
+            return raise_miss(runtime, MISS_CONTIGUOUS)
+        store(frame, OPERANDS + k - 1, load(array + ARRAY_DATA, 0, int64), int64)
+
+    # The operands as (outer, size, inner).
+    first = load(arguments, 1, int64)
+    rank = int64(load(first + ARRAY_DIMENSIONS, 0, int32))
+    sizes = load(first + ARRAY_SHAPE, 0, int64)
+    dim = long_as_long(load(arguments, 0, int64))
+    outer = 1
+    size = 1
+    inner = 1
+    for d in range(rank):
+        extent = load(sizes, d, int64)
+        if d < dim:
+            outer *= extent
+        elif d == dim:
+            size = extent
+        else:
+            inner *= extent
+    variant = ROWS
+    tile = 1
+    if inner > 1:
+        variant = COLUMNS
+        tile = min(max(TILE_ELEMENTS // max(size, 1), MIN_TILE), MAX_TILE)
+    key = type_number(first) | (variant << VARIANT_SHIFT)
+    slot = find_slot(table, key)
+    if slot == NULL:
+        return raise_miss(runtime, key)
+    store(frame, SIZE, size, int64)
+    store(frame, INNER_SIZE, inner, int64)
+    store(frame, TILE, tile, int64)
+
+    outputs = load(table, TABLE_OUTPUTS, int64)
+    new = load(runtime, RUNTIME_NEW_ARRAY, int64)
+    result = NULL
+    if outputs > 1:
+        result = tuple_new(outputs)
+    for j in range(outputs):
+        code = (load(slot, SLOT_OUTPUT_TYPES, int64) >> (CODE_BITS * j)) & 31
+        array = new_array(new, array_type, rank, sizes, code, NULL)
+        if array == NULL:
+            if outputs > 1:
+                decrement_reference(result)
+            return NULL
+        store(frame, OPERANDS + given - 1 + j, load(array + ARRAY_DATA, 0, int64), int64)
+        if outputs > 1:
+            tuple_set_item(result, j, array)
+        else:
+            result = array
+
+    total = outer * size * inner
+    if total == 0:
+        return result
+    units = outer * ((inner + tile - 1) // tile)
+    kernel = load(slot, SLOT_KERNEL, int64)
+    if total < 2 * GRAIN or units == 1:
+        call_kernel(kernel, frame, 0, units)
+    else:
+        grain = max(GRAIN // (size * min(tile, inner)), 1)
+        state = release_gil()
+        parallel_for(load(runtime, RUNTIME_POOL, int64), kernel, frame, units, grain)
+        restore_gil(state)
+    return result
