@@ -2,7 +2,9 @@
 
 Run as ``python bench/bench_matmul.py [--threads 1 2] [--dtype float32]``; ``make bench`` runs it.
 Each thread count gets a process of its own, since OpenBLAS reads its count only when it starts.
-The three are timed in turns, in the same process, and the medians of the turns compared.
+The three are timed in turns, in the same process, and the medians of the turns compared. A turn is
+a run of calls without gaps; before it there is a pause, because the idle threads of OpenMP and of
+OpenBLAS spin for a while and would take the CPU from whoever is timed next.
 """
 
 from __future__ import annotations
@@ -28,8 +30,9 @@ LAYOUTS = ("NN", "NT", "TN")
 RUN_SECONDS = 0.01
 TURNS = 9
 
-#: OpenMP's idle threads spin for a while and would take the CPU from whoever is timed next.
-PAUSE_SECONDS = 0.01
+#: Longer than idle threads spin: OpenBLAS's would for 2**28 cycles, and are told 2**20.
+PAUSE_SECONDS = 0.02
+OPENBLAS_THREAD_TIMEOUT = "20"
 
 
 def operand(rows: int, columns: int, layout: str, dtype: np.dtype, rng) -> np.ndarray:
@@ -123,11 +126,15 @@ def main() -> None:
     parser.add_argument("--dtype", default="float32", choices=["float32", "float64"])
     parser.add_argument("--largest", type=int, default=2048, help="leave out larger dimensions")
     options = parser.parse_args()
-    if len(options.threads) > 1:
+    if "OPENBLAS_THREAD_TIMEOUT" not in os.environ or len(options.threads) > 1:
         for threads in options.threads:
             command = [sys.executable, __file__, "--threads", str(threads)]
             command += ["--dtype", options.dtype, "--largest", str(options.largest)]
-            environment = {**os.environ, "OPENBLAS_NUM_THREADS": str(threads)}
+            environment = {
+                **os.environ,
+                "OPENBLAS_NUM_THREADS": str(threads),
+                "OPENBLAS_THREAD_TIMEOUT": OPENBLAS_THREAD_TIMEOUT,
+            }
             subprocess.run(command, env=environment, check=True)
         return
     shapes = [shape for shape in SHAPES if max(shape) <= options.largest]

@@ -48,8 +48,10 @@ from .matmul_problem import (
     column_stride,
     copy_problem,
     element_at,
+    larger,
     row_stride,
     scalar,
+    smaller,
     word,
 )
 from .matmul_scratch import acquire, aligned, release
@@ -68,6 +70,9 @@ _unit_columns = subroutine(unit_columns)
 
 #: Rows this many bytes apart (or a multiple) fall on the same few lines of the first-level cache.
 _CONFLICT = 4096
+
+#: An operand of more bytes comes from memory each time, so that packing it costs least.
+_CACHE = 1 << 23
 
 #: Columns of C whose sums the row method keeps in the first-level cache at a time.
 _ROW_COLUMNS = 1024
@@ -100,7 +105,7 @@ def build_matmul(dtype: types.Float, vector_bits: int | None = None) -> Callable
     combine, write = combine_rows(shape), write_elements(shape)
 
     # Depth from which tiles of dot products cost less than packing B, if C is small.
-    dots_from = 24 * shape.lanes
+    dots_from = 12 * shape.lanes
 
     @subroutine
     def block_of_rows(problem, outer, inner, row, row_end, column, columns, k, depth, scratch,
@@ -108,7 +113,7 @@ def build_matmul(dtype: types.Float, vector_bits: int | None = None) -> Callable
         """Rows of tiles, from one block of the depth and one block of B."""
         initial, beta = (I, scalar(problem, BETA, element)) if k == 0 else (C, element(1))
         while row < row_end:
-            rows = min(tallest, row_end - row)
+            rows = smaller(tallest, row_end - row)
             a = element_at(problem, A, size, outer, inner, row, k)
             a_row, a_step = word(problem, A_ROW), word(problem, A_COLUMN)
             if packs_a:
@@ -127,13 +132,13 @@ def build_matmul(dtype: types.Float, vector_bits: int | None = None) -> Callable
     @subroutine
     def by_tiles(problem, outer, inner, row, row_end, column, column_end, scratch, packs):
         depth = word(problem, K)
-        blocks = max(1, (depth + depth_block - 1) // depth_block)
+        blocks = larger(1, (depth + depth_block - 1) // depth_block)
         largest = (depth + blocks - 1) // blocks
         while column < column_end:
-            columns = min(block_columns, column_end - column)
+            columns = smaller(block_columns, column_end - column)
             for block in range(blocks):
                 k = block * largest
-                length = min(largest, depth - k)
+                length = smaller(largest, depth - k)
                 b = element_at(problem, B, size, outer, inner, k, column)
                 b_step, b_panel = word(problem, B_ROW), panel_b
                 if packs & 1:
@@ -150,7 +155,7 @@ def build_matmul(dtype: types.Float, vector_bits: int | None = None) -> Callable
         initial, beta = I, scalar(problem, BETA, element)
         while k == 0 or k < depth:
             dots(
-                row_end - row, column_end - column, min(dot_depth, depth - k),
+                row_end - row, column_end - column, smaller(dot_depth, depth - k),
                 element_at(problem, A, size, outer, inner, row, k), word(problem, A_ROW),
                 element_at(problem, B, size, outer, inner, k, column), word(problem, B_COLUMN),
                 element_at(problem, C, size, outer, inner, row, column),
@@ -165,7 +170,7 @@ def build_matmul(dtype: types.Float, vector_bits: int | None = None) -> Callable
     @subroutine
     def by_row(problem, outer, inner, column, column_end, sums):
         while column < column_end:
-            columns = min(_ROW_COLUMNS, column_end - column)
+            columns = smaller(_ROW_COLUMNS, column_end - column)
             combine(
                 columns, word(problem, K), sums,
                 element_at(problem, A, size, outer, inner, 0, 0), word(problem, A_COLUMN),
@@ -191,7 +196,10 @@ def build_matmul(dtype: types.Float, vector_bits: int | None = None) -> Callable
         if a_column == 1 and b_row == 1 and (rows == 1 or small):
             return _DOTS, 0
         packs = 0
-        if b_column != 1 or rows >= 512 or (rows >= 48 and b_row * size % _CONFLICT == 0):
+        beyond_cache = word(problem, K) * columns * size > _CACHE
+        if b_column != 1 or rows >= 512:
+            packs = 1
+        elif b_row * size % _CONFLICT == 0 and rows >= (8 if beyond_cache else 48):
             packs = 1
         if columns >= 256 and a_row != 1 and (a_column != 1 or a_row * size % _CONFLICT == 0):
             packs += 2
@@ -214,12 +222,12 @@ def build_matmul(dtype: types.Float, vector_bits: int | None = None) -> Callable
             batch = block // blocks
             block -= batch * blocks
             # Whole blocks of columns where the range covers them, else some rows of one block.
-            whole = min((hi - lo) // groups, blocks - block) if group == 0 else 0
-            group_end = groups if whole > 0 else min(groups, group + hi - lo)
-            row, row_end = group * UNIT_ROWS, min(rows, group_end * UNIT_ROWS)
+            whole = smaller((hi - lo) // groups, blocks - block) if group == 0 else 0
+            group_end = groups if whole > 0 else smaller(groups, group + hi - lo)
+            row, row_end = group * UNIT_ROWS, smaller(rows, group_end * UNIT_ROWS)
             column = block * width
-            column_end = min(columns, column + max(whole, 1) * width)
-            lo += max(whole, 1) * (group_end - group)
+            column_end = smaller(columns, column + larger(whole, 1) * width)
+            lo += larger(whole, 1) * (group_end - group)
             if transposed:
                 row, row_end, column, column_end = column, column_end, row, row_end
             outer = batch // word(args, INNER)

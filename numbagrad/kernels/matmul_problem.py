@@ -23,6 +23,26 @@ _TRANSPOSED = (
 )  # fmt: skip
 
 
+@intrinsic
+def smaller(typing_context, first, second):
+    """The smaller of two integers (``min`` would have Numba compile a function for each use)."""
+
+    def codegen(context, builder, signature, arguments):
+        return builder.select(builder.icmp_signed("<", *arguments), *arguments)
+
+    return types.int64(types.int64, types.int64), codegen
+
+
+@intrinsic
+def larger(typing_context, first, second):
+    """The larger of two integers."""
+
+    def codegen(context, builder, signature, arguments):
+        return builder.select(builder.icmp_signed(">", *arguments), *arguments)
+
+    return types.int64(types.int64, types.int64), codegen
+
+
 def _words(builder, address):
     return builder.inttoptr(address, _WORD.as_pointer())
 

@@ -106,7 +106,7 @@ class _Emitter:
         return self.builder.gep(pointer, [index])
 
     def times(self, value: Any, factor: int) -> Any:
-        return self.builder.mul(value, self.word(factor)) if factor else self.word(0)
+        return self.builder.mul(value, self.word(factor))
 
     def advance(self, pointers: Values, strides: Sequence[Any], count: int) -> Values:
         """The pointers, each moved by ``count`` of its strides."""
@@ -212,6 +212,8 @@ def _define(module: ir.Module, name: str, parameters: Sequence[ir.Type]) -> ir.F
     function = ir.Function(module, ir.FunctionType(ir.VoidType(), parameters), name)
     function.linkage = "linkonce_odr"
     function.attributes.add("noinline")
+    # The loops are written the way they shall run: LLVM would unroll them again, to no gain.
+    function.attributes.add("optsize")
     return function
 
 
@@ -531,24 +533,30 @@ def _transposed(emit: _Emitter, vectors: Values) -> Values:
     return vectors
 
 
-def _transpose_runs(emit: _Emitter, width: int, count: Any, depth: Any, target: Any, source: Any,
-                    across: Any) -> None:  # fmt: skip
+def _transpose_runs(module: ir.Module, shape: TileShape) -> ir.Function:
     """Write up to ``lanes`` arrays that are contiguous along the depth beside each other.
 
     The last array is repeated where there are fewer. Whole squares are written, up to ``lanes - 1``
     runs beyond the depth.
     """
-    builder, lanes = emit.builder, emit.shape.lanes
+    name = f"numbagrad_transpose_{shape.name}"
+    if name in module.globals:
+        return module.globals[name]
+    pointer = shape.element.as_pointer()
+    function = _define(module, name, [_WORD, _WORD, pointer, _WORD, pointer, _WORD])
+    count, depth, target, width, source, across = function.args
+    emit = _Emitter(shape, function)
+    builder, lanes = emit.builder, shape.lanes
     last = builder.sub(count, emit.word(1))
-    starts = [
-        emit.at(source, builder.mul(emit.minimum(emit.word(r), last), across)) for r in range(lanes)
-    ]
+    arrays = [emit.minimum(emit.word(r), last) for r in range(lanes)]
+    starts = [emit.at(source, builder.mul(array, across)) for array in arrays]
 
     def square(index: Any, mask: Any) -> Values:
         loaded = [emit.load(emit.at(start, index), mask) for start in starts]
-        to = emit.at(target, emit.times(index, width))
-        for k, vector in enumerate(_transposed(emit, loaded)):
-            emit.store(vector, emit.at(to, k * width))
+        to = emit.at(target, builder.mul(index, width))
+        for vector in _transposed(emit, loaded):
+            emit.store(vector, to)
+            to = emit.at(to, width)
         return []
 
     whole = emit.whole(depth, lanes)
@@ -556,6 +564,25 @@ def _transpose_runs(emit: _Emitter, width: int, count: Any, depth: Any, target: 
     mask = emit.mask(rest)
     emit.loop(whole, lanes, [], lambda index, _: square(index, None))
     emit.loop(rest, lanes, [], lambda index, _: square(whole, mask))
+    builder.ret_void()
+    return function
+
+
+def _copy_elements(emit: _Emitter, width: int, count: Any, depth: Any, target: Any, source: Any,
+                   across: Any, step: Any) -> None:  # fmt: skip
+    """Copy runs of any strides, element by element."""
+    one = emit.word(1)
+
+    def element(index: Any, pointers: Values) -> Values:
+        to, start = pointers
+        emit.builder.store(emit.read(start), to, align=emit.shape.bytes)
+        return emit.advance(pointers, (one, across), 1)
+
+    def run(index: Any, pointers: Values) -> Values:
+        emit.loop(count, 1, pointers, element)
+        return emit.advance(pointers, (emit.word(width), step), 1)
+
+    emit.loop(depth, 1, [target, source], run)
 
 
 def _pack(module: ir.Module, shape: TileShape, width: int) -> ir.Function:
@@ -570,43 +597,30 @@ def _pack(module: ir.Module, shape: TileShape, width: int) -> ir.Function:
     function = _define(module, name, [_WORD, _WORD, pointer, pointer, _WORD, _WORD])
     count, depth, target, source, across, step = function.args
     emit = _Emitter(shape, function)
-    builder = emit.builder
-    one = emit.word(1)
-    panel_size = emit.times(depth, width)
+    builder, lanes = emit.builder, shape.lanes
+    contiguous_across = builder.icmp_signed("==", across, emit.word(1))
+    contiguous_along = builder.icmp_signed("==", step, emit.word(1))
 
-    def strided(to: Any, start: Any, size: Any) -> None:
-        def run(index: Any, at: Values) -> Values:
-            def element(j: Any, at: Values) -> Values:
-                builder.store(emit.read(at[1]), at[0], align=shape.bytes)
-                return [emit.at(at[0], one), emit.at(at[1], across)]
-
-            emit.loop(size, 1, at, element)
-            return [emit.at(at[0], width), emit.at(at[1], step)]
-
-        emit.loop(depth, 1, [to, start], run)
-
-    def panel(index: Any, pointers: Values) -> Values:
-        to, start = pointers
-        size = emit.minimum(emit.word(width), builder.sub(count, index))
-        with builder.if_else(builder.icmp_signed("==", across, one)) as (copying, other):
-            with copying:
-                _copy_runs(emit, width, size, depth, to, start, step)
-            with other:
-                with builder.if_else(builder.icmp_signed("==", step, one)) as (turning, rest):
-                    with turning:
-                        transpose(to, start, size)
-                    with rest:
-                        strided(to, start, size)
-        return [emit.at(to, panel_size), emit.at(start, emit.times(across, width))]
-
-    def transpose(to: Any, start: Any, size: Any) -> None:
+    def transpose(size: Any, to: Any, start: Any) -> None:
         def part(index: Any, pointers: Values) -> Values:
             to, start = pointers
-            left = builder.sub(size, index)
-            _transpose_runs(emit, width, left, depth, to, start, across)
-            return [emit.at(to, shape.lanes), emit.at(start, emit.times(across, shape.lanes))]
+            arguments = [builder.sub(size, index), depth, to, emit.word(width), start, across]
+            builder.call(_transpose_runs(module, shape), arguments)
+            return emit.advance(pointers, (emit.word(1), across), lanes)
 
-        emit.loop(size, shape.lanes, [to, start], part)
+        emit.loop(size, lanes, [to, start], part)
+
+    def panel(index: Any, pointers: Values) -> Values:
+        size = emit.minimum(emit.word(width), builder.sub(count, index))
+        with builder.if_else(contiguous_across) as (copying, otherwise):
+            with copying:
+                _copy_runs(emit, width, size, depth, *pointers, step)
+            with otherwise, builder.if_else(contiguous_along) as (transposing, by_element):
+                with transposing:
+                    transpose(size, *pointers)
+                with by_element:
+                    _copy_elements(emit, width, size, depth, *pointers, across, step)
+        return emit.advance(pointers, (depth, across), width)
 
     emit.loop(count, width, [target, source], panel)
     builder.ret_void()
