@@ -4,6 +4,8 @@
 namespace; every name comes from the room that defines it.
 """
 
+from math import e, inf, nan, pi
+
 from . import autograd, cuda, executor, random
 from ._version import __version__
 from .autograd.grad_mode import (
@@ -45,6 +47,7 @@ from .ops.conversion import *  # noqa: F403
 from .ops.creation import *  # noqa: F403
 from .ops.creation import range_ as range
 from .ops.functions import *  # noqa: F403
+from .ops.legacy import *  # noqa: F403
 from .ops.inplace import *  # noqa: F403
 from .ops.join import *  # noqa: F403
 from .ops.matmul import *  # noqa: F403
@@ -57,3 +60,5 @@ from .ops import autograd_interface as _autograd_interface  # noqa: F401, I001 -
 from .printing import get_printoptions, printoptions, set_printoptions
 from .size import Size
 from .tensor import Tensor
+
+newaxis = None

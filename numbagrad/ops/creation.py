@@ -631,18 +631,20 @@ def range_(
 range_.__name__ = range_.__qualname__ = "range"
 
 
-def _spaced(start: Any, end: Any, steps: int) -> np.ndarray[Any, Any]:
-    """Numbers at equal distances, symmetric about the middle as torch's."""
+def _spaced(start: Any, end: Any, steps: int, kind: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    """Numbers at equal distances, in float64; symmetric about the middle and rounded as torch's."""
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
-    first, last = float(_bound(start)), float(_bound(end))
+    real = np.dtype(np.float32) if kind.kind == "f" and kind.itemsize < 8 else float64.numpy
+    first, last = real.type(_bound(start)), real.type(_bound(end))
     if steps < 2:
-        return np.full(steps, first)
-    step = (last - first) / (steps - 1)
+        return np.full(steps, float(first))
+    step = float((last - first) / real.type(steps - 1))
+    # Products of float32 numbers are exact in float64, so these sums round once, as torch's do.
     places = np.arange(steps, dtype=np.float64)
     half = steps // 2
-    made = first + step * places
-    made[half:] = last - step * (steps - 1 - places[half:])
+    made = float(first) + step * places
+    made[half:] = float(last) - step * (steps - 1 - places[half:])
     return made
 
 
@@ -660,7 +662,7 @@ def linspace(
     """``steps`` numbers from ``start`` to ``end``, both included, at equal distances."""
     require_cpu(device)
     kind = numpy_dtype("linspace", dtype, None if out is None else out._array.dtype)
-    return leaf(converted(_spaced(start, end, steps), kind), requires_grad, out)
+    return leaf(converted(_spaced(start, end, steps, kind), kind), requires_grad, out)
 
 
 def logspace(
@@ -678,7 +680,7 @@ def logspace(
     """``base`` to the powers of ``linspace(start, end, steps)``."""
     require_cpu(device)
     kind = numpy_dtype("logspace", dtype, None if out is None else out._array.dtype)
-    powers = np.power(float(base), _spaced(start, end, steps))
+    powers = np.power(float(base), _spaced(start, end, steps, kind))
     return leaf(converted(powers, kind), requires_grad, out)
 
 

@@ -30,6 +30,7 @@ from .creation import (
 )
 from .operator import TensorOperator, camel_case
 from .registry import method
+from .view import common_shape
 
 __all__ = [
     "Generator", "bernoulli", "default_generator", "get_rng_state", "initial_seed", "manual_seed",
@@ -123,6 +124,8 @@ def randint(
     """A tensor of whole numbers in [low, high): ``randint(high, size)``, ``randint(low, high, size)``."""
     if isinstance(high, (tuple, list)):
         high, size = None, high
+    elif size is None:
+        high, size = None, high
     if high is None:
         low, high = 0, low
     if not isinstance(size, (tuple, list)):
@@ -201,7 +204,7 @@ def normal(
     tensors = [x for x in (mean, std) if isinstance(x, Tensor)]
     if not tensors:
         raise TypeError("normal(): two numbers need the argument 'size'; mean or std may be a Tensor")
-    shape = np.broadcast_shapes(*[x._array.shape for x in tensors])
+    shape = common_shape([x._array.shape for x in tensors])
     kind = tensors[0]._array.dtype
     array = np.empty(shape, kind)
     if isinstance(std, Tensor):
