@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from ..kernels import indexing_layout as layout
-from .builtin import _numpy_function, launcher, make_builtin
+from . import library
+from .builtin import _numpy_function, launcher, make_builtin, runtime
 from .pointwise import JIT_DISABLED
 
 Array = np.ndarray[Any, Any]
@@ -65,3 +66,115 @@ def _interface_view(array: Array, shape: Any, strides: Any, offset: int) -> Arra
     address, read_only = description["data"]
     description.update(data=(address + offset, read_only), shape=shape, strides=strides)
     return np.asarray(_Interface(array, description))
+
+
+# --- elements chosen by indices -------------------------------------------------------------------
+
+_GRAIN = 32768  # elements that are worth a thread of their own
+
+
+@functools.cache
+def _kernel(name: str) -> Callable[..., None]:
+    table = np.zeros(layout.LAUNCH_TABLE_WORDS, dtype=np.int64)
+    table[layout.LAUNCH_RUNTIME] = runtime().ctypes.data
+    table[layout.LAUNCH_KERNEL] = library.hand_written("indexing", name)
+    return make_builtin(name, launcher("launch_words", "indexing"), table)
+
+
+def _split(shape: tuple[int, ...], dim: int) -> tuple[int, int, int]:
+    """A shape as (outer, size, inner) around one dimension; () counts as (1,)."""
+    outer = inner = 1
+    for size in shape[:dim]:
+        outer *= size
+    for size in shape[dim + 1 :]:
+        inner *= size
+    return outer, shape[dim] if shape else 1, inner
+
+
+def _grain(work: int) -> int:
+    """Rows that are worth a thread, for rows of ``work`` elements."""
+    return max(_GRAIN // max(work, 1), 1)
+
+
+def gather(array: Array, dim: int, index: Array) -> Array:
+    """``array`` at the indices of int64 ``index``, each along ``dim``; all in range."""
+    if JIT_DISABLED:
+        return np.take_along_axis(_cut(array, dim, index), index, dim)
+    array, index = np.ascontiguousarray(_cut(array, dim, index)), np.ascontiguousarray(index)
+    output = np.empty(index.shape, array.dtype)
+    _, size, inner = _split(array.shape, dim)
+    outer, count, _ = _split(index.shape, dim)
+    kernel = _kernel(f"gather_{array.itemsize}")
+    kernel(outer * count, _grain(inner), output, array, index, size, count, inner)
+    return output
+
+
+def _cut(array: Array, dim: int, index: Array) -> Array:
+    """``array`` down to the sizes of ``index`` in all dimensions but ``dim``."""
+    if array.shape == index.shape:
+        return array
+    key = [slice(size) for size in index.shape]
+    if key:
+        key[dim] = slice(None)
+    return array[tuple(key)]
+
+
+def index_select(array: Array, dim: int, index: Array) -> Array:
+    """The entries of one dimension at the indices of a vector of int64; all in range."""
+    if JIT_DISABLED:
+        return np.take(array, index, dim)
+    array, index = np.ascontiguousarray(array), np.ascontiguousarray(index)
+    outer, size, inner = _split(array.shape, dim)
+    output = np.empty((*array.shape[:dim], index.size, *array.shape[dim + 1 :]), array.dtype)
+    kernel = _kernel(f"index_select_{array.itemsize}")
+    count = index.size
+    kernel(outer * count, _grain(inner), output, array, index, size, count, inner)
+    return output
+
+
+def scatter_add(output: Array, dim: int, index: Array, source: Array) -> None:
+    """Add ``source`` to ``output`` at the indices of ``index`` along ``dim``, in their order."""
+    source = source[tuple([slice(size) for size in index.shape])]
+    if JIT_DISABLED or output.dtype.kind == "b":
+        _add_at(output, _places(output.shape, dim, index), source)
+        return
+    part = _cut(output, dim, index)
+    dense = np.ascontiguousarray(part)
+    index, source = np.ascontiguousarray(index), np.ascontiguousarray(source)
+    outer, count, inner = _split(index.shape, dim)
+    size = dense.shape[dim] if dense.ndim else 1
+    kernel = _kernel(f"scatter_add_{output.dtype.name}")
+    kernel(outer * inner, _grain(count), dense, source, index, size, count, inner)
+    if dense is not part:
+        part[...] = dense
+
+
+def index_add(output: Array, dim: int, index: Array, source: Array) -> None:
+    """Add the entries of one dimension of ``source`` to those of ``output`` at the indices."""
+    if JIT_DISABLED or output.dtype.kind == "b":
+        _add_at(output, (*(slice(None),) * dim, index), source)
+        return
+    dense = np.ascontiguousarray(output)
+    index, source = np.ascontiguousarray(index), np.ascontiguousarray(source)
+    outer, size, inner = _split(dense.shape, dim)
+    kernel = _kernel(f"index_add_{output.dtype.name}")
+    count = index.size
+    kernel(outer * inner, _grain(count), dense, source, index, size, count, inner)
+    if dense is not output:
+        output[...] = dense.reshape(output.shape)
+
+
+def _places(shape: tuple[int, ...], dim: int, index: Array) -> tuple[Array, ...]:
+    """The index arrays that mean ``index`` along ``dim``."""
+    places = list(np.ogrid[tuple([slice(size) for size in index.shape])]) if shape else []
+    if places:
+        places[dim] = index
+    return tuple(places)
+
+
+def _add_at(output: Array, key: Any, source: Array) -> None:
+    add = np.logical_or if output.dtype.kind == "b" else np.add
+    if output.ndim == 0:
+        output[...] = add.reduce(np.append(source.ravel(), output))
+    else:
+        add.at(output, key, source)

@@ -1,7 +1,11 @@
 """Views by strides, and kernels that read and write elements chosen by index arrays.
 
-``executor/indexing.py`` compiles these by name: ``strided_view`` is a launcher (see ``launch.py``),
-the others have the uniform entry of a kernel. Imported only to compile.
+``executor/indexing.py`` compiles these by name: ``strided_view`` and ``launch_words`` are launchers
+(see ``launch.py``), the others have the uniform entry of a kernel. Imported only to compile.
+
+The kernels see contiguous arrays as (outer, size, inner), the middle dimension being the indexed
+one. Those that add run over columns (outer, inner), so that each element is added to by one thread
+in the order of the indices: the result has the same bits for any number of threads.
 """
 
 from __future__ import annotations
@@ -11,6 +15,9 @@ from numba import types
 from numba.extending import intrinsic
 
 from .indexing_layout import (
+    LAUNCH_KERNEL,
+    LAUNCH_RUNTIME,
+    LAUNCH_WORDS,
     VIEW_ARRAY_TYPE,
     VIEW_DIMENSIONS,
     VIEW_FRAME_WORDS,
@@ -19,13 +26,30 @@ from .indexing_layout import (
 )
 from .intrinsics import (
     address_of_stack,
+    call_kernel,
     external,
+    float16,
+    float32,
+    float64,
+    int8,
+    int16,
     int32,
     int64,
     load,
     store,
+    uint8,
 )
-from .layout import ARRAY_DATA, ARRAY_DESCRIPTOR, ARRAY_FLAGS
+from .launch import release_gil, restore_gil
+from .layout import (
+    ARRAY_DATA,
+    ARRAY_DESCRIPTOR,
+    ARRAY_FLAGS,
+    OBJECT_TYPE,
+    RUNTIME_ARRAY_TYPE,
+    RUNTIME_NONE,
+    RUNTIME_POOL,
+)
+from .threads import parallel_for
 
 FLAG_WRITEABLE = 0x0400
 
@@ -98,3 +122,140 @@ def strided_view(self, arguments, given):
         increment_reference(array)
         set_base_object(load(table, VIEW_SET_BASE, int64), view, array)
     return view
+
+
+def launch_words(self, arguments, given):
+    """``builtin(total, grain, *words)``: run the kernel of the table over ``[0, total)``.
+
+    The packed arguments are the words: the address of an ndarray's memory, or an int as it is.
+    """
+    table = load(self + ARRAY_DATA, 0, int64)
+    runtime = load(table, LAUNCH_RUNTIME, int64)
+    kernel = load(table, LAUNCH_KERNEL, int64)
+    frame = address_of_stack(LAUNCH_WORDS)
+    array_type = load(runtime, RUNTIME_ARRAY_TYPE, int64)
+    total = long_as_long(load(arguments, 0, int64))
+    grain = long_as_long(load(arguments, 1, int64))
+    for k in range(2, given):
+        word = load(arguments, k, int64)
+        if load(word + OBJECT_TYPE, 0, int64) == array_type:
+            store(frame, k - 2, load(word + ARRAY_DATA, 0, int64), int64)
+        else:
+            store(frame, k - 2, long_as_long(word), int64)
+    if total < 2 * grain:
+        call_kernel(kernel, frame, 0, total)
+    else:
+        state = release_gil()
+        parallel_for(load(runtime, RUNTIME_POOL, int64), kernel, frame, total, grain)
+        restore_gil(state)
+    none = load(runtime, RUNTIME_NONE, int64)
+    increment_reference(none)
+    return none
+
+
+# Words of the kernels: output, source, index, size of the indexed dimension, its indices, inner size.
+
+
+def _gather(kind):
+    """output[o, k, i] = source[o, index[o, k, i], i], over rows (o, k)."""
+
+    def kernel(args, lo, hi):
+        output = load(args, 0, int64)
+        source = load(args, 1, int64)
+        index = load(args, 2, int64)
+        size = load(args, 3, int64)
+        count = load(args, 4, int64)
+        inner = load(args, 5, int64)
+        for row in range(lo, hi):
+            start = row // count * size
+            for i in range(inner):
+                at = row * inner + i
+                place = (start + load(index, at, int64)) * inner + i
+                store(output, at, load(source, place, kind), kind)
+
+    return kernel
+
+
+def _index_select(kind):
+    """output[o, k, i] = source[o, index[k], i], over rows (o, k)."""
+
+    def kernel(args, lo, hi):
+        output = load(args, 0, int64)
+        source = load(args, 1, int64)
+        index = load(args, 2, int64)
+        size = load(args, 3, int64)
+        count = load(args, 4, int64)
+        inner = load(args, 5, int64)
+        for row in range(lo, hi):
+            outer = row // count
+            place = (outer * size + load(index, row - outer * count, int64)) * inner
+            for i in range(inner):
+                store(output, row * inner + i, load(source, place + i, kind), kind)
+
+    return kernel
+
+
+def _scatter_add(kind, sum_kind):
+    """output[o, index[o, k, i], i] += source[o, k, i], over columns (o, i)."""
+
+    def kernel(args, lo, hi):
+        output = load(args, 0, int64)
+        source = load(args, 1, int64)
+        index = load(args, 2, int64)
+        size = load(args, 3, int64)
+        count = load(args, 4, int64)
+        inner = load(args, 5, int64)
+        while lo < hi:
+            outer = lo // inner
+            first = lo - outer * inner
+            last = min(inner, first + hi - lo)
+            for k in range(count):
+                row = (outer * count + k) * inner
+                for i in range(first, last):
+                    place = (outer * size + load(index, row + i, int64)) * inner + i
+                    value = load(output, place, kind) + load(source, row + i, kind)
+                    store(output, place, sum_kind(value), kind)
+            lo += last - first
+
+    return kernel
+
+
+def _index_add(kind, sum_kind):
+    """output[o, index[k], i] += source[o, k, i], over columns (o, i)."""
+
+    def kernel(args, lo, hi):
+        output = load(args, 0, int64)
+        source = load(args, 1, int64)
+        index = load(args, 2, int64)
+        size = load(args, 3, int64)
+        count = load(args, 4, int64)
+        inner = load(args, 5, int64)
+        while lo < hi:
+            outer = lo // inner
+            first = lo - outer * inner
+            last = min(inner, first + hi - lo)
+            for k in range(count):
+                row = (outer * count + k) * inner
+                place = (outer * size + load(index, k, int64)) * inner
+                for i in range(first, last):
+                    value = load(output, place + i, kind) + load(source, row + i, kind)
+                    store(output, place + i, sum_kind(value), kind)
+            lo += last - first
+
+    return kernel
+
+
+# Moving elements takes a kernel for each size, adding them one for each dtype.
+
+gather_1, gather_2, gather_4, gather_8 = map(_gather, (int8, int16, int32, int64))
+index_select_1, index_select_2, index_select_4, index_select_8 = map(
+    _index_select, (int8, int16, int32, int64)
+)
+_KINDS = {
+    "float16": (float16, float32), "float32": (float32, float32), "float64": (float64, float64),
+    "int8": (int8, int8), "int16": (int16, int16), "int32": (int32, int32),
+    "int64": (int64, int64), "uint8": (uint8, uint8),
+}  # fmt: skip
+for _name, _kinds in _KINDS.items():
+    globals()[f"scatter_add_{_name}"] = _scatter_add(*_kinds)
+    globals()[f"index_add_{_name}"] = _index_add(*_kinds)

@@ -10,3 +10,9 @@ VIEW_ARRAY_TYPE = 2  # numpy.ndarray
 VIEW_WORDS = 3
 VIEW_DIMENSIONS = 32  # most dimensions of a view
 VIEW_FRAME_WORDS = 2 * VIEW_DIMENSIONS  # sizes, then strides
+
+# --- table of the launcher launch_words -------------------------------------------------------
+LAUNCH_RUNTIME = 0  # address of the runtime block
+LAUNCH_KERNEL = 1  # address of the kernel
+LAUNCH_TABLE_WORDS = 2
+LAUNCH_WORDS = 16  # most packed arguments of a kernel
