@@ -77,6 +77,7 @@ class Tensor(TensorState, InstalledMethods):
     _hooks: Any = None
     _retains_grad = False
     _base: Tensor | None = None
+    _view_origin: str  # set by views that may not be written, see autograd/inplace.py
     _post_accumulate_grad_hooks: Any = None
 
     # --- what it is ---------------------------------------------------------------------------

@@ -137,8 +137,8 @@ def _type(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
     if isinstance(dtype, str):
         dtype, device_type = from_type_string(dtype)
         require_cpu(device_type)
-    elif isinstance(dtype, type) and isinstance(getattr(dtype, "dtype", None), DType):
-        dtype = dtype.dtype  # FloatTensor and the like
+    elif isinstance(dtype, type):
+        dtype = getattr(dtype, "dtype", dtype)  # FloatTensor and the like
     return cast(self, numpy_dtype("type", dtype))
 
 

@@ -52,13 +52,14 @@ def numpy_dtype(function: str, dtype: Any, default: np.dtype[Any] | None = None)
 
 def shape_of(function: str, arguments: tuple[Any, ...], size: Any = None) -> tuple[int, ...]:
     """The shape given as ``(2, 3)``, ``([2, 3],)`` or ``size=(2, 3)``."""
+    given: Sequence[Any] = arguments
     if size is not None:
-        arguments = size if isinstance(size, (tuple, list)) else (size,)
+        given = size if isinstance(size, (tuple, list)) else (size,)
     elif not arguments:
         raise TypeError(f'{function}() missing 1 required positional arguments: "size"')
     elif len(arguments) == 1 and isinstance(arguments[0], (tuple, list)):
-        arguments = arguments[0]
-    lengths = tuple([_length(function, k, length) for k, length in enumerate(arguments, 1)])
+        given = arguments[0]
+    lengths = tuple([_length(function, k, length) for k, length in enumerate(given, 1)])
     if lengths and min(lengths) < 0:
         raise RuntimeError(
             f"{function}: Dimension size must be non-negative, but got shape {list(lengths)}."
@@ -160,9 +161,11 @@ def empty_array_like(
 ) -> np.ndarray[Any, Any]:
     """Memory of the shape of ``input``, in the order of its strides unless told otherwise."""
     require_cpu(device)
-    order = "C" if memory_format is contiguous_format else "K"
     array = input._array
-    return np.empty_like(array, numpy_dtype(function, dtype, array.dtype), order, subok=False)
+    kind = numpy_dtype(function, dtype, array.dtype)
+    if memory_format is contiguous_format:
+        return np.empty(array.shape, kind)
+    return np.empty_like(array, kind)
 
 
 zeros = _uniform("zeros", np.zeros, "filled with 0")

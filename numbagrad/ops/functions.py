@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..dtype import finfo, uint8
 from ..tensor import Tensor
@@ -16,6 +16,9 @@ from . import pointwise as table  # noqa: F401 - fills the register
 from .definition import POINTWISE
 from .operator import PointwiseOperator, binary, pointwise, unary
 from .registry import method
+
+if TYPE_CHECKING:
+    from .derived_functions import *  # noqa: F403 - tools/write_stubs.py writes the file
 
 __all__: list[str] = []
 
