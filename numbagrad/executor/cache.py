@@ -11,7 +11,6 @@ import hashlib
 import os
 import pathlib
 import sys
-import tempfile
 import warnings
 
 _MAGIC = b"numbagrad-object-1\n"
@@ -65,6 +64,8 @@ class ObjectCache:
         return self.directory / f"{key}.py"
 
     def _replace(self, name: str, data: bytes) -> None:
+        import tempfile  # slow to import, and not needed where everything is cached
+
         temporary = None
         try:
             self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)

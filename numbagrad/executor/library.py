@@ -11,7 +11,6 @@ import dataclasses
 import functools
 import hashlib
 import importlib
-import importlib.metadata
 import importlib.util
 import linecache
 import pathlib
@@ -19,8 +18,6 @@ import threading
 import time
 import warnings
 from collections.abc import Callable
-
-import llvmlite
 
 from .._version import __version__
 from ..kernels import loader
@@ -62,6 +59,8 @@ def cache() -> ObjectCache:
 @functools.lru_cache(maxsize=1)
 def _environment() -> str:
     """What decides the machine code beside the source: CPU, versions, and our kernel files."""
+    import llvmlite
+
     digest = hashlib.sha256()
     digest.update("\n".join((*loader.host_cpu(), llvmlite.__version__, __version__)).encode())
     digest.update(_numba_version())
@@ -77,7 +76,9 @@ def _numba_version() -> bytes:
         path = pathlib.Path(found.origin).with_name("_version.py")
         if path.exists():
             return path.read_bytes()
-    return importlib.metadata.version("numba").encode()
+    from importlib import metadata
+
+    return metadata.version("numba").encode()
 
 
 def _key(*parts: str) -> str:

@@ -1,15 +1,18 @@
 """From an object file to the address of its function, with llvmlite alone (no Numba).
 
 Called by ``numbagrad.executor.library``. Loading takes under a millisecond and the code stays in
-memory for the life of the process.
+memory for the life of the process. llvmlite is imported with the first kernel, since that takes
+longer than the import of the whole package.
 """
 
 from __future__ import annotations
 
 import functools
 import threading
+from typing import TYPE_CHECKING
 
-import llvmlite.binding as llvm
+if TYPE_CHECKING:
+    import llvmlite.binding as llvm
 
 _engines: list[llvm.ExecutionEngine] = []
 _lock = threading.Lock()
@@ -18,17 +21,23 @@ _lock = threading.Lock()
 @functools.lru_cache(maxsize=1)
 def host_cpu() -> tuple[str, str]:
     """Name and features of this CPU as LLVM spells them; part of every cache key."""
+    import llvmlite.binding as llvm
+
     return llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
 
 
 @functools.lru_cache(maxsize=1)
 def _initialise() -> None:
+    import llvmlite.binding as llvm
+
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
 
 
 def target_machine() -> llvm.TargetMachine:
     """A new target machine for this CPU (LLVM's are owned by whoever uses them)."""
+    import llvmlite.binding as llvm
+
     _initialise()
     name, features = host_cpu()
     return llvm.Target.from_default_triple().create_target_machine(
@@ -41,6 +50,8 @@ def load(data: bytes, symbol: str) -> int:
 
     Raises ``RuntimeError`` if LLVM cannot read the object or it does not define the symbol.
     """
+    import llvmlite.binding as llvm
+
     with _lock:
         machine = target_machine()
         engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
