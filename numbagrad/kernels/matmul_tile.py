@@ -10,6 +10,7 @@ take their time by the instruction, and the first matrix product of a process wa
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -379,16 +380,14 @@ def _tiles(module: ir.Module, shape: TileShape) -> ir.Function:
             lambda index, at: tile(1, emit.minimum(builder.sub(rest, index), lanes), at, lanes),
         )  # fmt: skip
 
-    def advance(height: int, pointers: Values) -> Values:
+    def advance(height: int, index: Any, pointers: Values) -> Values:
         row_of_tiles(height, *pointers)
         return emit.advance(pointers, (a_row, c_row, i_row), height)
 
     pointers = [a, c, i]
     for height in shape.heights:
         covered = emit.whole(rows, height)
-        pointers = emit.loop(
-            covered, height, pointers, lambda index, at, height=height: advance(height, at)
-        )
+        pointers = emit.loop(covered, height, pointers, functools.partial(advance, height))
         rows = builder.sub(rows, covered)
     builder.ret_void()
     return function
@@ -471,7 +470,7 @@ def _dots(module: ir.Module, shape: TileShape) -> ir.Function:
     whole = emit.whole(columns, wide)
     rest = builder.sub(columns, whole)
 
-    def row_of_tiles(height: int, pointers: Values) -> Values:
+    def row_of_tiles(height: int, index: Any, pointers: Values) -> Values:
         a, c, i = pointers
 
         def tile(width: int, pointers: Values) -> Values:
@@ -491,9 +490,7 @@ def _dots(module: ir.Module, shape: TileShape) -> ir.Function:
     pointers = [a, c, i]
     for height in shape.dot_heights:
         covered = emit.whole(rows, height)
-        pointers = emit.loop(
-            covered, height, pointers, lambda index, at, height=height: row_of_tiles(height, at)
-        )
+        pointers = emit.loop(covered, height, pointers, functools.partial(row_of_tiles, height))
         rows = builder.sub(rows, covered)
     builder.ret_void()
     return function
@@ -611,15 +608,16 @@ def _pack(module: ir.Module, shape: TileShape, width: int) -> ir.Function:
         emit.loop(size, lanes, [to, start], part)
 
     def panel(index: Any, pointers: Values) -> Values:
+        to, start = pointers
         size = emit.minimum(emit.word(width), builder.sub(count, index))
         with builder.if_else(contiguous_across) as (copying, otherwise):
             with copying:
-                _copy_runs(emit, width, size, depth, *pointers, step)
+                _copy_runs(emit, width, size, depth, to, start, step)
             with otherwise, builder.if_else(contiguous_along) as (transposing, by_element):
                 with transposing:
-                    transpose(size, *pointers)
+                    transpose(size, to, start)
                 with by_element:
-                    _copy_elements(emit, width, size, depth, *pointers, across, step)
+                    _copy_elements(emit, width, size, depth, to, start, across, step)
         return emit.advance(pointers, (depth, across), width)
 
     emit.loop(count, width, [target, source], panel)
