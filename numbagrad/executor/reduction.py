@@ -88,8 +88,11 @@ class ReductionProgram:
         self._formulas: tuple[Formula | None, Formula | None] | None = None
         self.call: Callable[..., Array] = self._reference if JIT_DISABLED else self._first_call
 
+    #: How many arrays a call returns.
+    outputs = 1
+
     def _first_call(self, *arguments: Any) -> Array:
-        self._table = KernelTable(1, reduction.GRAIN)
+        self._table = KernelTable(self.outputs, reduction.GRAIN)
         address = launcher("reduce", "reduction_launch")
         self.call = make_builtin(self.definition.name, address, self._table.words)
         return self.call(*arguments)
@@ -188,6 +191,32 @@ class ReductionProgram:
         made = np.asarray(_evaluate(finalise, "total", state, known))
         shape = kept if keepdim else tuple([n for d, n in enumerate(array.shape) if d not in axes])
         return made.astype(_numpy_name(result)).reshape(shape)
+
+
+class SelectionProgram(ReductionProgram):
+    """``max`` or ``min`` with the index of the first element that reaches it.
+
+    ``call(array, mask, keepdim)`` returns values and indices; the index counts the reduced elements
+    in memory order, so several dimensions are to be merged before. No dimension is empty.
+    """
+
+    __slots__ = ()
+    outputs = 2
+
+    def source(self, key: int, stored: DType) -> str:
+        """The text of the kernel of a signature."""
+        variant = (key >> reduction.VARIANT_SHIFT) & 3
+        return reduction.selection_source(self.definition.name, stored.name, variant)
+
+    def _reference(self, array: Array, mask: int, keepdim: bool, *_: Any) -> Any:
+        axis = next((d for d in range(array.ndim) if (mask >> d) & 1), None)
+        find = np.argmax if self.definition.name == "max" else np.argmin
+        if axis is None:
+            return array.copy(), np.zeros((), dtype=np.int64)
+        indices = np.expand_dims(find(array, axis=axis), axis)
+        values = np.take_along_axis(array, indices, axis)
+        made = (values, indices)
+        return made if keepdim else tuple([np.asarray(x.squeeze(axis)) for x in made])
 
 
 def _numpy_name(dtype: str) -> str:

@@ -26,6 +26,7 @@ NUMBER = 8  # reduced elements of each result
 ELEMENTS = 9  # the same, but of this launch: segments, when it joins them
 SEGMENTS = 10
 LENGTH = 11  # reduced elements of a segment
+INDICES = 12  # the second output of a selection
 SIZES = 16  # kept dimensions outside in, then the reduced ones
 INPUT_STEPS = 16 + 33  # strides in bytes
 OUTPUT_STEPS = 16 + 2 * 33  # strides in elements; 0 for reduced dimensions
@@ -40,6 +41,7 @@ JOIN_SHIFT = 7  # set in a key: join the results of segments
 
 BLOCK = 4096  # elements combined in one go before the pairwise tree
 ROWS = 256  # the same, rows of a tile
+SEARCH = 512  # elements that a selection compares before it looks for an index
 TILE_BYTES = 4096  # of results in a tile
 LEVELS = 40  # of the pairwise tree
 TILE_WORDS = TILE_BYTES // 8
@@ -340,3 +342,91 @@ _SHIFT = {
     ],
     "SHIFT_IN_TILE": ["shift = <COMPUTED>(load(shifts, j, <STATE>))"],
 }
+
+
+# --- selections: the largest or smallest element and its index --------------------------------
+
+# A block is reduced in vectors; only one that beats the best is searched, for its first element.
+_SELECT_RESULTS = lines_of("""
+    for unit in range(lo, hi):
+        LOCATE_SEGMENT
+        LOCATE
+        best = <IDENTITY>
+        index = -1
+        while first < last:
+            BEGIN_RUN
+            run = min(run_size - column, last - first, SEARCH)
+            part = <IDENTITY>
+            for i in range(run):
+                part = combine(part, load(<ELEMENT>, <STORED>))
+            if part <COMPARISON> best or index < 0 or (part != part and best == best):
+                for i in range(run):
+                    x = load(<ELEMENT>, <STORED>)
+                    if x == part or (x != x and part != part):
+                        best = x
+                        index = first + i
+                        break
+            first += run
+        store(output, target, best, <STORED>)
+        store(indices, target, index, int64)
+""")
+
+_SELECT_TILES = lines_of("""
+    width = load(args, SIZES + kept - 1, int64)
+    step = load(args, OUTPUT_STEPS + kept - 1, int64)
+    tiles = (width + <TILE> - 1) // <TILE>
+    values = address_of_stack(TILE_WORDS)
+    places = address_of_stack(TILE_BYTES)
+    for unit in range(lo, hi):
+        LOCATE_SEGMENT
+        rest = group // tiles
+        begin = (group - rest * tiles) * <TILE>
+        group = rest
+        LOCATE
+        source += begin * <ITEM>
+        target += begin * step
+        columns = min(<TILE>, width - begin)
+        for j in range(columns):
+            store(values, j, load(source, j, <STORED>), <STORED>)
+            store(places, j, 0, int64)
+        while first < last:
+            BEGIN_RUN
+            run = min(run_size - column, last - first)
+            for k in range(run):
+                for j in range(columns):
+                    best = load(values, j, <STORED>)
+                    x = load(at, j, <STORED>)
+                    better = (x <COMPARISON> best) | ((x != x) & (best == best))
+                    store(values, j, select(better, x, best), <STORED>)
+                    store(places, j, select(better, first + k, load(places, j, int64)), int64)
+                at += run_step
+            first += run
+        for j in range(columns):
+            store(output, target + j * step, load(values, j, <STORED>), <STORED>)
+            store(indices, target + j * step, load(places, j, int64), int64)
+""")
+
+
+def selection_source(name: str, dtype: str, variant: int) -> str:
+    """The module of ``max`` or ``min`` with indices: the first of equals, or the first NaN."""
+    combine = "maximum" if name == "max" else "minimum"
+    blocks = {
+        "PARAMETERS": ["indices = load(args, INDICES, int64)"],
+        "LOCATE": _LOCATE,
+        "LOCATE_SEGMENT": _LOCATE_SEGMENT,
+        "BEGIN_RUN": _BEGIN_RUN,
+    }
+    computed = "float32" if dtype == "float16" else dtype
+    fields = {
+        "NAME": f"{name} of {dtype} with indices",
+        "COMBINE": combine,
+        "COMPARISON": ">" if name == "max" else "<",
+        "ELEMENT": "at, i" if variant == INNER else "at + i * run_step, 0",
+        "OUTERMOST": "kept - 1" if variant == OUTER else "kept",
+        "ITEM": str(_ITEM_SIZES[dtype]),
+        "TILE": str(TILE_BYTES // _ITEM_SIZES[computed]),
+        "IDENTITY": identity(combine, computed),
+        "STORED": numba_name(dtype),
+    }
+    body = _SELECT_TILES if variant == OUTER else _SELECT_RESULTS
+    return fill([*_HEAD, *body, ""], blocks, fields)

@@ -24,6 +24,8 @@ from .launch import (
     raise_miss,
     release_gil,
     restore_gil,
+    tuple_new,
+    tuple_set_item,
     type_number,
 )
 from .layout import (
@@ -43,11 +45,13 @@ from .layout import (
     SLOT_KERNEL,
     SLOT_OUTPUT_TYPES,
     SLOT_SCALAR_TYPES,
+    TABLE_OUTPUTS,
     TABLE_RUNTIME,
 )
 from .reduction import (
     ELEMENTS,
     GRAIN,
+    INDICES,
     INNER,
     INPUT,
     INPUT_STEPS,
@@ -172,12 +176,12 @@ def count_groups(frame, variant, kept, state_size):
 
 
 @subroutine
-def split(frame, groups, together):
+def split(frame, groups, together, divisible):
     """Decide on segments from the sizes alone; returns how many units of how many elements."""
     number = load(frame, ELEMENTS, int64)
     segments = 1
     length = number
-    if groups < UNITS and load(frame, OUTPUTS, int64) * number >= 2 * GRAIN:
+    if divisible and groups < UNITS and load(frame, OUTPUTS, int64) * number >= 2 * GRAIN:
         length = max(GRAIN // together, (number * groups + UNITS - 1) // UNITS)
         segments = (number + length - 1) // length
     store(frame, SEGMENTS, segments, int64)
@@ -195,6 +199,21 @@ def run_units(runtime, frame, kernel, units, elements):
     state = release_gil()
     parallel_for(load(runtime, RUNTIME_POOL, int64), kernel, frame, units, grain)
     restore_gil(state)
+
+
+@subroutine
+def add_indices(runtime, frame, values, rank):
+    """A tuple of the values and a new array for their indices, or NULL."""
+    new = load(runtime, RUNTIME_NEW_ARRAY, int64)
+    array_type = load(runtime, RUNTIME_ARRAY_TYPE, int64)
+    indices = new_array(new, array_type, rank, frame + 8 * SHAPE, INT64, NULL)
+    both = tuple_new(2)
+    if indices == NULL or both == NULL:
+        return NULL
+    tuple_set_item(both, 0, values)
+    tuple_set_item(both, 1, indices)
+    store(frame, INDICES, load(indices + ARRAY_DATA, 0, int64), int64)
+    return both
 
 
 @subroutine
@@ -218,7 +237,8 @@ def reduce(self, arguments, given):
     """``builtin(array, mask, keepdim, shift=None, parameters=None) -> ndarray``.
 
     Bit d of ``mask`` says that dimension d is reduced. ``shift`` holds a value for each result,
-    contiguous; ``parameters`` holds float64 numbers.
+    contiguous; ``parameters`` holds float64 numbers. Where the table asks for two outputs the
+    second is that of the indices, and a tuple is returned.
     """
     table = load(self + ARRAY_DATA, 0, int64)
     runtime = load(table, TABLE_RUNTIME, int64)
@@ -259,7 +279,7 @@ def reduce(self, arguments, given):
         return raise_miss(runtime, key)
     state_size = load(slot, SLOT_SCALAR_TYPES, int64)
     groups, together = count_groups(frame, variant, kept, state_size)
-    units, elements = split(frame, groups, together)
+    units, elements = split(frame, groups, together, load(table, TABLE_OUTPUTS, int64) == 1)
     segments = load(frame, SEGMENTS, int64)
     result_type = load(slot, SLOT_OUTPUT_TYPES, int64)
     new = load(runtime, RUNTIME_NEW_ARRAY, int64)
@@ -268,10 +288,15 @@ def reduce(self, arguments, given):
 
     if segments <= 1:
         result = new_array(new, array_type, result_rank, frame + 8 * SHAPE, result_type, NULL)
-        if result != NULL:
-            store(frame, OUTPUT, load(result + ARRAY_DATA, 0, int64), int64)
-            store(frame, PARTIALS, NULL, int64)
-            run_units(runtime, frame, kernel, units, elements)
+        if result == NULL:
+            return NULL
+        store(frame, OUTPUT, load(result + ARRAY_DATA, 0, int64), int64)
+        store(frame, PARTIALS, NULL, int64)
+        if load(table, TABLE_OUTPUTS, int64) == 2:
+            result = add_indices(runtime, frame, result, result_rank)
+            if result == NULL:
+                return NULL
+        run_units(runtime, frame, kernel, units, elements)
         return result
 
     # The joining kernel walks the results of the segments as they lie.

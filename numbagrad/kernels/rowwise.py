@@ -1,9 +1,9 @@
 """Source of kernels along one dimension: softmax and its relatives, and scans.
 
 Called by the executor with the formulas already printed; returns the text of a module with one
-function ``kernel(args, lo, hi)``. The operands are contiguous and seen as (outer, size, inner): where
-inner is 1 a unit of work is a row, else a tile of neighbouring columns, narrow enough that all of
-its elements stay in the cache between passes.
+function ``kernel(args, lo, hi)``. The operands are contiguous and seen as (outer, size, inner):
+where inner is 1 a unit of work is a row, else a tile of neighbouring columns, narrow enough for its
+elements to stay in the cache between passes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ VARIANT_SHIFT = 5
 
 TILE_WORDS = 512  # 64-bit words that hold one number for every column of a tile
 MAX_TILE = 512
-MIN_TILE = 16
+MIN_TILE = 64
 TILE_ELEMENTS = 65536  # elements of a unit of columns, as long as that leaves MIN_TILE columns
 GRAIN = 16384  # elements that are worth a thread of their own
 
@@ -254,8 +254,8 @@ def scan_source(
 ) -> str:
     """The module of a scan: ``state = step(state, *inputs)`` along the dimension, all states kept.
 
-    ``dtypes`` are those of the inputs, of the state and of the output; ``start`` is the state before
-    the first element. ``reverse`` begins at the end.
+    ``dtypes`` are those of the inputs, of the state and of the output; ``start`` is the state
+    before the first element. ``reverse`` begins at the end.
     """
     stored, state, result = dtypes
     blocks = {
