@@ -18,6 +18,7 @@ from ..autograd.node import Node, edge_of, next_sequence_nr
 from ..autograd.saved import save, save_output
 from ..executor.builtin import LaunchMiss
 from ..executor.pointwise import GRAIN, PointwiseProgram, is_operand
+from ..formula import Formula, symbol
 from ..tensor import Tensor, new_tensor
 from .definition import POINTWISE, PointwiseDefinition
 
@@ -38,14 +39,10 @@ class PointwiseNode(Node):
         rule = self.rule
         if grad is None:
             return rule.nothing
-        arguments: Any = self.unpack()
+        arguments = self.unpack()
         if self.numbers is not None:
-            arguments = [
-                next(tensors) if number is None else number
-                for tensors in (iter(arguments),)
-                for number in self.numbers
-            ]
-        results = rule(grad, arguments)
+            arguments = _with_numbers(arguments, self.numbers)
+        results = rule.record(grad, arguments) if grad_mode.enabled else rule(grad, arguments)
         if self.restore is None:
             return results
         return tuple(
@@ -54,6 +51,12 @@ class PointwiseNode(Node):
                 for result, how in zip(results, self.restore, strict=True)
             ]
         )
+
+
+def _with_numbers(saved: tuple[Any, ...], numbers: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The arguments of a gradient: the saved tensors, in the places where ``numbers`` has None."""
+    remaining = iter(saved)
+    return tuple([next(remaining) if number is None else number for number in numbers])
 
 
 def _restored(gradient: Tensor, how: tuple[tuple[int, ...], np.dtype[Any]]) -> Tensor:
@@ -72,53 +75,123 @@ class GradientRule:
     Derived from the definition: which tensors it uses, hence what the node saves, and the operators
     that compute it. An ordinary backward runs one kernel for all gradients; a recorded one runs an
     operator for each, so that each has a gradient of its own.
+
+    ``needed`` has an entry an input: None, or a number that inputs share if they are one Tensor,
+    whose gradients are then summed by the formula.
     """
 
-    __slots__ = ("needed", "uses", "uses_result", "nothing", "_joint", "_single", "_operator")
+    __slots__ = ("needed", "uses", "uses_result", "nothing", "joint", "_places", "_single",
+                 "_operator")  # fmt: skip
 
-    def __init__(self, operator: PointwiseOperator, needed: tuple[bool, ...]):
-        formula = operator.program.prepare()
-        names = [name for name, need in zip(formula.inputs, needed, strict=True) if need]
-        explicit = operator.definition.gradient
-        joint = formula.gradients(names, explicit)
+    def __init__(self, operator: PointwiseOperator, needed: tuple[int | None, ...]):
         self.needed = needed
         self.nothing = (None,) * len(needed)
-        used = joint.inputs[1:]
-        self.uses = tuple([formula.inputs.index(name) for name in used if name != "result"])
-        self.uses_result = "result" in used
         self._operator = operator
-        self._joint = PointwiseOperator(
-            PointwiseDefinition(
-                f"{operator.definition.name}_backward",
-                None,  # type: ignore[arg-type]
-                grad_fn=_second_name(operator.definition.grad_fn),
-            ),
-            formula=joint,
-        )
+        groups = list(dict.fromkeys(number for number in needed if number is not None))
+        self._places = [needed.index(number) for number in groups]
+        self.joint = self._derived(groups)
+        names = operator.formula.inputs
+        used = self.joint.formula.inputs[1:]
+        self.uses = tuple([names.index(name) for name in used if name in names])
+        self.uses_result = len(self.uses) < len(used)
         self._single: list[tuple[PointwiseOperator, tuple[int, ...]]] | None = None
 
-    def __call__(self, grad: Tensor, arguments: Any) -> tuple[Any, ...]:
-        if grad_mode.enabled and len(self._joint.formula.outputs) > 1:
-            gradients = iter([op(grad, *[arguments[i] for i in places])
-                              for op, places in self._separate()])  # fmt: skip
-        else:
-            made = self._joint(grad, *arguments)
-            gradients = iter(made if made.__class__ is tuple else (made,))
-        return tuple([next(gradients) if need else None for need in self.needed])
+    def _derived(self, groups: list[int]) -> PointwiseOperator:
+        """The operator that computes the gradients of these groups of inputs."""
+        definition, formula = self._operator.definition, self._operator.formula
+        members = [
+            [name for name, n in zip(formula.inputs, self.needed, strict=True) if n == group]
+            for group in groups
+        ]
+        names = [name for group in members for name in group]
+        gradients = formula.gradients(names, definition.gradient)
+        remaining = iter(gradients.outputs)
+        sums = []
+        for group in members:
+            total = next(remaining)
+            for _ in group[1:]:
+                total = total + next(remaining)
+            sums.append(total)
+        derived = PointwiseDefinition(
+            f"{definition.name}_backward",
+            None,  # type: ignore[arg-type]
+            grad_fn=_second_name(definition.grad_fn),
+        )
+        return PointwiseOperator(derived, formula=_renamed(gradients.inputs, sums, formula.inputs))
 
-    def _separate(self) -> list[tuple[PointwiseOperator, tuple[int, ...]]]:
+    def __call__(self, grad: Tensor, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The gradients, in the places of the inputs; not recorded."""
+        program = self.joint.program
+        arrays = [x._array if isinstance(x, Tensor) else x for x in arguments]
+        try:
+            made = program.call(grad._array, *arrays)
+        except LaunchMiss as miss:
+            made = program.resolve(miss, (grad._array, *arrays))
+        if made.__class__ is tuple:
+            results = [new_tensor(array) for array in made]
+            if len(results) == len(self.needed):
+                return tuple(results)
+        elif len(self.needed) == 1:
+            return (new_tensor(made),)
+        else:
+            results = [new_tensor(made)]
+        return self._placed(results)
+
+    def _placed(self, results: list[Tensor]) -> tuple[Any, ...]:
+        placed: list[Any] = [None] * len(self.needed)
+        for place, result in zip(self._places, results, strict=True):
+            placed[place] = result
+        return tuple(placed)
+
+    def record(self, grad: Tensor, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The gradients as recorded operators, for gradients of higher order."""
+        if len(self._places) == 1:
+            return self._placed([self.joint(grad, *arguments)])
         if self._single is None:
-            definition = self._operator.definition
-            formula = self._operator.formula
-            order = self._joint.formula.inputs[1:]
+            order = self.joint.formula.inputs[1:]
             self._single = []
-            for name, need in zip(formula.inputs, self.needed, strict=True):
-                if need:
-                    single = formula.gradients((name,), definition.gradient)
-                    operator = PointwiseOperator(self._joint.definition, formula=single)
-                    places = tuple([order.index(x) for x in single.inputs[1:]])
-                    self._single.append((operator, places))
-        return self._single
+            for place in self._places:
+                operator = self._derived([self.needed[place]])  # type: ignore[list-item]
+                places = tuple([order.index(x) for x in operator.formula.inputs[1:]])
+                self._single.append((operator, places))
+        return self._placed(
+            [operator(grad, *[arguments[i] for i in places]) for operator, places in self._single]
+        )
+
+
+def _renamed(inputs: tuple[str, ...], outputs: list[Any], taken: tuple[str, ...]) -> Formula:
+    """A gradient formula whose ``grad`` and ``result`` are inputs like any other.
+
+    They get names of their own, since the gradient of this formula will again speak of ``grad``,
+    meaning its own incoming gradient, and of ``result``.
+    """
+    order = 1
+    while f"grad{order}" in taken or f"result{order}" in taken:
+        order += 1
+    names = {"grad": f"grad{order}", "result": f"result{order}"}
+    renamed = tuple([names.get(name, name) for name in inputs])
+    replacements = {name: symbol(new) for name, new in names.items() if name in inputs}
+    return Formula(inputs, outputs).substitute(replacements, renamed)
+
+
+class MissingGradient(Node):
+    """Node of an operator that has no gradient though its result looks as if it had one."""
+
+    __slots__ = ("operator",)
+
+    def __init__(self, operator: str, next_edges: tuple[Any, ...]):
+        super().__init__(next_edges)
+        self.operator = operator
+
+    def backward(self, *grads: Any) -> tuple[Any, ...]:
+        raise NotImplementedError(
+            f"the derivative for '{self.operator}' is not implemented; detach() its inputs if the "
+            "gradient should not flow through it"
+        )
+
+
+def _edge_or_none(operand: Any) -> tuple[Any, int] | None:
+    return edge_of(operand) if isinstance(operand, Tensor) else None
 
 
 def _second_name(grad_fn: str) -> str:
@@ -129,7 +202,7 @@ def _second_name(grad_fn: str) -> str:
 class PointwiseOperator:
     """A pointwise operator on Tensors and Python numbers; call it, or ``into`` to write a Tensor."""
 
-    __slots__ = ("definition", "program", "_rules", "_node", "__weakref__")
+    __slots__ = ("definition", "program", "recorded", "_rules", "_node", "__weakref__")
 
     def __init__(self, definition: PointwiseDefinition, formula: Any = None):
         self.definition = definition
@@ -140,7 +213,9 @@ class PointwiseOperator:
             GRAIN,
             definition.dtypes,
         )
-        self._rules: dict[tuple[bool, ...], GradientRule] = {}
+        #: What has no gradient by its nature, as a comparison, is a leaf without one.
+        self.recorded = definition.result != "bool"
+        self._rules: dict[tuple[int | None, ...], GradientRule] = {}
         self._node: type[PointwiseNode] | None = None
 
     @property
@@ -167,12 +242,12 @@ class PointwiseOperator:
         result = new_tensor(made)
         for operand in operands:
             if isinstance(operand, Tensor) and operand._requires_grad:
-                if grad_mode.enabled and self.definition.differentiable:
+                if grad_mode.enabled:
                     self.record(result, operands)
                 break
         return result
 
-    def rule(self, needed: tuple[bool, ...]) -> GradientRule:
+    def rule(self, needed: tuple[int | None, ...]) -> GradientRule:
         """The gradient rule for the operands that need a gradient."""
         rule = self._rules.get(needed)
         if rule is None:
@@ -180,23 +255,34 @@ class PointwiseOperator:
         return rule
 
     def record(self, result: Tensor, operands: tuple[Any, ...]) -> None:
-        """Make ``result`` remember how it came about, if its dtype can carry a gradient."""
-        made = result._array
-        if made.dtype.kind != "f":
+        """Make ``result`` remember how it came about."""
+        if not self.recorded:
             return
+        if not self.definition.differentiable:
+            result._grad_fn = MissingGradient(
+                self.definition.name, tuple([_edge_or_none(x) for x in operands])
+            )
+            result._requires_grad = True
+            return
+        made = result._array
+        shape, dtype = made.shape, made.dtype
         edges: list[Any] = []
         restore: list[Any] | None = None
-        needed = []
+        needed: list[int | None] = []
         for place, operand in enumerate(operands):
             if not (isinstance(operand, Tensor) and operand._requires_grad):
                 edges.append(None)
-                needed.append(False)
+                needed.append(None)
                 continue
-            needed.append(True)
+            if place and operand is operands[0]:
+                edges.append(edges[0])
+                needed.append(0)
+                continue
+            needed.append(place)
             grad_fn = operand._grad_fn
             edges.append((operand, 0) if grad_fn is None else (grad_fn, operand._output_nr))
             array = operand._array
-            if array.shape != made.shape or array.dtype != made.dtype:
+            if array.shape != shape or array.dtype is not dtype:
                 if restore is None:
                     restore = [None] * len(operands)
                 restore[place] = (array.shape, array.dtype)
@@ -207,18 +293,17 @@ class PointwiseOperator:
         node.sequence_nr = next_sequence_nr()
         node.rule = rule
         node.restore = restore
+        node.numbers = None
         saved = []
-        numbers = None
         for place in rule.uses:
             operand = operands[place]
             if isinstance(operand, Tensor):
                 saved.append(operand if operand._version_cell is None else save(operand))
             else:
-                numbers = True
+                node.numbers = self._numbers(rule, operands)
         if rule.uses_result:
             saved.append(save_output(result))
         node.saved = tuple(saved)
-        node.numbers = self._numbers(rule, operands) if numbers else None
         result._requires_grad = True
         result._grad_fn = node
 
