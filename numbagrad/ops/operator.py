@@ -1,13 +1,13 @@
 """Operators on Tensors: run the executor's program, and record a node when a gradient is wanted.
 
-``definition.py`` says what an operator computes; here it becomes a function on Tensors. The files of
-this folder build their operators with the two classes below, and nothing else makes nodes.
+``definition.py`` says what an operator computes; here it becomes a function on Tensors. The files
+of this folder build their operators with the two classes below, and nothing else makes nodes.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -80,31 +80,35 @@ class GradientRule:
     whose gradients are then summed by the formula.
     """
 
-    __slots__ = ("needed", "uses", "uses_result", "nothing", "joint", "_places", "_single",
-                 "_operator")  # fmt: skip
+    __slots__ = ("needed", "uses", "uses_result", "nothing", "joint", "_passed", "_places",
+                 "_single", "_operator")  # fmt: skip
 
     def __init__(self, operator: PointwiseOperator, needed: tuple[int | None, ...]):
         self.needed = needed
         self.nothing = (None,) * len(needed)
         self._operator = operator
         groups = list(dict.fromkeys(number for number in needed if number is not None))
-        self._places = [needed.index(number) for number in groups]
-        self.joint = self._derived(groups)
+        passed = [group for group in groups if self._passes(group)]
+        computed = [group for group in groups if group not in passed]
+        #: Where the incoming gradient goes as it is, and where the outputs of ``joint`` go.
+        self._passed = tuple([needed.index(group) for group in passed])
+        self._places = tuple([needed.index(group) for group in computed])
+        self.joint = self._derived(computed) if computed else None
+        self._single: list[tuple[PointwiseOperator, tuple[int, ...]]] | None = None
         names = operator.formula.inputs
-        used = self.joint.formula.inputs[1:]
+        used = () if self.joint is None else self.joint.formula.inputs[1:]
         self.uses = tuple([names.index(name) for name in used if name in names])
         self.uses_result = len(self.uses) < len(used)
-        self._single: list[tuple[PointwiseOperator, tuple[int, ...]]] | None = None
 
-    def _derived(self, groups: list[int]) -> PointwiseOperator:
-        """The operator that computes the gradients of these groups of inputs."""
-        definition, formula = self._operator.definition, self._operator.formula
+    def _gradients(self, groups: list[int]) -> tuple[tuple[str, ...], list[Any]]:
+        """Inputs of the gradient formula, and the gradient of each of these groups of inputs."""
+        formula = self._operator.formula
         members = [
             [name for name, n in zip(formula.inputs, self.needed, strict=True) if n == group]
             for group in groups
         ]
         names = [name for group in members for name in group]
-        gradients = formula.gradients(names, definition.gradient)
+        gradients = formula.gradients(names, self._operator.definition.gradient)
         remaining = iter(gradients.outputs)
         sums = []
         for group in members:
@@ -112,41 +116,57 @@ class GradientRule:
             for _ in group[1:]:
                 total = total + next(remaining)
             sums.append(total)
+        return gradients.inputs, sums
+
+    def _passes(self, group: int) -> bool:
+        """Whether the gradient of a group is the incoming one, as for the operands of a sum."""
+        _, (gradient,) = self._gradients([group])
+        return gradient.operation == "input" and gradient.value == "grad"
+
+    def _derived(self, groups: list[int]) -> PointwiseOperator:
+        """The operator that computes the gradients of these groups of inputs."""
+        inputs, outputs = self._gradients(groups)
+        definition = self._operator.definition
         derived = PointwiseDefinition(
             f"{definition.name}_backward",
             None,  # type: ignore[arg-type]
             grad_fn=_second_name(definition.grad_fn),
         )
-        return PointwiseOperator(derived, formula=_renamed(gradients.inputs, sums, formula.inputs))
+        formula = _renamed(inputs, outputs, self._operator.formula.inputs)
+        return PointwiseOperator(derived, formula=formula)
 
     def __call__(self, grad: Tensor, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
         """The gradients, in the places of the inputs; not recorded."""
+        if self.joint is None:
+            return self._placed(grad, ())
         program = self.joint.program
         arrays = [x._array if isinstance(x, Tensor) else x for x in arguments]
         try:
             made = program.call(grad._array, *arrays)
         except LaunchMiss as miss:
             made = program.resolve(miss, (grad._array, *arrays))
-        if made.__class__ is tuple:
-            results = [new_tensor(array) for array in made]
-            if len(results) == len(self.needed):
-                return tuple(results)
-        elif len(self.needed) == 1:
-            return (new_tensor(made),)
-        else:
-            results = [new_tensor(made)]
-        return self._placed(results)
+        if made.__class__ is not tuple:
+            if len(self.needed) == 1:
+                return (new_tensor(made),)
+            made = (made,)
+        elif len(made) == len(self.needed):
+            return tuple([new_tensor(array) for array in made])
+        return self._placed(grad, [new_tensor(array) for array in made])
 
-    def _placed(self, results: list[Tensor]) -> tuple[Any, ...]:
+    def _placed(self, grad: Tensor, results: Sequence[Tensor]) -> tuple[Any, ...]:
         placed: list[Any] = [None] * len(self.needed)
+        for place in self._passed:
+            placed[place] = grad
         for place, result in zip(self._places, results, strict=True):
             placed[place] = result
         return tuple(placed)
 
     def record(self, grad: Tensor, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
         """The gradients as recorded operators, for gradients of higher order."""
+        if self.joint is None:
+            return self._placed(grad, ())
         if len(self._places) == 1:
-            return self._placed([self.joint(grad, *arguments)])
+            return self._placed(grad, [self.joint(grad, *arguments)])
         if self._single is None:
             order = self.joint.formula.inputs[1:]
             self._single = []
@@ -155,7 +175,8 @@ class GradientRule:
                 places = tuple([order.index(x) for x in operator.formula.inputs[1:]])
                 self._single.append((operator, places))
         return self._placed(
-            [operator(grad, *[arguments[i] for i in places]) for operator, places in self._single]
+            grad,
+            [operator(grad, *[arguments[i] for i in places]) for operator, places in self._single],
         )
 
 
@@ -200,7 +221,7 @@ def _second_name(grad_fn: str) -> str:
 
 
 class PointwiseOperator:
-    """A pointwise operator on Tensors and Python numbers; call it, or ``into`` to write a Tensor."""
+    """A pointwise operator on Tensors and Python numbers; ``into`` writes an existing Tensor."""
 
     __slots__ = ("definition", "program", "recorded", "_rules", "_node", "__weakref__")
 
@@ -328,7 +349,7 @@ class PointwiseOperator:
             cell[0] += 1
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def pointwise(name: str) -> PointwiseOperator:
     """The operator of a definition in the register."""
     return PointwiseOperator(POINTWISE[name])
@@ -473,9 +494,9 @@ class TensorOperator:
 
     ``forward`` takes its arguments by position; those named in ``gradient`` are Tensors (or None),
     the rest are parameters. ``gradient`` maps an input to a function of what it uses, by name (see
-    :class:`GradientPlan`), written in Tensor operations, so that it can be recorded itself. The last
-    input may be a list of Tensors, named in ``variadic``; its gradient function returns a list. A
-    ``view`` shares the memory of its first input.
+    :class:`GradientPlan`), written in Tensor operations, so that it can be recorded itself. The
+    last input may be a list of Tensors, named in ``variadic``; its gradient function returns a
+    list. A ``view`` shares the memory of its first input.
     """
 
     __slots__ = (
