@@ -48,6 +48,7 @@ from .ops.creation import *  # noqa: F403
 from .ops.creation import range_ as range
 from .ops.functions import *  # noqa: F403
 from .ops.legacy import *  # noqa: F403
+from .ops.indexing import *  # noqa: F403
 from .ops.inplace import *  # noqa: F403
 from .ops.join import *  # noqa: F403
 from .ops.matmul import *  # noqa: F403

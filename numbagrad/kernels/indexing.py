@@ -153,7 +153,7 @@ def launch_words(self, arguments, given):
     return none
 
 
-# Words of the kernels: output, source, index, size of the indexed dimension, its indices, inner size.
+# Words of a kernel: output, source, index, size of the indexed dimension, indices, inner size.
 
 
 def _gather(kind):

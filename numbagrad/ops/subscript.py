@@ -1,0 +1,241 @@
+"""What stands between the brackets of ``x[...]``, taken apart into a view and index arrays.
+
+Used by ``ops/indexing.py``. As in torch, ints, slices and None are applied first, as a view;
+tensors and masks then index that view. (NumPy counts ints among the index arrays instead.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..tensor import Tensor
+
+Array = np.ndarray[Any, Any]
+ALL = slice(None)
+
+_TYPES = (
+    "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid "
+    "indices (got {})"
+)
+
+
+def is_basic(key: tuple[Any, ...]) -> bool:
+    """Whether a key holds nothing but ints, slices with positive steps, None and Ellipsis."""
+    for entry in key:
+        kind = entry.__class__
+        if kind is slice:
+            step = entry.step
+            if step is not None and (step.__class__ is not int or step <= 0):
+                return False
+        elif kind is not int and entry is not None and entry is not Ellipsis:
+            return False
+    return True
+
+
+def basic_error(shape: tuple[int, ...], key: tuple[Any, ...]) -> Exception:
+    """The error for a basic key that does not fit a shape."""
+    taken = sum([isinstance(entry, (int, slice)) for entry in key])
+    if not shape:
+        if any([isinstance(entry, slice) for entry in key]):
+            return IndexError("slice() cannot be applied to a 0-dim tensor.")
+        return IndexError(
+            "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or "
+            "`tensor.item<T>()` in C++ to convert a 0-dim tensor to a number"
+        )
+    if taken > len(shape):
+        return IndexError(f"too many indices for tensor of dimension {len(shape)}")
+    dim = 0
+    for entry in key:
+        if entry is Ellipsis:
+            dim = len(shape) - (taken - dim)
+        elif isinstance(entry, int):
+            if not -shape[dim] <= entry < shape[dim]:
+                return _out_of_bounds(entry, dim, shape[dim])
+            dim += 1
+        elif isinstance(entry, slice):
+            dim += 1
+    return IndexError(f"the index {key} does not fit a tensor of shape {list(shape)}")
+
+
+def _out_of_bounds(index: int, dim: int, size: int) -> IndexError:
+    return IndexError(f"index {index} is out of bounds for dimension {dim} with size {size}")
+
+
+class Subscript:
+    """A key as two steps: ``basic`` gives a view, and ``arrays`` index dimensions of the view.
+
+    Attributes:
+        basic: ints, slices and None, closed by an Ellipsis.
+        arrays: for dimensions of the view in their order a slice of all, or int64 indices, none of
+            them negative. Empty where the key is basic.
+    """
+
+    __slots__ = ("arrays", "basic")
+
+    def __init__(self, shape: tuple[int, ...], key: Any) -> None:
+        entries = _completed(len(shape), [_entry(x) for x in _as_tuple(key)])
+        basic: list[Any] = []
+        arrays: list[Any] = []
+        dim = 0  # of the tensor
+        order = 0
+        for entry in entries:
+            kind = entry.__class__
+            if kind is int:
+                if not shape:
+                    raise basic_error(shape, (entry,))
+                if not -shape[dim] <= entry < shape[dim]:
+                    raise _out_of_bounds(entry, dim, shape[dim])
+                basic.append(entry)
+                dim += 1
+            elif kind is slice:
+                if not shape:
+                    raise basic_error(shape, (entry,))
+                basic.append(_checked_slice(entry))
+                arrays.append(ALL)
+                dim += 1
+            elif entry is None:
+                basic.append(None)
+                arrays.append(ALL)
+            elif entry.ndim == 0:  # a bool: a new dimension of size 1 or 0
+                basic.append(None)
+                arrays.append(np.zeros(int(entry), np.int64))
+                order += 1
+            elif entry.dtype.kind == "b":
+                found = _places_of(entry, shape, dim)
+                basic += [ALL] * entry.ndim
+                arrays += found
+                dim += entry.ndim
+                order += entry.ndim
+            else:
+                basic.append(ALL)
+                arrays.append(_wrapped(entry, order, shape[dim]))
+                dim += 1
+                order += 1
+        self.basic = (*basic, ...)
+        self.arrays = _aligned(arrays) if order else ()
+
+
+def _as_tuple(key: Any) -> Sequence[Any]:
+    """The entries of a key; a list that holds more than numbers counts as a tuple."""
+    if isinstance(key, tuple):
+        return key
+    if isinstance(key, list) and len(key) < 32:
+        for entry in key:
+            if entry is None or entry is Ellipsis:
+                return key
+            if isinstance(entry, (Tensor, slice, list, tuple, np.ndarray)):
+                return key
+    return (key,)
+
+
+def _entry(given: Any) -> Any:
+    """An entry as int, slice, None, Ellipsis, or an array of int64 or bool."""
+    if given is None or given is Ellipsis or given.__class__ in (int, slice):
+        return given
+    if isinstance(given, (bool, np.bool_)):
+        return np.array(given, dtype=bool)
+    if isinstance(given, Tensor):
+        return _index_array(given._array)
+    if isinstance(given, np.ndarray):
+        return _index_array(given)
+    if isinstance(given, (list, tuple, range)):
+        return _index_array(_array_of(given))
+    if isinstance(given, str):
+        raise TypeError("new(): invalid data type 'str'")
+    if hasattr(given, "__index__"):
+        return given.__index__()
+    raise IndexError(_TYPES.format(type(given).__name__))
+
+
+def _array_of(sequence: Any) -> Array:
+    """A list of numbers, bools, or tensors of one element, as an array."""
+    values = [
+        x.item() if isinstance(x, Tensor) else _array_of(x) if isinstance(x, (list, tuple)) else x
+        for x in sequence
+    ]
+    return np.asarray(values) if values else np.zeros(0, np.int64)
+
+
+def _index_array(array: Array) -> Any:
+    kind = array.dtype.kind
+    if kind == "b":
+        return array
+    if array.dtype == np.uint8:
+        return array.astype(bool)
+    if array.dtype in (np.int64, np.int32):
+        return int(array) if array.ndim == 0 else array.astype(np.int64, copy=False)
+    if array.ndim == 0 and kind == "i":
+        return int(array)
+    raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
+
+
+def _completed(rank: int, entries: list[Any]) -> list[Any]:
+    """The entries with Ellipsis replaced by slices."""
+    taken = 0
+    for entry in entries:
+        if isinstance(entry, np.ndarray):
+            taken += entry.ndim if entry.dtype.kind == "b" else 1
+        elif entry is not None and entry is not Ellipsis:
+            taken += 1
+    if taken > rank and rank:
+        raise IndexError(f"too many indices for tensor of dimension {rank}")
+    places = [k for k, entry in enumerate(entries) if entry is Ellipsis]
+    if not places:
+        return entries
+    first = places[0]
+    rest = [entry for entry in entries[first + 1 :] if entry is not Ellipsis]
+    return entries[:first] + [ALL] * (rank - taken) + rest
+
+
+def _checked_slice(entry: slice) -> slice:
+    if entry.step is not None and int(entry.step) <= 0:
+        raise ValueError("step must be greater than zero")
+    return entry
+
+
+def _places_of(mask: Array, shape: tuple[int, ...], dim: int) -> list[Array]:
+    for k, size in enumerate(mask.shape):
+        if dim + k >= len(shape) or shape[dim + k] != size:
+            raise IndexError(
+                f"The shape of the mask {list(mask.shape)} at index {k} does not match the shape "
+                f"of the indexed tensor {list(shape)} at index {dim + k}"
+            )
+    return list(mask.nonzero())
+
+
+def _wrapped(index: Array, order: int, size: int) -> Array:
+    """Indices counted from 0; ``order`` of the index array and ``size`` are for the error."""
+    return wrap_indices(
+        index, size, lambda bad: _out_of_bounds(bad, order, size)
+    )
+
+
+def wrap_indices(index: Array, size: int, error: Any) -> Array:
+    """Indices counted from 0, or the exception ``error(index)`` for one out of range."""
+    if index.size == 0:
+        return index
+    low, high = index.min(), index.max()
+    if low < -size or high >= size:
+        raise error(int(index[(index < -size) | (index >= size)][0]))
+    return np.where(index < 0, index + size, index) if low < 0 else index
+
+
+def _aligned(arrays: list[Any]) -> tuple[Any, ...]:
+    """Index arrays broadcast together, without trailing slices."""
+    while arrays[-1] is ALL:
+        arrays.pop()
+    chosen = [x for x in arrays if x is not ALL]
+    if len(chosen) > 1 and any([x.shape != chosen[0].shape for x in chosen]):
+        try:
+            shape = np.broadcast_shapes(*[x.shape for x in chosen])
+        except ValueError:
+            shapes = ", ".join([str(list(x.shape)) for x in chosen])
+            raise IndexError(
+                "shape mismatch: indexing tensors could not be broadcast together with shapes "
+                f"{shapes}"
+            ) from None
+        arrays = [x if x is ALL else np.broadcast_to(x, shape) for x in arrays]
+    return tuple(arrays)
