@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from numbagrad.formula import abs, bits, cast, copysign, fma, from_bits, sqrt, where
+from ..formula import abs, bits, cast, copysign, fma, from_bits, sqrt, where
 
 Value = Any  # a symbolic value: an Expression of numbagrad.formula, or a number
 
