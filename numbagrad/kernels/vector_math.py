@@ -6,7 +6,7 @@ They use the primitives of `numbagrad.formula` and nothing else: no tables, no l
 calls of a C library, and `where` instead of branches.
 
 Every function is written once for float32 and float64; what differs is in `_Format` and in the
-tables of coefficients. The polynomials are minimax fits (Remez' exchange or Lawson's reweighted
+tables of coefficients. The polynomials and ratios are near-minimax fits (Lawson's reweighted
 least squares in 50 digits, then the coefficients rounded from the lowest up and the rest fitted
 again); the comment at each says what it approximates, where, and with what relative error of the
 function's result. Errors of whole functions are bounded in tests/test_math_accuracy.py.
