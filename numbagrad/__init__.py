@@ -58,6 +58,7 @@ from .ops.reduction import *  # noqa: F403
 from .ops.strided import *  # noqa: F403
 from .ops.view import *  # noqa: F403
 from .ops import autograd_interface as _autograd_interface  # noqa: F401, I001 - last: it needs all
+from . import nn  # noqa: I001 - over the operators
 from .printing import get_printoptions, printoptions, set_printoptions
 from .size import Size
 from .tensor import Tensor
