@@ -388,10 +388,9 @@ def _flattened(data: Any) -> tuple[list[Any], tuple[int, ...]]:
                 )
         shape.append(length)
         level = list(chain.from_iterable(level))
-    for one in level:
-        if isinstance(one, (list, tuple)):
-            name = type(one).__name__
-            raise TypeError(f"'{name}' object cannot be interpreted as an integer")
+    for kind in set(map(type, level)):
+        if issubclass(kind, (list, tuple)):
+            raise TypeError(f"'{kind.__name__}' object cannot be interpreted as an integer")
     return level, tuple(shape)
 
 
