@@ -55,6 +55,7 @@ from .ops.matmul import *  # noqa: F403
 from .ops.query import *  # noqa: F403
 from .ops.random import *  # noqa: F403
 from .ops.reduction import *  # noqa: F403
+from .ops.sorting import *  # noqa: F403
 from .ops.strided import *  # noqa: F403
 from .ops.view import *  # noqa: F403
 from .ops import autograd_interface as _autograd_interface  # noqa: F401, I001 - last: it needs all

@@ -33,9 +33,9 @@ from .view import (
 )
 
 __all__ = [
-    "argwhere", "gather", "index_add", "index_copy", "index_fill", "index_put", "index_put_",
-    "index_select", "masked_scatter", "masked_select", "nonzero", "scatter", "scatter_add",
-    "scatter_reduce", "take", "take_along_dim",
+    "argwhere", "embedding", "gather", "index_add", "index_copy", "index_fill", "index_put",
+    "index_put_", "index_select", "masked_scatter", "masked_select", "nonzero", "scatter",
+    "scatter_add", "scatter_reduce", "take", "take_along_dim",
 ]  # fmt: skip
 
 Array = np.ndarray[Any, Any]
@@ -55,6 +55,9 @@ def _getitem(self: Tensor, key: Any) -> Tensor:
     elif kind is slice and (key.step is None or (key.step.__class__ is int and key.step > 0)):
         key = (key, ...)
         operator = slice_view
+    elif key is None:
+        key = (None, ...)
+        operator = unsqueeze_view
     elif kind is tuple and is_basic(key):
         operator = _view_of(key)
         if Ellipsis not in key:
@@ -209,6 +212,8 @@ def _sum_to(grad: Tensor, shape: tuple[int, ...]) -> Tensor:
 def _setitem(self: Tensor, key: Any, value: Any) -> None:
     """``self[key] = value``: the value is broadcast and cast to the dtype of this tensor."""
     kind = key.__class__
+    if kind is Tensor and _fill_where(self, key, value):
+        return
     basic = key if kind is tuple else (key,)
     if not (kind is int or kind is slice or kind is tuple) or not is_basic(basic):
         subscript = Subscript(self._array.shape, key)
@@ -229,6 +234,22 @@ def _setitem(self: Tensor, key: Any, value: Any) -> None:
     else:
         own = target._array.shape
         copy_(target, _without_leading_ones(value, own))
+
+
+_masked_fill = pointwise("masked_fill")
+
+
+def _fill_where(tensor: Tensor, mask: Tensor, value: Any) -> bool:
+    """``tensor[mask] = number`` without recording, as one pass; False for any other assignment."""
+    if (
+        mask._array.dtype.kind != "b"
+        or mask._array.shape != tensor._array.shape
+        or isinstance(value, Tensor)
+        or (tensor._requires_grad and grad_mode.enabled)
+    ):
+        return False
+    _masked_fill.into(tensor, (tensor, mask, _number_for(tensor, value)))
+    return True
 
 
 def _write_plain(tensor: Tensor, key: Key, value: Tensor) -> bool:
@@ -882,6 +903,55 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
             f"{value._array.ndim} dimension(s)."
         )
     return _index_fill_tensor(input, dim, _long(index, array), value)
+
+
+_embedding = TensorOperator(
+    "embedding",
+    lambda weight, indices, padding: _taken(weight, (indices,)),
+    {
+        "weight": lambda grad, weight_shape, indices, padding: _embedding_gradient(
+            grad, weight_shape, indices, padding
+        ),
+        "indices": None,  # type: ignore[dict-item]
+    },
+)
+
+
+def _embedding_gradient(
+    grad: Tensor, shape: tuple[int, ...], indices: Tensor, padding: int
+) -> Tensor:
+    if padding >= 0:
+        mask = (indices._array == padding)[..., None]
+        grad = pointwise("masked_fill")(grad, new_tensor(mask), 0)
+    return _index_backward(grad, shape, (indices._array,))
+
+
+def embedding(
+    weight: Tensor,
+    indices: Tensor,
+    padding_idx: int = -1,
+    scale_grad_by_freq: bool = False,
+    sparse: bool = False,
+) -> Tensor:
+    """Rows of a matrix (n, d) at indices of any shape (...), to (..., d).
+
+    The row ``padding_idx`` gets no gradient.
+
+    Raises:
+        IndexError: if an index is out of range.
+        NotImplementedError: for sparse gradients and those scaled by frequency.
+    """
+    if sparse or scale_grad_by_freq:
+        raise NotImplementedError(
+            "embedding: sparse gradients and gradients scaled by frequency are not supported; "
+            "leave sparse and scale_grad_by_freq False"
+        )
+    if weight._array.ndim != 2:
+        raise RuntimeError("'weight' must be 2-D")
+    array = _index_of("embedding", indices)
+    if array.size and array.view(np.uint64).max() >= weight._array.shape[0]:
+        raise IndexError("index out of range in self")
+    return _embedding(weight, _long(indices, array), padding_idx)
 
 
 # --- all elements in a row, and masks -------------------------------------------------------------

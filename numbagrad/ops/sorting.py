@@ -1,0 +1,220 @@
+"""Order: sort, topk and kthvalue with gradients, unique elements, places in sorted sequences.
+
+NumPy finds the order; values are then gathered, so their gradient is that of a gather. NaN counts
+as the greatest value, and equal values keep their order.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import return_types
+from ..executor import indexing as executor
+from ..tensor import Tensor, new_tensor
+from .indexing import _gather
+from .operator import TensorOperator
+from .registry import method
+from .view import dimension, reshape
+
+__all__ = [
+    "argsort", "bucketize", "kthvalue", "msort", "searchsorted", "sort", "topk", "unique",
+    "unique_consecutive",
+]  # fmt: skip
+
+Array = np.ndarray[Any, Any]
+
+
+def _gathering(name: str) -> TensorOperator:
+    return TensorOperator(
+        name,
+        lambda input, dim, index: executor.gather(input, dim, index),
+        dict(_gather.gradient),
+    )
+
+
+_sort, _topk, _kthvalue = _gathering("sort"), _gathering("topk"), _gathering("kthvalue")
+
+
+def _order(array: Array, dim: int, descending: bool) -> Array:
+    """Indices that sort ``array`` along ``dim``."""
+    if array.ndim == 0:
+        return np.zeros((), np.int64)
+    if not descending:
+        return np.argsort(array, dim, kind="stable")
+    turned = np.argsort(np.flip(array, dim), dim, kind="stable")
+    return np.ascontiguousarray(array.shape[dim] - 1 - np.flip(turned, dim))
+
+
+@method()
+def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Any:
+    """``(values, indices)`` of one dimension in ascending or descending order."""
+    dim = dimension(input._array.ndim, dim)
+    index = new_tensor(_order(input._array, dim, descending))
+    return return_types.sort(_sort(input, dim, index), index)
+
+
+@method()
+def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Tensor:
+    """The indices that sort one dimension."""
+    dim = dimension(input._array.ndim, dim)
+    return new_tensor(_order(input._array, dim, descending))
+
+
+@method()
+def msort(input: Tensor) -> Tensor:
+    """The values sorted along the first dimension."""
+    return sort(input, 0).values
+
+
+@method()
+def topk(
+    input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True
+) -> Any:
+    """``(values, indices)`` of the ``k`` largest (or smallest) entries of a dimension, in order."""
+    array = input._array
+    dim = dimension(array.ndim, dim)
+    size = array.shape[dim] if array.ndim else 1
+    if not 0 <= k <= size:
+        raise RuntimeError("selected index k out of range")
+    order = _order(array, dim, largest)
+    if array.ndim:
+        order = np.ascontiguousarray(order[(*(slice(None),) * dim, slice(k))])
+    index = new_tensor(order)
+    return return_types.topk(_topk(input, dim, index), index)
+
+
+@method()
+def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Any:
+    """``(value, index)`` of the ``k``-th smallest entry (from 1) of one dimension."""
+    array = input._array
+    dim = dimension(array.ndim, dim)
+    size = array.shape[dim] if array.ndim else 1
+    if not 1 <= k <= size:
+        raise RuntimeError("kthvalue(): selected number k out of range for dimension " + str(dim))
+    order = _order(array, dim, False)
+    if array.ndim:
+        order = np.ascontiguousarray(order[(*(slice(None),) * dim, slice(k - 1, k))])
+    index = new_tensor(order)
+    values = _kthvalue(input, dim, index)
+    if array.ndim and not keepdim:
+        shape = (*array.shape[:dim], *array.shape[dim + 1 :])
+        values, index = reshape(values, shape), new_tensor(order.reshape(shape))
+    return return_types.kthvalue(values, index)
+
+
+# --- unique elements ------------------------------------------------------------------------------
+
+
+@method()
+def unique(
+    input: Tensor,
+    sorted: bool = True,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    dim: int | None = None,
+) -> Any:
+    """The different elements (or entries of ``dim``), in ascending order.
+
+    With ``return_inverse`` also the place of each element in the result, with ``return_counts`` how
+    often each occurs.
+    """
+    axis = None if dim is None else dimension(input._array.ndim, dim)
+    values, inverse, counts = np.unique(
+        input._array, return_inverse=True, return_counts=True, axis=axis, equal_nan=False
+    )
+    shape = input._array.shape if axis is None else (input._array.shape[axis],)
+    return _chosen(values, inverse.reshape(shape), counts, return_inverse, return_counts)
+
+
+def _chosen(values: Any, inverse: Any, counts: Any, with_inverse: bool, with_counts: bool) -> Any:
+    results = [new_tensor(np.ascontiguousarray(values))]
+    if with_inverse:
+        results.append(new_tensor(inverse.astype(np.int64)))
+    if with_counts:
+        results.append(new_tensor(counts.astype(np.int64)))
+    return results[0] if len(results) == 1 else tuple(results)
+
+
+@method()
+def unique_consecutive(
+    input: Tensor,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    dim: int | None = None,
+) -> Any:
+    """One of each run of equal elements (or entries of ``dim``)."""
+    array = input._array.reshape(-1) if dim is None else input._array
+    axis = 0 if dim is None else dimension(array.ndim, dim)
+    entries = np.moveaxis(array, axis, 0)
+    rows = entries.reshape(len(entries), -1)
+    starts = np.ones(len(rows), bool)
+    starts[1:] = (rows[1:] != rows[:-1]).any(1)
+    places = starts.nonzero()[0]
+    inverse = np.cumsum(starts) - 1
+    counts = np.diff(np.append(places, len(rows)))
+    shape = input._array.shape if dim is None else inverse.shape
+    values = np.take(array, places, axis)
+    return _chosen(values, inverse.reshape(shape), counts, return_inverse, return_counts)
+
+
+# --- places in sorted sequences -------------------------------------------------------------------
+
+
+def searchsorted(
+    sorted_sequence: Tensor,
+    input: Any,
+    *,
+    out_int32: bool = False,
+    right: bool = False,
+    side: str | None = None,
+    sorter: Tensor | None = None,
+) -> Tensor:
+    """Where each element of ``input`` belongs in the last dimension of a sorted sequence.
+
+    Before elements equal to it, or behind them if ``right`` (or ``side="right"``). The leading
+    dimensions of both must agree, unless the sequence has one dimension only.
+    """
+    if side not in (None, "left", "right"):
+        raise RuntimeError(
+            "torch.searchsorted(): side can only be 'left' or 'right' but got " + str(side)
+        )
+    if right and side == "left":
+        raise RuntimeError(
+            "torch.searchsorted(): side and right can't be set to opposites, got side of left "
+            "while right was True"
+        )
+    sequence = sorted_sequence._array
+    values = input._array if isinstance(input, Tensor) else np.asarray(input)
+    if sorter is not None:
+        sequence = np.take_along_axis(sequence, sorter._array, -1)
+    if sequence.ndim > 1 and sequence.shape[:-1] != values.shape[:-1]:
+        raise RuntimeError(
+            "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 "
+            "dimensions of boundaries tensor and input value tensor must match, but we got "
+            f"boundaries tensor {list(sequence.shape)} and input value tensor {list(values.shape)}"
+        )
+    end = "right" if right or side == "right" else "left"
+    if sequence.ndim == 1:
+        places = np.asarray(np.searchsorted(sequence, values, end))
+    else:
+        rows = zip(
+            sequence.reshape(-1, sequence.shape[-1]),
+            values.reshape(-1, values.shape[-1]),
+            strict=True,
+        )
+        found = [np.searchsorted(row, wanted, end) for row, wanted in rows]
+        places = np.array(found, np.int64).reshape(values.shape)
+    return new_tensor(places.astype(np.int32 if out_int32 else np.int64))
+
+
+def bucketize(
+    input: Any, boundaries: Tensor, *, out_int32: bool = False, right: bool = False
+) -> Tensor:
+    """The bucket between sorted ``boundaries`` that each element of ``input`` falls into."""
+    if boundaries._array.ndim != 1:
+        raise RuntimeError(
+            f"bucketize(): boundaries tensor must be 1 dimension, but got dim({boundaries.dim()})"
+        )
+    return searchsorted(boundaries, input, out_int32=out_int32, right=right)

@@ -1,0 +1,38 @@
+"""The named tuples that some operators return, as ``torch.return_types``.
+
+Made here, filled by the operators of ``ops/``.
+"""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from typing import Any
+
+__all__ = [
+    "aminmax", "cummax", "cummin", "kthvalue", "max", "median", "min", "mode", "nanmedian", "sort",
+    "topk",
+]  # fmt: skip
+
+
+def _named(name: str, *fields: str) -> Any:
+    made: Any = namedtuple(name, fields)
+
+    def text(self: Any) -> str:
+        lines = [f"{field}={value!r}" for field, value in zip(fields, self, strict=True)]
+        return f"torch.return_types.{name}(\n" + ",\n".join(lines) + ")"
+
+    made.__repr__ = text
+    return made
+
+
+aminmax = _named("aminmax", "min", "max")
+cummax = _named("cummax", "values", "indices")
+cummin = _named("cummin", "values", "indices")
+kthvalue = _named("kthvalue", "values", "indices")
+max = _named("max", "values", "indices")
+median = _named("median", "values", "indices")
+min = _named("min", "values", "indices")
+mode = _named("mode", "values", "indices")
+nanmedian = _named("nanmedian", "values", "indices")
+sort = _named("sort", "values", "indices")
+topk = _named("topk", "values", "indices")
