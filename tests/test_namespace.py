@@ -1,0 +1,117 @@
+"""The public namespace: torch's names are there, mean what they say, and type checkers know them."""
+
+import importlib.util
+import pathlib
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import numbagrad as torch
+
+ROOT = pathlib.Path(__file__).parent.parent
+
+
+@pytest.mark.parametrize(
+    "name",
+    """Tensor Size Generator device dtype layout memory_format finfo iinfo strided
+    float16 float32 float64 half float double int8 int16 int32 int64 short int long uint8 bool
+    tensor as_tensor asarray from_numpy frombuffer zeros ones empty full zeros_like ones_like
+    empty_like full_like arange range linspace logspace eye scalar_tensor empty_strided
+    tril_indices triu_indices rand randn randint randperm normal bernoulli multinomial rand_like
+    randn_like randint_like manual_seed seed initial_seed get_rng_state set_rng_state
+    no_grad enable_grad set_grad_enabled is_grad_enabled inference_mode autograd cuda executor
+    random get_num_threads set_num_threads set_printoptions get_printoptions printoptions
+    get_default_dtype set_default_dtype set_default_device get_default_device
+    is_tensor is_floating_point is_complex is_signed is_nonzero numel equal allclose
+    result_type promote_types can_cast typename set_default_tensor_type
+    FloatTensor DoubleTensor HalfTensor LongTensor IntTensor ShortTensor CharTensor ByteTensor
+    BoolTensor add sub mul div pow exp log matmul mm bmm where clamp reshape transpose
+    contiguous_format preserve_format pi e inf nan newaxis""".split(),
+)
+def test_has(name):
+    assert hasattr(torch, name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    """Function Variable backward grad gradcheck gradgradcheck no_grad enable_grad
+    set_grad_enabled inference_mode detect_anomaly set_detect_anomaly""".split(),
+)
+def test_autograd_has(name):
+    assert hasattr(torch.autograd, name)
+
+
+def test_names_that_modules_share_mean_the_torch_object():
+    assert isinstance(torch.float32, torch.dtype)
+    assert isinstance(torch.device("cpu"), torch.device)
+    assert torch.tensor(1).item() == 1
+    assert isinstance(torch.strided, torch.layout)
+    assert (torch.float, torch.long, torch.bool) == (torch.float32, torch.int64, torch.zeros(1).bool().dtype)
+
+
+@pytest.mark.parametrize(
+    "expression, text",
+    [
+        ("torch.result_type(torch.tensor([1]), 1.0)", "torch.float32"),
+        ("torch.result_type(torch.tensor([1], dtype=torch.int8), torch.tensor(1))", "torch.int8"),
+        ("torch.result_type(torch.ones(1), torch.ones(()).double())", "torch.float32"),
+        ("torch.promote_types(torch.int32, torch.float16)", "torch.float16"),
+        ("torch.can_cast(torch.float32, torch.int64)", "False"),
+        ("torch.typename(torch.zeros(2)), torch.typename(3)", "('torch.FloatTensor', 'int')"),
+        ("torch.is_tensor(3), torch.is_tensor(torch.ones(1))", "(False, True)"),
+        ("torch.is_floating_point(torch.ones(1)), torch.is_complex(torch.ones(1))",
+         "(True, False)"),
+        ("torch.numel(torch.ones(2, 3))", "6"),
+        ("torch.is_nonzero(torch.ones(1))", "True"),
+        ("torch.equal(torch.ones(2), torch.ones(3))", "False"),
+        ("torch.equal(torch.ones(2), torch.ones(2))", "True"),
+        ("torch.allclose(torch.ones(2), torch.ones(2) + 1e-7)", "True"),
+        ("torch.allclose(torch.ones(2), torch.ones(2) + 1e-3)", "False"),
+        ("torch.allclose(torch.tensor([np.nan]), torch.tensor([np.nan]), equal_nan=True)", "True"),
+        ("torch.cuda.is_available(), torch.cuda.device_count()", "(False, 0)"),
+        ("isinstance(torch.ones(1), torch.FloatTensor)", "True"),
+        ("isinstance(torch.ones(1), torch.LongTensor)", "False"),
+        ("isinstance(torch.ones(1), torch.autograd.Variable)", "True"),
+    ],
+)  # fmt: skip
+def test_answers(expression, text):
+    assert repr(eval(expression, {"torch": torch, "np": np})) == text
+
+
+def test_allclose_compares_one_dtype():
+    with pytest.raises(RuntimeError, match="did not match"):
+        torch.allclose(torch.ones(2), torch.ones(2).double())
+
+
+def test_the_number_of_threads_can_be_set():
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        assert torch.get_num_threads() == 1
+    finally:
+        torch.set_num_threads(before)
+
+
+def test_the_executor_counts():
+    before = torch.executor.stats()
+    (torch.ones(3, dtype=torch.int16) + torch.ones(3, dtype=torch.int16)).add_(1)
+    after = torch.executor.stats()
+    assert after.compiled + after.loaded + after.hits >= before.compiled + before.loaded
+    assert after.seconds >= before.seconds
+
+
+def test_the_import_leaves_the_compiler_alone():
+    code = "import sys, numbagrad; print([m for m in ('numba', 'llvmlite') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_the_stubs_are_what_the_tool_writes():
+    path = ROOT / "tools" / "write_stubs.py"
+    specification = importlib.util.spec_from_file_location("write_stubs", path)
+    tool = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(tool)
+    stale = [path.name for path, text in tool.STUBS.items() if path.read_text() != text()]
+    assert not stale, f"{stale} are out of date: run python tools/write_stubs.py"
