@@ -176,3 +176,15 @@ def test_many_signatures_of_one_operator():
     for first, second in itertools.product(kinds, kinds):
         x, y = np.arange(3).astype(first), np.arange(3).astype(second)
         np.testing.assert_array_equal(run(target, x, y).astype(float), [0, 2, 4])
+
+
+@pytest.mark.parametrize("name", ["sin", "cos", "tan"])
+def test_arguments_beyond_the_range_of_a_lowering(name):
+    from numbagrad import formula
+
+    target = program(getattr(formula, name), name=name)
+    x = RNG.standard_normal(3000) * 10
+    x[[5, 700, 2999]] = 1e15, -1e300, 1e22
+    # Near a zero the result loses digits of the argument, not of the function.
+    np.testing.assert_allclose(run(target, x), getattr(np, name)(x), rtol=1e-14, atol=1e-16)
+    np.testing.assert_array_equal(np.isnan(run(target, np.array([np.inf, np.nan, 1.0]))), [1, 1, 0])

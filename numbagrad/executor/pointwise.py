@@ -28,8 +28,10 @@ from ..dtype import (
 )
 from ..dtype import dtype as DType
 from ..formula import Formula, print_numba, print_numpy
+from ..formula import abs as magnitude
+from ..formula.expression import postorder
 from ..kernels import layout, pointwise
-from ..kernels.vector_math import CPU_LOWERING
+from ..kernels.vector_math import CPU_BOUNDS, CPU_LOWERING
 from . import library
 from .builtin import KernelTable, LaunchMiss, launcher, make_builtin, runtime
 
@@ -255,9 +257,10 @@ class PointwiseProgram:
         count = len(formula.outputs)
         names = ["out"] if count == 1 else [f"out{j}" for j in range(count)]
         outputs = [pointwise.Operand(name, result.name, place) for name in names]
-        lines, results = print_numba(formula, compute.name, CPU_LOWERING)
+        body = pointwise.Body(*print_numba(formula, compute.name, CPU_LOWERING))
+        guard = _guard(formula, compute.name)
         return pointwise.source(
-            self.name, inputs, outputs, compute.name, lines, results, formula.booleans
+            self.name, inputs, outputs, compute.name, body, formula.booleans, guard
         )
 
     def _run_reference(
@@ -287,6 +290,24 @@ class PointwiseProgram:
             np.array(np.broadcast_to(v, shape), dtype=result.numpy, order="C") for v in values
         ]
         return made[0] if len(made) == 1 else tuple(made)
+
+
+def _guard(formula: Formula, compute: str) -> pointwise.Guard | None:
+    """Where the lowered functions of a formula are used beyond the range they are good for."""
+    bounded = {name: bound for (name, dtype), bound in CPU_BOUNDS.items() if dtype == compute}
+    outside = [
+        magnitude(node.operands[0]) > bounded[node.operation]
+        for node in postorder(formula.outputs)
+        if node.operation in bounded
+    ]
+    if not outside:
+        return None
+    exact = {key: rule for key, rule in CPU_LOWERING.items() if key not in CPU_BOUNDS}
+    conditions = Formula(formula.inputs, list(dict.fromkeys(outside)))
+    return pointwise.Guard(
+        pointwise.Body(*print_numba(conditions, compute, CPU_LOWERING)),
+        pointwise.Body(*print_numba(formula, compute, exact)),
+    )
 
 
 def _reference(formula: Formula) -> Callable[[str], Callable[..., Any]]:

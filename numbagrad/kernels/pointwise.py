@@ -8,6 +8,7 @@ vectorises; the dimensions outside it are decoded once a row.
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 
 from . import layout
 
@@ -38,60 +39,123 @@ def numba_name(dtype: str) -> str:
     return "boolean" if dtype == "bool" else dtype
 
 
+@dataclasses.dataclass(frozen=True)
+class Body:
+    """Straight-line statements over variables named as the inputs, and what they compute."""
+
+    lines: list[str]
+    results: list[str]
+
+
+@dataclasses.dataclass(frozen=True)
+class Guard:
+    """Where the fast body does not hold: conditions on an element, and a body that always does."""
+
+    conditions: Body
+    exact: Body
+
+
+#: Elements whose conditions a guarded kernel looks at before it chooses a body for them.
+_GUARDED_BLOCK = 512
+
+
 def source(
     name: str,
     inputs: list[Operand],
     outputs: list[Operand],
     compute_dtype: str,
-    lines: list[str],
-    results: list[str],
+    body: Body,
     booleans: frozenset[str] = frozenset(),
+    guard: Guard | None = None,
 ) -> str:
     """The module of a pointwise kernel.
 
-    ``lines`` are the statements of the formula over variables named as the inputs, all of
-    ``compute_dtype`` but those in ``booleans``, which are conditions; ``results`` names the
-    variables stored to the outputs.
+    The variables of ``body`` are of ``compute_dtype`` but those in ``booleans``, which are
+    conditions; its results are stored to the outputs. With a ``guard``, blocks of elements with one
+    outside the range of ``body`` go through the exact one instead.
     """
     operands = inputs + outputs
+    kinds = {o.name: "bool" if o.name in booleans else compute_dtype for o in inputs}
+    output = outputs[0].name
+    loads = [
+        f"{o.name} = {_load(o, kinds[o.name], 'i', output)}"
+        for o in inputs
+        if o.layout != layout.ZERO
+    ]
+
+    def statements(chosen: Body) -> list[str]:
+        stores = [_store(o, r) for o, r in zip(outputs, chosen.results, strict=True)]
+        return loads + chosen.lines + stores
+
+    text = [f"# {name}: {_describe(inputs)} -> {_describe(outputs)}, computed in {compute_dtype}"]
+    text += _imports([body] if guard is None else [body, guard.conditions, guard.exact])
+    text += ["", "", "def kernel(args, lo, hi):"]
+    text += _indented(1, _rows(operands))
+    text += _indented(
+        2,
+        [
+            f"{o.name} = {_load(o, kinds[o.name], '0')}"
+            for o in inputs
+            if o.layout == layout.ZERO
+        ],
+    )
+    text += ["        count = min(size - column, hi - lo)"]
+    if guard is None:
+        text += ["        for i in range(count):", *_indented(3, statements(body))]
+    else:
+        text += _guarded(loads + guard.conditions.lines, guard, statements(body), statements)
+    text += ["        lo += count", ""]
+    return "\n".join(text)
+
+
+def _imports(bodies: list[Body]) -> list[str]:
+    text = "\n".join(line for body in bodies for line in body.lines)
+    modules = ["import math"] if "math." in text else []
+    modules += ["import numpy as np"] if "np." in text else []
+    modules += [""] if modules else []
+    return [*modules, "from numbagrad.kernels.intrinsics import *"]
+
+
+def _rows(operands: list[Operand]) -> list[str]:
+    """The loop over rows of the innermost dimension; leaves ``at_<name>``, ``column``, ``size``."""
     own = [o for o in operands if o.layout != layout.ALIAS]
     word = {o.name: layout.ARGUMENT_OPERANDS + layout.OPERAND_WORDS * k
             for k, o in enumerate(operands)}  # fmt: skip
-    text = [f"# {name}: {_describe(inputs)} -> {_describe(outputs)}, computed in {compute_dtype}"]
-    body = "\n".join(lines)
-    text += ["import math", ""] if "math." in body else []
-    text += ["import numpy as np", ""] if "np." in body else []
-    text += ["from numbagrad.kernels.intrinsics import *", "", "", "def kernel(args, lo, hi):"]
-    text += ["    dimensions = load(args, 0, int64)", "    size = load(args, dimensions, int64)"]
+    text = ["dimensions = load(args, 0, int64)", "size = load(args, dimensions, int64)"]
     for o in own:
-        text.append(f"    start_{o.name} = load(args, {word[o.name]}, int64)")
+        text.append(f"start_{o.name} = load(args, {word[o.name]}, int64)")
         if o.layout == layout.STRIDED:
-            text.append(f"    step_{o.name} = load(args, {word[o.name]} + dimensions, int64)")
-    text += ["    while lo < hi:"]
-    text += ["        row = 0", "        column = lo"]
-    text += ["        if dimensions > 1:", "            row = lo // size"]
-    text += ["            column = lo - row * size"]
-    text += [f"        at_{o.name} = start_{o.name}{_offset(o)}" for o in own]
-    text += ["        for d in range(dimensions - 1, 0, -1):"]
-    text += ["            extent = load(args, d, int64)", "            outer = row // extent"]
-    text += ["            position = row - outer * extent", "            row = outer"]
-    text += [
-        f"            at_{o.name} += position * load(args, {word[o.name]} + d, int64)" for o in own
-    ]
-    for o in inputs:
-        if o.layout == layout.ZERO:
-            kind = "bool" if o.name in booleans else compute_dtype
-            text.append(f"        {o.name} = {_load(o, kind, '0')}")
-    text += ["        count = min(size - column, hi - lo)", "        for i in range(count):"]
-    output = outputs[0].name
-    for o in inputs:
-        if o.layout != layout.ZERO:
-            kind = "bool" if o.name in booleans else compute_dtype
-            text.append(f"            {o.name} = {_load(o, kind, 'i', output)}")
-    text += [f"            {line}" for line in lines]
-    text += [f"            {_store(o, r)}" for o, r in zip(outputs, results, strict=True)]
-    text += ["        lo += count", ""]
-    return "\n".join(text)
+            text.append(f"step_{o.name} = load(args, {word[o.name]} + dimensions, int64)")
+    row = ["row = 0", "column = lo"]
+    row += ["if dimensions > 1:", "    row = lo // size", "    column = lo - row * size"]
+    row += [f"at_{o.name} = start_{o.name}{_offset(o)}" for o in own]
+    row += ["for d in range(dimensions - 1, 0, -1):"]
+    row += ["    extent = load(args, d, int64)", "    outer = row // extent"]
+    row += ["    position = row - outer * extent", "    row = outer"]
+    row += [f"    at_{o.name} += position * load(args, {word[o.name]} + d, int64)" for o in own]
+    return [*text, "while lo < hi:", *_indented(1, row)]
+
+
+def _guarded(
+    conditions: list[str],
+    guard: Guard,
+    fast: list[str],
+    statements: Callable[[Body], list[str]],
+) -> list[str]:
+    """The loop over a row in blocks, each with the body that its elements need."""
+    outside = " | ".join(["outside", *guard.conditions.results])
+    block = ["end = min(begin + {block}, count)", "outside = False", "for i in range(begin, end):"]
+    block[0] = block[0].format(block=_GUARDED_BLOCK)
+    block += _indented(1, [*conditions, f"outside = {outside}"])
+    block += ["if outside:", "    for i in range(begin, end):"]
+    block += _indented(2, statements(guard.exact))
+    block += ["else:", "    for i in range(begin, end):", *_indented(2, fast)]
+    block += ["begin = end"]
+    return ["        begin = 0", "        while begin < count:", *_indented(3, block)]
+
+
+def _indented(depth: int, lines: list[str]) -> list[str]:
+    return ["    " * depth + line for line in lines]
 
 
 def _describe(operands: list[Operand]) -> str:

@@ -785,3 +785,9 @@ _FUNCTIONS = (
 CPU_LOWERING: dict[tuple[str, str], Callable[..., Value]] = {
     (function.__name__, f.name): partial(function, f=f) for function in _FUNCTIONS for f in _FORMATS
 }
+
+#: Magnitude of the argument up to which a lowering holds. Kernels compute blocks with an element
+#: beyond it with the C library's function instead.
+CPU_BOUNDS: dict[tuple[str, str], float] = {
+    (name, "float64"): 1e14 for name in ("sin", "cos", "tan")
+}
