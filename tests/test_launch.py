@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
+from numbagrad import formula
 from numbagrad.executor.builtin import LaunchMiss
 from numbagrad.executor.pointwise import PointwiseProgram
 from numbagrad.formula import trace
@@ -180,9 +181,8 @@ def test_many_signatures_of_one_operator():
 
 @pytest.mark.parametrize("name", ["sin", "cos", "tan"])
 def test_arguments_beyond_the_range_of_a_lowering(name):
-    from numbagrad import formula
-
-    target = program(getattr(formula, name), name=name)
+    function = getattr(formula, name)
+    target = program(lambda x: function(x), name=name)
     x = RNG.standard_normal(3000) * 10
     x[[5, 700, 2999]] = 1e15, -1e300, 1e22
     # Near a zero the result loses digits of the argument, not of the function.

@@ -1,8 +1,9 @@
 """Pointwise operators on ndarrays: one compiled kernel a signature, found by a native launcher.
 
-Called by ``ops/operator.py``. A ``PointwiseProgram`` holds the formula of one operator; its ``call``
-attribute is the compiled launcher, which raises ``LaunchMiss`` with the key of a signature it has no
-kernel for. ``resolve`` then promotes dtypes, prints the formula, compiles, and calls again.
+Called by ``ops/operator.py``. A ``PointwiseProgram`` holds the formula of one operator; its
+``call`` attribute is the compiled launcher, which raises ``LaunchMiss`` with the key of a signature
+it has no kernel for. ``resolve`` then promotes dtypes, prints the formula, compiles, and calls
+again.
 """
 
 from __future__ import annotations
@@ -189,7 +190,9 @@ class PointwiseProgram:
             return (*copies, output)
         if code == layout.MISS_NUMBER:
             numbers = [x for x in inputs if not isinstance(x, np.ndarray)]
-            raise RuntimeError(f"{self.name}: value cannot be converted without overflow: {numbers}")
+            raise RuntimeError(
+                f"{self.name}: value cannot be converted without overflow: {numbers}"
+            )
         raise RuntimeError(
             f"{self.name}: at most {layout.MAX_DIMENSIONS} dimensions and {layout.MAX_OPERANDS} "
             "operands are supported"
@@ -267,6 +270,8 @@ class PointwiseProgram:
         self, reference: Callable[..., Any], operands: tuple[Any, ...], output: Any
     ) -> Any:
         """Run the NumPy source: the same dtypes and errors, no compiler."""
+        if not all([is_operand(x) for x in operands]):
+            raise LaunchMiss(layout.MISS_OPERAND)
         operands = tuple([_as_operand(self.name, x) for x in operands])
         try:
             shape = np.broadcast_shapes(*[np.shape(x) for x in operands])
