@@ -1,7 +1,8 @@
 """numbagrad: torch's autograd interface on kernels compiled by Numba.
 
 ``import numbagrad as torch`` runs autograd code written for torch. This file is the public
-namespace; every name comes from the room that defines it.
+namespace; every name comes from the room that defines it. The rooms are imported from the bottom
+up: what computes, then what is built from it.
 """
 
 from math import e, inf, nan, pi
@@ -43,23 +44,23 @@ from .dtype import int32 as int
 from .dtype import int64 as long
 from .executor.pool import get_num_threads, set_num_threads
 from .layout import contiguous_format, layout, memory_format, preserve_format, strided
-from .ops.conversion import *  # noqa: F403
-from .ops.creation import *  # noqa: F403
+from .ops.conversion import *
+from .ops.creation import *
+from .ops.functions import *
+from .ops.indexing import *
+from .ops.inplace import *
+from .ops.join import *
+from .ops.legacy import *
+from .ops.matmul import *
+from .ops.query import *
+from .ops.random import *
+from .ops.reduction import *
+from .ops.sorting import *
+from .ops.strided import *
+from .ops.view import *
 from .ops.creation import range_ as range
-from .ops.functions import *  # noqa: F403
-from .ops.legacy import *  # noqa: F403
-from .ops.indexing import *  # noqa: F403
-from .ops.inplace import *  # noqa: F403
-from .ops.join import *  # noqa: F403
-from .ops.matmul import *  # noqa: F403
-from .ops.query import *  # noqa: F403
-from .ops.random import *  # noqa: F403
-from .ops.reduction import *  # noqa: F403
-from .ops.sorting import *  # noqa: F403
-from .ops.strided import *  # noqa: F403
-from .ops.view import *  # noqa: F403
-from .ops import autograd_interface as _autograd_interface  # noqa: F401, I001 - last: it needs all
-from . import nn  # noqa: I001 - over the operators
+from .ops import autograd_interface as _autograd_interface
+from . import nn
 from .printing import get_printoptions, printoptions, set_printoptions
 from .size import Size
 from .tensor import Tensor

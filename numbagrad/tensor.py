@@ -63,10 +63,10 @@ def new_tensor(
 
 
 _GRAD_OF_NON_LEAF = (
-    "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute "
-    "won't be populated during autograd.backward(). If you indeed want the .grad field to be "
-    "populated for a non-leaf Tensor, use .retain_grad() on the non-leaf Tensor. If you access the "
-    "non-leaf Tensor by mistake, make sure you access the leaf Tensor instead."
+    "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad "
+    "attribute won't be populated during autograd.backward(). If you indeed want the .grad field "
+    "to be populated for a non-leaf Tensor, use .retain_grad() on the non-leaf Tensor. If you "
+    "access the non-leaf Tensor by mistake, make sure you access the leaf Tensor instead."
 )
 
 
@@ -118,15 +118,18 @@ class Tensor(TensorState, InstalledMethods):
         rank = max(self._array.ndim, 1)
         if not -rank <= dim < rank:
             raise IndexError(
-                f"Dimension out of range (expected to be in range of [{-rank}, {rank - 1}], but got "
-                f"{dim})"
+                f"Dimension out of range (expected to be in range of [{-rank}, {rank - 1}], but "
+                f"got {dim})"
             )
         return dim % rank
 
     def stride(self, dim: int | None = None) -> Any:
         """Steps in elements from one index to the next, of every dimension or of one."""
-        size = self._array.itemsize
-        strides = tuple([s // size for s in self._array.strides])
+        array = self._array
+        size = array.itemsize
+        strides = tuple([s // size for s in array.strides])
+        if array.size == 0:
+            strides = _strides_of_nothing(array.shape)
         return strides if dim is None else strides[self._dimension(dim)]
 
     def numel(self) -> int:
@@ -275,9 +278,9 @@ class Tensor(TensorState, InstalledMethods):
             )
         if value._array.dtype != self._array.dtype:
             raise RuntimeError(
-                f"attempting to assign a gradient with dtype '{value.dtype}' to a tensor with dtype "
-                f"'{self.dtype}'. The gradient must match the tensor's dtype; convert it with "
-                ".to(dtype)"
+                f"attempting to assign a gradient with dtype '{value.dtype}' to a tensor with "
+                f"dtype '{self.dtype}'. The gradient must match the tensor's dtype; convert it "
+                "with .to(dtype)"
             )
         self._grad = value
 
@@ -309,8 +312,8 @@ class Tensor(TensorState, InstalledMethods):
         """Add the gradients of this tensor to the ``grad`` of the leaves it was computed from.
 
         Raises:
-            RuntimeError: if the tensor does not require grad, if it has more than one element and no
-                ``gradient`` is given, or if the graph was freed by an earlier backward.
+            RuntimeError: if the tensor does not require grad, if it has more than one element and
+                no ``gradient`` is given, or if the graph was freed by an earlier backward.
         """
         engine.backward(self, gradient, retain_graph, create_graph, inputs=inputs)
 
@@ -383,7 +386,9 @@ class Tensor(TensorState, InstalledMethods):
         if dtype is None or array.dtype == dtype:
             return array.copy() if copy else array
         if copy is False:
-            raise ValueError(f"a tensor of {self.dtype} cannot be an array of {dtype} without a copy")
+            raise ValueError(
+                f"a tensor of {self.dtype} cannot be an array of {dtype} without a copy"
+            )
         return array.astype(dtype)
 
     def __array_wrap__(
@@ -530,6 +535,14 @@ class UntypedStorage:
 
     def __repr__(self) -> str:
         return f"<UntypedStorage of {self.nbytes()} bytes at {self.data_ptr():#x}>"
+
+
+def _strides_of_nothing(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Strides of a tensor without elements: as if the sizes of 0 were 1. NumPy has none."""
+    strides = [1]
+    for size in shape[:0:-1]:
+        strides.append(strides[-1] * max(size, 1))
+    return tuple(strides[::-1][: len(shape)]) if shape else ()
 
 
 def _owner(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

@@ -1,4 +1,4 @@
-"""The public namespace: torch's names are there, mean what they say, and type checkers know them."""
+"""The public namespace: torch's names are there, and type checkers know what ops installs."""
 
 import importlib.util
 import pathlib
@@ -48,7 +48,8 @@ def test_names_that_modules_share_mean_the_torch_object():
     assert isinstance(torch.device("cpu"), torch.device)
     assert torch.tensor(1).item() == 1
     assert isinstance(torch.strided, torch.layout)
-    assert (torch.float, torch.long, torch.bool) == (torch.float32, torch.int64, torch.zeros(1).bool().dtype)
+    assert (torch.float, torch.long) == (torch.float32, torch.int64)
+    assert torch.zeros(1).bool().dtype is torch.bool
 
 
 @pytest.mark.parametrize(

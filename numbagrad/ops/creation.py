@@ -346,7 +346,7 @@ def array_of(data: Any, kind: np.dtype[Any] | None) -> np.ndarray[Any, Any]:
     if hasattr(data, "__array__") and not isinstance(data, Sequence):
         return array_of(np.asarray(data), kind)
     if not (hasattr(data, "__len__") and hasattr(data, "__getitem__")) or isinstance(data, dict):
-        raise RuntimeError(f"Could not infer dtype of {type(data).__name__}")
+        raise _no_number(data, kind)
     leaves, shape = _flattened(data)
     return _array_of_leaves(leaves, kind).reshape(shape)
 
@@ -388,6 +388,8 @@ def _flattened(data: Any) -> tuple[list[Any], tuple[int, ...]]:
                 )
         shape.append(length)
         level = list(chain.from_iterable(level))
+    if level and isinstance(level[0], str):
+        raise ValueError(f"too many dimensions '{type(level[0]).__name__}'")
     for kind in set(map(type, level)):
         if issubclass(kind, (list, tuple)):
             raise TypeError(f"'{kind.__name__}' object cannot be interpreted as an integer")
@@ -397,7 +399,7 @@ def _flattened(data: Any) -> tuple[list[Any], tuple[int, ...]]:
 def _array_of_leaves(leaves: list[Any], kind: np.dtype[Any] | None) -> np.ndarray[Any, Any]:
     types = set(map(type, leaves))
     if not types <= {bool, int, float}:
-        leaves = [_plain(one) for one in leaves]
+        leaves = [_plain(one, kind) for one in leaves]
     inferred = _inferred(leaves)
     if kind is None:
         kind = inferred.numpy if inferred is not None else get_default_dtype().numpy
@@ -408,21 +410,36 @@ def _array_of_leaves(leaves: list[Any], kind: np.dtype[Any] | None) -> np.ndarra
     return _as_integers(values, kind)
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: Any, kind: np.dtype[Any] | None) -> Any:
     """A number from what counts as one; NumPy's numbers stay, since they have a dtype."""
-    if isinstance(value, Tensor):
-        value = value._array
-    if isinstance(value, np.ndarray):
-        if value.size != 1:
-            raise ValueError("only one element tensors can be converted to Python scalars")
-        return value.reshape(())[()]
     if isinstance(value, (bool, int, float)):
         return value
-    if isinstance(value, np.generic) and value.dtype.kind in "fiub":
-        return value
-    if isinstance(value, str):
-        raise ValueError(f"too many dimensions '{type(value).__name__}'")
-    raise RuntimeError(f"Could not infer dtype of {type(value).__name__}")
+    array = value._array if isinstance(value, Tensor) else value
+    if isinstance(array, np.ndarray):
+        if array.size != 1:
+            raise ValueError("only one element tensors can be converted to Python scalars")
+        array = array.reshape(())[()]
+    if not isinstance(array, np.generic) or array.dtype.kind not in "fiub":
+        raise _no_number(value, kind)
+    if kind is not None and kind.kind != "f" and array.dtype.kind == "f":
+        raise TypeError(
+            "only integer tensors of a single element can be converted to an index"
+            if isinstance(value, Tensor)
+            else f"'numpy.{type(array).__name__}' object cannot be interpreted as an integer"
+        )
+    return array
+
+
+def _no_number(value: Any, kind: np.dtype[Any] | None) -> Exception:
+    """The error for what is not a number where one of type ``kind`` is called for."""
+    name = type(value).__name__
+    if kind is None:
+        if isinstance(value, str):
+            return TypeError(f"new(): invalid data type '{name}'")
+        return RuntimeError(f"Could not infer dtype of {name}")
+    if kind.kind == "f":
+        return TypeError(f"must be real number, not {name}")
+    return TypeError(f"'{name}' object cannot be interpreted as an integer")
 
 
 def _inferred(leaves: list[Any]) -> DType | None:
@@ -707,7 +724,13 @@ def eye(
 
 
 def tril_indices(
-    row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None, layout: Any = None
+    row: int,
+    col: int,
+    offset: int = 0,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    layout: Any = None,
 ) -> Tensor:
     """Rows and columns, as a tensor (2, count), of the lower triangle of a row x col matrix."""
     require_cpu(device)
@@ -716,7 +739,13 @@ def tril_indices(
 
 
 def triu_indices(
-    row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None, layout: Any = None
+    row: int,
+    col: int,
+    offset: int = 0,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    layout: Any = None,
 ) -> Tensor:
     """Rows and columns, as a tensor (2, count), of the upper triangle of a row x col matrix."""
     require_cpu(device)

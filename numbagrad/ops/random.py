@@ -121,7 +121,7 @@ def randint(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """A tensor of whole numbers in [low, high): ``randint(high, size)``, ``randint(low, high, size)``."""
+    """A tensor of whole numbers in [low, high), where low may be left out: it is 0 then."""
     if isinstance(high, (tuple, list)):
         high, size = None, high
     elif size is None:
@@ -191,7 +191,7 @@ def normal(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Normal numbers of the given means and standard deviations: two numbers and a size, or tensors.
+    """Normal numbers of the given means and deviations: two numbers and a size, or tensors.
 
     Raises:
         RuntimeError: for a negative deviation.
@@ -203,7 +203,9 @@ def normal(
         return leaf(array, requires_grad, out)
     tensors = [x for x in (mean, std) if isinstance(x, Tensor)]
     if not tensors:
-        raise TypeError("normal(): two numbers need the argument 'size'; mean or std may be a Tensor")
+        raise TypeError(
+            "normal(): two numbers need the argument 'size'; mean or std may be a Tensor"
+        )
     shape = common_shape([x._array.shape for x in tensors])
     kind = tensors[0]._array.dtype
     array = np.empty(shape, kind)
