@@ -200,8 +200,14 @@ def compute_then_write(tensor: Any, compute: Callable[[Any], Any], *others: Any)
     return tensor
 
 
-def _needed(operands: tuple[Any, ...]) -> tuple[bool, ...]:
-    return tuple([isinstance(x, interface.Tensor) and x._requires_grad for x in operands])
+def _needed(operands: tuple[Any, ...]) -> tuple[int | None, ...]:
+    """The places of the operands that need a gradient, as ``PointwiseOperator.rule`` takes them."""
+    return tuple(
+        [
+            place if isinstance(x, interface.Tensor) and x._requires_grad else None
+            for place, x in enumerate(operands)
+        ]
+    )
 
 
 def _shares_memory(operand: Any, tensor: Any) -> bool:

@@ -484,11 +484,11 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False)
 
 
 def _check_scatter(name: str, input: Tensor, dim: int, index: Tensor, src: Tensor | None) -> Array:
-    array = _check_index(name, input, dim, index)
     own = input._array.shape
     source = () if src is None else src._array.shape
     if src is not None and src._array.dtype != input._array.dtype:
         raise RuntimeError("scatter(): Expected self.dtype to be equal to src.dtype")
+    array = _check_index(name, input, dim, index)
     for place, size in enumerate(array.shape if own else ()):
         outside = place != dim and size > own[place]
         if outside or (src is not None and size > (source[place] if source else 1)):

@@ -23,7 +23,6 @@ from .view import (
     expand,
     narrow,
     part,
-    permute,
     reshape,
     sizes_of,
     slice_view,
@@ -84,7 +83,9 @@ def _promoted(name: str, tensors: Any) -> list[Tensor]:
                 f"{type(tensor).__name__}"
             )
     if not tensors:
-        raise RuntimeError(f"{name}(): expected a non-empty list of Tensors")
+        if name == "cat":
+            raise ValueError("torch.cat(): expected a non-empty list of Tensors")
+        raise RuntimeError(f"{name} expects a non-empty TensorList")
     first = tensors[0]._array.dtype
     if all([tensor._array.dtype == first for tensor in tensors]):
         return list(tensors)
@@ -533,6 +534,9 @@ def triu(input: Tensor, diagonal: int = 0) -> Tensor:
     return _triu(input, diagonal)
 
 
+_diag_embed = TensorOperator("diag_embed", embed_diagonal.forward, embed_diagonal.gradient)
+
+
 @method()
 def diag(input: Tensor, diagonal: int = 0) -> Tensor:
     """A matrix with a vector on its diagonal, or a copy of the diagonal of a matrix."""
@@ -556,7 +560,7 @@ def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -
     sizes = list(shape[:-1])
     for dim in sorted((dim1, dim2)):
         sizes.insert(dim, size)
-    return embed_diagonal(input, tuple(sizes), offset, dim1, dim2)
+    return _diag_embed(input, tuple(sizes), offset, dim1, dim2)
 
 
 @method()
@@ -657,7 +661,5 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
         own[place] = shape[place]
         grids.append(expand(reshape(vector, tuple(own)), shape))
     if swap:
-        order = (1, 0, *range(2, len(shape)))
-        grids = [permute(grid, order) for grid in grids]
         grids[:2] = grids[1::-1]
     return tuple(grids)

@@ -81,6 +81,7 @@ class Subscript:
         arrays: list[Any] = []
         dim = 0  # of the tensor
         order = 0
+        unfit: tuple[Array, int] | None = None
         for entry in entries:
             kind = entry.__class__
             if kind is int:
@@ -104,9 +105,10 @@ class Subscript:
                 arrays.append(np.zeros(int(entry), np.int64))
                 order += 1
             elif entry.dtype.kind == "b":
-                found = _places_of(entry, shape, dim)
+                if entry.shape != shape[dim : dim + entry.ndim]:
+                    unfit = unfit or (entry, len(arrays))
                 basic += [ALL] * entry.ndim
-                arrays += found
+                arrays += entry.nonzero()
                 dim += entry.ndim
                 order += entry.ndim
             else:
@@ -115,6 +117,8 @@ class Subscript:
                 dim += 1
                 order += 1
         self.basic = (*basic, ...)
+        if unfit is not None:
+            raise _unfit_mask(*unfit, np.broadcast_to(False, shape)[self.basic].shape)
         self.arrays = _aligned(arrays) if order else ()
 
 
@@ -196,14 +200,15 @@ def _checked_slice(entry: slice) -> slice:
     return entry
 
 
-def _places_of(mask: Array, shape: tuple[int, ...], dim: int) -> list[Array]:
-    for k, size in enumerate(mask.shape):
-        if dim + k >= len(shape) or shape[dim + k] != size:
-            raise IndexError(
-                f"The shape of the mask {list(mask.shape)} at index {k} does not match the shape "
-                f"of the indexed tensor {list(shape)} at index {dim + k}"
-            )
-    return list(mask.nonzero())
+def _unfit_mask(mask: Array, dim: int, shape: tuple[int, ...]) -> IndexError:
+    """The error for a mask on dimension ``dim`` of a view of this shape."""
+    k = 0
+    while dim + k < len(shape) and k < mask.ndim - 1 and shape[dim + k] == mask.shape[k]:
+        k += 1
+    return IndexError(
+        f"The shape of the mask {list(mask.shape)} at index {k} does not match the shape of the "
+        f"indexed tensor {list(shape)} at index {dim + k}"
+    )
 
 
 def _wrapped(index: Array, order: int, size: int) -> Array:

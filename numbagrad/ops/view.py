@@ -182,7 +182,9 @@ def complete_shape(shape: tuple[int, ...], count: int) -> tuple[int, ...]:
                 raise RuntimeError("only one dimension can be inferred")
             unknown = place
         else:
-            raise RuntimeError(f"invalid shape dimension {size}")
+            raise RuntimeError(
+                f"invalid shape dimension {size} at index {place} of shape {list(shape)}"
+            )
     if unknown < 0:
         if known == count:
             return shape
@@ -412,8 +414,11 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
             f"({sources} dims) should contain the same number of dims as destination "
             f"({places} dims)"
         )
-    found = dimensions(rank, sources)
-    targets = dimensions(rank, places)
+    found = [dimension(rank, dim) for dim in sources]
+    targets = [dimension(rank, dim) for dim in places]
+    for dims, given, name in ((found, sources, "source"), (targets, places, "destination")):
+        if len(set(dims)) != len(dims):
+            raise RuntimeError(f"movedim: repeated dim in `{name}` ({given})")
     rest = iter([dim for dim in range(rank) if dim not in found])
     chosen = dict(zip(targets, found, strict=True))
     return _permute(
@@ -731,8 +736,7 @@ def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
     size = shape[dim]
     if not -size <= start <= size:
         raise IndexError(
-            f"Dimension out of range (expected to be in range of [{-size}, {size}], but got "
-            f"{start})"
+            f"start out of range (expected to be in range of [{-size}, {size}], but got {start})"
         )
     if start < 0:
         start += size
