@@ -334,7 +334,7 @@ class CopySlices(Node):
         super().__init__((edge_of(base), value))
         self.geometry = Geometry.between(base._array, view._array)
 
-    def backward(self, grad: Any) -> tuple[Any, ...]:  # type: ignore[override]
+    def backward(self, grad: Any) -> tuple[Any, ...]:
         return (
             None if self.next_edges[0] is None else _clear(grad, self.geometry),
             _read(grad, self.geometry),
@@ -350,7 +350,7 @@ class AsStridedBackward0(Node):
         super().__init__((edge_of(base),))
         self.geometry = Geometry.between(base._array, view._array)
 
-    def backward(self, grad: Any) -> tuple[Any, ...]:  # type: ignore[override]
+    def backward(self, grad: Any) -> tuple[Any, ...]:
         return (_spread(grad, self.geometry),)
 
 

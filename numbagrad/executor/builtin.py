@@ -1,8 +1,8 @@
 """Compiled functions as CPython builtins, and the tables they read.
 
-A launcher (``numbagrad/kernels/launch.py``) becomes callable from Python as an ordinary builtin whose
-``self`` is an ndarray of 64-bit words: the table of one operator. Calling it costs what calling any
-builtin costs, with no boxing of arguments in between.
+A launcher (``numbagrad/kernels/launch.py``) becomes callable from Python as an ordinary builtin
+whose ``self`` is an ndarray of 64-bit words: the table of one operator. Calling it costs what
+calling any builtin costs, with no boxing of arguments in between.
 """
 
 from __future__ import annotations

@@ -86,9 +86,10 @@ def promote(operands: list[OperandCode]) -> DType:
             kind = scalar_dtype(operand.number(0))
             scalar = kind if scalar is None else promote_types(scalar, kind)
         else:
-            place, kind = int(operand.zero_dim), operand.dtype
+            place, own = int(operand.zero_dim), operand.dtype
             before = arrays[place]
-            arrays[place] = kind if before is None else promote_types(before, kind)
+            assert own is not None
+            arrays[place] = own if before is None else promote_types(before, own)
     return result_type_of(arrays[0], arrays[1], scalar)
 
 

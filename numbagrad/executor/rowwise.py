@@ -15,6 +15,7 @@ from ..dtype import dtype as DType
 from ..dtype import dtype_from_name, float16, from_numpy, int64
 from ..formula import Formula, exp, log, print_numba, print_numpy, trace
 from ..kernels import layout, rowwise
+from ..kernels.template import renamed
 from ..kernels.vector_math import CPU_LOWERING
 from . import library
 from .builtin import KernelTable, LaunchMiss, launcher, make_builtin
@@ -102,7 +103,7 @@ class Softmax(RowwiseProgram):
             stored.name,
             variant,
             _printed(_EXPONENTIAL, stored.name),
-            _printed(_LOGARITHM, stored.name),
+            renamed(*_printed(_LOGARITHM, stored.name), "log"),
         )
 
     def reference(self, dim: int, *arrays: Array) -> Array:
@@ -149,7 +150,7 @@ class SoftmaxGradient(RowwiseProgram):
 def _numpy(formula: Formula, dtype: str) -> Callable[..., Any]:
     namespace: dict[str, Any] = {}
     exec(print_numpy(formula, dtype), namespace)
-    return namespace["formula"]  # type: ignore[no-any-return]
+    return namespace["formula"]
 
 
 class Scan(RowwiseProgram):
@@ -240,7 +241,7 @@ class RunningExtremum(RowwiseProgram):
             values[k] = np.where(better, x[k], values[k - 1])
             indices[k] = np.where(better, k, indices[k - 1])
         shape = arrays[0].shape
-        return tuple([  # type: ignore[return-value]
+        return tuple([
             np.ascontiguousarray(np.moveaxis(made, 0, dim)).reshape(shape)
             for made in (values, indices)
         ])  # fmt: skip

@@ -65,7 +65,7 @@ def define(
     if name in POINTWISE:
         raise ValueError(f"the pointwise operator {name} is defined twice")
     intervals = {
-        x: tuple(given) if isinstance(given[0], tuple) else (given,)  # type: ignore[misc]
+        x: tuple(given) if isinstance(given[0], tuple) else (given,)
         for x, given in (domain or {}).items()
     }
     grad_fn = grad_fn or "".join(part.capitalize() for part in name.split("_")) + "Backward0"

@@ -286,7 +286,7 @@ def round(input: Tensor, *, decimals: int = 0, out: Tensor | None = None) -> Ten
         return _with_options("round", (input,), out)
     scale = 10.0**decimals
     rounded = pointwise("round")(input * scale) / scale
-    return rounded if out is None else out.copy_(rounded)  # type: ignore[attr-defined]
+    return rounded if out is None else out.copy_(rounded)
 
 
 # --- selection --------------------------------------------------------------------------------
@@ -296,7 +296,7 @@ def round(input: Tensor, *, decimals: int = 0, out: Tensor | None = None) -> Ten
 def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
     """``input`` where the condition holds, else ``other``; with one argument, ``nonzero``."""
     if input is None and other is None:
-        return condition.nonzero(as_tuple=True)  # type: ignore[attr-defined]
+        return condition.nonzero(as_tuple=True)
     if condition._array.dtype.kind != "b" and condition.dtype is not uint8:
         raise RuntimeError(
             f"where expected condition to be a boolean tensor, but got a tensor with dtype "
@@ -379,7 +379,7 @@ def nan_to_num(
 ) -> Tensor:
     """``input`` with NaN and infinities replaced, by default by 0 and the extremes of the dtype."""
     if input._array.dtype.kind != "f":
-        return input.clone()  # type: ignore[attr-defined]
+        return input.clone()
     limits = finfo(input.dtype)
     operands = (
         input,
@@ -399,7 +399,7 @@ def isclose(
     close = pointwise("isclose")(input, other, float(rtol), float(atol))
     if equal_nan:
         isnan = pointwise("isnan")
-        close = close | (isnan(input) & isnan(other))  # type: ignore[operator]
+        close = close | (isnan(input) & isnan(other))
     return close
 
 

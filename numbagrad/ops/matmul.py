@@ -75,7 +75,8 @@ def mm(input: Tensor, mat2: Tensor) -> Tensor:
     """Product of two matrices, (n, m) and (m, p) to (n, p). No broadcasting."""
     if input._array.ndim != 2 or mat2._array.ndim != 2:
         raise RuntimeError(
-            f"mm: self must be a matrix and mat2 must be a matrix, got shapes {_shapes(input, mat2)}"
+            "mm: self must be a matrix and mat2 must be a matrix, got shapes "
+            f"{_shapes(input, mat2)}"
         )
     if input._array.shape[1] != mat2._array.shape[0]:
         raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({_shapes(input, mat2)})")
@@ -95,7 +96,8 @@ def bmm(input: Tensor, mat2: Tensor) -> Tensor:
         )
     if input._array.shape[2] != mat2._array.shape[1]:
         raise RuntimeError(
-            f"bmm: the columns of the first must match the rows of the second: {_shapes(input, mat2)}"
+            "bmm: the columns of the first must match the rows of the second: "
+            f"{_shapes(input, mat2)}"
         )
     _check_dtypes("bmm", input, mat2)
     return _bmm(input, mat2)

@@ -32,9 +32,9 @@ class PointwiseNode(Node):
 
     rule: GradientRule
     numbers: tuple[Any, ...] | None
-    restore: tuple[Any, ...] | None
+    restore: Sequence[Any] | None
 
-    def backward(self, grad: Tensor | None) -> tuple[Any, ...]:  # type: ignore[override]
+    def backward(self, grad: Tensor | None) -> tuple[Any, ...]:
         """The gradients of the inputs that need one, None for the others."""
         rule = self.rule
         if grad is None:
@@ -434,7 +434,7 @@ class OperatorNode(Node):
         if grads[0] is None and all([grad is None for grad in grads]):
             return plan.nothing
         known = [grads[0] if len(grads) == 1 else grads, *self.values, *self.unpack()]
-        results = []
+        results: list[Any] = []
         for rule in plan.rules:
             if rule is None:
                 results.append(None)
@@ -530,7 +530,7 @@ class TensorOperator:
     def __call__(self, *arguments: Any) -> Any:
         """Run forward on the memory of the arguments and record it; Tensor or tuple of them."""
         needed = False
-        arrays = []
+        arrays: list[Any] = []
         for argument in arguments:
             if isinstance(argument, Tensor):
                 arrays.append(argument._array)

@@ -1,17 +1,18 @@
 """How functions of this folder become methods of Tensor.
 
-The files of this folder define public functions (exported by their ``__all__`` into the namespace of
-the package) and mark those that are methods too with the decorator below.
+The files of this folder define public functions (exported by their ``__all__`` into the namespace
+of the package) and mark those that are methods too with the decorator below.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from ..tensor import Tensor
 
-Decorated = TypeVar("Decorated", bound=Callable[..., object])
+#: A function or a property.
+Decorated = TypeVar("Decorated", bound=Any)
 
 
 def method(*names: str) -> Callable[[Decorated], Decorated]:

@@ -450,11 +450,11 @@ def adjoint(input: Tensor) -> Tensor:
     return transpose(input, -2, -1)
 
 
-method("T")(property(_reversed))  # type: ignore[arg-type]
-method("mT")(property(_matrix_transpose))  # type: ignore[arg-type]
-method("H")(property(_matrix_transpose))  # type: ignore[arg-type]
-method("mH")(property(_matrix_transpose))  # type: ignore[arg-type]
-method("real")(property(lambda self: self))  # type: ignore[arg-type]
+method("T")(property(_reversed))
+method("mT")(property(_matrix_transpose))
+method("H")(property(_matrix_transpose))
+method("mH")(property(_matrix_transpose))
+method("real")(property(lambda self: self))
 
 
 # --- size-1 dimensions ----------------------------------------------------------------------------
