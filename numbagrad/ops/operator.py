@@ -501,7 +501,7 @@ class TensorOperator:
 
     __slots__ = (
         "name", "forward", "gradient", "grad_fn", "parameters", "tensors", "view", "variadic",
-        "outputs", "_plans", "_node",
+        "outputs", "_differentiable", "_plans", "_node",
     )  # fmt: skip
 
     def __init__(
@@ -524,6 +524,7 @@ class TensorOperator:
         self.view = view
         self.variadic = variadic
         self.outputs = outputs
+        self._differentiable = tuple([name in gradient for name in self.parameters])
         self._plans: dict[tuple[bool, ...], GradientPlan] = {}
         self._node: Any = type(self.grad_fn, (OperatorNode,), {"__slots__": ()})
 
@@ -555,22 +556,24 @@ class TensorOperator:
 
     def record(self, results: tuple[Tensor, ...], arguments: tuple[Any, ...]) -> None:
         """Make the results with a float dtype remember how they came about."""
-        floating = [result for result in results if result._array.dtype.kind == "f"]
-        if not floating:
+        floating = [result._array.dtype.kind == "f" for result in results]
+        if True not in floating:
             return
         edges: list[Any] = []
         needed = []
-        for name, argument in zip(self.parameters, arguments, strict=False):
-            if name == self.variadic:
+        for differentiable, argument in zip(self._differentiable, arguments, strict=False):
+            if isinstance(argument, Tensor) and argument._requires_grad:
+                if not differentiable:
+                    raise self._no_gradient(argument, arguments)
+                grad_fn = argument._grad_fn
+                edges.append((argument, 0) if grad_fn is None else (grad_fn, argument._output_nr))
+                needed.append(True)
+            elif differentiable and argument.__class__ is list:
                 found = [edge_of(tensor) for tensor in argument]
                 edges.extend(found)
-                needed.append(any(edge is not None for edge in found))
-            elif isinstance(argument, Tensor) and name in self.tensors:
-                edge = edge_of(argument)
-                edges.append(edge)
-                needed.append(edge is not None)
+                needed.append(any([edge is not None for edge in found]))
             else:
-                if name in self.tensors:
+                if differentiable:
                     edges.append(None)
                 needed.append(False)
         key = tuple(needed)
@@ -583,18 +586,25 @@ class TensorOperator:
         node.sequence_nr = next_sequence_nr()
         node.plan = plan
         node._output_count = len(results)
-        node.values = tuple(
-            [_kept(arguments[i], shape) for i, shape in plan.keeps]
+        node.values = (
+            tuple([_kept(arguments[i], shape) for i, shape in plan.keeps]) if plan.keeps else ()
         )
         saved = [save(arguments[i]) for i in plan.saves]
         if plan.uses_result:
             saved.append(save_output(results[0]))
         node.saved = tuple(saved)
         for number, result in enumerate(results):
-            if result._array.dtype.kind == "f":
+            if floating[number]:
                 result._requires_grad = True
                 result._grad_fn = node
                 result._output_nr = number
+
+    def _no_gradient(self, argument: Any, arguments: tuple[Any, ...]) -> RuntimeError:
+        place = next(i for i, x in enumerate(arguments) if x is argument)
+        return RuntimeError(
+            f"{self.name}: there is no gradient with respect to {self.parameters[place]!r}, which "
+            "requires grad; pass it through detach() if none should flow"
+        )
 
 
 def _kept(argument: Any, shape: bool) -> Any:
