@@ -15,7 +15,8 @@ __all__ = [
 
 
 def _named(name: str, *fields: str) -> Any:
-    made: Any = namedtuple(name, fields)
+    make: Any = namedtuple  # type checkers want the names as literals
+    made = make(name, fields)
 
     def text(self: Any) -> str:
         lines = [f"{field}={value!r}" for field, value in zip(fields, self, strict=True)]

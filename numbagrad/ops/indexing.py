@@ -88,7 +88,8 @@ def _retry(array: Array, key: Key) -> Array:
     """The view again, by a key that NumPy takes; raises torch's error where there is none."""
     if key.count(Ellipsis) > 1:
         first = key.index(Ellipsis)
-        return array[(*key[: first + 1], *[x for x in key[first + 1 :] if x is not Ellipsis])]
+        rest = [x for x in key[first + 1 :] if x is not Ellipsis]
+        return array[key[: first + 1] + tuple(rest)]
     raise basic_error(array.shape, key) from None
 
 

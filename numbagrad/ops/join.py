@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtype as dtypes
+from ..dtype import promote_types
 from ..tensor import Tensor, new_tensor
 from .operator import TensorOperator
 from .registry import method
@@ -91,7 +91,7 @@ def _promoted(name: str, tensors: Any) -> list[Tensor]:
         return list(tensors)
     common = tensors[0].dtype
     for tensor in tensors:
-        common = dtypes.promote_types(common, tensor.dtype)
+        common = promote_types(common, tensor.dtype)
     return [tensor if tensor.dtype is common else tensor.to(common) for tensor in tensors]
 
 

@@ -80,7 +80,8 @@ def topk(
         raise RuntimeError("selected index k out of range")
     order = _order(array, dim, largest)
     if array.ndim:
-        order = np.ascontiguousarray(order[(*(slice(None),) * dim, slice(k))])
+        first = (*(slice(None),) * dim, slice(k))
+        order = np.ascontiguousarray(order[first])
     index = new_tensor(order)
     return return_types.topk(_topk(input, dim, index), index)
 
@@ -95,7 +96,8 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Any
         raise RuntimeError("kthvalue(): selected number k out of range for dimension " + str(dim))
     order = _order(array, dim, False)
     if array.ndim:
-        order = np.ascontiguousarray(order[(*(slice(None),) * dim, slice(k - 1, k))])
+        chosen = (*(slice(None),) * dim, slice(k - 1, k))
+        order = np.ascontiguousarray(order[chosen])
     index = new_tensor(order)
     values = _kthvalue(input, dim, index)
     if array.ndim and not keepdim:
@@ -195,7 +197,7 @@ def searchsorted(
             "dimensions of boundaries tensor and input value tensor must match, but we got "
             f"boundaries tensor {list(sequence.shape)} and input value tensor {list(values.shape)}"
         )
-    end = "right" if right or side == "right" else "left"
+    end: Any = "right" if right or side == "right" else "left"
     if sequence.ndim == 1:
         places = np.asarray(np.searchsorted(sequence, values, end))
     else:
