@@ -8,113 +8,37 @@ single C symbol and no Python symbols, and loads in a process that has not impor
 from __future__ import annotations
 
 import contextlib
+import functools
 import gc
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import llvmlite.binding as llvm
 from llvmlite import ir
-from numba import njit
 from numba.core import compiler, sigutils, types
-from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler_lock import global_compiler_lock
-from numba.core.compiler_machinery import PassManager
 from numba.core.cpu_options import FastMathOptions
-from numba.core.registry import cpu_target
-from numba.core.typed_passes import (
-    IRLegalization,
-    NativeLowering,
-    NoPythonBackend,
-    NopythonTypeInference,
-    PreLowerStripPhis,
-)
-from numba.core.untyped_passes import FixupArgs, IRProcessing, ReconstructSSA, TranslateByteCode
+from numba.core.target_extension import target_override
 
 from .loader import target_machine
+from .pipeline import KernelPipeline
+from .target import NAME, KernelDispatcher, target
 
 #: Reordering that never changes what NaN and infinity do: a multiply and an add may become one
 #: fused multiply-add. Reductions may ask for "reassoc" as well. Full fastmath is never used.
 DEFAULT_FASTMATH = ("contract",)
 
 
-class _LinkedLibrary(JITCodeLibrary):
-    """Code of a function a kernel calls: linked as Numba lowered it, not optimised by itself.
-
-    Numba would optimise and emit machine code for every function on its own, though only the
-    kernel, with all of them inlined, is ever run. That took most of the compile time.
-    """
-
-    def _optimize_functions(self, ll_module):
-        ll_module.data_layout = self._codegen._data_layout
-
-    def _optimize_final_module(self):
-        pass
-
-    def _finalize_final_module(self):
-        self._finalized = True
-
-
-@contextlib.contextmanager
-def _linked_libraries(context: Any) -> Iterator[None]:
-    """Make Numba create :class:`_LinkedLibrary`; the caller holds Numba's compiler lock."""
-    codegen = context.codegen()
-    before = codegen._library_class
-    codegen._library_class = _LinkedLibrary
-    # Nor is there machine code for Python to call: only other compiled code calls these. Numba wants
-    # some builtin as the identity of each function; a method of a new list is one, never called.
-    context.get_executable = lambda library, description, environment: [].append
-    try:
-        yield
-    finally:
-        codegen._library_class = before
-        del context.get_executable
-
-
-class _KernelPipeline(compiler.CompilerBase):
-    """Numba's passes that kernels need, and none for what they do not contain.
-
-    Kernels have no closures, objects, exceptions, parallel regions or arrays; leaving the passes
-    for those out makes the front end twice as fast.
-    """
-
-    def define_pipelines(self) -> list[PassManager]:
-        manager = PassManager("kernel")
-        manager.add_pass(TranslateByteCode, "read the bytecode")
-        manager.add_pass(FixupArgs, "fix up arguments")
-        manager.add_pass(IRProcessing, "process the intermediate representation")
-        manager.add_pass(ReconstructSSA, "static single assignment")
-        manager.add_pass(NopythonTypeInference, "infer types")
-        manager.add_pass(PreLowerStripPhis, "remove phi nodes")
-        manager.add_pass(IRLegalization, "check that it can be lowered")
-        manager.add_pass(NativeLowering, "lower to LLVM")
-        manager.add_pass(NoPythonBackend, "collect the result")
-        manager.finalize()
-        return [manager]
-
-
-_subroutine = njit(
-    error_model="numpy",
-    boundscheck=False,
-    fastmath={"contract"},
-    no_cpython_wrapper=True,
-    no_cfunc_wrapper=True,
-    nogil=True,
-    pipeline_class=_KernelPipeline,
-)
-
-
-def subroutine(function: Callable[..., Any]) -> Any:
+def subroutine(
+    function: Callable[..., Any] | None = None, *, fastmath: Iterable[str] = DEFAULT_FASTMATH
+) -> Any:
     """Decorator of functions that kernels call; LLVM inlines them.
 
-    A constant argument is passed as its type: Numba would compile the function once more for every
-    constant it is called with.
+    Bare, or with the ``fastmath`` flags of the function, which are otherwise those of kernels.
     """
-    dispatcher = _subroutine(function)
-    resolve = dispatcher.get_call_template
-    dispatcher.get_call_template = lambda arguments, keywords: resolve(
-        [types.unliteral(argument) for argument in arguments], keywords
-    )
-    return dispatcher
+    if function is None:
+        return functools.partial(subroutine, fastmath=fastmath)
+    return KernelDispatcher(function, fastmath)
 
 
 @contextlib.contextmanager
@@ -144,7 +68,7 @@ def _flags(fastmath: Iterable[str]) -> compiler.Flags:
 
 def _add_entry(library: Any, result: Any, symbol: str) -> None:
     """Add a function with the C calling convention that calls the compiled one."""
-    context = cpu_target.target_context
+    context = target.target_context
     signature = result.signature
     module = library.create_ir_module("entry")
     arguments = [context.get_value_type(t) for t in signature.args]
@@ -200,10 +124,8 @@ def compile_to_module(
     the function, and ``RuntimeError`` where the result depends on Python.
     """
     arguments, returned = sigutils.normalize_signature(signature)
-    typing, context = cpu_target.typing_context, cpu_target.target_context
-    typing.refresh()
-    context.refresh()
-    with _collector_paused(), _linked_libraries(context):
+    typing, context = target.typing_context, target.target_context
+    with _collector_paused(), target_override(NAME):
         library = context.codegen().create_library(symbol)
         result = compiler.compile_extra(
             typing,
@@ -214,7 +136,7 @@ def compile_to_module(
             _flags(fastmath),
             {},
             library=library,
-            pipeline_class=_KernelPipeline,
+            pipeline_class=KernelPipeline,
         )
         _add_entry(library, result, symbol)
         module = _link(library, symbol)

@@ -9,8 +9,9 @@ as one fused operation or two), the code says which one torch's binary does.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, uint32, uint64
+from numba import uint32, uint64
 
+from .compiler import subroutine
 from .intrinsics import (
     address_of_stack,
     bits,
@@ -39,13 +40,7 @@ _log = external("log", float64, float64)
 _log1p = external("log1p", float64, float64)
 
 #: Decorator of subroutines whose every operation is rounded as written.
-exact = njit(
-    error_model="numpy",
-    boundscheck=False,
-    no_cpython_wrapper=True,
-    no_cfunc_wrapper=True,
-    nogil=True,
-)
+exact = subroutine(fastmath=())
 
 # The state of a generator, in int64 words. LEFT and NEXT are torch's: numbers that are left in the
 # block plus one, and the index of the next one.

@@ -1,0 +1,215 @@
+"""Numba's compilation target of kernels: the typing and lowering rules they need, and no others.
+
+Used by ``compiler.py`` alone. Numba's CPU target knows arrays, strings, containers, ufuncs and
+extensions; loading those rules, and trying them on every ``int64 + int64``, took half of the time
+that compiling a kernel takes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import cached_property
+from typing import Any
+
+from llvmlite import ir
+from numba.core import fastmathpass, types, typing
+from numba.core.callconv import RETCODE_OK, BaseCallConv, Status
+from numba.core.codegen import JITCodeLibrary
+from numba.core.cpu import CPUContext, CPUTargetOptions
+from numba.core.descriptors import TargetDescriptor
+from numba.core.dispatcher import Dispatcher
+from numba.core.target_extension import CPU, dispatcher_registry, jit_registry, target_registry
+
+from .pipeline import KernelPipeline
+
+NAME = "numbagrad"
+
+
+class Kernel(CPU):
+    """The target, as Numba's registry of targets knows it."""
+
+
+class _LinkedLibrary(JITCodeLibrary):
+    """Code of a function a kernel calls: linked as Numba lowered it, not optimised by itself.
+
+    Numba would optimise and emit machine code for every function on its own, though only the
+    kernel, with all of them inlined, is ever run. That took most of the compile time.
+    """
+
+    def _optimize_functions(self, ll_module):
+        ll_module.data_layout = self._codegen._data_layout
+
+    def _optimize_final_module(self):
+        pass
+
+    def _finalize_final_module(self):
+        self._finalized = True
+
+
+class _TypingContext(typing.BaseContext):
+    """Numba's typing rules of numbers, ranges, tuples and ``math``; answers are remembered."""
+
+    def init(self) -> None:
+        self._answers: dict[Any, Any] = {}
+
+    def load_additional_registries(self) -> None:
+        from numba.core.typing import mathdecl
+
+        self.install_registry(mathdecl.registry)
+
+    def resolve_function_type(self, func: Any, args: Any, kws: Any) -> Any:
+        if kws:
+            return super().resolve_function_type(func, args, kws)
+        key = func, args
+        answer = self._answers.get(key)
+        if answer is None:
+            answer = super().resolve_function_type(func, args, kws)
+            if answer is not None:
+                self._answers[key] = answer
+        return answer
+
+    def resolve_value_type(self, val: Any) -> Any:
+        known = self._get_global_type(val) if callable(val) else None
+        return super().resolve_value_type(val) if known is None else known
+
+
+class _CallingConvention(BaseCallConv):
+    """Functions return their value. Numba's return a status, for exceptions; kernels raise none.
+
+    Where a rule of Numba's does raise (a range with a step of zero), the function returns zero.
+    """
+
+    def _make_call_helper(self, builder: Any) -> None:
+        return None
+
+    def get_return_type(self, ty: Any) -> Any:
+        return self.context.data_model_manager[ty].get_return_type()
+
+    def get_function_type(self, restype: Any, argtypes: Any) -> ir.FunctionType:
+        arguments = self._get_arg_packer(argtypes).argument_types
+        return ir.FunctionType(self.get_return_type(restype), list(arguments))
+
+    def get_arguments(self, func: ir.Function) -> Any:
+        return func.args
+
+    def decorate_function(
+        self, fn: ir.Function, args: Any, fe_argtypes: Any, noalias: bool = False
+    ) -> None:
+        self._get_arg_packer(fe_argtypes).assign_names(fn.args, ["arg." + a for a in args])
+
+    def return_value(self, builder: ir.IRBuilder, retval: Any) -> None:
+        builder.ret(retval)
+
+    def _return_errcode_raw(self, builder: ir.IRBuilder, code: Any) -> None:
+        builder.ret(ir.Constant(builder.function.function_type.return_type, None))
+
+    def return_user_exc(self, builder: ir.IRBuilder, *description: Any, **rest: Any) -> None:
+        self.return_exc(builder)
+
+    def return_status_propagate(self, builder: ir.IRBuilder, status: Any) -> None:
+        self.return_exc(builder)
+
+    def call_function(self, builder: Any, callee: Any, resty: Any, argtys: Any, args: Any) -> Any:
+        arguments = self._get_arg_packer(argtys).as_arguments(builder, args)
+        value = builder.call(callee, list(arguments))
+        return _OK, self.context.get_returned_value(builder, resty, value)
+
+
+_NO = ir.Constant(ir.IntType(1), 0)
+_YES = ir.Constant(ir.IntType(1), 1)
+_OK = Status(RETCODE_OK, _YES, _NO, _NO, _NO, _NO, _NO, None)
+
+
+class _Context(CPUContext):
+    """The lowering rules that go with them."""
+
+    def init(self) -> None:
+        super().init()
+        self._internal_codegen._library_class = _LinkedLibrary
+
+    @cached_property
+    def call_conv(self) -> _CallingConvention:  # type: ignore[override]
+        return _CallingConvention(self)
+
+    def insert_user_function(self, func: Any, fndesc: Any, libs: Any = ()) -> None:
+        """Calls of ``func`` become calls of its code, with no status to look at afterwards."""
+
+        def call(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            callee = context.declare_function(builder.module, fndesc)
+            _, value = context.call_conv.call_function(
+                builder, callee, fndesc.restype, fndesc.argtypes, arguments
+            )
+            return value
+
+        call.signature = fndesc.argtypes
+        call.libs = tuple(libs)
+        self._defns[func].append(call, call.signature)
+
+    def load_additional_registries(self) -> None:
+        # Importing these adds their rules to the registry of builtins.
+        from numba.cpython import builtins, mathimpl, numbers, rangeobj, tupleobj  # noqa: F401
+
+        self.install_registry(mathimpl.registry)
+
+    def post_lowering(self, mod: Any, library: Any) -> None:
+        """As the CPU target does, but without Numba's runtime: kernels own no objects."""
+        if self.fastmath:
+            fastmathpass.rewrite_module(mod, self.fastmath)
+
+    def get_executable(self, library: Any, fndesc: Any, env: Any) -> Any:
+        """No machine code for Python to call: only other compiled code calls kernels.
+
+        Numba wants some builtin as the identity of each function; a method of a new list is one.
+        """
+        return [].append
+
+
+class _Target(TargetDescriptor):
+    options = CPUTargetOptions
+
+    @cached_property
+    def typing_context(self) -> _TypingContext:  # type: ignore[override]
+        return _TypingContext()
+
+    @cached_property
+    def target_context(self) -> _Context:  # type: ignore[override]
+        return _Context(self.typing_context, NAME)
+
+
+target = _Target(NAME)
+
+
+_OPTIONS = {
+    "nopython": True,
+    "error_model": "numpy",
+    "boundscheck": False,
+    "no_cpython_wrapper": True,
+    "no_cfunc_wrapper": True,
+    "nogil": True,
+    "_nrt": False,
+}
+
+
+class KernelDispatcher(Dispatcher):
+    """A function that kernels call."""
+
+    targetdescr = target
+
+    def __init__(self, function: Callable[..., Any], fastmath: Iterable[str]):
+        options = {**_OPTIONS, "fastmath": set(fastmath)}
+        super().__init__(function, targetoptions=options, pipeline_class=KernelPipeline)
+
+    def get_call_template(self, args: Any, kws: Any) -> Any:
+        # A constant argument is passed as its type: Numba would compile the function once more for
+        # every constant it is called with.
+        return super().get_call_template([types.unliteral(argument) for argument in args], kws)
+
+
+def _jit(*signature: Any, **options: Any) -> Callable[..., Any]:
+    """The decorator for those of Numba's rules that are Python functions, like ``min``."""
+    return lambda function: KernelDispatcher(function, ())
+
+
+target_registry[NAME] = Kernel
+dispatcher_registry[Kernel] = KernelDispatcher
+jit_registry[Kernel] = _jit
