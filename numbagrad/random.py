@@ -237,7 +237,7 @@ _UNIFORM = {dtype: f"uniform_{dtype}" for dtype in _LARGEST}
 
 def _require_floating(function: str, array: np.ndarray) -> None:
     if array.dtype.kind != "f":
-        raise RuntimeError(
+        raise NotImplementedError(
             f"{function} is not implemented for {array.dtype}: it draws real numbers; use a "
             "floating point tensor"
         )
