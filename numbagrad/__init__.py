@@ -46,6 +46,7 @@ from .executor.pool import get_num_threads, set_num_threads
 from .layout import contiguous_format, layout, memory_format, preserve_format, strided
 from .ops.conversion import *
 from .ops.creation import *
+from .ops.extremum import *
 from .ops.functions import *
 from .ops.indexing import *
 from .ops.inplace import *
@@ -55,7 +56,10 @@ from .ops.matmul import *
 from .ops.query import *
 from .ops.random import *
 from .ops.reduction import *
+from .ops.scan import *
+from .ops.softmax import *
 from .ops.sorting import *
+from .ops.statistics import *
 from .ops.strided import *
 from .ops.view import *
 from .ops.creation import range_ as range

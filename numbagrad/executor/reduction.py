@@ -17,6 +17,7 @@ from ..dtype import dtype as DType
 from ..dtype import dtype_from_name, float16, from_numpy, int64
 from ..formula import Formula, print_numba, print_numpy, trace
 from ..kernels import layout, reduction
+from ..kernels.template import renamed
 from ..kernels.vector_math import CPU_LOWERING
 from . import library
 from .builtin import KernelTable, LaunchMiss, launcher, make_builtin
@@ -159,7 +160,7 @@ class ReductionProgram:
         elif map_formula is not None:
             lines, mapped = _printed(map_formula, "x", computed)
             uses |= map_formula.uses
-        final_lines, finalised = _printed(finalise, "total", state)
+        final_lines, finalised = renamed(*_printed(finalise, "total", state), "last")
         uses |= finalise.uses if finalise is not None else frozenset()
         return reduction.source(
             self.definition.name,

@@ -306,6 +306,7 @@ _TILES = lines_of("""
         else:
             for j in range(columns):
                 total = load(sums, j, <STATE>)
+                SHIFT_IN_TILE
                 FINALISE
                 store(output, target + j * step, <FINALISED>, <RESULT>)
 """)

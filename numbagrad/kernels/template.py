@@ -5,6 +5,7 @@ Used by the modules of this folder that write reductions, softmaxes and scans.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 
@@ -36,3 +37,13 @@ def fill(
     for name, value in fields.items():
         text = text.replace(f"<{name}>", value)
     return text
+
+
+def renamed(lines: list[str], result: str, prefix: str) -> tuple[list[str], str]:
+    """A printed formula whose temporaries are called ``prefix0``, ``prefix1``, ... for ``t0``, ...
+
+    Two formulas of one kernel must not share variables: one name has one type.
+    """
+    pattern = re.compile(r"\bt(\d+)\b")
+    replacement = rf"{prefix}\1"
+    return [pattern.sub(replacement, line) for line in lines], pattern.sub(replacement, result)

@@ -1,11 +1,13 @@
-"""Reductions: sums, products, extrema, norms and their relatives over any dimensions.
+"""Reductions that add, multiply or ask: sum, mean, prod, any, all, and their relatives.
 
 What each computes is a ``Reduction`` (``executor/reduction.py``); here are torch's functions, the
-errors for bad dimensions, and the gradients, written in Tensor operations.
+errors for bad dimensions, and the gradients, written in Tensor operations. Extrema are in
+``extremum.py``, norms and moments in ``statistics.py``.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,11 +20,16 @@ from ..dtype import dtype as DType
 from ..executor.builtin import LaunchMiss
 from ..executor.pointwise import scalar_type_name
 from ..executor.reduction import Reduction, ReductionProgram
+from ..formula import isnan, where
 from ..tensor import Tensor, new_tensor
+from .join import cat
+from .operator import TensorOperator, pointwise
 from .registry import method
 from .view import dimension, dimensions, expand
 
-__all__ = ["mean", "sum"]
+__all__ = [
+    "all", "any", "count_nonzero", "mean", "nanmean", "nansum", "prod", "sum",
+]  # fmt: skip
 
 _new = object.__new__
 _ndarray = np.ndarray
@@ -32,6 +39,15 @@ _make_array = np.ndarray.__new__
 ALL = -1
 
 # --- dimensions -----------------------------------------------------------------------------------
+
+
+def numpy_names(function: str, dim: Any, keepdim: bool, given: dict[str, Any]) -> tuple[Any, bool]:
+    """``dim`` and ``keepdim``, which may be given as ``axis`` and ``keepdims`` instead."""
+    dim = given.pop("axis", dim)
+    keepdim = given.pop("keepdims", keepdim)
+    if given:
+        raise TypeError(f"{function}() got an unexpected keyword argument '{next(iter(given))}'")
+    return dim, keepdim
 
 
 def mask_of(dim: Any, rank: int) -> int:
@@ -157,29 +173,200 @@ _mean = LinearReduction(
 
 @method()
 def sum(
-    input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: DType | None = None
+    input: Tensor,
+    dim: Any = None,
+    keepdim: bool = False,
+    *,
+    dtype: DType | None = None,
+    **numpy: Any,
 ) -> Tensor:
     """Sum over the dimensions ``dim`` (an int, several, or None for all).
 
     Integers and bools are summed in int64. ``dtype`` converts before summing.
     """
+    if numpy:
+        dim, keepdim = numpy_names("sum", dim, keepdim, numpy)
     return _sum(input, ALL if dim is None else mask_of(dim, input._array.ndim), keepdim, dtype)
 
 
 @method()
 def mean(
-    input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: DType | None = None
+    input: Tensor,
+    dim: Any = None,
+    keepdim: bool = False,
+    *,
+    dtype: DType | None = None,
+    **numpy: Any,
 ) -> Tensor:
     """Mean over the dimensions ``dim`` (an int, several, or None for all).
 
     Raises:
         RuntimeError: for integers and bools, unless ``dtype`` is a float.
     """
-    computed = dtype or input.dtype
-    if not computed.is_floating_point:
+    if numpy:
+        dim, keepdim = numpy_names("mean", dim, keepdim, numpy)
+    kind = input._array.dtype.kind if dtype is None else dtype.numpy.kind
+    if kind != "f":
         what = "Input dtype" if dtype is None else "Optional dtype"
         raise RuntimeError(
             f"mean(): could not infer output dtype. {what} must be either a floating point or "
-            f"complex dtype. Got: {scalar_type_name(computed)}"
+            f"complex dtype. Got: {scalar_type_name(dtype or input.dtype)}"
         )
     return _mean(input, ALL if dim is None else mask_of(dim, input._array.ndim), keepdim, dtype)
+
+
+# --- NaN left out ---------------------------------------------------------------------------------
+
+_nansum_program = ReductionProgram(
+    Reduction("nansum", "add", map=lambda x: where(isnan(x), 0, x), result="sum", map_input=True)
+)
+_count_numbers_program = ReductionProgram(
+    Reduction(
+        "count_numbers", "add", map=lambda x: where(isnan(x), 0, 1), result="int64", map_input=True
+    )
+)
+
+_nansum = TensorOperator(
+    "nansum",
+    lambda input, mask, keepdim: _nansum_program.run(input, mask, keepdim),
+    {
+        "input": lambda grad, input, mask: (
+            with_dims(grad, input._array.shape, mask) * pointwise("eq")(input, input)
+        )
+    },
+)
+
+
+@method()
+def nansum(
+    input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: DType | None = None
+) -> Tensor:
+    """Sum over the dimensions ``dim`` with NaN taken as zero."""
+    if dtype is not None:
+        input = tensors.cast(input, dtype.numpy)
+    mask = mask_of(dim, input._array.ndim)
+    if input._array.dtype.kind != "f":
+        return _sum(input, mask, keepdim, None)
+    return _nansum(input, mask, keepdim)
+
+
+@method()
+def nanmean(
+    input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: DType | None = None
+) -> Tensor:
+    """Mean over the dimensions ``dim`` of the elements that are not NaN."""
+    if input._array.dtype.kind != "f":
+        raise RuntimeError(
+            "nanmean(): expected input to have floating point or complex dtype but got "
+            f"{scalar_type_name(input.dtype)}"
+        )
+    total = nansum(input, dim, keepdim, dtype=dtype)
+    mask = mask_of(dim, input._array.ndim)
+    count = new_tensor(_count_numbers_program.run(input._array, mask, keepdim))
+    return total / tensors.cast(count, total._array.dtype)
+
+
+# --- products -------------------------------------------------------------------------------------
+
+
+def _prod_gradient(grad: Tensor, input: Tensor, mask: int, result: Tensor) -> Tensor:
+    """The product of all others; without a division where an element is zero."""
+    shape = input._array.shape
+    grad = with_dims(grad, shape, mask)
+    if _question("all", "both", "bool").run(input._array, ALL, False):
+        return grad * with_dims(result, shape, mask) / input
+    return grad * _others(input, mask)
+
+
+def _others(input: Tensor, mask: int) -> Tensor:
+    """For every element the product of the other elements that are reduced with it."""
+    shape = input._array.shape
+    if not shape:
+        return new_tensor(np.ones((), dtype=input._array.dtype))
+    if mask == ALL and len(shape) > 1:
+        return _others(input.reshape(-1), 1).reshape(shape)
+    dim = 0 if mask == ALL else mask.bit_length() - 1
+    edge = list(shape)
+    edge[dim] = 1
+    one = new_tensor(np.ones(edge, dtype=input._array.dtype))
+    size = shape[dim]
+    before = input.narrow(dim, 0, size - 1).cumprod(dim)
+    after = input.narrow(dim, 1, size - 1).flip(dim).cumprod(dim).flip(dim)
+    return cat((one, before), dim) * cat((after, one), dim)
+
+
+@functools.cache
+def _prod(requested: DType | None, grad_fn: str) -> TensorOperator:
+    program = ReductionProgram(Reduction("prod", "multiply", result="sum"), requested)
+    return TensorOperator(
+        "prod",
+        lambda input, mask, keepdim: program.run(input, mask, keepdim),
+        {"input": _prod_gradient},
+        grad_fn=grad_fn,
+    )
+
+
+@method()
+def prod(
+    input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype: DType | None = None
+) -> Tensor:
+    """Product over all dimensions, or over ``dim``.
+
+    Integers and bools are multiplied in int64. ``dtype`` converts before multiplying.
+    """
+    if dim is not None and not isinstance(dim, int):
+        raise TypeError(
+            f"prod(): argument 'dim' must be int or None, not {type(dim).__name__}; "
+            "several dimensions need several calls"
+        )
+    if dtype is not None and input._requires_grad:
+        input = tensors.cast(input, dtype.numpy)
+        dtype = None
+    mask = mask_of(dim, input._array.ndim)
+    return _prod(dtype, "ProdBackward0" if dim is None else "ProdBackward1")(input, mask, keepdim)
+
+
+# --- questions ------------------------------------------------------------------------------------
+
+
+@functools.cache
+def _question(name: str, combine: str, result: str) -> ReductionProgram:
+    return ReductionProgram(
+        Reduction(name, combine, map=lambda x: x != 0, result=result, map_input=True)
+    )
+
+
+def _ask(name: str, combine: str, input: Tensor, dim: Any, keepdim: bool) -> Tensor:
+    array = input._array
+    mask = 0 if dim.__class__ is tuple and not dim else mask_of(dim, array.ndim)
+    made = _question(name, combine, "bool").run(array, mask, keepdim)
+    # As in torch, the answer for uint8 is uint8: there was a time before bools.
+    return new_tensor(made.view(np.uint8) if array.dtype == np.uint8 else made)
+
+
+@method()
+def any(input: Tensor, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Tensor:
+    """Whether some element is not zero, over all dimensions or over ``dim``."""
+    dim, keepdim = numpy_names("any", dim, keepdim, numpy)
+    return _ask("any", "either", input, dim, keepdim)
+
+
+@method()
+def all(input: Tensor, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Tensor:
+    """Whether no element is zero, over all dimensions or over ``dim``."""
+    dim, keepdim = numpy_names("all", dim, keepdim, numpy)
+    return _ask("all", "both", input, dim, keepdim)
+
+
+_count_nonzero_program = ReductionProgram(
+    Reduction(
+        "count_nonzero", "add", map=lambda x: where(x != 0, 1, 0), result="int64", map_input=True
+    )
+)
+
+
+@method()
+def count_nonzero(input: Tensor, dim: Any = None) -> Tensor:
+    """Number of elements that are not zero, over all dimensions or over ``dim``."""
+    mask = mask_of(dim, input._array.ndim)
+    return new_tensor(_count_nonzero_program.run(input._array, mask, False))

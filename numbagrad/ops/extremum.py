@@ -1,0 +1,355 @@
+"""Extrema: amax, amin, max, min, aminmax, argmax, argmin and median.
+
+Built on the same reductions as ``reduction.py``. A full extremum shares its gradient among all
+elements that reach it; one with a dimension gives it to the element whose index it returns.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import return_types
+from ..autograd import tensor_interface as tensors
+from ..autograd.grad_mode import state as grad_mode
+from ..autograd.node import Node, edge_of
+from ..autograd.saved import save
+from ..executor.reduction import Reduction, ReductionProgram, SelectionProgram
+from ..tensor import Tensor, new_tensor
+from .operator import TensorOperator, pointwise
+from .reduction import ALL, mask_of, numpy_names, with_dims
+from .registry import method
+from .view import dimension
+
+__all__ = [
+    "amax", "amin", "aminmax", "argmax", "argmin", "max", "median", "min", "nanmedian",
+]  # fmt: skip
+
+Array = np.ndarray[Any, Any]
+
+_programs = {
+    "max": ReductionProgram(Reduction("max", "maximum")),
+    "min": ReductionProgram(Reduction("min", "minimum")),
+}
+_selections = {
+    "max": SelectionProgram(Reduction("max", "maximum")),
+    "min": SelectionProgram(Reduction("min", "minimum")),
+}
+
+#: Elements from which a full argmax is worth two steps, of which the first uses all threads.
+_TWO_STEPS = 65536
+_PARTS = 64
+
+# --- gradients ------------------------------------------------------------------------------------
+
+
+def shared(grad: Tensor, chosen: Tensor, mask: int) -> Tensor:
+    """``grad`` shared evenly among the chosen elements of each result."""
+    weight = tensors.cast(chosen, grad._array.dtype)
+    dims = [d for d in range(weight._array.ndim) if (mask >> d) & 1]
+    return weight * (with_dims(grad, weight._array.shape, mask) / weight.sum(dims, keepdim=True))
+
+
+def _shared_among_equals(grad: Tensor, input: Tensor, mask: int, result: Tensor) -> Tensor:
+    equal = pointwise("eq")(input, with_dims(result, input._array.shape, mask))
+    return shared(grad, equal, mask)
+
+
+def _shared_among_equals_or_nan(grad: Tensor, input: Tensor, result: Tensor) -> Tensor:
+    value = result._array
+    chosen = pointwise("isnan")(input) if value != value else pointwise("eq")(input, result)
+    return shared(grad, chosen, ALL)
+
+
+# --- checks ---------------------------------------------------------------------------------------
+
+
+def check_not_empty(
+    name: str, array: Array, dim: Any, error: type[Exception] = RuntimeError
+) -> None:
+    """Raise torch's error if there is nothing to choose from."""
+    if array.size:
+        return
+    if dim is None or (dim.__class__ is tuple and not dim):
+        hint = "" if error is IndexError else " Specify the reduction dim with the 'dim' argument."
+        raise error(
+            f"{name}(): Expected reduction dim to be specified for input.numel() == 0.{hint}"
+        )
+    mask = mask_of(dim, array.ndim)
+    for d, size in enumerate(array.shape):
+        if size == 0 and (mask >> d) & 1:
+            raise IndexError(f"{name}(): Expected reduction dim {d} to have non-zero size.")
+
+
+# --- amax and amin --------------------------------------------------------------------------------
+
+
+def _extremum(which: str, name: str) -> TensorOperator:
+    program = _programs[which]
+    return TensorOperator(
+        name,
+        lambda input, mask, keepdim: program.run(input, mask, keepdim),
+        {"input": _shared_among_equals},
+    )
+
+
+_amax = _extremum("max", "amax")
+_amin = _extremum("min", "amin")
+
+
+@method()
+def amax(input: Tensor, dim: Any = (), keepdim: bool = False, **numpy: Any) -> Tensor:
+    """The largest element over the dimensions ``dim`` (all if empty); NaN if there is one."""
+    dim, keepdim = numpy_names("amax", dim, keepdim, numpy)
+    check_not_empty("amax", input._array, dim)
+    return _amax(input, mask_of(dim, input._array.ndim), keepdim)
+
+
+@method()
+def amin(input: Tensor, dim: Any = (), keepdim: bool = False, **numpy: Any) -> Tensor:
+    """The smallest element over the dimensions ``dim`` (all if empty); NaN if there is one."""
+    dim, keepdim = numpy_names("amin", dim, keepdim, numpy)
+    check_not_empty("amin", input._array, dim)
+    return _amin(input, mask_of(dim, input._array.ndim), keepdim)
+
+
+@method()
+def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> Any:
+    """The smallest and the largest element, over all dimensions or over ``dim``."""
+    array = input._array
+    mask = mask_of(dim, array.ndim)
+    if dim is not None and array.ndim and array.shape[dimension(array.ndim, dim)] == 0:
+        raise IndexError(f"aminmax: Expected reduction dim {dim} to have non-zero size.")
+    if array.size == 0 and dim is None:
+        raise RuntimeError(
+            "aminmax(): cannot compute aminmax over an empty dimension as the operation has no "
+            "identity."
+        )
+    return return_types.aminmax(_amin(input, mask, keepdim), _amax(input, mask, keepdim))
+
+
+# --- max and min ----------------------------------------------------------------------------------
+
+
+def _full(which: str) -> TensorOperator:
+    program = _programs[which]
+    return TensorOperator(
+        which,
+        lambda input: program.run(input, ALL, False),
+        {"input": _shared_among_equals_or_nan},
+        grad_fn=f"{which.capitalize()}Backward1",
+    )
+
+
+_full_operators = {"max": _full("max"), "min": _full("min")}
+
+
+class SelectionNode(Node):
+    """Node of an operator that picks one element along a dimension: values and their indices."""
+
+    __slots__ = ("shape", "dim", "keepdim", "cumulative")
+
+    shape: tuple[int, ...]
+    dim: int
+    keepdim: bool
+    cumulative: bool
+    _output_count = 2
+
+    def backward(self, *grads: Tensor | None) -> tuple[Tensor | None]:
+        """The gradient of the values, put where they came from."""
+        grad = grads[0]
+        if grad is None:
+            return (None,)
+        (indices,) = self.unpack()
+        if not self.shape:
+            return (grad,)
+        if not self.keepdim:
+            grad = grad.unsqueeze(self.dim)
+            indices = indices.unsqueeze(self.dim)
+        zeros = new_tensor(np.zeros(self.shape, dtype=grad._array.dtype))
+        if self.cumulative:
+            return (zeros.scatter_add(self.dim, indices, grad),)
+        return (zeros.scatter(self.dim, indices, grad),)
+
+
+_NODES: dict[str, type[SelectionNode]] = {
+    name: type(grad_fn, (SelectionNode,), {"__slots__": ()})
+    for name, grad_fn in {
+        "max": "MaxBackward0", "min": "MinBackward0", "median": "MedianBackward1",
+        "nanmedian": "NanmedianBackward1", "cummax": "CummaxBackward0",
+        "cummin": "CumminBackward0",
+    }.items()
+}  # fmt: skip
+
+
+def selected(
+    name: str, input: Tensor, dim: int, keepdim: bool, made: tuple[Array, Array]
+) -> Any:
+    """Values and indices as Tensors with a name each, recorded if the input needs a gradient.
+
+    Where ``name`` is that of a scan, an element may have been picked several times.
+    """
+    values, indices = new_tensor(made[0]), new_tensor(made[1])
+    if input._requires_grad and grad_mode.enabled:
+        node = _NODES[name]((edge_of(input),), (save(indices),))
+        node.shape = input._array.shape
+        node.dim = dim
+        node.cumulative = name.startswith("cum")
+        node.keepdim = keepdim or node.cumulative
+        values._requires_grad = True
+        values._grad_fn = node
+    return getattr(return_types, name)(values, indices)
+
+
+def _with_indices(which: str, input: Tensor, dim: int, keepdim: bool) -> Any:
+    array = input._array
+    check_not_empty(which, array, dim)
+    place = dimension(array.ndim, dim)
+    return selected(
+        which, input, place, keepdim, _selections[which].run(array, 1 << place, keepdim)
+    )
+
+
+def _binary_or_dimension(
+    which: str, binary: str, input: Tensor, dim: Any, keepdim: bool, numpy: dict[str, Any]
+) -> Any:
+    if "other" in numpy:
+        dim = numpy.pop("other")
+    if numpy:
+        dim, keepdim = numpy_names(which, dim, keepdim, numpy)
+    if dim is None:
+        check_not_empty(which, input._array, None)
+        return _full_operators[which](input)
+    if isinstance(dim, Tensor):
+        return pointwise(binary)(input, dim)
+    if dim.__class__ is not int:
+        raise TypeError(
+            f"{which}(): expected an int as dim, or a Tensor to compare with, got "
+            f"{type(dim).__name__}; use a{which} for several dimensions"
+        )
+    return _with_indices(which, input, dim, keepdim)
+
+
+@method()
+def max(input: Tensor, dim: Any = None, keepdim: bool = False, **names: Any) -> Any:
+    """The largest element; with ``dim`` a pair of values and indices along it.
+
+    With a Tensor in place of ``dim``, the larger of the two, element by element. NaN is larger than
+    any number. A full maximum shares its gradient among equals.
+    """
+    return _binary_or_dimension("max", "maximum", input, dim, keepdim, names)
+
+
+@method()
+def min(input: Tensor, dim: Any = None, keepdim: bool = False, **names: Any) -> Any:
+    """The smallest element; with ``dim`` a pair of values and indices along it.
+
+    With a Tensor in place of ``dim``, the smaller of the two, element by element. NaN is smaller
+    than any number. A full minimum shares its gradient among equals.
+    """
+    return _binary_or_dimension("min", "minimum", input, dim, keepdim, names)
+
+
+# --- indices --------------------------------------------------------------------------------------
+
+
+def _index_of(which: str, input: Tensor, dim: int | None, keepdim: bool) -> Tensor:
+    array = input._array
+    name = f"arg{which}"
+    if array.dtype == np.bool_:
+        raise RuntimeError(f"{name}(): does not support bool input")
+    check_not_empty(name, array, dim, IndexError)
+    select = _selections[which].run
+    if dim is not None:
+        return new_tensor(select(array, 1 << dimension(array.ndim, dim), keepdim)[1])
+    made = _full_index(select, np.ascontiguousarray(array).reshape(-1))
+    return new_tensor(made.reshape((1,) * array.ndim) if keepdim else made)
+
+
+def _full_index(select: Any, flat: Array) -> Array:
+    """The index of the extremum of a vector; for a long one, that of parts and then among them."""
+    if flat.size < _TWO_STEPS:
+        made: Array = select(flat, 1, False)[1]
+        return made
+    length = flat.size // _PARTS
+    values, indices = select(flat[: length * _PARTS].reshape(_PARTS, length), 2, False)
+    rest = flat[length * _PARTS :]
+    candidates = np.append(values, rest)
+    best = int(select(candidates, 1, False)[1])
+    if best >= _PARTS:
+        return np.asarray(length * _PARTS + best - _PARTS)
+    return np.asarray(best * length + indices[best])
+
+
+@method()
+def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
+    """The index of the first largest element, in all elements or along ``dim``."""
+    return _index_of("max", input, dim, keepdim)
+
+
+@method()
+def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
+    """The index of the first smallest element, in all elements or along ``dim``."""
+    return _index_of("min", input, dim, keepdim)
+
+
+# --- median ---------------------------------------------------------------------------------------
+
+
+def _median_along(array: Array, dim: int, ignore_nan: bool) -> tuple[Array, Array]:
+    """The lower median and its index, kept dimensions; NaN sorts last, and wins if not ignored."""
+    order = np.argsort(array, axis=dim, kind="stable")
+    size = array.shape[dim]
+    place = np.full(1, (size - 1) // 2)
+    if array.dtype.kind == "f":
+        nans = np.isnan(array).sum(dim, keepdims=True)
+        if ignore_nan:
+            place = np.maximum(size - nans - 1, 0) // 2
+        else:
+            place = np.where(nans > 0, size - nans, (size - 1) // 2)
+    shape = list(array.shape)
+    shape[dim] = 1
+    indices = np.take_along_axis(order, np.broadcast_to(place, shape), dim)
+    return np.take_along_axis(array, indices, dim), indices
+
+
+def _full_median(name: str) -> TensorOperator:
+    def forward(input: Array) -> Array:
+        flat = input.reshape(-1)
+        if flat.size == 0:
+            return np.asarray(np.nan, dtype=input.dtype)
+        return _median_along(flat, 0, name == "nanmedian")[0].reshape(())
+
+    return TensorOperator(name, forward, {"input": _shared_among_equals_or_nan})
+
+
+_medians = {name: _full_median(name) for name in ("median", "nanmedian")}
+
+
+def _median(name: str, input: Tensor, dim: int | None, keepdim: bool) -> Any:
+    array = input._array
+    if array.dtype == np.bool_:
+        raise NotImplementedError("\"median_cpu\" not implemented for 'Bool'")
+    if dim is None:
+        return _medians[name](input)
+    check_not_empty("median", array, dim)
+    place = dimension(array.ndim, dim)
+    if array.ndim == 0:
+        return selected(name, input, 0, keepdim, (array.copy(), np.zeros((), dtype=np.int64)))
+    made = _median_along(array, place, name == "nanmedian")
+    if not keepdim:
+        made = (made[0].squeeze(place), made[1].squeeze(place))
+    return selected(name, input, place, keepdim, made)
+
+
+@method()
+def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
+    """The median, the lower of two; with ``dim`` a pair of values and indices. NaN wins."""
+    return _median("median", input, dim, keepdim)
+
+
+@method()
+def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
+    """The median of the elements that are not NaN; with ``dim`` values and indices."""
+    return _median("nanmedian", input, dim, keepdim)

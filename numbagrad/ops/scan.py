@@ -1,0 +1,182 @@
+"""Scans along one dimension: cumsum, cumprod, logcumsumexp, cummax and cummin.
+
+Gradients of scans are scans from the other end. That of a product is a linear recurrence, which
+divides by nothing, so zeros need no special care in gradients of any order.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any
+
+import numpy as np
+
+from ..autograd import tensor_interface as tensors
+from ..dtype import dtype as DType
+from ..executor.pointwise import scalar_type_name
+from ..executor.rowwise import RunningExtremum, Scan
+from ..formula import exp, isfinite, log1p, maximum, minimum, where
+from ..tensor import Tensor, new_tensor
+from .extremum import selected
+from .functions import where as choose
+from .join import cat
+from .operator import TensorOperator, pointwise
+from .registry import method
+from .view import dimension
+
+__all__ = ["cummax", "cummin", "cumprod", "cumsum", "logcumsumexp"]
+
+# --- sums -----------------------------------------------------------------------------------------
+
+
+@functools.cache
+def _cumsum(requested: DType | None, reverse: bool) -> TensorOperator:
+    program = Scan(
+        "cumsum", 0, lambda state, x: state + x, requested=requested, widens=True, reverse=reverse
+    )
+    return TensorOperator(
+        "cumsum",
+        lambda input, dim: program.run(dim, input),
+        {"input": lambda grad, dim: _cumsum(None, not reverse)(grad, dim)},
+    )
+
+
+def _prepare(input: Tensor, dim: int, dtype: DType | None) -> tuple[Tensor, int, DType | None]:
+    """A recorded conversion if there is a gradient to come back through it."""
+    if dtype is not None and dtype.numpy != input._array.dtype and (
+        input._requires_grad or dtype.numpy.kind != "f"
+    ):
+        input = tensors.cast(input, dtype.numpy)
+    return input, dimension(input._array.ndim, dim), dtype
+
+
+@method()
+def cumsum(input: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:
+    """Sums of the elements up to each place along ``dim``; integers are summed in int64."""
+    input, place, dtype = _prepare(input, dim, dtype)
+    return _cumsum(dtype, False)(input, place)  # type: ignore[no-any-return]
+
+
+# --- products -------------------------------------------------------------------------------------
+
+
+def _shifted(input: Tensor, dim: int, first: float, last: bool = False) -> Tensor:
+    """Every element moved one place along ``dim``; ``first`` comes in."""
+    shape = list(input._array.shape)
+    size = shape[dim]
+    if size == 0:
+        return input
+    shape[dim] = 1
+    edge = new_tensor(np.full(shape, first, dtype=input._array.dtype))
+    if last:
+        return cat((input.narrow(dim, 1, size - 1), edge), dim)
+    return cat((edge, input.narrow(dim, 0, size - 1)), dim)
+
+
+@functools.cache
+def _recurrence(reverse: bool) -> TensorOperator:
+    """``s[i] = a[i] * s[i - 1] + b[i]`` along a dimension, or from its end."""
+    program = Scan("linear_recurrence", 0, lambda state, a, b: a * state + b, reverse=reverse)
+
+    def by_addend(grad: Tensor, a: Tensor, dim: int) -> Tensor:
+        return _recurrence(not reverse)(_shifted(a, dim, 0.0, last=not reverse), grad, dim)  # type: ignore[no-any-return]
+
+    def by_factor(grad: Tensor, a: Tensor, dim: int, result: Tensor) -> Tensor:
+        return by_addend(grad, a, dim) * _shifted(result, dim, 0.0, last=reverse)
+
+    return TensorOperator(
+        "linear_recurrence",
+        lambda a, b, dim: program.run(dim, a, b),
+        {"a": by_factor, "b": by_addend},
+    )
+
+
+def _cumprod_gradient(grad: Tensor, input: Tensor, dim: int, result: Tensor) -> Tensor:
+    """Each element is a factor of its own place and of all later ones."""
+    if not input._array.shape:
+        return grad
+    later = _recurrence(True)(_shifted(input, dim, 0.0, last=True), grad, dim)
+    return _shifted(result, dim, 1.0) * later
+
+
+@functools.cache
+def _cumprod(requested: DType | None) -> TensorOperator:
+    program = Scan("cumprod", 1, lambda state, x: state * x, requested=requested, widens=True)
+    return TensorOperator(
+        "cumprod", lambda input, dim: program.run(dim, input), {"input": _cumprod_gradient}
+    )
+
+
+@method()
+def cumprod(input: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:
+    """Products of the elements up to each place along ``dim``; of integers in int64."""
+    input, place, dtype = _prepare(input, dim, dtype)
+    return _cumprod(dtype)(input, place)  # type: ignore[no-any-return]
+
+
+# --- logarithms of sums ---------------------------------------------------------------------------
+
+
+def _log_add(state: Any, x: Any) -> Any:
+    """log(exp(state) + exp(x)); two equal infinities stay what they are."""
+    larger, smaller = maximum(state, x), minimum(state, x)
+    added = log1p(exp(smaller - larger)) + larger
+    return where((smaller != larger) | isfinite(smaller), added, larger)
+
+
+def _logcumsumexp_gradient(grad: Tensor, input: Tensor, dim: int, result: Tensor) -> Tensor:
+    """The sum over k >= i of ``grad[k] * exp(input[i] - result[k])``, as a recurrence from the end.
+
+    The results rise, so no factor of the recurrence is above one.
+    """
+    if not input._array.shape:
+        return grad
+    following = _shifted(result, dim, math.inf, last=True)
+    later = _recurrence(True)(_ratio(result, following), grad, dim)
+    return _ratio(input, result) * later
+
+
+def _ratio(a: Tensor, b: Tensor) -> Tensor:
+    """``exp(a - b)``; 1 for equal infinities."""
+    return choose(pointwise("eq")(a, b), 0.0, a - b).exp()
+
+
+_logcumsumexp_program = Scan("logcumsumexp", -math.inf, _log_add)
+_logcumsumexp = TensorOperator(
+    "logcumsumexp",
+    lambda input, dim: _logcumsumexp_program.run(dim, input),
+    {"input": _logcumsumexp_gradient},
+)
+
+
+@method()
+def logcumsumexp(input: Tensor, dim: int) -> Tensor:
+    """Logarithms of the sums of exponentials up to each place along ``dim``."""
+    if input._array.dtype.kind != "f":
+        raise NotImplementedError(
+            f"\"logcumsumexp_out_cpu\" not implemented for '{scalar_type_name(input.dtype)}'"
+        )
+    return _logcumsumexp(input, dimension(input._array.ndim, dim))  # type: ignore[no-any-return]
+
+
+# --- running extrema ------------------------------------------------------------------------------
+
+_running = {"cummax": RunningExtremum("cummax"), "cummin": RunningExtremum("cummin")}
+
+
+def _extremum(name: str, input: Tensor, dim: int) -> Any:
+    place = dimension(input._array.ndim, dim)
+    return selected(name, input, place, True, _running[name].run(place, input._array))
+
+
+@method()
+def cummax(input: Tensor, dim: int) -> Any:
+    """The largest element up to each place along ``dim``, and its index: the latest of equals."""
+    return _extremum("cummax", input, dim)
+
+
+@method()
+def cummin(input: Tensor, dim: int) -> Any:
+    """The smallest element up to each place along ``dim``, and its index: the latest of equals."""
+    return _extremum("cummin", input, dim)

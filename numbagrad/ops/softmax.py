@@ -1,0 +1,117 @@
+"""softmax, log_softmax and softmin, with gradients of every order.
+
+One kernel does a whole row while it is in the cache, and one its gradient; the gradient of the
+gradient is written with the same kernels and Tensor operations.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..autograd import tensor_interface as tensors
+from ..dtype import dtype as DType
+from ..executor.pointwise import scalar_type_name
+from ..executor.rowwise import Softmax, SoftmaxGradient, in_float32
+from ..formula import exp
+from ..tensor import Tensor
+from .operator import TensorOperator
+from .registry import method
+from .view import dimension
+
+__all__ = ["log_softmax", "softmax", "softmin"]
+
+_softmax_program = Softmax("softmax")
+_log_softmax_program = Softmax("log_softmax")
+_softmax_gradient_program = SoftmaxGradient(
+    "softmax_backward", "grad * y", lambda grad, y, total: y * (grad - total)
+)
+_log_softmax_gradient_program = SoftmaxGradient(
+    "log_softmax_backward", "grad", lambda grad, y, total: grad - exp(y) * total
+)
+
+_softmax = TensorOperator(
+    "softmax",
+    lambda input, dim: in_float32(_softmax_program, dim, input),
+    {"input": lambda grad, result, dim: _softmax_backward(grad, result, dim)},
+)
+_log_softmax = TensorOperator(
+    "log_softmax",
+    lambda input, dim: in_float32(_log_softmax_program, dim, input),
+    {"input": lambda grad, result, dim: _log_softmax_backward(grad, result, dim)},
+)
+
+
+def _softmax_by_result(grad: Tensor, upstream: Tensor, result: Tensor, dim: int) -> Tensor:
+    """d/dy of the sum of ``grad * y * (upstream - sum(upstream * y))``."""
+    inner = (upstream * result).sum(dim, keepdim=True)
+    outer = (grad * result).sum(dim, keepdim=True)
+    return grad * (upstream - inner) - upstream * outer
+
+
+_softmax_backward = TensorOperator(
+    "softmax_backward_data",
+    lambda upstream, y, dim: in_float32(_softmax_gradient_program, dim, upstream, y),
+    {
+        "upstream": lambda grad, y, dim: _softmax_backward(grad, y, dim),
+        "y": lambda grad, upstream, y, dim: _softmax_by_result(grad, upstream, y, dim),
+    },
+)
+_log_softmax_backward = TensorOperator(
+    "log_softmax_backward_data",
+    lambda upstream, y, dim: in_float32(_log_softmax_gradient_program, dim, upstream, y),
+    {
+        "upstream": lambda grad, y, dim: grad - (grad * y.exp()).sum(dim, keepdim=True),
+        "y": lambda grad, upstream, y, dim: (
+            -(grad * y.exp()) * upstream.sum(dim, keepdim=True)
+        ),
+    },
+)
+
+
+def _run(
+    operator: TensorOperator, input: Tensor, dim: Any, dtype: DType | None, given: dict[str, Any]
+) -> Tensor:
+    name = operator.name
+    dim = given.pop("axis", dim)
+    given.pop("_stacklevel", None)
+    if given:
+        raise TypeError(f"{name}() got an unexpected keyword argument '{next(iter(given))}'")
+    array = input._array
+    if dim is None:  # as in torch: the guess of its first versions
+        dim = 0 if array.ndim in (0, 1, 3) else 1
+    if dim.__class__ is not int:
+        raise TypeError(
+            f"{name}(): argument 'dim' (position 1) must be int, not {type(dim).__name__}"
+        )
+    place = dimension(array.ndim, dim)
+    if dtype is not None and dtype.numpy != array.dtype:
+        input = tensors.cast(input, dtype.numpy)
+    if input._array.dtype.kind != "f":
+        raise NotImplementedError(
+            f"\"{name}_lastdim_kernel_impl\" not implemented for "
+            f"'{scalar_type_name(input.dtype)}'; give a float dtype="
+        )
+    return operator(input, place)  # type: ignore[no-any-return]
+
+
+@method()
+def softmax(
+    input: Tensor, dim: int | None = None, dtype: DType | None = None, **given: Any
+) -> Tensor:
+    """``exp(x)`` over its sum along ``dim``, without overflow. ``dtype`` converts first."""
+    return _run(_softmax, input, dim, dtype, given)
+
+
+@method()
+def log_softmax(
+    input: Tensor, dim: int | None = None, dtype: DType | None = None, **given: Any
+) -> Tensor:
+    """The logarithm of ``softmax``, accurate where that is tiny. ``dtype`` converts first."""
+    return _run(_log_softmax, input, dim, dtype, given)
+
+
+def softmin(
+    input: Tensor, dim: int | None = None, dtype: DType | None = None, **given: Any
+) -> Tensor:
+    """``softmax(-x)``."""
+    return _run(_softmax, -input, dim, dtype, given)

@@ -1,0 +1,320 @@
+"""Moments, norms and logsumexp: reductions of a function of the elements.
+
+A variance first reduces to means, then sums squared distances from them; logsumexp first reduces to
+maxima. So each walks the memory twice, and neither overflows nor cancels.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any
+
+import numpy as np
+
+from ..autograd import tensor_interface as tensors
+from ..dtype import dtype as DType
+from ..dtype import dtype_from_name, get_default_dtype
+from ..executor.pointwise import scalar_type_name
+from ..executor.reduction import Reduction, ReductionProgram
+from ..formula import abs, exp, log, pow, sqrt, where
+from ..tensor import Tensor
+from .extremum import shared
+from .functions import where as choose
+from .operator import TensorOperator, pointwise
+from .reduction import ALL, count_of, mask_of, numpy_names, with_dims
+from .registry import method
+
+__all__ = ["logsumexp", "norm", "std", "std_mean", "var", "var_mean"]
+
+Array = np.ndarray[Any, Any]
+
+
+@functools.cache
+def _mean_program(kind: np.dtype[Any]) -> ReductionProgram:
+    """Means for use inside a formula: of float16 in float32."""
+    name = "float32" if kind == np.float16 else kind.name
+    definition = Reduction("mean", "add", finalise=lambda total, number: total / number)
+    return ReductionProgram(definition, dtype_from_name(name))
+
+
+def _as_parameter(value: float) -> Array:
+    return np.array([value], dtype=np.float64)
+
+
+# --- variance -------------------------------------------------------------------------------------
+
+
+def _divisor(number: Any, p: Any) -> Any:
+    return where(number > p, number - p, 0)
+
+
+_var_program = ReductionProgram(
+    Reduction(
+        "var",
+        "add",
+        map=lambda x, shift: (x - shift) * (x - shift),
+        finalise=lambda total, number, p: total / _divisor(number, p),
+    )
+)
+_std_program = ReductionProgram(
+    Reduction(
+        "std",
+        "add",
+        map=lambda x, shift: (x - shift) * (x - shift),
+        finalise=lambda total, number, p: sqrt(total / _divisor(number, p)),
+    )
+)
+
+
+def _moment(program: ReductionProgram, array: Array, mask: int, keepdim: bool, p: float) -> Array:
+    means = _mean_program(array.dtype).run(array, mask, keepdim)
+    return program.run(array, mask, keepdim, means, _as_parameter(p))
+
+
+def _var_gradient(grad: Tensor, input: Tensor, mask: int, correction: float) -> Tensor:
+    shape = input._array.shape
+    freedom = count_of(shape, mask) - correction
+    scale = 2.0 / freedom if freedom > 0 else math.inf
+    dims = [d for d in range(len(shape)) if (mask >> d) & 1]
+    return with_dims(grad * scale, shape, mask) * (input - input.mean(dims, keepdim=True))
+
+
+def _std_gradient(
+    grad: Tensor, input: Tensor, mask: int, correction: float, result: Tensor
+) -> Tensor:
+    scaled = choose(pointwise("eq")(result, 0), 0.0, grad / (result * 2))
+    return _var_gradient(scaled, input, mask, correction)
+
+
+_var = TensorOperator(
+    "var",
+    lambda input, mask, keepdim, correction: _moment(
+        _var_program, input, mask, keepdim, correction
+    ),
+    {"input": _var_gradient},
+)
+_std = TensorOperator(
+    "std",
+    lambda input, mask, keepdim, correction: _moment(
+        _std_program, input, mask, keepdim, correction
+    ),
+    {"input": _std_gradient},
+)
+
+
+def _moment_arguments(
+    name: str, input: Tensor, dim: Any, unbiased: Any, keepdim: bool, given: dict[str, Any]
+) -> tuple[int, bool, float]:
+    """Mask, keepdim and correction from the two generations of torch's signature."""
+    if input._array.dtype.kind != "f":
+        raise RuntimeError("std and var only support floating point and complex dtypes")
+    if isinstance(dim, bool):  # var(input, unbiased)
+        dim, unbiased = None, dim
+    unbiased = given.pop("unbiased", unbiased)
+    correction = given.pop("correction", None)
+    dim, keepdim = numpy_names(name, dim, keepdim, given)
+    if correction is None:
+        correction = 1 if unbiased is None else int(unbiased)
+    return mask_of(dim, input._array.ndim), keepdim, float(correction)
+
+
+@method()
+def var(
+    input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: bool = False, **given: Any
+) -> Tensor:
+    """Variance over the dimensions ``dim``: squared distances from the mean, over n - correction.
+
+    ``correction`` is 1 unless given; ``unbiased=False`` is the older name of ``correction=0``.
+    """
+    return _var(input, *_moment_arguments("var", input, dim, unbiased, keepdim, given))
+
+
+@method()
+def std(
+    input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: bool = False, **given: Any
+) -> Tensor:
+    """Standard deviation over the dimensions ``dim``: the root of the variance."""
+    return _std(input, *_moment_arguments("std", input, dim, unbiased, keepdim, given))
+
+
+def _with_mean(name: str, operator: TensorOperator, input: Tensor, *arguments: Any) -> Any:
+    mask, keepdim, correction = _moment_arguments(name, input, *arguments)
+    dims = None if mask == ALL else [d for d in range(input._array.ndim) if (mask >> d) & 1]
+    return operator(input, mask, keepdim, correction), input.mean(dims, keepdim)
+
+
+def var_mean(
+    input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: bool = False, **given: Any
+) -> tuple[Tensor, Tensor]:
+    """Variance and mean over the dimensions ``dim``; see ``var``."""
+    return _with_mean("var_mean", _var, input, dim, unbiased, keepdim, given)  # type: ignore[no-any-return]
+
+
+def std_mean(
+    input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: bool = False, **given: Any
+) -> tuple[Tensor, Tensor]:
+    """Standard deviation and mean over the dimensions ``dim``; see ``std``."""
+    return _with_mean("std_mean", _std, input, dim, unbiased, keepdim, given)  # type: ignore[no-any-return]
+
+
+# --- norms ----------------------------------------------------------------------------------------
+
+_NORMS = {
+    0.0: Reduction("norm_0", "add", map=lambda x: where(x != 0, 1, 0)),
+    1.0: Reduction("norm_1", "add", map=lambda x: abs(x)),
+    2.0: Reduction("norm_2", "add", map=lambda x: x * x, finalise=lambda total: sqrt(total)),
+    math.inf: Reduction("norm_inf", "maximum", map=lambda x: abs(x)),
+    -math.inf: Reduction("norm_minus_inf", "minimum", map=lambda x: abs(x)),
+}
+_GENERAL = Reduction(
+    "norm",
+    "add",
+    map=lambda x, p: pow(abs(x), p),
+    finalise=lambda total, p: pow(total, 1 / p),
+)
+
+
+@functools.cache
+def _norm_program(p: float) -> ReductionProgram:
+    return ReductionProgram(_NORMS[p])
+
+
+_general_program = ReductionProgram(_GENERAL)
+
+
+def _norm_forward(input: Array, mask: int, keepdim: bool, p: float) -> Array:
+    if p in _NORMS:
+        return _norm_program(p).run(input, mask, keepdim)
+    return _general_program.run(input, mask, keepdim, None, _as_parameter(p))
+
+
+def _zero_where(condition: Tensor, value: Tensor) -> Tensor:
+    return choose(condition, 0.0, value)
+
+
+def _norm_gradient(grad: Tensor, input: Tensor, mask: int, p: float, result: Tensor) -> Any:
+    """As torch: zero where the norm is zero, and a subgradient where it is not smooth."""
+    shape = input._array.shape
+    grad, norm = with_dims(grad, shape, mask), with_dims(result, shape, mask)
+    equal = pointwise("eq")
+    if p == 0:
+        return None
+    if p == 1:
+        return input.sgn() * grad
+    if p == 2:
+        return _zero_where(equal(norm, 0), input / norm) * grad
+    if math.isinf(p):
+        both_nan = pointwise("logical_and")(input.isnan(), norm.isnan())
+        chosen = pointwise("logical_or")(equal(input.abs(), norm), both_nan)
+        return input.sgn() * shared(grad, chosen, mask)
+    if p < 1:
+        power = _zero_where(equal(input, 0), input.sgn() * input.abs().pow(p - 1))
+        return power * (grad * norm.pow(1 - p))
+    if p < 2:
+        scale = _zero_where(equal(norm, 0), grad * norm.pow(1 - p))
+        return input.sgn() * input.abs().pow(p - 1) * scale
+    scale = _zero_where(equal(norm, 0), grad / norm.pow(p - 1))
+    return input * input.abs().pow(p - 2) * scale
+
+
+_vector_norm = TensorOperator(
+    "linalg_vector_norm",
+    lambda input, mask, keepdim, p: _norm_forward(input, mask, keepdim, p),
+    {"input": _norm_gradient},
+)
+
+
+def vector_norm(
+    x: Tensor,
+    ord: float = 2,  # noqa: A002 - torch's name
+    dim: Any = None,
+    keepdim: bool = False,
+    *,
+    dtype: DType | None = None,
+) -> Tensor:
+    """The norm of order ``ord`` of all elements, or over the dimensions ``dim``.
+
+    Raises:
+        RuntimeError: if ``x`` is not a float, or is empty and the order has no identity.
+    """
+    if x._array.dtype.kind != "f":
+        raise RuntimeError(
+            "linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
+            f"{scalar_type_name(x.dtype)}"
+        )
+    if dtype is not None:
+        x = tensors.cast(x, dtype.numpy)
+    mask = mask_of(dim, x._array.ndim)
+    if (ord < 0 or ord == math.inf) and count_of(x._array.shape, mask) == 0:
+        raise RuntimeError(
+            f"linalg.vector_norm cannot compute the {ord:g} norm on an empty tensor because the "
+            "operation does not have an identity"
+        )
+    return _vector_norm(x, mask, keepdim, float(ord))
+
+
+@method()
+def norm(
+    input: Tensor,
+    p: float | str | None = "fro",
+    dim: Any = None,
+    keepdim: bool = False,
+    dtype: DType | None = None,
+) -> Tensor:
+    """The vector norm of order ``p`` of all elements, or over ``dim``; "fro" is 2.
+
+    Raises:
+        RuntimeError: for the nuclear norm, which needs singular values.
+    """
+    if isinstance(p, str) and p != "fro":
+        raise RuntimeError(
+            f"linalg.matrix_norm: Order {p} not supported. Give a number or 'fro'"
+        )
+    order = 2.0 if p is None or isinstance(p, str) else p
+    return vector_norm(input, order, dim, keepdim, dtype=dtype)
+
+
+# --- logsumexp ------------------------------------------------------------------------------------
+
+_logsumexp_program = ReductionProgram(
+    Reduction(
+        "logsumexp",
+        "add",
+        map=lambda x, shift: exp(x - shift),
+        finalise=lambda total, shift: log(total) + shift,
+    )
+)
+
+
+@functools.cache
+def _maximum_program(kind: np.dtype[Any]) -> ReductionProgram:
+    name = "float32" if kind == np.float16 else kind.name
+    return ReductionProgram(Reduction("max", "maximum"), dtype_from_name(name))
+
+
+def _logsumexp_forward(input: Array, mask: int, keepdim: bool) -> Array:
+    largest = _maximum_program(input.dtype).run(input, mask, keepdim)
+    # An infinite maximum would make NaN of what is infinite with it.
+    shift = np.where(np.isinf(largest), np.zeros((), dtype=largest.dtype), largest)
+    return _logsumexp_program.run(input, mask, keepdim, shift)
+
+
+def _logsumexp_gradient(grad: Tensor, input: Tensor, mask: int, result: Tensor) -> Tensor:
+    shape = input._array.shape
+    return with_dims(grad, shape, mask) * (input - with_dims(result, shape, mask)).exp()
+
+
+_logsumexp = TensorOperator(
+    "logsumexp",
+    lambda input, mask, keepdim: _logsumexp_forward(input, mask, keepdim),
+    {"input": _logsumexp_gradient},
+)
+
+
+@method()
+def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
+    """The logarithm of the sum of exponentials over ``dim``, without overflow."""
+    if input._array.dtype.kind != "f":
+        input = tensors.cast(input, get_default_dtype().numpy)
+    return _logsumexp(input, mask_of(dim, input._array.ndim), keepdim)
