@@ -116,12 +116,15 @@ def _view_text(view: Any, origin: str, modified: str) -> str:
 # --- writing --------------------------------------------------------------------------------------
 
 
-def recording(*tensors: Any) -> bool:
-    """Whether an operation on these (Tensors and other values) is to be recorded."""
-    if grad_mode.enabled:
-        for tensor in tensors:
-            if isinstance(tensor, interface.Tensor) and tensor._requires_grad:
-                return True
+def recording(tensor: Any, *operands: Any) -> bool:
+    """Whether a write to ``tensor`` that reads ``operands`` (Tensors and others) is recorded."""
+    if not grad_mode.enabled:
+        return False
+    if tensor._requires_grad or (tensor._base is not None and tensor._base._requires_grad):
+        return True
+    for operand in operands:
+        if isinstance(operand, interface.Tensor) and operand._requires_grad:
+            return True
     return False
 
 
@@ -131,7 +134,7 @@ def apply_inplace(tensor: Any, operator: Any, operands: tuple[Any, ...]) -> Any:
     Where the gradient uses the old value of the tensor, or of another operand in the same memory,
     that value is copied first.
     """
-    if not recording(*operands):
+    if not recording(tensor, *operands):
         operator.into(tensor, operands)
         return tensor
     check_inplace(tensor)

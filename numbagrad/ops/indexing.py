@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..autograd.grad_mode import state as grad_mode
-from ..autograd.inplace import compute_then_write, write_inplace
+from ..autograd.inplace import compute_then_write, recording, write_inplace
 from ..autograd.tensor_interface import bump_version
 from ..executor import indexing as executor
 from ..tensor import Tensor, new_tensor
@@ -226,8 +226,7 @@ def _setitem(self: Tensor, key: Any, value: Any) -> None:
     number = not isinstance(value, Tensor)
     if number:
         value = _number_for(self, value)
-    recorded = grad_mode.enabled and (self._requires_grad or value._requires_grad)
-    if not recorded and not arrays and _write_plain(self, basic, value):
+    if not arrays and not recording(self, value) and _write_plain(self, basic, value):
         return
     target = _getitem(self, basic) if any([x is not ALL for x in basic[:-1]]) else self
     if arrays:
@@ -316,7 +315,7 @@ def _index_put_in_place(target: Tensor, arrays: Key, value: Tensor, accumulate: 
         _check_values(value._array.shape, own, result_shape)
     if own != value._array.shape:
         value = reshape(value, own)
-    if grad_mode.enabled and (target._requires_grad or value._requires_grad):
+    if recording(target, value):
         arrays = tuple([x if x is ALL else x.copy() for x in arrays])
     written = value._array
     return write_inplace(

@@ -52,7 +52,7 @@ def _unary(operator: PointwiseOperator) -> Callable[[Tensor], Tensor]:
     into = operator.into
 
     def write(self: Tensor) -> Tensor:
-        if self._requires_grad and grad_mode.enabled:
+        if grad_mode.enabled:
             return apply_inplace(self, operator, (self,))
         into(self, (self,))
         return self
@@ -64,9 +64,7 @@ def _binary(operator: PointwiseOperator) -> Callable[[Tensor, Any], Tensor]:
     into = operator.into
 
     def write(self: Tensor, other: Any) -> Tensor:
-        if grad_mode.enabled and (
-            self._requires_grad or (isinstance(other, Tensor) and other._requires_grad)
-        ):
+        if grad_mode.enabled:
             return apply_inplace(self, operator, (self, other))
         into(self, (self, other))
         return self
