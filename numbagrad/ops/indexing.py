@@ -354,18 +354,19 @@ def index_put_(
     input: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool = False
 ) -> Tensor:
     """Write ``values`` at ``indices`` (None stands for a whole dimension), or add them there."""
-    key = tuple([ALL if index is None else index for index in indices])
+    key = tuple([ALL if index is None else _as_vector(index._array) for index in indices])
     subscript = Subscript(input._array.shape, key)
     if values._array.dtype != input._array.dtype:
         raise RuntimeError(
             "Index put requires the source and destination dtypes match, got "
             f"{_scalar_name(input)} for the destination and {_scalar_name(values)} for the source."
         )
-    arrays = subscript.arrays
-    if not arrays:  # indices without dimensions
-        target = _getitem(input, subscript.basic)
-        return copy_(target, values if not accumulate else target + values)
-    return _index_put_in_place(input, arrays, values, accumulate)
+    return _index_put_in_place(input, subscript.arrays, values, accumulate)
+
+
+def _as_vector(index: Array) -> Array:
+    """An index array with at least one dimension, so that it does not count as an int."""
+    return index.reshape(1) if index.ndim == 0 else index
 
 
 @method()
