@@ -233,6 +233,7 @@ def _fill(array: np.ndarray, dtype: np.dtype, draw: Callable[[np.ndarray], None]
 
 _LARGEST = {np.dtype(t): float(np.finfo(t).max) for t in (np.float16, np.float32, np.float64)}
 _UNIFORM = {dtype: f"uniform_{dtype}" for dtype in _LARGEST}
+_NORMAL = {dtype: f"normal_{dtype}" for dtype in _LARGEST}
 
 
 def _require_floating(function: str, array: np.ndarray) -> None:
@@ -292,7 +293,7 @@ def fill_normal(
             flat[:whole] = drawn[:whole]
             flat[-16:] = drawn[-16:]
     else:
-        generator._run(f"normal_{array.dtype}", array, mean, std)
+        generator._run(_NORMAL[array.dtype], array, mean, std)
 
 
 def _fill_real(
