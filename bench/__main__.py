@@ -18,6 +18,8 @@ import tempfile
 from collections import defaultdict
 from importlib.metadata import version
 
+import numbagrad
+
 from .race import Row
 
 HERE = pathlib.Path(__file__).parent
@@ -32,6 +34,8 @@ def measure(threads: int, expression: str) -> list[Row]:
             **os.environ,
             "BENCH_THREADS": str(threads),
             **{f"{name}_NUM_THREADS": str(threads) for name in ("OMP", "MKL", "OPENBLAS")},
+            # Else OpenBLAS's idle threads spin for 0.1 s and take the CPU from the next contestant.
+            "OPENBLAS_THREAD_TIMEOUT": "20",
         }
         command = [
             sys.executable, "-m", "pytest", str(HERE), "-q", "-s", "--benchmark-disable-gc",
@@ -52,8 +56,9 @@ def cpu_name() -> str:
 
 def heading() -> list[str]:
     """What was measured, where and how."""
-    packages = ("numbagrad", "numpy", "numba", "llvmlite", "torch", "jax")
+    packages = ("numpy", "numba", "llvmlite", "torch", "jax")
     versions = ", ".join(f"{name} {version(name)}" for name in packages)
+    versions = f"numbagrad {numbagrad.__version__}, {versions}"
     return [
         "# Results",
         "",

@@ -16,7 +16,7 @@ RUN_SECONDS = 0.02
 TURNS = 11
 
 #: Idle threads of OpenMP spin for a while and would take the CPU from whoever is timed next.
-PAUSE_SECONDS = 0.005
+PAUSE_SECONDS = 0.02
 
 
 @dataclasses.dataclass
