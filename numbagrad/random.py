@@ -44,7 +44,7 @@ _REALS = "void(int64, int64, int64, float64, float64)"
 _INTEGERS = "void(int64, int64, int64, int64, int64)"
 
 
-@functools.cache
+@library.remembered
 def _kernel(name: str, signature: str) -> Callable[..., None]:
     # No fastmath flag at all: the kernels say themselves which operations are fused.
     address = library.hand_written("random_numbers", name, signature, fastmath=())

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -103,6 +104,12 @@ class KernelTable:
         self.words[layout.TABLE_INTO] = into
         self._entries: dict[int, tuple[int, int, int, int]] = {}
         self._build(15)
+        _tables.add(self)
+
+    def clear(self) -> None:
+        """Forget all kernels: the next launch of each signature misses."""
+        self._entries.clear()
+        self._build(15)
 
     def insert(self, key: int, kernel: int, output_types: int, scalar_types: int) -> None:
         """Add the kernel of ``key``; the table doubles when it is half full."""
@@ -128,3 +135,12 @@ class KernelTable:
         while self._slots[position, 0] not in (layout.EMPTY_KEY, entry[0]):
             position = (position + 1) & mask
         self._slots[position] = entry
+
+
+_tables: weakref.WeakSet[KernelTable] = weakref.WeakSet()
+
+
+@library.when_forgetting
+def _clear_tables() -> None:
+    for table in _tables:
+        table.clear()

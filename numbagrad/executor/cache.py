@@ -1,19 +1,21 @@
 """Object files on disk, under explicit keys, safe against other processes and damaged files.
 
 Called by ``numbagrad.executor.library``. An entry is written to a temporary file and renamed, so a
-reader never sees half of one; it carries a checksum, so a truncated or altered one is a miss. A
-folder that cannot be written makes the cache a no-op: the program runs and compiles again.
+reader never sees half of one; it carries a checksum of its key and its bytes, so an entry that was
+truncated, altered or renamed is a miss. A folder that cannot be written makes the cache a no-op:
+the program runs and compiles again.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import pathlib
 import sys
 import warnings
 
-_MAGIC = b"numbagrad-object-1\n"
+_MAGIC = b"numbagrad-object-2\n"
 
 
 def default_directory() -> pathlib.Path:
@@ -43,15 +45,13 @@ class ObjectCache:
             data = (self.directory / f"{key}.o").read_bytes()
         except OSError:
             return None
-        header = len(_MAGIC) + hashlib.sha256().digest_size
-        payload = data[header:]
-        if data[:header] != _MAGIC + hashlib.sha256(payload).digest():
-            return None
-        return payload
+        header_size = len(_MAGIC) + hashlib.sha256().digest_size
+        payload = data[header_size:]
+        return payload if data[:header_size] == _header(key, payload) else None
 
     def write(self, key: str, payload: bytes) -> None:
         """Store an object; a failure to write warns once and is otherwise harmless."""
-        self._replace(f"{key}.o", _MAGIC + hashlib.sha256(payload).digest() + payload)
+        self._replace(f"{key}.o", _header(key, payload) + payload)
 
     def write_source(self, key: str, text: str) -> pathlib.Path:
         """Store a generated source, for a reader and for debuggers; return where it lies."""
@@ -74,8 +74,9 @@ class ObjectCache:
                 file.write(data)
             os.replace(temporary, self.directory / name)
         except OSError as error:
-            if temporary is not None and os.path.exists(temporary):
-                os.unlink(temporary)
+            if temporary is not None:
+                with contextlib.suppress(OSError):  # the warning below is about the cause
+                    os.unlink(temporary)
             if not self._warned:
                 self._warned = True
                 warnings.warn(
@@ -85,3 +86,8 @@ class ObjectCache:
                     RuntimeWarning,
                     stacklevel=2,
                 )
+
+
+def _header(key: str, payload: bytes) -> bytes:
+    """What an entry begins with: what it is, and that it is whole and belongs to ``key``."""
+    return _MAGIC + hashlib.sha256(key.encode() + payload).digest()

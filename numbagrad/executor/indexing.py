@@ -73,7 +73,7 @@ def _interface_view(array: Array, shape: Any, strides: Any, offset: int) -> Arra
 _GRAIN = 32768  # elements that are worth a thread of their own
 
 
-@functools.cache
+@library.remembered
 def _kernel(name: str) -> Callable[..., None]:
     table = np.zeros(layout.LAUNCH_TABLE_WORDS, dtype=np.int64)
     table[layout.LAUNCH_RUNTIME] = runtime().ctypes.data

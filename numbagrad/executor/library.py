@@ -13,11 +13,14 @@ import hashlib
 import importlib
 import importlib.util
 import linecache
+import os
 import pathlib
+import sys
 import threading
 import time
 import warnings
 from collections.abc import Callable
+from typing import Any, TypeVar
 
 from .._version import __version__
 from ..kernels import loader
@@ -39,15 +42,89 @@ class Statistics:
     hits: int = 0
     seconds: float = 0.0
 
+    def __str__(self) -> str:
+        return (
+            f"{self.compiled} kernels compiled, {self.loaded} loaded from disk, "
+            f"{self.hits} found in memory, in {self.seconds:.2f} s"
+        )
+
+
+@dataclasses.dataclass(frozen=True)
+class Kernel:
+    """A kernel of this process, as ``explain`` shows it.
+
+    `origin` is "compiled" or "loaded". `source` is the text of a generated kernel and `path` the
+    file it is kept in; a hand-written one is `name` in the module `module`.
+    """
+
+    name: str
+    origin: str
+    signature: str
+    source: str | None = None
+    path: pathlib.Path | None = None
+    module: str | None = None
+
 
 _statistics = Statistics()
 _addresses: dict[str, int] = {}
+_origins: dict[str, str] = {}
 _lock = threading.RLock()
+
+#: Called with every kernel that is looked up, while ``explain`` runs.
+recorder: Callable[[Kernel], None] | None = None
 
 
 def stats() -> Statistics:
     """Kernels compiled, loaded from disk and found in memory, and the seconds that took."""
     return dataclasses.replace(_statistics)
+
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+_forgetters: list[Callable[[], None]] = []
+
+
+def remembered(function: Function) -> Function:
+    """``functools.cache`` for functions that look kernels up, which ``explain`` can reset."""
+    cached: Any = functools.cache(function)
+    _forgetters.append(cached.cache_clear)
+    return cached
+
+
+def when_forgetting(function: Callable[[], None]) -> Callable[[], None]:
+    """Decorator: have ``function`` called by :func:`forget_lookups`."""
+    _forgetters.append(function)
+    return function
+
+
+def forget_lookups() -> None:
+    """Make every operator look its kernels up again; the kernels themselves stay in memory."""
+    for forget in _forgetters:
+        forget()
+
+
+# A fork waits until no thread is compiling: the child would inherit Numba half way through a
+# function, and locks that nobody is left to release.
+_held: list[Any] = []
+
+
+def _before_fork() -> None:
+    _lock.acquire()
+    numba_locks = sys.modules.get("numba.core.compiler_lock")
+    if numba_locks is not None:
+        _held.append(numba_locks.global_compiler_lock)
+        _held[-1].acquire()
+
+
+def _after_fork() -> None:
+    while _held:
+        _held.pop().release()
+    _lock.release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork
+    )
 
 
 @functools.lru_cache(maxsize=1)
@@ -95,14 +172,17 @@ def _address(key: str, symbol: str, compile_object: Callable[[], bytes]) -> int:
             _statistics.hits += 1
             return address
         start = time.perf_counter()
-        data = cache().read(key)
-        if data is None:
+        address = _load(key, symbol)
+        if address is not None:
+            _origins[key] = "loaded"
+            _statistics.loaded += 1
+        else:
             data = compile_object()
             cache().write(key, data)
+            address = loader.load(data, symbol)
+            _origins[key] = "compiled"
             _statistics.compiled += 1
-        else:
-            _statistics.loaded += 1
-        address = _addresses[key] = loader.load(data, symbol)
+        _addresses[key] = address
         _statistics.seconds += time.perf_counter() - start
         if len(_addresses) == KERNEL_BOUND * 9 // 10:
             warnings.warn(
@@ -112,6 +192,23 @@ def _address(key: str, symbol: str, compile_object: Callable[[], bytes]) -> int:
                 stacklevel=3,
             )
         return address
+
+
+def _load(key: str, symbol: str) -> int | None:
+    """Address of a kernel that is on disk, or None: it is compiled again if LLVM refuses it."""
+    data = cache().read(key)
+    if data is None:
+        return None
+    try:
+        return loader.load(data, symbol)
+    except RuntimeError as error:
+        warnings.warn(
+            f"numbagrad compiles {symbol} again: its entry {key}.o in {cache().directory} cannot "
+            f"be used ({error})",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+        return None
 
 
 def _symbol(name: str) -> str:
@@ -132,7 +229,10 @@ def hand_written(
         return compile_to_object(python, signature, symbol, fastmath)
 
     key = _key("hand written", module, function, signature, *fastmath)
-    return _address(key, symbol, compile_object)
+    address = _address(key, symbol, compile_object)
+    if recorder is not None:
+        recorder(Kernel(function, _origins[key], signature, module=f"numbagrad.kernels.{module}"))
+    return address
 
 
 def generated(
@@ -150,7 +250,10 @@ def generated(
         return compile_to_object(_function(key, source), signature, symbol, fastmath)
 
     key = source_key(name, source, signature, fastmath)
-    return _address(key, symbol, compile_object)
+    address = _address(key, symbol, compile_object)
+    if recorder is not None:
+        recorder(Kernel(name, _origins[key], signature, source, cache().source_path(key)))
+    return address
 
 
 def source_key(

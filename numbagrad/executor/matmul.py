@@ -6,7 +6,6 @@ float32, integers go to NumPy.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -20,7 +19,7 @@ from .pointwise import JIT_DISABLED
 Array = np.ndarray[Any, Any]
 
 
-@functools.lru_cache(maxsize=1)
+@library.remembered
 def _launcher() -> tuple[Callable[[Array, Array], Array], Array]:
     table = np.zeros(layout.MATMUL_WORDS, dtype=np.int64)
     table[layout.TABLE_RUNTIME] = runtime().ctypes.data

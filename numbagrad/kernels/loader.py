@@ -8,6 +8,7 @@ longer than the import of the whole package.
 from __future__ import annotations
 
 import functools
+import os
 import threading
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,12 @@ if TYPE_CHECKING:
 
 _engines: list[llvm.ExecutionEngine] = []
 _lock = threading.Lock()
+
+# A thread that is loading holds the locks of LLVM, which a forked child would inherit as held.
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release
+    )
 
 
 @functools.lru_cache(maxsize=1)
@@ -54,8 +61,12 @@ def load(data: bytes, symbol: str) -> int:
 
     with _lock:
         machine = target_machine()
+        file = llvm.ObjectFileRef.from_data(data)
+        if not file._ptr:  # llvmlite does not look, and the process would crash below
+            file.detach()
+            raise RuntimeError("LLVM cannot read the object file")
         engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
-        engine.add_object_file(llvm.ObjectFileRef.from_data(data))
+        engine.add_object_file(file)
         engine.finalize_object()
         address = engine.get_function_address(symbol)
         if not address:
