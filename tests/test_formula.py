@@ -304,7 +304,8 @@ def run_numba_source(formula, dtype, values, lowering=None):
         "int8": np.int8, "int32": np.int32, "int64": np.int64, "uint8": np.uint8,
         "select": lambda c, a, b: a if c else b, "absolute": np.abs, "sqrt": np.sqrt,
         "rint": np.rint, "floor": np.floor, "ceil": np.ceil, "trunc": np.trunc,
-        "copysign": np.copysign, "fma": lambda a, b, c: scalar(float(a) * float(b) + float(c)),
+        "copysign": np.copysign, "fmod": np.fmod,
+        "fma": lambda a, b, c: scalar(float(a) * float(b) + float(c)),
         "bits": lambda x: x.view(integer), "from_bits": lambda i: i.view(scalar),
     }  # fmt: skip
     lines, outputs = print_numba(formula, dtype, lowering)

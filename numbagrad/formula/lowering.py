@@ -230,7 +230,8 @@ _FLOAT_RULES: dict[str, Callable[..., Any]] = {
     "floor_divide": _float_floor_divide,
     "trunc_divide": lambda a, b: e.trunc(a / b),
     "sigmoid": lambda x: 1 / (1 + e.exp(-x)),
-    "gelu": lambda x: x * e.ndtr(x),
+    # The product is below every float there, but -inf * 0 would be NaN.
+    "gelu": lambda x: where(x < -40, -0.0, x * e.ndtr(x)),
     "ndtr": lambda x: 0.5 * e.erfc(x * -math.sqrt(0.5)),
     "digamma": _digamma,
     "erfinv": _erfinv,

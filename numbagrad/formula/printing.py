@@ -24,7 +24,10 @@ _INFIX = {
 
 # Functions of numbagrad.kernels.intrinsics; each keeps the dtype of its operand.
 _INTRINSICS = {
-    **{name: name for name in "fma bits from_bits rint floor ceil trunc copysign sqrt".split()},
+    **{
+        name: name
+        for name in "fma fmod bits from_bits rint floor ceil trunc copysign sqrt".split()
+    },
     "abs": "absolute",
     "where": "select",
 }
@@ -59,8 +62,8 @@ def print_numba(
     """`formula` computing in `dtype`, as straight-line Python statements for Numba.
 
     Returns the statements and the names of the variables that hold the outputs. The inputs are
-    variables named as in the formula; the other names come from `numbagrad.kernels.intrinsics`,
-    `math` and `np`. `lowering` maps (function, dtype) to the function over Expressions that
+    variables named as in the formula; the other names come from `numbagrad.kernels.intrinsics` and
+    `math`. `lowering` maps (function, dtype) to the function over Expressions that
     replaces it.
     """
     typing = Typing(dtype, formula.booleans)
@@ -180,8 +183,6 @@ def _numba_text(node: Expression, parts: list[str], dtype: str, result: str) -> 
         return _numba_cast(arguments, node.value)
     if operation in _INTRINSICS:
         return f"{_INTRINSICS[operation]}({arguments})"
-    if operation == "fmod":
-        return f"np.fmod({arguments})"  # Numba has no math.fmod
     if operation in _MATH:
         call = f"math.{operation}({arguments})"
         return f"float32({call})" if dtype == "float32" else call

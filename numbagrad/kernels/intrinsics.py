@@ -25,10 +25,10 @@ from numba.extending import intrinsic
 from .compiler import subroutine
 
 __all__ = [
-    "absolute", "address_of_stack", "bits", "boolean", "call_kernel", "call_launcher", "ceil", "copysign",
-    "external", "float16", "float32", "float64", "floor", "fma", "from_bits", "int8", "int16",
-    "int32", "int64", "load", "new_array", "rint", "select", "sqrt", "store", "subroutine",
-    "trunc", "uint8",
+    "absolute", "address_of_stack", "bits", "boolean", "call_kernel", "call_launcher", "ceil",
+    "copysign", "external", "float16", "float32", "float64", "floor", "fma", "fmod", "from_bits",
+    "int8", "int16", "int32", "int64", "load", "new_array", "rint", "select", "sqrt", "store",
+    "subroutine", "trunc", "uint8",
 ]  # fmt: skip
 
 _HALF = ir.HalfType()
@@ -156,6 +156,16 @@ sqrt = _float_intrinsic("sqrt", 1, "Square root.")
 absolute = _float_intrinsic("fabs", 1, "x without its sign bit.")
 copysign = _float_intrinsic("copysign", 2, "x with the sign bit of y.")
 fma = _float_intrinsic("fma", 3, "``x * y + z``, rounded once.")
+
+
+@intrinsic
+def fmod(typing_context, x, y):
+    """What remains of x / y rounded towards zero, with the sign of x: C's function."""
+
+    def codegen(context, builder, signature, arguments):
+        return builder.frem(*arguments)
+
+    return x(x, x), codegen
 
 
 @intrinsic
