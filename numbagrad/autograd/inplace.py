@@ -166,17 +166,18 @@ def write_inplace(
     ``operator(tensor, *arguments)`` is the TensorOperator of the same value; its node is recorded.
     Its gradient must not use the old value of the tensor.
     """
-    recorded = recording(tensor, *arguments)
-    if recorded:
-        check_inplace(tensor)
+    if not recording(tensor, *arguments):
+        write(tensor._array)
+        interface.bump_version(tensor)
+        return tensor
+    check_inplace(tensor)
     before = _value_before(tensor, False)
     write(tensor._array)
     interface.bump_version(tensor)
-    if recorded:
-        made = _with_memory_of(tensor)
-        operator.record((made,), (before, *arguments))
-        if made._grad_fn is not None:
-            rebase_history(tensor, made._grad_fn, made._output_nr)
+    made = _with_memory_of(tensor)
+    operator.record((made,), (before, *arguments))
+    if made._grad_fn is not None:
+        rebase_history(tensor, made._grad_fn, made._output_nr)
     return tensor
 
 

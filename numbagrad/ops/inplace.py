@@ -254,6 +254,10 @@ _copy = TensorOperator(
 @method("zero_")
 def zero_(input: Tensor) -> Tensor:
     """Write zeros."""
+    if not grad_mode.enabled:
+        input._array.fill(0)
+        bump_version(input)
+        return input
     return write_inplace(input, _zero, lambda array: array.fill(0))
 
 

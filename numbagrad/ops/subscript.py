@@ -53,14 +53,15 @@ def basic_error(shape: tuple[int, ...], key: tuple[Any, ...]) -> Exception:
             dim = len(shape) - (taken - dim)
         elif isinstance(entry, int):
             if not -shape[dim] <= entry < shape[dim]:
-                return _out_of_bounds(entry, dim, shape[dim])
+                return out_of_bounds(entry, dim, shape[dim])
             dim += 1
         elif isinstance(entry, slice):
             dim += 1
     return IndexError(f"the index {key} does not fit a tensor of shape {list(shape)}")
 
 
-def _out_of_bounds(index: int, dim: int, size: int) -> IndexError:
+def out_of_bounds(index: int, dim: int, size: int) -> IndexError:
+    """The error for an index beyond a dimension."""
     return IndexError(f"index {index} is out of bounds for dimension {dim} with size {size}")
 
 
@@ -88,7 +89,7 @@ class Subscript:
                 if not shape:
                     raise basic_error(shape, (entry,))
                 if not -shape[dim] <= entry < shape[dim]:
-                    raise _out_of_bounds(entry, dim, shape[dim])
+                    raise out_of_bounds(entry, dim, shape[dim])
                 basic.append(entry)
                 dim += 1
             elif kind is slice:
@@ -214,14 +215,14 @@ def _unfit_mask(mask: Array, dim: int, shape: tuple[int, ...]) -> IndexError:
 def _wrapped(index: Array, order: int, size: int) -> Array:
     """Indices counted from 0; ``order`` of the index array and ``size`` are for the error."""
     return wrap_indices(
-        index, size, lambda bad: _out_of_bounds(bad, order, size)
+        index, size, lambda bad: out_of_bounds(bad, order, size)
     )
 
 
 def wrap_indices(index: Array, size: int, error: Any) -> Array:
     """Indices counted from 0, or the exception ``error(index)`` for one out of range."""
-    if index.size == 0:
-        return index
+    if index.size == 0 or np.maximum.reduce(index.view(np.uint64), None) < size:
+        return index  # as unsigned numbers, negative ones are large
     low, high = index.min(), index.max()
     if low < -size or high >= size:
         raise error(int(index[(index < -size) | (index >= size)][0]))

@@ -7,6 +7,7 @@ through one is seen by the others.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -170,6 +171,7 @@ def dimensions(rank: int, dims: Sequence[int]) -> list[int]:
     return found
 
 
+@functools.lru_cache(maxsize=4096)
 def complete_shape(shape: tuple[int, ...], count: int) -> tuple[int, ...]:
     """``shape`` with its -1 replaced, for a tensor of ``count`` elements."""
     known = 1
@@ -388,18 +390,22 @@ swapdims = method("swapdims")(transpose)
 @method()
 def permute(input: Tensor, *dims: Any) -> Tensor:
     """Dimensions in another order."""
-    rank = input._array.ndim
-    order = sizes_of(dims)
-    if len(order) != rank:
+    return _permute(input, _order(input._array.ndim, sizes_of(dims)))
+
+
+@functools.lru_cache(maxsize=1024)
+def _order(rank: int, dims: tuple[int, ...]) -> tuple[int, ...]:
+    """A permutation, checked and counted from 0."""
+    if len(dims) != rank:
         raise RuntimeError(
             "permute(sparse_coo): number of dimensions in the tensor input does not match the "
             f"length of the desired ordering of dimensions i.e. input.dim() = {rank} is not equal "
-            f"to len(dims) = {len(order)}"
+            f"to len(dims) = {len(dims)}"
         )
-    order = tuple([dimension(rank, dim) for dim in order])
+    order = tuple([dimension(rank, dim) for dim in dims])
     if len(set(order)) != rank:
         raise RuntimeError("permute(): duplicate dims are not allowed.")
-    return _permute(input, order)
+    return order
 
 
 @method()
@@ -517,35 +523,32 @@ def squeeze(input: Tensor, dim: Any = None) -> Tensor:
 
 def _expanded(array: np.ndarray[Any, Any], shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
     """``array`` repeated to ``shape``, in which a size of -1 stands for the present one."""
-    own = array.shape
-    if own:
-        added = len(shape) - len(own)
-        if added < 0:
-            raise _bad_expand(array, shape)
-        old_strides = array.strides
-        strides = [0] * added
-        complete = list(shape)
-        for place, old in enumerate(own):
-            new = shape[added + place]
-            if new == old or new == -1:
-                complete[added + place] = old
-                strides.append(old_strides[place])
-            elif old == 1 and new >= 0:
-                strides.append(0)
-            else:
-                raise _bad_expand(array, shape)
-        if added and min(shape[:added]) < 0:
-            raise _bad_expand(array, shape)
-        if not array.flags.c_contiguous:
-            return strided_view(array, tuple(complete), tuple(strides), 0)
+    complete, strides = _expansion(array.shape, array.strides, shape)
+    if array.flags.c_contiguous:
         return _make_array(_ndarray, complete, array.dtype, array, 0, strides)
-    if shape and min(shape) < 0:
-        raise _bad_expand(array, shape)
-    return _make_array(_ndarray, shape, array.dtype, array, 0, (0,) * len(shape))
+    return strided_view(array, complete, strides)
 
 
-def _bad_expand(array: np.ndarray[Any, Any], shape: tuple[int, ...]) -> RuntimeError:
-    own = array.shape
+@functools.lru_cache(maxsize=4096)
+def _expansion(
+    own: tuple[int, ...], own_strides: tuple[int, ...], shape: tuple[int, ...]
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Shape and strides of an array of shape ``own`` expanded to ``shape``."""
+    added = len(shape) - len(own)
+    if added < 0 or min(shape[:added], default=0) < 0:
+        raise _bad_expand(own, shape)
+    complete, strides = list(shape), [0] * len(shape)
+    for place, (old, stride) in enumerate(zip(own, own_strides, strict=True), added):
+        new = shape[place]
+        if new in (old, -1):
+            complete[place] = old
+            strides[place] = stride
+        elif old != 1 or new < 0:
+            raise _bad_expand(own, shape)
+    return tuple(complete), tuple(strides)
+
+
+def _bad_expand(own: tuple[int, ...], shape: tuple[int, ...]) -> RuntimeError:
     added = len(shape) - len(own)
     if added < 0:
         return RuntimeError(
