@@ -29,6 +29,8 @@ from .cache import ObjectCache, default_directory
 #: Signature of a kernel: address of packed arguments, and a range of work.
 UNIFORM = "void(int64, int64, int64)"
 
+_KERNEL_FOLDER = pathlib.Path(__file__).parent.parent / "kernels"
+
 #: Compiled functions are never freed, so a program that keeps making new ones is told.
 KERNEL_BOUND = 10_000
 
@@ -141,7 +143,7 @@ def _environment() -> str:
     digest = hashlib.sha256()
     digest.update("\n".join((*loader.host_cpu(), llvmlite.__version__, __version__)).encode())
     digest.update(_numba_version())
-    for path in sorted((pathlib.Path(__file__).parent.parent / "kernels").glob("*.py")):
+    for path in sorted(_KERNEL_FOLDER.glob("*.py")):
         digest.update(path.read_bytes())
     return digest.hexdigest()
 

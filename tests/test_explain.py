@@ -1,0 +1,83 @@
+"""`explain` shows the kernels of a call: signature, source and file; `stats` counts them."""
+
+import pytest
+
+import numbagrad as torch
+from numbagrad import executor
+
+
+def test_an_operator_call_shows_its_signature_source_and_file():
+    a, b = torch.ones(4, 5), torch.ones(4, 5)
+    explanation = executor.explain(torch.mul, a, b)
+    (kernel,) = explanation.kernels
+    assert kernel.name == "mul" and kernel.origin in ("compiled", "loaded")
+    assert "t0 = x * y" in kernel.source
+    assert kernel.path.read_text() == kernel.source
+    text = str(explanation)
+    assert "x float32 contiguous, y float32 contiguous -> out float32 contiguous" in text
+    assert "computed in float32" in text
+    assert str(kernel.path) in text
+    assert "def kernel(args, lo, hi):" in text
+    assert explanation.result.tolist() == [[1.0] * 5] * 4
+
+
+def test_operands_are_named_by_dtype_and_layout():
+    doubles, column = torch.ones(4, 5, dtype=torch.float64), torch.ones(4, 1)
+    text = str(executor.explain(torch.add, doubles, column))
+    assert "x float64 contiguous, y float32 repeated" in text
+    assert "computed in float64" in text
+    assert "repeated: one element" in text
+    text = str(executor.explain(torch.add, doubles.t(), doubles.t().contiguous()))
+    assert "strided" in text
+
+
+def test_a_kernel_that_was_known_before_is_shown_all_the_same():
+    a = torch.ones(3, 3)
+    first, second = executor.explain(torch.sub, a, a), executor.explain(torch.sub, a, a)
+    assert [kernel.source for kernel in first.kernels] == [k.source for k in second.kernels]
+    assert len(second.kernels) == 1
+
+
+def test_a_graph_and_its_backward_are_shown_in_order():
+    a = torch.ones(3, 4, requires_grad=True)
+    explanation = executor.explain(lambda: (a * a).sum().backward())
+    names = [kernel.name for kernel in explanation.kernels]
+    assert names[:2] == ["mul", "sum"] and "mul_backward" in names
+    assert a.grad.tolist() == [[2.0] * 4] * 3
+
+
+def test_hand_written_kernels_are_named_by_module_and_function():
+    a = torch.ones(3, 3)
+    for _ in range(2):
+        explanation = executor.explain(torch.mm, a, a)
+        (kernel,) = explanation.kernels
+        assert (kernel.module, kernel.name) == ("numbagrad.kernels.matmul", "matmul_float32")
+        assert "numbagrad.kernels.matmul.matmul_float32" in str(explanation)
+
+
+def test_a_call_without_kernels_says_so():
+    assert str(executor.explain(len, [])) == "len ran no kernels"
+
+
+def test_an_error_passes_through_and_leaves_nothing_behind():
+    with pytest.raises(RuntimeError, match="must match the size"):
+        executor.explain(torch.add, torch.ones(2), torch.ones(3))
+    assert executor.library.recorder is None
+    assert (torch.ones(2) + torch.ones(2)).tolist() == [2.0, 2.0]
+
+
+def test_sizes_never_compile_anything():
+    torch.ones(3, 4) + torch.ones(3, 4)
+    before = executor.stats()
+    for rows in range(1, 20):
+        torch.ones(rows, 4) + torch.ones(rows, 4)
+    after = executor.stats()
+    assert (after.compiled, after.loaded) == (before.compiled, before.loaded)
+
+
+def test_statistics_read_as_a_sentence():
+    statistics = executor.Statistics(compiled=2, loaded=3, hits=5, seconds=0.25)
+    assert str(statistics) == (
+        "2 kernels compiled, 3 loaded from disk, 5 found in memory, in 0.25 s"
+    )
+    assert executor.stats() is not executor.stats()
