@@ -48,6 +48,7 @@ from .ops.conversion import *
 from .ops.creation import *
 from .ops.extremum import *
 from .ops.functions import *
+from .ops.gather import *
 from .ops.indexing import *
 from .ops.inplace import *
 from .ops.join import *

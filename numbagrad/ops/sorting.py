@@ -13,7 +13,7 @@ import numpy as np
 from .. import return_types
 from ..executor import indexing as executor
 from ..tensor import Tensor, new_tensor
-from .indexing import _gather
+from .gather import gather_operator
 from .operator import TensorOperator
 from .registry import method
 from .view import dimension, reshape
@@ -30,7 +30,7 @@ def _gathering(name: str) -> TensorOperator:
     return TensorOperator(
         name,
         lambda input, dim, index: executor.gather(input, dim, index),
-        dict(_gather.gradient),
+        dict(gather_operator.gradient),
     )
 
 
