@@ -230,17 +230,15 @@ def _setitem(self: Tensor, key: Any, value: Any) -> None:
         arrays = ()
         if Ellipsis not in basic:
             basic = (*basic, ...)
-    number = not isinstance(value, Tensor)
-    if number:
+    if not isinstance(value, Tensor):
         value = _number_for(self, value)
     if not arrays and not recording(self, value) and _write_plain(self, basic, value):
         return
     target = getitem(self, basic) if any([x is not ALL for x in basic[:-1]]) else self
     if arrays:
-        _assign(target, arrays, value, number)
+        _assign(target, arrays, value)
     else:
-        own = target._array.shape
-        copy_(target, _without_leading_ones(value, own))
+        copy_(target, _without_leading_ones(value, target._array.shape))
 
 
 _masked_fill = pointwise("masked_fill")
@@ -252,7 +250,7 @@ def _fill_where(tensor: Tensor, mask: Tensor, value: Any) -> bool:
         mask._array.dtype.kind != "b"
         or mask._array.shape != tensor._array.shape
         or isinstance(value, Tensor)
-        or (tensor._requires_grad and grad_mode.enabled)
+        or recording(tensor)
     ):
         return False
     _masked_fill.into(tensor, (tensor, mask, _number_for(tensor, value)))
@@ -297,7 +295,7 @@ def _without_leading_ones(value: Tensor, shape: tuple[int, ...]) -> Tensor:
     return value if value._array.shape == shape else expand(value, shape)
 
 
-def _assign(target: Tensor, arrays: Key, value: Tensor, number: bool) -> None:
+def _assign(target: Tensor, arrays: Key, value: Tensor) -> None:
     if value._array.dtype != target._array.dtype:
         if value._array.ndim:
             raise RuntimeError(
