@@ -87,7 +87,7 @@ class ReductionProgram:
         self.requested = requested
         self._table: KernelTable | None = None
         self._formulas: tuple[Formula | None, Formula | None] | None = None
-        self.call: Callable[..., Array] = self._reference if JIT_DISABLED else self._first_call
+        self.call: Callable[..., Array] = self.reference if JIT_DISABLED else self._first_call
 
     #: How many arrays a call returns.
     outputs = 1
@@ -170,7 +170,7 @@ class ReductionProgram:
             reduction.Formulas(lines, mapped, final_lines, finalised, frozenset(uses)),
         )
 
-    def _reference(
+    def reference(
         self, array: Array, mask: int, keepdim: bool, shift: Any = None, parameters: Any = None
     ) -> Array:
         """The same with NumPy: formulas printed for it, and its own reductions."""
@@ -185,13 +185,14 @@ class ReductionProgram:
             known["p"] = parameters[0].astype(_numpy_name(computed))
         map_formula, finalise = self.formulas
         values = _evaluate(map_formula, "x", computed, known).astype(_numpy_name(state))
-        known["total"] = np.asarray(_NUMPY_REDUCTIONS[self.definition.combine](values, axes, state))
+        known["total"] = _NUMPY_REDUCTIONS[self.definition.combine](values, axes, state)
         known["number"] = np.asarray(
             np.prod([array.shape[d] for d in axes]), dtype=_numpy_name(state)
         )
-        made = np.asarray(_evaluate(finalise, "total", state, known))
+        made = _evaluate(finalise, "total", state, known)
         shape = kept if keepdim else tuple([n for d, n in enumerate(array.shape) if d not in axes])
-        return made.astype(_numpy_name(result)).reshape(shape)
+        with np.errstate(over="ignore"):
+            return np.asarray(made).astype(_numpy_name(result)).reshape(shape)
 
 
 class SelectionProgram(ReductionProgram):
@@ -209,7 +210,7 @@ class SelectionProgram(ReductionProgram):
         variant = (key >> reduction.VARIANT_SHIFT) & 3
         return reduction.selection_source(self.definition.name, stored.name, variant)
 
-    def _reference(self, array: Array, mask: int, keepdim: bool, *_: Any) -> Any:
+    def reference(self, array: Array, mask: int, keepdim: bool, *_: Any) -> Any:
         axis = next((d for d in range(array.ndim) if (mask >> d) & 1), None)
         find = np.argmax if self.definition.name == "max" else np.argmin
         if axis is None:
@@ -241,10 +242,10 @@ def _highest(dtype: str) -> Any:
 
 
 _NUMPY_REDUCTIONS: dict[str, Callable[[Array, tuple[int, ...], str], Any]] = {
-    "add": lambda x, axes, dtype: x.sum(axes, dtype=dtype),
-    "multiply": lambda x, axes, dtype: x.prod(axes, dtype=dtype),
-    "maximum": lambda x, axes, dtype: x.max(axes, initial=_lowest(dtype)),
-    "minimum": lambda x, axes, dtype: x.min(axes, initial=_highest(dtype)),
-    "either": lambda x, axes, dtype: x.any(axes),
-    "both": lambda x, axes, dtype: x.all(axes),
+    "add": lambda x, axes, dtype: x.sum(axes, dtype=dtype, keepdims=True),
+    "multiply": lambda x, axes, dtype: x.prod(axes, dtype=dtype, keepdims=True),
+    "maximum": lambda x, axes, dtype: x.max(axes, initial=_lowest(dtype), keepdims=True),
+    "minimum": lambda x, axes, dtype: x.min(axes, initial=_highest(dtype), keepdims=True),
+    "either": lambda x, axes, dtype: x.any(axes, keepdims=True),
+    "both": lambda x, axes, dtype: x.all(axes, keepdims=True),
 }

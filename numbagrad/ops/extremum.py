@@ -319,7 +319,12 @@ def _full_median(name: str) -> TensorOperator:
         flat = input.reshape(-1)
         if flat.size == 0:
             return np.asarray(np.nan, dtype=input.dtype)
-        return _median_along(flat, 0, name == "nanmedian")[0].reshape(())
+        if name == "nanmedian" and flat.dtype.kind == "f":
+            return _median_along(flat, 0, True)[0].reshape(())
+        place = (flat.size - 1) // 2
+        ordered = np.partition(flat, (place, flat.size - 1))
+        # NaN sorts last, and wins.
+        return ordered[-1:].reshape(()) if ordered[-1] != ordered[-1] else np.asarray(ordered[place])
 
     return TensorOperator(name, forward, {"input": _shared_among_equals_or_nan})
 
