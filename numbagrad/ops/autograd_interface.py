@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..autograd import tensor_interface
+from ..executor.builtin import LaunchMiss
 from ..tensor import Tensor, new_tensor
 from .conversion import cast
 from .operator import binary, pointwise
@@ -19,7 +20,12 @@ _add = pointwise("add")
 
 
 def _add_in_place(a: Tensor, b: Tensor) -> None:
-    _add.into(a, (a, b))
+    """``_add.into(a, (a, b))``, written out: the engine does this for every parameter."""
+    try:
+        _add.program.into(a._array, b._array, a._array)
+    except LaunchMiss as miss:
+        _add.program.resolve(miss, (a._array, b._array, a._array), into=True)
+    tensor_interface.bump_version(a)
 
 
 #: A one of each dtype: a copy costs a tenth of what ``np.ones_like`` does.

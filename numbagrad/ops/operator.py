@@ -39,10 +39,15 @@ class PointwiseNode(Node):
         rule = self.rule
         if grad is None:
             return rule.nothing
-        arguments = self.unpack()
-        if self.numbers is not None:
-            arguments = _with_numbers(arguments, self.numbers)
-        results = rule.record(grad, arguments) if grad_mode.enabled else rule(grad, arguments)
+        if rule.joint is None:
+            results = rule.passed(grad)
+        elif grad_mode.enabled:
+            results = rule.record(grad, _with_numbers(self.unpack(), self.numbers))
+        else:
+            arrays = [tensor._array for tensor in self.unpack()]
+            if self.numbers is not None:
+                arrays = _with_numbers(arrays, self.numbers)
+            results = rule(grad, arrays)
         if self.restore is None:
             return results
         return tuple(
@@ -53,10 +58,12 @@ class PointwiseNode(Node):
         )
 
 
-def _with_numbers(saved: tuple[Any, ...], numbers: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The arguments of a gradient: the saved tensors, in the places where ``numbers`` has None."""
+def _with_numbers(saved: Sequence[Any], numbers: tuple[Any, ...] | None) -> list[Any]:
+    """The arguments of a gradient: what was saved, in the places where ``numbers`` has None."""
+    if numbers is None:
+        return list(saved)
     remaining = iter(saved)
-    return tuple([next(remaining) if number is None else number for number in numbers])
+    return [next(remaining) if number is None else number for number in numbers]
 
 
 def _restored(gradient: Tensor, how: tuple[tuple[int, ...], np.dtype[Any]]) -> Tensor:
@@ -135,23 +142,32 @@ class GradientRule:
         formula = _renamed(inputs, outputs, self._operator.formula.inputs)
         return PointwiseOperator(derived, formula=formula)
 
-    def __call__(self, grad: Tensor, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The gradients, in the places of the inputs; not recorded."""
-        if self.joint is None:
-            return self._placed(grad, ())
-        program = self.joint.program
-        arrays = [x._array if isinstance(x, Tensor) else x for x in arguments]
+    def passed(self, grad: Tensor) -> tuple[Any, ...]:
+        """The gradients where all of them are the incoming one."""
+        if len(self._passed) == len(self.needed):
+            return (grad,) * len(self.needed)
+        return self._placed(grad, ())
+
+    def __call__(self, grad: Tensor, arrays: list[Any]) -> tuple[Any, ...]:
+        """The gradients, in the places of the inputs; not recorded.
+
+        ``arrays`` are the ndarrays and numbers that the gradient uses.
+        """
+        program = self.joint.program  # type: ignore[union-attr]
         try:
             made = program.call(grad._array, *arrays)
         except LaunchMiss as miss:
             made = program.resolve(miss, (grad._array, *arrays))
-        if made.__class__ is not tuple:
-            if len(self.needed) == 1:
-                return (new_tensor(made),)
-            made = (made,)
-        elif len(made) == len(self.needed):
-            return tuple([new_tensor(array) for array in made])
-        return self._placed(grad, [new_tensor(array) for array in made])
+        if made.__class__ is tuple:
+            if len(made) == len(self.needed):
+                return tuple([new_tensor(array) for array in made])
+            return self._placed(grad, [new_tensor(array) for array in made])
+        result = new_tensor(made)
+        if len(self.needed) == 1:
+            return (result,)
+        if len(self.needed) == 2 and not self._passed:
+            return (result, None) if self._places[0] == 0 else (None, result)
+        return self._placed(grad, (result,))
 
     def _placed(self, grad: Tensor, results: Sequence[Tensor]) -> tuple[Any, ...]:
         placed: list[Any] = [None] * len(self.needed)
@@ -161,10 +177,9 @@ class GradientRule:
             placed[place] = result
         return tuple(placed)
 
-    def record(self, grad: Tensor, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+    def record(self, grad: Tensor, arguments: list[Any]) -> tuple[Any, ...]:
         """The gradients as recorded operators, for gradients of higher order."""
-        if self.joint is None:
-            return self._placed(grad, ())
+        assert self.joint is not None
         if len(self._places) == 1:
             return self._placed(grad, [self.joint(grad, *arguments)])
         if self._single is None:
@@ -307,14 +322,58 @@ class PointwiseOperator:
                 if restore is None:
                     restore = [None] * len(operands)
                 restore[place] = (array.shape, array.dtype)
-        rule = self.rule(tuple(needed))
+        self._attach(result, operands, tuple(edges), tuple(needed), restore)
+
+    def record_two(self, result: Tensor, a: Any, b: Any) -> None:
+        """What :meth:`record` does, written out for two operands of which one needs a gradient."""
+        if not (self.recorded and self.definition.differentiable):
+            self.record(result, (a, b))
+            return
+        made = result._array
+        shape, dtype = made.shape, made.dtype
+        first = second = needed_a = needed_b = restore = None
+        if isinstance(a, Tensor) and a._requires_grad:
+            needed_a = 0
+            grad_fn = a._grad_fn
+            first = (a, 0) if grad_fn is None else (grad_fn, a._output_nr)
+            array = a._array
+            if array.shape != shape or array.dtype is not dtype:
+                restore = [(array.shape, array.dtype), None]
+        if a is b:
+            second, needed_b = first, 0
+        elif isinstance(b, Tensor) and b._requires_grad:
+            needed_b = 1
+            grad_fn = b._grad_fn
+            second = (b, 0) if grad_fn is None else (grad_fn, b._output_nr)
+            array = b._array
+            if array.shape != shape or array.dtype is not dtype:
+                if restore is None:
+                    restore = [None, None]
+                restore[1] = (array.shape, array.dtype)
+        self._attach(result, (a, b), (first, second), (needed_a, needed_b), restore)
+
+    def _attach(
+        self,
+        result: Tensor,
+        operands: tuple[Any, ...],
+        edges: tuple[Any, ...],
+        needed: tuple[int | None, ...],
+        restore: list[Any] | None,
+    ) -> None:
+        """Make the node of ``result``, with what its gradient rule uses."""
+        rule = self._rules.get(needed) or self.rule(needed)
         node = _new(self._node or self.node_class)
-        node.next_edges = tuple(edges)
+        node.next_edges = edges
         node._hooks = None
         node.sequence_nr = next_sequence_nr()
         node.rule = rule
         node.restore = restore
         node.numbers = None
+        result._requires_grad = True
+        result._grad_fn = node
+        if rule.joint is None:
+            node.saved = ()
+            return
         saved = []
         for place in rule.uses:
             operand = operands[place]
@@ -325,8 +384,6 @@ class PointwiseOperator:
         if rule.uses_result:
             saved.append(save_output(result))
         node.saved = tuple(saved)
-        result._requires_grad = True
-        result._grad_fn = node
 
     @staticmethod
     def _numbers(rule: GradientRule, operands: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -389,7 +446,7 @@ def binary(
         result._output_nr = 0
         result._version_cell = None
         if needed and grad_mode.enabled:
-            operator.record(result, (a, b))
+            operator.record_two(result, a, b)
         return result
 
     call.__name__ = call.__qualname__ = operator.definition.name
