@@ -64,7 +64,7 @@ def runtime() -> np.ndarray:
     block[layout.RUNTIME_BOOL_TYPE] = id(bool)
     block[layout.RUNTIME_TRUE] = id(True)
     block[layout.RUNTIME_NONE] = id(None)
-    block[layout.RUNTIME_NEW_ARRAY] = _numpy_function(_NEW_ARRAY_SLOT)
+    block[layout.RUNTIME_NEW_ARRAY] = numpy_function(_NEW_ARRAY_SLOT)
     block[layout.RUNTIME_MISS] = id(LaunchMiss)
     block[layout.RUNTIME_POOL] = pool.pool_address()
     for number in range(24):
@@ -80,7 +80,7 @@ def _dtype_of_number(number: int) -> np.dtype | None:
     return None
 
 
-def _numpy_function(slot: int) -> int:
+def numpy_function(slot: int) -> int:
     """Address of a function of NumPy's C API, as its own headers look it up."""
     capsule = np._core._multiarray_umath._ARRAY_API  # type: ignore[attr-defined]
     pointer = ctypes.pythonapi.PyCapsule_GetPointer

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..kernels import indexing_layout as layout
 from . import library
-from .builtin import _numpy_function, launcher, make_builtin, runtime
+from .builtin import launcher, make_builtin, numpy_function, runtime
 from .pointwise import JIT_DISABLED
 
 Array = np.ndarray[Any, Any]
@@ -26,8 +26,8 @@ _SET_BASE_SLOT = 282
 @functools.lru_cache(maxsize=1)
 def _native_view() -> Callable[..., Array]:
     table = np.zeros(layout.VIEW_WORDS, dtype=np.int64)
-    table[layout.VIEW_NEW_FROM_DESCRIPTOR] = _numpy_function(_NEW_FROM_DESCRIPTOR_SLOT)
-    table[layout.VIEW_SET_BASE] = _numpy_function(_SET_BASE_SLOT)
+    table[layout.VIEW_NEW_FROM_DESCRIPTOR] = numpy_function(_NEW_FROM_DESCRIPTOR_SLOT)
+    table[layout.VIEW_SET_BASE] = numpy_function(_SET_BASE_SLOT)
     table[layout.VIEW_ARRAY_TYPE] = id(np.ndarray)
     return make_builtin("strided_view", launcher("strided_view", "indexing"), table)
 

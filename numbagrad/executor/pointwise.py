@@ -181,12 +181,7 @@ class PointwiseProgram:
             raise_shapes(self.name, inputs, operands[-1] if into else None)
         if code == layout.MISS_OVERLAP:
             output = operands[-1]
-            if any(s == 0 and n > 1 for s, n in zip(output.strides, output.shape, strict=True)):
-                raise RuntimeError(
-                    "unsupported operation: more than one element of the written-to tensor refers "
-                    "to a single memory location. Please clone() the tensor before performing the "
-                    "operation."
-                )
+            _check_written_once(output)
             copies = [x.copy() if isinstance(x, np.ndarray) else x for x in inputs]
             return (*copies, output)
         if code == layout.MISS_NUMBER:
@@ -226,11 +221,7 @@ class PointwiseProgram:
         if into:
             stored = codes[-1].dtype
             assert stored is not None
-            if not can_cast(result, stored):
-                raise RuntimeError(
-                    f"result type {scalar_type_name(result)} can't be cast to the desired output "
-                    f"type {scalar_type_name(stored)}"
-                )
+            _check_cast(result, stored)
             result = stored
         source = self.source(codes, compute, result)
         kernel = library.generated(self.name, source)
@@ -290,12 +281,30 @@ class PointwiseProgram:
         values = reference(compute.name)(*arrays)
         values = values if isinstance(values, tuple) else (values,)
         if output is not None:
+            _check_cast(result, from_numpy(output.dtype))
+            _check_written_once(output)
             output[...] = values[0]
             return None
         made = [
             np.array(np.broadcast_to(v, shape), dtype=result.numpy, order="C") for v in values
         ]
         return made[0] if len(made) == 1 else tuple(made)
+
+
+def _check_cast(result: DType, stored: DType) -> None:
+    if not can_cast(result, stored):
+        raise RuntimeError(
+            f"result type {scalar_type_name(result)} can't be cast to the desired output "
+            f"type {scalar_type_name(stored)}"
+        )
+
+
+def _check_written_once(output: np.ndarray[Any, Any]) -> None:
+    if any(s == 0 and n > 1 for s, n in zip(output.strides, output.shape, strict=True)):
+        raise RuntimeError(
+            "unsupported operation: more than one element of the written-to tensor refers to a "
+            "single memory location. Please clone() the tensor before performing the operation."
+        )
 
 
 def _guard(formula: Formula, compute: str) -> pointwise.Guard | None:

@@ -94,9 +94,14 @@ class ReductionProgram:
 
     def _first_call(self, *arguments: Any) -> Array:
         self._table = KernelTable(self.outputs, reduction.GRAIN)
-        address = launcher("reduce", "reduction_launch")
-        self.call = make_builtin(self.definition.name, address, self._table.words)
+        self._install("reduce_all" if self.outputs == 1 else "reduce")
         return self.call(*arguments)
+
+    def _install(self, function: str) -> None:
+        """Make a launcher of this program what ``call`` is."""
+        assert self._table is not None
+        address = launcher(function, "reduction_launch")
+        self.call = make_builtin(self.definition.name, address, self._table.words)
 
     def resolve(self, miss: LaunchMiss, *arguments: Any) -> Array:
         """Compile what a call missed, and call again."""
@@ -126,8 +131,11 @@ class ReductionProgram:
         return self._formulas
 
     def _compile(self, miss: LaunchMiss, array: Array) -> None:
-        """Compile the kernel that a launch missed."""
+        """Compile the kernel, or the launcher, that a call missed."""
         key = miss.args[0]
+        if key == layout.MISS_GENERAL:
+            self._install("reduce")
+            return
         if key == layout.MISS_LIMIT:
             raise RuntimeError(
                 f"{self.definition.name}: at most {layout.MAX_DIMENSIONS} dimensions are "

@@ -9,6 +9,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from ..autograd.inplace import apply_inplace
 from ..ops.functions import sigmoid, tanh
 from ..ops.matmul import linear
 from ..ops.operator import pointwise
@@ -26,7 +27,7 @@ __all__ = [
 def _activation(name: str, input: Tensor, *scalars: Any, inplace: bool = False) -> Tensor:
     """The operator ``name``; ``inplace`` writes the result over the input."""
     if inplace:
-        return getattr(input, f"{name}_")(*scalars)
+        return apply_inplace(input, pointwise(name), (input, *scalars))
     return pointwise(name)(input, *scalars)
 
 

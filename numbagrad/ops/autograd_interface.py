@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..autograd import tensor_interface
+from ..autograd.inplace import rebase_history
 from ..executor.builtin import LaunchMiss
 from ..tensor import Tensor, new_tensor
 from .conversion import cast
@@ -52,4 +53,5 @@ tensor_interface.register(
     clone=clone,
     cast=cast,
     sum_to_size=sum_to_size,
+    rebase_history=rebase_history,
 )
