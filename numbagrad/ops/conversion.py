@@ -30,8 +30,8 @@ from ..executor.conversion import convert
 from ..layout import contiguous_format
 from ..tensor import Tensor
 from .creation import numpy_dtype
-from .operator import TensorOperator
 from .registry import method
+from .tensor_operator import TensorOperator
 
 __all__: list[str] = []
 

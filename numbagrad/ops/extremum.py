@@ -17,9 +17,10 @@ from ..autograd.node import Node, edge_of
 from ..autograd.saved import save
 from ..executor.reduction import Reduction, ReductionProgram, SelectionProgram
 from ..tensor import Tensor, new_tensor
-from .operator import TensorOperator, pointwise
+from .operator import pointwise
 from .reduction import ALL, mask_of, numpy_names, with_dims
 from .registry import method
+from .tensor_operator import TensorOperator
 from .view import dimension
 
 __all__ = [
@@ -324,7 +325,8 @@ def _full_median(name: str) -> TensorOperator:
         place = (flat.size - 1) // 2
         ordered = np.partition(flat, (place, flat.size - 1))
         # NaN sorts last, and wins.
-        return ordered[-1:].reshape(()) if ordered[-1] != ordered[-1] else np.asarray(ordered[place])
+        has_nan = ordered[-1] != ordered[-1]
+        return np.asarray(ordered[-1] if has_nan else ordered[place])
 
     return TensorOperator(name, forward, {"input": _shared_among_equals_or_nan})
 

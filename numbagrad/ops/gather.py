@@ -16,9 +16,10 @@ from ..executor import indexing as executor
 from ..tensor import Tensor, new_tensor
 from .indexing import getitem, index_backward, read_by_arrays, scalar_name, taken
 from .inplace import zeros_for
-from .operator import TensorOperator, pointwise
+from .operator import pointwise
 from .registry import method
 from .subscript import ALL, wrap_indices
+from .tensor_operator import TensorOperator
 from .view import common_shape, dimension, expand, reshape
 
 __all__ = [

@@ -18,9 +18,10 @@ from ..autograd.tensor_interface import bump_version
 from ..executor import indexing as executor
 from ..tensor import Tensor, new_tensor
 from .inplace import copy_
-from .operator import TensorOperator, pointwise
+from .operator import pointwise
 from .registry import method
 from .subscript import ALL, Subscript, basic_error, is_basic, out_of_bounds, wrap_indices
+from .tensor_operator import TensorOperator
 from .view import (
     alias_view,
     expand,

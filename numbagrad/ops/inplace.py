@@ -28,8 +28,9 @@ from .definition import POINTWISE
 from .functions import _BY_HAND as WRITTEN_BY_HAND
 from .functions import _clamp as clamp_operator
 from .functions import _power as power_operator
-from .operator import PointwiseOperator, TensorOperator, pointwise
+from .operator import PointwiseOperator, pointwise
 from .registry import method
+from .tensor_operator import TensorOperator
 from .view import (
     common_shape,
     sizes_of,

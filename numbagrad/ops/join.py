@@ -13,8 +13,8 @@ import numpy as np
 
 from ..dtype import promote_types
 from ..tensor import Tensor, new_tensor
-from .operator import TensorOperator
 from .registry import method
+from .tensor_operator import TensorOperator
 from .view import (
     MultiViewOperator,
     dimension,

@@ -12,8 +12,8 @@ import numpy as np
 
 from ..executor.matmul import matmul as _product
 from ..tensor import Tensor
-from .operator import TensorOperator
 from .registry import method
+from .tensor_operator import TensorOperator
 
 __all__ = [
     "addbmm", "addmm", "addmv", "addr", "baddbmm", "bmm", "chain_matmul", "dot", "inner", "ger",

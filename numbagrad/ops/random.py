@@ -28,8 +28,8 @@ from .creation import (
     shape_of,
     zeros_like,
 )
-from .operator import TensorOperator, camel_case
 from .registry import method
+from .tensor_operator import TensorOperator, camel_case
 from .view import common_shape
 
 __all__ = [

@@ -23,8 +23,9 @@ from ..executor.reduction import Reduction, ReductionProgram
 from ..formula import isnan, where
 from ..tensor import Tensor, new_tensor
 from .join import cat
-from .operator import TensorOperator, pointwise
+from .operator import pointwise
 from .registry import method
+from .tensor_operator import TensorOperator
 from .view import dimension, dimensions, expand
 
 __all__ = [

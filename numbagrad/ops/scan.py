@@ -21,8 +21,9 @@ from ..tensor import Tensor, new_tensor
 from .extremum import selected
 from .functions import where as choose
 from .join import cat
-from .operator import TensorOperator, pointwise
+from .operator import pointwise
 from .registry import method
+from .tensor_operator import TensorOperator
 from .view import dimension
 
 __all__ = ["cummax", "cummin", "cumprod", "cumsum", "logcumsumexp"]

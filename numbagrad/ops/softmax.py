@@ -14,8 +14,8 @@ from ..executor.pointwise import scalar_type_name
 from ..executor.rowwise import Softmax, SoftmaxGradient, in_float32
 from ..formula import exp
 from ..tensor import Tensor
-from .operator import TensorOperator
 from .registry import method
+from .tensor_operator import TensorOperator
 from .view import dimension
 
 __all__ = ["log_softmax", "softmax", "softmin"]

@@ -14,8 +14,8 @@ from .. import return_types
 from ..executor import indexing as executor
 from ..tensor import Tensor, new_tensor
 from .gather import gather_operator
-from .operator import TensorOperator
 from .registry import method
+from .tensor_operator import TensorOperator
 from .view import dimension, reshape
 
 __all__ = [

@@ -21,9 +21,10 @@ from ..formula import abs, exp, log, pow, sqrt, where
 from ..tensor import Tensor
 from .extremum import shared
 from .functions import where as choose
-from .operator import TensorOperator, pointwise
+from .operator import pointwise
 from .reduction import ALL, count_of, mask_of, numpy_names, with_dims
 from .registry import method
+from .tensor_operator import TensorOperator
 
 __all__ = ["logsumexp", "norm", "std", "std_mean", "var", "var_mean"]
 

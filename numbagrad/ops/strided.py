@@ -14,8 +14,8 @@ import numpy as np
 from ..autograd.inplace import Geometry, install_regions
 from ..executor.indexing import strided_view
 from ..tensor import Tensor
-from .operator import TensorOperator
 from .registry import method
+from .tensor_operator import TensorOperator
 from .view import ViewOperator, sizes_of
 
 __all__ = ["as_strided"]

@@ -22,8 +22,8 @@ from ..autograd.inplace import (
 from ..autograd.node import next_sequence_nr
 from ..executor.indexing import strided_view
 from ..tensor import Tensor, new_tensor
-from .operator import GradientPlan, TensorOperator
 from .registry import method
+from .tensor_operator import GradientPlan, TensorOperator
 
 __all__ = [
     "adjoint", "broadcast_tensors", "broadcast_to", "clone", "diagonal", "flatten", "movedim",

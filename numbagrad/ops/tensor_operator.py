@@ -1,0 +1,227 @@
+"""Operators that are not formulas: a forward on ndarrays, and gradient functions on Tensors.
+
+The files of this folder define reductions, products, views and the like with ``TensorOperator``.
+Gradient functions are written in public operations, so they can be recorded and differentiated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..autograd.grad_mode import state as grad_mode
+from ..autograd.node import Node, edge_of, next_sequence_nr
+from ..autograd.saved import save, save_output
+from ..tensor import Tensor, new_tensor
+
+_new = object.__new__
+
+
+class OperatorNode(Node):
+    """Node of a :class:`TensorOperator`. Subclasses are named as torch's nodes."""
+
+    __slots__ = ("plan", "values", "_output_count")
+
+    plan: GradientPlan
+    values: tuple[Any, ...]
+
+    def backward(self, *grads: Any) -> tuple[Any, ...]:
+        """The gradients of the inputs that need one, None for the others."""
+        plan = self.plan
+        if grads[0] is None and all([grad is None for grad in grads]):
+            return plan.nothing
+        known = [grads[0] if len(grads) == 1 else grads, *self.values, *self.unpack()]
+        results: list[Any] = []
+        for rule in plan.rules:
+            if rule is None:
+                results.append(None)
+            else:
+                function, places, variadic = rule
+                gradient = function(*[known[place] for place in places])
+                if variadic:
+                    results.extend(gradient)
+                else:
+                    results.append(gradient)
+        return tuple(results)
+
+
+class GradientPlan:
+    """What a node of one operator keeps and runs, for one choice of inputs that need a gradient.
+
+    Built from the parameter names of the gradient functions: an input's name means that the tensor
+    is saved, ``<name>_shape`` that only its shape is kept, ``result`` the output, ``grad`` the
+    incoming gradient, and the name of any other parameter its value.
+    """
+
+    __slots__ = ("rules", "saves", "keeps", "uses_result", "nothing")
+
+    def __init__(self, operator: TensorOperator, needed: tuple[bool, ...]):
+        names = operator.parameters
+        tensors = [n for n, need in zip(names, needed, strict=False) if need]
+        functions = [operator.gradient[n] for n in tensors]
+        used = list(dict.fromkeys(p for f in functions for p in _parameters(f) if p != "grad"))
+        saved = [p for p in used if p in operator.tensors and p != operator.variadic]
+        kept = [p for p in used if p not in saved and p != "result"]
+        self.uses_result = "result" in used
+        self.saves = [names.index(p) for p in saved]
+        self.keeps = [
+            (names.index(p.removesuffix("_shape")), p not in names) for p in kept
+        ]
+        order = ["grad", *kept, *saved, "result"]
+        self.rules: list[Any] = []
+        for name, need in zip(names, needed, strict=False):
+            if name not in operator.tensors:
+                continue
+            if not need:
+                self.rules.append(None)
+                continue
+            function = operator.gradient[name]
+            places = [order.index(p) for p in _parameters(function)]
+            self.rules.append((function, places, name == operator.variadic))
+        self.nothing = (None,) * len(self.rules)
+
+
+def _parameters(function: Callable[..., Any]) -> tuple[str, ...]:
+    code = function.__code__
+    return code.co_varnames[: code.co_argcount]
+
+
+class TensorOperator:
+    """An operator defined by a forward on ndarrays and gradient functions on Tensors.
+
+    ``forward`` takes its arguments by position; those named in ``gradient`` are Tensors (or None),
+    the rest are parameters. ``gradient`` maps an input to a function of what it uses, by name (see
+    :class:`GradientPlan`), written in Tensor operations, so that it can be recorded itself. The
+    last input may be a list of Tensors, named in ``variadic``; its gradient function returns a
+    list. A ``view`` shares the memory of its first input.
+    """
+
+    __slots__ = (
+        "name", "forward", "gradient", "grad_fn", "parameters", "tensors", "view", "variadic",
+        "outputs", "_differentiable", "_plans", "_node",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        name: str,
+        forward: Callable[..., Any],
+        gradient: dict[str, Callable[..., Any]],
+        *,
+        grad_fn: str = "",
+        view: bool = False,
+        variadic: str = "",
+        outputs: int = 1,
+    ):
+        self.name = name
+        self.forward = forward
+        self.gradient = gradient
+        self.grad_fn = grad_fn or camel_case(name) + "Backward0"
+        self.parameters = _parameters(forward)
+        self.tensors = frozenset(gradient)
+        self.view = view
+        self.variadic = variadic
+        self.outputs = outputs
+        self._differentiable = tuple([name in gradient for name in self.parameters])
+        self._plans: dict[tuple[bool, ...], GradientPlan] = {}
+        self._node: Any = type(self.grad_fn, (OperatorNode,), {"__slots__": ()})
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Run forward on the memory of the arguments and record it; Tensor or tuple of them."""
+        needed = False
+        arrays: list[Any] = []
+        for argument in arguments:
+            if isinstance(argument, Tensor):
+                arrays.append(argument._array)
+                needed = needed or argument._requires_grad
+            elif self.variadic and argument.__class__ is list:
+                arrays.append([tensor._array for tensor in argument])
+                needed = needed or any([tensor._requires_grad for tensor in argument])
+            else:
+                arrays.append(argument)
+        made = self.forward(*arrays)
+        if made.__class__ is tuple:
+            results = tuple([new_tensor(array) for array in made])
+            if needed and grad_mode.enabled:
+                self.record(results, arguments)
+            return results
+        result = new_tensor(made)
+        if self.view:
+            share_memory(result, arguments[0])
+        if needed and grad_mode.enabled:
+            self.record((result,), arguments)
+        return result
+
+    def record(self, results: tuple[Tensor, ...], arguments: tuple[Any, ...]) -> None:
+        """Make the results with a float dtype remember how they came about."""
+        floating = [result._array.dtype.kind == "f" for result in results]
+        if True not in floating:
+            return
+        edges: list[Any] = []
+        needed = []
+        for differentiable, argument in zip(self._differentiable, arguments, strict=False):
+            if isinstance(argument, Tensor) and argument._requires_grad:
+                if not differentiable:
+                    raise self._no_gradient(argument, arguments)
+                grad_fn = argument._grad_fn
+                edges.append((argument, 0) if grad_fn is None else (grad_fn, argument._output_nr))
+                needed.append(True)
+            elif differentiable and argument.__class__ is list:
+                found = [edge_of(tensor) for tensor in argument]
+                edges.extend(found)
+                needed.append(any([edge is not None for edge in found]))
+            else:
+                if differentiable:
+                    edges.append(None)
+                needed.append(False)
+        key = tuple(needed)
+        plan = self._plans.get(key)
+        if plan is None:
+            plan = self._plans[key] = GradientPlan(self, key)
+        node = _new(self._node)
+        node.next_edges = tuple(edges)
+        node._hooks = None
+        node.sequence_nr = next_sequence_nr()
+        node.plan = plan
+        node._output_count = len(results)
+        node.values = (
+            tuple([_kept(arguments[i], shape) for i, shape in plan.keeps]) if plan.keeps else ()
+        )
+        saved = [save(arguments[i]) for i in plan.saves]
+        if plan.uses_result:
+            saved.append(save_output(results[0]))
+        node.saved = tuple(saved)
+        for number, result in enumerate(results):
+            if floating[number]:
+                result._requires_grad = True
+                result._grad_fn = node
+                result._output_nr = number
+
+    def _no_gradient(self, argument: Any, arguments: tuple[Any, ...]) -> RuntimeError:
+        place = next(i for i, x in enumerate(arguments) if x is argument)
+        return RuntimeError(
+            f"{self.name}: there is no gradient with respect to {self.parameters[place]!r}, which "
+            "requires grad; pass it through detach() if none should flow"
+        )
+
+
+def _kept(argument: Any, shape: bool) -> Any:
+    """The value of a parameter, or the shape (list of shapes) of a tensor argument."""
+    if not shape:
+        return argument
+    if argument.__class__ is list:
+        return [tensor._array.shape for tensor in argument]
+    return argument._array.shape
+
+
+def share_memory(view: Tensor, base: Tensor) -> None:
+    """Make ``view`` a view of ``base``: one version count, and the root of the memory known."""
+    cell = base._version_cell
+    if cell is None:
+        cell = base._version_cell = [0]
+    view._version_cell = cell
+    view._base = base if base._base is None else base._base
+
+
+def camel_case(name: str) -> str:
+    """``index_select`` -> ``IndexSelect``, as torch names nodes."""
+    return "".join(part.capitalize() for part in name.split("_"))
