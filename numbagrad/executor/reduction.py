@@ -93,15 +93,17 @@ class ReductionProgram:
     outputs = 1
 
     def _first_call(self, *arguments: Any) -> Array:
-        self._table = KernelTable(self.outputs, reduction.GRAIN)
-        self._install("reduce_all" if self.outputs == 1 else "reduce")
+        with library.lock:
+            if self._table is None:
+                table = KernelTable(self.outputs, reduction.GRAIN)
+                self._install("reduce_all" if self.outputs == 1 else "reduce", table)
+                self._table = table
         return self.call(*arguments)
 
-    def _install(self, function: str) -> None:
+    def _install(self, function: str, table: KernelTable) -> None:
         """Make a launcher of this program what ``call`` is."""
-        assert self._table is not None
         address = launcher(function, "reduction_launch")
-        self.call = make_builtin(self.definition.name, address, self._table.words)
+        self.call = make_builtin(self.definition.name, address, table.words)
 
     def resolve(self, miss: LaunchMiss, *arguments: Any) -> Array:
         """Compile what a call missed, and call again."""
@@ -134,7 +136,8 @@ class ReductionProgram:
         """Compile the kernel, or the launcher, that a call missed."""
         key = miss.args[0]
         if key == layout.MISS_GENERAL:
-            self._install("reduce")
+            assert self._table is not None
+            self._install("reduce", self._table)
             return
         if key == layout.MISS_LIMIT:
             raise RuntimeError(
