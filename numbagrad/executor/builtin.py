@@ -54,9 +54,14 @@ def launcher(function: str, module: str = "launch") -> int:
     return library.hand_written(module, function, _FASTCALL_SIGNATURE)
 
 
-@functools.lru_cache(maxsize=1)
 def runtime() -> np.ndarray:
     """The runtime block: addresses and facts of this process that launchers need."""
+    with library.lock:  # there must be one: launchers keep its address
+        return _runtime()
+
+
+@functools.lru_cache(maxsize=1)
+def _runtime() -> np.ndarray:
     block = np.zeros(layout.RUNTIME_WORDS, dtype=np.int64)
     block[layout.RUNTIME_ARRAY_TYPE] = id(np.ndarray)
     block[layout.RUNTIME_FLOAT_TYPE] = id(float)
@@ -108,33 +113,38 @@ class KernelTable:
 
     def clear(self) -> None:
         """Forget all kernels: the next launch of each signature misses."""
-        self._entries.clear()
-        self._build(15)
+        with library.lock:
+            self._entries.clear()
+            self._build(15)
 
     def insert(self, key: int, kernel: int, output_types: int, scalar_types: int) -> None:
         """Add the kernel of ``key``; the table doubles when it is half full."""
-        self._entries[key] = (key, kernel, output_types, scalar_types)
-        mask = int(self.words[layout.TABLE_MASK])
-        if 2 * len(self._entries) > mask:
-            self._build(2 * mask + 1)
-        else:
-            self._place(self._entries[key])
+        with library.lock:
+            entry = self._entries[key] = (key, kernel, output_types, scalar_types)
+            mask = int(self.words[layout.TABLE_MASK])
+            if 2 * len(self._entries) > mask:
+                self._build(2 * mask + 1)
+            else:
+                _place(self._slots, entry)
 
     def _build(self, mask: int) -> None:
-        self._slots = np.full((mask + 1, layout.SLOT_WORDS), layout.EMPTY_KEY, dtype=np.int64)
-        self.words[layout.TABLE_MASK] = mask
-        self.words[layout.TABLE_SLOTS] = self._slots.ctypes.data
+        slots = np.full((mask + 1, layout.SLOT_WORDS), layout.EMPTY_KEY, dtype=np.int64)
         for entry in self._entries.values():
-            self._place(entry)
+            _place(slots, entry)
+        # One store: another thread may launch between two. The old slots live until after it.
+        self.words[layout.TABLE_MASK : layout.TABLE_SLOTS + 1] = mask, slots.ctypes.data
+        self._slots = slots
 
-    def _place(self, entry: tuple[int, int, int, int]) -> None:
-        mask = int(self.words[layout.TABLE_MASK])
-        product = (entry[0] * layout.HASH_MULTIPLIER) & 0xFFFF_FFFF_FFFF_FFFF
-        signed = product - (1 << 64) if product >> 63 else product
-        position = (signed >> layout.HASH_SHIFT) & mask
-        while self._slots[position, 0] not in (layout.EMPTY_KEY, entry[0]):
-            position = (position + 1) & mask
-        self._slots[position] = entry
+
+def _place(slots: np.ndarray, entry: tuple[int, int, int, int]) -> None:
+    """Write an entry into its slot, or into the next that is free."""
+    mask = len(slots) - 1
+    product = (entry[0] * layout.HASH_MULTIPLIER) & 0xFFFF_FFFF_FFFF_FFFF
+    signed = product - (1 << 64) if product >> 63 else product
+    position = (signed >> layout.HASH_SHIFT) & mask
+    while slots[position, 0] not in (layout.EMPTY_KEY, entry[0]):
+        position = (position + 1) & mask
+    slots[position] = entry
 
 
 _tables: weakref.WeakSet[KernelTable] = weakref.WeakSet()

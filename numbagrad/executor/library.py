@@ -70,7 +70,9 @@ class Kernel:
 _statistics = Statistics()
 _addresses: dict[str, int] = {}
 _origins: dict[str, str] = {}
-_lock = threading.RLock()
+
+#: Held while a kernel is compiled or loaded, and while the launchers of an operator are set up.
+lock = threading.RLock()
 
 #: Called with every kernel that is looked up, while ``explain`` runs.
 recorder: Callable[[Kernel], None] | None = None
@@ -110,7 +112,7 @@ _held: list[Any] = []
 
 
 def _before_fork() -> None:
-    _lock.acquire()
+    lock.acquire()
     numba_locks = sys.modules.get("numba.core.compiler_lock")
     if numba_locks is not None:
         _held.append(numba_locks.global_compiler_lock)
@@ -120,7 +122,7 @@ def _before_fork() -> None:
 def _after_fork() -> None:
     while _held:
         _held.pop().release()
-    _lock.release()
+    lock.release()
 
 
 if hasattr(os, "register_at_fork"):
@@ -168,7 +170,7 @@ def _key(*parts: str) -> str:
 
 
 def _address(key: str, symbol: str, compile_object: Callable[[], bytes]) -> int:
-    with _lock:
+    with lock:
         address = _addresses.get(key)
         if address is not None:
             _statistics.hits += 1

@@ -128,24 +128,31 @@ class PointwiseProgram:
 
     def prepare(self) -> Formula:
         """Trace the formula and make the launchers; returns the formula."""
-        if self.formula is None:
-            self.formula = self._make_formula()
-            if JIT_DISABLED:
-                reference = _reference(self.formula)
-                self.call = lambda *operands: self._run_reference(reference, operands, None)
-                self.into = lambda *operands: self._run_reference(
-                    reference, operands[:-1], operands[-1]
-                )
-            else:
-                outputs = len(self.formula.outputs)
-                self._tables = (
-                    KernelTable(outputs, self.grain),
-                    KernelTable(outputs, self.grain, into=True),
-                )
-                launch = launcher("pointwise")
-                self.call = make_builtin(self.name, launch, self._tables[0].words)
-                self.into = make_builtin(self.name, launch, self._tables[1].words)
-        return self.formula
+        formula = self.formula
+        if formula is None:
+            with library.lock:
+                formula = self.formula
+                if formula is None:
+                    formula = self._make_formula()
+                    self._set_up(formula)
+                    # Last: another thread that finds the formula goes on to call.
+                    self.formula = formula
+        return formula
+
+    def _set_up(self, formula: Formula) -> None:
+        if JIT_DISABLED:
+            reference = _reference(formula)
+            self.call = lambda *operands: self._run_reference(reference, operands, None)
+            self.into = lambda *operands: self._run_reference(
+                reference, operands[:-1], operands[-1]
+            )
+            return
+        outputs = len(formula.outputs)
+        tables = KernelTable(outputs, self.grain), KernelTable(outputs, self.grain, into=True)
+        launch = launcher("pointwise")
+        self._tables = tables
+        self.call = make_builtin(self.name, launch, tables[0].words)
+        self.into = make_builtin(self.name, launch, tables[1].words)
 
     def _first_call(self, *operands: Any) -> Any:
         self.prepare()

@@ -45,10 +45,12 @@ class RowwiseProgram:
         self.call: Callable[..., Any] = self.reference if JIT_DISABLED else self._first_call
 
     def _first_call(self, *arguments: Any) -> Any:
-        self._table = KernelTable(self.outputs, rowwise.GRAIN)
-        self.call = make_builtin(
-            self.name, launcher("along", "rowwise_launch"), self._table.words
-        )
+        with library.lock:
+            if self._table is None:
+                table = KernelTable(self.outputs, rowwise.GRAIN)
+                launch = launcher("along", "rowwise_launch")
+                self.call = make_builtin(self.name, launch, table.words)
+                self._table = table
         return self.call(*arguments)
 
     def run(self, dim: int, *arrays: Array) -> Any:
