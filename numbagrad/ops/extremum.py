@@ -207,9 +207,8 @@ def _with_indices(which: str, input: Tensor, dim: int, keepdim: bool) -> Any:
     array = input._array
     check_not_empty(which, array, dim)
     place = dimension(array.ndim, dim)
-    return selected(
-        which, input, place, keepdim, _selections[which].run(array, 1 << place, keepdim)
-    )
+    made: Any = _selections[which].run(array, 1 << place, keepdim)
+    return selected(which, input, place, keepdim, made)
 
 
 def _binary_or_dimension(

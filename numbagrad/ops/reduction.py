@@ -105,7 +105,7 @@ class SumNode(Node):
     divisor: int
     dtype: Any
 
-    def backward(self, grad: Tensor | None) -> tuple[Tensor | None]:  # type: ignore[override]
+    def backward(self, grad: Tensor | None) -> tuple[Tensor | None]:
         """``grad`` (over the count, for a mean) for every element."""
         if grad is None:
             return (None,)

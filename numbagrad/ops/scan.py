@@ -56,7 +56,7 @@ def _prepare(input: Tensor, dim: int, dtype: DType | None) -> tuple[Tensor, int,
 def cumsum(input: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:
     """Sums of the elements up to each place along ``dim``; integers are summed in int64."""
     input, place, dtype = _prepare(input, dim, dtype)
-    return _cumsum(dtype, False)(input, place)  # type: ignore[no-any-return]
+    return _cumsum(dtype, False)(input, place)
 
 
 # --- products -------------------------------------------------------------------------------------
@@ -81,7 +81,7 @@ def _recurrence(reverse: bool) -> TensorOperator:
     program = Scan("linear_recurrence", 0, lambda state, a, b: a * state + b, reverse=reverse)
 
     def by_addend(grad: Tensor, a: Tensor, dim: int) -> Tensor:
-        return _recurrence(not reverse)(_shifted(a, dim, 0.0, last=not reverse), grad, dim)  # type: ignore[no-any-return]
+        return _recurrence(not reverse)(_shifted(a, dim, 0.0, last=not reverse), grad, dim)
 
     def by_factor(grad: Tensor, a: Tensor, dim: int, result: Tensor) -> Tensor:
         return by_addend(grad, a, dim) * _shifted(result, dim, 0.0, last=reverse)
@@ -113,7 +113,7 @@ def _cumprod(requested: DType | None) -> TensorOperator:
 def cumprod(input: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:
     """Products of the elements up to each place along ``dim``; of integers in int64."""
     input, place, dtype = _prepare(input, dim, dtype)
-    return _cumprod(dtype)(input, place)  # type: ignore[no-any-return]
+    return _cumprod(dtype)(input, place)
 
 
 # --- logarithms of sums ---------------------------------------------------------------------------
@@ -158,7 +158,7 @@ def logcumsumexp(input: Tensor, dim: int) -> Tensor:
         raise NotImplementedError(
             f"\"logcumsumexp_out_cpu\" not implemented for '{scalar_type_name(input.dtype)}'"
         )
-    return _logcumsumexp(input, dimension(input._array.ndim, dim))  # type: ignore[no-any-return]
+    return _logcumsumexp(input, dimension(input._array.ndim, dim))
 
 
 # --- running extrema ------------------------------------------------------------------------------

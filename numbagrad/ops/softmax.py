@@ -91,7 +91,7 @@ def _run(
             f"\"{name}_lastdim_kernel_impl\" not implemented for "
             f"'{scalar_type_name(input.dtype)}'; give a float dtype="
         )
-    return operator(input, place)  # type: ignore[no-any-return]
+    return operator(input, place)
 
 
 @method()

@@ -149,14 +149,14 @@ def var_mean(
     input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: bool = False, **given: Any
 ) -> tuple[Tensor, Tensor]:
     """Variance and mean over the dimensions ``dim``; see ``var``."""
-    return _with_mean("var_mean", _var, input, dim, unbiased, keepdim, given)  # type: ignore[no-any-return]
+    return _with_mean("var_mean", _var, input, dim, unbiased, keepdim, given)
 
 
 def std_mean(
     input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: bool = False, **given: Any
 ) -> tuple[Tensor, Tensor]:
     """Standard deviation and mean over the dimensions ``dim``; see ``std``."""
-    return _with_mean("std_mean", _std, input, dim, unbiased, keepdim, given)  # type: ignore[no-any-return]
+    return _with_mean("std_mean", _std, input, dim, unbiased, keepdim, given)
 
 
 # --- norms ----------------------------------------------------------------------------------------
