@@ -51,7 +51,7 @@ def make_builtin(name: str, address: int, table: np.ndarray) -> Callable[..., An
 
 def launcher(function: str, module: str = "launch") -> int:
     """Address of a launcher of ``numbagrad/kernels/<module>.py``."""
-    return library.hand_written(module, function, _FASTCALL_SIGNATURE)
+    return library.hand_written(module, function, _FASTCALL_SIGNATURE, code="calls")
 
 
 def runtime() -> np.ndarray:

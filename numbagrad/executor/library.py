@@ -220,9 +220,16 @@ def _symbol(name: str) -> str:
 
 
 def hand_written(
-    module: str, function: str, signature: str = UNIFORM, fastmath: tuple[str, ...] = ("contract",)
+    module: str,
+    function: str,
+    signature: str = UNIFORM,
+    fastmath: tuple[str, ...] = ("contract",),
+    code: str = "loops",
 ) -> int:
-    """Address of ``function`` of ``numbagrad.kernels.<module>``, compiled for ``signature``."""
+    """Address of ``function`` of ``numbagrad.kernels.<module>``, compiled for ``signature``.
+
+    ``code`` is "calls" for functions without a loop that matters: they compile faster.
+    """
     symbol = _symbol(function)
 
     def compile_object() -> bytes:
@@ -230,9 +237,9 @@ def hand_written(
 
         python = getattr(importlib.import_module(f"numbagrad.kernels.{module}"), function)
         python = getattr(python, "py_func", python)
-        return compile_to_object(python, signature, symbol, fastmath)
+        return compile_to_object(python, signature, symbol, fastmath, code)
 
-    key = _key("hand written", module, function, signature, *fastmath)
+    key = _key("hand written", module, function, signature, code, *fastmath)
     address = _address(key, symbol, compile_object)
     if recorder is not None:
         recorder(Kernel(function, _origins[key], signature, module=f"numbagrad.kernels.{module}"))
@@ -251,7 +258,9 @@ def generated(
     def compile_object() -> bytes:
         from ..kernels.compiler import compile_to_object
 
-        return compile_to_object(_function(key, source), signature, symbol, fastmath)
+        return compile_to_object(
+            _function(key, source), signature, symbol, fastmath, "formula"
+        )
 
     key = source_key(name, source, signature, fastmath)
     address = _address(key, symbol, compile_object)
