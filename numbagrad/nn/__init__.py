@@ -1,5 +1,11 @@
-"""What people train with; so far the functions of ``torch.nn.functional``."""
+"""What people train with: modules, their parameters, layers, losses and initial values."""
 
-from . import functional
-
-__all__ = ["functional"]
+from . import functional, init, module_hooks, parameter, utils
+from .activation import *
+from .containers import *
+from .dropout import *
+from .linear import *
+from .loss import *
+from .module import Module
+from .normalization import *
+from .parameter import Buffer, Parameter

@@ -1,0 +1,360 @@
+"""Activation layers: one class a function of ``functional.py``, made from a table.
+
+A class keeps the arguments of its function as attributes and prints them as torch does.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..ops.creation import full
+from ..ops.softmax import log_softmax, softmax, softmin
+from ..tensor import Tensor
+from . import functional as F
+from .module import Module
+from .parameter import Parameter
+
+__all__ = [
+    "CELU", "ELU", "GELU", "GLU", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh",
+    "LeakyReLU", "LogSigmoid", "LogSoftmax", "Mish", "PReLU", "ReLU", "ReLU6", "SELU", "SiLU",
+    "Sigmoid", "Softmax", "Softmax2d", "Softmin", "Softplus", "Softshrink", "Softsign", "Tanh",
+    "Tanhshrink", "Threshold",
+]  # fmt: skip
+
+
+class _InPlace(Module):
+    """An activation that can write over its input; prints the option only where it is set."""
+
+    inplace: bool
+
+    def __init__(self, inplace: bool = False) -> None:
+        super().__init__()
+        self.inplace = inplace
+
+    def extra_repr(self) -> str:
+        return "inplace=True" if self.inplace else ""
+
+    def _with_option(self, text: str) -> str:
+        return f"{text}, inplace=True" if self.inplace else text
+
+
+class ReLU(_InPlace):
+    """``max(x, 0)``."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Apply the function."""
+        return F.relu(input, self.inplace)
+
+
+class SELU(_InPlace):
+    """Scaled ELU."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Apply the function."""
+        return F.selu(input, self.inplace)
+
+
+class SiLU(_InPlace):
+    """``x * sigmoid(x)``."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Apply the function."""
+        return F.silu(input, self.inplace)
+
+
+class Mish(_InPlace):
+    """``x * tanh(softplus(x))``."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Apply the function."""
+        return F.mish(input, self.inplace)
+
+
+class Hardsigmoid(_InPlace):
+    """``x / 6 + 1 / 2`` limited to [0, 1]."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Apply the function."""
+        return F.hardsigmoid(input, self.inplace)
+
+    def extra_repr(self) -> str:
+        return ""
+
+
+class Hardswish(_InPlace):
+    """``x * hardsigmoid(x)``."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Apply the function."""
+        return F.hardswish(input, self.inplace)
+
+    def extra_repr(self) -> str:
+        return ""
+
+
+class Hardtanh(_InPlace):
+    """``x`` limited to [min_val, max_val]."""
+
+    def __init__(
+        self,
+        min_val: float = -1.0,
+        max_val: float = 1.0,
+        inplace: bool = False,
+        min_value: float | None = None,
+        max_value: float | None = None,
+    ) -> None:
+        super().__init__(inplace)
+        self.min_val = min_val if min_value is None else min_value
+        self.max_val = max_val if max_value is None else max_value
+        if self.max_val <= self.min_val:
+            raise AssertionError(
+                f"max_val must be larger than min_val, got {self.max_val} and {self.min_val}"
+            )
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Apply the function."""
+        return F.hardtanh(input, self.min_val, self.max_val, self.inplace)
+
+    def extra_repr(self) -> str:
+        return self._with_option(f"min_val={self.min_val}, max_val={self.max_val}")
+
+
+class ReLU6(Hardtanh):
+    """``min(max(x, 0), 6)``."""
+
+    def __init__(self, inplace: bool = False) -> None:
+        super().__init__(0.0, 6.0, inplace)
+
+    def extra_repr(self) -> str:
+        return "inplace=True" if self.inplace else ""
+
+
+class Threshold(_InPlace):
+    """``x`` where it is above the threshold, else ``value``."""
+
+    def __init__(self, threshold: float, value: float, inplace: bool = False) -> None:
+        super().__init__(inplace)
+        self.threshold = threshold
+        self.value = value
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Apply the function."""
+        return F.threshold(input, self.threshold, self.value, self.inplace)
+
+    def extra_repr(self) -> str:
+        return self._with_option(f"threshold={self.threshold}, value={self.value}")
+
+
+class ELU(_InPlace):
+    """``x`` where positive, else ``alpha * (exp(x) - 1)``."""
+
+    def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
+        super().__init__(inplace)
+        self.alpha = alpha
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Apply the function."""
+        return F.elu(input, self.alpha, self.inplace)
+
+    def extra_repr(self) -> str:
+        return self._with_option(f"alpha={self.alpha}")
+
+
+class CELU(ELU):
+    """``max(x, 0) + min(alpha * (exp(x / alpha) - 1), 0)``."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Apply the function."""
+        return F.celu(input, self.alpha, self.inplace)
+
+
+class LeakyReLU(_InPlace):
+    """``x`` where positive, else ``negative_slope * x``."""
+
+    def __init__(self, negative_slope: float = 1e-2, inplace: bool = False) -> None:
+        super().__init__(inplace)
+        self.negative_slope = negative_slope
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Apply the function."""
+        return F.leaky_relu(input, self.negative_slope, self.inplace)
+
+    def extra_repr(self) -> str:
+        return self._with_option(f"negative_slope={self.negative_slope}")
+
+
+class Sigmoid(Module):
+    """``1 / (1 + exp(-x))``."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Apply the function."""
+        return F.sigmoid(input)
+
+
+class Tanh(Module):
+    """The hyperbolic tangent."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Apply the function."""
+        return F.tanh(input)
+
+
+class LogSigmoid(Module):
+    """``log(sigmoid(x))``."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Apply the function."""
+        return F.logsigmoid(input)
+
+
+class Softsign(Module):
+    """``x / (1 + |x|)``."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Apply the function."""
+        return F.softsign(input)
+
+
+class Tanhshrink(Module):
+    """``x - tanh(x)``."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Apply the function."""
+        return F.tanhshrink(input)
+
+
+class GELU(Module):
+    """``x * Phi(x)``, Phi the normal distribution function."""
+
+    def __init__(self, approximate: str = "none") -> None:
+        super().__init__()
+        self.approximate = approximate
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Apply the function."""
+        return F.gelu(input, approximate=self.approximate)
+
+    def extra_repr(self) -> str:
+        return f"approximate={self.approximate!r}"
+
+
+class Softplus(Module):
+    """``log(1 + exp(beta * x)) / beta``."""
+
+    def __init__(self, beta: float = 1.0, threshold: float = 20.0) -> None:
+        super().__init__()
+        self.beta = beta
+        self.threshold = threshold
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Apply the function."""
+        return F.softplus(input, self.beta, self.threshold)
+
+    def extra_repr(self) -> str:
+        return f"beta={self.beta}, threshold={self.threshold}"
+
+
+class Hardshrink(Module):
+    """``x`` outside [-lambd, lambd], else 0."""
+
+    def __init__(self, lambd: float = 0.5) -> None:
+        super().__init__()
+        self.lambd = lambd
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Apply the function."""
+        return F.hardshrink(input, self.lambd)
+
+    def extra_repr(self) -> str:
+        return str(self.lambd)
+
+
+class Softshrink(Hardshrink):
+    """``x`` moved towards 0 by ``lambd``."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Apply the function."""
+        return F.softshrink(input, self.lambd)
+
+
+class PReLU(Module):
+    """``x`` where positive, else ``weight * x`` with trained weights, one or one a channel."""
+
+    def __init__(
+        self, num_parameters: int = 1, init: float = 0.25, device: Any = None, dtype: Any = None
+    ) -> None:
+        super().__init__()
+        self.num_parameters = num_parameters
+        self.init = init
+        self.weight = Parameter(full((num_parameters,), float(init), device=device, dtype=dtype))
+
+    def reset_parameters(self) -> None:
+        """Write the initial value again."""
+        self.weight.data.fill_(self.init)
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Apply the function."""
+        return F.prelu(input, self.weight)
+
+    def extra_repr(self) -> str:
+        return f"num_parameters={self.num_parameters}"
+
+
+class _AlongDimension(Module):
+    """A function of the slices along one dimension."""
+
+    dim: Any
+
+    def __init__(self, dim: int | None = None) -> None:
+        super().__init__()
+        self.dim = dim
+
+    def extra_repr(self) -> str:
+        return f"dim={self.dim}"
+
+
+class Softmax(_AlongDimension):
+    """``exp(x)`` over its sum along a dimension."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Apply the function."""
+        return softmax(input, self.dim)
+
+
+class LogSoftmax(_AlongDimension):
+    """The logarithm of softmax."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Apply the function."""
+        return log_softmax(input, self.dim)
+
+
+class Softmin(_AlongDimension):
+    """Softmax of the negated input."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Apply the function."""
+        return softmin(input, self.dim)
+
+
+class GLU(_AlongDimension):
+    """The first half of a dimension times the sigmoid of the second."""
+
+    def __init__(self, dim: int = -1) -> None:
+        super().__init__(dim)
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Apply the function."""
+        return F.glu(input, self.dim)
+
+
+class Softmax2d(Module):
+    """Softmax over the channels of every place of images, (N, C, H, W) or (C, H, W)."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Apply the function."""
+        if input.ndim not in (3, 4):
+            raise ValueError(
+                f"Softmax2d: expected input to be 3D or 4D, got {input.ndim}D instead"
+            )
+        return softmax(input, -3)
