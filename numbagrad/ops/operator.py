@@ -163,9 +163,10 @@ class GradientRule:
                 return tuple([new_tensor(array) for array in made])
             return self._placed(grad, [new_tensor(array) for array in made])
         result = new_tensor(made)
-        if len(self.needed) == 1:
+        count = len(self.needed)
+        if count == 1:
             return (result,)
-        if len(self.needed) == 2 and not self._passed:
+        if count == 2 and not self._passed:
             return (result, None) if self._places[0] == 0 else (None, result)
         return self._placed(grad, (result,))
 
@@ -352,7 +353,32 @@ class PointwiseOperator:
                 if restore is None:
                     restore = [None, None]
                 restore[1] = (array.shape, array.dtype)
-        self._attach(result, (a, b), (first, second), (needed_a, needed_b), restore)
+        needed = (needed_a, needed_b)
+        rule = self._rules.get(needed) or self.rule(needed)
+        node = _new(self._node or self.node_class)
+        node.next_edges = (first, second)
+        node._hooks = None
+        node.sequence_nr = next_sequence_nr()
+        node.rule = rule
+        node.restore = restore
+        node.numbers = None
+        result._requires_grad = True
+        result._grad_fn = node
+        uses = rule.uses
+        if rule.joint is None:
+            node.saved = ()
+        elif rule.uses_result or not (isinstance(a, Tensor) and isinstance(b, Tensor)):
+            self._save(node, result, (a, b))
+        elif len(uses) == 2:
+            node.saved = (
+                a if a._version_cell is None else save(a),
+                b if b._version_cell is None else save(b),
+            )
+        elif uses:
+            used = b if uses[0] else a
+            node.saved = (used if used._version_cell is None else save(used),)
+        else:
+            node.saved = ()
 
     def _attach(
         self,
@@ -376,6 +402,11 @@ class PointwiseOperator:
         if rule.joint is None:
             node.saved = ()
             return
+        self._save(node, result, operands)
+
+    def _save(self, node: Any, result: Tensor, operands: tuple[Any, ...]) -> None:
+        """Keep in the node what its gradient rule uses."""
+        rule = node.rule
         saved = []
         for place in rule.uses:
             operand = operands[place]
