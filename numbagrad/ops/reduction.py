@@ -111,7 +111,7 @@ class SumNode(Node):
             return (None,)
         if self.divisor != 1:
             grad = grad / self.divisor
-        if grad._array.dtype != self.dtype:
+        if grad._array.dtype is not self.dtype:
             grad = tensors.cast(grad, self.dtype)
         return (spread(grad, self.shape, self.mask),)
 
