@@ -20,6 +20,7 @@ from .device import CPU
 from .device import device as Device
 from .dtype import FROM_TYPE_NUM
 from .dtype import dtype as DType
+from .dtype import from_numpy as dtype_of
 from .layout import contiguous_format, layout, strided
 from .size import Size
 
@@ -395,7 +396,9 @@ class Tensor(TensorState, InstalledMethods):
         self, array: np.ndarray[Any, Any], context: Any = None, return_scalar: bool = False
     ) -> Tensor:
         """The result of a NumPy function of this tensor, as a tensor."""
-        return new_tensor(np.asarray(array))
+        made = np.asarray(array)
+        dtype_of(made.dtype)  # raises for what tensors cannot hold
+        return new_tensor(made.copy() if min(made.strides, default=0) < 0 else made)
 
     def __dlpack__(self, **arguments: Any) -> Any:
         return self.numpy().__dlpack__(**arguments)

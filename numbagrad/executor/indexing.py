@@ -98,6 +98,8 @@ def _grain(work: int) -> int:
 
 def gather(array: Array, dim: int, index: Array) -> Array:
     """``array`` at the indices of int64 ``index``, each along ``dim``; all in range."""
+    if not (array.ndim and index.ndim):
+        return gather(np.atleast_1d(array), dim, np.atleast_1d(index)).reshape(index.shape)
     if JIT_DISABLED:
         return np.take_along_axis(_cut(array, dim, index), index, dim)
     array, index = np.ascontiguousarray(_cut(array, dim, index)), np.ascontiguousarray(index)
@@ -134,6 +136,8 @@ def index_select(array: Array, dim: int, index: Array) -> Array:
 
 def scatter_add(output: Array, dim: int, index: Array, source: Array) -> None:
     """Add ``source`` to ``output`` at the indices of ``index`` along ``dim``, in their order."""
+    if not (output.ndim and index.ndim):
+        output, index, source = np.atleast_1d(output, index, source)
     source = source[tuple([slice(size) for size in index.shape])]
     if JIT_DISABLED or output.dtype.kind == "b":
         _add_at(output, _places(output.shape, dim, index), source)

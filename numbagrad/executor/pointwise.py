@@ -169,6 +169,9 @@ class PointwiseProgram:
             if code < 0:
                 operands = self._repair(code, operands, into)
             else:
+                for operand in operands:
+                    if isinstance(operand, np.ndarray):
+                        from_numpy(operand.dtype)  # raises for arrays that no kernel reads
                 self._compile(code, into)
             try:
                 return (self.into if into else self.call)(*operands)

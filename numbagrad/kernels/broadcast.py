@@ -177,6 +177,16 @@ def extent(array, item_size):
 
 
 @subroutine
+def runs_backwards(array):
+    """Whether a stride is negative, which only arrays that are no Tensor's have."""
+    strides = load(array + ARRAY_STRIDES, 0, int64)
+    for d in range(load(array + ARRAY_DIMENSIONS, 0, int32)):
+        if load(strides, d, int64) < 0:
+            return True
+    return False
+
+
+@subroutine
 def bad_output(frame, output, rank):
     """Why the output cannot be written: its shape, or memory it has twice; 0 if it can."""
     if int64(load(output + ARRAY_DIMENSIONS, 0, int32)) != rank:
@@ -224,6 +234,8 @@ def iteration_space(frame, arguments, given, runtime, rank):
 @subroutine
 def overlap(frame, runtime, output, operand, code, given, rank, k):
     """How operand ``k`` shares memory with the output: 0 not, 1 element for element, -1 else."""
+    if runs_backwards(operand):
+        return -1
     output_code = type_number(output)
     start = load(output + ARRAY_DATA, 0, int64)
     end = start + extent(output, load(runtime, RUNTIME_ITEM_SIZES + output_code, int64))

@@ -67,8 +67,13 @@ def raise_miss(runtime, reason):
 
 @subroutine
 def type_number(array):
+    """NumPy's number of the dtype of an array, or FOREIGN."""
     descriptor = load(array + ARRAY_DESCRIPTOR, 0, int64)
-    return int64(load(descriptor + DESCRIPTOR_TYPE_NUMBER, 0, int32))
+    number = int64(load(descriptor + DESCRIPTOR_TYPE_NUMBER, 0, int32))
+    order = load(descriptor + DESCRIPTOR_BYTE_ORDER, 0, int8)
+    if number > 23 or order == 60 or order == 62:  # "<" or ">": NumPy calls the host's order "="
+        return FOREIGN
+    return number
 
 
 @subroutine

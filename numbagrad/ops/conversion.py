@@ -29,7 +29,7 @@ from ..dtype import dtype as DType
 from ..executor.conversion import convert
 from ..layout import contiguous_format
 from ..tensor import Tensor
-from .creation import numpy_dtype
+from .creation import checked_number, numpy_dtype
 from .registry import method
 from .tensor_operator import TensorOperator
 
@@ -48,6 +48,15 @@ def cast(input: Tensor, kind: np.dtype[Any], copy: bool = False) -> Tensor:
     if source == kind and not copy:
         return input
     return _to_copy(input, kind, source)
+
+
+def as_element(value: Any, kind: np.dtype[Any]) -> Any:
+    """A number or a Tensor as what an element of this type is overwritten with.
+
+    Raises:
+        RuntimeError: for a number that does not fit the type.
+    """
+    return cast(value, kind) if isinstance(value, Tensor) else checked_number(value, kind)
 
 
 def _arguments_of_to(arguments: tuple[Any, ...]) -> dict[str, Any]:

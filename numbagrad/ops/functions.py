@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ..dtype import finfo, uint8
 from ..tensor import Tensor
 from . import pointwise as table  # noqa: F401 - fills the register
+from .conversion import as_element
 from .definition import POINTWISE
 from .operator import PointwiseOperator, binary, pointwise, unary
 from .registry import method
@@ -220,7 +221,8 @@ _square = unary(pointwise("pow_2"))
 def pow(input: Any, exponent: Any, *, out: Tensor | None = None) -> Tensor:
     """``input`` to the power ``exponent``; either may be a number."""
     if exponent.__class__ is int and exponent == 2 and out is None:
-        return _square(input)
+        if input._array.dtype.kind != "b":
+            return _square(input)
     operator, operands = _power(input, exponent)
     return operator(*operands) if out is None else write_out(operator, operands, out)
 
@@ -231,11 +233,12 @@ def _power(input: Any, exponent: Any) -> tuple[PointwiseOperator, tuple[Any, ...
         if isinstance(input, Tensor):
             return pointwise("pow"), (input, exponent)
         return pointwise("rpow"), (exponent, input)
-    integral = input._array.dtype.kind in "iub"
+    kind = input._array.dtype.kind
+    integral = kind in "iub"
     if integral and isinstance(exponent, int) and exponent < 0:
         raise RuntimeError("Integers to negative integer powers are not allowed.")
     name = _POWERS.get(exponent)
-    if name is not None and (exponent in (2, 3) or not integral):
+    if name is not None and (exponent in (2, 3) or not integral) and kind != "b":
         if not (integral and isinstance(exponent, float)):
             return pointwise(name), (input,)
     return pointwise("pow_scalar"), (input, exponent)
@@ -323,7 +326,7 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
             "masked_fill only supports a 0-dimensional value tensor, but got tensor with "
             f"{value._array.ndim} dimension(s)."
         )
-    return pointwise("masked_fill")(input, mask, value)
+    return pointwise("masked_fill")(input, mask, as_element(value, input._array.dtype))
 
 
 @_export

@@ -17,6 +17,7 @@ from ..autograd.inplace import recording, write_inplace
 from ..autograd.tensor_interface import bump_version
 from ..executor import indexing as executor
 from ..tensor import Tensor, new_tensor
+from .creation import checked_number
 from .inplace import copy_
 from .operator import pointwise
 from .registry import method
@@ -278,7 +279,8 @@ def _number_for(tensor: Tensor, value: Any) -> Tensor:
         raise TypeError(
             f"can't assign a {type(value).__name__} to a torch.{_type_name(tensor)}"
         )
-    return new_tensor(np.array(value).astype(tensor._array.dtype))
+    kind = tensor._array.dtype
+    return new_tensor(np.array(checked_number(value, kind), dtype=kind))
 
 
 def _type_name(tensor: Tensor) -> str:

@@ -23,7 +23,7 @@ from ..autograd.inplace import (
 from ..autograd.tensor_interface import bump_version
 from ..tensor import Tensor, new_tensor
 from . import pointwise as table  # noqa: F401 - fills the register
-from .conversion import cast
+from .conversion import as_element, cast
 from .definition import POINTWISE
 from .functions import _BY_HAND as WRITTEN_BY_HAND
 from .functions import _clamp as clamp_operator
@@ -194,6 +194,7 @@ def _masked_fill_(self: Tensor, mask: Tensor, value: Any) -> Tensor:
             "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with "
             f"{value._array.ndim} dimension(s)."
         )
+    value = as_element(value, self._array.dtype)
     return apply_inplace(self, pointwise("masked_fill"), (self, mask, value))
 
 
@@ -265,14 +266,13 @@ def zero_(input: Tensor) -> Tensor:
 @method("fill_")
 def fill_(input: Tensor, value: Any) -> Tensor:
     """Write one value, a number or a tensor without dimensions."""
-    number = value
-    if isinstance(value, Tensor):
-        if value._array.ndim:
-            raise RuntimeError(
-                "fill_ only supports 0-dimension value tensor but got tensor with "
-                f"{value._array.ndim} dimensions."
-            )
-        number = value._array[()]
+    if isinstance(value, Tensor) and value._array.ndim:
+        raise RuntimeError(
+            "fill_ only supports 0-dimension value tensor but got tensor with "
+            f"{value._array.ndim} dimensions."
+        )
+    value = as_element(value, input._array.dtype)
+    number = value._array[()] if isinstance(value, Tensor) else value
     return write_inplace(input, _fill, lambda array: array.fill(number), value)
 
 
@@ -293,6 +293,8 @@ def copy_(input: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
             f"copy_(): argument 'other' (position 1) must be Tensor, not {type(src).__name__}"
         )
     if src is input:
+        if recording(input):
+            check_inplace(input)
         return input
     if src._array.shape != input._array.shape:
         check_broadcast(src._array.shape, input._array.shape)

@@ -434,7 +434,7 @@ def _flipped(array: Array, dims: Sequence[int]) -> Array:
 
 _flip = TensorOperator(
     "flip",
-    lambda input, dims: _flipped(input, dims) if dims else input.copy(),
+    lambda input, dims: _flipped(input, dims) if dims and input.ndim else input.copy(),
     {"input": lambda grad, dims: _flip(grad, dims)},
 )
 _roll = TensorOperator(

@@ -347,7 +347,7 @@ def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
 _t = ViewOperator("t", lambda input: input.T, lambda grad: _t(grad))
 _transpose = ViewOperator(
     "transpose",
-    lambda input, dim0, dim1: input.swapaxes(dim0, dim1),
+    lambda input, dim0, dim1: input.swapaxes(dim0, dim1) if input.ndim else input.view(),
     lambda grad, dim0, dim1: _transpose(grad, dim0, dim1),
 )
 _permute = ViewOperator(

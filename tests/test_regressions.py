@@ -1,0 +1,151 @@
+"""What once went wrong, one statement a test.
+
+Found by running random programs against torch and by calling operators from many threads; the
+values are torch's.
+"""
+
+import os
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+import numbagrad
+from numbagrad import tensor
+
+FIRST_CALLS = """
+import threading
+import numbagrad
+
+def call():
+    barrier.wait()
+    x = numbagrad.ones(2, 3, requires_grad=True)
+    y = (x * 2 + numbagrad.ones(3)).exp().softmax(0).sum()
+    gradient, = numbagrad.autograd.grad(y, x, create_graph=True)
+    (gradient * gradient).sum().backward()
+    done.append(x.grad.tolist())
+
+barrier, done = threading.Barrier(8), []
+threads = [threading.Thread(target=call) for _ in range(8)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+assert len(done) == 8 and all(x == done[0] for x in done), done
+"""
+
+
+def test_eight_threads_may_call_an_operator_for_the_first_time_at_once(tmp_path):
+    environment = {**os.environ, "NUMBAGRAD_CACHE_DIR": str(tmp_path)}
+    made = subprocess.run(
+        [sys.executable, "-c", FIRST_CALLS], env=environment, capture_output=True, text=True
+    )
+    assert made.returncode == 0, made.stderr
+
+
+def test_a_table_of_kernels_grows_while_another_thread_launches():
+    from numbagrad.executor.builtin import KernelTable, runtime
+
+    table = KernelTable(1, 1)
+    stop = threading.Event()
+    sizes = []
+
+    def watch():
+        while not stop.is_set():
+            mask, _ = table.words[3:5]
+            sizes.append(int(mask))
+
+    thread = threading.Thread(target=watch)
+    thread.start()
+    for key in range(500):
+        table.insert(key, 1, 1, 1)
+    stop.set()
+    thread.join()
+    assert sizes == sorted(sizes) and runtime() is runtime()
+
+
+@pytest.mark.parametrize("method", ["transpose", "swapaxes"])
+def test_the_gradient_of_a_transposed_scalar_has_no_dimensions(method):
+    x = tensor(2.0, requires_grad=True)
+    getattr(x, method)(0, -1).backward()
+    assert x.grad.item() == 1.0
+
+
+def test_a_scalar_can_be_flipped():
+    assert tensor(2.0).flip(0).shape == ()
+
+
+def test_sorting_a_scalar_gives_a_scalar():
+    assert tensor(2.0).sort(0).values.shape == ()
+    assert tensor(2.0).topk(1).values.shape == ()
+
+
+@pytest.mark.parametrize("index", [0, [0]])
+def test_a_scalar_is_gathered_in_the_shape_of_the_index(index):
+    x = tensor(2.0, requires_grad=True)
+    gathered = x.gather(0, tensor(index))
+    gathered.sum().backward()
+    assert gathered.shape == tensor(index).shape
+    assert x.grad.item() == 1.0
+
+
+def test_masked_fill_keeps_the_dtype_of_the_tensor():
+    mask = tensor([True, False])
+    assert tensor([1, 2]).masked_fill(mask, 0.5).tolist() == [0, 2]
+    assert tensor([True, True]).masked_fill(mask, 0).tolist() == [False, True]
+    assert tensor([1, 2]).masked_fill_(mask, tensor(2.5)).tolist() == [2, 2]
+
+
+def test_the_gradient_of_a_value_that_fills_has_the_dtype_of_the_value():
+    value = tensor(2.0, dtype=numbagrad.float64, requires_grad=True)
+    x = numbagrad.zeros(3)
+    x.fill_(value)
+    x.sum().backward()
+    assert value.grad.dtype is numbagrad.float64 and value.grad.item() == 3.0
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda x: x.fill_(300),
+        lambda x: x.fill_(float("nan")),
+        lambda x: x.masked_fill_(x > 0, 300),
+        lambda x: x.__setitem__(0, 300),
+        lambda x: x.__setitem__(slice(None), float("inf")),
+    ],
+)
+def test_numbers_that_do_not_fit_are_not_written(write):
+    x = tensor([1, 2], dtype=numbagrad.int8)
+    with pytest.raises(RuntimeError, match="without overflow"):
+        write(x)
+    assert x.tolist() == [1, 2]
+
+
+def test_powers_of_truth_values_are_integers():
+    assert (tensor([True, False]) ** 2).tolist() == [1, 0]
+    assert tensor([True, False]).square().dtype is numbagrad.int64
+
+
+def test_copying_a_leaf_that_requires_grad_to_itself_raises():
+    x = tensor([1.0], requires_grad=True)
+    with pytest.raises(RuntimeError, match="leaf Variable"):
+        x.copy_(x)
+
+
+@pytest.mark.parametrize("code", [">f8", "O", "c16", "u8", "M8[s]", "U1"])
+def test_an_array_that_no_kernel_reads_is_refused(code):
+    array = np.zeros(2).astype(code) if code != "M8[s]" else np.zeros(2, code)
+    with pytest.raises((TypeError, ValueError)):
+        tensor([1.0, 2.0]) + array
+    with pytest.raises((TypeError, ValueError)):
+        tensor([1.0, 2.0]).__array_wrap__(array)
+
+
+def test_writing_from_a_reversed_array_of_the_same_memory_reads_all_of_it_first():
+    array = np.arange(4.0)
+    x = numbagrad.from_numpy(array)
+    x.mul_(0).add_(tensor([0.0, 1.0, 2.0, 3.0], dtype=numbagrad.float64))
+    x += array[::-1]
+    assert x.tolist() == [3.0, 3.0, 3.0, 3.0]
