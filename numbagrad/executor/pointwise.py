@@ -32,7 +32,7 @@ from ..formula import Formula, print_numba, print_numpy
 from ..formula import abs as magnitude
 from ..formula.expression import postorder
 from ..kernels import layout, pointwise
-from ..kernels.vector_math import CPU_BOUNDS, CPU_LOWERING
+from ..kernels.vector_math import CPU_BOUNDED, CPU_LOWERING
 from . import library
 from .builtin import KernelTable, LaunchMiss, launcher, make_builtin, runtime
 
@@ -100,10 +100,15 @@ class PointwiseProgram:
         call: ``call(*operands) -> ndarray`` (a tuple for several outputs), operands being ndarrays
             and Python numbers. Raises ``LaunchMiss``; pass that to :meth:`resolve`.
         into: the same with a last argument, the ndarray to write.
+        accepts: the dtypes it computes in, a key of ``_ACCEPTED``.
+        passive: names of the inputs that take the dtype of the others.
+        check: raises for dtypes of operands, by name, that the operator refuses.
+        divides: whether integers raise if the second input has a zero.
     """
 
     __slots__ = (
-        "name", "formula", "result", "accepts", "call", "into", "grain", "_make_formula", "_tables",
+        "name", "formula", "result", "accepts", "passive", "check", "divides", "call", "into",
+        "grain", "_make_formula", "_tables",
     )  # fmt: skip
 
     def __init__(
@@ -113,9 +118,15 @@ class PointwiseProgram:
         result: str,
         grain: int,
         accepts: str = "any",
+        passive: frozenset[str] = frozenset(),
+        check: Callable[[dict[str, DType]], None] | None = None,
+        divides: bool = False,
     ):
         self.name = name
         self.accepts = accepts
+        self.passive = passive
+        self.check = check
+        self.divides = divides
         self.result = result
         self.grain = grain
         self._make_formula = make_formula
@@ -140,19 +151,26 @@ class PointwiseProgram:
         return formula
 
     def _set_up(self, formula: Formula) -> None:
+        call: Callable[..., Any]
+        into: Callable[..., Any]
         if JIT_DISABLED:
             reference = _reference(formula)
-            self.call = lambda *operands: self._run_reference(reference, operands, None)
-            self.into = lambda *operands: self._run_reference(
-                reference, operands[:-1], operands[-1]
-            )
-            return
-        outputs = len(formula.outputs)
-        tables = KernelTable(outputs, self.grain), KernelTable(outputs, self.grain, into=True)
-        launch = launcher("pointwise")
-        self._tables = tables
-        self.call = make_builtin(self.name, launch, tables[0].words)
-        self.into = make_builtin(self.name, launch, tables[1].words)
+
+            def call(*operands: Any) -> Any:
+                return self._run_reference(reference, operands, None)
+
+            def into(*operands: Any) -> Any:
+                return self._run_reference(reference, operands[:-1], operands[-1])
+
+        else:
+            outputs = len(formula.outputs)
+            tables = KernelTable(outputs, self.grain), KernelTable(outputs, self.grain, into=True)
+            launch = launcher("pointwise")
+            self._tables = tables
+            call = make_builtin(self.name, launch, tables[0].words)
+            into = make_builtin(self.name, launch, tables[1].words)
+        self.call = _looking_for_zeros(call) if self.divides else call
+        self.into = _looking_for_zeros(into) if self.divides else into
 
     def _first_call(self, *operands: Any) -> Any:
         self.prepare()
@@ -211,14 +229,23 @@ class PointwiseProgram:
         values = [
             operand
             for name, operand in zip(formula.inputs, operands, strict=True)
-            if name not in formula.booleans
+            if name not in formula.booleans and name not in self.passive
         ]
         compute = promote(values or operands)
+        if self.check is not None:
+            self.check(
+                {
+                    name: operand.dtype or scalar_dtype(operand.number(0))  # type: ignore[misc]
+                    for name, operand in zip(formula.inputs, operands, strict=True)
+                }
+            )
         if self.result == "float" and not compute.is_floating_point:
             compute = get_default_dtype()
         kind = compute.numpy.kind
         if kind not in _ACCEPTED[self.accepts]:
-            raise RuntimeError(f'"{self.name}" not implemented for \'{scalar_type_name(compute)}\'')
+            raise NotImplementedError(
+                f'"{self.name}" not implemented for \'{scalar_type_name(compute)}\''
+            )
         result = bool_ if self.result == "bool" else compute
         return (float32 if compute is float16 else compute), result
 
@@ -262,7 +289,7 @@ class PointwiseProgram:
         count = len(formula.outputs)
         names = ["out"] if count == 1 else [f"out{j}" for j in range(count)]
         outputs = [pointwise.Operand(name, result.name, place) for name in names]
-        body = pointwise.Body(*print_numba(formula, compute.name, CPU_LOWERING))
+        body = pointwise.Body(*print_numba(formula, compute.name, _FASTEST))
         guard = _guard(formula, compute.name)
         return pointwise.source(
             self.name, inputs, outputs, compute.name, body, formula.booleans, guard
@@ -317,22 +344,44 @@ def _check_written_once(output: np.ndarray[Any, Any]) -> None:
         )
 
 
+#: The lowering of formulas whose arguments are within the bounds of every function.
+_FASTEST = CPU_LOWERING | {key: rule for key, (_, rule) in CPU_BOUNDED.items()}
+
+
 def _guard(formula: Formula, compute: str) -> pointwise.Guard | None:
-    """Where the lowered functions of a formula are used beyond the range they are good for."""
-    bounded = {name: bound for (name, dtype), bound in CPU_BOUNDS.items() if dtype == compute}
+    """Where the functions of a formula are used beyond the bounds of their fastest lowering."""
+    bounds = {name: bound for (name, dtype), (bound, _) in CPU_BOUNDED.items() if dtype == compute}
     outside = [
-        magnitude(node.operands[0]) > bounded[node.operation]
+        magnitude(node.operands[0]) > bounds[node.operation]
         for node in postorder(formula.outputs)
-        if node.operation in bounded
+        if node.operation in bounds
     ]
     if not outside:
         return None
-    exact = {key: rule for key, rule in CPU_LOWERING.items() if key not in CPU_BOUNDS}
     conditions = Formula(formula.inputs, list(dict.fromkeys(outside)))
     return pointwise.Guard(
         pointwise.Body(*print_numba(conditions, compute, CPU_LOWERING)),
-        pointwise.Body(*print_numba(formula, compute, exact)),
+        pointwise.Body(*print_numba(formula, compute, CPU_LOWERING)),
     )
+
+
+def _looking_for_zeros(call: Callable[..., Any]) -> Callable[..., Any]:
+    """``call``, but raising torch's error for integers divided by zero."""
+
+    def divide(x: Any, y: Any, *output: Any) -> Any:
+        if not (_has_fractions(x) or _has_fractions(y)):
+            zero = not np.all(y) if isinstance(y, np.ndarray) else not y
+            if zero and np.size(x):
+                raise RuntimeError("ZeroDivisionError")
+        return call(x, y, *output)
+
+    return divide
+
+
+def _has_fractions(operand: Any) -> bool:
+    if isinstance(operand, np.ndarray):
+        return operand.dtype.kind == "f"
+    return isinstance(operand, float)
 
 
 def _reference(formula: Formula) -> Callable[[str], Callable[..., Any]]:

@@ -226,6 +226,13 @@ _NORMAL_RATIO_FLOAT32 = (
     ),
 )  # fmt: skip
 
+# The same for x in [0.90625, 4], in powers of x - 0.90625; error 2**-26 at first, where errors
+# count most, then up to 2**-24.
+_USUAL_NORMAL_RATIO_FLOAT32 = (
+    (19.775136947631836, 7.17578125, 1.0067903995513916),
+    (52.69884490966797, 68.17936706542969, 35.68035888671875, 9.115930557250977, 1.0),
+)
+
 # (e**(-r / 2) - 1) / (r sqrt(2 pi)) for |r| <= ln(2); error 2**-27.8 of e**(-r / 2).
 _GAUSSIAN_EXP_FLOAT32 = (
     -0.1994711458683014, 0.049867767840623856, -0.008311226963996887, 0.0010390336392447352,
@@ -245,6 +252,12 @@ _NORMAL_CENTRE = {
         -8.249847104683133e-08, 4.58875242404951e-09, -2.471207655348648e-10, 1.416478538905143e-11,
     ),
 }  # fmt: skip
+
+# As float32 there, but for |x| <= 0.90625; error 2**-26.
+_USUAL_NORMAL_CENTRE_FLOAT32 = (
+    0.7978844046592712, -0.1329779028892517, 0.019931210204958916, -0.0023363858927041292,
+    0.0001883819786598906,
+)  # fmt: skip
 
 # (tan(x) / x - 1) / x**2 in powers of x**2 for |x| <= pi / 4; errors 2**-29.5 and 2**-59.9.
 _TAN_TAIL = {
@@ -580,6 +593,24 @@ def _gelu_float32(x: Value) -> Value:
     return fma(where(near, centre, outer), where(near, -0.5, -(2.0**-64)), where(x < 0, 0.0, x))
 
 
+def gelu_usual(x: Value, f: _Format) -> Value:
+    """`_gelu_float32` for |x| <= 4: polynomials of lower degree, nothing that could underflow."""
+    a = abs(x)
+    square = a * a
+    centre = fma(-square, _polynomial(square, _USUAL_NORMAL_CENTRE_FLOAT32), a)
+    shifted = fma(square, -0.5 / math.log(2), f.rounder)
+    # The product is exact: n is at most 12, and the constant has three zeros at its end.
+    r = fma(a, a, (shifted - f.rounder) * (2 * f.ln2[0]))
+    one = 2 * 0.3989422917366028
+    tail = r * _polynomial(r, [2 * c for c in _GAUSSIAN_EXP_FLOAT32])
+    distance = a - 0.90625
+    numerator, denominator = _USUAL_NORMAL_RATIO_FLOAT32
+    w = _polynomial(distance, numerator) / _monic(distance, denominator)
+    outer = fma(-w, tail + one, tail) + one
+    outer = from_bits(bits(outer) + (bits(shifted) << f.mantissa))
+    return fma(where(a < 0.90625, centre, outer), -0.5, where(x < 0, 0.0, x))
+
+
 def _sine(r: Value, n: Value, f: _Format) -> Value:
     """(-1)**n sin(r) for |r| <= pi / 2, where n is in the low bits of an integer."""
     square = r * r
@@ -604,34 +635,42 @@ def _half_turns(x: Value) -> tuple[Value, Value]:
     return h, cast(bits(shifted), "int32")
 
 
-def _reduced(x: Value, f: _Format) -> tuple[Value, Value]:
-    """x = n pi + r with |r| <= pi / 2 for float64, and an integer with n in its low bits.
+def sin_of_any(x: Value, f: _Format) -> Value:
+    """(-1)**n sin(r), where x = n pi + r, for all of float32."""
+    h, n = _half_turns(x)
+    return where(x == 0, x, _sine(cast(h * math.pi, f.name), n, f))
 
-    Pi is subtracted in three parts (Cody and Waite), which is good up to |x| = 1e14.
-    """
+
+def cos_of_any(x: Value, f: _Format) -> Value:
+    """As sin, but of the distance from the zero of cos near x."""
+    h, n = _half_turns(x)
+    return _sine(cast((0.5 - abs(h)) * math.pi, f.name), n, f)
+
+
+def tan_of_any(x: Value, f: _Format) -> Value:
+    """The tangent of x - n pi / 2, for all of float32."""
+    h, _ = _half_turns(x)
+    odd = abs(h) > 0.25
+    wide = where(odd, h - copysign(0.5, h), h) * math.pi
+    r = cast(wide, f.name)
+    r_low = cast(wide - cast(r, "float64"), f.name)
+    return where(x == 0, x, _tangent(r, r_low, odd, f))
+
+
+# Up to some magnitude pi may be subtracted in three parts instead (Cody and Waite): a fused
+# multiply-add with the first is exact, and the others round once each.
+
+
+def sin(x: Value, f: _Format) -> Value:
     shifted = fma(x, 1 / math.pi, f.rounder)
     n = shifted - f.rounder
     r = fma(-n, f.pi[0], x)
     r = fma(-n, f.pi[1], r)
     r = fma(-n, f.pi[2], r)
-    return r, bits(shifted)
-
-
-def sin(x: Value, f: _Format) -> Value:
-    """(-1)**n sin(r), where x = n pi + r."""
-    if f.name == "float32":
-        h, n = _half_turns(x)
-        r = cast(h * math.pi, "float32")
-    else:
-        r, n = _reduced(x, f)
-    return where(x == 0, x, _sine(r, n, f))
+    return where(x == 0, x, _sine(r, bits(shifted), f))
 
 
 def cos(x: Value, f: _Format) -> Value:
-    """As sin, but of the distance from the zero of cos near x."""
-    if f.name == "float32":
-        h, n = _half_turns(x)
-        return _sine(cast((0.5 - abs(h)) * math.pi, "float32"), n, f)
     shifted = fma(x, 1 / math.pi, -0.5) + f.rounder
     n = (shifted - f.rounder) + 0.5
     r = fma(n, f.pi[0], -x)
@@ -641,23 +680,22 @@ def cos(x: Value, f: _Format) -> Value:
 
 
 def tan(x: Value, f: _Format) -> Value:
-    """A polynomial for |r| <= pi / 4, where x = n pi / 2 + r + r_low; -1 / tan(r) for odd n."""
-    if f.name == "float32":
-        h, _ = _half_turns(x)
-        odd = abs(h) > 0.25
-        wide = where(odd, h - copysign(0.5, h), h) * math.pi
-        r = cast(wide, "float32")
-        r_low = cast(wide - cast(r, "float64"), "float32")
-    else:
-        shifted = fma(x, 2 / math.pi, f.rounder)
-        n = shifted - f.rounder
-        r = fma(-n, 0.5 * f.pi[0], x)
-        r_high = fma(-n, 0.5 * f.pi[1], r)
-        r_low = fma(-n, 0.5 * f.pi[2], fma(-n, 0.5 * f.pi[1], r - r_high))
-        odd, r = (bits(shifted) & 1) != 0, r_high
+    shifted = fma(x, 2 / math.pi, f.rounder)
+    n = shifted - f.rounder
+    r_high = fma(-n, 0.5 * f.pi[0], x)
+    # The rounding errors of this product and of this difference make the low part.
+    product = n * (0.5 * f.pi[1])
+    r = r_high - product
+    product_low = fma(n, 0.5 * f.pi[1], -product)
+    r_low = fma(-n, 0.5 * f.pi[2], ((r_high - r) - product) - product_low)
+    return where(x == 0, x, _tangent(r, r_low, (bits(shifted) & 1) != 0, f))
+
+
+def _tangent(r: Value, r_low: Value, odd: Value, f: _Format) -> Value:
+    """tan(r + r_low) by a polynomial for |r| <= pi / 4; -1 / tan where odd."""
     square = r * r
     tangent = r + fma(r * square, _polynomial(square, _TAN_TAIL[f.name]), fma(r_low, square, r_low))
-    return where(x == 0, x, where(odd, -1 / tangent, tangent))
+    return where(odd, -1 / tangent, tangent)
 
 
 def asin(x: Value, f: _Format) -> Value:
@@ -778,16 +816,25 @@ def _log_to_base(
 _FORMATS = (_FLOAT32, _FLOAT64)
 _FUNCTIONS = (
     exp, exp2, expm1, log, log2, log10, log1p, sigmoid, tanh, sinh, cosh, asinh, acosh, atanh,
-    erf, erfc, gelu, sin, cos, tan, asin, acos, atan,
+    erf, erfc, gelu, asin, acos, atan,
 )  # fmt: skip
 
-#: (function, dtype) -> the function over symbolic values that replaces it in a CPU kernel.
+#: (function, dtype) -> the function over symbolic values that replaces it in a CPU kernel, good for
+#: every argument. What is not here (sine and its kin in float64) is left to the C library.
 CPU_LOWERING: dict[tuple[str, str], Callable[..., Value]] = {
     (function.__name__, f.name): partial(function, f=f) for function in _FUNCTIONS for f in _FORMATS
+} | {
+    ("sin", "float32"): partial(sin_of_any, f=_FLOAT32),
+    ("cos", "float32"): partial(cos_of_any, f=_FLOAT32),
+    ("tan", "float32"): partial(tan_of_any, f=_FLOAT32),
 }
 
-#: Magnitude of the argument up to which a lowering holds. Kernels compute blocks with an element
-#: beyond it with the C library's function instead.
-CPU_BOUNDS: dict[tuple[str, str], float] = {
-    (name, "float64"): 1e14 for name in ("sin", "cos", "tan")
+#: Faster replacements, and the magnitude of the argument up to which they hold. Pointwise kernels
+#: use them for blocks of elements within it (see `executor.pointwise`).
+CPU_BOUNDED: dict[tuple[str, str], tuple[float, Callable[..., Value]]] = {
+    ("gelu", "float32"): (4.0, partial(gelu_usual, f=_FLOAT32)),
+} | {
+    (function.__name__, f.name): (bound, partial(function, f=f))
+    for f, bound in ((_FLOAT32, 1e4), (_FLOAT64, 1e14))
+    for function in (sin, cos, tan)
 }

@@ -1,0 +1,113 @@
+"""Kernels that choose a lowering for each block of elements, by the magnitude of the arguments.
+
+Each function of `CPU_BOUNDED` runs as an operator over arrays whose blocks are within the bound,
+beyond it, and mixed; results must have the bits of the lowering that the block calls for.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from elementary_kernels import compiled
+
+import numbagrad
+from numbagrad.kernels.pointwise import _GUARDED_BLOCK as BLOCK
+from numbagrad.kernels.vector_math import CPU_BOUNDED
+from numbagrad.ops.operator import pointwise
+
+GUARDED = sorted(CPU_BOUNDED)
+
+
+def expected(function: str, dtype: str, x: np.ndarray) -> np.ndarray:
+    """One row of elements, each block by the lowering that holds for all of it."""
+    bound = CPU_BOUNDED[function, dtype][0]
+    blocks = [x[begin : begin + BLOCK] for begin in range(0, x.size, BLOCK)]
+    values = [
+        compiled(function, dtype, not (np.abs(block) > bound).any())(block) for block in blocks
+    ]
+    return np.concatenate(values)
+
+
+def arguments(function: str, dtype: str, beyond: list[int], count: int = 4 * BLOCK + 37):
+    """Random arguments within the bound, but for the elements `beyond`."""
+    bound = CPU_BOUNDED[function, dtype][0]
+    x = np.random.default_rng(3).uniform(-bound, bound, count).astype(dtype)
+    x[beyond] = bound * np.linspace(1.001, 9, len(beyond))
+    return x
+
+
+#: Which elements are beyond the bound: none, one in a block, at the ends of blocks, in the rest.
+PLACES = {
+    "within": [],
+    "one": [BLOCK + 100],
+    "ends": [0, 2 * BLOCK - 1, 3 * BLOCK],
+    "rest": [4 * BLOCK + 36],
+    "all": list(range(4 * BLOCK + 37)),
+}
+
+
+@pytest.mark.parametrize("place", sorted(PLACES))
+@pytest.mark.parametrize(("function", "dtype"), GUARDED)
+def test_each_block_uses_the_lowering_that_holds(function: str, dtype: str, place: str) -> None:
+    x = arguments(function, dtype, PLACES[place])
+    result = pointwise(function)(numbagrad.from_numpy(x)).numpy()
+    np.testing.assert_array_equal(result, expected(function, dtype, x))
+
+
+@pytest.mark.parametrize(("function", "dtype"), GUARDED)
+def test_in_place(function: str, dtype: str) -> None:
+    x = arguments(function, dtype, PLACES["ends"])
+    tensor = numbagrad.from_numpy(x.copy())
+    pointwise(function).into(tensor, (tensor,))
+    np.testing.assert_array_equal(tensor.numpy(), expected(function, dtype, x))
+
+
+@pytest.mark.parametrize(("function", "dtype"), GUARDED)
+def test_strided(function: str, dtype: str) -> None:
+    x = arguments(function, dtype, PLACES["ends"])
+    spread = np.repeat(x, 2)
+    spread[1::2] = np.nan  # must not be looked at
+    result = pointwise(function)(numbagrad.from_numpy(spread)[::2]).numpy()
+    np.testing.assert_array_equal(result, expected(function, dtype, x))
+    output = numbagrad.from_numpy(np.zeros_like(spread))
+    pointwise(function).into(output[1::2], (numbagrad.from_numpy(x),))
+    np.testing.assert_array_equal(output.numpy()[1::2], expected(function, dtype, x))
+    np.testing.assert_array_equal(output.numpy()[::2], 0)
+
+
+@pytest.mark.parametrize(("function", "dtype"), GUARDED)
+def test_rows_are_blocks_of_their_own(function: str, dtype: str) -> None:
+    columns = BLOCK + 100
+    x = arguments(function, dtype, [7, columns + 600], 3 * columns).reshape(3, columns)
+    wide = np.zeros((3, columns + 1), dtype)
+    wide[:, :-1] = x
+    result = pointwise(function)(numbagrad.from_numpy(wide)[:, :-1]).numpy()
+    rows = [expected(function, dtype, row) for row in x]
+    np.testing.assert_array_equal(result, np.stack(rows))
+
+
+@pytest.mark.parametrize("beyond", [False, True])
+@pytest.mark.parametrize(("function", "dtype"), GUARDED)
+def test_special_values(function: str, dtype: str, beyond: bool) -> None:
+    bound = CPU_BOUNDED[function, dtype][0]
+    x = np.full(BLOCK, 2 * bound if beyond else 0.5, dtype)
+    x[:3] = np.nan, -0.0, 0.0
+    result = pointwise(function)(numbagrad.from_numpy(x)).numpy()
+    at_zero = 1 if function == "cos" else 0
+    np.testing.assert_array_equal(result[:3], [np.nan, at_zero, at_zero])
+    assert np.signbit(result[1]) == (function != "cos") and not np.signbit(result[2])
+
+
+@pytest.mark.parametrize(("function", "dtype"), GUARDED)
+def test_infinity_is_beyond_every_bound(function: str, dtype: str) -> None:
+    x = np.array([np.inf, 0.5, -np.inf], dtype)
+    result = pointwise(function)(numbagrad.from_numpy(x)).numpy()
+    np.testing.assert_array_equal(result, expected(function, dtype, x))
+    assert result[0] == np.inf if function == "gelu" else np.isnan(result[[0, 2]]).all()
+
+
+def test_the_bound_is_on_the_argument_of_the_function() -> None:
+    x = np.array([1.0, 0.3, -4000.3, 2.5], np.float32)  # sinc takes the sine of pi times these
+    angle = np.float32(np.pi) * x
+    result = numbagrad.sinc(numbagrad.from_numpy(x)).numpy()
+    np.testing.assert_array_equal(result, compiled("sin", "float32")(angle) / angle)
