@@ -131,7 +131,7 @@ def _optimise(module: llvm.ModuleRef, symbol: str, code: str) -> None:
         for function in module.functions:
             if not function.is_declaration and function.name != symbol:
                 function.add_function_attribute("alwaysinline")
-        passes = (*_SIMPLIFY, "always_inliner")
+        passes: tuple[str, ...] = (*_SIMPLIFY, "always_inliner")
         if code == "calls":
             passes = (*passes, *_SIMPLIFY, *_CLEAN_UP)
         manager = llvm.create_new_module_pass_manager()

@@ -128,7 +128,7 @@ class _Context(CPUContext):
         self._internal_codegen._library_class = _LinkedLibrary
 
     @cached_property
-    def call_conv(self) -> _CallingConvention:  # type: ignore[override]
+    def call_conv(self) -> _CallingConvention:
         return _CallingConvention(self)
 
     def insert_user_function(self, func: Any, fndesc: Any, libs: Any = ()) -> None:
@@ -168,11 +168,11 @@ class _Target(TargetDescriptor):
     options = CPUTargetOptions
 
     @cached_property
-    def typing_context(self) -> _TypingContext:  # type: ignore[override]
+    def typing_context(self) -> _TypingContext:
         return _TypingContext()
 
     @cached_property
-    def target_context(self) -> _Context:  # type: ignore[override]
+    def target_context(self) -> _Context:
         return _Context(self.typing_context, NAME)
 
 
@@ -198,6 +198,10 @@ class KernelDispatcher(Dispatcher):
     def __init__(self, function: Callable[..., Any], fastmath: Iterable[str]):
         options = {**_OPTIONS, "fastmath": set(fastmath)}
         super().__init__(function, targetoptions=options, pipeline_class=KernelPipeline)
+
+    def __call__(self, *args: Any) -> Any:
+        """Run it as Python; there is machine code only where a kernel calls it."""
+        return self.py_func(*args)
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
         # A constant argument is passed as its type: Numba would compile the function once more for

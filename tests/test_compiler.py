@@ -1,0 +1,144 @@
+"""The compiler of kernels: what it accepts, what it refuses, what the machine code is free of."""
+
+import ctypes
+
+import numpy as np
+import pytest
+from numba import njit
+from numba.core.errors import TypingError
+
+from numbagrad.kernels import loader
+from numbagrad.kernels.compiler import assembly, compile_to_module, compile_to_object, subroutine
+from numbagrad.kernels.intrinsics import external, float32, float64, int64, load, store, types
+
+UNIFORM = "void(int64, int64, int64)"
+CODES = ("loops", "formula", "calls")
+
+
+def native(function, signature="int64(int64, int64)", **options):
+    """The compiled function, callable with Python ints."""
+    symbol = f"test_{function.__name__}_{options.get('code', '')}"
+    address = loader.load(compile_to_object(function, signature, symbol, **options), symbol)
+    words = signature.count("int64") - 1
+    return ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * words)(address)
+
+
+@subroutine
+def halved(n):
+    return n // 2
+
+
+def collatz(n, limit):
+    steps = 0
+    while n > 1 and steps < limit:
+        if n % 2 == 0:
+            n = halved(n)
+        else:
+            n = 3 * n + 1
+        steps += 1
+    return steps
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_every_way_of_optimising_computes_the_same(code):
+    compiled = native(collatz, code=code)
+    for n in (1, 2, 7, 27, 97):
+        assert compiled(n, 1000) == collatz(n, 1000)
+
+
+def test_an_object_has_one_symbol_and_needs_none_of_numba_or_python():
+    module = compile_to_module(collatz, "int64(int64, int64)", "only_this")
+    defined = [f for f in module.functions if not f.is_declaration]
+    assert [f.name for f in defined if f.linkage.name == "external"] == ["only_this"]
+    assert not [f.name for f in module.functions if f.is_declaration and "llvm." not in f.name]
+
+
+def test_one_name_may_mean_something_else_in_every_loop():
+    def kernel(first, second):
+        total = 0
+        for i in range(first):
+            t = i * 2
+            total += t
+        for i in range(second):
+            t = i > 1
+            if t:
+                total += 100
+        return total
+
+    assert native(kernel)(4, 4) == kernel(4, 4)
+
+
+LIMIT = 5
+
+
+def test_a_global_constant_does_not_decide_the_type_of_a_variable():
+    def kernel(n, big):
+        bound = LIMIT
+        if big > 0:
+            bound = n * big
+        return bound
+
+    compiled = native(kernel)
+    assert compiled(3, 0) == 5 and compiled(1 << 40, 4) == 1 << 42
+
+
+def test_a_float32_that_would_become_a_float64_is_refused():
+    def kernel(args, lo, hi):
+        x = load(args, 0, float32)
+        if lo > 0:
+            x = load(args, 1, float64)
+        store(args, 0, float32(x), float32)
+
+    with pytest.raises(TypingError, match="holds a float32 here and a float64 elsewhere"):
+        compile_to_module(kernel, UNIFORM)
+
+
+def test_a_symbol_that_the_process_does_not_have_is_refused():
+    missing = external("numbagrad_has_no_such_function", types.int64, types.int64)
+
+    def kernel(first, second):
+        return missing(first)
+
+    with pytest.raises(RuntimeError, match="'kernel' needs the symbol"):
+        compile_to_module(kernel, "int64(int64, int64)")
+
+
+def test_what_cannot_be_typed_raises_instead_of_falling_back_to_python():
+    def kernel(first, second):
+        return {"first": first}[second]
+
+    with pytest.raises(TypingError):
+        compile_to_module(kernel, "int64(int64, int64)")
+
+
+def axpy(args, lo, hi):
+    x = load(args, 0, int64)
+    y = load(args, 1, int64)
+    for i in range(lo, hi):
+        store(y, i, load(x, i, float32) * float32(3.0) + load(y, i, float32), float32)
+
+
+def test_a_multiply_and_an_add_fuse_only_where_the_flags_say_so():
+    assert "contract" in str(compile_to_module(axpy, UNIFORM))
+    assert "contract" not in str(compile_to_module(axpy, UNIFORM, fastmath=()))
+
+
+@pytest.mark.parametrize("code", ("loops", "formula"))
+def test_loops_are_vectorised(code):
+    assert " x float>" in str(compile_to_module(axpy, UNIFORM, code=code))
+    assert assembly(axpy, UNIFORM, code=code)
+
+
+def test_functions_of_other_users_of_numba_are_left_alone():
+    native(collatz)
+
+    @njit
+    def normalised(values):
+        if values.size == 0:
+            raise ValueError("nothing to normalise")
+        return values / values.sum()
+
+    np.testing.assert_allclose(normalised(np.ones(4)), np.full(4, 0.25))
+    with pytest.raises(ValueError, match="nothing to normalise"):
+        normalised(np.ones(0))
+    assert native(collatz, code="calls")(27, 1000) == 111
