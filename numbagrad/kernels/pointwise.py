@@ -55,8 +55,8 @@ class Guard:
     exact: Body
 
 
-#: Elements whose conditions a guarded kernel looks at before it chooses a body for them.
-_GUARDED_BLOCK = 512
+#: Elements after which a guarded kernel asks whether one was beyond the range of its fast body.
+_GUARDED_BLOCK = 2048
 
 
 def source(
@@ -72,7 +72,7 @@ def source(
 
     The variables of ``body`` are of ``compute_dtype`` but those in ``booleans``, which are
     conditions; its results are stored to the outputs. With a ``guard``, blocks of elements with one
-    outside the range of ``body`` go through the exact one instead.
+    outside the range of ``body`` get that one's value from the exact body.
     """
     operands = inputs + outputs
     kinds = {o.name: "bool" if o.name in booleans else compute_dtype for o in inputs}
@@ -83,9 +83,8 @@ def source(
         if o.layout != layout.ZERO
     ]
 
-    def statements(chosen: Body) -> list[str]:
-        stores = [_store(o, r) for o, r in zip(outputs, chosen.results, strict=True)]
-        return loads + chosen.lines + stores
+    def stores(chosen: Body) -> list[str]:
+        return [_store(o, r) for o, r in zip(outputs, chosen.results, strict=True)]
 
     text = [f"# {name}: {_describe(inputs)} -> {_describe(outputs)}, computed in {compute_dtype}"]
     text += _imports([body] if guard is None else [body, guard.conditions, guard.exact])
@@ -101,9 +100,11 @@ def source(
     )
     text += ["        count = min(size - column, hi - lo)"]
     if guard is None:
-        text += ["        for i in range(count):", *_indented(3, statements(body))]
+        text += ["        for i in range(count):"]
+        text += _indented(3, [*loads, *body.lines, *stores(body)])
     else:
-        text += _guarded(loads + guard.conditions.lines, guard, statements(body), statements)
+        may_alias = any(o.layout in (layout.ALIAS, layout.STRIDED) for o in inputs)
+        text += _guarded(guard, loads, body, stores, may_alias)
     text += ["        lo += count", ""]
     return "\n".join(text)
 
@@ -137,19 +138,28 @@ def _rows(operands: list[Operand]) -> list[str]:
 
 
 def _guarded(
-    conditions: list[str],
-    guard: Guard,
-    fast: list[str],
-    statements: Callable[[Body], list[str]],
+    guard: Guard, loads: list[str], fast: Body, stores: Callable[[Body], list[str]], may_alias: bool
 ) -> list[str]:
-    """The loop over a row in blocks, each with the body that its elements need."""
-    outside = " | ".join(["outside", *guard.conditions.results])
-    block = ["end = min(begin + {block}, count)", "outside = False", "for i in range(begin, end):"]
-    block[0] = block[0].format(block=_GUARDED_BLOCK)
-    block += _indented(1, [*conditions, f"outside = {outside}"])
-    block += ["if outside:", "    for i in range(begin, end):"]
-    block += _indented(2, statements(guard.exact))
-    block += ["else:", "    for i in range(begin, end):", *_indented(2, fast)]
+    """The loop over a row in blocks; in those that need it, exact values for the elements beyond.
+
+    Every element's value depends on itself alone, so that a range may be cut anywhere. Looking at
+    the elements is free while the fast body runs over them, and a block that turns out to need it
+    is corrected. Where the output may be an input, which would then have been overwritten, a loop
+    of its own looks first.
+    """
+    beyond = " | ".join(guard.conditions.results)
+    look = [*loads, *guard.conditions.lines, f"beyond = {beyond}"]
+    compute = [*fast.lines, *stores(fast)]
+    loop = "for i in range(begin, end):"
+    correct = [loop, *_indented(1, [*look, "if beyond:"])]
+    correct += _indented(2, [*guard.exact.lines, *stores(guard.exact)])
+    block = [f"end = min(begin + {_GUARDED_BLOCK}, count)", "outside = False", loop]
+    block += _indented(1, [*look, "outside = outside | beyond"])
+    if may_alias:
+        block += ["if outside:", *_indented(1, correct), "        else:", *_indented(3, compute)]
+        block += ["else:", f"    {loop}", *_indented(2, loads + compute)]
+    else:
+        block += [*_indented(1, compute), "if outside:", *_indented(1, correct)]
     block += ["begin = end"]
     return ["        begin = 0", "        while begin < count:", *_indented(3, block)]
 
