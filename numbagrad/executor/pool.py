@@ -92,19 +92,15 @@ def _apply_num_threads(block: np.ndarray) -> None:
 
 
 def _make_pool() -> int:
-    global _block, _address, _spin_count
+    global _block, _address
     with _lock:
         if _address:
             return _address
         block = _aligned_words(_WORDS, _LINE * 8)
-        worker_loop = library.hand_written("threads", "worker_loop", "void(int64)")
-        start_workers = ctypes.CFUNCTYPE(None)(
-            functools.partial(_start_workers, block, worker_loop)
-        )
+        start_workers = ctypes.CFUNCTYPE(None)(functools.partial(_start_workers, block))
         block[_START_WORKERS] = _address_of(start_workers)
         block[_ACQUIRE_LOCK] = _address_of(ctypes.pythonapi.PyThread_acquire_lock)
         block[_RELEASE_LOCK] = _address_of(ctypes.pythonapi.PyThread_release_lock)
-        _spin_count = _measure_spin()
         _apply_num_threads(block)
         # Threads look at these until the process is gone, so they must outlive the interpreter's
         # clean-up of this module: the references taken here are never given back.
@@ -138,15 +134,21 @@ def _new_held_lock() -> int:
     return lock
 
 
-def _start_workers(block: np.ndarray, worker_loop: int) -> None:
+def _start_workers(block: np.ndarray) -> None:
     """Start the workers that are missing, fewer if the system refuses. Called by a launch.
 
-    They are native threads rather than ``threading`` ones, for they never run Python code and must
-    not take part in the interpreter's shutdown.
+    What they run is compiled or loaded now: a process without large work never needs it. They are
+    native threads rather than ``threading`` ones, for they never run Python code and must not take
+    part in the interpreter's shutdown.
     """
     start = ctypes.pythonapi.PyThread_start_new_thread
     start.argtypes, start.restype = [ctypes.c_void_p, ctypes.c_void_p], ctypes.c_ulong
     refused = ctypes.c_ulong(-1).value
+    global _spin_count
+    worker_loop = library.hand_written("threads", "worker_loop", "void(int64)")
+    if _spin_count == 0:
+        _spin_count = _measure_spin()
+        _apply_num_threads(block)
     if block[_LAUNCHER_LOCK] == 0:
         block[_LAUNCHER_LOCK] = _new_held_lock()
     for index in range(int(block[_STARTED]) + 1, int(block[_WORKERS]) + 1):
