@@ -213,6 +213,9 @@ class PointwiseProgram:
             copies = [x.copy() if isinstance(x, np.ndarray) else x for x in inputs]
             return (*copies, output)
         if code == layout.MISS_NUMBER:
+            whole = self._whole(inputs)
+            if any(new is not old for new, old in zip(whole, inputs, strict=True)):
+                return (*whole, *operands[len(inputs) :])
             numbers = [x for x in inputs if not isinstance(x, np.ndarray)]
             raise RuntimeError(
                 f"{self.name}: value cannot be converted without overflow: {numbers}"
@@ -220,6 +223,16 @@ class PointwiseProgram:
         raise RuntimeError(
             f"{self.name}: at most {layout.MAX_DIMENSIONS} dimensions and {layout.MAX_OPERANDS} "
             "operands are supported"
+        )
+
+    def _whole(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The operands, with what follows the dtype of integers cut to whole numbers."""
+        assert self.formula is not None
+        return tuple(
+            [
+                int(x) if name in self.passive and isinstance(x, float) and np.isfinite(x) else x
+                for name, x in zip(self.formula.inputs, inputs, strict=True)
+            ]
         )
 
     def dtypes_of(self, operands: list[OperandCode]) -> tuple[DType, DType]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from ..dtype import dtype as DType
 from ..formula import Formula, trace
 
 Interval = tuple[float, float]
@@ -25,10 +26,13 @@ class PointwiseDefinition:
 
     `gradient` maps inputs to functions of `grad`, inputs and `result`, for the inputs whose derived
     gradient would be less accurate or would save more. `scalars` maps the inputs that are numbers,
-    not tensors, to their defaults. `domain` maps inputs to the intervals where tests draw from:
-    there the operator is defined and smooth. `dtypes` is "any", "number" (not bool), "float",
+    not tensors, to their defaults; those in `promoting` take part in the choice of the dtype, the
+    others take the dtype of the tensors. `domain` maps inputs to the intervals where tests draw
+    from: there the operator is defined and smooth. `dtypes` is "any", "number" (not bool), "float",
     "integral" (integers and bool) or "integer"; `result` is "same", "bool", or "float" (integers
-    become the default float first). An operator that is not `differentiable` raises in backward.
+    become the default float first). `check` is given the dtype of every operand by name and raises
+    for what torch refuses beyond that. An operator that `divides` raises for integers whose
+    divisor, the second input, has a zero. One that is not `differentiable` raises in backward.
     """
 
     name: str
@@ -36,8 +40,11 @@ class PointwiseDefinition:
     gradient: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     domain: Mapping[str, tuple[Interval, ...]] = field(default_factory=dict)
     scalars: Mapping[str, float | None] = field(default_factory=dict)
+    promoting: tuple[str, ...] = ()
     dtypes: str = "any"
     result: str = "same"
+    check: Callable[[Mapping[str, DType]], None] | None = None
+    divides: bool = False
     aliases: tuple[str, ...] = ()
     in_place: bool = True
     differentiable: bool = True

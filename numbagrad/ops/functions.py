@@ -6,6 +6,8 @@ rounding modes, optional bounds) are written out. Every function takes ``out``.
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 import inspect
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -126,6 +128,13 @@ def _derive() -> None:
 
 _derive()
 
+
+@functools.cache
+def _renamed(name: str, grad_fn: str) -> PointwiseOperator:
+    """An operator whose node has another name: torch has one for every way to call it."""
+    return PointwiseOperator(dataclasses.replace(POINTWISE[name], grad_fn=grad_fn))
+
+
 # --- arithmetic -------------------------------------------------------------------------------
 
 _add, _sub, _div = (binary(pointwise(n)) for n in ("add", "sub", "div"))
@@ -134,10 +143,6 @@ _add, _sub, _div = (binary(pointwise(n)) for n in ("add", "sub", "div"))
 def _export(function: Any) -> Any:
     __all__.append(function.__name__)
     return function
-
-
-def _is_bool(x: Any) -> bool:
-    return isinstance(x, bool) or (isinstance(x, Tensor) and x._array.dtype.kind == "b")
 
 
 @_export
@@ -158,11 +163,6 @@ def add(input: Any, other: Any, *, alpha: Number = 1, out: Tensor | None = None)
 @method("sub", "subtract")
 def sub(input: Any, other: Any, *, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
     """``input - alpha * other``."""
-    if _is_bool(input) and _is_bool(other):
-        raise RuntimeError(
-            "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or "
-            "`logical_xor()` operator instead."
-        )
     if alpha == 1 and out is None:
         return _sub(input, other)
     if alpha == 1:
@@ -344,10 +344,11 @@ def _clamp(input: Tensor, low: Any, high: Any) -> tuple[PointwiseOperator, tuple
     suffix = "_tensor" if tensors else ""
     if low is None and high is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
+    grad_fn = "ClampBackward0" if tensors else "ClampBackward1"
     if high is None:
-        return pointwise("clamp_min" + suffix), (input, low)
+        return _renamed("clamp_min" + suffix, grad_fn), (input, low)
     if low is None:
-        return pointwise("clamp_max" + suffix), (input, high)
+        return _renamed("clamp_max" + suffix, grad_fn), (input, high)
     return pointwise("clamp" + suffix), (input, low, high)
 
 
@@ -358,16 +359,18 @@ method("clip")(clamp)
 
 @_export
 @method()
-def clamp_min(input: Tensor, min: Any) -> Tensor:
+def clamp_min(input: Tensor, min: Any, *, out: Tensor | None = None) -> Tensor:
     """``input``, but not below ``min``."""
-    return clamp(input, min=min)
+    suffix = "_tensor" if isinstance(min, Tensor) else ""
+    return _with_options("clamp_min" + suffix, (input, min), out)
 
 
 @_export
 @method()
-def clamp_max(input: Tensor, max: Any) -> Tensor:
+def clamp_max(input: Tensor, max: Any, *, out: Tensor | None = None) -> Tensor:
     """``input``, but not above ``max``."""
-    return clamp(input, max=max)
+    suffix = "_tensor" if isinstance(max, Tensor) else ""
+    return _with_options("clamp_max" + suffix, (input, max), out)
 
 
 @_export
@@ -409,8 +412,8 @@ def isclose(
 @_export
 @method()
 def logit(input: Tensor, eps: float | None = None, *, out: Tensor | None = None) -> Tensor:
-    """``log(x / (1 - x))``, the input limited to [eps, 1 - eps] if eps is given."""
-    if eps is None:
+    """``log(x / (1 - x))``; of the input within [eps, 1 - eps] if there is an eps and eps >= 0."""
+    if eps is None or eps < 0:
         return _with_options("logit", (input,), out)
     return _with_options("logit_clamped", (input, float(eps)), out)
 
@@ -433,18 +436,11 @@ for _name in ("add", "mul", "truediv:div", "floordiv:floor_divide", "mod:remaind
     _python, _, _operator = _name.partition(":")
     _function = binary(pointwise(_operator or _python), python_operator=True)
     _dunder(f"__{_python}__", _function)
+    if _name == "truediv:div":
+        _function = binary(_renamed("div", "MulBackward0"), python_operator=True)
     _dunder(f"__r{_python}__", _reflected(_function))
-_subtract = binary(pointwise("sub"), python_operator=True)
-
-
-@method("__sub__")
-def _minus(self: Tensor, other: Any) -> Tensor:
-    if self._array.dtype.kind == "b":
-        return sub(self, other)  # which refuses two bools
-    return _subtract(self, other)
-
-
-_dunder("__rsub__", _reflected(_subtract))
+_dunder("__sub__", binary(pointwise("sub"), python_operator=True))
+_dunder("__rsub__", _reflected(binary(_renamed("sub", "RsubBackward1"), python_operator=True)))
 _dunder("__rpow__", _reflected(pow))
 for _name, _operator in {
     "__lt__": "lt", "__le__": "le", "__gt__": "gt", "__ge__": "ge", "__eq__": "eq", "__ne__": "ne",

@@ -281,7 +281,8 @@ def addbmm(
     input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1
 ) -> Tensor:
     """``beta * input + alpha * bmm(batch1, batch2).sum(0)``."""
-    return _combine(input, bmm(batch1, batch2).sum(0), beta, alpha)
+    product = bmm(batch1, batch2)
+    return _combine(input, product.sum(0, dtype=product.dtype), beta, alpha)
 
 
 def chain_matmul(*matrices: Tensor) -> Tensor:

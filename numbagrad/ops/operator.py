@@ -251,6 +251,9 @@ class PointwiseOperator:
             definition.result,
             GRAIN,
             definition.dtypes,
+            passive=frozenset(definition.scalars).difference(definition.promoting),
+            check=definition.check,
+            divides=definition.divides,
         )
         #: What has no gradient by its nature, as a comparison, is a leaf without one.
         self.recorded = definition.result != "bool"

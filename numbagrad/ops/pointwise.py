@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 
+from ..dtype import bool_
 from ..formula import (
     abs,
     acos,
@@ -79,6 +80,66 @@ UNIT = (0.05, 0.95)
 BETWEEN_INTEGERS = ((-1.9, -1.1), (-0.9, -0.1), (0.1, 0.9), (1.1, 1.9))
 ORDERED = {"x": (-3.0, -0.1), "y": (0.1, 3.0)}
 
+# What torch refuses of operands whose promoted dtype it would take. Each is given the dtypes of the
+# operands by name.
+
+
+def no_booleans(dtypes):
+    """Subtraction takes no bool, not even beside another dtype."""
+    booleans = [name for name in ("x", "y") if dtypes[name] is bool_]
+    if len(booleans) == 2:
+        raise RuntimeError(
+            "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or "
+            "`logical_xor()` operator instead."
+        )
+    if booleans:
+        raise RuntimeError(
+            "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying "
+            "to invert a mask, use the `~` or `logical_not()` operator instead."
+        )
+
+
+def fitting_alpha(dtypes):
+    """alpha is of no higher kind than the operands it scales."""
+    alpha = dtypes["alpha"]
+    if alpha.is_floating_point and not (
+        dtypes["x"].is_floating_point or dtypes["y"].is_floating_point
+    ):
+        raise RuntimeError(
+            "For integral input tensors, argument alpha must not be a floating point number."
+        )
+    if alpha is bool_ and not (dtypes["x"] is bool_ and dtypes["y"] is bool_):
+        raise RuntimeError("Boolean alpha only supported for Boolean results.")
+
+
+def no_booleans_and_fitting_alpha(dtypes):
+    """Both of the above."""
+    no_booleans(dtypes)
+    fitting_alpha(dtypes)
+
+
+def true_division(dtypes):
+    """addcdiv divides floats; two integers would be rounded."""
+    if not (dtypes["a"].is_floating_point or dtypes["b"].is_floating_point):
+        raise RuntimeError(
+            "Integer division with addcdiv is no longer supported; use addcmul with a reciprocal, "
+            "or convert tensor1 or tensor2 to a floating point dtype first."
+        )
+
+
+def one_dtype(dtypes):
+    """lerp promotes nothing; a number as weight takes the dtype of the tensors."""
+    if dtypes["end"] is not dtypes["x"]:
+        raise RuntimeError(f"expected dtype {dtypes['x'].name} for `end` but got dtype "
+                           f"{dtypes['end'].name}")  # fmt: skip
+
+
+def same_dtypes(dtypes):
+    """heaviside promotes nothing either."""
+    if dtypes["x"] is not dtypes["values"]:
+        raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")
+
+
 # Arithmetic
 
 define("add", lambda x, y: x + y)
@@ -86,16 +147,17 @@ define(
     "add_scaled",
     lambda x, y, alpha: x + alpha * y,
     scalars={"alpha": 1},
-    dtypes="number",
     grad_fn="AddBackward0",
+    check=fitting_alpha,
 )
-define("sub", lambda x, y: x - y, dtypes="number")
+define("sub", lambda x, y: x - y, dtypes="number", check=no_booleans)
 define(
     "sub_scaled",
     lambda x, y, alpha: x - alpha * y,
     scalars={"alpha": 1},
     dtypes="number",
     grad_fn="SubBackward0",
+    check=no_booleans_and_fitting_alpha,
 )
 define(
     "rsub",
@@ -103,6 +165,7 @@ define(
     scalars={"alpha": 1},
     dtypes="number",
     in_place=False,
+    check=no_booleans_and_fitting_alpha,
 )
 define("mul", lambda x, y: x * y, aliases=("multiply",))
 define(
@@ -119,6 +182,7 @@ define(
     domain={"x": (2.1, 2.4), "y": (0.9, 1.0)},
     dtypes="number",
     grad_fn="DivBackward2",
+    divides=True,
 )
 define(
     "div_trunc",
@@ -126,6 +190,7 @@ define(
     domain={"x": (-0.9, -0.6), "y": (1.0, 3.0)},
     dtypes="number",
     grad_fn="DivBackward2",
+    divides=True,
 )
 define(
     "floor_divide",
@@ -133,6 +198,7 @@ define(
     domain={"y": NONZERO},
     dtypes="number",
     differentiable=False,
+    divides=True,
 )
 define(
     "remainder",
@@ -140,6 +206,7 @@ define(
     domain={"x": (2.1, 2.9), "y": (-2.0, -1.5)},
     dtypes="number",
     grad_fn="RemainderBackward1",
+    divides=True,
 )
 define(
     "fmod",
@@ -147,6 +214,7 @@ define(
     domain={"x": (-2.9, -2.1), "y": (1.5, 2.0)},
     dtypes="number",
     grad_fn="FmodBackward1",
+    divides=True,
 )
 define("neg", lambda x: -x, dtypes="number", aliases=("negative",))
 define(
@@ -156,7 +224,7 @@ define(
     domain={"x": NONZERO},
     result="float",
 )
-define("abs", lambda x: abs(x), domain={"x": NONZERO}, aliases=("absolute",))
+define("abs", lambda x: abs(x), domain={"x": NONZERO}, dtypes="number", aliases=("absolute",))
 define("sign", lambda x: sign(x), domain={"x": NONZERO})
 define("sgn", lambda x: sign(x), domain={"x": NONZERO})
 define("addcmul", lambda x, a, b, value: x + value * a * b, scalars={"value": 1}, dtypes="number")
@@ -167,6 +235,7 @@ define(
     domain={"b": NONZERO},
     scalars={"value": 1},
     dtypes="float",
+    check=true_division,
 )
 define(
     "lerp",
@@ -180,6 +249,7 @@ define(
     },
     dtypes="float",
     grad_fn="LerpBackward1",
+    check=one_dtype,
 )
 define(
     "hypot",
@@ -222,8 +292,9 @@ define(
     },
     domain={"x": POSITIVE},
     scalars={"exponent": None},
-    dtypes="number",
+    dtypes="any",
     grad_fn="PowBackward0",
+    promoting=("exponent",),
 )
 define(
     "rpow",
@@ -238,6 +309,7 @@ define(
     in_place=False,
     dtypes="number",
     grad_fn="PowBackward2",
+    promoting=("base",),
 )
 # The exponents that torch too computes without pow; `pow_scalar` goes here when it meets them.
 define("pow_2", lambda x: x * x, dtypes="number", grad_fn="PowBackward0", aliases=("square",))
@@ -311,6 +383,7 @@ define(
     "isclose",
     lambda x, y, rtol, atol: (x == y) | (isfinite(y) & (abs(x - y) <= atol + abs(rtol * y))),
     scalars={"rtol": 1e-5, "atol": 1e-8},
+    promoting=("rtol", "atol"),
     dtypes="float",
     result="bool",
     in_place=False,
@@ -342,6 +415,7 @@ define(
     dtypes="number",
     aliases=("clip",),
     grad_fn="ClampBackward1",
+    promoting=("low", "high"),
 )
 define(
     "clamp_tensor",
@@ -362,6 +436,7 @@ define(
     domain={"x": NONZERO, "low": (-0.09, 0.09)},
     scalars={"low": None},
     dtypes="number",
+    promoting=("low",),
 )
 define(
     "clamp_min_tensor",
@@ -371,7 +446,6 @@ define(
         "low": lambda grad, x, low: where(x < low, grad, 0),
     },
     domain={"x": NONZERO, "low": (-0.09, 0.09)},
-    dtypes="number",
     grad_fn="ClampMinBackward1",
 )
 define(
@@ -381,6 +455,7 @@ define(
     domain={"x": NONZERO, "high": (-0.09, 0.09)},
     scalars={"high": None},
     dtypes="number",
+    promoting=("high",),
 )
 define(
     "clamp_max_tensor",
@@ -390,7 +465,6 @@ define(
         "high": lambda grad, x, high: where(x > high, grad, 0),
     },
     domain={"x": NONZERO, "high": (-0.09, 0.09)},
-    dtypes="number",
     grad_fn="ClampMaxBackward1",
 )
 define("minimum", lambda x, y: minimum(x, y), domain=ORDERED, in_place=False)
@@ -412,6 +486,7 @@ define(
     lambda x, values: where(x == 0, values, where(x > 0, 1, 0)),
     domain={"x": NONZERO},
     differentiable=False,
+    check=same_dtypes,
 )
 define(
     "nan_to_num",
@@ -508,7 +583,7 @@ define(
 )
 define(
     "logit_clamped",
-    lambda x, eps: log(minimum(maximum(x, eps), 1 - eps) / (1 - minimum(maximum(x, eps), 1 - eps))),
+    lambda x, eps: log(within(x, eps, 1 - eps) / (1 - within(x, eps, 1 - eps))),
     gradient={
         "x": lambda grad, x, eps: where((x >= eps) & (x <= 1 - eps), grad / (x * (1 - x)), 0),
     },
@@ -899,6 +974,11 @@ define(
     in_place=False,
     grad_fn="MulBackward0",
 )
+
+
+def within(x, low, high):
+    """x, but low below it and else high above it; not a clamp where low > high."""
+    return where(x < low, low, where(x > high, high, x))
 
 
 def mish_derivative(x):
