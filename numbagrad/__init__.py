@@ -65,7 +65,8 @@ from .ops.strided import *
 from .ops.view import *
 from .ops.creation import range_ as range
 from .ops import autograd_interface as _autograd_interface
-from . import nn
+from . import nn, optim
+from .serialization import load, save
 from .printing import get_printoptions, printoptions, set_printoptions
 from .size import Size
 from .tensor import Tensor

@@ -1,0 +1,69 @@
+"""Adagrad: steps along the gradient over the root of the sum of its squares."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..ops.creation import full_like
+from ..tensor import Tensor
+from . import update
+from .optimizer import Optimizer, check_range, check_rate, count_step, new_count
+
+__all__ = ["Adagrad"]
+
+
+class Adagrad(Optimizer):
+    """Adagrad of Duchi et al., "Adaptive Subgradient Methods"."""
+
+    def __init__(
+        self,
+        params: Any,
+        lr: Any = 1e-2,
+        lr_decay: float = 0,
+        weight_decay: float = 0,
+        initial_accumulator_value: float = 0,
+        eps: float = 1e-10,
+        foreach: bool | None = None,
+        *,
+        maximize: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
+    ) -> None:
+        check_rate(lr)
+        check_range("lr_decay value", lr_decay, lr_decay >= 0.0)
+        check_range("weight_decay value", weight_decay, weight_decay >= 0.0)
+        initial = initial_accumulator_value
+        check_range("initial_accumulator_value value", initial, initial >= 0.0)
+        check_range("epsilon value", eps, eps >= 0.0)
+        defaults = {
+            "lr": lr, "lr_decay": lr_decay, "eps": eps, "weight_decay": weight_decay,
+            "initial_accumulator_value": initial, "foreach": foreach, "maximize": maximize,
+            "differentiable": differentiable, "fused": fused,
+        }  # fmt: skip
+        super().__init__(params, defaults)
+        for group in self.param_groups:
+            for parameter in group["params"]:
+                self._start(parameter, group)
+
+    def _start(self, parameter: Tensor, group: dict[str, Any]) -> dict[str, Any]:
+        state: dict[str, Any] = self.state[parameter]
+        initial = float(group["initial_accumulator_value"])
+        state["step"] = new_count()
+        state["sum"] = full_like(parameter, initial, requires_grad=False)
+        return state
+
+    def share_memory(self) -> None:
+        """Raises: tensors of this package are not shared between processes."""
+        raise NotImplementedError(
+            "share_memory: tensors live in the memory of one process; save() and load() the "
+            "state_dict in the other one"
+        )
+
+    def _update(self, parameter: Tensor, gradient: Tensor, group: dict[str, Any]) -> None:
+        state = self.state[parameter] or self._start(parameter, group)
+        step = count_step(state)
+        rate = -float(group["lr"]) / (1 + (step - 1) * group["lr_decay"])
+        total = state["sum"]
+        update.accumulate_square(total, (total, gradient, 1.0, 1.0))
+        operands = (parameter, gradient, total, float(group["eps"]), 1.0, rate)
+        update.divide_by_root(parameter, operands)

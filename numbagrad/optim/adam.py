@@ -1,0 +1,102 @@
+"""Adam and AdamW: steps along a mean of gradients, over the root of a mean of their squares."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..ops.creation import zeros_like
+from ..tensor import Tensor
+from . import update
+from .optimizer import Optimizer, check_range, check_rate, count_step, new_count
+
+__all__ = ["Adam", "AdamW"]
+
+
+class Adam(Optimizer):
+    """Adam of Kingma and Ba, "Adam: A Method for Stochastic Optimization".
+
+    ``amsgrad`` divides by the largest mean of squares so far. ``decoupled_weight_decay`` shrinks
+    the parameters instead of adding to the gradient, as AdamW does. ``foreach``, ``capturable`` and
+    ``fused`` choose between implementations of torch and mean nothing here.
+    """
+
+    def __init__(
+        self,
+        params: Any,
+        lr: Any = 1e-3,
+        betas: tuple[Any, Any] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        amsgrad: bool = False,
+        *,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
+        decoupled_weight_decay: bool = False,
+    ) -> None:
+        check_rate(lr)
+        check_range("epsilon value", eps, eps >= 0.0)
+        for index, beta in enumerate(betas):
+            check_range(f"beta parameter at index {index}", beta, 0.0 <= beta < 1.0)
+        check_range("weight_decay value", weight_decay, weight_decay >= 0.0)
+        defaults = {
+            "lr": lr, "betas": tuple(float(beta) for beta in betas), "eps": eps,
+            "weight_decay": weight_decay, "amsgrad": amsgrad, "maximize": maximize,
+            "foreach": foreach, "capturable": capturable, "differentiable": differentiable,
+            "fused": fused, "decoupled_weight_decay": decoupled_weight_decay,
+        }  # fmt: skip
+        super().__init__(params, defaults)
+
+    def _update(self, parameter: Tensor, gradient: Tensor, group: dict[str, Any]) -> None:
+        state = self.state[parameter]
+        if not state:
+            state["step"] = new_count()
+            state["exp_avg"] = zeros_like(parameter, requires_grad=False)
+            state["exp_avg_sq"] = zeros_like(parameter, requires_grad=False)
+            if group["amsgrad"]:
+                state["max_exp_avg_sq"] = zeros_like(parameter, requires_grad=False)
+        step = count_step(state)
+        beta1, beta2 = group["betas"]
+        mean, square = state["exp_avg"], state["exp_avg_sq"]
+        update.lerp(mean, (mean, gradient, 1 - beta1))
+        update.accumulate_square(square, (square, gradient, beta2, 1 - beta2))
+        if group["amsgrad"]:
+            largest = state["max_exp_avg_sq"]
+            update.maximum(largest, (largest, square))
+            square = largest
+        rate = float(group["lr"])
+        keep = 1.0
+        if group["decoupled_weight_decay"]:
+            keep -= rate * group["weight_decay"]
+        # rate * m / (sqrt(v) / correction + eps), with the correction moved out of the division.
+        correction = (1 - beta2**step) ** 0.5
+        step_size = -rate / (1 - beta1**step) * correction
+        eps = group["eps"] * correction
+        update.divide_by_root(parameter, (parameter, mean, square, eps, keep, step_size))
+
+
+class AdamW(Adam):
+    """Adam with the weight decay of Loshchilov and Hutter, "Decoupled Weight Decay"."""
+
+    def __init__(
+        self,
+        params: Any,
+        lr: Any = 1e-3,
+        betas: tuple[Any, Any] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 1e-2,
+        amsgrad: bool = False,
+        *,
+        maximize: bool = False,
+        foreach: bool | None = None,
+        capturable: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
+    ) -> None:
+        super().__init__(
+            params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize, foreach=foreach,
+            capturable=capturable, differentiable=differentiable, fused=fused,
+            decoupled_weight_decay=True,
+        )  # fmt: skip

@@ -1,0 +1,390 @@
+"""Optimizer: parameter groups, state, and what happens around every step.
+
+A subclass says in ``_update`` how one parameter changes; the others of this folder do, and so may
+users, who may also define ``step`` themselves.
+"""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections import OrderedDict, defaultdict
+from collections.abc import Callable, Iterable
+from copy import deepcopy
+from itertools import chain
+from typing import Any
+
+from ..autograd.grad_mode import enable_grad, no_grad
+from ..autograd.hooks import RemovableHandle, add_hook
+from ..nn.module import forget_gradient
+from ..ops.creation import tensor
+from ..ops.query import typename
+from ..tensor import Tensor
+
+__all__ = ["Optimizer"]
+
+
+class _Required:
+    """The default of an option that every parameter group has to give."""
+
+    def __repr__(self) -> str:
+        return "<required parameter>"
+
+
+required = _Required()
+
+#: The tables of hooks every optimizer has.
+_HOOKS = (
+    "_optimizer_step_pre_hooks", "_optimizer_step_post_hooks", "_optimizer_state_dict_pre_hooks",
+    "_optimizer_state_dict_post_hooks", "_optimizer_load_state_dict_pre_hooks",
+    "_optimizer_load_state_dict_post_hooks",
+)  # fmt: skip
+
+
+def _with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
+    """``step`` of a class with the hooks before and after it."""
+
+    @functools.wraps(step)
+    def run(self: Optimizer, *args: Any, **kwargs: Any) -> Any:
+        self._opt_called = True  # schedulers ask whether they come after a step
+        if not self._optimizer_step_pre_hooks and not self._optimizer_step_post_hooks:
+            return step(self, *args, **kwargs)
+        arguments: Any = (self, *args)
+        for hook in self._optimizer_step_pre_hooks.values():
+            result = hook(self, arguments, kwargs)
+            if result is None:
+                continue
+            if not isinstance(result, tuple) or len(result) != 2:
+                raise RuntimeError(
+                    f"{step} must return None or a tuple of (new_args, new_kwargs), but got "
+                    f"{result}."
+                )
+            arguments, kwargs = result
+        loss = step(*arguments, **kwargs)
+        for hook in self._optimizer_step_post_hooks.values():
+            hook(self, arguments, kwargs)
+        return loss
+
+    return run
+
+
+class Optimizer:
+    """Changes parameters along their gradients.
+
+    Args:
+        params: tensors, pairs of name and tensor, or dictionaries with ``"params"`` and options
+            that hold for these alone.
+        defaults: the options of groups that do not give them.
+
+    Attributes:
+        param_groups: the groups, as dictionaries of options.
+        state: what is remembered of every parameter.
+    """
+
+    def __init__(self, params: Any, defaults: dict[str, Any]) -> None:
+        if defaults.get("differentiable"):
+            raise NotImplementedError(
+                f"{type(self).__name__}: differentiable=True is not supported; write the update in "
+                "Tensor operations to differentiate through it"
+            )
+        self.defaults = defaults
+        self._make_hooks()
+        if isinstance(params, Tensor):
+            raise TypeError(
+                "params argument given to the optimizer should be an iterable of Tensors or dicts, "
+                f"but got {typename(params)}"
+            )
+        self.state: defaultdict[Any, Any] = defaultdict(dict)
+        self.param_groups: list[dict[str, Any]] = []
+        groups = list(params)
+        if not groups:
+            raise ValueError("optimizer got an empty parameter list")
+        if not isinstance(groups[0], dict):
+            groups = [{"params": groups}]
+        for group in groups:
+            self.add_param_group(group)
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "step" in vars(cls):
+            cls.step = _with_hooks(cls.step)  # type: ignore[method-assign]
+
+    def _make_hooks(self) -> None:
+        self._opt_called = False
+        for name in _HOOKS:
+            self.__dict__.setdefault(name, OrderedDict())
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {
+            "defaults": self.defaults, "state": self.state, "param_groups": self.param_groups,
+        }  # fmt: skip
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._make_hooks()
+        for group in self.param_groups:
+            for name, default in self.defaults.items():
+                group.setdefault(name, default)
+
+    def __repr__(self) -> str:
+        text = f"{type(self).__name__} ("
+        for number, group in enumerate(self.param_groups):
+            text += f"\nParameter Group {number}\n"
+            for name in sorted(group):
+                if name != "params":
+                    text += f"    {name}: {group[name]}\n"
+        return text + ")"
+
+    # --- parameters ---------------------------------------------------------------------------
+
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        """Add parameters with options of their own.
+
+        Raises:
+            TypeError: if they are not tensors, or in a set, which has no order.
+            ValueError: if one is not a leaf, or in another group already.
+        """
+        if not isinstance(param_group, dict):
+            raise TypeError(f"param_group must be a dict, but got {type(param_group)}")
+        self._split_names(param_group)
+        params = param_group["params"]
+        for parameter in params:
+            if not isinstance(parameter, Tensor):
+                raise TypeError(
+                    "optimizer can only optimize Tensors, but one of the params is "
+                    f"{typename(parameter)}"
+                )
+            if not (parameter.is_leaf or parameter.retains_grad):
+                raise ValueError("can't optimize a non-leaf Tensor")
+        for name, default in self.defaults.items():
+            if default is required and name not in param_group:
+                raise ValueError(
+                    f"parameter group didn't specify a value of required optimization parameter "
+                    f"{name}"
+                )
+            param_group.setdefault(name, default)
+        own = {id(parameter) for parameter in params}
+        if len(own) != len(params):
+            warnings.warn(
+                "optimizer contains a parameter group with duplicate parameters; in future, this "
+                "will cause an error; see github.com/pytorch/pytorch/issues/40967 for more "
+                "information",
+                stacklevel=3,
+            )
+        for group in self.param_groups:
+            if ("param_names" in param_group) != ("param_names" in group):
+                how = "with" if "param_names" in param_group else "without"
+                raise ValueError(
+                    "all optimizer param groups should be with/without names. cannot add param "
+                    f"group {how} names to the optimizer"
+                )
+        others = {id(parameter) for group in self.param_groups for parameter in group["params"]}
+        if own & others:
+            raise ValueError("some parameters appear in more than one parameter group")
+        self.param_groups.append(param_group)
+
+    @staticmethod
+    def _split_names(group: dict[str, Any]) -> None:
+        """Make ``params`` a list of tensors; names that came with them get a list of their own."""
+        params = group["params"]
+        if isinstance(params, Tensor):
+            params = [params]
+        elif isinstance(params, set):
+            raise TypeError(
+                "optimizer parameters need to be organized in ordered collections, but the "
+                "ordering of tensors in sets will change between runs. Please use a list instead."
+            )
+        params = list(params)
+        names = [entry[0] for entry in params if isinstance(entry, tuple)]
+        group["params"] = [entry[1] if isinstance(entry, tuple) else entry for entry in params]
+        if names:
+            if len(names) != len(params):
+                raise ValueError(
+                    "all optimizer params should be with/without names. Some param names are "
+                    "missing"
+                )
+            group["param_names"] = names
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Drop the gradients of all parameters, or write zeros into them."""
+        for group in self.param_groups:
+            for parameter in group["params"]:
+                forget_gradient(parameter, set_to_none)
+
+    # --- step ---------------------------------------------------------------------------------
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Change all parameters that have a gradient.
+
+        ``closure`` computes the loss and the gradients first; its loss is returned.
+        """
+        loss = None
+        if closure is not None:
+            with enable_grad():
+                loss = closure()
+        with no_grad():
+            for group in self.param_groups:
+                self._update_group(group)
+        return loss
+
+    def _update_group(self, group: dict[str, Any]) -> None:
+        """Change the parameters of one group; recording is off."""
+        for parameter in group["params"]:
+            if parameter._grad is not None:
+                self._update(parameter, gradient_of(parameter, group), group)
+
+    def _update(self, parameter: Tensor, gradient: Tensor, group: dict[str, Any]) -> None:
+        """Change one parameter; ``gradient`` is the direction in which the loss grows."""
+        raise NotImplementedError(f"{type(self).__name__} defines neither step nor _update")
+
+    # --- state --------------------------------------------------------------------------------
+
+    def state_dict(self) -> dict[str, Any]:
+        """State and options; parameters are their numbers in order."""
+        for hook in self._optimizer_state_dict_pre_hooks.values():
+            hook(self)
+        numbers: dict[int, int] = {}
+        groups = []
+        for group in self.param_groups:
+            for parameter in group["params"]:
+                numbers.setdefault(id(parameter), len(numbers))
+            packed = {name: value for name, value in group.items() if name != "params"}
+            packed["params"] = [numbers[id(parameter)] for parameter in group["params"]]
+            groups.append(packed)
+        state = {
+            numbers[id(key)] if isinstance(key, Tensor) else key: value
+            for key, value in self.state.items()
+        }
+        packed_state: dict[str, Any] = {"state": state, "param_groups": groups}
+        for hook in self._optimizer_state_dict_post_hooks.values():
+            replaced = hook(self, packed_state)
+            if replaced is not None:
+                packed_state = replaced
+        return packed_state
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Take back what ``state_dict`` returned; state gets the dtype of its parameter.
+
+        Raises:
+            ValueError: if the groups do not match those of this optimizer.
+        """
+        state_dict = state_dict.copy()
+        for hook in self._optimizer_load_state_dict_pre_hooks.values():
+            replaced = hook(self, state_dict)
+            if replaced is not None:
+                state_dict = replaced
+        groups, saved = self.param_groups, deepcopy(state_dict["param_groups"])
+        if len(groups) != len(saved):
+            raise ValueError("loaded state dict has a different number of parameter groups")
+        for group, saved_group in zip(groups, saved, strict=True):
+            if len(group["params"]) != len(saved_group["params"]):
+                raise ValueError(
+                    "loaded state dict contains a parameter group that doesn't match the size of "
+                    "optimizer's group"
+                )
+        parameters = dict(
+            zip(
+                chain.from_iterable(group["params"] for group in saved),
+                chain.from_iterable(group["params"] for group in groups),
+                strict=True,
+            )
+        )
+        state: defaultdict[Any, Any] = defaultdict(dict)
+        for key, value in state_dict["state"].items():
+            if key in parameters:
+                state[parameters[key]] = _cast(parameters[key], value)
+            else:
+                state[key] = value
+        for group, saved_group in zip(groups, saved, strict=True):
+            saved_group["params"] = group["params"]
+            if "param_names" in group:
+                saved_group.setdefault("param_names", group["param_names"])
+        self.__setstate__({"state": state, "param_groups": saved})
+        for hook in self._optimizer_load_state_dict_post_hooks.values():
+            hook(self)
+
+    # --- hooks --------------------------------------------------------------------------------
+
+    def register_step_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Call ``hook(optimizer, args, kwargs)`` before every step; it may return others."""
+        return add_hook(self._optimizer_step_pre_hooks, hook)  # type: ignore[attr-defined, no-any-return]
+
+    def register_step_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Call ``hook(optimizer, args, kwargs)`` after every step."""
+        return add_hook(self._optimizer_step_post_hooks, hook)  # type: ignore[attr-defined, no-any-return]
+
+    def register_state_dict_pre_hook(
+        self, hook: Callable[..., Any], prepend: bool = False
+    ) -> RemovableHandle:
+        """Call ``hook(optimizer)`` before the state is collected."""
+        return add_hook(self._optimizer_state_dict_pre_hooks, hook, prepend)  # type: ignore[attr-defined, no-any-return]
+
+    def register_state_dict_post_hook(
+        self, hook: Callable[..., Any], prepend: bool = False
+    ) -> RemovableHandle:
+        """Call ``hook(optimizer, state_dict)`` after it was collected; it may return another."""
+        return add_hook(self._optimizer_state_dict_post_hooks, hook, prepend)  # type: ignore[attr-defined, no-any-return]
+
+    def register_load_state_dict_pre_hook(
+        self, hook: Callable[..., Any], prepend: bool = False
+    ) -> RemovableHandle:
+        """Call ``hook(optimizer, state_dict)`` before loading; it may return another."""
+        return add_hook(self._optimizer_load_state_dict_pre_hooks, hook, prepend)  # type: ignore[attr-defined, no-any-return]
+
+    def register_load_state_dict_post_hook(
+        self, hook: Callable[..., Any], prepend: bool = False
+    ) -> RemovableHandle:
+        """Call ``hook(optimizer)`` after loading."""
+        return add_hook(self._optimizer_load_state_dict_post_hooks, hook, prepend)  # type: ignore[attr-defined, no-any-return]
+
+
+Optimizer.step = _with_hooks(Optimizer.step)  # type: ignore[method-assign]
+
+
+def gradient_of(parameter: Tensor, group: dict[str, Any]) -> Tensor:
+    """The gradient to descend: negated to maximise, with weight decay where it is part of it."""
+    gradient: Tensor = parameter._grad  # type: ignore[assignment]
+    if group["maximize"]:
+        gradient = -gradient
+    decay = group["weight_decay"]
+    if decay and not group.get("decoupled_weight_decay"):
+        gradient = gradient.add(parameter, alpha=float(decay))
+    return gradient
+
+
+def count_step(state: dict[str, Any]) -> float:
+    """Count one step of a parameter, in the tensor that its state has for that."""
+    array = state["step"]._array
+    array += 1
+    return float(array)
+
+
+def new_count() -> Tensor:
+    """The tensor that counts the steps of a parameter."""
+    return tensor(0.0)
+
+
+def check_range(what: str, value: Any, valid: bool) -> None:
+    """Raise torch's error for an option out of its range."""
+    if not valid:
+        raise ValueError(f"Invalid {what}: {value}")
+
+
+def check_rate(lr: Any) -> None:
+    """Check a learning rate, a number or a tensor of one element."""
+    if isinstance(lr, Tensor) and lr.numel() != 1:
+        raise ValueError("Tensor lr must be 1-element")
+    check_range("learning rate", lr, bool(lr >= 0.0))
+
+
+def _cast(parameter: Tensor, value: Any, key: Any = None) -> Any:
+    """Loaded state of a parameter in its dtype, counts of steps as they are."""
+    if isinstance(value, Tensor):
+        if key == "step" or not parameter.is_floating_point():
+            return value
+        return value.to(parameter.dtype)
+    if isinstance(value, dict):
+        return {name: _cast(parameter, entry, name) for name, entry in value.items()}
+    if isinstance(value, Iterable) and not isinstance(value, str):
+        return type(value)(_cast(parameter, entry) for entry in value)  # type: ignore[call-arg]
+    return value

@@ -1,0 +1,66 @@
+"""RMSprop: steps along the gradient over the root of a mean of its squares."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..ops.creation import zeros_like
+from ..tensor import Tensor
+from . import update
+from .optimizer import Optimizer, check_range, check_rate, count_step, new_count
+
+__all__ = ["RMSprop"]
+
+
+class RMSprop(Optimizer):
+    """RMSprop of Hinton's lectures; ``centered`` divides by the deviation of the gradient."""
+
+    def __init__(
+        self,
+        params: Any,
+        lr: Any = 1e-2,
+        alpha: float = 0.99,
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        momentum: float = 0,
+        centered: bool = False,
+        capturable: bool = False,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        differentiable: bool = False,
+    ) -> None:
+        check_rate(lr)
+        check_range("epsilon value", eps, eps >= 0.0)
+        check_range("momentum value", momentum, momentum >= 0.0)
+        check_range("weight_decay value", weight_decay, weight_decay >= 0.0)
+        check_range("alpha value", alpha, alpha >= 0.0)
+        defaults = {
+            "lr": lr, "momentum": momentum, "alpha": alpha, "eps": eps, "centered": centered,
+            "weight_decay": weight_decay, "capturable": capturable, "foreach": foreach,
+            "maximize": maximize, "differentiable": differentiable,
+        }  # fmt: skip
+        super().__init__(params, defaults)
+
+    def _update(self, parameter: Tensor, gradient: Tensor, group: dict[str, Any]) -> None:
+        state = self.state[parameter]
+        if not state:
+            state["step"] = new_count()
+            state["square_avg"] = zeros_like(parameter, requires_grad=False)
+            if group["momentum"] > 0:
+                state["momentum_buffer"] = zeros_like(parameter, requires_grad=False)
+            if group["centered"]:
+                state["grad_avg"] = zeros_like(parameter, requires_grad=False)
+        count_step(state)
+        alpha, eps, rate = float(group["alpha"]), float(group["eps"]), -float(group["lr"])
+        square = state["square_avg"]
+        update.accumulate_square(square, (square, gradient, alpha, 1 - alpha))
+        if group["centered"]:
+            mean = state["grad_avg"]
+            update.lerp(mean, (mean, gradient, 1 - alpha))
+            square = square.addcmul(mean, mean, value=-1)
+        if group["momentum"] > 0:
+            buffer, momentum = state["momentum_buffer"], float(group["momentum"])
+            update.divide_by_root(buffer, (buffer, gradient, square, eps, momentum, 1.0))
+            update.add_scaled(parameter, (parameter, buffer, rate))
+        else:
+            update.divide_by_root(parameter, (parameter, gradient, square, eps, 1.0, rate))

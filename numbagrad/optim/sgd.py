@@ -1,0 +1,62 @@
+"""Stochastic gradient descent, with momentum."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..tensor import Tensor
+from . import update
+from .optimizer import Optimizer, check_range, check_rate
+
+__all__ = ["SGD"]
+
+
+class SGD(Optimizer):
+    """``p -= lr * grad``, or along a momentum ``b = momentum * b + (1 - dampening) * grad``.
+
+    ``nesterov`` steps along ``grad + momentum * b``. ``foreach`` and ``fused`` choose between
+    implementations of torch and mean nothing here.
+    """
+
+    def __init__(
+        self,
+        params: Any,
+        lr: Any = 1e-3,
+        momentum: float = 0,
+        dampening: float = 0,
+        weight_decay: float = 0,
+        nesterov: bool = False,
+        *,
+        maximize: bool = False,
+        foreach: bool | None = None,
+        differentiable: bool = False,
+        fused: bool | None = None,
+    ) -> None:
+        check_rate(lr)
+        check_range("momentum value", momentum, momentum >= 0.0)
+        check_range("weight_decay value", weight_decay, weight_decay >= 0.0)
+        defaults = {
+            "lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay,
+            "nesterov": nesterov, "maximize": maximize, "foreach": foreach,
+            "differentiable": differentiable, "fused": fused,
+        }  # fmt: skip
+        if nesterov and (momentum <= 0 or dampening != 0):
+            raise ValueError("Nesterov momentum requires a momentum and zero dampening")
+        super().__init__(params, defaults)
+
+    def _update(self, parameter: Tensor, gradient: Tensor, group: dict[str, Any]) -> None:
+        rate, momentum = -float(group["lr"]), float(group["momentum"])
+        if not momentum:
+            update.add_scaled(parameter, (parameter, gradient, rate))
+            return
+        state = self.state[parameter]
+        buffer = state.get("momentum_buffer")
+        if buffer is None:
+            buffer = state["momentum_buffer"] = gradient.detach().clone()
+        else:
+            share = 1.0 - group["dampening"]
+            update.accumulate(buffer, (buffer, gradient, momentum, share))
+        if group["nesterov"]:
+            update.nesterov(parameter, (parameter, gradient, buffer, momentum, rate))
+        else:
+            update.add_scaled(parameter, (parameter, buffer, rate))

@@ -1,0 +1,60 @@
+"""The formulas of the updates: each is one kernel that overwrites its first operand.
+
+The optimizers call ``into(tensor, operands)`` of these; numbers are operands too, so that another
+learning rate needs no other kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..formula import sqrt
+from ..ops.definition import PointwiseDefinition
+from ..ops.operator import PointwiseOperator, pointwise
+from ..tensor import Tensor
+
+Update = Callable[[Tensor, tuple[Any, ...]], None]
+
+
+def _update(formula: Callable[..., Any], name: str) -> Update:
+    return PointwiseOperator(PointwiseDefinition(name, formula)).into
+
+
+#: ``x + factor * y``.
+add_scaled: Update = pointwise("add_scaled").into
+#: ``x + weight * (y - x)``.
+lerp: Update = pointwise("lerp").into
+#: The larger of both.
+maximum: Update = pointwise("maximum").into
+
+#: ``decay * x + rate * y``: a momentum.
+accumulate = _update(lambda x, y, decay, rate: x * decay + rate * y, "accumulate")
+#: ``decay * x + rate * y ** 2``: a mean of squares.
+accumulate_square = _update(
+    lambda x, y, decay, rate: x * decay + rate * y * y, "accumulate_square"
+)
+#: SGD with Nesterov momentum: ``x + rate * (grad + momentum * buffer)``.
+nesterov = _update(
+    lambda x, grad, buffer, momentum, rate: x + rate * (grad + momentum * buffer), "nesterov"
+)
+#: ``decay * x + rate * direction / (sqrt(square) + eps)``: Adam, RMSprop, Adagrad.
+divide_by_root = _update(
+    lambda x, direction, square, eps, decay, rate: (
+        x * decay + rate * direction / (sqrt(square) + eps)
+    ),
+    "divide_by_root",
+)
+#: Adadelta: the parameter, and the mean of the squares of its steps.
+adadelta = _update(
+    lambda x, grad, square, steps, eps, rate: (
+        x + rate * (sqrt(steps + eps) / sqrt(square + eps) * grad)
+    ),
+    "adadelta",
+)
+adadelta_steps = _update(
+    lambda steps, grad, square, eps, decay, rate: (
+        steps * decay + rate * (steps + eps) / (square + eps) * grad * grad
+    ),
+    "adadelta_steps",
+)
