@@ -149,3 +149,30 @@ def test_writing_from_a_reversed_array_of_the_same_memory_reads_all_of_it_first(
     x.mul_(0).add_(tensor([0.0, 1.0, 2.0, 3.0], dtype=numbagrad.float64))
     x += array[::-1]
     assert x.tolist() == [3.0, 3.0, 3.0, 3.0]
+
+
+def test_a_tensor_without_elements_is_written_in_place():
+    x = numbagrad.zeros(0, 3)
+    assert x.add_(numbagrad.ones(3)).mul_(numbagrad.ones(1, 3)).shape == (0, 3)
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda x: x.add_(1),
+        lambda x: x.copy_(numbagrad.ones(3, 3)),
+        lambda x: x.__setitem__(0, 1.0),
+        lambda x: x.__setitem__(slice(None), numbagrad.ones(3)),
+    ],
+)
+def test_an_expanded_tensor_is_not_written(write):
+    x = numbagrad.zeros(3, 1).expand(3, 3)
+    with pytest.raises(RuntimeError, match="single memory location"):
+        write(x)
+    assert x.sum().item() == 0.0
+
+
+def test_one_element_of_an_expanded_tensor_is_written():
+    x = numbagrad.zeros(3, 1).expand(3, 3)
+    x[0, 0] = 1.0
+    assert x[0].tolist() == [1.0, 1.0, 1.0]

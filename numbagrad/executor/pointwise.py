@@ -209,7 +209,7 @@ class PointwiseProgram:
             raise_shapes(self.name, inputs, operands[-1] if into else None)
         if code == layout.MISS_OVERLAP:
             output = operands[-1]
-            _check_written_once(output)
+            check_written_once(output)
             copies = [x.copy() if isinstance(x, np.ndarray) else x for x in inputs]
             return (*copies, output)
         if code == layout.MISS_NUMBER:
@@ -332,7 +332,7 @@ class PointwiseProgram:
         values = values if isinstance(values, tuple) else (values,)
         if output is not None:
             _check_cast(result, from_numpy(output.dtype))
-            _check_written_once(output)
+            check_written_once(output)
             output[...] = values[0]
             return None
         made = [
@@ -349,8 +349,10 @@ def _check_cast(result: DType, stored: DType) -> None:
         )
 
 
-def _check_written_once(output: np.ndarray[Any, Any]) -> None:
-    if any(s == 0 and n > 1 for s, n in zip(output.strides, output.shape, strict=True)):
+def check_written_once(output: np.ndarray[Any, Any]) -> None:
+    """Raise torch's error for an output that has elements in one place of memory."""
+    repeats = [s == 0 and n > 1 for s, n in zip(output.strides, output.shape, strict=True)]
+    if output.size and any(repeats):
         raise RuntimeError(
             "unsupported operation: more than one element of the written-to tensor refers to a "
             "single memory location. Please clone() the tensor before performing the operation."

@@ -148,10 +148,13 @@ def merge_dimensions(frame, count, rank):
 def overlaps_itself(array):
     sizes = load(array + ARRAY_SHAPE, 0, int64)
     strides = load(array + ARRAY_STRIDES, 0, int64)
+    repeats = False
     for d in range(load(array + ARRAY_DIMENSIONS, 0, int32)):
-        if load(strides, d, int64) == 0 and load(sizes, d, int64) > 1:
-            return True
-    return False
+        size = load(sizes, d, int64)
+        if size == 0:  # nothing to write, and NumPy's strides of such arrays may be 0
+            return False
+        repeats = repeats or (load(strides, d, int64) == 0 and size > 1)
+    return repeats
 
 
 @subroutine

@@ -16,6 +16,7 @@ from ..autograd.grad_mode import state as grad_mode
 from ..autograd.inplace import recording, write_inplace
 from ..autograd.tensor_interface import bump_version
 from ..executor import indexing as executor
+from ..executor.pointwise import check_written_once
 from ..tensor import Tensor, new_tensor
 from .creation import checked_number
 from .inplace import copy_
@@ -262,6 +263,8 @@ def _fill_where(tensor: Tensor, mask: Tensor, value: Any) -> bool:
 def _write_plain(tensor: Tensor, key: Key, value: Tensor) -> bool:
     """Write without recording; False where the value does not fit, for the error to be made."""
     try:
+        if 0 in tensor._array.strides:
+            check_written_once(tensor._array[key])
         tensor._array[key] = value._array
     except IndexError:
         raise basic_error(tensor._array.shape, key) from None

@@ -21,6 +21,7 @@ from ..autograd.inplace import (
     write_inplace,
 )
 from ..autograd.tensor_interface import bump_version
+from ..executor.pointwise import check_written_once
 from ..tensor import Tensor, new_tensor
 from . import pointwise as table  # noqa: F401 - fills the register
 from .conversion import as_element, cast
@@ -298,6 +299,8 @@ def copy_(input: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
         return input
     if src._array.shape != input._array.shape:
         check_broadcast(src._array.shape, input._array.shape)
+    if 0 in input._array.strides:
+        check_written_once(input._array)
     source = src._array
     return write_inplace(
         input, _copy, lambda array: np.copyto(array, source, casting="unsafe"), src, source.dtype
