@@ -435,7 +435,7 @@ class ParameterDict(Module):
 
     def extra_repr(self) -> str:
         """One line an entry."""
-        return "\n".join(_entry(key, value, _typename) for key, value in self.items())
+        return "\n".join(_entry(key, value, typename) for key, value in self.items())
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         raise RuntimeError("ParameterDict should not be called.")
@@ -451,8 +451,3 @@ class ParameterDict(Module):
     def __ior__(self, other: ParameterDict) -> ParameterDict:
         self.update(other)
         return self
-
-
-def _typename(value: Tensor) -> str:
-    """torch names a Parameter by its class here."""
-    return "torch.nn.parameter.Parameter" if isinstance(value, Parameter) else typename(value)

@@ -16,12 +16,12 @@ import numpy as np
 from ..autograd.grad_mode import no_grad
 from ..autograd.inplace import apply_inplace
 from ..executor.pointwise import scalar_type_name
-from ..ops import indexing, matmul
+from ..ops import gather, matmul
 from ..ops.creation import empty, full, zeros
 from ..ops.functions import sigmoid, tanh, where
 from ..ops.operator import pointwise
-from ..ops.tensor_operator import TensorOperator
 from ..ops.softmax import log_softmax, softmax, softmin
+from ..ops.tensor_operator import TensorOperator
 from ..ops.view import common_shape
 from ..tensor import Tensor, new_tensor
 from . import operators
@@ -236,7 +236,7 @@ def embedding(
     padding_idx = -1 if padding_idx is None else padding_idx % rows
     if max_norm is not None:
         _shorten_rows(weight, input, max_norm, norm_type)
-    return indexing.embedding(weight, input, padding_idx, scale_grad_by_freq, sparse)
+    return gather.embedding(weight, input, padding_idx, scale_grad_by_freq, sparse)
 
 
 @no_grad()

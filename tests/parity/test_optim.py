@@ -21,7 +21,7 @@ OPTIMIZERS = {
     "adamw amsgrad": ("AdamW", {"lr": 0.05, "amsgrad": True, "maximize": True}),
     "rmsprop": ("RMSprop", {"lr": 0.01}),
     "rmsprop centered": ("RMSprop", {"lr": 0.01, "centered": True, "weight_decay": 0.01}),
-    "rmsprop momentum": ("RMSprop", {"lr": 0.01, "momentum": 0.9}),
+    "rmsprop momentum": ("RMSprop", {"lr": 0.001, "momentum": 0.9}),
     "rmsprop both": ("RMSprop", {"lr": 0.01, "momentum": 0.5, "centered": True}),
     "adagrad": ("Adagrad", {"lr": 0.1}),
     "adagrad decay": ("Adagrad", {"lr": 0.1, "lr_decay": 0.1, "weight_decay": 0.01,
@@ -67,7 +67,7 @@ def test_losses_follow_those_of_torch(case):
     ours, _, model = train(numbagrad, name, options)
     theirs, _, reference = train(torch, name, options)
     # Rounding grows where steps are divided by small roots, and most where they are extrapolated.
-    tolerance = {"rmsprop momentum": 1e-4, "lbfgs": 5e-3, "lbfgs wolfe": 5e-3}.get(case, 2e-5)
+    tolerance = {"lbfgs": 5e-3, "lbfgs wolfe": 5e-3}.get(case, 2e-5)
     assert ours == pytest.approx(theirs, rel=tolerance, abs=1e-6)
     if name != "LBFGS":
         for a, b in zip(model.parameters(), reference.parameters(), strict=True):
