@@ -176,3 +176,24 @@ def test_one_element_of_an_expanded_tensor_is_written():
     x = numbagrad.zeros(3, 1).expand(3, 3)
     x[0, 0] = 1.0
     assert x[0].tolist() == [1.0, 1.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    "turned",
+    [
+        lambda x: x.flip(-1),
+        lambda x: numbagrad.rot90(x, 4, (0, 1)),
+        lambda x: numbagrad.rot90(x, 0, (0, 1)),
+    ],
+)
+def test_what_is_turned_never_shares_memory_with_what_it_was_made_of(turned):
+    x = numbagrad.ones(3, 1)
+    turned(x).add_(5)
+    assert x.tolist() == [[1.0], [1.0], [1.0]]
+
+
+def test_writing_with_an_operator_without_a_gradient_severs_no_gradient_silently():
+    x, y = tensor([7.0]), tensor([2.0], requires_grad=True)
+    x.floor_divide_(y)
+    with pytest.raises(NotImplementedError, match="floor_divide"):
+        x.backward()

@@ -149,8 +149,7 @@ def apply_inplace(tensor: Any, operator: Any, operands: tuple[Any, ...]) -> Any:
     old = edge_of(tensor)
     operator.into(tensor, operands)
     made = _with_memory_of(tensor)
-    if differentiable:
-        operator.record(made, before)
+    operator.record(made, before)  # an operator without a gradient leaves a node that raises
     if made._grad_fn is not None:
         rebase_history(tensor, made._grad_fn, 0)
     elif old is not None:

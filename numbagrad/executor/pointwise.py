@@ -325,7 +325,7 @@ class PointwiseProgram:
         formula = self.formula
         assert formula is not None
         arrays = [
-            np.asarray(x, dtype=self.number_dtype(k, compute).numpy)
+            np.asarray(x).astype(self.number_dtype(k, compute).numpy, copy=False)
             for k, x in enumerate(operands)
         ]
         values = reference(compute.name)(*arrays)

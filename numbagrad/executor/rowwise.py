@@ -117,7 +117,9 @@ class Softmax(RowwiseProgram):
             shifted = x - x.max(dim, keepdims=True)
             exponentials = np.exp(shifted)
             total = exponentials.sum(dim, keepdims=True)
-            return shifted - np.log(total) if self.name == "log_softmax" else exponentials / total
+            if self.name == "log_softmax":
+                return np.asarray(shifted - np.log(total))
+            return np.asarray(exponentials / total)
 
 
 class SoftmaxGradient(RowwiseProgram):

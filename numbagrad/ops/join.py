@@ -429,7 +429,7 @@ def _check_rank(name: str, input: Tensor, least: int) -> None:
 
 
 def _flipped(array: Array, dims: Sequence[int]) -> Array:
-    return np.ascontiguousarray(np.flip(array, tuple(dims))).reshape(array.shape)
+    return np.flip(array, tuple(dims)).copy("C")  # always a copy, of one element as well
 
 
 _flip = TensorOperator(
@@ -444,7 +444,7 @@ _roll = TensorOperator(
 )
 _rot90 = TensorOperator(
     "rot90",
-    lambda input, k, dims: np.ascontiguousarray(np.rot90(input, k, dims)),
+    lambda input, k, dims: np.rot90(input, k, dims).copy("C"),
     {"input": lambda grad, k, dims: _rot90(grad, -k, dims)},
 )
 _tril = TensorOperator(
