@@ -65,9 +65,9 @@ def heading() -> list[str]:
         f"Machine: {cpu_name()}, {os.cpu_count()} cores, {platform.system()}, "
         f"Python {platform.python_version()}. {versions}.",
         "",
-        "Command: `make bench`. Contestants run in turns in one process (fresh processes in turn where",
-        "the row says so), all with the same number of threads; times are medians, and the ratio is our",
-        "time over that of the fastest rival in the row, so below 1 is faster.",
+        "Command: `make bench`. Contestants run in turns in one process (fresh processes in turn",
+        "where the row says so), all with the same number of threads; times are medians, and the",
+        "ratio is our time over that of the fastest rival in the row, so below 1 is faster.",
     ]
 
 
@@ -97,7 +97,8 @@ def table_text(name: str, rows: list[Row]) -> list[str]:
         bar = "" if row.bar is None else f"≤ {row.bar:g}"
         met = "" if row.bar is None else ("met" if row.ratio <= row.bar else "**missed**")
         lines.append(
-            f"| {row.name} | {row.threads} | {' | '.join(cells)} | {row.ratio:.2f} | {bar} | {met} |"
+            f"| {row.name} | {row.threads} | {' | '.join(cells)} | {row.ratio:.2f} | {bar} "
+            f"| {met} |"
         )
     if len(rows) > 3 and not plain:
         for threads in sorted({row.threads for row in rows}):

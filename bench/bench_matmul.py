@@ -1,4 +1,4 @@
-"""The matrix product beside torch's and NumPy's, by the public functions, results newly allocated."""
+"""The matrix product beside torch's and NumPy's: public functions, results newly allocated."""
 
 import numpy as np
 import pytest

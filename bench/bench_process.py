@@ -65,7 +65,8 @@ def cache(tmp_path):
 
 
 def test_import(record, cache):
-    found = medians({"numbagrad": ["-c", "import numbagrad"], "numpy": ["-c", "import numpy"]}, cache)
+    imports = {name: ["-c", f"import {name}"] for name in ("numbagrad", "numpy")}
+    found = medians(imports, cache)
     extra = found["numbagrad"][0] - found["numpy"][0]
     record(
         TABLE, "import numbagrad, seconds beyond import numpy (rival column: the bar)", 1.0,
@@ -79,18 +80,18 @@ def script(library: str) -> list[str]:
 
 def test_warm(record, cache):
     found = medians({name: script(name) for name in ("numbagrad", "torch")}, cache)
-    record(TABLE, "import and 500 steps, warm cache, seconds", 0.5, {n: v[0] for n, v in found.items()})
-    record(TABLE, "the same, peak memory, MiB", 0.75, {n: v[1] for n, v in found.items()})
+    seconds, peaks = ({name: v[k] for name, v in found.items()} for k in range(2))
+    record(TABLE, "import and 500 steps, warm cache, seconds", 0.5, seconds)
+    record(TABLE, "the same, peak memory, MiB", 0.75, peaks)
 
 
 def test_jax(record, cache):
     found = medians({name: script(name) for name in ("numbagrad", "jax")}, cache)
-    record(TABLE, "import and 500 steps, warm cache, beside JAX, seconds", None,
-           {n: v[0] for n, v in found.items()})  # fmt: skip
+    seconds = {name: v[0] for name, v in found.items()}
+    record(TABLE, "import and 500 steps, warm cache, beside JAX, seconds", None, seconds)
 
 
 def test_empty(record, cache):
     found = medians({name: script(name) for name in ("numbagrad", "torch")}, cache, empty=True)
-    record(TABLE, "import and 500 steps, empty cache, seconds", 2.0, {n: v[0] for n, v in found.items()})
-
-
+    seconds = {name: v[0] for name, v in found.items()}
+    record(TABLE, "import and 500 steps, empty cache, seconds", 2.0, seconds)

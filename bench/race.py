@@ -21,7 +21,7 @@ PAUSE_SECONDS = 0.02
 
 @dataclasses.dataclass
 class Row:
-    """One line of a table: seconds a call of each contestant, ours first, and the bar on the ratio.
+    """A line of a table: seconds a call of each contestant, ours first, and the bar on the ratio.
 
     ``work`` is what a call does, in units of ``unit`` (as 2·m·n·k flop), for rows that report speed.
     """

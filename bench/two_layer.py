@@ -1,6 +1,6 @@
 """The two-layer net of the examples, as a function of the library that runs it.
 
-Also a script: ``python bench/two_layer.py numbagrad|torch|jax [STEPS]`` trains it in a fresh process.
+Also a script: ``python bench/two_layer.py numbagrad|torch|jax [STEPS]`` trains it once.
 """
 
 from __future__ import annotations
