@@ -197,3 +197,10 @@ def test_writing_with_an_operator_without_a_gradient_severs_no_gradient_silently
     x.floor_divide_(y)
     with pytest.raises(NotImplementedError, match="floor_divide"):
         x.backward()
+
+
+@pytest.mark.parametrize("choose", ["max", "min", "median", "nanmedian"])
+def test_an_infinite_gradient_of_an_extremum_stays_at_the_extremum(choose):
+    x = tensor([[1.0, 5.0], [3.0, 4.0]], requires_grad=True)
+    (getattr(x, choose)() * numbagrad.inf).backward()
+    assert sorted(x.grad.flatten().tolist()) == [0.0, 0.0, 0.0, numbagrad.inf]

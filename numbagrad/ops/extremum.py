@@ -60,7 +60,8 @@ def _shared_among_equals(grad: Tensor, input: Tensor, mask: int, result: Tensor)
 def _shared_among_equals_or_nan(grad: Tensor, input: Tensor, result: Tensor) -> Tensor:
     value = result._array
     chosen = pointwise("isnan")(input) if value != value else pointwise("eq")(input, result)
-    return shared(grad, chosen, ALL)
+    # Chosen, not multiplied by 0 or 1: a gradient that is NaN or infinite stays where it belongs.
+    return pointwise("where")(chosen, grad / int(chosen._array.sum()), 0)
 
 
 # --- checks ---------------------------------------------------------------------------------------
