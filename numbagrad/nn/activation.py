@@ -1,4 +1,4 @@
-"""Activation layers: one class a function of ``functional.py``, made from a table.
+"""Activation layers: a class for each activation of ``functional.py``.
 
 A class keeps the arguments of its function as attributes and prints them as torch does.
 """

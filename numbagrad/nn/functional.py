@@ -195,7 +195,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
             f"{w.shape[1]}x{w.shape[0]})"
         )
     if x.ndim == 2:
-        return operators.linear_2d(bias, input, weight)  # type: ignore[no-any-return]
+        return operators.linear_2d(bias, input, weight)
     flat = operators.linear_2d(bias, input.reshape(-1, x.shape[-1]), weight)
     return flat.view(*x.shape[:-1], w.shape[0])  # type: ignore[no-any-return]
 

@@ -12,6 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from ..autograd.grad_mode import state as grad_mode
+from ..autograd.node import Node, edge_of, next_sequence_nr
+from ..autograd.saved import save
+from ..executor.builtin import LaunchMiss
 from ..executor.matmul import matmul as product
 from ..ops.matmul import mm
 from ..ops.operator import pointwise
@@ -23,27 +27,69 @@ Array = np.ndarray[Any, Any]
 
 # --- linear ---------------------------------------------------------------------------------------
 
-_add_into = pointwise("add").into
+_new = object.__new__
+_addition = pointwise("add").program
 
 
-def _linear_forward(bias: Array, input: Array, weight: Array) -> Array:
-    made = new_tensor(product(input, weight.T))
-    _add_into(made, (made, new_tensor(bias)))
-    return made._array
+class LinearNode(Node):
+    """Node of ``input @ weight.T + bias``: keeps the input only for the gradient of the weight."""
+
+    __slots__ = ("bias_shape",)
+
+    bias_shape: tuple[int, ...]
+
+    def backward(self, grad: Tensor | None) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
+        """The gradients of bias, input and weight; None for those that need none."""
+        if grad is None:
+            return None, None, None
+        input, weight = self.unpack()
+        of_bias, of_input, of_weight = self.next_edges
+        bias_grad = None if of_bias is None else sum_to_size(grad, self.bias_shape)
+        if grad_mode.enabled:
+            return (
+                bias_grad,
+                None if of_input is None else mm(grad, weight),
+                None if of_weight is None else mm(grad.t(), input),
+            )
+        array = grad._array
+        return (
+            bias_grad,
+            None if of_input is None else new_tensor(product(array, weight._array)),
+            None if of_weight is None else new_tensor(product(array.T, input._array)),
+        )
 
 
-#: ``input @ weight.T + bias`` of matrices: a product, and the bias added where it was written.
-#: The arguments are in the order of torch's node.
-linear_2d = TensorOperator(
-    "linear",
-    _linear_forward,
-    {
-        "bias": lambda grad, bias_shape: sum_to_size(grad, bias_shape),
-        "input": lambda grad, weight: mm(grad, weight),
-        "weight": lambda grad, input: mm(grad.t(), input),
-    },
-    grad_fn="AddmmBackward0",
-)
+#: torch's name of the node.
+_AddmmBackward0 = type("AddmmBackward0", (LinearNode,), {"__slots__": ()})
+
+
+def linear_2d(bias: Tensor, input: Tensor, weight: Tensor) -> Tensor:
+    """``input @ weight.T + bias`` of matrices: a product, and the bias added where it lies.
+
+    One node by hand instead of three: networks of small layers are bound by such calls. The edges
+    are in the order of torch's node.
+    """
+    made = product(input._array, weight._array.T)
+    try:
+        _addition.into(made, bias._array, made)
+    except LaunchMiss as miss:
+        _addition.resolve(miss, (made, bias._array, made), into=True)
+    result = new_tensor(made)
+    bias_needed, input_needed = bias._requires_grad, input._requires_grad
+    weight_needed = weight._requires_grad
+    if (bias_needed or input_needed or weight_needed) and grad_mode.enabled:
+        node: Any = _new(_AddmmBackward0)
+        node.next_edges = (edge_of(bias), edge_of(input), edge_of(weight))
+        node._hooks = None
+        node.sequence_nr = next_sequence_nr()
+        node.saved = (
+            save(input) if weight_needed else None,
+            save(weight) if input_needed else None,
+        )
+        node.bias_shape = bias._array.shape
+        result._requires_grad = True
+        result._grad_fn = node
+    return result
 
 
 # --- negative log likelihood ----------------------------------------------------------------------
