@@ -325,7 +325,7 @@ define(
     lambda x: sqrt(x),
     domain={"x": POSITIVE},
     dtypes="float",
-    gradient={"x": lambda grad, result: grad * 0.5 / result},
+    gradient={"x": lambda grad, x: grad * 0.5 / sqrt(x)},  # torch saves the input of a power
     grad_fn="PowBackward0",
 )
 define(
@@ -340,7 +340,7 @@ define(
     lambda x: 1 / x,
     domain={"x": NONZERO},
     dtypes="float",
-    gradient={"x": lambda grad, result: -grad * (result * result)},
+    gradient={"x": lambda grad, x: -grad / (x * x)},
     grad_fn="PowBackward0",
 )
 define(
