@@ -67,7 +67,7 @@ def save(
         f.write(_packed(obj, pickle_module, pickle_protocol))
         return
     # Packed before a file is opened: an object that cannot be written leaves no trace.
-    _replace(Path(f), _packed(obj, pickle_module, pickle_protocol))  # type: ignore[arg-type]
+    _replace(Path(f), _packed(obj, pickle_module, pickle_protocol))
 
 
 def _packed(obj: Any, pickle_module: Any, protocol: int) -> bytes:
@@ -147,7 +147,7 @@ def load(
             "Can not safely load weights when explicit pickle_module is specified; leave it out or "
             "set weights_only=False"
         )
-    content = f.read() if hasattr(f, "read") else Path(f).read_bytes()  # type: ignore[arg-type]
+    content = f.read() if hasattr(f, "read") else Path(f).read_bytes()
     buffer = io.BytesIO(_checked(content, getattr(f, "name", f)))
     if only_data:
         return _DataUnpickler(buffer, **pickle_load_args).load()
@@ -174,9 +174,9 @@ class _DataUnpickler(pickle.Unpickler):
 
     def find_class(self, module: str, name: str) -> Callable[..., Any]:
         if name in _DATA.get(module, ()) or name in _OWN_DATA.get(module, ()):
-            return super().find_class(module, name)  # type: ignore[no-any-return]
+            return super().find_class(module, name)
         if module in ("numpy", "numpy.dtypes") and name.endswith("DType"):
-            return super().find_class(module, name)  # type: ignore[no-any-return]
+            return super().find_class(module, name)
         raise pickle.UnpicklingError(
             f"Weights only load failed: the file names {module}.{name}, which is not data. If you "
             "trust the file, load it with weights_only=False, which can run any code in it."

@@ -51,7 +51,7 @@ class _Sequence(Module):
 
     def append(self: Self, module: Module) -> Self:
         """Add a module at the end."""
-        self.add_module(str(len(self)), module)  # type: ignore[arg-type]
+        self.add_module(str(len(self)), module)
         return self
 
     def pop(self, key: int | slice) -> Any:

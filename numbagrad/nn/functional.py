@@ -197,7 +197,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     if x.ndim == 2:
         return operators.linear_2d(bias, input, weight)
     flat = operators.linear_2d(bias, input.reshape(-1, x.shape[-1]), weight)
-    return flat.view(*x.shape[:-1], w.shape[0])  # type: ignore[no-any-return]
+    return flat.view(*x.shape[:-1], w.shape[0])
 
 
 def bilinear(
@@ -278,7 +278,7 @@ def _unpad(grad: Tensor, widths: Any, shape: tuple[int, ...]) -> Tensor:
 
 
 #: How torch names what NumPy calls otherwise.
-_PAD_MODES = {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}
+_PAD_MODES: dict[str, Any] = {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}
 
 
 def pad(
@@ -305,7 +305,7 @@ def pad(
         input = input[cut]
     widths = tuple([(max(a, 0), max(b, 0)) for a, b in pairs])
     if mode == "constant":
-        return _pad_constant(input, widths, value or 0)  # type: ignore[no-any-return]
+        return _pad_constant(input, widths, value or 0)
     if mode not in _PAD_MODES:
         raise NotImplementedError(f"Unrecognised padding mode {mode}")
     if value:
@@ -531,8 +531,9 @@ def batch_norm(
             "Expected running_mean and running_var to be defined when training=False"
         )
     else:
-        deviation = (_per_channel(running_var, rank) + eps).rsqrt()  # type: ignore[operator]
-        made = (input - _per_channel(running_mean, rank)) * deviation
+        mean = running_mean.reshape(1, -1, *(1,) * (rank - 2))
+        variance = running_var.reshape(mean.shape)
+        made = (input - mean) * (variance + eps).rsqrt()
     return _affine(made, _per_channel(weight, rank), _per_channel(bias, rank))
 
 
@@ -609,7 +610,7 @@ def _pointwise_loss(
         if reduction not in ("mean", "sum"):
             raise ValueError(f"{reduction} is not a valid value for reduction")
         operator = operators.reduced_loss(name)
-        return operator(input, target, option, reduction == "mean")  # type: ignore[no-any-return]
+        return operator(input, target, option, reduction == "mean")
     options = () if option is None else (option,)
     return _reduce(pointwise(name)(input, target, *options), reduction)
 
@@ -852,7 +853,7 @@ def nll_loss(
         operator = operators.nll_elements if plain else operators.nll_elements_2d
     else:
         operator = operators.nll_total if plain else operators.nll_total_2d
-    return operator(input, classes, factor)  # type: ignore[no-any-return]
+    return operator(input, classes, factor)
 
 
 def cross_entropy(

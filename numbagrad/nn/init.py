@@ -129,7 +129,8 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
     tensor.zero_()
     for group in range(groups):
         for channel in range(min(outputs, tensor.shape[1])):
-            tensor[(group * outputs + channel, channel, *centre)] = 1
+            place = (group * outputs + channel, channel, *centre)
+            tensor[place] = 1
     return tensor
 
 

@@ -29,11 +29,13 @@ Self = TypeVar("Self", bound="Module")
 _EXTRA_STATE = "_extra_state"
 
 
-class IncompatibleKeys(NamedTuple):
-    """What ``load_state_dict`` found missing, and what it had no place for."""
-
+class _Keys(NamedTuple):
     missing_keys: list[str]
     unexpected_keys: list[str]
+
+
+class IncompatibleKeys(_Keys):
+    """What ``load_state_dict`` found missing, and what it had no place for."""
 
     def __repr__(self) -> str:
         if not self.missing_keys and not self.unexpected_keys:
@@ -63,6 +65,7 @@ class Module:
     _buffers: dict[str, Tensor | None]
     _modules: dict[str, Module | None]
     _non_persistent_buffers_set: set[str]
+    _is_full_backward_hook: bool | None
     #: Version of the layout of the state, kept in the metadata of a state dict.
     _version = 1
     #: Whether arguments of ``__init__`` go on to the next class in line.
@@ -244,7 +247,7 @@ class Module:
             module = self._attribute(module, name)
             if not isinstance(module, Module):
                 raise AttributeError(f"`{name}` is not an nn.Module")
-        return module  # type: ignore[no-any-return]
+        return module
 
     @staticmethod
     def _attribute(module: Module, name: str) -> Any:
@@ -280,7 +283,7 @@ class Module:
         found = self._attribute(module, name)
         if name not in module._buffers:
             raise AttributeError(f"`{name}` is not a buffer")
-        return found  # type: ignore[no-any-return]
+        return found
 
     # --- walks --------------------------------------------------------------------------------
 
@@ -574,7 +577,9 @@ class Module:
         local = dict(metadata.get(prefix[:-1], {}))
         if assign:
             local["assign_to_params_buffers"] = True
-        self._load_from_state_dict(state_dict, prefix, local, True, *keys, errors)
+        self._load_from_state_dict(
+            state_dict, prefix, local, True, keys.missing_keys, keys.unexpected_keys, errors
+        )
         for name, module in self._modules.items():
             if module is not None:
                 below = f"{prefix}{name}."
@@ -664,7 +669,7 @@ class Module:
         handle = add_hook(self._forward_pre_hooks, hook, prepend)
         if with_kwargs:
             self._forward_pre_hooks_with_kwargs[handle.id] = True
-        return handle  # type: ignore[no-any-return]
+        return handle
 
     def register_forward_hook(
         self,
@@ -684,13 +689,13 @@ class Module:
             self._forward_hooks_with_kwargs[handle.id] = True
         if always_call:
             self._forward_hooks_always_called[handle.id] = True
-        return handle  # type: ignore[no-any-return]
+        return handle
 
     def register_full_backward_pre_hook(
         self, hook: Callable[..., Any], prepend: bool = False
     ) -> RemovableHandle:
         """Call ``hook(module, grad_output)`` before the gradients of the module are computed."""
-        return add_hook(self._backward_pre_hooks, hook, prepend)  # type: ignore[no-any-return]
+        return add_hook(self._backward_pre_hooks, hook, prepend)
 
     def _choose_backward_hooks(self, full: bool) -> None:
         if self._is_full_backward_hook is not None and self._is_full_backward_hook != full:
@@ -705,21 +710,21 @@ class Module:
     ) -> RemovableHandle:
         """Call ``hook(module, grad_input, grad_output)`` in backward; it may return others."""
         self._choose_backward_hooks(True)
-        return add_hook(self._backward_hooks, hook, prepend)  # type: ignore[no-any-return]
+        return add_hook(self._backward_hooks, hook, prepend)
 
     def register_backward_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """The old backward hook: sees the node that made the output, not the whole module."""
         self._choose_backward_hooks(False)
-        return add_hook(self._backward_hooks, hook)  # type: ignore[no-any-return]
+        return add_hook(self._backward_hooks, hook)
 
     def register_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call ``hook(module, prefix, keep_vars)`` before the state is collected."""
-        return add_hook(self._state_dict_pre_hooks, hook)  # type: ignore[no-any-return]
+        return add_hook(self._state_dict_pre_hooks, hook)
 
     def register_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call ``hook(module, state_dict, prefix, local_metadata)`` after it was collected."""
         hook._from_public_api = True  # type: ignore[attr-defined]
-        return add_hook(self._state_dict_hooks, hook)  # type: ignore[no-any-return]
+        return add_hook(self._state_dict_hooks, hook)
 
     def _register_state_dict_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         if getattr(hook, "_from_public_api", False):
@@ -727,24 +732,24 @@ class Module:
                 "Cannot register the same function as the state dict post hook that was "
                 "previously registered via register_state_dict_post_hook"
             )
-        return add_hook(self._state_dict_hooks, hook)  # type: ignore[no-any-return]
+        return add_hook(self._state_dict_hooks, hook)
 
     def register_load_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call ``hook(module, state_dict, prefix, local_metadata, strict, missing_keys,
         unexpected_keys, error_msgs)`` before loading."""
         bound = module_hooks.WithModule(hook, self)
-        return add_hook(self._load_state_dict_pre_hooks, bound)  # type: ignore[no-any-return]
+        return add_hook(self._load_state_dict_pre_hooks, bound)
 
     def _register_load_state_dict_pre_hook(
         self, hook: Callable[..., Any], with_module: bool = False
     ) -> RemovableHandle:
         if with_module:
             return self.register_load_state_dict_pre_hook(hook)
-        return add_hook(self._load_state_dict_pre_hooks, hook)  # type: ignore[no-any-return]
+        return add_hook(self._load_state_dict_pre_hooks, hook)
 
     def register_load_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call ``hook(module, incompatible_keys)`` after loading; it may change the keys."""
-        return add_hook(self._load_state_dict_post_hooks, hook)  # type: ignore[no-any-return]
+        return add_hook(self._load_state_dict_post_hooks, hook)
 
     # --- text ---------------------------------------------------------------------------------
 

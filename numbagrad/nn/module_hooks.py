@@ -51,7 +51,7 @@ class HooksOfEveryModule:
     def add(self, table: OrderedDict[int, Any], hook: Callable[..., Any]) -> RemovableHandle:
         """Register a hook in one of the tables."""
         self.any = True
-        return add_hook(table, hook)  # type: ignore[no-any-return]
+        return add_hook(table, hook)
 
 
 EVERY_MODULE = HooksOfEveryModule()

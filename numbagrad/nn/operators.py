@@ -112,6 +112,9 @@ def _placed(grad: Array, target: Array, factor: Array, shape: tuple[int, ...]) -
     return made
 
 
+_nll_elements_gradient: TensorOperator
+_nll_total_gradient: TensorOperator
+
 #: Minus the entry of the class of every element, times a factor; classes are dimension 1.
 nll_elements = TensorOperator(
     "nll_elements",
@@ -170,7 +173,8 @@ def _gradient_of(name: str, place: int) -> Callable[..., Tensor]:
         operands = (input, target, *options)
         used = [operands[i] for i in rule.uses]
         scaled = grad / input._array.size if mean else grad
-        return rule.joint(scaled, *used)  # type: ignore[misc, no-any-return]
+        assert rule.joint is not None
+        return rule.joint(scaled, *used)
 
     return gradient
 

@@ -49,14 +49,14 @@ class Parameter(Tensor):
                 f"Parameter(): argument 'data' must be a Tensor, not {type(data).__name__}; make "
                 "one with tensor(data)"
             )
-        return _of_class(cls, data, requires_grad)  # type: ignore[no-any-return]
+        return _of_class(cls, data, requires_grad)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Parameter:
         """A parameter with a copy of the values; the gradient and hooks stay behind."""
         if id(self) not in memo:
             values = new_tensor(self._array.copy("K"))
             memo[id(self)] = type(self)(values, self._requires_grad)
-        return memo[id(self)]  # type: ignore[no-any-return]
+        return memo[id(self)]
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
         rebuild, (*arguments, attributes) = super().__reduce_ex__(protocol)
@@ -84,6 +84,6 @@ class Buffer(Tensor):
             data = new_tensor(np.empty(0, np.float32))
         made = _of_class(cls, data, data._requires_grad)
         made.persistent = persistent
-        return made  # type: ignore[no-any-return]
+        return made
 
     __hash__ = Tensor.__hash__

@@ -5,6 +5,7 @@ All parameters are one vector here. The line search is in ``line_search.py``.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -79,7 +80,7 @@ class LBFGS(Optimizer):
             start += count
 
     def _evaluate(
-        self, closure: Callable[[], Any], origin: list[Tensor], size: float, direction: Tensor
+        self, closure: Callable[[], Any], origin: list[Tensor], direction: Tensor, size: float
     ) -> tuple[float, Tensor]:
         """Loss and gradient at a step from the origin, where the parameters return to."""
         self._move(size, direction)
@@ -132,9 +133,7 @@ class LBFGS(Optimizer):
             if search is not None:
                 origin = [parameter.clone() for parameter in self._params]
                 loss, gradient, size, spent = strong_wolfe(
-                    lambda size, at=origin, along=direction: self._evaluate(
-                        closure, at, size, along
-                    ),
+                    functools.partial(self._evaluate, closure, origin, direction),
                     direction, size, loss, gradient, float(slope),
                     max_evaluations=group["max_eval"] - evaluations,
                 )  # fmt: skip

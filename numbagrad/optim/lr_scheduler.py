@@ -459,7 +459,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         height = 1 + math.cos(math.pi * self.T_cur / self.T_i)
         return [self.eta_min + (rate - self.eta_min) * height / 2 for rate in self.base_lrs]
 
-    def step(self, epoch: float | None = None) -> None:  # type: ignore[override]
+    def step(self, epoch: float | None = None) -> None:
         """Go to the next step, or to a given one, which may lie between two."""
         if epoch is None and self.last_epoch < 0:
             epoch = 0

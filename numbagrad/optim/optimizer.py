@@ -81,6 +81,13 @@ class Optimizer:
         state: what is remembered of every parameter.
     """
 
+    _optimizer_step_pre_hooks: OrderedDict[int, Any]
+    _optimizer_step_post_hooks: OrderedDict[int, Any]
+    _optimizer_state_dict_pre_hooks: OrderedDict[int, Any]
+    _optimizer_state_dict_post_hooks: OrderedDict[int, Any]
+    _optimizer_load_state_dict_pre_hooks: OrderedDict[int, Any]
+    _optimizer_load_state_dict_post_hooks: OrderedDict[int, Any]
+
     def __init__(self, params: Any, defaults: dict[str, Any]) -> None:
         if defaults.get("differentiable"):
             raise NotImplementedError(
@@ -307,35 +314,35 @@ class Optimizer:
 
     def register_step_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call ``hook(optimizer, args, kwargs)`` before every step; it may return others."""
-        return add_hook(self._optimizer_step_pre_hooks, hook)  # type: ignore[attr-defined, no-any-return]
+        return add_hook(self._optimizer_step_pre_hooks, hook)
 
     def register_step_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call ``hook(optimizer, args, kwargs)`` after every step."""
-        return add_hook(self._optimizer_step_post_hooks, hook)  # type: ignore[attr-defined, no-any-return]
+        return add_hook(self._optimizer_step_post_hooks, hook)
 
     def register_state_dict_pre_hook(
         self, hook: Callable[..., Any], prepend: bool = False
     ) -> RemovableHandle:
         """Call ``hook(optimizer)`` before the state is collected."""
-        return add_hook(self._optimizer_state_dict_pre_hooks, hook, prepend)  # type: ignore[attr-defined, no-any-return]
+        return add_hook(self._optimizer_state_dict_pre_hooks, hook, prepend)
 
     def register_state_dict_post_hook(
         self, hook: Callable[..., Any], prepend: bool = False
     ) -> RemovableHandle:
         """Call ``hook(optimizer, state_dict)`` after it was collected; it may return another."""
-        return add_hook(self._optimizer_state_dict_post_hooks, hook, prepend)  # type: ignore[attr-defined, no-any-return]
+        return add_hook(self._optimizer_state_dict_post_hooks, hook, prepend)
 
     def register_load_state_dict_pre_hook(
         self, hook: Callable[..., Any], prepend: bool = False
     ) -> RemovableHandle:
         """Call ``hook(optimizer, state_dict)`` before loading; it may return another."""
-        return add_hook(self._optimizer_load_state_dict_pre_hooks, hook, prepend)  # type: ignore[attr-defined, no-any-return]
+        return add_hook(self._optimizer_load_state_dict_pre_hooks, hook, prepend)
 
     def register_load_state_dict_post_hook(
         self, hook: Callable[..., Any], prepend: bool = False
     ) -> RemovableHandle:
         """Call ``hook(optimizer)`` after loading."""
-        return add_hook(self._optimizer_load_state_dict_post_hooks, hook, prepend)  # type: ignore[attr-defined, no-any-return]
+        return add_hook(self._optimizer_load_state_dict_post_hooks, hook, prepend)
 
 
 Optimizer.step = _with_hooks(Optimizer.step)  # type: ignore[method-assign]
