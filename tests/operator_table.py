@@ -613,12 +613,197 @@ row("column_stack", on_list("column_stack"), (normal(2, 3), normal(2)),
 row("block_diag", same_function("block_diag"), (normal(2, 3), normal(1, 2)),
     lambda a, b: np.pad(a, ((0, 1), (0, 2))) + np.pad(b, ((2, 0), (3, 0))))  # fmt: skip
 
+# Reductions. Ties make places ambiguous, so what returns places is tested on floats alone.
+
+
+def with_places(best: Callable[..., Any], place: Callable[..., Any]) -> Callable[..., Any]:
+    """A reference that returns values and indices along dimension 1."""
+    return lambda x: (best(x, axis=1), place(x, axis=1))
+
+
+for _name, _numpy in [("all", np.all), ("any", np.any), ("count_nonzero", np.count_nonzero)]:
+    row(_name, same_function(_name), normal(2, 3), _numpy, differentiable=False)
+    row(_name, same_function(_name, 1), normal(2, 3, 2), functools.partial(_numpy, axis=1),
+        case="dim", differentiable=False)  # fmt: skip
+for _name, _numpy in [("prod", np.prod), ("amax", np.max), ("amin", np.min)]:
+    row(_name, same_function(_name), normal(2, 3), _numpy, dtypes="number")
+    row(_name, same_function(_name, 1), normal(2, 3, 2), functools.partial(_numpy, axis=1),
+        case="dim", dtypes="number")  # fmt: skip
+for _name, _numpy in [("nansum", np.nansum), ("nanmean", np.nanmean)]:
+    row(_name, same_function(_name, 1), normal(2, 3), functools.partial(_numpy, axis=1),
+        dtypes="float")  # fmt: skip
+for _name, _numpy, _place, _pairwise in [
+    ("max", np.max, np.argmax, np.maximum),
+    ("min", np.min, np.argmin, np.minimum),
+]:
+    row(_name, same_function(_name), normal(2, 3), _numpy, dtypes="number")
+    row(_name, same_function(_name, 1), normal(2, 5), with_places(_numpy, _place),
+        case="dim", dtypes="float")  # fmt: skip
+    row(_name, same_function(_name), (normal(2, 3), normal(3)), _pairwise,
+        case="two", dtypes="float")  # fmt: skip
+    row(f"arg{_name}", same_function(f"arg{_name}", 1), normal(3, 4),
+        functools.partial(_place, axis=1), dtypes="float", differentiable=False)  # fmt: skip
+row("aminmax", same_function("aminmax", dim=1), normal(2, 3), lambda x: (x.min(1), x.max(1)),
+    dtypes="number")  # fmt: skip
+row("median", same_function("median"), normal(7), np.median, dtypes="float")
+row("median", same_function("median", 1), normal(2, 5),
+    lambda x: (np.median(x, 1), np.argsort(x, 1)[:, 2]), case="dim", dtypes="float")  # fmt: skip
+row("nanmedian", same_function("nanmedian"), normal(7), np.nanmedian, dtypes="float")
+
+_statistic = functools.partial(row, dtypes="float", tolerance=1e-5)
+for _name, _numpy in [("var", np.var), ("std", np.std)]:
+    _statistic(_name, same_function(_name), normal(2, 3), functools.partial(_numpy, ddof=1))
+    _statistic(_name, same_function(_name, 1, correction=0, keepdim=True), normal(2, 4),
+               functools.partial(_numpy, axis=1, keepdims=True), case="dim")  # fmt: skip
+    _statistic(f"{_name}_mean", same_function(f"{_name}_mean", 0), normal(3, 2),
+               lambda x, _numpy=_numpy: (_numpy(x, 0, ddof=1), x.mean(0)))  # fmt: skip
+_statistic("logsumexp", same_function("logsumexp", 1), normal(2, 4),
+           lambda x: np.log(np.exp(x).sum(1)))  # fmt: skip
+_statistic("norm", same_function("norm"), normal(2, 4), np.linalg.norm)
+for _order in (2, 1, 3.5, 0, float("inf"), -float("inf")):
+    _statistic("norm", same_function("norm", _order, 1), normal(2, 4),
+               lambda x, _order=_order: np.linalg.norm(x, _order, 1), case=str(_order))  # fmt: skip
+
+
+def _softmax(x: np.ndarray) -> np.ndarray:
+    return np.exp(x) / np.exp(x).sum(1, keepdims=True)
+
+
+_statistic("softmax", same_function("softmax", 1), normal(2, 4), _softmax)
+_statistic("softmax", same_function("softmax", 1), normal(2, 3, 2), _softmax, case="middle")
+_statistic("log_softmax", same_function("log_softmax", 1), normal(2, 4),
+           lambda x: np.log(_softmax(x)))  # fmt: skip
+
+# Scans
+
+row("cumsum", same_function("cumsum", 1), normal(2, 4), lambda x: np.cumsum(x, 1), tolerance=1e-5)
+row("cumprod", same_function("cumprod", 1), normal(2, 4), lambda x: np.cumprod(x, 1),
+    tolerance=1e-5)  # fmt: skip
+row("logcumsumexp", same_function("logcumsumexp", 1), normal(2, 4),
+    lambda x: np.log(np.cumsum(np.exp(x), 1)), dtypes="float", tolerance=1e-5)  # fmt: skip
+
+
+def _extreme_so_far(extreme: Any) -> Callable[..., Any]:
+    """The running extreme along dimension 1, and where it was found."""
+
+    def reference(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        best = extreme.accumulate(x, 1)
+        return best, np.maximum.accumulate(np.where(x == best, np.arange(x.shape[1]), 0), 1)
+
+    return reference
+
+
+row("cummax", same_function("cummax", 1), normal(2, 5), _extreme_so_far(np.maximum), dtypes="float")
+row("cummin", same_function("cummin", 1), normal(2, 5), _extreme_so_far(np.minimum), dtypes="float")
+
+# Order
+
+row("sort", same_function("sort", 1), normal(2, 5), with_places(np.sort, np.argsort),
+    dtypes="float")  # fmt: skip
+row("sort", same_function("sort", 1, True), normal(2, 5),
+    lambda x: (np.sort(x, 1)[:, ::-1], np.argsort(x, 1)[:, ::-1]),
+    case="descending", dtypes="float")  # fmt: skip
+row("msort", same_function("msort"), normal(5, 2), lambda x: np.sort(x, 0))
+row("argsort", same_function("argsort", 1), normal(2, 5), lambda x: np.argsort(x, 1),
+    dtypes="float", differentiable=False)  # fmt: skip
+row("topk", same_function("topk", 2), normal(2, 5),
+    lambda x: (np.sort(x, 1)[:, :2:-1], np.argsort(x, 1)[:, :2:-1]), dtypes="float")  # fmt: skip
+row("kthvalue", same_function("kthvalue", 2, 1), normal(2, 5),
+    lambda x: (np.sort(x, 1)[:, 1], np.argsort(x, 1)[:, 1]), dtypes="float")  # fmt: skip
+
+# Indexing
+
+_rows = [2, 0, 2]
+_places = [[0, 2], [1, 1], [2, 0]]
+_mask = condition(3, 4)
+row("index_select", lambda t, x: t.index_select(x, 1, t.tensor(_rows)), normal(2, 3),
+    lambda x: x[:, _rows])  # fmt: skip
+row("gather", lambda t, x: t.gather(x, 1, t.tensor(_places)), normal(3, 3),
+    lambda x: np.take_along_axis(x, np.array(_places), 1))  # fmt: skip
+row("take_along_dim", lambda t, x: t.take_along_dim(x, t.tensor(_places), 1), normal(3, 3),
+    lambda x: np.take_along_axis(x, np.array(_places), 1))  # fmt: skip
+row("take", lambda t, x: t.take(x, t.tensor(_places)), normal(3, 3), lambda x: x.ravel()[_places])
+row("masked_select", same_function("masked_select"), (normal(3, 4), _mask), lambda x, m: x[m])
+row("getitem", lambda t, x: x[1:, ::2], normal(3, 4), lambda x: x[1:, ::2], case="slices")
+row("getitem", lambda t, x: x[..., None, -1], normal(3, 4), lambda x: x[..., None, -1],
+    case="ellipsis")  # fmt: skip
+row("getitem", lambda t, x: x[t.tensor(_rows)], normal(3, 4), lambda x: x[_rows], case="rows")
+row("getitem", lambda t, x: x[t.tensor(_rows), :, t.tensor([1, 1, 0])], normal(3, 2, 2),
+    lambda x: x[_rows, :, [1, 1, 0]], case="apart")  # fmt: skip
+row("getitem", lambda t, x, m: x[m], (normal(3, 4), condition(3)), lambda x, m: x[m], case="mask")
+row("nonzero", same_function("nonzero"), _mask, np.argwhere, differentiable=False,
+    dtypes="integral")  # fmt: skip
+row("argwhere", same_function("argwhere"), _mask, np.argwhere, differentiable=False,
+    dtypes="integral")  # fmt: skip
+row("embedding", lambda t, weight: t.embedding(weight, t.tensor(_places)), normal(3, 4),
+    lambda weight: weight[_places], dtypes="float")  # fmt: skip
+
+
+def changed(change: Callable[..., Any]) -> Callable[..., Any]:
+    """A reference that changes a copy of its first array."""
+
+    def reference(x: np.ndarray, *rest: np.ndarray) -> np.ndarray:
+        copy = x.copy()
+        change(copy, *rest)
+        return copy
+
+    return reference
+
+
+_distinct = [[0, 2], [1, 0], [2, 0]]
+_at = (np.arange(3)[:, None], np.array(_places))
+_columns = (slice(None), [2, 0])
+row("scatter", lambda t, x, y: t.scatter(x, 1, t.tensor(_distinct), y),
+    (normal(3, 3), normal(3, 2)),
+    changed(lambda x, y: np.put_along_axis(x, np.array(_distinct), y, 1)))  # fmt: skip
+row("scatter_add", lambda t, x, y: t.scatter_add(x, 1, t.tensor(_places), y),
+    (normal(3, 3), normal(3, 2)), changed(lambda x, y: np.add.at(x, _at, y)),
+    dtypes="number")  # fmt: skip
+for _reduce, _numpy in [("sum", np.add), ("prod", np.multiply), ("amax", np.maximum),
+                        ("amin", np.minimum)]:  # fmt: skip
+    row("scatter_reduce",
+        lambda t, x, y, _reduce=_reduce: t.scatter_reduce(x, 1, t.tensor(_places), y, _reduce),
+        (normal(3, 3), normal(3, 2)),
+        changed(lambda x, y, _numpy=_numpy: _numpy.at(x, _at, y)),
+        case=_reduce, dtypes="number")  # fmt: skip
+row("index_add", lambda t, x, y: t.index_add(x, 1, t.tensor(_rows), y),
+    (normal(2, 3), normal(2, 3)),
+    changed(lambda x, y: np.add.at(x, (slice(None), _rows), y)), dtypes="number")  # fmt: skip
+row("index_copy", lambda t, x, y: t.index_copy(x, 1, t.tensor([2, 0]), y),
+    (normal(2, 3), normal(2, 2)), changed(lambda x, y: x.__setitem__(_columns, y)))  # fmt: skip
+row("index_fill", lambda t, x: t.index_fill(x, 1, t.tensor([2, 0]), 1), normal(2, 3),
+    changed(lambda x: x.__setitem__(_columns, 1)))  # fmt: skip
+row("index_put", lambda t, x, y: t.index_put(x, (t.tensor([2, 0]),), y),
+    (normal(3, 4), normal(2, 4)), changed(lambda x, y: x.__setitem__([2, 0], y)))  # fmt: skip
+row("masked_scatter", same_function("masked_scatter"), (normal(3, 4), _mask, normal(12)),
+    changed(lambda x, mask, y: x.__setitem__(mask, y[: mask.sum()])))  # fmt: skip
+
+# Layers that are functions of the namespace
+
+row("linear", lambda t, x, w, b: (t if t is numbagrad else t.nn.functional).linear(x, w, b),
+    (normal(3, 4), normal(2, 4), normal(2)), lambda x, w, b: x @ w.T + b,
+    dtypes="float", tolerance=1e-5)  # fmt: skip
+row("softmin", lambda t, x: (t if t is numbagrad else t.nn.functional).softmin(x, 1), normal(2, 4),
+    lambda x: _softmax(-x), dtypes="float", tolerance=1e-5)  # fmt: skip
+row("subtract", same_function("subtract"), (normal(3), normal(3)), np.subtract, dtypes="number")
+row("positive", same_function("positive"), normal(3), np.copy, dtypes="number")
+
 
 # --- public names without an entry ----------------------------------------------------------------
 
+#: Modules of numbagrad.ops whose functions are no operators, and what they are.
+NO_OPERATORS = {
+    "creation": "makes tensors from numbers and arrays",
+    "random": "draws random numbers",
+    "query": "answers questions about tensors",
+    "legacy": "names of torch's older interface",
+}
+
 #: Public functions that no entry covers, and why.
-ELSEWHERE = {
-    "numbagrad.ops.creation": "makes tensors, from numbers",
-    "numbagrad.ops.random": "draws random numbers",
-    "numbagrad.ops.query": "answers questions about tensors",
+NO_ENTRY = {
+    "index_put_": "writes in place; index_put covers what it computes",
+    "bucketize": "counts in a sorted sequence; see the tests of sorting",
+    "searchsorted": "counts in a sorted sequence; see the tests of sorting",
+    "unique": "a result of any size; see the tests of sorting",
+    "unique_consecutive": "a result of any size; see the tests of sorting",
 }
