@@ -326,7 +326,8 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
             "masked_fill only supports a 0-dimensional value tensor, but got tensor with "
             f"{value._array.ndim} dimension(s)."
         )
-    return pointwise("masked_fill")(input, mask, as_element(value, input._array.dtype))
+    name = "MaskedFillBackward1" if isinstance(value, Tensor) else "MaskedFillBackward0"
+    return _renamed("masked_fill", name)(input, mask, as_element(value, input._array.dtype))
 
 
 @_export

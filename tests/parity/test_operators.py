@@ -1,0 +1,305 @@
+"""Every operator of the table against live torch: values, dtypes, strides, gradients, errors.
+
+The same call is made in both namespaces on the same arrays. Where numbagrad differs on purpose, the
+tables below say so and why.
+"""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+import pytest
+import torch
+from operator_table import ENTRIES, POINTWISE_ENTRIES
+
+import numbagrad
+
+ALL = POINTWISE_ENTRIES + ENTRIES
+RTOL = {"float16": 2e-3, "float32": 4e-6, "float64": 1e-11}
+ATOL = {"float16": 1e-3, "float32": 2e-6, "float64": 1e-12}
+
+#: numbagrad computes these where torch refuses: another constraint of torch's public function.
+TORCH_REFUSES = {
+    ("prelu", "float64"): "one weight a channel",
+    ("prelu", "float32"): "one weight a channel",
+    ("prelu", "float16"): "one weight a channel",
+    ("softsign", "bool"): "torch computes abs of bool",
+    ("tanhshrink", "bool"): "torch subtracts from bool",
+    ("topk", "bool"): "order of bools",
+    ("kthvalue", "bool"): "order of bools",
+}
+
+#: Where the dtype differs: the scaling of addr is a product with an integer.
+OTHER_DTYPES = {("addr", "bool")}
+
+#: Integers have ties, whose places are torch's own choice.
+TIES = {"topk", "kthvalue", "sort", "sort-descending", "argsort", "max-dim", "min-dim", "argmax",
+        "argmin", "median-dim", "cummax", "cummin"}  # fmt: skip
+
+#: Series of more terms than torch's.
+MORE_ACCURATE = {"digamma": 1e-8, "lgamma": 1e-8, "polygamma_1": 1e-8, "polygamma_2": 1e-8}
+
+#: torch has the sixth as a float32 there.
+MORE_ACCURATE["hardsigmoid"] = 1e-7
+
+#: Made of several operators here, whose last one names the node.
+COMPOSED = {
+    "vdot", "inner", "matmul-vector-matrix", "matmul-batch-matrix", "matmul-matrix-batch",
+    "matmul-batch-vector", "matmul-vector-batch", "matmul-batches-broadcast", "addmm",
+    "addmm-bias", "addmv", "addr", "baddbmm", "addbmm", "chain_matmul", "roll", "diag-take",
+    "repeat_interleave", "repeat_interleave-1", "block_diag", "aminmax", "var_mean", "std_mean",
+    "kthvalue", "take", "linear", "unsafe_split", "unsafe_chunk",
+}  # fmt: skip
+
+#: torch lays these results out as its own composition happens to.
+OTHER_STRIDES = {"rot90", "getitem-ellipsis", "matmul-matrix-batch", "matmul-vector-batch", "inner",
+                 "linear"}  # fmt: skip
+
+SPECIAL = {
+    "float64": [np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 30.0, -30.0],
+    "int64": [0, 1, -1, 2, -3, 7, 2**40],
+    "uint8": [0, 1, 2, 7, 255],
+    "bool": [True, False],
+}
+
+
+def by_name(entry):
+    return entry.name
+
+
+over_all = pytest.mark.parametrize("entry", ALL, ids=by_name)
+over_pointwise = pytest.mark.parametrize("entry", POINTWISE_ENTRIES, ids=by_name)
+
+
+def as_tuple(value):
+    return tuple(value) if isinstance(value, (tuple, list)) else (value,)
+
+
+def call(entry, library, arrays, requires_grad=False):
+    """The inputs, and the outputs or the error."""
+    inputs = [library.from_numpy(x.copy()) for x in arrays]
+    for x in inputs:
+        x.requires_grad_(requires_grad and x.is_floating_point())
+    try:
+        return inputs, as_tuple(entry.call(library, *inputs)), None
+    except (RuntimeError, TypeError, IndexError, ValueError) as error:
+        return inputs, (), error
+
+
+def both(entry, arrays, requires_grad=False):
+    return [call(entry, library, arrays, requires_grad) for library in (numbagrad, torch)]
+
+
+def assert_same_values(ours, theirs, rtol, atol):
+    ours, theirs = ours.detach().numpy(), theirs.detach().numpy(force=True)
+    assert ours.dtype == theirs.dtype
+    np.testing.assert_allclose(ours, theirs, rtol=rtol, atol=atol, equal_nan=True)
+
+
+def same_strides(ours, theirs):
+    return ours.numel() < 2 or tuple(ours.stride()) == tuple(theirs.stride())
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "int64", "uint8", "bool"])
+@over_all
+def test_forward(entry, dtype):
+    """Values, dtypes, shapes and strides; or an error of the same type."""
+    arrays = entry.draw(dtype)
+    (_, ours, our_error), (_, theirs, their_error) = both(entry, arrays)
+    if (entry.name, dtype) in TORCH_REFUSES:
+        assert their_error is not None
+        return
+    if their_error is not None:
+        assert isinstance(our_error, RuntimeError) and isinstance(their_error, RuntimeError)
+        return
+    assert our_error is None
+    if (entry.name, dtype) in OTHER_DTYPES:
+        return
+    rtol = max(RTOL.get(dtype, 2e-6), MORE_ACCURATE.get(entry.name, 0))
+    if "float" not in dtype and entry.name in TIES:
+        ours, theirs = ours[:1], theirs[:1]
+        if entry.name in ("argsort", "argmax", "argmin"):
+            return
+    for mine, other in zip(ours, theirs, strict=True):
+        assert_same_values(mine, other, rtol, ATOL.get(dtype, 1e-6))
+        assert entry.name in OTHER_STRIDES or same_strides(mine, other)
+
+
+def gradients(library, inputs, outputs, once=False):
+    """First gradients along fixed directions, and those of their sum."""
+    generator = np.random.default_rng(7)
+    wanted = [x for x in inputs if x.requires_grad]
+    carrying = [x for x in outputs if x.requires_grad]
+    along = [library.from_numpy(np.asarray(generator.uniform(0.5, 2, x.shape))) for x in carrying]
+    grad = functools.partial(library.autograd.grad, allow_unused=True)
+    first = grad(carrying, wanted, along, create_graph=True)
+    again = [x for x in first if x is not None and x.requires_grad and not once]
+    second = grad(again, wanted, [library.ones_like(x) for x in again]) if again else ()
+    arrays = [x if x is None else x.detach().numpy(force=True) for x in second]
+    return first, arrays
+
+
+@over_all
+def test_gradients(entry):
+    """Gradients of the first and second order, and the name of the node."""
+    if not (entry.differentiable and entry.admits("float64")):
+        return
+    if entry.name in ("prelu", "binary_cross_entropy_with_logits_weighted"):
+        return  # torch: one weight a channel, no gradient for pos_weight
+    (inputs, ours, _), (their_inputs, theirs, _) = both(entry, entry.draw("float64"), True)
+    rtol = max(1e-10, MORE_ACCURATE.get(entry.name, 0))
+    for mine, other in zip(ours, theirs, strict=True):
+        assert mine.requires_grad == other.requires_grad
+        if entry.name not in COMPOSED and mine.grad_fn is not None:
+            assert mine.grad_fn.name() == other.grad_fn.name()
+        assert mine.is_leaf == other.is_leaf
+    if not any(x.requires_grad for x in ours):
+        return
+    once = entry.name == "hardsigmoid"  # torch has no second derivative
+    first, second = gradients(numbagrad, inputs, ours, once)
+    their_first, their_second = gradients(torch, their_inputs, theirs, once)
+    for mine, other in zip(first, their_first, strict=True):
+        assert (mine is None) == (other is None)
+        if mine is not None:
+            assert_same_values(mine, other, rtol, 1e-11)
+    for place in range(len(first)):
+        mine = second[place] if second else None
+        other = their_second[place] if their_second else None
+        mine = np.zeros(1) if mine is None else mine
+        other = np.zeros(1) if other is None else other
+        np.testing.assert_allclose(
+            *np.broadcast_arrays(mine, other), rtol=max(1e-8, 10 * rtol), atol=1e-9
+        )
+
+
+def special(entry, dtype):
+    """All combinations of special numbers as inputs."""
+    numbers = SPECIAL[dtype]
+    free = [x for x in entry.inputs if not (x.fixed or x.single)]
+    grids = (x.ravel().astype(dtype) for x in np.meshgrid(*[numbers] * len(free)))
+    count = len(numbers) ** len(free)
+    return [
+        np.array(numbers[1], dtype) if x.single
+        else np.arange(count) % 3 == 0 if x.fixed
+        else next(grids)
+        for x in entry.inputs
+    ]  # fmt: skip
+
+
+#: Where a special number has another result than in torch.
+OTHER_VALUES = {
+    "gelu": "-0 at -inf, torch NaN",
+    "polygamma_1": "infinite at its poles, torch large or NaN",
+    "polygamma_2": "0 at infinity, torch NaN",
+    "softsign": "int64 and uint8 become floats before abs, which cannot overflow then",
+    "binary_cross_entropy": "torch refuses inputs beyond [0, 1]",
+}
+
+
+@pytest.mark.parametrize("dtype", SPECIAL)
+@over_pointwise
+def test_special_numbers(entry, dtype):
+    if entry.name in OTHER_VALUES or not entry.admits(dtype):
+        return
+    (_, ours, our_error), (_, theirs, their_error) = both(entry, special(entry, dtype))
+    if their_error is not None:
+        assert (entry.name, dtype) in TORCH_REFUSES or isinstance(our_error, RuntimeError)
+        return
+    assert our_error is None
+    for mine, other in zip(ours, theirs, strict=True):
+        assert_same_values(mine, other, RTOL.get(dtype, 2e-6), ATOL.get(dtype, 0))
+
+
+#: Where the first gradient at a special number is another than in torch.
+OTHER_GRADIENTS = {
+    "pow_minus_half": "NaN at -inf, where the function is NaN",
+    "acosh": "at -1, outside the domain",
+    "digamma": "infinite at its poles",
+    "lgamma": "see digamma",
+    "elu": "NaN for NaN", "selu": "NaN for NaN", "celu": "NaN for NaN", "hardswish": "NaN for NaN",
+    "softsign": "0 at infinity, torch NaN",
+    "kl_div": "at infinite targets",
+    "hardsigmoid": "torch has the sixth as a float32 there",
+    "binary_cross_entropy_with_logits_weighted": "torch has none for pos_weight",
+}  # fmt: skip
+
+
+@over_pointwise
+def test_gradients_at_special_numbers(entry):
+    if not (entry.differentiable and entry.admits("float64")):
+        return
+    if entry.name in OTHER_VALUES.keys() | OTHER_GRADIENTS.keys() | {"prelu"}:
+        return
+    arrays = special(entry, "float64")
+    (inputs, ours, _), (their_inputs, theirs, _) = both(entry, arrays, True)
+    first, _ = gradients(numbagrad, inputs, ours, once=True)
+    their_first, _ = gradients(torch, their_inputs, theirs, once=True)
+    for mine, other in zip(first, their_first, strict=True):
+        assert_same_values(mine, other, 1e-10, 1e-12)
+
+
+# --- Python numbers and mixed dtypes --------------------------------------------------------------
+
+VALUES = {"bool": [True, False, True], "uint8": [1, 3, 200], "int64": [-3, 1, 5],
+          "float32": [-1.5, 1.0, 2.5], "float64": [-1.5, 1.0, 2.5]}  # fmt: skip
+
+WITH_NUMBER = {
+    "add": lambda t, x, n: x + n,
+    "radd": lambda t, x, n: n + x,
+    "sub": lambda t, x, n: x - n,
+    "rsub": lambda t, x, n: n - x,
+    "mul": lambda t, x, n: x * n,
+    "div": lambda t, x, n: x / n,
+    "rdiv": lambda t, x, n: n / x,
+    "floor_divide": lambda t, x, n: x // n,
+    "remainder": lambda t, x, n: x % n,
+    "fmod": lambda t, x, n: t.fmod(x, n),
+    "pow": lambda t, x, n: x**n,
+    "rpow": lambda t, x, n: n**x,
+    "lt": lambda t, x, n: x < n,
+    "eq": lambda t, x, n: x == n,
+    "and": lambda t, x, n: x & n,
+    "where": lambda t, x, n: t.where(x > 1, x, n),
+    "where_numbers": lambda t, x, n: t.where(x > 1, n, 1.5),
+    "masked_fill": lambda t, x, n: t.masked_fill(x, x > 1, n),
+    "clamp": lambda t, x, n: t.clamp(x, n, 4),
+    "clamp_min": lambda t, x, n: t.clamp(x, min=n),
+    "clamp_max": lambda t, x, n: t.clamp(x, max=n),
+    "addcmul": lambda t, x, n: t.addcmul(x, x, x, value=n),
+    "add_alpha": lambda t, x, n: t.add(x, x, alpha=n),
+    "copysign": lambda t, x, n: t.copysign(x, n),
+    "xlogy": lambda t, x, n: t.xlogy(x, n),
+    "mul_zero_dim": lambda t, x, n: x * t.tensor(n),
+    "pow_zero_dim": lambda t, x, n: x ** t.tensor(n),
+    "where_zero_dim": lambda t, x, n: t.where(x > 1, x, t.tensor(n)),
+    "mul_double": lambda t, x, n: x * t.tensor([n], dtype=t.float64),
+    "mul_double_zero_dim": lambda t, x, n: x * t.tensor(n, dtype=t.float64),
+    "mul_byte": lambda t, x, n: x * t.tensor([3], dtype=t.uint8),
+    "add_": lambda t, x, n: x.clone().add_(n),
+    "div_": lambda t, x, n: x.clone().div_(n),
+    "pow_": lambda t, x, n: x.clone().pow_(n),
+    "remainder_": lambda t, x, n: x.clone().remainder_(n),
+}
+
+
+@pytest.mark.parametrize("number", [True, 2, 2.5, 0], ids=repr)
+@pytest.mark.parametrize("dtype", VALUES)
+@pytest.mark.parametrize("name", WITH_NUMBER)
+def test_numbers(name, dtype, number):
+    """Dtypes, values and errors of tensors that meet Python numbers and other dtypes."""
+    if (name, number) in (("add_alpha", True), ("mul_byte", 0)):
+        return  # True counts as one
+    results = []
+    for library in (numbagrad, torch):
+        x = library.tensor(VALUES[dtype], dtype=getattr(library, dtype))
+        try:
+            results.append(WITH_NUMBER[name](library, x, number))
+        except RuntimeError as error:
+            results.append(error)
+    ours, theirs = results
+    if isinstance(theirs, RuntimeError):
+        assert isinstance(ours, RuntimeError)
+    else:
+        assert not isinstance(ours, RuntimeError), ours
+        assert_same_values(ours, theirs, 2e-6, 1e-6)
