@@ -89,24 +89,17 @@ def source(
     text = [f"# {name}: {_describe(inputs)} -> {_describe(outputs)}, computed in {compute_dtype}"]
     text += _imports([body] if guard is None else [body, guard.conditions, guard.exact])
     text += ["", "", "def kernel(args, lo, hi):"]
-    text += _indented(1, _rows(operands))
-    text += _indented(
-        2,
-        [
-            f"{o.name} = {_load(o, kinds[o.name], '0')}"
-            for o in inputs
-            if o.layout == layout.ZERO
-        ],
-    )
-    text += ["        count = min(size - column, hi - lo)"]
+    row = [
+        f"{o.name} = {_load(o, kinds[o.name], '0')}" for o in inputs if o.layout == layout.ZERO
+    ]
     if guard is None:
-        text += ["        for i in range(count):"]
-        text += _indented(3, [*loads, *body.lines, *stores(body)])
+        row += ["for i in range(count):"]
+        row += _indented(1, [*loads, *body.lines, *stores(body)])
     else:
         may_alias = any(o.layout in (layout.ALIAS, layout.STRIDED) for o in inputs)
-        text += _guarded(guard, loads, body, stores, may_alias)
-    text += ["        lo += count", ""]
-    return "\n".join(text)
+        row += _guarded(guard, loads, body, stores, may_alias)
+    text += _indented(1, _rows(operands, row))
+    return "\n".join([*text, ""])
 
 
 def _imports(bodies: list[Body]) -> list[str]:
@@ -117,24 +110,36 @@ def _imports(bodies: list[Body]) -> list[str]:
     return [*modules, "from numbagrad.kernels.intrinsics import *"]
 
 
-def _rows(operands: list[Operand]) -> list[str]:
-    """The loop over rows of the innermost dimension; leaves ``at_<name>``, ``column``, ``size``."""
+def _rows(operands: list[Operand], row: list[str]) -> list[str]:
+    """The loops over rows of the innermost dimension, around the statements for one row.
+
+    Those find ``count`` elements at ``at_<name>``. Dimensions are decoded where a range begins and
+    where the second innermost one is through; from row to row the addresses only step on.
+    """
     own = [o for o in operands if o.layout != layout.ALIAS]
     word = {o.name: layout.ARGUMENT_OPERANDS + layout.OPERAND_WORDS * k
             for k, o in enumerate(operands)}  # fmt: skip
     text = ["dimensions = load(args, 0, int64)", "size = load(args, dimensions, int64)"]
     for o in own:
         text.append(f"start_{o.name} = load(args, {word[o.name]}, int64)")
+        text.append(f"jump_{o.name} = load(args, {word[o.name]} + dimensions - 1, int64)")
         if o.layout == layout.STRIDED:
             text.append(f"step_{o.name} = load(args, {word[o.name]} + dimensions, int64)")
-    row = ["row = 0", "column = lo"]
-    row += ["if dimensions > 1:", "    row = lo // size", "    column = lo - row * size"]
-    row += [f"at_{o.name} = start_{o.name}{_offset(o)}" for o in own]
-    row += ["for d in range(dimensions - 1, 0, -1):"]
-    row += ["    extent = load(args, d, int64)", "    outer = row // extent"]
-    row += ["    position = row - outer * extent", "    row = outer"]
-    row += [f"    at_{o.name} += position * load(args, {word[o.name]} + d, int64)" for o in own]
-    return [*text, "while lo < hi:", *_indented(1, row)]
+    decode = ["row = 0", "column = lo", "rows = 1"]
+    decode += ["if dimensions > 1:", "    row = lo // size", "    column = lo - row * size"]
+    decode += [f"row_{o.name} = start_{o.name}" for o in own]
+    decode += ["for d in range(dimensions - 1, 0, -1):"]
+    decode += ["    extent = load(args, d, int64)", "    outer = row // extent"]
+    decode += ["    position = row - outer * extent", "    row = outer"]
+    decode += ["    if d == dimensions - 1:", "        rows = extent - position"]
+    decode += [
+        f"    row_{o.name} += position * load(args, {word[o.name]} + d, int64)" for o in own
+    ]
+    one = [f"at_{o.name} = row_{o.name}{_offset(o)}" for o in own]
+    one += ["count = min(size - column, hi - lo)", *row, "lo += count", "column = 0", "rows -= 1"]
+    one += [f"row_{o.name} += jump_{o.name}" for o in own]
+    decode += ["while rows > 0 and lo < hi:", *_indented(1, one)]
+    return [*text, "while lo < hi:", *_indented(1, decode)]
 
 
 def _guarded(
@@ -150,18 +155,18 @@ def _guarded(
     beyond = " | ".join(guard.conditions.results)
     look = [*loads, *guard.conditions.lines, f"beyond = {beyond}"]
     compute = [*fast.lines, *stores(fast)]
-    loop = "for i in range(begin, end):"
+    loop = "for i in range(start, stop):"
     correct = [loop, *_indented(1, [*look, "if beyond:"])]
     correct += _indented(2, [*guard.exact.lines, *stores(guard.exact)])
-    block = [f"end = min(begin + {_GUARDED_BLOCK}, count)", "outside = False", loop]
+    block = [f"stop = min(start + {_GUARDED_BLOCK}, count)", "outside = False", loop]
     block += _indented(1, [*look, "outside = outside | beyond"])
     if may_alias:
         block += ["if outside:", *_indented(1, correct), "        else:", *_indented(3, compute)]
         block += ["else:", f"    {loop}", *_indented(2, loads + compute)]
     else:
         block += [*_indented(1, compute), "if outside:", *_indented(1, correct)]
-    block += ["begin = end"]
-    return ["        begin = 0", "        while begin < count:", *_indented(3, block)]
+    block += ["start = stop"]
+    return ["start = 0", "while start < count:", *_indented(1, block)]
 
 
 def _indented(depth: int, lines: list[str]) -> list[str]:
