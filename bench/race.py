@@ -21,9 +21,9 @@ PAUSE_SECONDS = 0.02
 
 @dataclasses.dataclass
 class Row:
-    """A line of a table: seconds a call of each contestant, ours first, and the bar on the ratio.
+    """A line of a table: seconds a call of each contestant, ours first, and the bar of the ratio.
 
-    ``work`` is what a call does, in units of ``unit`` (as 2·m·n·k flop), for rows that report speed.
+    ``work`` is what a call does, in flop, for rows that report speed.
     """
 
     table: str

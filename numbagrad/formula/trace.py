@@ -16,7 +16,7 @@ from .simplify import simplify_all
 # Names that the generated source uses for something else: functions and dtypes of the statements,
 # and the variables of the loop around them.
 RESERVED = frozenset(
-    "math np fma bits from_bits rint floor ceil trunc copysign sqrt absolute select float16 "
+    "math np fma fmod bits from_bits rint floor ceil trunc copysign sqrt absolute select float16 "
     "float32 float64 int8 int16 int32 int64 uint8 uint16 uint32 uint64 boolean "
     "load store min max range kernel args lo hi i d dimensions size row column extent outer "
     "position count rows start stop outside beyond".split()

@@ -162,7 +162,12 @@ class GradientRule:
             if len(made) == len(self.needed):
                 return tuple([new_tensor(array) for array in made])
             return self._placed(grad, [new_tensor(array) for array in made])
-        result = new_tensor(made)
+        result = _new(Tensor)  # as in binary(), what new_tensor() does
+        result._array = made
+        result._requires_grad = False
+        result._grad_fn = None
+        result._output_nr = 0
+        result._version_cell = None
         count = len(self.needed)
         if count == 1:
             return (result,)
