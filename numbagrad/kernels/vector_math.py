@@ -15,7 +15,7 @@ function's result. Errors of whole functions are bounded in tests/test_math_accu
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -831,7 +831,7 @@ CPU_LOWERING: dict[tuple[str, str], Callable[..., Value]] = {
 
 #: Faster replacements, and the magnitude of the argument up to which they hold. Pointwise kernels
 #: use them for blocks of elements within it (see `executor.pointwise`).
-CPU_BOUNDED: dict[tuple[str, str], tuple[float, Callable[..., Value]]] = {
+CPU_BOUNDED: Mapping[tuple[str, str], tuple[float, Callable[..., Value]]] = {
     ("gelu", "float32"): (4.0, partial(gelu_usual, f=_FLOAT32)),
 } | {
     (function.__name__, f.name): (bound, partial(function, f=f))
