@@ -145,7 +145,7 @@ def _start_workers(block: np.ndarray) -> None:
     start.argtypes, start.restype = [ctypes.c_void_p, ctypes.c_void_p], ctypes.c_ulong
     refused = ctypes.c_ulong(-1).value
     global _spin_count
-    worker_loop = library.hand_written("threads", "worker_loop", "void(int64)")
+    worker_loop = library.hand_written("threads", "worker_loop", "void(int64)", code="calls")
     if _spin_count == 0:
         _spin_count = _measure_spin()
         _apply_num_threads(block)
@@ -165,7 +165,7 @@ def _start_workers(block: np.ndarray) -> None:
 
 def _measure_spin() -> int:
     """How many times a thread can look for work in ``SPIN_MICROSECONDS``."""
-    address = library.hand_written("threads", "spin", "void(int64)")
+    address = library.hand_written("threads", "spin", "void(int64)", code="calls")
     spin = ctypes.CFUNCTYPE(None, ctypes.c_int64)(address)
     count = 500
     shortest = float("inf")

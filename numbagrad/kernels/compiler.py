@@ -120,7 +120,8 @@ def _optimise(module: llvm.ModuleRef, symbol: str, code: str) -> None:
     "loops", kernels that somebody wrote: everything LLVM has, callees inlined where it pays.
     "formula", generated kernels: the same, but first every callee becomes part of the one loop,
     which takes 40 % less time to compile. "calls", launchers: no loop that matters, all of it run
-    once a call, so a short list of passes, in a third of the time.
+    once a call, so a short list of passes, in a third of the time. That also suits kernels whose
+    vector code is written by hand.
     """
     options = llvm.create_pipeline_tuning_options(speed_level=3)
     options.loop_vectorization = True
