@@ -1,16 +1,12 @@
-"""Operators of layers that are one node in the graph, as in torch: linear, nll_loss, mean losses.
+"""The linear layer as one node of the graph, as in torch.
 
-``functional.py`` checks arguments and calls them. Forward is made of the kernels of other
+``functional/linear.py`` checks arguments and calls it. Forward is made of the kernels of other
 operators; the gradients are Tensor operations, so they can be differentiated again.
 """
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
 from typing import Any
-
-import numpy as np
 
 from ..autograd.grad_mode import state as grad_mode
 from ..autograd.node import Node, edge_of, next_sequence_nr
@@ -19,13 +15,8 @@ from ..executor.builtin import LaunchMiss
 from ..executor.matmul import matmul as product
 from ..ops.matmul import mm
 from ..ops.operator import pointwise
-from ..ops.tensor_operator import TensorOperator
 from ..ops.view import sum_to_size
 from ..tensor import Tensor, new_tensor
-
-Array = np.ndarray[Any, Any]
-
-# --- linear ---------------------------------------------------------------------------------------
 
 _new = object.__new__
 _addition = pointwise("add").program
@@ -90,112 +81,3 @@ def linear_2d(bias: Tensor, input: Tensor, weight: Tensor) -> Tensor:
         result._requires_grad = True
         result._grad_fn = node
     return result
-
-
-# --- negative log likelihood ----------------------------------------------------------------------
-
-
-def _places(target: Array) -> tuple[Array, ...]:
-    """Indices of one class for every element of ``target``, in (batch, class, ...) arrays."""
-    grid = np.ogrid[tuple(slice(size) for size in target.shape)]
-    batch, *rest = grid
-    return (batch, target, *rest)
-
-
-def _chosen(input: Array, target: Array, factor: Array) -> Array:
-    return -input[_places(target)] * factor
-
-
-def _placed(grad: Array, target: Array, factor: Array, shape: tuple[int, ...]) -> Array:
-    made = np.zeros(shape, grad.dtype)
-    made[_places(target)] = -grad * factor
-    return made
-
-
-_nll_elements_gradient: TensorOperator
-_nll_total_gradient: TensorOperator
-
-#: Minus the entry of the class of every element, times a factor; classes are dimension 1.
-nll_elements = TensorOperator(
-    "nll_elements",
-    lambda input, target, factor: _chosen(input, target, factor),
-    {
-        "input": lambda grad, target, factor, input_shape: _nll_elements_gradient(
-            grad, target, factor, input_shape
-        )
-    },
-    grad_fn="NllLossBackward0",
-)
-_nll_elements_gradient = TensorOperator(
-    "nll_loss_backward",
-    lambda grad_output, target, factor, shape: _placed(grad_output, target, factor, shape),
-    {"grad_output": lambda grad, target, factor: nll_elements(grad, target, factor)},
-)
-
-#: The sum of the above.
-nll_total = TensorOperator(
-    "nll_total",
-    lambda input, target, factor: np.asarray(_chosen(input, target, factor).sum(), input.dtype),
-    {
-        "input": lambda grad, target, factor, input_shape: _nll_total_gradient(
-            grad, target, factor, input_shape
-        )
-    },
-    grad_fn="NllLossBackward0",
-)
-_nll_total_gradient = TensorOperator(
-    "nll_loss_backward",
-    lambda grad_output, target, factor, shape: _placed(grad_output, target, factor, shape),
-    {"grad_output": lambda grad, target, factor: nll_total(grad, target, factor)},
-)
-
-
-def named(operator: TensorOperator, grad_fn: str) -> TensorOperator:
-    """The operator with another name of its node."""
-    return TensorOperator(operator.name, operator.forward, operator.gradient, grad_fn=grad_fn)
-
-
-nll_elements_2d = named(nll_elements, "NllLoss2DBackward0")
-nll_total_2d = named(nll_total, "NllLoss2DBackward0")
-
-
-# --- pointwise losses -----------------------------------------------------------------------------
-
-
-def _gradient_of(name: str, place: int) -> Callable[..., Tensor]:
-    """The gradient of a reduced pointwise loss with respect to one of its two tensors."""
-    needed: list[int | None] = [None, None]
-    needed[place] = 0
-
-    def gradient(grad: Tensor, input: Tensor, target: Tensor, option: Any, mean: bool) -> Tensor:
-        options = () if option is None else (option,)
-        rule = pointwise(name).rule((*needed, *[None for _ in options]))
-        operands = (input, target, *options)
-        used = [operands[i] for i in rule.uses]
-        scaled = grad / input._array.size if mean else grad
-        assert rule.joint is not None
-        return rule.joint(scaled, *used)
-
-    return gradient
-
-
-def _reduced_forward(name: str) -> Callable[..., Array]:
-    def forward(input: Array, target: Array, option: Any, mean: bool) -> Array:
-        options = () if option is None else (option,)
-        loss = pointwise(name)(new_tensor(input), new_tensor(target), *options)
-        return (loss.mean() if mean else loss.sum())._array
-
-    return forward
-
-
-@functools.cache
-def reduced_loss(name: str) -> TensorOperator:
-    """Mean or sum of a pointwise loss of two tensors of one shape and dtype, as one operator.
-
-    Called with input, target, the option of the loss or None, and whether the mean is asked for.
-    """
-    return TensorOperator(
-        name,
-        _reduced_forward(name),
-        {"input": _gradient_of(name, 0), "target": _gradient_of(name, 1)},
-    )

@@ -1,0 +1,228 @@
+"""Losses of scores against classes: negative log likelihood and cross entropy.
+
+Called by users and by the layers of ``nn/loss.py``. Picking the entry of the class, and the sum of
+what was picked, are the operators at the top.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...executor.pointwise import scalar_type_name
+from ...ops.softmax import log_softmax
+from ...ops.tensor_operator import TensorOperator
+from ...tensor import Tensor
+from .reduction import reduce_loss, reduction_name
+
+__all__ = ["cross_entropy", "nll_loss"]
+
+Array = np.ndarray[Any, Any]
+
+
+def _places(target: Array) -> tuple[Array, ...]:
+    """Indices of one class for every element of ``target``, in (batch, class, ...) arrays."""
+    grid = np.ogrid[tuple(slice(size) for size in target.shape)]
+    batch, *rest = grid
+    return (batch, target, *rest)
+
+
+def _chosen(input: Array, target: Array, factor: Array) -> Array:
+    return -input[_places(target)] * factor
+
+
+def _placed(grad: Array, target: Array, factor: Array, shape: tuple[int, ...]) -> Array:
+    made = np.zeros(shape, grad.dtype)
+    made[_places(target)] = -grad * factor
+    return made
+
+
+def _picking(name: str, forward: Any) -> tuple[TensorOperator, TensorOperator]:
+    """An operator that picks entries, by torch's name of its node for (N, C) and for (N, C, ...).
+
+    It is linear, so the gradient of its gradient is the operator again.
+    """
+
+    def operator(grad_fn: str) -> TensorOperator:
+        return TensorOperator(
+            name,
+            forward,
+            {
+                "input": lambda grad, target, factor, input_shape: gradient(
+                    grad, target, factor, input_shape
+                )
+            },
+            grad_fn=grad_fn,
+        )
+
+    plain, of_places = operator("NllLossBackward0"), operator("NllLoss2DBackward0")
+    gradient = TensorOperator(
+        "nll_loss_backward",
+        lambda grad_output, target, factor, shape: _placed(grad_output, target, factor, shape),
+        {"grad_output": lambda grad, target, factor: plain(grad, target, factor)},
+    )
+    return plain, of_places
+
+
+#: Minus the entry of the class of every element, times a factor; classes are dimension 1.
+nll_elements, nll_elements_2d = _picking(
+    "nll_elements", lambda input, target, factor: _chosen(input, target, factor)
+)
+#: The sum of the above.
+nll_total, nll_total_2d = _picking(
+    "nll_total",
+    lambda input, target, factor: np.asarray(_chosen(input, target, factor).sum(), input.dtype),
+)
+
+
+def _check_nll(input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int) -> None:
+    """The errors of nll_loss for input (N, C, ...) and target (N, ...)."""
+    x, classes = input._array, target._array
+    if classes.dtype not in (np.int64, np.uint8):
+        raise RuntimeError(
+            f"expected target dtype to be Long or Byte, but got {scalar_type_name(target.dtype)}"
+        )
+    if x.shape[0] != classes.shape[0]:
+        raise ValueError(
+            f"Expected input batch_size ({x.shape[0]}) to match target batch_size "
+            f"({classes.shape[0]})."
+        )
+    if x.shape[2:] != classes.shape[1:]:
+        raise ValueError(f"Expected target size {[x.shape[0], *x.shape[2:]]}, got {target.size()}")
+    if weight is not None and weight._array.shape != (x.shape[1],):
+        raise RuntimeError(
+            f"weight tensor should be defined either for all {x.shape[1]} classes or no classes "
+            f"but got weight tensor of shape: {list(weight._array.shape)}"
+        )
+    wrong = (classes != ignore_index) & ((classes < 0) | (classes >= x.shape[1]))
+    if wrong.any():
+        raise IndexError(f"Target {classes[wrong].flat[0]} is out of bounds.")
+
+
+def nll_loss(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    ignore_index: int = -100,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """Negative log likelihood: minus the entry of its class, of every element.
+
+    Args:
+        input: logarithms of probabilities, (N, C), (N, C, ...) or (C).
+        target: classes, (N), (N, ...) or ().
+        weight: a weight a class; "mean" divides by the sum of the weights of the elements.
+        ignore_index: the class of elements that do not count.
+    """
+    reduction = reduction_name(size_average, reduce, reduction)
+    if reduction not in ("mean", "sum", "none"):
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+    if input._array.ndim == 1:
+        single = input.unsqueeze(0)
+        if target._array.ndim:
+            raise ValueError(
+                f"Expected input batch_size ({input._array.shape[0]}) to match target batch_size "
+                f"({target._array.shape[0]})."
+            )
+        loss = nll_loss(
+            single, target.unsqueeze(0), weight, None, ignore_index, None, reduction
+        )
+        return loss.squeeze(0) if reduction == "none" else loss
+    _check_nll(input, target, weight, ignore_index)
+    classes = target._array.astype(np.int64, copy=False)
+    ignored = classes == ignore_index
+    if weight is None:
+        factor = np.ones(classes.shape, input._array.dtype)
+    else:
+        factor = weight._array[np.where(ignored, 0, classes)]
+    if ignored.any():
+        classes = np.where(ignored, 0, classes)
+        factor = np.where(ignored, 0, factor)
+    if reduction == "mean":
+        with np.errstate(invalid="ignore", divide="ignore"):
+            factor = (factor / factor.sum(dtype=np.float64)).astype(input._array.dtype)
+    plain = input._array.ndim == 2
+    if reduction == "none":
+        operator = nll_elements if plain else nll_elements_2d
+    else:
+        operator = nll_total if plain else nll_total_2d
+    return operator(input, classes, factor)
+
+
+def cross_entropy(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    ignore_index: int = -100,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    label_smoothing: float = 0.0,
+) -> Tensor:
+    """Cross entropy of unnormalised scores (N, C, ...) or (C).
+
+    ``target`` holds classes, (N, ...), or probabilities of them in the shape of ``input``.
+    ``label_smoothing`` mixes the target with the uniform distribution.
+    """
+    reduction = reduction_name(size_average, reduce, reduction)
+    if not 0.0 <= label_smoothing <= 1.0:
+        raise RuntimeError(
+            f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}"
+        )
+    logarithms = log_softmax(input, 0 if input._array.ndim == 1 else 1)
+    if target._array.shape == input._array.shape and target._array.dtype.kind == "f":
+        return _probability_loss(logarithms, target, weight, reduction, label_smoothing)
+    if target._array.dtype.kind == "f" and target._array.ndim == input._array.ndim > 1:
+        raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
+    loss = nll_loss(logarithms, target, weight, None, ignore_index, None, reduction)
+    if label_smoothing == 0:
+        return loss
+    uniform = _smooth_loss(logarithms, target, weight, ignore_index, reduction)
+    classes = input._array.shape[0 if input._array.ndim == 1 else 1]
+    return loss * (1 - label_smoothing) + uniform * (label_smoothing / classes)
+
+
+def _class_weights(weight: Tensor, rank: int) -> Tensor:
+    """Weights of classes, to be multiplied with (N, C, ...) or (C)."""
+    return weight if rank == 1 else weight.reshape(1, -1, *(1,) * (rank - 2))
+
+
+def _smooth_loss(
+    logarithms: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, reduction: str
+) -> Tensor:
+    """The loss against the uniform distribution, times the number of classes."""
+    rank = logarithms._array.ndim
+    dim = 0 if rank == 1 else 1
+    weighted = logarithms if weight is None else logarithms * _class_weights(weight, rank)
+    loss = -weighted.sum(dim)
+    ignored = target == ignore_index
+    loss = loss.masked_fill(ignored, 0.0)
+    if reduction != "mean":
+        return reduce_loss(loss, reduction)
+    if weight is None:
+        return loss.sum() / float((~ignored).sum())
+    counted = weight[target.masked_fill(ignored, 0)].masked_fill(ignored, 0.0)
+    return loss.sum() / counted.sum()
+
+
+def _probability_loss(
+    logarithms: Tensor, target: Tensor, weight: Tensor | None, reduction: str, smoothing: float
+) -> Tensor:
+    rank = logarithms._array.ndim
+    dim = 0 if rank == 1 else 1
+    if smoothing > 0:
+        target = target * (1 - smoothing) + smoothing / logarithms._array.shape[dim]
+    terms = logarithms * target
+    if weight is not None:
+        terms = terms * _class_weights(weight, rank)
+    if reduction == "none":
+        return -terms.sum(dim)
+    total = -terms.sum()
+    if reduction == "sum":
+        return total
+    if reduction != "mean":
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+    return total / max(logarithms._array.size // logarithms._array.shape[dim], 1)

@@ -1,0 +1,27 @@
+"""Distances and angles between vectors.
+
+Called by users, by the layers of ``nn/distance.py`` and by the losses in ``margin_loss.py``.
+"""
+
+from __future__ import annotations
+
+from ...ops.view import common_shape
+from ...tensor import Tensor
+
+__all__ = ["cosine_similarity", "pairwise_distance"]
+
+
+def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
+    """Cosine of the angle between vectors along ``dim``."""
+    shape = common_shape([x1._array.shape, x2._array.shape])
+    x1, x2 = x1.expand(shape), x2.expand(shape)
+    first = x1.norm(2, dim, keepdim=True).clamp_min(eps)
+    second = x2.norm(2, dim, keepdim=True).clamp_min(eps)
+    return ((x1 / first) * (x2 / second)).sum(dim)
+
+
+def pairwise_distance(
+    x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False
+) -> Tensor:
+    """Norm of the differences of vectors along the last dimension."""
+    return (x1 - x2 + eps).norm(p, -1, keepdim=keepdim)

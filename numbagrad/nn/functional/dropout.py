@@ -1,0 +1,116 @@
+"""Dropout of elements and of channels, with noise drawn as torch draws it.
+
+Called by users and by the layers of ``nn/dropout.py``.
+"""
+
+from __future__ import annotations
+
+import math
+
+from ...ops.creation import empty, zeros
+from ...tensor import Tensor
+
+__all__ = [
+    "alpha_dropout", "dropout", "dropout1d", "dropout2d", "dropout3d", "feature_alpha_dropout",
+]  # fmt: skip
+
+
+def _check_probability(p: float) -> None:
+    if p < 0.0 or p > 1.0:
+        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+
+
+def _noise(input: Tensor, p: float, shape: tuple[int, ...]) -> Tensor:
+    """Zeros with probability ``p``, else ones."""
+    return empty(shape, dtype=input.dtype).bernoulli_(1 - p)
+
+
+def _drop(input: Tensor, p: float, training: bool, inplace: bool, channels: bool) -> Tensor:
+    _check_probability(p)
+    if p == 0 or not training or input._array.size == 0:
+        return input
+    shape = _channel_shape(input) if channels else input._array.shape
+    if p == 1:
+        noise = zeros(shape, dtype=input.dtype)
+    else:
+        noise = _noise(input, p, shape).div_(1 - p)
+    return input.mul_(noise) if inplace else input * noise
+
+
+def _channel_shape(input: Tensor) -> tuple[int, ...]:
+    shape = input._array.shape
+    if len(shape) < 2:
+        raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
+    return (*shape[:2], *(1,) * (len(shape) - 2))
+
+
+def dropout(
+    input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
+) -> Tensor:
+    """Zeros with probability ``p`` in training; what remains is divided by ``1 - p``."""
+    return _drop(input, p, training, inplace, channels=False)
+
+
+def _drop_channels(
+    input: Tensor, p: float, training: bool, inplace: bool, unbatched: int | None
+) -> Tensor:
+    _check_probability(p)
+    if input._array.ndim != unbatched:
+        return _drop(input, p, training, inplace, channels=True)
+    made = _drop(input.unsqueeze_(0) if inplace else input.unsqueeze(0), p, training, inplace, True)
+    return made.squeeze_(0) if inplace else made.squeeze(0)
+
+
+def dropout1d(
+    input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
+) -> Tensor:
+    """Dropout of whole channels of (N, C, L) or (C, L)."""
+    return _drop_channels(input, p, training, inplace, 2)
+
+
+def dropout2d(
+    input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
+) -> Tensor:
+    """Dropout of whole channels of (N, C, H, W)."""
+    return _drop_channels(input, p, training, inplace, None)
+
+
+def dropout3d(
+    input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
+) -> Tensor:
+    """Dropout of whole channels of (N, C, D, H, W) or (C, D, H, W)."""
+    return _drop_channels(input, p, training, inplace, 4)
+
+
+#: What SELU returns for large negative numbers.
+_SELU_SATURATION = -1.7580993408473766
+
+
+def _alpha_drop(input: Tensor, p: float, training: bool, inplace: bool, channels: bool) -> Tensor:
+    _check_probability(p)
+    if p == 0 or not training or input._array.size == 0:
+        return input
+    shape = _channel_shape(input) if channels else input._array.shape
+    if p == 1:
+        noise = zeros(shape, dtype=input.dtype)
+        return input.mul_(noise) if inplace else input * noise
+    kept = _noise(input, p, shape)
+    saturation = -_SELU_SATURATION
+    scale = 1.0 / math.sqrt((saturation * saturation * p + 1) * (1 - p))
+    shift = (kept - 1).mul_(saturation * scale).add_(saturation * scale * p)
+    kept.mul_(scale)
+    return input.mul_(kept).add_(shift) if inplace else input * kept + shift
+
+
+def alpha_dropout(
+    input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False
+) -> Tensor:
+    """Dropout that keeps mean and variance of what SELU returns (Klambauer et al.)."""
+    return _alpha_drop(input, p, training, inplace, channels=False)
+
+
+def feature_alpha_dropout(
+    input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False
+) -> Tensor:
+    """``alpha_dropout`` of whole channels."""
+    return _alpha_drop(input, p, training, inplace, channels=True)

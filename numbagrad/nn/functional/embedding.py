@@ -1,0 +1,69 @@
+"""Lookup by integers: rows of a table (``embedding``) and rows of the identity (``one_hot``).
+
+Called by users and by ``nn/linear.py``; the lookup itself is in ``ops/gather.py``.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...autograd.grad_mode import no_grad
+from ...ops import gather
+from ...ops.creation import zeros
+from ...ops.functions import where
+from ...tensor import Tensor, new_tensor
+
+__all__ = ["embedding", "one_hot"]
+
+
+def embedding(
+    input: Tensor,
+    weight: Tensor,
+    padding_idx: int | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False,
+    sparse: bool = False,
+) -> Tensor:
+    """Rows of ``weight`` (n, d) at the indices ``input`` (...), to (..., d).
+
+    The row ``padding_idx`` gets no gradient. With ``max_norm``, rows that are looked up and longer
+    are first shortened in place.
+
+    Raises:
+        AssertionError: if ``padding_idx`` is no row.
+    """
+    rows = weight._array.shape[0]
+    if padding_idx is not None and not -rows <= padding_idx < rows:
+        raise AssertionError("Padding_idx must be within num_embeddings")
+    padding_idx = -1 if padding_idx is None else padding_idx % rows
+    if max_norm is not None:
+        _shorten_rows(weight, input, max_norm, norm_type)
+    return gather.embedding(weight, input, padding_idx, scale_grad_by_freq, sparse)
+
+
+@no_grad()
+def _shorten_rows(weight: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> None:
+    used = new_tensor(np.unique(indices._array))
+    rows = weight[used]
+    length = rows.norm(norm_type, 1, keepdim=True)
+    factor = where(length > max_norm, max_norm / (length + 1e-7), 1.0)
+    weight[used] = rows * factor
+
+
+def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
+    """Rows of zeros with a one at the index, int64, from (...) to (..., num_classes)."""
+    index = tensor._array
+    if index.dtype != np.int64:
+        raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
+    if index.size == 0 and num_classes <= 0:
+        raise RuntimeError("Can not infer total number of classes from empty tensor.")
+    if index.size and index.min() < 0:
+        raise RuntimeError("Class values must be non-negative.")
+    if num_classes == -1:
+        num_classes = int(index.max()) + 1
+    elif index.size and index.max() >= num_classes:
+        raise RuntimeError("Class values must be smaller than num_classes.")
+    return zeros(*index.shape, num_classes, dtype=tensor.dtype).scatter_(
+        -1, tensor.unsqueeze(-1), 1
+    )

@@ -1,0 +1,53 @@
+"""Linear maps: ``linear`` and ``bilinear``.
+
+Called by users and by the layers of ``nn/linear.py``; the product with its bias is one node of
+``nn/operators.py``.
+"""
+
+from __future__ import annotations
+
+from ...executor.pointwise import scalar_type_name
+from ...ops import matmul
+from ...tensor import Tensor
+from .. import operators
+
+__all__ = ["bilinear", "linear"]
+
+
+def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """``input @ weight.T + bias`` for weight (out, in) and input (..., in).
+
+    Raises:
+        RuntimeError: if the sizes do not match.
+    """
+    x, w = input._array, weight._array
+    if x.dtype != w.dtype:
+        names = f"{scalar_type_name(input.dtype)} and {scalar_type_name(weight.dtype)}"
+        raise RuntimeError(
+            f"mat1 and mat2 must have the same dtype, but got {names}; convert one with .to(dtype)"
+        )
+    if w.ndim != 2 or bias is None or x.ndim == 0 or bias._array.dtype != x.dtype:
+        return matmul.linear(input, weight, bias)
+    if x.shape[-1] != w.shape[1]:
+        rows = x.size // max(x.shape[-1], 1)
+        raise RuntimeError(
+            f"mat1 and mat2 shapes cannot be multiplied ({rows}x{x.shape[-1]} and "
+            f"{w.shape[1]}x{w.shape[0]})"
+        )
+    if x.ndim == 2:
+        return operators.linear_2d(bias, input, weight)
+    flat = operators.linear_2d(bias, input.reshape(-1, x.shape[-1]), weight)
+    return flat.view(*x.shape[:-1], w.shape[0])
+
+
+def bilinear(
+    input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None
+) -> Tensor:
+    """``input1 @ weight[k] @ input2 + bias[k]`` for weight (out, in1, in2)."""
+    outputs, first, second = weight._array.shape
+    leading = input1._array.shape[:-1]
+    x1, x2 = input1.reshape(-1, first), input2.reshape(-1, second)
+    middle = x1.matmul(weight.transpose(0, 1).reshape(first, outputs * second))
+    made = (middle.reshape(-1, outputs, second) * x2.unsqueeze(1)).sum(-1)
+    made = made.reshape(*leading, outputs)
+    return made if bias is None else made + bias

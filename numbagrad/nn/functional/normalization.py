@@ -1,0 +1,148 @@
+"""Normalization over features, groups and batches: mean and variance, then scale and shift.
+
+Called by users and by the layers of ``nn/normalization.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ...autograd.grad_mode import no_grad
+from ...tensor import Tensor
+
+__all__ = ["batch_norm", "group_norm", "layer_norm", "normalize", "rms_norm"]
+
+
+def _standardised(input: Tensor, dims: list[int], eps: float) -> Tensor:
+    """Zero mean and unit variance over ``dims``."""
+    centred = input - input.mean(dims, keepdim=True)
+    variance = centred.square().mean(dims, keepdim=True)
+    return centred * (variance + eps).rsqrt()
+
+
+def _affine(input: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
+    if weight is not None:
+        input = input * weight
+    return input if bias is None else input + bias
+
+
+def _check_normalized_shape(input: Tensor, normalized_shape: Sequence[int]) -> list[int]:
+    shape = list(normalized_shape)
+    if not shape or list(input._array.shape[-len(shape) :]) != shape:
+        sizes = "".join(f", {size}" for size in shape)
+        raise RuntimeError(
+            f"Given normalized_shape={shape}, expected input with shape [*{sizes}], but got input "
+            f"of size{list(input._array.shape)}"
+        )
+    return [-i for i in range(len(shape), 0, -1)]
+
+
+def layer_norm(
+    input: Tensor,
+    normalized_shape: Sequence[int],
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-5,
+) -> Tensor:
+    """Zero mean and unit variance over the last dimensions, then scale and shift."""
+    dims = _check_normalized_shape(input, normalized_shape)
+    return _affine(_standardised(input, dims, eps), weight, bias)
+
+
+def rms_norm(
+    input: Tensor,
+    normalized_shape: Sequence[int],
+    weight: Tensor | None = None,
+    eps: float | None = None,
+) -> Tensor:
+    """Unit mean square over the last dimensions, then scale."""
+    dims = _check_normalized_shape(input, normalized_shape)
+    if eps is None:
+        eps = float(np.finfo(input._array.dtype).eps)
+    made = input * (input.square().mean(dims, keepdim=True) + eps).rsqrt()
+    return _affine(made, weight, None)
+
+
+def _per_channel(values: Tensor | None, rank: int) -> Tensor | None:
+    return None if values is None else values.reshape(1, -1, *(1,) * (rank - 2))
+
+
+def group_norm(
+    input: Tensor,
+    num_groups: int,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-5,
+) -> Tensor:
+    """Zero mean and unit variance over groups of channels of (N, C, ...), then scale and shift."""
+    shape = input._array.shape
+    if len(shape) < 2:
+        raise RuntimeError(
+            f"Expected at least 2 dimensions for input tensor but received {len(shape)}"
+        )
+    if shape[1] % num_groups:
+        raise RuntimeError(
+            "Expected number of channels in input to be divisible by num_groups, but got input of "
+            f"shape {list(shape)} and num_groups={num_groups}"
+        )
+    grouped = input.reshape(shape[0], num_groups, -1)
+    made = _standardised(grouped, [-1], eps).reshape(shape)
+    return _affine(made, _per_channel(weight, len(shape)), _per_channel(bias, len(shape)))
+
+
+def batch_norm(
+    input: Tensor,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    training: bool = False,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Tensor:
+    """Zero mean and unit variance of every channel of (N, C, ...), then scale and shift.
+
+    In training over the batch, counted into the running averages in place; else by them.
+    """
+    rank = input._array.ndim
+    dims = [d for d in range(rank) if d != 1]
+    if training:
+        count = input._array.size // max(input._array.shape[1], 1)
+        if count == 1:
+            raise ValueError(
+                "Expected more than 1 value per channel when training, got input size "
+                f"{input.size()}"
+            )
+        _count_into(running_mean, running_var, input, dims, momentum)
+        made = _standardised(input, dims, eps)
+    elif running_mean is None or running_var is None:
+        raise RuntimeError(
+            "Expected running_mean and running_var to be defined when training=False"
+        )
+    else:
+        mean = running_mean.reshape(1, -1, *(1,) * (rank - 2))
+        variance = running_var.reshape(mean.shape)
+        made = (input - mean) * (variance + eps).rsqrt()
+    return _affine(made, _per_channel(weight, rank), _per_channel(bias, rank))
+
+
+@no_grad()
+def _count_into(
+    running_mean: Tensor | None, running_var: Tensor | None, input: Tensor, dims: list[int],
+    momentum: float,
+) -> None:  # fmt: skip
+    if running_mean is not None:
+        running_mean.mul_(1 - momentum).add_(input.mean(dims), alpha=momentum)
+    if running_var is not None:
+        running_var.mul_(1 - momentum).add_(input.var(dims, unbiased=True), alpha=momentum)
+
+
+def normalize(
+    input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12, out: Tensor | None = None
+) -> Tensor:
+    """``input`` over its norm along ``dim``, or over ``eps`` where that is larger."""
+    length = input.norm(p, dim, keepdim=True).clamp_min(eps)
+    made = input / length
+    return made if out is None else out.copy_(made)

@@ -1,0 +1,67 @@
+"""``pad``: elements added around a tensor, constant or taken from it.
+
+Called by users, by the padding layers and by convolutions whose padding is not zeros.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...ops.tensor_operator import TensorOperator
+from ...tensor import Tensor, new_tensor
+
+__all__ = ["pad"]
+
+
+_pad_constant = TensorOperator(
+    "constant_pad_nd",
+    lambda input, widths, value: np.pad(input, widths, constant_values=input.dtype.type(value)),
+    {"input": lambda grad, widths, input_shape: _unpad(grad, widths, input_shape)},
+)
+
+
+def _unpad(grad: Tensor, widths: Any, shape: tuple[int, ...]) -> Tensor:
+    return grad[tuple([slice(w[0], w[0] + n) for w, n in zip(widths, shape, strict=True)])]
+
+
+#: How torch names what NumPy calls otherwise.
+_PAD_MODES: dict[str, Any] = {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}
+
+
+def pad(
+    input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None
+) -> Tensor:
+    """``input`` with elements added before and after, given for the last dimension first.
+
+    Negative numbers take elements away. Modes are "constant", "reflect", "replicate", "circular".
+    """
+    rank = input._array.ndim
+    if len(pad) % 2:
+        raise RuntimeError("Padding length must be divisible by 2")
+    if len(pad) > 2 * rank:
+        raise RuntimeError(
+            "Padding length should be less than or equal to two times the input dimension but got "
+            f"padding length {len(pad)} and input of dimension {rank}"
+        )
+    pairs = [(0, 0)] * (rank - len(pad) // 2)
+    pairs += [(pad[i], pad[i + 1]) for i in range(len(pad) - 2, -1, -2)]
+    cut = tuple(
+        [slice(max(-a, 0), n - max(-b, 0)) for (a, b), n in zip(pairs, input.shape, strict=True)]
+    )
+    if any(a < 0 or b < 0 for a, b in pairs):
+        input = input[cut]
+    widths = tuple([(max(a, 0), max(b, 0)) for a, b in pairs])
+    if mode == "constant":
+        return _pad_constant(input, widths, value or 0)
+    if mode not in _PAD_MODES:
+        raise NotImplementedError(f"Unrecognised padding mode {mode}")
+    if value:
+        raise ValueError(f'Padding mode "{mode}" doesn\'t take in value argument')
+    for dim, width in enumerate(widths):
+        if any(width):
+            source = np.pad(np.arange(input._array.shape[dim]), width, _PAD_MODES[mode])
+            input = input.index_select(dim, new_tensor(source))
+    return input

@@ -1,0 +1,38 @@
+"""What losses share: the reduction to one number, by its name of today and by its flags of 2017.
+
+Called by the losses beside this file and by ``nn/loss.py``.
+"""
+
+from __future__ import annotations
+
+import warnings
+
+from ...tensor import Tensor
+
+__all__ = ["reduce_loss", "reduction_name"]
+
+
+def reduction_name(size_average: bool | None, reduce: bool | None, reduction: str) -> str:
+    """The reduction, or what the two flags of the time before torch 0.4.1 say."""
+    if size_average is None and reduce is None:
+        return reduction
+    if reduce is not None and not reduce:
+        name = "none"
+    else:
+        name = "mean" if size_average is None or size_average else "sum"
+    warnings.warn(
+        f"size_average and reduce args will be deprecated, please use reduction='{name}' instead.",
+        stacklevel=3,
+    )
+    return name
+
+
+def reduce_loss(loss: Tensor, reduction: str) -> Tensor:
+    """The mean or the sum of a loss, or the loss itself for "none"."""
+    if reduction == "mean":
+        return loss.mean()
+    if reduction == "sum":
+        return loss.sum()
+    if reduction == "none":
+        return loss
+    raise ValueError(f"{reduction} is not a valid value for reduction")
