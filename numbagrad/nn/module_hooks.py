@@ -1,7 +1,7 @@
-"""Hooks of modules: what a call with hooks does, and how backward reaches them.
+"""Hooks of modules: how they are registered, and what a call with hooks does.
 
-``Module.__call__`` comes here only if there is a hook. Gradients of a module's inputs and outputs
-are seen by an identity Function around each, whose node runs the hooks.
+``nn/module.py`` derives Module from the class here, and comes here in a call only if there is a
+hook. Full backward hooks are run by ``module_backward.py``.
 """
 
 from __future__ import annotations
@@ -9,13 +9,12 @@ from __future__ import annotations
 import warnings
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ..autograd.function import Function
-from ..autograd.grad_mode import is_grad_enabled
 from ..autograd.hooks import RemovableHandle, add_hook
 from ..tensor import Tensor
+from .module_backward import BackwardWatcher
 
 if TYPE_CHECKING:
     from .module import Module
@@ -80,7 +79,7 @@ def register_module_full_backward_hook(hook: Callable[..., Any]) -> RemovableHan
 class WithModule:
     """A hook that gets its module as first argument, without keeping the module alive."""
 
-    def __init__(self, hook: Callable[..., Any], module: Module) -> None:
+    def __init__(self, hook: Callable[..., Any], module: Any) -> None:
         self.hook = hook
         self.module = weakref.ref(module)
 
@@ -93,6 +92,77 @@ class WithModule:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.hook = state["hook"]
         self.module = weakref.ref(state["module"])
+
+
+class ModuleHooks:
+    """The hooks that a Module registers around its forward and its backward."""
+
+    _forward_hooks: OrderedDict[int, Any]
+    _forward_hooks_with_kwargs: OrderedDict[int, bool]
+    _forward_hooks_always_called: OrderedDict[int, bool]
+    _forward_pre_hooks: OrderedDict[int, Any]
+    _forward_pre_hooks_with_kwargs: OrderedDict[int, bool]
+    _backward_hooks: OrderedDict[int, Any]
+    _backward_pre_hooks: OrderedDict[int, Any]
+    _is_full_backward_hook: bool | None
+
+    def register_forward_pre_hook(
+        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
+    ) -> RemovableHandle:
+        """Call ``hook(module, args)`` before ``forward``; it may return other arguments.
+
+        With ``with_kwargs``, ``hook(module, args, kwargs)``, which returns None or both.
+        """
+        handle = add_hook(self._forward_pre_hooks, hook, prepend)
+        if with_kwargs:
+            self._forward_pre_hooks_with_kwargs[handle.id] = True
+        return handle
+
+    def register_forward_hook(
+        self,
+        hook: Callable[..., Any],
+        *,
+        prepend: bool = False,
+        with_kwargs: bool = False,
+        always_call: bool = False,
+    ) -> RemovableHandle:
+        """Call ``hook(module, args, output)`` after ``forward``; it may return another output.
+
+        With ``with_kwargs``, ``hook(module, args, kwargs, output)``; with ``always_call`` also when
+        ``forward`` raises.
+        """
+        handle = add_hook(self._forward_hooks, hook, prepend)
+        if with_kwargs:
+            self._forward_hooks_with_kwargs[handle.id] = True
+        if always_call:
+            self._forward_hooks_always_called[handle.id] = True
+        return handle
+
+    def register_full_backward_pre_hook(
+        self, hook: Callable[..., Any], prepend: bool = False
+    ) -> RemovableHandle:
+        """Call ``hook(module, grad_output)`` before the gradients of the module are computed."""
+        return add_hook(self._backward_pre_hooks, hook, prepend)
+
+    def _choose_backward_hooks(self, full: bool) -> None:
+        if self._is_full_backward_hook is not None and self._is_full_backward_hook != full:
+            raise RuntimeError(
+                "Cannot use both regular backward hooks and full backward hooks on a single "
+                "Module. Please use only one of them."
+            )
+        self._is_full_backward_hook = full
+
+    def register_full_backward_hook(
+        self, hook: Callable[..., Any], prepend: bool = False
+    ) -> RemovableHandle:
+        """Call ``hook(module, grad_input, grad_output)`` in backward; it may return others."""
+        self._choose_backward_hooks(True)
+        return add_hook(self._backward_hooks, hook, prepend)
+
+    def register_backward_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """The old backward hook: sees the node that made the output, not the whole module."""
+        self._choose_backward_hooks(False)
+        return add_hook(self._backward_hooks, hook)
 
 
 # --- a call ---------------------------------------------------------------------------------------
@@ -183,141 +253,3 @@ def _watch_last_node(module: Module, result: Any) -> None:
     if result._grad_fn is not None:
         for hook in module._backward_hooks.values():
             result._grad_fn.register_hook(WithModule(hook, module))
-
-
-# --- backward -------------------------------------------------------------------------------------
-
-
-class BackwardHookFunction(Function):
-    """The identity, for its node."""
-
-    @staticmethod
-    def forward(ctx: Any, *args: Any) -> Any:
-        """Return the inputs."""
-        ctx.mark_non_differentiable(*[arg for arg in args if not arg.requires_grad])
-        return args
-
-    @staticmethod
-    def backward(ctx: Any, *args: Any) -> Any:
-        """Return the gradients."""
-        return args
-
-
-class BackwardWatcher:
-    """Runs the full backward hooks of one call of a module."""
-
-    def __init__(
-        self, module: Module, hooks: list[Callable[..., Any]], pre_hooks: list[Callable[..., Any]]
-    ) -> None:
-        self.module = module
-        self.hooks = hooks
-        self.pre_hooks = pre_hooks
-        self.grad_outputs: Any = None
-        self.input_count = self.output_count = -1
-        self.input_places: list[int] | None = None
-        self.output_places: list[int] = []
-
-    def watch_inputs(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The arguments, those that are tensors through the identity."""
-        self.input_count = len(args)
-        args, self.input_places = self._through_identity(args, self._grads_of_inputs)
-        return args
-
-    def watch_outputs(self, result: Any) -> Any:
-        """The outputs through the identity."""
-        single = isinstance(result, Tensor)
-        if not single and not isinstance(result, tuple):
-            warnings.warn(
-                "For backward hooks to be called, module output should be a Tensor or a tuple of "
-                f"Tensors but received {type(result)}",
-                stacklevel=4,
-            )
-            return result
-        results = (result,) if single else result
-        self.output_count = len(results)
-        results, places = self._through_identity(results, self._grads_of_outputs)
-        self.output_places = places or []
-        return results[0] if single else results
-
-    @staticmethod
-    def _through_identity(
-        values: tuple[Any, ...], hook: Callable[[Any, Any], Any]
-    ) -> tuple[tuple[Any, ...], list[int] | None]:
-        """The values and the places of the tensors, or None if no gradient will come."""
-        places = [i for i, value in enumerate(values) if isinstance(value, Tensor)]
-        if not is_grad_enabled() or not any(values[i].requires_grad for i in places):
-            return values, None
-        made = BackwardHookFunction.apply(*[values[i] for i in places])
-        made = made if isinstance(made, tuple) else (made,)
-        node = next(tensor._grad_fn for tensor in made if tensor._grad_fn is not None)
-        node.register_hook(hook)
-        replaced = list(values)
-        for place, tensor in zip(places, made, strict=True):
-            replaced[place] = tensor
-        fields = getattr(values, "_fields", None)
-        return (type(values)(*replaced) if fields else tuple(replaced)), places
-
-    def _grads_of_outputs(self, _: Any, grads: Sequence[Any]) -> Any:
-        """Before the module's backward: pre hooks may replace the gradients."""
-        self.grad_outputs = _spread(grads, self.output_places, self.output_count)
-        for hook in self.pre_hooks:
-            replaced = hook(self.module, self.grad_outputs)
-            if replaced is not None:
-                self.grad_outputs = _checked(
-                    "Backward pre hook", "grad_output", replaced, self.output_count
-                )
-        current = self.grad_outputs
-        if self.input_places is None:
-            self._run_without_inputs()
-        return tuple(current[place] for place in self.output_places)
-
-    def _run_without_inputs(self) -> None:
-        """No input requires grad, so this is the only time the hooks can run."""
-        if self.hooks:
-            warnings.warn(
-                "Full backward hook is firing when gradients are computed with respect to module "
-                "outputs since no inputs require gradients. See "
-                "https://docs.pytorch.org/docs/main/generated/torch.nn.Module.html#torch.nn.Module."
-                "register_full_backward_hook for more details.",
-                stacklevel=2,
-            )
-        nothing = (None,) * self.input_count
-        for hook in self.hooks:
-            result = hook(self.module, nothing, self.grad_outputs)
-            returned = result if isinstance(result, tuple) else (result,)
-            if any(value is not None for value in returned):
-                raise RuntimeError(
-                    "Backward hook for Modules where no input requires gradient should always "
-                    "return None or None for all gradients."
-                )
-        self.grad_outputs = None
-
-    def _grads_of_inputs(self, grads: Sequence[Any], _: Any) -> Any:
-        """After the module's backward: hooks see both ends and may replace the gradients."""
-        if self.grad_outputs is None or self.input_places is None:
-            return None
-        current = _spread(grads, self.input_places, self.input_count)
-        for hook in self.hooks:
-            replaced = hook(self.module, current, self.grad_outputs)
-            if replaced is not None:
-                current = _checked("Backward hook", "grad_input", replaced, self.input_count)
-        self.grad_outputs = None
-        return tuple(current[place] for place in self.input_places)
-
-
-def _spread(grads: Sequence[Any], places: list[int], count: int) -> tuple[Any, ...]:
-    """The gradients in the places of their tensors, None in the others."""
-    full: list[Any] = [None] * count
-    for place, grad in zip(places, grads, strict=False):
-        full[place] = grad
-    return tuple(full)
-
-
-def _checked(hook: str, name: str, replaced: Any, count: int) -> tuple[Any, ...]:
-    replaced = replaced if isinstance(replaced, tuple) else (replaced,)
-    if len(replaced) != count:
-        raise RuntimeError(
-            f"{hook} returned an invalid number of {name}, got {len(replaced)}, but expected "
-            f"{count}"
-        )
-    return replaced

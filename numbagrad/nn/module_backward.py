@@ -1,0 +1,153 @@
+"""Full backward hooks: how the backward walk reaches the hooks of a module.
+
+``module_hooks.py`` makes a watcher for a call. Gradients of a module's inputs and outputs are seen
+by an identity Function around each, whose node runs the hooks.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..autograd.function import Function
+from ..autograd.grad_mode import is_grad_enabled
+from ..tensor import Tensor
+
+if TYPE_CHECKING:
+    from .module import Module
+
+
+class BackwardHookFunction(Function):
+    """The identity, for its node."""
+
+    @staticmethod
+    def forward(ctx: Any, *args: Any) -> Any:
+        """Return the inputs."""
+        ctx.mark_non_differentiable(*[arg for arg in args if not arg.requires_grad])
+        return args
+
+    @staticmethod
+    def backward(ctx: Any, *args: Any) -> Any:
+        """Return the gradients."""
+        return args
+
+
+class BackwardWatcher:
+    """Runs the full backward hooks of one call of a module."""
+
+    def __init__(
+        self, module: Module, hooks: list[Callable[..., Any]], pre_hooks: list[Callable[..., Any]]
+    ) -> None:
+        self.module = module
+        self.hooks = hooks
+        self.pre_hooks = pre_hooks
+        self.grad_outputs: Any = None
+        self.input_count = self.output_count = -1
+        self.input_places: list[int] | None = None
+        self.output_places: list[int] = []
+
+    def watch_inputs(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The arguments, those that are tensors through the identity."""
+        self.input_count = len(args)
+        args, self.input_places = self._through_identity(args, self._grads_of_inputs)
+        return args
+
+    def watch_outputs(self, result: Any) -> Any:
+        """The outputs through the identity."""
+        single = isinstance(result, Tensor)
+        if not single and not isinstance(result, tuple):
+            warnings.warn(
+                "For backward hooks to be called, module output should be a Tensor or a tuple of "
+                f"Tensors but received {type(result)}",
+                stacklevel=4,
+            )
+            return result
+        results = (result,) if single else result
+        self.output_count = len(results)
+        results, places = self._through_identity(results, self._grads_of_outputs)
+        self.output_places = places or []
+        return results[0] if single else results
+
+    @staticmethod
+    def _through_identity(
+        values: tuple[Any, ...], hook: Callable[[Any, Any], Any]
+    ) -> tuple[tuple[Any, ...], list[int] | None]:
+        """The values and the places of the tensors, or None if no gradient will come."""
+        places = [i for i, value in enumerate(values) if isinstance(value, Tensor)]
+        if not is_grad_enabled() or not any(values[i].requires_grad for i in places):
+            return values, None
+        made = BackwardHookFunction.apply(*[values[i] for i in places])
+        made = made if isinstance(made, tuple) else (made,)
+        node = next(tensor._grad_fn for tensor in made if tensor._grad_fn is not None)
+        node.register_hook(hook)
+        replaced = list(values)
+        for place, tensor in zip(places, made, strict=True):
+            replaced[place] = tensor
+        fields = getattr(values, "_fields", None)
+        return (type(values)(*replaced) if fields else tuple(replaced)), places
+
+    def _grads_of_outputs(self, _: Any, grads: Sequence[Any]) -> Any:
+        """Before the module's backward: pre hooks may replace the gradients."""
+        self.grad_outputs = _spread(grads, self.output_places, self.output_count)
+        for hook in self.pre_hooks:
+            replaced = hook(self.module, self.grad_outputs)
+            if replaced is not None:
+                self.grad_outputs = _checked(
+                    "Backward pre hook", "grad_output", replaced, self.output_count
+                )
+        current = self.grad_outputs
+        if self.input_places is None:
+            self._run_without_inputs()
+        return tuple(current[place] for place in self.output_places)
+
+    def _run_without_inputs(self) -> None:
+        """No input requires grad, so this is the only time the hooks can run."""
+        if self.hooks:
+            warnings.warn(
+                "Full backward hook is firing when gradients are computed with respect to module "
+                "outputs since no inputs require gradients. See "
+                "https://docs.pytorch.org/docs/main/generated/torch.nn.Module.html#torch.nn.Module."
+                "register_full_backward_hook for more details.",
+                stacklevel=2,
+            )
+        nothing = (None,) * self.input_count
+        for hook in self.hooks:
+            result = hook(self.module, nothing, self.grad_outputs)
+            returned = result if isinstance(result, tuple) else (result,)
+            if any(value is not None for value in returned):
+                raise RuntimeError(
+                    "Backward hook for Modules where no input requires gradient should always "
+                    "return None or None for all gradients."
+                )
+        self.grad_outputs = None
+
+    def _grads_of_inputs(self, grads: Sequence[Any], _: Any) -> Any:
+        """After the module's backward: hooks see both ends and may replace the gradients."""
+        if self.grad_outputs is None or self.input_places is None:
+            return None
+        current = _spread(grads, self.input_places, self.input_count)
+        for hook in self.hooks:
+            replaced = hook(self.module, current, self.grad_outputs)
+            if replaced is not None:
+                current = _checked("Backward hook", "grad_input", replaced, self.input_count)
+        self.grad_outputs = None
+        return tuple(current[place] for place in self.input_places)
+
+
+def _spread(grads: Sequence[Any], places: list[int], count: int) -> tuple[Any, ...]:
+    """The gradients in the places of their tensors, None in the others."""
+    full: list[Any] = [None] * count
+    for place, grad in zip(places, grads, strict=False):
+        full[place] = grad
+    return tuple(full)
+
+
+def _checked(hook: str, name: str, replaced: Any, count: int) -> tuple[Any, ...]:
+    replaced = replaced if isinstance(replaced, tuple) else (replaced,)
+    if len(replaced) != count:
+        raise RuntimeError(
+            f"{hook} returned an invalid number of {name}, got {len(replaced)}, but expected "
+            f"{count}"
+        )
+    return replaced
