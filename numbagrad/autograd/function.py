@@ -10,12 +10,13 @@ from __future__ import annotations
 import functools
 import inspect
 import warnings
+import weakref
 from collections.abc import Callable
 from typing import Any
 
 from . import tensor_interface as interface
 from .grad_mode import state as grad_mode
-from .node import Node, next_sequence_nr
+from .node import Node, edge_of, next_sequence_nr
 from .saved import FREED, save, save_output, unpack_entries
 
 __all__ = ["BackwardCFunction", "Function", "FunctionCtx", "once_differentiable"]
@@ -172,7 +173,7 @@ class BackwardCFunction(Node, FunctionCtx):
                 continue
             if metadata is NOT_A_TENSOR:
                 raise RuntimeError(
-                    f"function {self.name()} returned a gradient different from None at position "
+                    f"function {self.name()} returned a gradient different than None at position "
                     f"{index + 1}, but the corresponding forward input was not a Variable"
                 )
             shape, dtype = metadata
@@ -202,7 +203,7 @@ def _expands_to(shape: tuple[int, ...], larger: tuple[int, ...]) -> bool:
     return all([size in (1, other) for size, other in zip(shape, aligned, strict=True)])
 
 
-class Function:
+class Function(FunctionCtx):
     """A differentiable operation with a hand-written gradient.
 
     Subclasses define static methods ``forward(ctx, *args)`` and ``backward(ctx, *grads)``, or
@@ -224,31 +225,68 @@ class Function:
                 return grad_output * (x > 0)
 
         y = MyReLU.apply(x)
+
+    The form of 2017 works too: ``forward(self, *tensors)`` and ``backward(self, *grads)`` are
+    methods of an instance, which takes other arguments in its constructor, is called once, and says
+    of itself what ``ctx`` says today. See ``legacy_function.py``.
     """
 
     _backward_cls: type[BackwardCFunction]
     generate_vmap_rule = False
+    #: Whether ``forward`` is a method of instances, as in 2017.
+    _has_instance_methods = False
+    #: Of an instance of 2017 that was called: a weak reference to its node.
+    _node: weakref.ref[BackwardCFunction] | None = None
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         name = cls.__name__ + "Backward"
         attributes = {"_forward_cls": cls, "__module__": cls.__module__}
         cls._backward_cls = type(name, (BackwardCFunction,), attributes)
+        forward = inspect.getattr_static(cls, "forward")
+        cls._has_instance_methods = not isinstance(forward, (staticmethod, classmethod))
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        warnings.warn(
-            f"{type(self)} should not be instantiated. Methods on autograd functions are all "
-            "static, so you should invoke them on the class itself.",
-            DeprecationWarning,
-            stacklevel=2,
-        )
+        if not self._has_instance_methods:
+            warnings.warn(
+                f"{type(self)} should not be instantiated. Methods on autograd functions are all "
+                "static, so you should invoke them on the class itself. Instantiating an autograd "
+                "function will raise an error in a future version of PyTorch.",
+                DeprecationWarning,
+                stacklevel=2,
+            )
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *inputs: Any) -> Any:
+        """Call an instance of 2017; a Function with static methods raises, as in torch."""
+        if self._has_instance_methods:
+            from .legacy_function import call_instance
+
+            return call_instance(self, inputs)
         raise RuntimeError(
             "Legacy autograd function with non-static forward method is deprecated. Please use "
             "new-style autograd function with static forward method. (Example: "
             "https://pytorch.org/docs/stable/autograd.html#torch.autograd.Function)"
         )
+
+    @property
+    def saved_tensors(self) -> tuple[Any, ...]:
+        """What an instance of 2017 gave to ``save_for_backward``.
+
+        Raises:
+            RuntimeError: before the call, after the graph was freed, or if one was written since.
+        """
+        node = None if self._node is None else self._node()
+        if node is None:
+            raise RuntimeError(FREED)
+        return node.saved_tensors
+
+    saved_variables = saved_tensors
+
+    @property
+    def needs_input_grad(self) -> tuple[bool, ...]:
+        """For each input of an instance of 2017 that was called: whether it needs a gradient."""
+        node = None if self._node is None else self._node()
+        return () if node is None else node.needs_input_grad
 
     @staticmethod
     def forward(*args: Any, **kwargs: Any) -> Any:
@@ -308,7 +346,7 @@ class Function:
         recording = grad_mode.enabled
         record = recording and True in needs
         if record:
-            _connect(ctx, args)
+            connect(ctx, args)
         grad_mode.enabled = False
         try:
             if separate_context:
@@ -319,9 +357,9 @@ class Function:
             if isinstance(output, Tensor):
                 output = _wrap_output(ctx, args, output, record)
             elif isinstance(output, tuple):
-                output = _wrap_outputs(ctx, args, output, record)
+                output = wrap_outputs(ctx, args, output, record)
             if ctx.to_save is not None:
-                _save(ctx, record)
+                keep(ctx, record)
         finally:
             grad_mode.enabled = recording
         return output
@@ -341,7 +379,7 @@ def _signature(function: Any) -> inspect.Signature:
     return inspect.signature(function)
 
 
-def _connect(ctx: BackwardCFunction, args: tuple[Any, ...]) -> None:
+def connect(ctx: BackwardCFunction, args: tuple[Any, ...]) -> None:
     """Give a node its edges and its place in the order of nodes."""
     Tensor = interface.Tensor
     edges: list[Any] = []
@@ -364,7 +402,7 @@ def _connect(ctx: BackwardCFunction, args: tuple[Any, ...]) -> None:
 
 
 def _wrap_output(ctx: Any, args: tuple[Any, ...], output: Any, record: bool) -> Any:
-    """``_wrap_outputs`` for one tensor; short for by far the most frequent case, a new one."""
+    """``wrap_outputs`` for one tensor; short for by far the most frequent case, a new one."""
     array = output._array
     if (
         not record
@@ -374,7 +412,7 @@ def _wrap_output(ctx: Any, args: tuple[Any, ...], output: Any, record: bool) -> 
         or array.dtype.kind not in "fc"
         or _contains(args, output)
     ):
-        return _wrap_outputs(ctx, args, (output,), record)[0]
+        return wrap_outputs(ctx, args, (output,), record)[0]
     ctx._output_metadata = ((array.shape, array.dtype),)
     output._requires_grad = True
     output._grad_fn = ctx
@@ -382,7 +420,7 @@ def _wrap_output(ctx: Any, args: tuple[Any, ...], output: Any, record: bool) -> 
     return output
 
 
-def _wrap_outputs(ctx: Any, args: tuple[Any, ...], outputs: Any, record: bool) -> tuple[Any, ...]:
+def wrap_outputs(ctx: Any, args: tuple[Any, ...], outputs: Any, record: bool) -> tuple[Any, ...]:
     """Connect what ``forward`` returned to the graph; what is not a tensor stays as it is."""
     dirty = ctx.dirty_tensors or ()
     fixed = ctx.non_differentiable or ()
@@ -444,7 +482,7 @@ def _check_dirty(output: Any, is_input: bool, record: bool) -> None:
         )
 
 
-def _save(ctx: Any, record: bool) -> None:
+def keep(ctx: Any, record: bool) -> None:
     """Pack what ``forward`` saved: outputs without their tensor, all else with its version."""
     entries: list[Any] = []
     for index, value in enumerate(ctx.to_save):
@@ -505,14 +543,15 @@ def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:
 
 def _not_differentiable(result: Any, sources: list[Any]) -> Any:
     """Return ``result`` with a history that raises when it is differentiated."""
+    edges = [edge_of(source) for source in sources if isinstance(source, interface.Tensor)]
+    return with_history(result, DelayedError(tuple([e for e in edges if e is not None])))
+
+
+def with_history(result: Any, node: Node) -> Any:
+    """Return a tensor of the memory of ``result`` that ``node`` seems to have made."""
     if not isinstance(result, interface.Tensor):
         return result
-    edges = []
-    for source in sources:
-        if isinstance(source, interface.Tensor) and source._requires_grad:
-            grad_fn = source._grad_fn
-            edges.append((source, 0) if grad_fn is None else (grad_fn, source._output_nr))
-    delayed = interface.alias(result)
-    delayed._requires_grad = True
-    delayed._grad_fn = DelayedError(tuple(edges))
-    return delayed
+    made = interface.alias(result)
+    made._requires_grad = True
+    made._grad_fn = node
+    return made

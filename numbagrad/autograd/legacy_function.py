@@ -1,0 +1,152 @@
+"""Functions of 2017: objects with instance methods, of which each is called once.
+
+``Function.__call__`` comes here. The methods run unrecorded on plain tensors, as they did then; one
+node, the same as that of a ``Function`` of today, keeps the instance and calls its ``backward``.
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+from . import tensor_interface as interface
+from .function import BackwardCFunction, connect, keep, with_history, wrap_outputs
+from .grad_mode import state as grad_mode
+from .node import Node, edge_of
+
+__all__ = ["call_instance"]
+
+_MODERN_FORM = (
+    "Today's form has static methods, forward(ctx, ...) and backward(ctx, ...), keeps what it "
+    "needs on ctx and is called on the class: {name}.apply(...)"
+)
+
+
+class InstanceNode(BackwardCFunction):
+    """The node of a called instance. It keeps the instance; the instance knows it weakly."""
+
+    _instance: Any
+
+    def _user_backward(self) -> Any:
+        return InstanceNode._call_backward
+
+    def _call_backward(self, *gradients: Any) -> tuple[Any, ...]:
+        """Run the instance's ``backward`` unrecorded; its results cannot be differentiated."""
+        recording = grad_mode.enabled
+        grad_mode.enabled = False
+        try:
+            results = self._instance.backward(*[_plain(gradient) for gradient in gradients])
+        finally:
+            grad_mode.enabled = recording
+        if not isinstance(results, tuple):
+            results = (results,)
+        if not recording:
+            return results
+        sources = [edge_of(gradient) for gradient in gradients if gradient is not None]
+        edges = tuple([edge for edge in (*sources, *self.next_edges) if edge is not None])
+        name = type(self._instance).__name__
+        return tuple([with_history(result, UnrecordedGradient(name, edges)) for result in results])
+
+
+class UnrecordedGradient(Node):
+    """The node of a gradient that an instance computed: raises when the engine reaches it."""
+
+    __slots__ = ("function",)
+
+    def __init__(self, function: str, next_edges: tuple[Any, ...]) -> None:
+        super().__init__(next_edges)
+        self.function = function
+
+    def backward(self, *gradients: Any) -> tuple[Any, ...]:
+        raise RuntimeError(
+            f"the gradient of {self.function} has no gradient: its backward is a method of an "
+            "instance, which is not recorded. " + _MODERN_FORM.format(name=self.function)
+        )
+
+
+def _plain(value: Any) -> Any:
+    """A tensor without its history; what is none as it is."""
+    return interface.alias(value) if _is_tensor(value) and value._requires_grad else value
+
+
+def _node_class(cls: Any) -> type[InstanceNode]:
+    """The class of the nodes of a Function's instances, named after it."""
+    if "_instance_node" not in vars(cls):
+        attributes = {"_forward_cls": cls, "__module__": cls.__module__}
+        cls._instance_node = type(cls.__name__ + "Backward", (InstanceNode,), attributes)
+    return cls._instance_node
+
+
+def call_instance(instance: Any, inputs: tuple[Any, ...]) -> Any:
+    """Run ``instance.forward`` on plain tensors of the memory of ``inputs`` and record one node.
+
+    Raises:
+        TypeError: for an input that is not a tensor.
+        RuntimeError: if the instance was called before.
+    """
+    _check_call(instance, inputs)
+    node_class = _node_class(type(instance))
+    node = node_class.__new__(node_class)
+    node._hooks = None
+    node._instance = instance
+    node.needs_input_grad = tuple([value._requires_grad for value in inputs])
+    recording = grad_mode.enabled
+    record = recording and True in node.needs_input_grad
+    if record:
+        connect(node, inputs)
+    instance._node = weakref.ref(node)
+    seen = [interface.alias(value) for value in inputs]
+    grad_mode.enabled = False
+    try:
+        output = instance.forward(*seen)
+        outputs = output if isinstance(output, tuple) else (output,)
+        # What the methods see stays plain, and what is returned is new: the instance may keep its
+        # outputs without closing a cycle through their history.
+        returned = _originals([_renewed(value, seen) for value in outputs], seen, inputs)
+        fixed = instance.non_differentiable or ()
+        node.non_differentiable = tuple(
+            [new for new, old in zip(returned, outputs, strict=True) if _among(old, fixed)]
+        )
+        node.dirty_tensors = _originals(instance.dirty_tensors or (), seen, inputs)
+        node.materialize_grads = instance.materialize_grads
+        results = wrap_outputs(node, inputs, returned, record)
+        node.to_save, instance.to_save = instance.to_save, None
+        if node.to_save is not None:
+            keep(node, record)
+    finally:
+        grad_mode.enabled = recording
+    return results if isinstance(output, tuple) else results[0]
+
+
+def _renewed(value: Any, seen: list[Any]) -> Any:
+    return interface.alias(value) if _is_tensor(value) and not _among(value, seen) else value
+
+
+def _check_call(instance: Any, inputs: tuple[Any, ...]) -> None:
+    name = type(instance).__name__
+    if instance._node is not None:
+        raise RuntimeError(
+            f"this instance of {name} was called before: an instance of a Function records one "
+            f"call. Make one for each call: {name}(...)(...). " + _MODERN_FORM.format(name=name)
+        )
+    for place, value in enumerate(inputs):
+        if not _is_tensor(value):
+            raise TypeError(
+                f"{name}: argument {place} of an instance of a Function must be a Tensor, not "
+                f"{type(value).__name__}; give other values to its constructor. "
+                + _MODERN_FORM.format(name=name)
+            )
+
+
+def _is_tensor(value: Any) -> bool:
+    return isinstance(value, interface.Tensor)
+
+
+def _among(tensor: Any, tensors: Any) -> bool:
+    return any([tensor is one for one in tensors])
+
+
+def _originals(values: Any, seen: list[Any], inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The tensors that ``forward`` was called for, in the place of the plain ones that it saw."""
+    back = {id(plain): original for plain, original in zip(seen, inputs, strict=True)}
+    return tuple([back.get(id(value), value) for value in values])
