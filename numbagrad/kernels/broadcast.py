@@ -308,6 +308,8 @@ def pointwise_general(self, arguments, given):
         for k in range(given):
             shift = OPERAND_BITS * k + CODE_BITS
             key = (key & ~(3 << shift)) | (STRIDED << shift)
+    elif kept == 1:
+        key |= FLAT
     strides = NULL if ordered else frame + 8 * OUTPUT_STRIDES
     sizes = frame + 8 * RAW_SIZES
     return finish(table, frame, arguments, given, key, total, rank, sizes, strides)

@@ -317,7 +317,7 @@ def pointwise(self, arguments, given):
             return pass_on(self, arguments, given, runtime)
     store(frame, ARGUMENT_DIMENSIONS, 1, int64)
     store(frame, ARGUMENT_SIZES, total, int64)
-    key = 0
+    key = FLAT
     for k in range(given):
         operand = load(arguments, k, int64)
         kind = load(operand + OBJECT_TYPE, 0, int64)

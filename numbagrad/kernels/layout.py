@@ -31,6 +31,8 @@ CODE_BITS = 5
 LAYOUT_BITS = 2
 SCALAR_BIT = CODE_BITS + LAYOUT_BITS  # set for a 0-dim array among larger ones (promotion)
 OPERAND_BITS = SCALAR_BIT + 1
+#: Beside the operands: all of them run through one dimension, contiguous or repeated.
+FLAT = 1 << (OPERAND_BITS * MAX_OPERANDS)
 
 # --- table of an operator ---------------------------------------------------------------------
 TABLE_RUNTIME = 0  # address of the runtime block
