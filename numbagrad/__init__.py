@@ -65,7 +65,7 @@ from .ops.strided import *
 from .ops.view import *
 from .ops.creation import range_ as range
 from .ops import autograd_interface as _autograd_interface
-from . import nn, optim
+from . import nn, optim, utils
 from .serialization import load, save
 from .printing import get_printoptions, printoptions, set_printoptions
 from .size import Size

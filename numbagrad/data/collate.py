@@ -1,0 +1,109 @@
+"""Collation: one batch of tensors from a list of samples, whatever containers samples are made of.
+
+``loader.py`` uses ``default_collate`` for batches and ``default_convert`` for single samples.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping, MutableMapping, MutableSequence, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..dtype import float64
+from ..ops.creation import as_tensor, tensor
+from ..ops.join import stack
+from ..tensor import Tensor
+
+__all__ = ["default_collate", "default_convert"]
+
+_WRONG_CONTENT = (
+    "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {}"
+)
+
+
+def _mapped(container: Any, entries: Any) -> Any:
+    """A container like the given one, with other entries; a plain one where it cannot be made."""
+    fresh: Any
+    if isinstance(container, Mapping):
+        try:
+            if not isinstance(container, MutableMapping):
+                return type(container)(entries)  # type: ignore[call-arg]
+            fresh = copy.copy(container)
+            fresh.update(entries)
+            return fresh
+        except TypeError:
+            return entries
+    if hasattr(container, "_fields"):
+        return type(container)(*entries)
+    if isinstance(container, tuple):
+        return entries
+    try:
+        if not isinstance(container, MutableSequence):
+            return type(container)(entries)
+        fresh = copy.copy(container)
+        for place, entry in enumerate(entries):
+            fresh[place] = entry
+        return fresh
+    except TypeError:
+        return entries
+
+
+def _holds_text_or_objects(kind: np.dtype[Any]) -> bool:
+    return kind.kind in "SUaO"
+
+
+def default_convert(data: Any) -> Any:
+    """NumPy arrays and numbers as tensors, in whatever containers they are; the rest as it is."""
+    if isinstance(data, Tensor):
+        return data
+    if isinstance(data, (np.ndarray, np.generic)):
+        return data if _holds_text_or_objects(data.dtype) else as_tensor(data)
+    if isinstance(data, Mapping):
+        return _mapped(data, {key: default_convert(value) for key, value in data.items()})
+    if isinstance(data, Sequence) and not isinstance(data, (str, bytes)):
+        return _mapped(data, [default_convert(value) for value in data])
+    return data
+
+
+def default_collate(batch: Sequence[Any]) -> Any:
+    """A list of samples as one batch, with a new first dimension.
+
+    Tensors are stacked; arrays and numbers become tensors (Python floats of float64); text stays a
+    list; mappings, sequences and named tuples are collated entry by entry.
+
+    Raises:
+        TypeError: for samples of any other kind.
+        RuntimeError: for sequences of unequal length.
+    """
+    sample = batch[0]
+    for kinds, collate in _LEAVES:
+        if isinstance(sample, kinds):
+            return collate(batch)
+    if isinstance(sample, Mapping):
+        entries = {key: default_collate([each[key] for each in batch]) for key in sample}
+        return _mapped(sample, entries)
+    if isinstance(sample, Sequence):
+        if not hasattr(sample, "_fields") and len({len(each) for each in batch}) > 1:
+            raise RuntimeError("each element in list of batch should be of equal size")
+        return _mapped(sample, [default_collate(part) for part in zip(*batch, strict=False)])
+    raise TypeError(_WRONG_CONTENT.format(type(sample)))
+
+
+def _collate_arrays(batch: Sequence[Any]) -> Any:
+    if _holds_text_or_objects(batch[0].dtype):
+        raise TypeError(_WRONG_CONTENT.format(batch[0].dtype))
+    return stack([as_tensor(array) for array in batch])
+
+
+#: What batches of samples that are no containers become, by the class of the first one. NumPy's
+#: float64 is a float too, so NumPy's numbers come first.
+_LEAVES: list[tuple[Any, Callable[[Sequence[Any]], Any]]] = [
+    (Tensor, lambda batch: stack(list(batch))),
+    (np.ndarray, _collate_arrays),
+    ((np.bool_, np.number, np.object_), lambda batch: as_tensor(np.asarray(batch))),
+    (float, lambda batch: tensor(batch, dtype=float64)),
+    (int, tensor),
+    ((str, bytes), lambda batch: batch),
+]
