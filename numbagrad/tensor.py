@@ -80,6 +80,8 @@ class Tensor(TensorState, InstalledMethods):
     _base: Tensor | None = None
     _view_origin: str  # set by views that may not be written, see autograd/inplace.py
     _post_accumulate_grad_hooks: Any = None
+    #: Of ``data`` without dimensions: in 2017 ``loss.data[0]`` was the number.
+    _is_data = False
 
     # --- what it is ---------------------------------------------------------------------------
 
@@ -309,13 +311,21 @@ class Tensor(TensorState, InstalledMethods):
         retain_graph: bool | None = None,
         create_graph: bool = False,
         inputs: Any = None,
+        *,
+        retain_variables: bool | None = None,
     ) -> None:
         """Add the gradients of this tensor to the ``grad`` of the leaves it was computed from.
+
+        ``retain_variables`` is ``retain_graph`` of 2017, when it stood in the place of ``inputs``.
 
         Raises:
             RuntimeError: if the tensor does not require grad, if it has more than one element and
                 no ``gradient`` is given, or if the graph was freed by an earlier backward.
         """
+        if inputs.__class__ is bool:
+            retain_variables, inputs = inputs, None
+        if retain_variables is not None:
+            retain_graph = retain_variables
         engine.backward(self, gradient, retain_graph, create_graph, inputs=inputs)
 
     def register_hook(self, hook: Callable[..., Any]) -> Any:
@@ -341,7 +351,13 @@ class Tensor(TensorState, InstalledMethods):
             RuntimeError: for a view, which shares its history with other tensors.
         """
         if self._base is not None:
-            raise RuntimeError("Can't detach views in-place. Use detach() instead.")
+            raise RuntimeError(
+                "Can't detach views in-place. Use detach() instead. If you are using "
+                "DistributedDataParallel (DDP) for training, and gradient_as_bucket_view is set as "
+                "True, gradients are views of DDP buckets, and hence detach_() cannot be called on "
+                "these gradients. To fix this error, please refer to the Optimizer.zero_grad() "
+                "function in torch/optim/optimizer.py as the solution."
+            )
         self._grad_fn = None
         self._requires_grad = False
         self._output_nr = 0
@@ -350,7 +366,10 @@ class Tensor(TensorState, InstalledMethods):
     @property
     def data(self) -> Tensor:
         """The same memory without history; writes to it are not seen by autograd."""
-        return new_tensor(self._array)
+        made = new_tensor(self._array)
+        if self._array.ndim == 0:
+            made._is_data = True
+        return made
 
     @data.setter
     def data(self, value: Tensor) -> None:

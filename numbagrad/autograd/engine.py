@@ -429,6 +429,8 @@ def backward(
     create_graph: bool = False,
     grad_variables: Any = None,
     inputs: Any = None,
+    *,
+    retain_variables: bool | None = None,
 ) -> None:
     """Add the gradients of ``tensors`` to the ``grad`` of the leaves they were computed from.
 
@@ -441,11 +443,14 @@ def backward(
         create_graph: record the gradients, so that they can be differentiated.
         grad_variables: the name of ``grad_tensors`` before torch 0.4.
         inputs: tensors to whose ``grad`` to add, instead of all leaves.
+        retain_variables: the name of ``retain_graph`` in 2017.
 
     Raises:
         RuntimeError: if a root does not require grad, if the gradient of a root is missing or has
             another shape, if saved tensors were freed or written in place.
     """
+    if retain_variables is not None:
+        retain_graph = retain_variables
     if retain_graph is None:
         retain_graph = create_graph
     if (

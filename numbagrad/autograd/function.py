@@ -15,6 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 from . import tensor_interface as interface
+from . import volatile
 from .grad_mode import state as grad_mode
 from .node import Node, edge_of, next_sequence_nr
 from .saved import FREED, save, save_output, unpack_entries
@@ -344,7 +345,8 @@ class Function(FunctionCtx):
         needs = [isinstance(value, Tensor) and value._requires_grad for value in args]
         ctx.needs_input_grad = tuple(needs)
         recording = grad_mode.enabled
-        record = recording and True in needs
+        unrecorded = volatile.in_use and volatile.touched(args)
+        record = recording and True in needs and not unrecorded
         if record:
             connect(ctx, args)
         grad_mode.enabled = False
@@ -362,7 +364,7 @@ class Function(FunctionCtx):
                 keep(ctx, record)
         finally:
             grad_mode.enabled = recording
-        return output
+        return volatile.mark(output) if unrecorded else output
 
 
 def _bind(forward: Any, args: Any, kwargs: Any, separate_context: bool) -> tuple[Any, ...]:

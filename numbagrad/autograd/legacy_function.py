@@ -10,6 +10,7 @@ import weakref
 from typing import Any
 
 from . import tensor_interface as interface
+from . import volatile
 from .function import BackwardCFunction, connect, keep, with_history, wrap_outputs
 from .grad_mode import state as grad_mode
 from .node import Node, edge_of
@@ -91,7 +92,8 @@ def call_instance(instance: Any, inputs: tuple[Any, ...]) -> Any:
     node._instance = instance
     node.needs_input_grad = tuple([value._requires_grad for value in inputs])
     recording = grad_mode.enabled
-    record = recording and True in node.needs_input_grad
+    unrecorded = volatile.in_use and volatile.touched(inputs)
+    record = recording and True in node.needs_input_grad and not unrecorded
     if record:
         connect(node, inputs)
     instance._node = weakref.ref(node)
@@ -115,6 +117,8 @@ def call_instance(instance: Any, inputs: tuple[Any, ...]) -> Any:
             keep(node, record)
     finally:
         grad_mode.enabled = recording
+    if unrecorded:
+        volatile.mark(results)
     return results if isinstance(output, tuple) else results[0]
 
 

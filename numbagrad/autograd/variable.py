@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 from . import tensor_interface as interface
+from .volatile import make_volatile
 
 __all__ = ["Variable"]
 
@@ -22,14 +24,33 @@ class Variable(metaclass=_VariableMeta):
     Args:
         data: a tensor; its history is left behind.
         requires_grad: whether the result requires grad.
-        volatile: accepted for old code; use ``no_grad()`` instead.
+        volatile: record nothing that is computed from the result. Use ``no_grad()`` instead.
+
+    Raises:
+        TypeError: if ``data`` is not a tensor.
+        ValueError: for a volatile Variable that requires grad.
+        RuntimeError: if integers are to require grad.
     """
 
-    def __new__(cls, data: Any, requires_grad: bool = False, volatile: bool = False) -> Any:
+    def __new__(cls, data: Any = None, requires_grad: bool = False, volatile: bool = False) -> Any:
+        if data is None:
+            return interface.Tensor()
         if not isinstance(data, interface.Tensor):
             raise TypeError(f"Variable data has to be a tensor, but got {type(data).__name__}")
+        if requires_grad and volatile:
+            raise ValueError("Variable can't be volatile and require_grad at the same time!")
+        if requires_grad and data._array.dtype.kind != "f":
+            raise RuntimeError(
+                "Only Tensors of floating point and complex dtype can require gradients"
+            )
         result = interface.alias(data)
-        if requires_grad and data._array.dtype.kind not in "fc":
-            raise RuntimeError("only Tensors of floating point dtype can require gradients")
         result._requires_grad = requires_grad
+        if volatile:
+            warnings.warn(
+                "volatile=True is what torch had before 0.4: nothing that is computed from this "
+                "Variable is recorded. Use `with torch.no_grad():` instead.",
+                UserWarning,
+                stacklevel=2,
+            )
+            make_volatile(result)
         return result

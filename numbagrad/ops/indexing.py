@@ -66,6 +66,8 @@ def getitem(self: Tensor, key: Any) -> Tensor:
     try:
         array = self._array[key]
     except (IndexError, TypeError):
+        if self._is_data and kind is int and key[0] == 0:
+            return self._array.item()  # loss.data[0], as in 2017
         array = _retry(self._array, key)
     if operator is unsqueeze_view:
         array = _with_strides(array)

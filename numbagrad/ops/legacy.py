@@ -1,6 +1,7 @@
-"""How tensors were made before torch 0.4: ``Tensor(2, 3)``, ``FloatTensor([1, 2])``, ``x.new(2)``.
+"""What tensors had before torch 0.4: ``Tensor(2, 3)``, ``FloatTensor([1, 2])``, ``x.volatile``.
 
-Importing the file gives the class Tensor its constructor. Code of today calls ``ops/creation.py``.
+Importing the file gives the class Tensor its constructor and its older attributes. Code of today
+calls ``ops/creation.py`` and reads ``grad_fn``.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from .. import cuda
+from ..autograd.volatile import is_volatile, make_volatile
 from ..dtype import (
     DTYPES,
     bool_,
@@ -51,7 +54,7 @@ def _make(name: str, dtype: DType, arguments: tuple[Any, ...]) -> Tensor:
                 )
             return data.detach()
         if isinstance(data, float):
-            raise TypeError(f"{name}(): argument must be sizes or a sequence, not float")
+            raise TypeError("new(): data must be a sequence (got float)")
         return new_tensor(array_of(data, dtype.numpy))
     return new_tensor(np.empty(shape_of(name, arguments), dtype.numpy))
 
@@ -76,30 +79,84 @@ def _new_like(self: Tensor, *arguments: Any, device: Any = None) -> Tensor:
     return _make("new", self.dtype, arguments)
 
 
+@method("creator")
+@property
+def _creator(self: Tensor) -> Any:
+    """The node that computed this tensor: an older name of ``grad_fn``."""
+    return self._grad_fn
+
+
+def _is_volatile(self: Tensor) -> bool:
+    """Whether nothing that is computed from this tensor is recorded; see ``Variable``."""
+    return is_volatile(self)
+
+
+def _set_volatile(self: Tensor, value: bool) -> None:
+    if value and self._requires_grad:
+        raise ValueError("Variable can't be volatile and require_grad at the same time!")
+    if value:
+        make_volatile(self)
+    else:
+        vars(self).pop("_volatile", None)
+
+
+method("volatile")(property(_is_volatile, _set_volatile))
+
+
+@method("register_grad")
+@property
+def _register_grad(self: Tensor) -> Any:
+    """No torch had this method, though people's notes did."""
+    raise AttributeError(
+        "'Tensor' object has no attribute 'register_grad'; call register_hook(hook) to see or "
+        "replace the gradient of a tensor, and register_post_accumulate_grad_hook(hook) to act "
+        "when the grad of a leaf was added to"
+    )
+
+
 class _TensorType(type):
-    """The type of ``FloatTensor`` and the others: a dtype that looks like a class."""
+    """The type of ``FloatTensor`` and the others: dtype and device that look like a class."""
 
     dtype: DType
+    device_type: str
+
+    @property
+    def is_cuda(cls) -> bool:
+        """Whether tensors of this type are on a GPU."""
+        return cls.device_type == "cuda"
 
     def __instancecheck__(cls, instance: object) -> bool:
-        return isinstance(instance, Tensor) and instance.dtype is cls.dtype
+        return (
+            isinstance(instance, Tensor)
+            and instance.dtype is cls.dtype
+            and instance.device.type == cls.device_type
+        )
 
     def __call__(cls, *arguments: Any) -> Any:
+        if cls.is_cuda:
+            raise TypeError(
+                f"type {type_string(cls.dtype, 'cuda')} not available. Torch not compiled with "
+                "CUDA enabled."
+            )
         return _make(cls.__name__, cls.dtype, arguments)
 
     def __repr__(cls) -> str:
-        return f"<class '{type_string(cls.dtype)}'>"
+        return f"<class '{type_string(cls.dtype, cls.device_type)}'>"
 
 
-def _tensor_type(dtype: DType) -> Any:
-    name = type_string(dtype).removeprefix("torch.")
+def _tensor_type(dtype: DType, device_type: str = "cpu") -> Any:
     documentation = f"Tensors of {dtype}: makes one, and ``isinstance`` recognises them."
-    return _TensorType(name, (), {"dtype": dtype, "__doc__": documentation})
+    attributes = {"dtype": dtype, "device_type": device_type, "__doc__": documentation}
+    return _TensorType(type_string(dtype).removeprefix("torch."), (), attributes)
 
 
 BoolTensor, ByteTensor, CharTensor = map(_tensor_type, (bool_, uint8, int8))
 ShortTensor, IntTensor, LongTensor = map(_tensor_type, (int16, int32, int64))
 HalfTensor, FloatTensor, DoubleTensor = map(_tensor_type, (float16, float32, float64))
+
+for _dtype in DTYPES:
+    _type = _tensor_type(_dtype, "cuda")
+    setattr(cuda, _type.__name__, _type)
 
 
 def set_default_tensor_type(t: Any) -> None:
