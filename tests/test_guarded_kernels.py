@@ -11,7 +11,7 @@ import pytest
 from elementary_kernels import compiled
 
 import numbagrad
-from numbagrad.kernels.pointwise import _GUARDED_BLOCK as BLOCK
+from numbagrad.kernels.pointwise import BLOCK
 from numbagrad.kernels.vector_math import CPU_BOUNDED
 from numbagrad.ops.operator import pointwise
 

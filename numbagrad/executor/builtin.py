@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..kernels import layout
-from . import library, pool
+from . import library, memory, pool
 
 _METHOD_FASTCALL = 0x0080
 _FASTCALL_SIGNATURE = "int64(int64, int64, int64)"
@@ -72,6 +72,7 @@ def _runtime() -> np.ndarray:
     block[layout.RUNTIME_NEW_ARRAY] = numpy_function(_NEW_ARRAY_SLOT)
     block[layout.RUNTIME_MISS] = id(LaunchMiss)
     block[layout.RUNTIME_POOL] = pool.pool_address()
+    block[layout.RUNTIME_STREAM_BYTES] = memory.stream_bytes()
     for number in range(24):
         kind = _dtype_of_number(number)
         block[layout.RUNTIME_ITEM_SIZES + number] = kind.itemsize if kind is not None else 0

@@ -15,7 +15,6 @@ from ..dtype import bool_, float16, float32, int64
 from ..dtype import dtype as DType
 from ..dtype import from_numpy as dtype_of
 from ..formula import trace
-from ..kernels import layout
 from . import library
 from .builtin import LaunchMiss
 from .pointwise import GRAIN, JIT_DISABLED, PointwiseProgram, decode
@@ -34,8 +33,7 @@ class ConversionProgram(PointwiseProgram):
         codes = decode(key, 2)
         source, stored = codes[0].dtype, codes[1].dtype
         assert source is not None and stored is not None
-        flat = bool(key & layout.FLAT)
-        text = self.source(codes, _computed_in(source, stored), stored, flat)
+        text = self.source(codes, _computed_in(source, stored), stored, key)
         self._tables[into].insert(key, library.generated(self.name, text), 0, 0)
 
 

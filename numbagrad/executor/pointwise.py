@@ -273,7 +273,7 @@ class PointwiseProgram:
             assert stored is not None
             _check_cast(result, stored)
             result = stored
-        source = self.source(codes, compute, result, bool(key & layout.FLAT))
+        source = self.source(codes, compute, result, key)
         kernel = library.generated(self.name, source)
         scalar_types = output_types = 0
         for k in range(count):
@@ -288,7 +288,7 @@ class PointwiseProgram:
         return bool_ if self.formula.inputs[k] in self.formula.booleans else compute
 
     def source(
-        self, codes: list[OperandCode], compute: DType, result: DType, flat: bool
+        self, codes: list[OperandCode], compute: DType, result: DType, key: int
     ) -> str:
         """The text of the kernel of a signature; a last code beyond the inputs is the output's."""
         formula = self.formula
@@ -304,8 +304,11 @@ class PointwiseProgram:
         outputs = [pointwise.Operand(name, result.name, place) for name in names]
         body = pointwise.Body(*print_numba(formula, compute.name, _FASTEST))
         guard = _guard(formula, compute.name)
+        flat = bool(key & layout.FLAT)
+        plain = all(code.layout in (layout.UNIT, layout.ZERO) for code in codes)
+        streamed = plain and bool(key & layout.STREAMED)
         return pointwise.source(
-            self.name, inputs, outputs, compute.name, body, formula.booleans, guard, flat
+            self.name, inputs, outputs, compute.name, body, formula.booleans, guard, flat, streamed
         )
 
     def _run_reference(

@@ -161,6 +161,15 @@ def find_slot(table, key):
 
 
 @subroutine
+def too_large_to_cache(frame, runtime, code, total):
+    """Whether outputs of type ``code`` are so large that their kernel should stream them."""
+    item_size = load(runtime, RUNTIME_ITEM_SIZES + code, int64)
+    row = load(frame, load(frame, ARGUMENT_DIMENSIONS, int64), int64)  # sizes are words 1 and on
+    large = total * item_size >= load(runtime, RUNTIME_STREAM_BYTES, int64)
+    return large and row * item_size >= STREAM_ROW_BYTES
+
+
+@subroutine
 def run(frame, table, runtime, kernel, total):
     """Run the kernel over the whole space; large work lets go of the GIL and uses the pool."""
     if total == 0:
@@ -223,6 +232,12 @@ def finish(table, frame, arguments, given, key, total, rank, sizes, strides):
     slot = find_slot(table, key)
     if slot == NULL:
         return raise_miss(runtime, key)
+    output_types = load(slot, SLOT_OUTPUT_TYPES, int64)
+    if too_large_to_cache(frame, runtime, output_types & 31, total):
+        key |= STREAMED
+        slot = find_slot(table, key)
+        if slot == NULL:
+            return raise_miss(runtime, key)
     if not write_numbers(frame, runtime, arguments, given, load(slot, SLOT_SCALAR_TYPES, int64)):
         return raise_miss(runtime, MISS_NUMBER)
     kernel = load(slot, SLOT_KERNEL, int64)
@@ -232,7 +247,6 @@ def finish(table, frame, arguments, given, key, total, rank, sizes, strides):
         increment_reference(none)
         return none
     outputs = load(table, TABLE_OUTPUTS, int64)
-    output_types = load(slot, SLOT_OUTPUT_TYPES, int64)
     result = NULL
     if outputs > 1:
         result = tuple_new(outputs)

@@ -33,6 +33,8 @@ SCALAR_BIT = CODE_BITS + LAYOUT_BITS  # set for a 0-dim array among larger ones 
 OPERAND_BITS = SCALAR_BIT + 1
 #: Beside the operands: all of them run through one dimension, contiguous or repeated.
 FLAT = 1 << (OPERAND_BITS * MAX_OPERANDS)
+#: The output is too large for the caches.
+STREAMED = FLAT << 1
 
 # --- table of an operator ---------------------------------------------------------------------
 TABLE_RUNTIME = 0  # address of the runtime block
@@ -55,6 +57,9 @@ HASH_SHIFT = 40
 MATMUL_KERNELS = 1  # addresses of the kernels, by type number
 MATMUL_WORDS = MATMUL_KERNELS + 24
 
+#: Rows of fewer bytes are never streamed: too much of them is parts of lines.
+STREAM_ROW_BYTES = 1024
+
 # --- runtime block: addresses and facts of this process ---------------------------------------
 RUNTIME_ARRAY_TYPE = 0
 RUNTIME_FLOAT_TYPE = 1
@@ -66,6 +71,7 @@ RUNTIME_NEW_ARRAY = 6  # NumPy's PyArray_New
 RUNTIME_MISS = 7  # the exception type raised when a launcher cannot go on
 RUNTIME_POOL = 8  # control block of the thread pool
 RUNTIME_GENERAL = 9  # the general launcher of formulas, or 0 before it is needed
+RUNTIME_STREAM_BYTES = 10  # outputs of so many bytes are streamed
 RUNTIME_ITEM_SIZES = 16  # bytes an element, by type number
 RUNTIME_WORDS = 64
 

@@ -55,8 +55,12 @@ class Guard:
     exact: Body
 
 
-#: Elements after which a guarded kernel asks whether one was beyond the range of its fast body.
-_GUARDED_BLOCK = 2048
+#: Elements of a block: after so many a guarded kernel asks whether one was beyond the range of its
+#: fast body, and a streamed one writes them to memory.
+BLOCK = 1024
+
+#: Bytes of a line of the cache; what is streamed is written in whole ones.
+_LINE_BYTES = 64
 
 
 def source(
@@ -68,6 +72,7 @@ def source(
     booleans: frozenset[str] = frozenset(),
     guard: Guard | None = None,
     flat: bool = False,
+    streamed: bool = False,
 ) -> str:
     """The module of a pointwise kernel.
 
@@ -75,7 +80,8 @@ def source(
     conditions; its results are stored to the outputs. With a ``guard``, blocks of elements with one
     outside the range of ``body`` get that one's value from the exact body. A ``flat`` kernel is for
     a single dimension that no operand steps through otherwise than contiguously: the most frequent
-    one, in a third of the time to compile.
+    one, in a third of the time to compile. What is ``streamed`` goes to memory past the caches;
+    then no operand is strided or shares memory with an output.
     """
     operands = inputs + outputs
     kinds = {o.name: "bool" if o.name in booleans else compute_dtype for o in inputs}
@@ -87,23 +93,30 @@ def source(
     ]
 
     def stores(chosen: Body) -> list[str]:
-        return [_store(o, r) for o, r in zip(outputs, chosen.results, strict=True)]
+        return [_store(o, r, streamed) for o, r in zip(outputs, chosen.results, strict=True)]
 
     text = [f"# {name}: {_describe(inputs)} -> {_describe(outputs)}, computed in {compute_dtype}"]
     text += _imports([body] if guard is None else [body, guard.conditions, guard.exact])
+    text += ["from numbagrad.kernels.streaming import *"] if streamed else []
     text += ["", "", "def kernel(args, lo, hi):"]
     row = [
         f"{o.name} = {_load(o, kinds[o.name], '0')}" for o in inputs if o.layout == layout.ZERO
     ]
     first, end = ("lo", "hi") if flat else ("0", "count")
-    if guard is None:
-        row += [f"for i in range({first}, {end}):"]
-        row += _indented(1, [*loads, *body.lines, *stores(body)])
+    compute = [*loads, *body.lines, *stores(body)]
+    if guard is None and not streamed:
+        row += [f"for i in range({first}, {end}):", *_indented(1, compute)]
     else:
-        may_alias = any(o.layout in (layout.ALIAS, layout.STRIDED) for o in inputs)
-        row += [f"start = {first}", f"while start < {end}:"]
-        row += _indented(1, _guarded(guard, loads, body, stores, may_alias, end))
+        block = ["for i in range(start, stop):", *_indented(1, compute)]
+        if guard is not None:
+            may_alias = any(o.layout in (layout.ALIAS, layout.STRIDED) for o in inputs)
+            block = _guarded(guard, loads, body, stores, may_alias)
+        if streamed:
+            text += [f"    block_{o.name} = address_of_stack({_block_words(o)})" for o in outputs]
+        block = _streamed(block, outputs, end) if streamed else _block(block, end)
+        row += [f"start = {first}", f"while start < {end}:", *_indented(1, block)]
     text += _indented(1, _single_row(operands, row) if flat else _rows(operands, row))
+    text += ["    streams_done()"] if streamed else []
     return "\n".join([*text, ""])
 
 
@@ -161,11 +174,39 @@ def _rows(operands: list[Operand], row: list[str]) -> list[str]:
     return [*text, "while lo < hi:", *_indented(1, decode)]
 
 
+def _block(body: list[str], end: str) -> list[str]:
+    """A block of a row: its elements are ``start`` to ``stop``."""
+    return [f"stop = min(start + {BLOCK}, {end})", *body, "start = stop"]
+
+
+def _streamed(body: list[str], outputs: list[Operand], end: str) -> list[str]:
+    """A block whose outputs are computed on the stack, at ``into_<name>``, and then streamed.
+
+    They lie as far into a line there as in memory; the block ends where a line of the first does.
+    """
+    before, after = [], []
+    for o in outputs:
+        item = _ITEM_SIZES[o.dtype]
+        before += [
+            f"target_{o.name} = at_{o.name} + start * {item}",
+            f"into_{o.name} = block_{o.name} + target_{o.name} % {_LINE_BYTES} - start * {item}",
+        ]
+        source = f"into_{o.name} + start * {item}"
+        after += [f"stream(target_{o.name}, {source}, (stop - start) * {item})"]
+    inside = f"target_{outputs[0].name} % {_LINE_BYTES} // {_ITEM_SIZES[outputs[0].dtype]}"
+    stop = f"stop = min(start + {BLOCK} - {inside}, {end})"
+    return [*before, stop, *body, *after, "start = stop"]
+
+
+def _block_words(output: Operand) -> int:
+    """Words of the stack for a block of an output, wherever in a line it begins."""
+    return (BLOCK * _ITEM_SIZES[output.dtype] + _LINE_BYTES) // 8
+
+
 def _guarded(
-    guard: Guard, loads: list[str], fast: Body, stores: Callable[[Body], list[str]],
-    may_alias: bool, end: str,
-) -> list[str]:  # fmt: skip
-    """A block of a row, from ``start`` on: exact values for elements beyond, if there are any.
+    guard: Guard, loads: list[str], fast: Body, stores: Callable[[Body], list[str]], may_alias: bool
+) -> list[str]:
+    """The statements for a block; for elements beyond, if there are any, exact values.
 
     Every element's value depends on itself alone, so that a range may be cut anywhere. Looking at
     the elements is free while the fast body runs over them, and a block that turns out to need it
@@ -178,14 +219,13 @@ def _guarded(
     loop = "for i in range(start, stop):"
     correct = [loop, *_indented(1, [*look, "if beyond:"])]
     correct += _indented(2, [*guard.exact.lines, *stores(guard.exact)])
-    block = [f"stop = min(start + {_GUARDED_BLOCK}, {end})", "outside = False", loop]
-    block += _indented(1, [*look, "outside = outside | beyond"])
+    block = ["outside = False", loop, *_indented(1, [*look, "outside = outside | beyond"])]
     if may_alias:
         block += ["if outside:", *_indented(1, correct), "        else:", *_indented(3, compute)]
         block += ["else:", f"    {loop}", *_indented(2, loads + compute)]
     else:
         block += [*_indented(1, compute), "if outside:", *_indented(1, correct)]
-    return [*block, "start = stop"]
+    return block
 
 
 def _indented(depth: int, lines: list[str]) -> list[str]:
@@ -221,8 +261,8 @@ def _load(operand: Operand, compute_dtype: str, index: str, output: str = "") ->
     return f"{numba_name(compute_dtype)}({value})"
 
 
-def _store(operand: Operand, value: str) -> str:
+def _store(operand: Operand, value: str, streamed: bool) -> str:
     passed = "float32" if operand.dtype == "float16" else numba_name(operand.dtype)
     value = f"({value} != 0)" if operand.dtype == "bool" else f"{passed}({value})"
-    element = _element(operand, "i", operand.name)
+    element = f"into_{operand.name}, i" if streamed else _element(operand, "i", operand.name)
     return f"store({element}, {value}, {numba_name(operand.dtype)})"
