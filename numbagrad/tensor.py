@@ -15,6 +15,7 @@ import numpy as np
 
 from . import printing
 from .autograd import engine, hooks, tensor_interface
+from .autograd.grad_mode import state as grad_mode
 from .autograd.node import Node
 from .device import CPU
 from .device import device as Device
@@ -388,9 +389,10 @@ class Tensor(TensorState, InstalledMethods):
         """An ndarray of the same memory: what one writes, the other reads.
 
         Raises:
-            RuntimeError: if the tensor requires grad, unless ``force`` is set.
+            RuntimeError: if the tensor requires grad and the mode is one that records, unless
+                ``force`` is set.
         """
-        if self._requires_grad and not force:
+        if self._requires_grad and not force and grad_mode.enabled:
             raise RuntimeError(
                 "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() "
                 "instead."
@@ -420,7 +422,9 @@ class Tensor(TensorState, InstalledMethods):
         return new_tensor(made.copy() if min(made.strides, default=0) < 0 else made)
 
     def __dlpack__(self, **arguments: Any) -> Any:
-        return self.numpy().__dlpack__(**arguments)
+        if self._requires_grad:
+            raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+        return self._array.__dlpack__(**arguments)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return self._array.__dlpack_device__()

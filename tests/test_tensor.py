@@ -272,6 +272,16 @@ class TestPythonAndNumPy:
         assert tensor.tolist() == [[0, 1], [0, 0], [0, 0]]
         assert np.shares_memory(np.asarray(tensor), tensor.numpy())
 
+    def test_numpy_refuses_what_autograd_would_miss(self):
+        tensor = torch.zeros(2, requires_grad=True)
+        with pytest.raises(RuntimeError, match=r"Use tensor.detach\(\).numpy\(\) instead"):
+            tensor.numpy()
+        assert tensor.numpy(force=True).tolist() == [0, 0]
+        with torch.no_grad():
+            assert tensor.numpy().tolist() == [0, 0]
+            with pytest.raises(BufferError, match="tensors that require gradient"):
+                np.from_dlpack(tensor)
+
     def test_a_copy_for_numpy_is_made_as_told(self):
         tensor = torch.zeros(2)
         assert not np.shares_memory(np.array(tensor, copy=True), tensor.numpy())
