@@ -9,3 +9,4 @@ from .loss import *
 from .module import Module
 from .normalization import *
 from .parameter import Buffer, Parameter
+from .recurrent import *

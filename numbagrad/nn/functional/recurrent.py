@@ -1,0 +1,129 @@
+"""Recurrent cells and layers: Elman networks, LSTM and GRU, step by step over a sequence.
+
+The layers of ``nn/recurrent.py`` call these functions. What happens to the gates of a step is one
+pointwise operator, so one kernel forward and one backward; their gradients are derived from the
+formulas.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from ...formula import maximum, sigmoid, tanh
+from ...ops.definition import PointwiseDefinition
+from ...ops.join import stack
+from ...ops.operator import PointwiseOperator
+from ...tensor import Tensor
+from .linear import linear
+
+__all__ = ["CELLS", "Weights", "run_layer"]
+
+
+class Weights(NamedTuple):
+    """The weights of one layer in one direction; rows are those of the gates, one after another."""
+
+    input: Tensor
+    hidden: Tensor
+    input_bias: Tensor | None = None
+    hidden_bias: Tensor | None = None
+    projection: Tensor | None = None
+
+
+#: The hidden state of a cell; an LSTM has its cell state behind it.
+State = tuple[Tensor, ...]
+
+
+def _operator(name: str, formula: Callable[..., Any]) -> PointwiseOperator:
+    grad_fn = "".join(part.capitalize() for part in name.split("_")) + "Backward0"
+    return PointwiseOperator(
+        PointwiseDefinition(name, formula, dtypes="float", in_place=False, grad_fn=grad_fn)
+    )
+
+
+_rnn_tanh = _operator("rnn_tanh_cell", lambda x, h: tanh(x + h))
+_rnn_relu = _operator("rnn_relu_cell", lambda x, h: maximum(x + h, 0))
+_lstm_cell_state = _operator(
+    "lstm_cell_state",
+    lambda enter, keep, new, cell: sigmoid(keep) * cell + sigmoid(enter) * tanh(new),
+)
+_lstm_hidden = _operator("lstm_hidden", lambda leave, cell: sigmoid(leave) * tanh(cell))
+_gru_new = _operator(
+    "gru_new", lambda x_reset, h_reset, x, h: tanh(x + sigmoid(x_reset + h_reset) * h)
+)
+_gru_hidden = _operator(
+    "gru_hidden",
+    lambda x_keep, h_keep, new, hidden: new + sigmoid(x_keep + h_keep) * (hidden - new),
+)
+
+# --- steps ----------------------------------------------------------------------------------------
+#
+# A step gets what the input contributes to the gates, computed for the whole sequence at once.
+
+
+def _elman_step(operator: PointwiseOperator) -> Callable[[Tensor, State, Weights], State]:
+    def step(gates: Tensor, state: State, weights: Weights) -> State:
+        return (operator(gates, linear(state[0], weights.hidden, weights.hidden_bias)),)
+
+    return step
+
+
+def _lstm_step(gates: Tensor, state: State, weights: Weights) -> State:
+    hidden, cell = state
+    # The gates of the input take the place of a bias: one node for the product and the sum.
+    enter, keep, new, leave = linear(hidden, weights.hidden, gates).chunk(4, -1)
+    cell = _lstm_cell_state(enter, keep, new, cell)
+    hidden = _lstm_hidden(leave, cell)
+    if weights.projection is not None:
+        hidden = linear(hidden, weights.projection)
+    return hidden, cell
+
+
+def _gru_step(gates: Tensor, state: State, weights: Weights) -> State:
+    (hidden,) = state
+    x_reset, x_keep, x = gates.chunk(3, -1)
+    h_reset, h_keep, h = linear(hidden, weights.hidden, weights.hidden_bias).chunk(3, -1)
+    return (_gru_hidden(x_keep, h_keep, _gru_new(x_reset, h_reset, x, h), hidden),)
+
+
+class Cell(NamedTuple):
+    """A kind of recurrent cell."""
+
+    gates: int
+    step: Callable[[Tensor, State, Weights], State]
+    #: Whether both biases go to one sum, so that the input's share can hold them together.
+    joins_biases: bool
+
+
+#: The cells by torch's name of the mode.
+CELLS = {
+    "RNN_TANH": Cell(1, _elman_step(_rnn_tanh), False),
+    "RNN_RELU": Cell(1, _elman_step(_rnn_relu), False),
+    "LSTM": Cell(4, _lstm_step, True),
+    "GRU": Cell(3, _gru_step, False),
+}
+
+
+def input_gates(mode: str, input: Tensor, weights: Weights) -> Tensor:
+    """What the input (..., features) contributes to the gates of every step."""
+    bias = weights.input_bias
+    if bias is not None and CELLS[mode].joins_biases:
+        assert weights.hidden_bias is not None
+        bias = bias + weights.hidden_bias
+    return linear(input, weights.input, bias)
+
+
+def run_layer(
+    mode: str, input: Tensor, state: State, weights: Weights, reverse: bool = False
+) -> tuple[Tensor, State]:
+    """One layer over a sequence (time, batch, features), from its end if ``reverse``.
+
+    Returns the hidden states of all times, and the last state.
+    """
+    step = CELLS[mode].step
+    times: Sequence[Tensor] = input_gates(mode, input, weights).unbind(0)
+    outputs = []
+    for gates in reversed(times) if reverse else times:
+        state = step(gates, state, weights)
+        outputs.append(state[0])
+    return stack(outputs[::-1] if reverse else outputs), state
