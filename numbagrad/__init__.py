@@ -44,8 +44,10 @@ from .dtype import int32 as int
 from .dtype import int64 as long
 from .executor.pool import get_num_threads, set_num_threads
 from .layout import contiguous_format, layout, memory_format, preserve_format, strided
+from .ops.contraction import *
 from .ops.conversion import *
 from .ops.creation import *
+from .ops.expand import *
 from .ops.extremum import *
 from .ops.functions import *
 from .ops.gather import *
@@ -54,10 +56,13 @@ from .ops.inplace import *
 from .ops.join import *
 from .ops.legacy import *
 from .ops.matmul import *
+from .ops.parts import *
 from .ops.query import *
 from .ops.random import *
+from .ops.rearrange import *
 from .ops.reduction import *
 from .ops.scan import *
+from .ops.scatter import *
 from .ops.softmax import *
 from .ops.sorting import *
 from .ops.statistics import *

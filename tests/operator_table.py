@@ -439,6 +439,8 @@ _products(
     dtypes="float",
     case="pairs",
 )
+row("kron", same_function("kron"), (normal(2, 3), normal(4, 1)), np.kron)
+row("kron", same_function("kron"), (normal(3), normal(2, 2)), np.kron, case="ranks")
 _scaled = {"beta": 2, "alpha": 3}
 _products(
     "addmm",
@@ -780,7 +782,7 @@ row("masked_scatter", same_function("masked_scatter"), (normal(3, 4), _mask, nor
 
 # Layers that are functions of the namespace
 
-row("linear", lambda t, x, w, b: (t if t is numbagrad else t.nn.functional).linear(x, w, b),
+row("linear", lambda t, x, w, b: t.nn.functional.linear(x, w, b),
     (normal(3, 4), normal(2, 4), normal(2)), lambda x, w, b: x @ w.T + b,
     dtypes="float", tolerance=1e-5)  # fmt: skip
 row("softmin", lambda t, x: (t if t is numbagrad else t.nn.functional).softmin(x, 1), normal(2, 4),

@@ -13,9 +13,9 @@ from ..autograd.node import Node, edge_of, next_sequence_nr
 from ..autograd.saved import save
 from ..executor.builtin import LaunchMiss
 from ..executor.matmul import matmul as product
+from ..ops.expand import sum_to_size
 from ..ops.matmul import mm
 from ..ops.operator import pointwise
-from ..ops.view import sum_to_size
 from ..tensor import Tensor, new_tensor
 
 _new = object.__new__

@@ -14,8 +14,9 @@ from ..autograd.inplace import rebase_history
 from ..executor.builtin import LaunchMiss
 from ..tensor import Tensor, new_tensor
 from .conversion import cast
+from .expand import sum_to_size
 from .operator import binary, pointwise
-from .view import clone, sum_to_size
+from .view import clone
 
 _add = pointwise("add")
 

@@ -15,13 +15,14 @@ from ..autograd import tensor_interface as tensors
 from ..autograd.grad_mode import state as grad_mode
 from ..autograd.node import Node, edge_of
 from ..autograd.saved import save
+from ..executor import indexing as executor
 from ..executor.reduction import Reduction, ReductionProgram, SelectionProgram
 from ..tensor import Tensor, new_tensor
 from .operator import pointwise
 from .reduction import ALL, mask_of, numpy_names, with_dims
 from .registry import method
+from .shapes import dimension
 from .tensor_operator import TensorOperator
-from .view import dimension
 
 __all__ = [
     "amax", "amin", "aminmax", "argmax", "argmin", "max", "median", "min", "nanmedian",
@@ -116,6 +117,28 @@ def amin(input: Tensor, dim: Any = (), keepdim: bool = False, **numpy: Any) -> T
     return _amin(input, mask_of(dim, input._array.ndim), keepdim)
 
 
+def _both_gradients(grad: Any, input: Tensor, mask: int) -> Any:
+    """Each gradient goes to the elements that reach its extremum; the extrema are found again."""
+    values = input.detach()
+    total = None
+    for given, extremum in zip(grad, (_amin, _amax), strict=True):
+        if given is not None:
+            found = extremum(values, mask, True)
+            term = _shared_among_equals(given, values, mask, found)
+            total = term if total is None else total + term
+    return total
+
+
+_aminmax = TensorOperator(
+    "aminmax",
+    lambda input, mask, keepdim: (
+        _amin.forward(input, mask, keepdim),
+        _amax.forward(input, mask, keepdim),
+    ),
+    {"input": _both_gradients},
+)
+
+
 @method()
 def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> Any:
     """The smallest and the largest element, over all dimensions or over ``dim``."""
@@ -128,7 +151,7 @@ def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> 
             "aminmax(): cannot compute aminmax over an empty dimension as the operation has no "
             "identity."
         )
-    return return_types.aminmax(_amin(input, mask, keepdim), _amax(input, mask, keepdim))
+    return return_types.aminmax(*_aminmax(input, mask, keepdim))
 
 
 # --- max and min ----------------------------------------------------------------------------------
@@ -180,7 +203,7 @@ _NODES: dict[str, type[SelectionNode]] = {
     for name, grad_fn in {
         "max": "MaxBackward0", "min": "MinBackward0", "median": "MedianBackward1",
         "nanmedian": "NanmedianBackward1", "cummax": "CummaxBackward0",
-        "cummin": "CumminBackward0",
+        "cummin": "CumminBackward0", "kthvalue": "KthvalueBackward0", "mode": "ModeBackward0",
     }.items()
 }  # fmt: skip
 
@@ -202,6 +225,14 @@ def selected(
         values._requires_grad = True
         values._grad_fn = node
     return getattr(return_types, name)(values, indices)
+
+
+def picked(name: str, input: Tensor, dim: int, keepdim: bool, indices: Array) -> Any:
+    """The elements at ``indices``, of size 1 along ``dim``, and the indices; see ``selected``."""
+    values = executor.gather(input._array, dim, indices)
+    if input._array.ndim and not keepdim:
+        values, indices = values.squeeze(dim), indices.squeeze(dim)
+    return selected(name, input, dim, keepdim, (values, np.ascontiguousarray(indices)))
 
 
 def _with_indices(which: str, input: Tensor, dim: int, keepdim: bool) -> Any:
@@ -298,8 +329,8 @@ def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tens
 # --- median ---------------------------------------------------------------------------------------
 
 
-def _median_along(array: Array, dim: int, ignore_nan: bool) -> tuple[Array, Array]:
-    """The lower median and its index, kept dimensions; NaN sorts last, and wins if not ignored."""
+def _median_places(array: Array, dim: int, ignore_nan: bool) -> Array:
+    """Indices of lower medians, kept dimensions; NaN sorts last, and wins if not ignored."""
     order = np.argsort(array, axis=dim, kind="stable")
     size = array.shape[dim]
     place = np.full(1, (size - 1) // 2)
@@ -311,17 +342,17 @@ def _median_along(array: Array, dim: int, ignore_nan: bool) -> tuple[Array, Arra
             place = np.where(nans > 0, size - nans, (size - 1) // 2)
     shape = list(array.shape)
     shape[dim] = 1
-    indices = np.take_along_axis(order, np.broadcast_to(place, shape), dim)
-    return np.take_along_axis(array, indices, dim), indices
+    return np.take_along_axis(order, np.broadcast_to(place, shape), dim)
 
 
 def _full_median(name: str) -> TensorOperator:
     def forward(input: Array) -> Array:
         flat = input.reshape(-1)
         if flat.size == 0:
-            return np.asarray(np.nan, dtype=input.dtype)
+            with np.errstate(invalid="ignore"):  # as an integer, what the processor makes of NaN
+                return np.asarray(np.array(np.nan).astype(input.dtype))
         if name == "nanmedian" and flat.dtype.kind == "f":
-            return _median_along(flat, 0, True)[0].reshape(())
+            return flat[_median_places(flat, 0, True)].reshape(())
         place = (flat.size - 1) // 2
         ordered = np.partition(flat, (place, flat.size - 1))
         # NaN sorts last, and wins.
@@ -344,10 +375,7 @@ def _median(name: str, input: Tensor, dim: int | None, keepdim: bool) -> Any:
     place = dimension(array.ndim, dim)
     if array.ndim == 0:
         return selected(name, input, 0, keepdim, (array.copy(), np.zeros((), dtype=np.int64)))
-    made = _median_along(array, place, name == "nanmedian")
-    if not keepdim:
-        made = (made[0].squeeze(place), made[1].squeeze(place))
-    return selected(name, input, place, keepdim, made)
+    return picked(name, input, place, keepdim, _median_places(array, place, name == "nanmedian"))
 
 
 @method()

@@ -19,19 +19,14 @@ from ..executor import indexing as executor
 from ..executor.pointwise import check_written_once
 from ..tensor import Tensor, new_tensor
 from .creation import checked_number
+from .expand import expand
 from .inplace import copy_
 from .operator import pointwise
+from .parts import alias_view, select_view, slice_view, unsqueeze_view
 from .registry import method
 from .subscript import ALL, Subscript, basic_error, is_basic, out_of_bounds, wrap_indices
 from .tensor_operator import TensorOperator
-from .view import (
-    alias_view,
-    expand,
-    reshape,
-    select_view,
-    slice_view,
-    unsqueeze_view,
-)
+from .view import reshape
 
 __all__ = ["index_put", "index_put_"]
 
@@ -69,20 +64,34 @@ def getitem(self: Tensor, key: Any) -> Tensor:
         if self._is_data and kind is int and key[0] == 0:
             return self._array.item()  # loss.data[0], as in 2017
         array = _retry(self._array, key)
-    if operator is unsqueeze_view:
-        array = _with_strides(array)
+    if None in key:
+        array = _with_strides(array, self._array, key)
     return operator.wrap(array, self, (key,))
 
 
-def _with_strides(array: Array) -> Array:
-    """The view with torch's strides for new dimensions, where NumPy has 0."""
-    shape, strides = array.shape, list(array.strides)
-    step = array.itemsize
-    for dim in range(len(shape) - 1, -1, -1):
-        if strides[dim] == 0 and shape[dim] == 1:
-            strides[dim] = step
-        step = shape[dim] * strides[dim]
-    return executor.strided_view(array, shape, tuple(strides))
+def _with_strides(view: Array, array: Array, key: Key) -> Array:
+    """The view with torch's strides for new dimensions, where NumPy has 0.
+
+    torch puts a dimension in before it indexes the one that follows, so that it steps over all of
+    that.
+    """
+    strides = list(view.strides)
+    left_out = array.ndim - sum([entry is not None and entry is not Ellipsis for entry in key])
+    source = place = 0
+    for entry in key:
+        if entry is None:
+            strides[place] = view.itemsize
+            if source < array.ndim:
+                strides[place] = array.shape[source] * array.strides[source]
+            place += 1
+        elif entry is Ellipsis:
+            source += left_out
+            place += left_out
+            left_out = 0
+        else:
+            source += 1
+            place += entry.__class__ is slice
+    return executor.strided_view(view, view.shape, tuple(strides))
 
 
 def _retry(array: Array, key: Key) -> Array:

@@ -21,26 +21,22 @@ from ..autograd.inplace import (
     write_inplace,
 )
 from ..autograd.tensor_interface import bump_version
-from ..executor.pointwise import check_written_once
+from ..dtype import can_cast
+from ..executor.pointwise import check_written_once, scalar_type_name
 from ..tensor import Tensor, new_tensor
 from . import pointwise as table  # noqa: F401 - fills the register
 from .conversion import as_element, cast
 from .definition import POINTWISE
+from .expand import sum_to_size
 from .functions import _BY_HAND as WRITTEN_BY_HAND
 from .functions import _clamp as clamp_operator
 from .functions import _power as power_operator
+from .functions import logit, nan_to_num, round
 from .operator import PointwiseOperator, pointwise
 from .registry import method
+from .shapes import check_broadcast, sizes_of
 from .tensor_operator import TensorOperator
-from .view import (
-    common_shape,
-    sizes_of,
-    squeeze,
-    sum_to_size,
-    t,
-    transpose,
-    unsqueeze,
-)
+from .view import squeeze, t, transpose, unsqueeze
 
 __all__: list[str] = []
 
@@ -199,20 +195,35 @@ def _masked_fill_(self: Tensor, mask: Tensor, value: Any) -> Tensor:
     return apply_inplace(self, pointwise("masked_fill"), (self, mask, value))
 
 
-def _through(name: str) -> None:
-    """An in-place method that writes what the method without the underscore returns."""
+def install_in_place(function: Callable[..., Tensor], *, repeats: bool = False) -> None:
+    """Install the method with an underscore, which writes what ``function`` returns.
+
+    Raises, when called, for memory that several elements share, unless ``repeats`` says that torch
+    writes it; and for a result that the dtype of the tensor cannot hold.
+    """
 
     def write(self: Tensor, *arguments: Any, **options: Any) -> Tensor:
+        if not repeats and 0 in self._array.strides:
+            check_written_once(self._array)
+
+        def compute(before: Tensor) -> Tensor:
+            value = function(before, *arguments, **options)
+            if not can_cast(value.dtype, self.dtype):
+                raise RuntimeError(
+                    f"{public}: result type {scalar_type_name(value.dtype)} can't be cast to the "
+                    f"desired output type {scalar_type_name(self.dtype)}"
+                )
+            return value
+
         others = [x for x in (*arguments, *options.values()) if isinstance(x, Tensor)]
-        compute = getattr(Tensor, name)
-        return compute_then_write(self, lambda old: compute(old, *arguments, **options), *others)
+        return compute_then_write(self, compute, *others)
 
-    public = f"{name}_"
-    method(public)(_named(write, public, f"``{name}`` written into the tensor."))
+    public = f"{function.__name__}_"
+    method(public)(_named(write, public, f"``{function.__name__}`` written into the tensor."))
 
 
-for _name in ("round", "nan_to_num", "logit", "tril", "triu"):
-    _through(_name)
+for _function in (round, nan_to_num, logit):
+    install_in_place(_function)
 
 
 for _name, _write in {
@@ -275,15 +286,6 @@ def fill_(input: Tensor, value: Any) -> Tensor:
     value = as_element(value, input._array.dtype)
     number = value._array[()] if isinstance(value, Tensor) else value
     return write_inplace(input, _fill, lambda array: array.fill(number), value)
-
-
-def check_broadcast(shape: tuple[int, ...], to: tuple[int, ...]) -> None:
-    """Raise torch's error unless ``shape`` broadcasts to the shape ``to``."""
-    common = common_shape([to, shape])
-    if common != to:
-        raise RuntimeError(
-            f"output with shape {list(to)} doesn't match the broadcast shape {list(common)}"
-        )
 
 
 @method("copy_")

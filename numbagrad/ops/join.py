@@ -1,7 +1,6 @@
-"""Putting tensors together, taking them apart, and copies with elements in other places.
+"""Putting tensors together: cat, stack and the functions built of them.
 
-``cat`` and ``stack`` copy; ``split``, ``chunk`` and ``unbind`` give views, and are each other's
-gradients. ``flip``, ``roll``, ``repeat``, ``tril`` and their relatives copy.
+They copy. Taking apart is in ``parts.py``.
 """
 
 from __future__ import annotations
@@ -13,34 +12,21 @@ import numpy as np
 
 from ..dtype import promote_types
 from ..tensor import Tensor, new_tensor
-from .registry import method
+from .expand import expand
+from .output import write_result
+from .shapes import dimension
 from .tensor_operator import TensorOperator
-from .view import (
-    MultiViewOperator,
-    dimension,
-    dimensions,
-    embed_diagonal,
-    expand,
-    narrow,
-    part,
-    reshape,
-    sizes_of,
-    slice_view,
-    unsqueeze,
-)
+from .view import reshape, unsqueeze
 
 __all__ = [
-    "atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "cat", "chunk", "column_stack",
-    "concat", "concatenate", "diag", "diag_embed", "diagflat", "dsplit", "dstack", "flip", "fliplr",
-    "flipud", "hsplit", "hstack", "meshgrid", "repeat_interleave", "roll", "rot90", "row_stack",
-    "split", "split_with_sizes", "stack", "tensor_split", "tile", "tril", "triu", "unbind",
-    "unsafe_chunk", "unsafe_split", "vsplit", "vstack",
+    "atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "cat", "column_stack", "concat",
+    "concatenate", "dstack", "hstack", "meshgrid", "row_stack", "stack", "vstack",
 ]  # fmt: skip
 
 Array = np.ndarray[Any, Any]
 
 
-# --- together -------------------------------------------------------------------------------------
+# --- along a dimension ----------------------------------------------------------------------------
 
 
 def _cat_gradient(grad: Tensor, tensors_shape: list[tuple[int, ...]], dim: int) -> list[Tensor]:
@@ -50,7 +36,7 @@ def _cat_gradient(grad: Tensor, tensors_shape: list[tuple[int, ...]], dim: int) 
         if len(shape) == 1 and shape[0] == 0 and grad._array.ndim != 1:
             gradients.append(new_tensor(np.zeros(shape, grad._array.dtype)))
             continue
-        gradients.append(narrow(grad, dim, start, shape[dim]))
+        gradients.append(grad.narrow(dim, start, shape[dim]))
         start += shape[dim]
     return gradients
 
@@ -64,7 +50,7 @@ _cat = TensorOperator(
 _stack = TensorOperator(
     "stack",
     lambda dim, tensors: np.stack(tensors, dim),
-    {"tensors": lambda grad, dim: list(unbind(grad, dim))},
+    {"tensors": lambda grad, dim: list(grad.unbind(dim))},
     variadic="tensors",
 )
 
@@ -115,8 +101,7 @@ def cat(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor | None = None) -
     if len(counted) != len(shapes):
         kept = [tensor for tensor in joined if tensor._array.shape != (0,)]
         joined = kept or joined[:1]
-    result = _cat(dim, joined)
-    return result if out is None else _into(out, result)
+    return write_result("cat", _cat(dim, joined), out, casts=True)
 
 
 def _check_cat(first: tuple[int, ...], shape: tuple[int, ...], dim: int, place: int) -> None:
@@ -130,13 +115,6 @@ def _check_cat(first: tuple[int, ...], shape: tuple[int, ...], dim: int, place: 
                 f"Sizes of tensors must match except in dimension {dim}. Expected size {expected} "
                 f"but got size {size} for tensor number {place} in the list."
             )
-
-
-def _into(out: Tensor, result: Tensor) -> Tensor:
-    """Write a result into ``out``, whose memory is replaced if it has another shape."""
-    if out._array.shape != result._array.shape:
-        out._array = np.empty(result._array.shape, out._array.dtype)
-    return out.copy_(result)
 
 
 concat = cat
@@ -157,8 +135,11 @@ def stack(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor | None = None)
                 f"stack expects each tensor to be equal size, but got {list(first)} at entry 0 and "
                 f"{list(tensor._array.shape)} at entry {place}"
             )
-    result = _stack(dimension(len(first) + 1, dim), joined)
-    return result if out is None else _into(out, result)
+    made = _stack(dimension(len(first) + 1, dim), joined)
+    return write_result("stack", made, out, casts=True)
+
+
+# --- with dimensions added first ------------------------------------------------------------------
 
 
 def _each(tensors: Any, function: Any) -> Any:
@@ -221,419 +202,52 @@ def column_stack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Ten
     return hstack(columns, out=out)
 
 
-def block_diag(*tensors: Tensor) -> Tensor:
-    """A matrix with the given matrices along its diagonal."""
-    rows = [_at_least_2d(tensor) for tensor in tensors]
-    width = sum([row._array.shape[1] for row in rows])
-    padded = []
-    start = 0
-    for row in rows:
-        height, own = row._array.shape
-        left = new_tensor(np.zeros((height, start), row._array.dtype))
-        right = new_tensor(np.zeros((height, width - start - own), row._array.dtype))
-        padded.append(cat([left, row, right], 1))
-        start += own
-    return cat(padded, 0)
+# --- along diagonals and axes ---------------------------------------------------------------------
 
 
-# --- apart ----------------------------------------------------------------------------------------
+def _blocks(matrices: list[Array]) -> Array:
+    shapes = [matrix.shape for matrix in matrices]
+    result = np.zeros((sum([s[0] for s in shapes]), sum([s[1] for s in shapes])), matrices[0].dtype)
+    for matrix, place in zip(matrices, _block_places(shapes), strict=True):
+        result[place] = matrix
+    return result
 
 
-def _several(grads: Any, shapes: Sequence[tuple[int, ...]]) -> list[Tensor]:
-    """The gradients of several outputs, zeros for undefined ones."""
-    if isinstance(grads, Tensor):
-        return [grads]
-    dtype = next(grad._array.dtype for grad in grads if grad is not None)
-    return [
-        new_tensor(np.zeros(shape, dtype)) if grad is None else grad
-        for grad, shape in zip(grads, shapes, strict=True)
-    ]
+def _block_places(shapes: list[tuple[int, ...]]) -> list[tuple[slice, slice]]:
+    """Where matrices of these shapes stand along a diagonal."""
+    places = []
+    top = left = 0
+    for rows, columns in shapes:
+        places.append((slice(top, top + rows), slice(left, left + columns)))
+        top, left = top + rows, left + columns
+    return places
 
 
-def _without(shape: tuple[int, ...], dim: int) -> tuple[int, ...]:
-    return (*shape[:dim], *shape[dim + 1 :])
-
-
-def _with(shape: tuple[int, ...], dim: int, size: int) -> tuple[int, ...]:
-    return (*shape[:dim], size, *shape[dim + 1 :])
-
-
-def _pieces(input: Array, sizes: Sequence[int], dim: int) -> tuple[Array, ...]:
-    pieces = []
-    start = 0
-    for size in sizes:
-        pieces.append(input[part(dim, slice(start, start + size))])
-        start += size
-    return tuple(pieces)
-
-
-_unbind = MultiViewOperator(
-    "unbind",
-    lambda input, dim: tuple([input[part(dim, k)] for k in range(input.shape[dim])]),
-    lambda grad, input_shape, dim: stack(
-        _several(grad, [_without(input_shape, dim)] * input_shape[dim]), dim
-    ),
-)
-
-
-def _split_operator(name: str) -> MultiViewOperator:
-    return MultiViewOperator(
-        name,
-        lambda input, sizes, dim: _pieces(input, sizes, dim),
-        lambda grad, input_shape, sizes, dim: cat(
-            _several(grad, [_with(input_shape, dim, size) for size in sizes]), dim
-        ),
-    )
-
-
-_split = _split_operator("split")
-_split_with_sizes = _split_operator("split_with_sizes")
-
-
-@method()
-def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
-    """All entries of one dimension, which is left out."""
-    if input._array.ndim == 0:
-        raise IndexError("Dimension specified as 0 but tensor has no dimensions")
-    return _unbind(input, dimension(input._array.ndim, dim))
-
-
-@method()
-def split(input: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
-    """Pieces of one dimension: of one size (the last may be smaller), or of a list of sizes."""
-    if input._array.ndim == 0:
-        raise RuntimeError("split expects at least a 1-dimensional tensor")
-    if not isinstance(split_size_or_sections, int):
-        return split_with_sizes(input, split_size_or_sections, dim)
-    dim = dimension(input._array.ndim, dim)
-    size, total = split_size_or_sections, input._array.shape[dim]
-    if size < 0:
-        raise RuntimeError(f"split expects split_size be non-negative, but got split_size={size}")
-    if size == 0 and total != 0:
-        raise RuntimeError(
-            f"split_size can only be 0 if dimension size is 0, but got dimension size of {total}"
-        )
-    if total == 0:
-        return _split(input, (0,), dim)
-    sizes = tuple([min(size, total - start) for start in range(0, total, size)])
-    return _split(input, sizes, dim)
-
-
-@method()
-def split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tuple[Tensor, ...]:
-    """Pieces of one dimension, of the given sizes."""
-    if input._array.ndim == 0:
-        raise RuntimeError("split_with_sizes expects at least a 1-dimensional tensor")
-    dim = dimension(input._array.ndim, dim)
-    sizes = sizes_of((split_sizes,))
-    total = input._array.shape[dim]
-    if any([size < 0 for size in sizes]):
-        raise RuntimeError(
-            "split_with_sizes expects split_sizes have only non-negative entries, but got "
-            f"split_sizes={list(sizes)}"
-        )
-    if sum(sizes) != total:
-        raise RuntimeError(
-            f"split_with_sizes expects split_sizes to sum exactly to {total} (input tensor's size "
-            f"at dimension {dim}), but got split_sizes={list(sizes)}"
-        )
-    return _split_with_sizes(input, sizes, dim)
-
-
-@method()
-def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
-    """At most ``chunks`` pieces of one dimension, all but the last of one size."""
-    if input._array.ndim == 0:
-        raise RuntimeError("chunk expects at least a 1-dimensional tensor")
-    if chunks <= 0:
-        raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
-    dim = dimension(input._array.ndim, dim)
-    total = input._array.shape[dim]
-    if total == 0:
-        return _split(input, (0,) * chunks, dim)
-    return split(input, -(-total // chunks), dim)
-
-
-unsafe_split = method("unsafe_split")(split)
-unsafe_chunk = method("unsafe_chunk")(chunk)
-
-
-@method()
-def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
-    """Pieces of one dimension: so many of nearly equal size, or cut at the given indices."""
-    if input._array.ndim == 0:
-        raise RuntimeError(
-            "tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims"
-        )
-    dim = dimension(input._array.ndim, dim)
-    total = input._array.shape[dim]
-    if isinstance(indices_or_sections, Tensor):
-        indices_or_sections = indices_or_sections.tolist()
-    if isinstance(indices_or_sections, int):
-        sections = indices_or_sections
-        if sections <= 0:
-            raise RuntimeError(f"number of sections must be larger than 0, got {sections}")
-        small, larger = divmod(total, sections)
-        cuts = [k * small + min(k, larger) for k in range(1, sections)]
-    else:
-        cuts = list(indices_or_sections)
-    edges = [0, *cuts, total]
-    return tuple(
-        [
-            slice_view(input, part(dim, slice(*slice(a, b).indices(total)[:2])))
-            for a, b in zip(edges[:-1], edges[1:], strict=True)
-        ]
-    )
-
-
-def _split_along(name: str, input: Tensor, indices_or_sections: Any, dim: int) -> Any:
-    if isinstance(indices_or_sections, int) and input._array.shape[dim] % indices_or_sections:
-        raise RuntimeError(
-            f"torch.{name} attempted to split along dimension {dim}, but the size of the dimension "
-            f"{input._array.shape[dim]} is not divisible by the split_size {indices_or_sections}!"
-        )
-    return tensor_split(input, indices_or_sections, dim)
-
-
-@method()
-def hsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
-    """Pieces of the second dimension, or of the first if there is one only."""
-    _check_rank("hsplit", input, 1)
-    dim = 0 if input._array.ndim == 1 else 1
-    return _split_along("hsplit", input, indices_or_sections, dim)
-
-
-@method()
-def vsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
-    """Pieces of the first dimension."""
-    _check_rank("vsplit", input, 2)
-    return _split_along("vsplit", input, indices_or_sections, 0)
-
-
-@method()
-def dsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
-    """Pieces of the third dimension."""
-    _check_rank("dsplit", input, 3)
-    return _split_along("dsplit", input, indices_or_sections, 2)
-
-
-def _check_rank(name: str, input: Tensor, least: int) -> None:
-    if input._array.ndim < least:
-        raise RuntimeError(
-            f"torch.{name} requires a tensor with at least {least} dimension"
-            f"{'s' if least > 1 else ''}, but got a tensor with {input._array.ndim} dimensions!"
-        )
-
-
-# --- elements in other places ---------------------------------------------------------------------
-
-
-def _flipped(array: Array, dims: Sequence[int]) -> Array:
-    return np.flip(array, tuple(dims)).copy("C")  # always a copy, of one element as well
-
-
-_flip = TensorOperator(
-    "flip",
-    lambda input, dims: _flipped(input, dims) if dims and input.ndim else input.copy(),
-    {"input": lambda grad, dims: _flip(grad, dims)},
-)
-_roll = TensorOperator(
-    "roll",
-    lambda input, shifts, dims: np.roll(input, shifts, dims),
-    {"input": lambda grad, shifts, dims: _roll(grad, tuple([-s for s in shifts]), dims)},
-)
-_rot90 = TensorOperator(
-    "rot90",
-    lambda input, k, dims: np.rot90(input, k, dims).copy("C"),
-    {"input": lambda grad, k, dims: _rot90(grad, -k, dims)},
-)
-_tril = TensorOperator(
-    "tril",
-    lambda input, diagonal: np.tril(input, diagonal),
-    {"input": lambda grad, diagonal: _tril(grad, diagonal)},
-)
-_triu = TensorOperator(
-    "triu",
-    lambda input, diagonal: np.triu(input, diagonal),
-    {"input": lambda grad, diagonal: _triu(grad, diagonal)},
-)
-
-
-@method()
-def flip(input: Tensor, *dims: Any) -> Tensor:
-    """A copy with some dimensions in reverse order."""
-    return _flip(input, tuple(dimensions(input._array.ndim, sizes_of(dims))))
-
-
-@method()
-def fliplr(input: Tensor) -> Tensor:
-    """A copy with the second dimension reversed."""
-    if input._array.ndim < 2:
-        raise RuntimeError("Input must be >= 2-d.")
-    return _flip(input, (1,))
-
-
-@method()
-def flipud(input: Tensor) -> Tensor:
-    """A copy with the first dimension reversed."""
-    if input._array.ndim < 1:
-        raise RuntimeError("Input must be >= 1-d.")
-    return _flip(input, (0,))
-
-
-@method()
-def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
-    """A copy with the entries of some dimensions moved around in a circle."""
-    steps = sizes_of((shifts,))
-    if dims is None or dims == ():
-        if len(steps) != 1:
-            raise RuntimeError(
-                f"shifts and dimensions must align. shifts: {len(steps)}, dims:0"
+_block_diag = TensorOperator(
+    "block_diag",
+    lambda tensors: _blocks([np.atleast_2d(x) for x in tensors]),
+    {
+        "tensors": lambda grad, tensors_shape: [
+            grad[place].reshape(shape)
+            for place, shape in zip(
+                _block_places([(1, 1)[len(s) :] + s for s in tensors_shape]), tensors_shape,
+                strict=True,
             )
-        flat = _roll(reshape(input, -1), steps, (0,))
-        return reshape(flat, input._array.shape)
-    found = sizes_of((dims,))
-    if len(steps) != len(found):
-        raise RuntimeError(
-            f"shifts and dimensions must align. shifts: {len(steps)}, dims:{len(found)}"
-        )
-    return _roll(input, steps, tuple([dimension(input._array.ndim, dim) for dim in found]))
-
-
-@method()
-def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
-    """A copy turned ``k`` quarters in the plane of two dimensions, from the first to the second."""
-    if len(dims) != 2:
-        raise RuntimeError(f"expected total rotation dims == 2, but got dims = {len(dims)}")
-    if input._array.ndim < 2:
-        raise RuntimeError(f"expected total dims >= 2, but got total dims = {input._array.ndim}")
-    plane = tuple([dimension(input._array.ndim, dim) for dim in dims])
-    if plane[0] == plane[1]:
-        raise RuntimeError(
-            f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}"
-        )
-    return _rot90(input, k, plane)
-
-
-def _check_matrix(name: str, input: Tensor) -> None:
-    if input._array.ndim < 2:
-        raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
-
-
-@method()
-def tril(input: Tensor, diagonal: int = 0) -> Tensor:
-    """A copy with zeros above a diagonal of the last two dimensions."""
-    _check_matrix("tril", input)
-    return _tril(input, diagonal)
-
-
-@method()
-def triu(input: Tensor, diagonal: int = 0) -> Tensor:
-    """A copy with zeros below a diagonal of the last two dimensions."""
-    _check_matrix("triu", input)
-    return _triu(input, diagonal)
-
-
-_diag_embed = TensorOperator("diag_embed", embed_diagonal.forward, embed_diagonal.gradient)
-
-
-@method()
-def diag(input: Tensor, diagonal: int = 0) -> Tensor:
-    """A matrix with a vector on its diagonal, or a copy of the diagonal of a matrix."""
-    rank = input._array.ndim
-    if rank == 1:
-        return diag_embed(input, diagonal)
-    if rank == 2:
-        return input.diagonal(diagonal).clone()
-    raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {rank}D")
-
-
-@method()
-def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
-    """Matrices in two new dimensions, with the last dimension on their diagonals."""
-    shape = input._array.shape
-    rank = len(shape) + 1
-    dim1, dim2 = dimension(rank, dim1), dimension(rank, dim2)
-    if dim1 == dim2:
-        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
-    size = shape[-1] + abs(offset)
-    sizes = list(shape[:-1])
-    for dim in sorted((dim1, dim2)):
-        sizes.insert(dim, size)
-    return _diag_embed(input, tuple(sizes), offset, dim1, dim2)
-
-
-@method()
-def diagflat(input: Tensor, offset: int = 0) -> Tensor:
-    """A matrix with all elements on its diagonal."""
-    return diag_embed(reshape(input, -1), offset)
-
-
-# --- repeating ------------------------------------------------------------------------------------
-
-
-def _repeat_gradient(grad: Tensor, input_shape: tuple[int, ...], repeats: Any) -> Tensor:
-    added = len(repeats) - len(input_shape)
-    sizes: list[int] = []
-    for count, size in zip(repeats, (1,) * added + input_shape, strict=True):
-        sizes += [count, size]
-    summed = reshape(grad, tuple(sizes)).sum(tuple(range(0, len(sizes), 2)))
-    return reshape(summed, input_shape)
-
-
-_repeat = TensorOperator(
-    "repeat",
-    lambda input, repeats: np.tile(input, repeats),
-    {"input": lambda grad, input_shape, repeats: _repeat_gradient(grad, input_shape, repeats)},
+        ]
+    },
+    variadic="tensors",
 )
 
 
-@method()
-def repeat(input: Tensor, *repeats: Any) -> Tensor:
-    """A copy with every dimension repeated as a whole; further counts add dimensions in front."""
-    counts = sizes_of(repeats)
-    if len(counts) < input._array.ndim:
-        raise RuntimeError(
-            "Number of dimensions of repeat dims can not be smaller than number of dimensions of "
-            "tensor"
-        )
-    if any([count < 0 for count in counts]):
-        raise RuntimeError(f"Trying to create tensor with negative dimension: {list(counts)}")
-    return _repeat(input, counts)
-
-
-@method()
-def tile(input: Tensor, *dims: Any) -> Tensor:
-    """``repeat`` with missing counts taken as 1."""
-    counts = sizes_of(dims)
-    return repeat(input, (1,) * (input._array.ndim - len(counts)) + counts)
-
-
-@method()
-def repeat_interleave(
-    input: Tensor, repeats: Any, dim: int | None = None, *, output_size: int | None = None
-) -> Tensor:
-    """A copy with every entry of one dimension repeated, by one count or one for each entry."""
-    if dim is None:
-        input, dim = reshape(input, -1), 0
-    dim = dimension(input._array.ndim, dim)
-    shape = input._array.shape
-    counts = repeats._array if isinstance(repeats, Tensor) else np.asarray(repeats)
-    if (counts < 0).any():
-        raise RuntimeError("repeats can not be negative")
-    if counts.size == 1:
-        count = int(counts.reshape(()))
-        repeated = expand(
-            unsqueeze(input, dim + 1), (*shape[: dim + 1], count, *shape[dim + 1 :])
-        )
-        return reshape(repeated, _with(shape, dim, shape[dim] * count))
-    if counts.shape != (shape[dim],):
-        raise RuntimeError(
-            "repeats must have the same size as input along dim, but got repeats.size(0) = "
-            f"{counts.size} and input.size({dim}) = {shape[dim]}"
-        )
-    places = np.repeat(np.arange(shape[dim]), counts)
-    return input.index_select(dim, new_tensor(places))
+def block_diag(*tensors: Tensor) -> Tensor:
+    """A matrix with the given matrices along its diagonal; vectors count as rows."""
+    for place, tensor in enumerate(tensors):
+        if tensor._array.ndim > 2:
+            raise RuntimeError(
+                "torch.block_diag: Input tensors must have 2 or fewer dimensions. Input "
+                f"{place} has {tensor._array.ndim} dimensions"
+            )
+    return _block_diag(_promoted("block_diag", tensors))
 
 
 def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:

@@ -1,27 +1,38 @@
-"""Matrix products: mm, bmm, matmul, mv, dot, addmm and their relatives.
+"""Matrix products: mm, bmm, matmul, mv, dot, and the ones that are added to a tensor (addmm, ...).
 
 One kernel multiplies stacks of matrices of any strides, so a transposed operand costs nothing and
-every gradient here is another product.
+every gradient here is another product. What sums over several dimensions is in ``contraction.py``.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from ..dtype import promote_types
 from ..executor.matmul import matmul as _product
-from ..tensor import Tensor
+from ..tensor import Tensor, new_tensor
+from .conversion import cast
+from .expand import expand, sum_to_size
+from .inplace import install_in_place
+from .operator import pointwise
+from .output import write_result
 from .registry import method
+from .shapes import check_expands
 from .tensor_operator import TensorOperator
 
 __all__ = [
-    "addbmm", "addmm", "addmv", "addr", "baddbmm", "bmm", "chain_matmul", "dot", "inner", "ger",
-    "linear", "matmul", "mm", "mv", "outer", "tensordot", "vdot",
+    "addbmm", "addmm", "addmv", "addr", "baddbmm", "bmm", "dot", "ger", "matmul", "mm", "mv",
+    "outer", "vdot",
 ]  # fmt: skip
 
+Array = np.ndarray[Any, Any]
 
-def _shapes(*tensors: Tensor) -> str:
+
+def shapes_of(*tensors: Tensor) -> str:
+    """The shapes as torch's messages on products write them: ``2x3 and 4x5``."""
     return " and ".join("x".join(map(str, t._array.shape)) for t in tensors)
 
 
@@ -32,6 +43,8 @@ def _check_dtypes(name: str, a: Tensor, b: Tensor) -> None:
             f"{b.dtype}; convert one with .to(dtype)"
         )
 
+
+# --- the products ---------------------------------------------------------------------------------
 
 _mm = TensorOperator(
     "mm",
@@ -60,94 +73,198 @@ _mv = TensorOperator(
     },
 )
 
-_dot = TensorOperator(
-    "dot",
-    lambda a, b: _product(a[None, :], b[:, None]).reshape(()),
-    {
-        "a": lambda grad, b: grad * b,
-        "b": lambda grad, a: grad * a,
-    },
-)
+
+def _dot_operator(name: str) -> TensorOperator:
+    return TensorOperator(
+        name,
+        lambda a, b: _product(a[None, :], b[:, None]).reshape(()),
+        {
+            "a": lambda grad, b: grad * b,
+            "b": lambda grad, a: grad * a,
+        },
+    )
+
+
+_dot, _vdot = _dot_operator("dot"), _dot_operator("vdot")
+
+
+def _check_mm(input: Tensor, mat2: Tensor) -> None:
+    if input._array.shape[1] != mat2._array.shape[0]:
+        raise RuntimeError(
+            f"mat1 and mat2 shapes cannot be multiplied ({shapes_of(input, mat2)})"
+        )
+    if input._array.dtype != mat2._array.dtype:
+        _check_dtypes("mm", input, mat2)
 
 
 @method()
-def mm(input: Tensor, mat2: Tensor) -> Tensor:
+def mm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Product of two matrices, (n, m) and (m, p) to (n, p). No broadcasting."""
     if input._array.ndim != 2 or mat2._array.ndim != 2:
         raise RuntimeError(
             "mm: self must be a matrix and mat2 must be a matrix, got shapes "
-            f"{_shapes(input, mat2)}"
+            f"{shapes_of(input, mat2)}"
         )
-    if input._array.shape[1] != mat2._array.shape[0]:
-        raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({_shapes(input, mat2)})")
-    if input._array.dtype != mat2._array.dtype:
-        _check_dtypes("mm", input, mat2)
-    return _mm(input, mat2)
+    _check_mm(input, mat2)
+    made = _mm(input, mat2)
+    return made if out is None else write_result("mm", made, out)
 
 
-@method()
-def bmm(input: Tensor, mat2: Tensor) -> Tensor:
-    """Product of two stacks of matrices, (b, n, m) and (b, m, p) to (b, n, p)."""
+def _check_bmm(name: str, input: Tensor, mat2: Tensor) -> None:
     if input._array.ndim != 3 or mat2._array.ndim != 3:
-        raise RuntimeError(f"bmm: both operands must be 3D tensors, got {_shapes(input, mat2)}")
+        raise RuntimeError(
+            f"{name}: both operands must be 3D tensors, got {shapes_of(input, mat2)}"
+        )
     if input._array.shape[0] != mat2._array.shape[0]:
         raise RuntimeError(
-            f"bmm: both operands must have the same batch size, got {_shapes(input, mat2)}"
+            f"{name}: both operands must have the same batch size, got {shapes_of(input, mat2)}"
         )
     if input._array.shape[2] != mat2._array.shape[1]:
         raise RuntimeError(
-            "bmm: the columns of the first must match the rows of the second: "
-            f"{_shapes(input, mat2)}"
+            f"{name}: the columns of the first must match the rows of the second: "
+            f"{shapes_of(input, mat2)}"
         )
-    _check_dtypes("bmm", input, mat2)
-    return _bmm(input, mat2)
+    _check_dtypes(name, input, mat2)
 
 
 @method()
-def mv(input: Tensor, vec: Tensor) -> Tensor:
-    """Product of a matrix (n, m) and a vector (m)."""
+def bmm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Product of two stacks of matrices, (b, n, m) and (b, m, p) to (b, n, p)."""
+    _check_bmm("bmm", input, mat2)
+    return write_result("bmm", _bmm(input, mat2), out)
+
+
+def _check_mv(input: Tensor, vec: Tensor) -> None:
     if input._array.ndim != 2 or vec._array.ndim != 1:
         raise RuntimeError(
             "vector + matrix @ vector expected, got "
             f"{vec._array.ndim}, {input._array.ndim}, {vec._array.ndim}"
         )
     if input._array.shape[1] != vec._array.shape[0]:
-        raise RuntimeError(f"size mismatch, got input {_shapes(input)}, vec {_shapes(vec)}")
+        raise RuntimeError(f"size mismatch, got input {shapes_of(input)}, vec {shapes_of(vec)}")
     _check_dtypes("mv", input, vec)
-    return _mv(input, vec)
 
 
 @method()
-def dot(input: Tensor, tensor: Tensor) -> Tensor:
+def mv(input: Tensor, vec: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Product of a matrix (n, m) and a vector (m)."""
+    _check_mv(input, vec)
+    return write_result("mv", _mv(input, vec), out)
+
+
+def _check_dot(input: Tensor, other: Tensor) -> None:
+    if input._array.ndim != 1 or other._array.ndim != 1:
+        raise RuntimeError(
+            f"1D tensors expected, but got {input._array.ndim}D and {other._array.ndim}D tensors"
+        )
+    if input._array.shape != other._array.shape:
+        own, given = input._array.shape[0], other._array.shape[0]
+        raise RuntimeError(
+            f"inconsistent tensor size, expected tensor [{own}] and src [{given}] to have the same "
+            f"number of elements, but got {own} and {given} elements respectively"
+        )
+    _check_dtypes("dot", input, other)
+
+
+@method()
+def dot(input: Tensor, tensor: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Sum of the products of two vectors of equal length."""
-    if input._array.ndim != 1 or tensor._array.ndim != 1:
-        raise RuntimeError(
-            f"1D tensors expected, but got {input._array.ndim}D and {tensor._array.ndim}D tensors"
-        )
-    if input._array.shape != tensor._array.shape:
-        raise RuntimeError(
-            "inconsistent tensor size, expected tensor "
-            f"[{input._array.shape[0]}] and src [{tensor._array.shape[0]}] to have the same number "
-            f"of elements, but got {input._array.shape[0]} and {tensor._array.shape[0]} elements "
-            "respectively"
-        )
-    _check_dtypes("dot", input, tensor)
-    return _dot(input, tensor)
+    _check_dot(input, tensor)
+    return write_result("dot", _dot(input, tensor), out)
 
 
-vdot = method("vdot")(dot)
+@method()
+def vdot(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Sum of the products of two vectors of equal length; ``dot``, as no tensor is complex."""
+    _check_dot(input, other)
+    return write_result("vdot", _vdot(input, other), out)
+
+
+@method()
+def outer(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Products of every element of one vector with every element of the other, (n) and (m)."""
+    if input._array.ndim != 1 or vec2._array.ndim != 1:
+        raise RuntimeError(
+            f"outer: Expected 1-D arguments, but got {input._array.ndim}-D and {vec2._array.ndim}-D"
+        )
+    return write_result("outer", input.unsqueeze(1) * vec2, out, casts=True)
+
+
+ger = method("ger")(outer)
+
+
+# --- stacks of any rank ---------------------------------------------------------------------------
+#
+# One node each, named as the last of the chain that torch records for the same call.
+
+
+def _stack_product(a: Array, b: Array) -> Array:
+    """``a @ b`` of stacks whose leading dimensions broadcast; one of them may be a matrix."""
+    if b.ndim == 2:  # one matrix for the whole stack: a single tall product
+        made = _product(a.reshape(-1, a.shape[-1]), b)
+        return made.reshape(*a.shape[:-1], b.shape[1])
+    batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    if len(batch) <= 2:
+        return _product(*[x.reshape((1,) * (len(batch) + 2 - x.ndim) + x.shape) for x in (a, b)])
+    stacks = [np.broadcast_to(x, (*batch, *x.shape[-2:])) for x in (a, b)]
+    made = _product(*[x.reshape(-1, *x.shape[-2:]) for x in stacks])
+    return made.reshape(*batch, a.shape[-2], b.shape[-1])
+
+
+def _to_second(grad: Tensor, a: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """The gradient of the second factor of a product, of the given shape."""
+    if len(shape) == 2 and grad._array.ndim > 2:
+        rows = a.reshape(-1, a._array.shape[-1])
+        return mm(rows.t(), grad.reshape(-1, grad._array.shape[-1]))
+    return sum_to_size(matmul(a.mT, grad), shape)
+
+
+_matmul = TensorOperator(
+    "matmul",
+    lambda a, b: _stack_product(a, b),
+    {
+        "a": lambda grad, a_shape, b: sum_to_size(matmul(grad, b.mT), a_shape),
+        "b": lambda grad, a, b_shape: _to_second(grad, a, b_shape),
+    },
+    grad_fn="UnsafeViewBackward0",
+)
+
+_stack_times_vector = TensorOperator(
+    "matmul",
+    lambda a, b: _stack_product(a, b[:, None])[..., 0],
+    {
+        "a": lambda grad, b: grad.unsqueeze(-1) * b,
+        "b": lambda grad, a: mv(a.reshape(-1, a._array.shape[-1]).t(), grad.reshape(-1)),
+    },
+    grad_fn="UnsafeViewBackward0",
+)
+
+_vector_times_matrix = TensorOperator(
+    "matmul",
+    lambda a, b: _product(a[None, :], b)[0],
+    {
+        "a": lambda grad, b: mv(b, grad),
+        "b": lambda grad, a: outer(a, grad),
+    },
+    grad_fn="SqueezeBackward4",
+)
 
 
 @method("matmul", "__matmul__")
-def matmul(input: Tensor, other: Tensor) -> Tensor:
+def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Matrix product as NumPy's ``@``: vectors, matrices, and stacks whose batch broadcasts.
 
     Raises:
         RuntimeError: if an operand has no dimensions or the inner sizes differ.
     """
+    if input._array.ndim == 2 and other._array.ndim == 2:
+        return mm(input, other, out=out)
+    made = _any_product(input, other)
+    return made if out is None else write_result("matmul", made, out)
+
+
+def _any_product(input: Tensor, other: Tensor) -> Tensor:
     a, b = input._array.ndim, other._array.ndim
-    if a == 2 and b == 2:
-        return mm(input, other)
     if a == 0 or b == 0:
         raise RuntimeError(
             "both arguments to matmul need to be at least 1D, but they are "
@@ -157,143 +274,219 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
         return dot(input, other)
     if a == 2 and b == 1:
         return mv(input, other)
-    if a == 1:
-        return matmul(input.unsqueeze(0), other).squeeze(-2)
-    if b == 1:
-        return matmul(input, other.unsqueeze(1)).squeeze(-1)
-    if input._array.shape[-1] != other._array.shape[-2]:
-        raise RuntimeError(
-            f"mat1 and mat2 shapes cannot be multiplied ({_shapes(input, other)})"
-        )
+    depth = other._array.shape[-2 if b > 1 else 0]
+    if input._array.shape[-1] != depth:
+        shapes = shapes_of(input, other)
+        raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({shapes})")
     _check_dtypes("matmul", input, other)
-    if b == 2:  # one matrix for the whole stack: a single tall product
-        shape = (*input._array.shape[:-1], other._array.shape[1])
-        return mm(input.reshape(-1, input._array.shape[-1]), other).reshape(shape)
+    if b == 1:
+        return _stack_times_vector(input, other)
+    if a == 1:
+        if b == 2:
+            return _vector_times_matrix(input, other)
+        return _stack_times_vector(other.mT, input)
     try:
-        batch = np.broadcast_shapes(input._array.shape[:-2], other._array.shape[:-2])
+        return _matmul(input, other)
     except ValueError:
         raise RuntimeError(
-            f"matmul: the batch dimensions of {_shapes(input, other)} cannot be broadcast"
+            f"matmul: the batch dimensions of {shapes_of(input, other)} cannot be broadcast"
         ) from None
-    stacks = [
-        t.expand(*batch, *t._array.shape[-2:]).reshape(-1, *t._array.shape[-2:])
-        for t in (input, other)
-    ]
-    return _bmm(*stacks).reshape(*batch, input._array.shape[-2], other._array.shape[-1])
 
 
+@method("__rmatmul__")
 def _rmatmul(self: Tensor, other: Tensor) -> Tensor:
     return matmul(other, self)
 
 
-method("__rmatmul__")(_rmatmul)
+# --- added to a tensor ----------------------------------------------------------------------------
 
 
-@method()
-def outer(input: Tensor, vec2: Tensor) -> Tensor:
-    """Products of every element of one vector with every element of the other, (n) and (m)."""
-    if input._array.ndim != 1 or vec2._array.ndim != 1:
+def _added(input: Array, product: Array, beta: float, alpha: float) -> Array:
+    """``beta * input + alpha * product``, written into ``product``; not read where beta is 0."""
+    result = new_tensor(product)
+    if alpha != 1:
+        pointwise("mul").into(result, (result, alpha))
+    if beta == 1:
+        pointwise("add").into(result, (result, new_tensor(input)))
+    elif beta != 0:
+        pointwise("add_scaled").into(result, (result, new_tensor(input), beta))
+    return product
+
+
+def _times(tensor: Tensor, factor: float) -> Tensor:
+    return tensor if factor == 1 else tensor * factor
+
+
+def _adding(
+    name: str,
+    product: Callable[[Array, Array], Array],
+    to_first: Callable[[Tensor, Tensor, tuple[int, ...]], Tensor],
+    to_second: Callable[[Tensor, Tensor, tuple[int, ...]], Tensor],
+) -> TensorOperator:
+    """``beta * input + alpha * product(a, b)`` as one node.
+
+    ``to_first(grad, b, shape of a)`` and ``to_second(grad, a, shape of b)`` are the gradients of
+    the product.
+    """
+    return TensorOperator(
+        name,
+        lambda input, a, b, beta, alpha: _added(input, product(a, b), beta, alpha),
+        {
+            "input": lambda grad, input_shape, beta: sum_to_size(_times(grad, beta), input_shape),
+            "a": lambda grad, a_shape, b, alpha: _times(to_first(grad, b, a_shape), alpha),
+            "b": lambda grad, a, b_shape, alpha: _times(to_second(grad, a, b_shape), alpha),
+        },
+    )
+
+
+def _stacked(grad: Tensor, count: int) -> Tensor:
+    """The gradient of a sum over a batch."""
+    return expand(grad, (count, *grad._array.shape))
+
+
+_addmm = _adding(
+    "addmm", _product, lambda grad, b, _: mm(grad, b.t()), lambda grad, a, _: mm(a.t(), grad)
+)
+_addmv = _adding("addmv", _mv.forward, lambda grad, b, _: outer(grad, b),
+                 lambda grad, a, _: mv(a.t(), grad))  # fmt: skip
+_addr = _adding(
+    "addr",
+    lambda a, b: pointwise("mul")(new_tensor(a[:, None]), new_tensor(b))._array,
+    lambda grad, b, _: mv(grad, b),
+    lambda grad, a, _: mv(grad.t(), a),
+)
+_baddbmm = _adding(
+    "baddbmm", _product, lambda grad, b, _: bmm(grad, b.mT), lambda grad, a, _: bmm(a.mT, grad)
+)
+_addbmm = _adding(
+    "addbmm",
+    lambda a, b: _product(a.transpose(1, 0, 2).reshape(a.shape[1], -1), b.reshape(-1, b.shape[2])),
+    lambda grad, b, shape: bmm(_stacked(grad, shape[0]), b.mT),
+    lambda grad, a, shape: bmm(a.mT, _stacked(grad, shape[0])),
+)
+
+
+def _sum(
+    operator: TensorOperator,
+    shape: tuple[int, ...],
+    input: Tensor,
+    a: Tensor,
+    b: Tensor,
+    beta: float,
+    alpha: float,
+    out: Tensor | None,
+) -> Tensor:
+    """Check ``input`` against the shape and dtype of the product, and add them."""
+    dtype = a._array.dtype
+    if input._array.dtype != dtype:
         raise RuntimeError(
-            f"outer: Expected 1-D arguments, but got {input._array.ndim}-D and {vec2._array.ndim}-D"
+            f"{operator.name}: expected input and factors to have the same dtype, but got "
+            f"{input.dtype} and {a.dtype}; convert one with .to(dtype)"
         )
-    return input.unsqueeze(1) * vec2
-
-
-ger = method("ger")(outer)
-
-
-@method()
-def inner(input: Tensor, other: Tensor) -> Tensor:
-    """Sums of products along the last dimension of both operands."""
-    if input._array.ndim == 0 or other._array.ndim == 0:
-        return input * other
-    if input._array.shape[-1] != other._array.shape[-1]:
-        raise RuntimeError(
-            "inner() the last dimension must match on both input tensors but got shapes "
-            f"{list(input._array.shape)} and {list(other._array.shape)}"
+    if dtype == np.bool_ and operator is not _addr:
+        raise NotImplementedError(
+            f'"{operator.name}_impl_cpu" not implemented for \'Bool\'; cast to an integer dtype '
+            "first"
         )
-    return tensordot(input, other, dims=([-1], [-1]))
-
-
-def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
-    """Sum of products over the given dimensions of both, or over the last/first ``dims``."""
-    if isinstance(dims, int):
-        first = list(range(a._array.ndim - dims, a._array.ndim))
-        second = list(range(dims))
-    else:
-        first = [d % a._array.ndim for d in dims[0]]
-        second = [d % b._array.ndim for d in dims[1]]
-    sizes_a = [a._array.shape[d] for d in first]
-    sizes_b = [b._array.shape[d] for d in second]
-    if sizes_a != sizes_b:
-        raise RuntimeError(
-            f"tensordot: contracted dimensions need to match, but got {sizes_a} and {sizes_b}"
-        )
-    kept_a = [d for d in range(a._array.ndim) if d not in first]
-    kept_b = [d for d in range(b._array.ndim) if d not in second]
-    shape = [a._array.shape[d] for d in kept_a] + [b._array.shape[d] for d in kept_b]
-    depth = int(np.prod(sizes_a)) if sizes_a else 1
-    rows = int(np.prod([a._array.shape[d] for d in kept_a]))
-    columns = int(np.prod([b._array.shape[d] for d in kept_b]))
-    left = a.permute(*kept_a, *first).reshape(rows, depth)
-    right = b.permute(*second, *kept_b).reshape(depth, columns)
-    return mm(left, right).reshape(shape)
-
-
-def _combine(input: Tensor, product: Tensor, beta: float, alpha: float) -> Tensor:
-    """``beta * input + alpha * product``; as in torch, input is not read where beta is 0."""
-    scaled = product if alpha == 1 else product * alpha
-    if beta == 0:
-        return scaled
-    return (input if beta == 1 else input * beta) + scaled
+    check_expands(input._array.shape, shape)
+    number: Any = {"b": bool, "f": float}.get(dtype.kind, int)
+    made = operator(input, a, b, number(beta), number(alpha))
+    return made if out is None else write_result(operator.name, made, out)
 
 
 @method()
 def addmm(
-    input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1
+    input: Tensor,
+    mat1: Tensor,
+    mat2: Tensor,
+    *,
+    beta: float = 1,
+    alpha: float = 1,
+    out: Tensor | None = None,
 ) -> Tensor:
     """``beta * input + alpha * (mat1 @ mat2)``; input broadcasts to the product's shape."""
-    return _combine(input, mm(mat1, mat2), beta, alpha)
+    for place, factor in enumerate((mat1, mat2), 1):
+        if factor._array.ndim != 2:
+            raise RuntimeError(f"mat{place} must be a matrix, got {factor._array.ndim}-D tensor")
+    _check_mm(mat1, mat2)
+    shape = (mat1._array.shape[0], mat2._array.shape[1])
+    return _sum(_addmm, shape, input, mat1, mat2, beta, alpha, out)
 
 
 @method()
-def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
+def addmv(
+    input: Tensor,
+    mat: Tensor,
+    vec: Tensor,
+    *,
+    beta: float = 1,
+    alpha: float = 1,
+    out: Tensor | None = None,
+) -> Tensor:
     """``beta * input + alpha * (mat @ vec)``."""
-    return _combine(input, mv(mat, vec), beta, alpha)
+    _check_mv(mat, vec)
+    return _sum(_addmv, mat._array.shape[:1], input, mat, vec, beta, alpha, out)
 
 
 @method()
-def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
-    """``beta * input + alpha * outer(vec1, vec2)``."""
-    return _combine(input, outer(vec1, vec2), beta, alpha)
+def addr(
+    input: Tensor,
+    vec1: Tensor,
+    vec2: Tensor,
+    *,
+    beta: float = 1,
+    alpha: float = 1,
+    out: Tensor | None = None,
+) -> Tensor:
+    """``beta * input + alpha * outer(vec1, vec2)``; unlike its relatives it promotes dtypes."""
+    if vec1._array.ndim != 1 or vec2._array.ndim != 1:
+        raise RuntimeError(
+            "addr: Expected 1-D argument vec1 and vec2, but got "
+            f"{vec1._array.ndim}-D and {vec2._array.ndim}-D"
+        )
+    dtype = promote_types(promote_types(input.dtype, vec1.dtype), vec2.dtype)
+    for name, number in (("beta", beta), ("alpha", alpha)):
+        if isinstance(number, float) and not dtype.is_floating_point:
+            raise RuntimeError(
+                f"addr: For integral input tensors, argument {name} must not be a floating point "
+                "number."
+            )
+    shape = (vec1._array.size, vec2._array.size)
+    input, vec1, vec2 = [cast(x, dtype.numpy) for x in (input, vec1, vec2)]
+    return _sum(_addr, shape, input, vec1, vec2, beta, alpha, out)
 
 
 @method()
 def baddbmm(
-    input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1
+    input: Tensor,
+    batch1: Tensor,
+    batch2: Tensor,
+    *,
+    beta: float = 1,
+    alpha: float = 1,
+    out: Tensor | None = None,
 ) -> Tensor:
     """``beta * input + alpha * bmm(batch1, batch2)``."""
-    return _combine(input, bmm(batch1, batch2), beta, alpha)
+    _check_bmm("baddbmm", batch1, batch2)
+    shape = (*batch1._array.shape[:2], batch2._array.shape[2])
+    return _sum(_baddbmm, shape, input, batch1, batch2, beta, alpha, out)
 
 
 @method()
 def addbmm(
-    input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1
+    input: Tensor,
+    batch1: Tensor,
+    batch2: Tensor,
+    *,
+    beta: float = 1,
+    alpha: float = 1,
+    out: Tensor | None = None,
 ) -> Tensor:
-    """``beta * input + alpha * bmm(batch1, batch2).sum(0)``."""
-    product = bmm(batch1, batch2)
-    return _combine(input, product.sum(0, dtype=product.dtype), beta, alpha)
+    """``beta * input + alpha * bmm(batch1, batch2).sum(0)``, as one product."""
+    _check_bmm("addbmm", batch1, batch2)
+    shape = (batch1._array.shape[1], batch2._array.shape[2])
+    return _sum(_addbmm, shape, input, batch1, batch2, beta, alpha, out)
 
 
-def chain_matmul(*matrices: Tensor) -> Tensor:
-    """Product of several matrices, from the left."""
-    product = matrices[0]
-    for matrix in matrices[1:]:
-        product = mm(product, matrix)
-    return product
-
-
-def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """``input @ weight.T + bias`` for weight (out, in) and input (..., in)."""
-    product = matmul(input, weight.t())
-    return product if bias is None else product + bias
+for _function in (addmm, addmv, addr, baddbmm, addbmm):
+    install_in_place(_function)

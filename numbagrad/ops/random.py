@@ -29,8 +29,8 @@ from .creation import (
     zeros_like,
 )
 from .registry import method
+from .shapes import common_shape
 from .tensor_operator import TensorOperator, camel_case
-from .view import common_shape
 
 __all__ = [
     "Generator", "bernoulli", "default_generator", "get_rng_state", "initial_seed", "manual_seed",

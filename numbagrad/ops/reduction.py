@@ -22,11 +22,12 @@ from ..executor.pointwise import scalar_type_name
 from ..executor.reduction import Reduction, ReductionProgram
 from ..formula import isnan, where
 from ..tensor import Tensor, new_tensor
+from .expand import expand
 from .join import cat
 from .operator import pointwise
 from .registry import method
+from .shapes import dimension, dimensions
 from .tensor_operator import TensorOperator
-from .view import dimension, dimensions, expand
 
 __all__ = [
     "all", "any", "count_nonzero", "mean", "nanmean", "nansum", "prod", "sum",

@@ -23,8 +23,8 @@ from .functions import where as choose
 from .join import cat
 from .operator import pointwise
 from .registry import method
+from .shapes import dimension
 from .tensor_operator import TensorOperator
-from .view import dimension
 
 __all__ = ["cummax", "cummin", "cumprod", "cumsum", "logcumsumexp"]
 

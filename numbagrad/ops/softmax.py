@@ -15,8 +15,8 @@ from ..executor.rowwise import Softmax, SoftmaxGradient, in_float32
 from ..formula import exp
 from ..tensor import Tensor
 from .registry import method
+from .shapes import dimension
 from .tensor_operator import TensorOperator
-from .view import dimension
 
 __all__ = ["log_softmax", "softmax", "softmin"]
 

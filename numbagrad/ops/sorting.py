@@ -13,10 +13,11 @@ import numpy as np
 from .. import return_types
 from ..executor import indexing as executor
 from ..tensor import Tensor, new_tensor
+from .extremum import picked
 from .gather import gather_operator
 from .registry import method
+from .shapes import dimension
 from .tensor_operator import TensorOperator
-from .view import dimension, reshape
 
 __all__ = [
     "argsort", "bucketize", "kthvalue", "msort", "searchsorted", "sort", "topk", "unique",
@@ -34,7 +35,7 @@ def _gathering(name: str) -> TensorOperator:
     )
 
 
-_sort, _topk, _kthvalue = _gathering("sort"), _gathering("topk"), _gathering("kthvalue")
+_sort, _topk = _gathering("sort"), _gathering("topk")
 
 
 def _order(array: Array, dim: int, descending: bool) -> Array:
@@ -97,13 +98,8 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Any
     order = _order(array, dim, False)
     if array.ndim:
         chosen = (*(slice(None),) * dim, slice(k - 1, k))
-        order = np.ascontiguousarray(order[chosen])
-    index = new_tensor(order)
-    values = _kthvalue(input, dim, index)
-    if array.ndim and not keepdim:
-        shape = (*array.shape[:dim], *array.shape[dim + 1 :])
-        values, index = reshape(values, shape), new_tensor(order.reshape(shape))
-    return return_types.kthvalue(values, index)
+        order = order[chosen]
+    return picked("kthvalue", input, dim, keepdim, order)
 
 
 # --- unique elements ------------------------------------------------------------------------------

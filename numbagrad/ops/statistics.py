@@ -19,10 +19,11 @@ from ..executor.pointwise import scalar_type_name
 from ..executor.reduction import Reduction, ReductionProgram
 from ..formula import abs, exp, log, pow, sqrt, where
 from ..tensor import Tensor
+from .expand import expand
 from .extremum import shared
 from .functions import where as choose
 from .operator import pointwise
-from .reduction import ALL, count_of, mask_of, numpy_names, with_dims
+from .reduction import count_of, mask_of, numpy_names, with_dims
 from .registry import method
 from .tensor_operator import TensorOperator
 
@@ -81,11 +82,15 @@ def _var_gradient(grad: Tensor, input: Tensor, mask: int, correction: float) -> 
     return with_dims(grad * scale, shape, mask) * (input - input.mean(dims, keepdim=True))
 
 
+def _over_twice(grad: Tensor, std: Tensor) -> Tensor:
+    """The gradient of a variance from that of its root."""
+    return choose(pointwise("eq")(std, 0), 0.0, grad / (std * 2))
+
+
 def _std_gradient(
     grad: Tensor, input: Tensor, mask: int, correction: float, result: Tensor
 ) -> Tensor:
-    scaled = choose(pointwise("eq")(result, 0), 0.0, grad / (result * 2))
-    return _var_gradient(scaled, input, mask, correction)
+    return _var_gradient(_over_twice(grad, result), input, mask, correction)
 
 
 _var = TensorOperator(
@@ -139,24 +144,59 @@ def std(
     return _std(input, *_moment_arguments("std", input, dim, unbiased, keepdim, given))
 
 
-def _with_mean(name: str, operator: TensorOperator, input: Tensor, *arguments: Any) -> Any:
-    mask, keepdim, correction = _moment_arguments(name, input, *arguments)
-    dims = None if mask == ALL else [d for d in range(input._array.ndim) if (mask >> d) & 1]
-    return operator(input, mask, keepdim, correction), input.mean(dims, keepdim)
+def _mean_gradient(grad: Tensor, input: Tensor, mask: int) -> Tensor:
+    shape = input._array.shape
+    return expand(with_dims(grad / count_of(shape, mask), shape, mask), shape)
+
+
+def _var_mean_gradient(grad: Any, input: Tensor, mask: int, correction: float) -> Tensor:
+    """The gradients of both results, of which one may be undefined."""
+    moment, mean = grad
+    if moment is None:
+        return _mean_gradient(mean, input, mask)
+    total = _var_gradient(moment, input, mask, correction)
+    return total if mean is None else total + _mean_gradient(mean, input, mask)
+
+
+def _std_mean_gradient(
+    grad: Any, input: Tensor, mask: int, correction: float, result: Tensor
+) -> Tensor:
+    moment, mean = grad
+    if moment is not None:
+        moment = _over_twice(moment, result)
+    return _var_mean_gradient((moment, mean), input, mask, correction)
+
+
+def _with_mean(name: str, moment: TensorOperator, gradient: Any) -> TensorOperator:
+    """A moment and the mean as one node."""
+
+    def forward(input: Array, mask: int, keepdim: bool, correction: float) -> tuple[Array, Array]:
+        means = _mean_program(input.dtype).run(input, mask, keepdim)
+        return moment.forward(input, mask, keepdim, correction), means.astype(input.dtype)
+
+    return TensorOperator(name, forward, {"input": gradient})
+
+
+_var_mean = _with_mean("var_mean", _var, _var_mean_gradient)
+_std_mean = _with_mean("std_mean", _std, _std_mean_gradient)
 
 
 def var_mean(
     input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: bool = False, **given: Any
 ) -> tuple[Tensor, Tensor]:
     """Variance and mean over the dimensions ``dim``; see ``var``."""
-    return _with_mean("var_mean", _var, input, dim, unbiased, keepdim, given)
+    return _var_mean(
+        input, *_moment_arguments("var_mean", input, dim, unbiased, keepdim, given)
+    )
 
 
 def std_mean(
     input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: bool = False, **given: Any
 ) -> tuple[Tensor, Tensor]:
     """Standard deviation and mean over the dimensions ``dim``; see ``std``."""
-    return _with_mean("std_mean", _std, input, dim, unbiased, keepdim, given)
+    return _std_mean(
+        input, *_moment_arguments("std_mean", input, dim, unbiased, keepdim, given)
+    )
 
 
 # --- norms ----------------------------------------------------------------------------------------

@@ -15,8 +15,9 @@ from ..autograd.inplace import Geometry, install_regions
 from ..executor.indexing import strided_view
 from ..tensor import Tensor
 from .registry import method
+from .shapes import sizes_of
 from .tensor_operator import TensorOperator
-from .view import ViewOperator, sizes_of
+from .view_operator import ViewOperator
 
 __all__ = ["as_strided"]
 

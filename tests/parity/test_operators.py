@@ -43,18 +43,11 @@ MORE_ACCURATE = {"digamma": 1e-8, "lgamma": 1e-8, "polygamma_1": 1e-8, "polygamm
 #: torch has the sixth as a float32 there.
 MORE_ACCURATE["hardsigmoid"] = 1e-7
 
-#: Made of several operators here, whose last one names the node.
-COMPOSED = {
-    "vdot", "inner", "matmul-vector-matrix", "matmul-batch-matrix", "matmul-matrix-batch",
-    "matmul-batch-vector", "matmul-vector-batch", "matmul-batches-broadcast", "addmm",
-    "addmm-bias", "addmv", "addr", "baddbmm", "addbmm", "chain_matmul", "roll", "diag-take",
-    "repeat_interleave", "repeat_interleave-1", "block_diag", "aminmax", "var_mean", "std_mean",
-    "kthvalue", "take", "linear", "unsafe_split", "unsafe_chunk",
-}  # fmt: skip
+#: Named as the last of several operators that torch's call is made of, here one operator.
+COMPOSED = {"matmul-matrix-batch": "torch multiplies the transposes if the matrix requires grad"}
 
 #: torch lays these results out as its own composition happens to.
-OTHER_STRIDES = {"rot90", "getitem-ellipsis", "matmul-matrix-batch", "matmul-vector-batch", "inner",
-                 "linear"}  # fmt: skip
+OTHER_STRIDES = {}
 
 SPECIAL = {
     "float64": [np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 30.0, -30.0],

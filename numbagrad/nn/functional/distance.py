@@ -5,7 +5,7 @@ Called by users, by the layers of ``nn/distance.py`` and by the losses in ``marg
 
 from __future__ import annotations
 
-from ...ops.view import common_shape
+from ...ops.shapes import common_shape
 from ...tensor import Tensor
 
 __all__ = ["cosine_similarity", "pairwise_distance"]

@@ -17,8 +17,8 @@ import numpy as np
 from ...autograd.grad_mode import no_grad
 from ...ops.creation import full
 from ...ops.operator import pointwise
+from ...ops.shapes import common_shape
 from ...ops.tensor_operator import TensorOperator
-from ...ops.view import common_shape
 from ...tensor import Tensor, new_tensor
 from .reduction import reduce_loss, reduction_name
 

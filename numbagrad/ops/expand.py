@@ -1,0 +1,99 @@
+"""Repeating without copying: expand and its relatives, and the sum that is its gradient.
+
+Broadcasting operators sum their gradients back with ``sum_to_size``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..executor.indexing import strided_view
+from ..tensor import Tensor
+from .registry import method
+from .shapes import common_shape, expansion, sizes_of
+from .view import reshape
+from .view_operator import ViewOperator
+
+__all__ = ["broadcast_tensors", "broadcast_to", "expand"]
+
+Array = np.ndarray[Any, Any]
+_ndarray = np.ndarray
+_make_array = np.ndarray.__new__
+
+
+def _expanded(array: Array, shape: tuple[int, ...]) -> Array:
+    """``array`` repeated to ``shape``, in which a size of -1 stands for the present one."""
+    complete, strides = expansion(array.shape, array.strides, shape)
+    if array.flags.c_contiguous:
+        return _make_array(_ndarray, complete, array.dtype, array, 0, strides)
+    return strided_view(array, complete, strides)
+
+
+_expand = ViewOperator(
+    "expand",
+    lambda input, shape: _expanded(input, shape),
+    lambda grad, input_shape: sum_to_size(grad, input_shape),
+)
+
+
+@method()
+def expand(input: Tensor, *sizes: Any, implicit: bool = False) -> Tensor:
+    """Dimensions of size 1 repeated to ``sizes``, and dimensions put in front; -1 keeps a size."""
+    shape = sizes_of(sizes)
+    return _expand.wrap(_expanded(input._array, shape), input, (shape,))
+
+
+@method()
+def expand_as(input: Tensor, other: Tensor) -> Tensor:
+    """``input`` repeated to the shape of ``other``."""
+    return expand(input, other._array.shape)
+
+
+@method()
+def broadcast_to(input: Tensor, shape: Any) -> Tensor:
+    """``input.expand(shape)``."""
+    return expand(input, shape)
+
+
+def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
+    """The tensors, each expanded to their common shape."""
+    if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)):
+        tensors = tuple(tensors[0])
+    shape = common_shape([tensor._array.shape for tensor in tensors])
+    return tuple([expand(tensor, shape) for tensor in tensors])
+
+
+def sum_to_size(tensor: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """The adjoint of expanding ``shape`` to the shape of ``tensor``: the sum of what was repeated.
+
+    Args:
+        tensor: of a shape that ``shape`` expands to.
+        shape: of the result.
+    """
+    own = tensor._array.shape
+    if own == shape:
+        return tensor
+    added = len(own) - len(shape)
+    dims = list(range(added))
+    for place, size in enumerate(shape, added):
+        if size == 1 and own[place] != 1:
+            dims.append(place)
+    summed = tensor.sum(tuple(dims), keepdim=True) if dims else tensor
+    return summed if summed._array.shape == shape else reshape(summed, shape)
+
+
+@method("sum_to_size")
+def _sum_to_size_method(input: Tensor, *size: Any) -> Tensor:
+    """Sum to a shape that expands to this tensor's shape."""
+    shape = sizes_of(size)
+    own = input._array.shape
+    fits = len(shape) <= len(own) and all(
+        [old in (1, new) for old, new in zip(shape[::-1], own[::-1], strict=False)]
+    )
+    if not fits:
+        raise RuntimeError(
+            f"size {{{list(shape)}}} is not expandable to size {{{list(own)}}}."
+        )
+    return sum_to_size(input, shape)

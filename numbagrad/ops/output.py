@@ -1,0 +1,47 @@
+"""``out=``: results written into a tensor that the caller gives.
+
+For the functions that compute a new array anyway; pointwise functions write into ``out`` directly.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..autograd.grad_mode import state as grad_mode
+from ..dtype import can_cast
+from ..executor.pointwise import scalar_type_name
+from ..tensor import Tensor
+from .inplace import copy_
+
+__all__: list[str] = []
+
+
+def write_result(name: str, result: Tensor, out: Tensor | None, *, casts: bool = False) -> Tensor:
+    """``result`` if there is no ``out``, else ``out`` with its elements.
+
+    An ``out`` of another shape gets memory of its own.
+
+    Raises:
+        RuntimeError: if autograd would have to follow, or the dtypes differ (with ``casts``, if the
+            dtype of ``out`` is of a lower kind).
+    """
+    if out is None:
+        return result
+    if grad_mode.enabled and (result._requires_grad or out._requires_grad):
+        raise RuntimeError(
+            f"{name}(): functions with out=... arguments don't support automatic differentiation, "
+            "but one of the arguments requires grad."
+        )
+    if casts and not can_cast(result.dtype, out.dtype):
+        raise RuntimeError(
+            f"{name}(): result type {scalar_type_name(result.dtype)} can't be cast to the desired "
+            f"output type {scalar_type_name(out.dtype)}"
+        )
+    if not casts and result._array.dtype != out._array.dtype:
+        raise RuntimeError(
+            f"{name}(): Expected out tensor to have dtype {result.dtype}, but got {out.dtype} "
+            "instead"
+        )
+    if out._array.shape != result._array.shape:
+        out._array = np.empty(result._array.shape, out._array.dtype)
+    return copy_(out, result)

@@ -1,0 +1,264 @@
+"""Copies with elements in other places: flipped, rolled, on diagonals, masked by them, repeated.
+
+Most are their own gradient, or each other's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..tensor import Tensor, new_tensor
+from .expand import expand
+from .inplace import install_in_place
+from .parts import embed_diagonal, with_size
+from .registry import method
+from .shapes import dimension, dimensions, sizes_of
+from .tensor_operator import TensorOperator
+from .view import contiguous, dense_copy, reshape, unsqueeze
+
+__all__ = [
+    "diag", "diag_embed", "diagflat", "flip", "fliplr", "flipud", "repeat_interleave", "roll",
+    "rot90", "tile", "tril", "triu",
+]  # fmt: skip
+
+Array = np.ndarray[Any, Any]
+
+
+# --- turned ---------------------------------------------------------------------------------------
+
+
+def _flipped(array: Array, dims: Sequence[int]) -> Array:
+    return dense_copy(np.flip(array, tuple(dims))) if array.ndim else array.copy()
+
+
+def _turned(array: Array, k: int, dims: tuple[int, int]) -> Array:
+    """A copy turned by ``k`` quarters: a flip, and the two dimensions swapped if ``k`` is odd."""
+    first, second = dims
+    flipped = {0: (), 1: (second,), 2: (first, second), 3: (first,)}[k % 4]
+    made = _flipped(array, flipped)
+    return made.swapaxes(first, second) if k % 2 else made
+
+
+def _rolled(array: Array, shifts: Sequence[int], dims: Sequence[int] | None) -> Array:
+    """Without ``dims`` all elements in a row; a dense result."""
+    return np.roll(array, shifts if dims else shifts[0], dims or None).copy("C")
+
+
+_flip = TensorOperator(
+    "flip",
+    lambda input, dims: _flipped(input, dims),
+    {"input": lambda grad, dims: _flip(grad, dims)},
+)
+_roll = TensorOperator(
+    "roll",
+    lambda input, shifts, dims: _rolled(input, shifts, dims),
+    {"input": lambda grad, shifts, dims: _roll(grad, tuple([-s for s in shifts]), dims)},
+)
+_rot90 = TensorOperator(
+    "rot90",
+    lambda input, k, dims: _turned(input, k, dims),
+    {"input": lambda grad, k, dims: _rot90(grad, -k, dims)},
+)
+
+
+@method()
+def flip(input: Tensor, *dims: Any) -> Tensor:
+    """A copy with some dimensions in reverse order."""
+    return _flip(input, tuple(dimensions(input._array.ndim, sizes_of(dims))))
+
+
+@method()
+def fliplr(input: Tensor) -> Tensor:
+    """A copy with the second dimension reversed."""
+    if input._array.ndim < 2:
+        raise RuntimeError("Input must be >= 2-d.")
+    return _flip(input, (1,))
+
+
+@method()
+def flipud(input: Tensor) -> Tensor:
+    """A copy with the first dimension reversed."""
+    if input._array.ndim < 1:
+        raise RuntimeError("Input must be >= 1-d.")
+    return _flip(input, (0,))
+
+
+@method()
+def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
+    """A copy with the entries of some dimensions moved around in a circle."""
+    steps = sizes_of((shifts,))
+    if dims is None or dims == ():
+        if len(steps) != 1:
+            raise RuntimeError(
+                f"shifts and dimensions must align. shifts: {len(steps)}, dims:0"
+            )
+        return _roll(input, steps, ())
+    found = sizes_of((dims,))
+    if len(steps) != len(found):
+        raise RuntimeError(
+            f"shifts and dimensions must align. shifts: {len(steps)}, dims:{len(found)}"
+        )
+    return _roll(input, steps, tuple([dimension(input._array.ndim, dim) for dim in found]))
+
+
+@method()
+def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
+    """A copy turned ``k`` quarters in the plane of two dimensions, from the first to the second."""
+    if len(dims) != 2:
+        raise RuntimeError(f"expected total rotation dims == 2, but got dims = {len(dims)}")
+    if input._array.ndim < 2:
+        raise RuntimeError(f"expected total dims >= 2, but got total dims = {input._array.ndim}")
+    plane = tuple([dimension(input._array.ndim, dim) for dim in dims])
+    if plane[0] == plane[1]:
+        raise RuntimeError(
+            f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}"
+        )
+    return _rot90(input, k, plane)
+
+
+# --- triangles and diagonals ----------------------------------------------------------------------
+
+_tril = TensorOperator(
+    "tril",
+    lambda input, diagonal: np.tril(input, diagonal),
+    {"input": lambda grad, diagonal: _tril(grad, diagonal)},
+)
+_triu = TensorOperator(
+    "triu",
+    lambda input, diagonal: np.triu(input, diagonal),
+    {"input": lambda grad, diagonal: _triu(grad, diagonal)},
+)
+
+
+def _check_matrix(name: str, input: Tensor) -> None:
+    if input._array.ndim < 2:
+        raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
+
+
+@method()
+def tril(input: Tensor, diagonal: int = 0) -> Tensor:
+    """A copy with zeros above a diagonal of the last two dimensions."""
+    _check_matrix("tril", input)
+    return _tril(input, diagonal)
+
+
+@method()
+def triu(input: Tensor, diagonal: int = 0) -> Tensor:
+    """A copy with zeros below a diagonal of the last two dimensions."""
+    _check_matrix("triu", input)
+    return _triu(input, diagonal)
+
+
+for _function in (tril, triu):
+    install_in_place(_function, repeats=True)
+
+
+_diag_embed = TensorOperator("diag_embed", embed_diagonal.forward, embed_diagonal.gradient)
+_diagonal_copy = TensorOperator(
+    "diagonal_copy",
+    lambda input, offset: input.diagonal(offset).copy(),
+    {"input": lambda grad, input_shape, offset: embed_diagonal(grad, input_shape, offset, 0, 1)},
+    grad_fn="DiagonalBackward0_copy",
+)
+
+
+@method()
+def diag(input: Tensor, diagonal: int = 0) -> Tensor:
+    """A matrix with a vector on its diagonal, or a copy of the diagonal of a matrix."""
+    rank = input._array.ndim
+    if rank == 1:
+        return diag_embed(input, diagonal)
+    if rank == 2:
+        return _diagonal_copy(input, diagonal)
+    raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {rank}D")
+
+
+@method()
+def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
+    """Matrices in two new dimensions, with the last dimension on their diagonals."""
+    shape = input._array.shape
+    rank = len(shape) + 1
+    dim1, dim2 = dimension(rank, dim1), dimension(rank, dim2)
+    if dim1 == dim2:
+        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+    size = shape[-1] + abs(offset)
+    sizes = list(shape[:-1])
+    for dim in sorted((dim1, dim2)):
+        sizes.insert(dim, size)
+    return _diag_embed(input, tuple(sizes), offset, dim1, dim2)
+
+
+@method()
+def diagflat(input: Tensor, offset: int = 0) -> Tensor:
+    """A matrix with all elements on its diagonal."""
+    return diag_embed(reshape(input, -1), offset)
+
+
+# --- repeated -------------------------------------------------------------------------------------
+
+
+def _repeat_gradient(grad: Tensor, input_shape: tuple[int, ...], repeats: Any) -> Tensor:
+    added = len(repeats) - len(input_shape)
+    sizes: list[int] = []
+    for count, size in zip(repeats, (1,) * added + input_shape, strict=True):
+        sizes += [count, size]
+    summed = reshape(grad, tuple(sizes)).sum(tuple(range(0, len(sizes), 2)))
+    return reshape(summed, input_shape)
+
+
+_repeat = TensorOperator(
+    "repeat",
+    lambda input, repeats: np.tile(input, repeats),
+    {"input": lambda grad, input_shape, repeats: _repeat_gradient(grad, input_shape, repeats)},
+)
+
+
+@method()
+def repeat(input: Tensor, *repeats: Any) -> Tensor:
+    """A copy with every dimension repeated as a whole; further counts add dimensions in front."""
+    counts = sizes_of(repeats)
+    if len(counts) < input._array.ndim:
+        raise RuntimeError(
+            "Number of dimensions of repeat dims can not be smaller than number of dimensions of "
+            "tensor"
+        )
+    if any([count < 0 for count in counts]):
+        raise RuntimeError(f"Trying to create tensor with negative dimension: {list(counts)}")
+    return _repeat(input, counts)
+
+
+@method()
+def tile(input: Tensor, *dims: Any) -> Tensor:
+    """``repeat`` with missing counts taken as 1."""
+    counts = sizes_of(dims)
+    return repeat(input, (1,) * (input._array.ndim - len(counts)) + counts)
+
+
+@method()
+def repeat_interleave(
+    input: Tensor, repeats: Any, dim: int | None = None, *, output_size: int | None = None
+) -> Tensor:
+    """A copy with every entry of one dimension repeated, by one count or one for each entry."""
+    if dim is None:
+        input, dim = reshape(input, -1), 0
+    dim = dimension(input._array.ndim, dim)
+    shape = input._array.shape
+    counts = repeats._array if isinstance(repeats, Tensor) else np.asarray(repeats)
+    if (counts < 0).any():
+        raise RuntimeError("repeats can not be negative")
+    if counts.size == 1:
+        count = int(counts.reshape(()))
+        repeated = expand(
+            unsqueeze(input, dim + 1), (*shape[: dim + 1], count, *shape[dim + 1 :])
+        )
+        return reshape(contiguous(repeated), with_size(shape, dim, shape[dim] * count))
+    if counts.shape != (shape[dim],):
+        raise RuntimeError(
+            "repeats must have the same size as input along dim, but got repeats.size(0) = "
+            f"{counts.size} and input.size({dim}) = {shape[dim]}"
+        )
+    places = np.repeat(np.arange(shape[dim]), counts)
+    return input.index_select(dim, new_tensor(places))

@@ -1,0 +1,458 @@
+"""Writing by index tensors and masks: scatter, scatter_reduce, index_add, masked_scatter, ...
+
+Each returns a changed copy, and has a method with an underscore that changes the tensor itself. The
+operators that add at indices stand in ``gather.py``, beside those that read there.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..autograd.inplace import write_inplace
+from ..executor import indexing as executor
+from ..executor.pointwise import check_written_once
+from ..tensor import Tensor, new_tensor
+from .expand import expand
+from .gather import (
+    added,
+    check_index,
+    check_range,
+    gather_operator,
+    index_add_operator,
+    index_select_operator,
+    index_tensor,
+    padded,
+    scatter_add_operator,
+    size_along,
+    vector_of,
+)
+from .indexing import getitem, read_by_arrays, scalar_name
+from .inplace import install_in_place, zeros_for
+from .operator import pointwise
+from .registry import method
+from .shapes import common_shape, dimension
+from .subscript import ALL, wrap_indices
+from .tensor_operator import TensorOperator
+from .view import reshape
+
+__all__ = [
+    "index_add", "index_copy", "index_fill", "masked_scatter", "scatter", "scatter_add",
+    "scatter_reduce",
+]  # fmt: skip
+
+Array = np.ndarray[Any, Any]
+Key = tuple[Any, ...]
+
+
+# --- one dimension, by an index of the same rank --------------------------------------------------
+
+
+def _check_scatter(name: str, input: Tensor, dim: int, index: Tensor, src: Tensor | None) -> Array:
+    own = input._array.shape
+    source = () if src is None else src._array.shape
+    if src is not None and src._array.dtype != input._array.dtype:
+        raise RuntimeError("scatter(): Expected self.dtype to be equal to src.dtype")
+    array = check_index(name, input, dim, index)
+    for place, size in enumerate(array.shape if own else ()):
+        outside = place != dim and size > own[place]
+        if outside or (src is not None and size > (source[place] if source else 1)):
+            text = f"Expected index {list(array.shape)} to be no larger than self {list(own)} apart"
+            text += f" from dimension {dim}"
+            if src is not None:
+                text += f" and to be no larger size than src {list(source)}"
+            raise RuntimeError(text)
+    return array
+
+
+@method()
+def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
+    """A copy with ``src[i, j]`` added at ``[index[i, j], j]`` for dim 0, and so on."""
+    dim = dimension(input._array.ndim, dim)
+    array = _check_scatter("scatter", input, dim, index, src)
+    return scatter_add_operator(input, dim, index_tensor(index, array), src)
+
+
+@method("scatter_add_")
+def _scatter_add_(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
+    """``scatter_add`` in place."""
+    check_written_once(input._array)
+    dim = dimension(input._array.ndim, dim)
+    array = _check_scatter("scatter", input, dim, index, src)
+    return write_inplace(
+        input,
+        scatter_add_operator,
+        lambda output: executor.scatter_add(output, dim, array, src._array),
+        dim,
+        index_tensor(index, array),
+        src,
+    )
+
+
+def _scattered(array: Array, dim: int, index: Array, values: Any) -> Array:
+    result = array.copy("C")
+    if result.ndim == 0:
+        result[...] = values if np.ndim(values) == 0 else values.reshape(-1)[-1]
+        return result
+    if isinstance(values, np.ndarray) and values.ndim:
+        values = values[tuple([slice(size) for size in index.shape])]
+    np.put_along_axis(result[_corner(result, dim, index)], index, values, dim)
+    return result
+
+
+def _corner(array: Array, dim: int, index: Array) -> Key:
+    """The part of ``array`` that indices along ``dim`` can name."""
+    return tuple([ALL if k == dim else slice(size) for k, size in enumerate(index.shape)])
+
+
+_scatter_src = TensorOperator(
+    "scatter",
+    lambda input, dim, index, src: _scattered(input, dim, index, src),
+    {
+        "input": lambda grad, dim, index: _scatter_value(grad, dim, index, 0.0),
+        "index": None,  # type: ignore[dict-item]
+        "src": lambda grad, dim, index, src_shape: padded(
+            gather_operator(grad, dim, index), src_shape
+        ),
+    },
+)
+_scatter_value = TensorOperator(
+    "scatter",
+    lambda input, dim, index, value: _scattered(input, dim, index, value),
+    {
+        "input": lambda grad, dim, index: _scatter_value(grad, dim, index, 0.0),
+        "index": None,  # type: ignore[dict-item]
+    },
+    grad_fn="ScatterBackward1",
+)
+
+
+@method()
+def scatter(
+    input: Tensor,
+    dim: int,
+    index: Tensor,
+    src: Any = None,
+    *,
+    value: Any = None,
+    reduce: str | None = None,
+) -> Tensor:
+    """A copy with ``src[i, j]`` (or a number) written at ``[index[i, j], j]`` for dim 0.
+
+    ``reduce`` is None, "add" or "multiply". Where an index is named twice and nothing is reduced,
+    one of the values is written.
+    """
+    if src is None:
+        src = value
+    dim = dimension(input._array.ndim, dim)
+    if reduce is not None:
+        if reduce not in ("add", "multiply"):
+            raise RuntimeError("reduce argument must be either add or multiply.")
+        source = src
+        if not isinstance(src, Tensor):
+            source = new_tensor(np.full(index._array.shape, src, input._array.dtype))
+        return scatter_reduce(input, dim, index, source, {"add": "sum", "multiply": "prod"}[reduce])
+    tensor = src if isinstance(src, Tensor) else None
+    array = _check_scatter("scatter", input, dim, index, tensor)
+    if tensor is None:
+        return _scatter_value(input, dim, index_tensor(index, array), src)
+    return _scatter_src(input, dim, index_tensor(index, array), tensor)
+
+
+_REDUCTIONS: dict[str, Any] = {
+    "sum": np.add, "prod": np.multiply, "amax": np.maximum, "amin": np.minimum,
+}  # fmt: skip
+
+
+def _reduced(array: Array, dim: int, index: Array, source: Array, reduce: str, own: bool) -> Array:
+    result = array.copy("C")
+    places = tuple(
+        [
+            index.reshape(-1) if k == dim else grid.reshape(-1)
+            for k, grid in enumerate(np.indices(index.shape))
+        ]
+    )
+    values = source[tuple([slice(size) for size in index.shape])].reshape(-1)
+    if result.ndim == 0:
+        result, places = result.reshape(1), (index.reshape(-1),)
+    if not own:
+        neutral = {"sum": 0, "prod": 1, "mean": 0}.get(reduce)
+        if neutral is None:
+            result[places] = values
+        else:
+            result[places] = neutral
+    _REDUCTIONS["sum" if reduce == "mean" else reduce].at(result, places, values)
+    if reduce == "mean":
+        counts = np.full(result.shape, 1 if own else 0, np.int64)
+        np.add.at(counts, places, 1)
+        counts = np.maximum(counts, 1)
+        result = result / counts if result.dtype.kind == "f" else result // counts
+    return result.astype(array.dtype, copy=False).reshape(array.shape)
+
+
+def _reduce_gradient(
+    grad: Tensor, input: Tensor, dim: int, index: Tensor, src: Tensor, result: Tensor, how: Any
+) -> tuple[Tensor, Tensor]:
+    """Gradients of ``input`` and ``src`` in scatter_reduce; ``how`` is (reduce, include_self)."""
+    reduce, own = how
+    shape = src._array.shape
+    ones = new_tensor(np.ones(index._array.shape, grad._array.dtype))
+    if reduce == "sum":
+        to_input, to_src = grad, gather_operator(grad, dim, index)
+    elif reduce == "mean":
+        start = np.ones if own else np.zeros
+        counts = added(start(input._array.shape, grad._array.dtype), dim, index._array,
+                        ones._array)  # fmt: skip
+        share = grad / new_tensor(np.maximum(counts, 1))
+        to_input, to_src = share, gather_operator(share, dim, index)
+    elif reduce == "prod":
+        to_input = grad * result / input
+        to_src = gather_operator(grad * result, dim, index) / _corner_of(src, index)
+    else:
+        same = _equal(input, result)
+        chosen = _equal(_corner_of(src, index), gather_operator(result, dim, index))
+        counts = scatter_add_operator(same if own else zeros_for(same), dim, index, chosen)
+        share = grad / counts
+        to_input, to_src = share * same, gather_operator(share, dim, index) * chosen
+    if not own:
+        to_input = _scatter_value(to_input, dim, index, 0.0)
+    return to_input, padded(to_src, shape)
+
+
+def _equal(a: Tensor, b: Tensor) -> Tensor:
+    """1 where two tensors are equal, else 0, in their dtype; not recorded."""
+    return new_tensor((a._array == b._array).astype(a._array.dtype))
+
+
+def _corner_of(src: Tensor, index: Tensor) -> Tensor:
+    shape = index._array.shape
+    if src._array.shape == shape:
+        return src
+    return getitem(src, (*[slice(size) for size in shape], ...))
+
+
+_scatter_reduce = TensorOperator(
+    "scatter_reduce",
+    lambda input, dim, index, src, how: _reduced(input, dim, index, src, *how),
+    {
+        "input": lambda grad, input, dim, index, src, result, how: _reduce_gradient(
+            grad, input, dim, index, src, result, how
+        )[0],
+        "index": None,  # type: ignore[dict-item]
+        "src": lambda grad, input, dim, index, src, result, how: _reduce_gradient(
+            grad, input, dim, index, src, result, how
+        )[1],
+    },
+)
+
+
+@method()
+def scatter_reduce(
+    input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True
+) -> Tensor:
+    """A copy in which ``src`` is reduced into ``input`` at the indices along ``dim``.
+
+    ``reduce`` is "sum", "prod", "mean", "amax" or "amin"; ``include_self`` says whether elements of
+    ``input`` that an index names take part.
+    """
+    if reduce not in ("sum", "prod", "mean", "amax", "amin"):
+        raise RuntimeError(
+            "reduce argument must be either sum, prod, mean, amax or amin, got " + str(reduce)
+        )
+    dim = dimension(input._array.ndim, dim)
+    array = _check_scatter("scatter", input, dim, index, src)
+    return _scatter_reduce(input, dim, index_tensor(index, array), src, (reduce, include_self))
+
+
+# --- one dimension, by a vector -------------------------------------------------------------------
+
+
+def _check_rows(name: str, input: Tensor, dim: int, index: Array, source: Tensor) -> None:
+    own, given = input._array.shape, source._array.shape
+    if index.size != size_along(source._array, dim):
+        kind = IndexError if name == "index_copy_" else RuntimeError
+        end = f" ({given[dim]})" if name == "index_copy_" else f": ({given[dim]}), for dim: {dim}"
+        raise kind(
+            f"{name}(): Number of indices ({index.size}) should be equal to source.size(dim){end}"
+        )
+    if source._array.dtype != input._array.dtype:
+        raise RuntimeError(
+            f"{name}(): self ({scalar_name(input)}) and source ({scalar_name(source)}) must have "
+            "the same scalar type"
+        )
+    if (*own[:dim], *own[dim + 1 :]) != (*given[:dim], *given[dim + 1 :]):
+        raise RuntimeError(
+            "source tensor shape must match self tensor shape, excluding the specified dimension. "
+            f"Got self.shape = {list(own)} source.shape = {list(given)}"
+        )
+
+
+@method()
+def index_add(
+    input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: float = 1
+) -> Tensor:
+    """A copy with ``alpha * source`` added to the entries of one dimension at the indices."""
+    dim = dimension(input._array.ndim, dim)
+    array = vector_of("index_add_", index)
+    _check_rows("index_add_", input, dim, array, source)
+    check_range(array, dim, size_along(input._array, dim))
+    return index_add_operator(
+        input, dim, index_tensor(index, array), source if alpha == 1 else source * alpha
+    )
+
+
+@method("index_add_")
+def _index_add_(
+    input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: float = 1
+) -> Tensor:
+    """``index_add`` in place."""
+    check_written_once(input._array)
+    dim = dimension(input._array.ndim, dim)
+    array = vector_of("index_add_", index)
+    _check_rows("index_add_", input, dim, array, source)
+    check_range(array, dim, size_along(input._array, dim))
+    if alpha != 1:
+        source = source * alpha
+    return write_inplace(
+        input,
+        index_add_operator,
+        lambda output: executor.index_add(output, dim, array, source._array),
+        dim,
+        index_tensor(index, array),
+        source,
+    )
+
+
+def _rows(dim: int, index: Array) -> Key:
+    return (*(ALL,) * dim, index)
+
+
+def _filled(array: Array, dim: int, index: Array, value: Any) -> Array:
+    result = array.copy("C")
+    if result.ndim:
+        result[_rows(dim, index)] = value
+    elif index.size:
+        result[...] = value.reshape(()) if isinstance(value, np.ndarray) else value
+    return result
+
+
+_index_copy = TensorOperator(
+    "index_copy",
+    lambda input, dim, index, source: _filled(input, dim, index, source),
+    {
+        "input": lambda grad, dim, index: _index_fill(grad, dim, index, 0.0),
+        "index": None,  # type: ignore[dict-item]
+        "source": lambda grad, dim, index: index_select_operator(grad, dim, index),
+    },
+)
+_index_fill = TensorOperator(
+    "index_fill",
+    lambda input, dim, index, value: _filled(input, dim, index, value),
+    {
+        "input": lambda grad, dim, index: _index_fill(grad, dim, index, 0.0),
+        "index": None,  # type: ignore[dict-item]
+    },
+)
+_index_fill_tensor = TensorOperator(
+    "index_fill",
+    lambda input, dim, index, value: _filled(input, dim, index, value),
+    {
+        "input": lambda grad, dim, index: _index_fill(grad, dim, index, 0.0),
+        "index": None,  # type: ignore[dict-item]
+        "value": lambda grad, dim, index: index_select_operator(grad, dim, index).sum(),
+    },
+    grad_fn="IndexFillBackward1",
+)
+
+
+@method()
+def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
+    """A copy with the entries of ``source`` written at the indices of one dimension."""
+    dim = dimension(input._array.ndim, dim)
+    array = vector_of("index_copy_", index)
+    _check_rows("index_copy_", input, dim, array, source)
+    size = size_along(input._array, dim)
+    array = wrap_indices(
+        array,
+        size,
+        lambda bad: IndexError(
+            f"index_copy_(): index {bad} is out of bounds for dimension {dim} with size {size}"
+        ),
+    )
+    return _index_copy(input, dim, index_tensor(index, array), source)
+
+
+@method()
+def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
+    """A copy with one value written at the indices of one dimension."""
+    dim = dimension(input._array.ndim, dim)
+    size = size_along(input._array, dim)
+    array = wrap_indices(
+        vector_of("index_fill_", index),
+        size,
+        lambda bad: IndexError(
+            f"index {bad} is out of bounds for dimension {dim} with size {size}"
+        ),
+    )
+    if not isinstance(value, Tensor):
+        return _index_fill(input, dim, index_tensor(index, array), value)
+    if value._array.ndim:
+        raise RuntimeError(
+            "index_fill_ only supports a 0-dimensional value tensor, but got tensor with "
+            f"{value._array.ndim} dimension(s)."
+        )
+    return _index_fill_tensor(input, dim, index_tensor(index, array), value)
+
+
+# --- masks ----------------------------------------------------------------------------------------
+
+
+def _mask_filled(array: Array, mask: Array, source: Array) -> Array:
+    result = array.copy("C")
+    count = int(mask.sum())
+    result[mask] = source.reshape(-1)[:count]
+    return result
+
+
+def _source_gradient(grad: Tensor, mask: Array, shape: tuple[int, ...]) -> Tensor:
+    """Gradient of the source of masked_scatter: what was read from it, zeros behind."""
+    chosen = read_by_arrays(grad, mask.nonzero())
+    count = 1
+    for size in shape:
+        count *= size
+    return reshape(padded(chosen, (count,)), shape)
+
+
+_masked_scatter = TensorOperator(
+    "masked_scatter",
+    lambda input, mask, source: _mask_filled(input, mask, source),
+    {
+        "input": lambda grad, mask: pointwise("masked_fill")(grad, new_tensor(mask), 0),
+        "source": lambda grad, mask, source_shape: _source_gradient(grad, mask, source_shape),
+    },
+)
+
+
+@method()
+def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
+    """A copy with the elements of ``source``, in their order, written where the mask holds."""
+    if mask._array.dtype.kind != "b":
+        raise RuntimeError(
+            "masked_scatter_ only supports boolean masks, but got mask with dtype "
+            f"{scalar_name(mask)}"
+        )
+    shape = common_shape([input._array.shape, mask._array.shape])
+    chosen = np.broadcast_to(mask._array, shape).copy()
+    if source._array.size < int(chosen.sum()):
+        raise RuntimeError("Number of elements of source < number of ones in mask")
+    if input._array.shape != shape:
+        input = expand(input, shape)
+    return _masked_scatter(input, chosen, source)
+
+
+# --- the same in place ----------------------------------------------------------------------------
+
+for _function in (index_copy, masked_scatter, scatter, scatter_reduce):
+    install_in_place(_function)
+install_in_place(index_fill, repeats=True)

@@ -1,0 +1,113 @@
+"""Operators whose result shares the memory of their input: one view, or several.
+
+Views share the version count of their memory and are known to ``autograd/inplace.py``, so that
+writing through one is seen by the others. The files of this folder that make views build on this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..autograd.grad_mode import state as grad_mode
+from ..autograd.inplace import (
+    MULTIPLE,
+    NO_GRAD,
+    register_view,
+)
+from ..autograd.node import next_sequence_nr
+from ..tensor import Tensor, new_tensor
+from .tensor_operator import GradientPlan, TensorOperator
+
+__all__: list[str] = []
+
+_new = object.__new__
+
+
+class ViewOperator(TensorOperator):
+    """An operator whose result is a view of its input; ``forward(array, *values)`` makes it.
+
+    Small tensors are bound by the cost of a call, so what ``TensorOperator`` does for any operator
+    is written out here for one input and one output.
+    """
+
+    __slots__ = ("_plan", "_keeps")
+
+    def __init__(self, name: str, forward: Any, gradient: Callable[..., Any], grad_fn: str = ""):
+        super().__init__(name, forward, {"input": gradient}, grad_fn=grad_fn, view=True)
+        self._plan = GradientPlan(self, (True,))
+        self._keeps = self._plan.keeps
+
+    def __call__(self, input: Tensor, *values: Any) -> Tensor:
+        """The view of ``input`` that ``values`` describe."""
+        return self.wrap(self.forward(input._array, *values), input, values)
+
+    def wrap(self, array: np.ndarray[Any, Any], input: Tensor, values: tuple[Any, ...]) -> Tensor:
+        """Make ``array``, a view of the memory of ``input``, a Tensor with its history."""
+        result = _new(Tensor)
+        result._array = array
+        result._requires_grad = False
+        result._grad_fn = None
+        result._output_nr = 0
+        cell = input._version_cell
+        if cell is None:
+            cell = input._version_cell = [0]
+        result._version_cell = cell
+        base = input._base
+        result._base = input if base is None else base
+        if not grad_mode.enabled:
+            result._view_origin = NO_GRAD
+            return result
+        register_view(result, cell)
+        if base is not None:
+            origin = input.__dict__.get("_view_origin")
+            if origin is not None:
+                result._view_origin = origin
+        if input._requires_grad and array.dtype.kind == "f":
+            node = _new(self._node)
+            grad_fn = input._grad_fn
+            node.next_edges = (
+                ((input, 0),) if grad_fn is None else ((grad_fn, input._output_nr),)
+            )
+            node._hooks = None
+            node.sequence_nr = next_sequence_nr()
+            node.plan = self._plan
+            node._output_count = 1
+            keeps = self._keeps
+            if keeps:
+                node.values = tuple(
+                    [input._array.shape if shape else values[i - 1] for i, shape in keeps]
+                )
+            else:
+                node.values = ()
+            node.saved = ()
+            result._requires_grad = True
+            result._grad_fn = node
+        return result
+
+
+class MultiViewOperator(TensorOperator):
+    """An operator that returns several views of its input; once recorded, none may be written."""
+
+    __slots__ = ()
+
+    def __init__(self, name: str, forward: Any, gradient: Callable[..., Any]):
+        super().__init__(name, forward, {"input": gradient})
+
+    def __call__(self, input: Tensor, *values: Any) -> tuple[Tensor, ...]:
+        """The views of ``input`` that ``values`` describe."""
+        results = tuple([new_tensor(array) for array in self.forward(input._array, *values)])
+        if input._version_cell is None:
+            input._version_cell = [0]
+        origin = MULTIPLE if grad_mode.enabled else NO_GRAD
+        for result in results:
+            result._version_cell = input._version_cell
+            result._base = input if input._base is None else input._base
+            result._view_origin = origin
+            if origin is MULTIPLE:
+                register_view(result, input._version_cell)
+        if results and grad_mode.enabled and input._requires_grad:
+            self.record(results, (input, *values))
+        return results
