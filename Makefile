@@ -5,12 +5,18 @@ PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin/python
 
-.PHONY: train test parity bench lint clean
+.PHONY: train digits soft-dtw test parity bench lint clean
 .DELETE_ON_ERROR:
 .SECONDARY:
 
 train: $(VENV)/installed-examples
 	$(RUN) examples/two_layer_net.py
+
+digits: $(VENV)/installed-examples
+	$(RUN) examples/digits.py
+
+soft-dtw: $(VENV)/installed-examples
+	$(RUN) examples/soft_dtw.py
 
 test: $(VENV)/installed-test
 	$(RUN) -m pytest tests --ignore=tests/parity

@@ -1,9 +1,11 @@
 """Train a two-layer network whose activation is a hand-written `Function`, and plot its loss.
 
-Run by ``make train``, or alone once the ``examples`` extra is installed. Except for its imports and
-its report on kernels, it is a script for torch.
+Run by ``make train``, or alone, as ``python examples/two_layer_net.py [STEPS]``, once the
+``examples`` extra is installed. Except for its imports and its report on kernels, it is a script
+for torch. The other forms of this network lie beside it, from ``two_layer_tensors.py`` on.
 """
 
+import sys
 from statistics import median
 from time import perf_counter
 
@@ -14,7 +16,7 @@ import numbagrad as torch
 from numbagrad import executor
 
 BATCH, INPUTS, HIDDEN, OUTPUTS = 64, 1000, 100, 10
-STEPS = 500
+STEPS = int(sys.argv[1]) if len(sys.argv) > 1 else 500
 LEARNING_RATE = 1e-6
 PLOT = "two_layer_net_loss.png"
 
