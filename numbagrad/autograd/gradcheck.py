@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,30 @@ from .engine import grad
 from .node import Node, edge_of
 
 __all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
+
+
+_NOT_REENTRANT = """\
+Backward is not reentrant, i.e., running backward with same input and grad_output multiple times \
+gives different values, although analytical gradient matches numerical gradient.\
+The tolerance for nondeterminism was {}.
+
+NOTE: If your op relies on non-deterministic operations i.e., it is listed here:
+https://pytorch.org/docs/stable/generated/torch.use_deterministic_algorithms.html
+this failure might be expected.
+
+If you are adding a new operator, please file an issue and then use one of the
+workarounds. The workaround depends on how your test invokes gradcheck/gradgradcheck.
+If the test
+- manually invokes gradcheck/gradgradcheck, then call gradcheck/gradgradcheck
+  with `nondet_tol=<tol>` as a keyword argument.
+- is OpInfo-based (e.g., in test_ops_gradients.py), then modify the OpInfo for the test
+  to have `gradcheck_nondet_tol=<tol>`.
+- is a Module test (e.g., in common_nn.py), then modify the corresponding
+  module_test entry to have `gradcheck_nondet_tol=<tol>`
+"""
+_NOTES = (
+    'Please look at "Notes about undefined output gradients" in "tools/autograd/derivatives.yaml"'
+)
 
 
 class GradcheckError(RuntimeError):
@@ -293,16 +318,11 @@ def _check_gradients(
     for i, output in enumerate(outputs):
         analytical = _analytical_jacobians(output, wanted)
         again = _analytical_jacobians(output, wanted)
+        if not all(map(_close, analytical, again, repeat(0.0), repeat(nondet_tol))):
+            raise GradcheckError(_NOT_REENTRANT.format(nondet_tol))
         for j, jacobian in enumerate(analytical):
             if not _close(jacobian, numerical[j][i], rtol, atol):
                 raise GradcheckError(_mismatch(i, j, numerical[j][i], jacobian))
-            if not _close(jacobian, again[j], 0.0, nondet_tol):
-                raise GradcheckError(
-                    "Backward is not reentrant, i.e., running backward with same input and "
-                    "grad_output multiple times gives different values, although analytical "
-                    "gradient matches numerical gradient.The tolerance for nondeterminism was "
-                    f"{nondet_tol}."
-                )
 
 
 def _close(actual: np.ndarray, expected: np.ndarray, rtol: float, atol: float) -> bool:
@@ -361,10 +381,10 @@ def _check_undefined_gradients(func: Callable[..., Any], inputs: tuple[Any, ...]
             results = grad(roots, wanted, zeros, allow_unused=True)
         except RuntimeError as error:
             raise GradcheckError(
-                "Expected backward function to handle undefined output grads."
+                f"Expected backward function to handle undefined output grads. {_NOTES}"
             ) from error
         if any([result is not None and np.any(result._array != 0) for result in results]):
             raise GradcheckError(
                 "Expected all input grads to be undefined or zero when all output grads are "
-                "undefined or zero."
+                f"undefined or zero. {_NOTES}"
             )

@@ -89,9 +89,9 @@ def _guard_everything() -> None:
 
     for owner in (numbagrad, functional, interface.Tensor):
         for name, value in list(vars(owner).items()):
-            if isinstance(value, property):
-                if value.fset is None and _computes(value.fget):
-                    setattr(owner, name, property(_guard(value.fget), doc=value.__doc__))
+            getter = value.fget if isinstance(value, property) else None
+            if getter is not None and value.fset is None and _computes(getter):
+                setattr(owner, name, property(_guard(getter)))
             elif _computes(value):
                 setattr(owner, name, _guard(value))
     interface.Tensor.detach = _guard(interface.Tensor.detach)

@@ -146,7 +146,7 @@ def _type(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
     if isinstance(dtype, str):
         dtype, device_type = from_type_string(dtype)
         require_cpu(device_type)
-    elif isinstance(dtype, type) and hasattr(dtype, "device_type"):  # FloatTensor and the like
+    elif hasattr(dtype, "device_type"):  # FloatTensor and the like
         require_cpu(dtype.device_type)
         dtype = dtype.dtype
     return cast(self, numpy_dtype("type", dtype))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
+import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -145,10 +146,44 @@ def _export(function: Any) -> Any:
     return function
 
 
+def older_order(
+    function: Callable[..., Tensor], scale: str, count: int, arguments: tuple[Any, ...]
+) -> Tensor:
+    """Call a function of ``count`` operands whose arguments stand as in 2017.
+
+    Its factor, today the keyword ``scale``, came second then: ``add(a, 2, b)``. The output, today
+    ``out``, came last: ``add(a, b, result)``.
+    """
+    name = function.__name__.removeprefix("_")
+    operands = arguments
+    keywords: dict[str, Any] = {}
+    if not isinstance(arguments[1], Tensor):
+        operands = (arguments[0], *arguments[2:])
+        keywords[scale] = arguments[1]
+        warnings.warn(
+            f"{name}() with {scale} before the last operands is deprecated; pass it by keyword: "
+            f"{name}(..., {scale}={arguments[1]})",
+            UserWarning,
+            stacklevel=3,
+        )
+    if len(operands) == count + 1 and isinstance(operands[-1], Tensor) and not name.endswith("_"):
+        keywords["out"] = operands[-1]
+    elif len(operands) != count or not isinstance(operands[-1], Tensor):
+        raise TypeError(
+            f"{name}() takes {count} operands and by keyword {scale} and out, but {len(arguments)} "
+            "positional arguments were given"
+        )
+    return function(*operands[:count], **keywords)
+
+
 @_export
 @method()
-def add(input: Any, other: Any, *, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
-    """``input + alpha * other``."""
+def add(
+    input: Any, other: Any, *older: Any, alpha: Number = 1, out: Tensor | None = None
+) -> Tensor:
+    """``input + alpha * other``; ``add(a, 2, b)`` and ``add(a, b, result)`` as in 2017 too."""
+    if older:
+        return older_order(add, "alpha", 2, (input, other, *older))
     if alpha == 1 and out is None:
         return _add(input, other)
     if alpha == 1:
@@ -161,8 +196,12 @@ def add(input: Any, other: Any, *, alpha: Number = 1, out: Tensor | None = None)
 
 @_export
 @method("sub", "subtract")
-def sub(input: Any, other: Any, *, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
-    """``input - alpha * other``."""
+def sub(
+    input: Any, other: Any, *older: Any, alpha: Number = 1, out: Tensor | None = None
+) -> Tensor:
+    """``input - alpha * other``; ``sub(a, 2, b)`` and ``sub(a, b, result)`` as in 2017 too."""
+    if older:
+        return older_order(sub, "alpha", 2, (input, other, *older))
     if alpha == 1 and out is None:
         return _sub(input, other)
     if alpha == 1:
@@ -254,18 +293,32 @@ def square(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 @_export
 @method()
 def addcmul(
-    input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number = 1, out: Tensor | None = None
+    input: Tensor,
+    tensor1: Tensor,
+    tensor2: Tensor,
+    *older: Any,
+    value: Number = 1,
+    out: Tensor | None = None,
 ) -> Tensor:
-    """``input + value * tensor1 * tensor2``."""
+    """``input + value * tensor1 * tensor2``; ``addcmul(a, 2, b, c)`` as in 2017 too."""
+    if older:
+        return older_order(addcmul, "value", 3, (input, tensor1, tensor2, *older))
     return _with_options("addcmul", (input, tensor1, tensor2, value), out)
 
 
 @_export
 @method()
 def addcdiv(
-    input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number = 1, out: Tensor | None = None
+    input: Tensor,
+    tensor1: Tensor,
+    tensor2: Tensor,
+    *older: Any,
+    value: Number = 1,
+    out: Tensor | None = None,
 ) -> Tensor:
-    """``input + value * tensor1 / tensor2``."""
+    """``input + value * tensor1 / tensor2``; ``addcdiv(a, 2, b, c)`` as in 2017 too."""
+    if older:
+        return older_order(addcdiv, "value", 3, (input, tensor1, tensor2, *older))
     return _with_options("addcdiv", (input, tensor1, tensor2, value), out)
 
 
@@ -332,9 +385,7 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
 
 @_export
 @method()
-def clamp(
-    input: Tensor, min: Any = None, max: Any = None, *, out: Tensor | None = None
-) -> Tensor:
+def clamp(input: Tensor, min: Any = None, max: Any = None, out: Tensor | None = None) -> Tensor:
     """``input`` limited to [min, max]; a bound may be a number, a Tensor or None."""
     operator, operands = _clamp(input, min, max)
     return operator(*operands) if out is None else write_out(operator, operands, out)

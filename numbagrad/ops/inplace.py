@@ -31,7 +31,7 @@ from .expand import sum_to_size
 from .functions import _BY_HAND as WRITTEN_BY_HAND
 from .functions import _clamp as clamp_operator
 from .functions import _power as power_operator
-from .functions import logit, nan_to_num, round
+from .functions import logit, nan_to_num, older_order, round
 from .operator import PointwiseOperator, pointwise
 from .registry import method
 from .shapes import check_broadcast, sizes_of
@@ -101,16 +101,20 @@ _add, _sub, _mul, _div = (_binary(pointwise(name)) for name in ("add", "sub", "m
 
 
 @method("add_")
-def _add_(self: Tensor, other: Any, *, alpha: Number = 1) -> Tensor:
-    """``self += alpha * other``."""
+def _add_(self: Tensor, other: Any, *older: Any, alpha: Number = 1) -> Tensor:
+    """``self += alpha * other``; ``add_(2, b)`` as in 2017 too."""
+    if older:
+        return older_order(_add_, "alpha", 2, (self, other, *older))
     if alpha == 1:
         return _add(self, other)
     return apply_inplace(self, pointwise("add_scaled"), (self, other, alpha))
 
 
 @method("sub_", "subtract_")
-def _sub_(self: Tensor, other: Any, *, alpha: Number = 1) -> Tensor:
-    """``self -= alpha * other``."""
+def _sub_(self: Tensor, other: Any, *older: Any, alpha: Number = 1) -> Tensor:
+    """``self -= alpha * other``; ``sub_(2, b)`` as in 2017 too."""
+    if older:
+        return older_order(_sub_, "alpha", 2, (self, other, *older))
     if alpha == 1:
         return _sub(self, other)
     return apply_inplace(self, pointwise("sub_scaled"), (self, other, alpha))
@@ -143,14 +147,22 @@ def _square_(self: Tensor) -> Tensor:
 
 
 @method("addcmul_")
-def _addcmul_(self: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number = 1) -> Tensor:
-    """``self += value * tensor1 * tensor2``."""
+def _addcmul_(
+    self: Tensor, tensor1: Tensor, tensor2: Tensor, *older: Any, value: Number = 1
+) -> Tensor:
+    """``self += value * tensor1 * tensor2``; ``addcmul_(2, b, c)`` as in 2017 too."""
+    if older:
+        return older_order(_addcmul_, "value", 3, (self, tensor1, tensor2, *older))
     return apply_inplace(self, pointwise("addcmul"), (self, tensor1, tensor2, value))
 
 
 @method("addcdiv_")
-def _addcdiv_(self: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number = 1) -> Tensor:
-    """``self += value * tensor1 / tensor2``."""
+def _addcdiv_(
+    self: Tensor, tensor1: Tensor, tensor2: Tensor, *older: Any, value: Number = 1
+) -> Tensor:
+    """``self += value * tensor1 / tensor2``; ``addcdiv_(2, b, c)`` as in 2017 too."""
+    if older:
+        return older_order(_addcdiv_, "value", 3, (self, tensor1, tensor2, *older))
     return apply_inplace(self, pointwise("addcdiv"), (self, tensor1, tensor2, value))
 
 

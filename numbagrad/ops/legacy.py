@@ -79,11 +79,12 @@ def _new_like(self: Tensor, *arguments: Any, device: Any = None) -> Tensor:
     return _make("new", self.dtype, arguments)
 
 
-@method("creator")
-@property
 def _creator(self: Tensor) -> Any:
     """The node that computed this tensor: an older name of ``grad_fn``."""
     return self._grad_fn
+
+
+method("creator")(property(_creator))
 
 
 def _is_volatile(self: Tensor) -> bool:
@@ -103,8 +104,6 @@ def _set_volatile(self: Tensor, value: bool) -> None:
 method("volatile")(property(_is_volatile, _set_volatile))
 
 
-@method("register_grad")
-@property
 def _register_grad(self: Tensor) -> Any:
     """No torch had this method, though people's notes did."""
     raise AttributeError(
@@ -113,6 +112,8 @@ def _register_grad(self: Tensor) -> Any:
         "when the grad of a leaf was added to"
     )
 
+
+method("register_grad")(property(_register_grad))
 
 class _TensorType(type):
     """The type of ``FloatTensor`` and the others: dtype and device that look like a class."""

@@ -1,0 +1,63 @@
+"""Writes ``docs/torch-compatibility.md`` from the table in ``tests/compatibility_table.py``.
+
+Run ``python tools/write_compatibility.py`` after changing a row; a test compares the page with what
+this module would write.
+"""
+
+from __future__ import annotations
+
+import pathlib
+import sys
+
+ROOT = pathlib.Path(__file__).parent.parent
+PAGE = ROOT / "docs" / "torch-compatibility.md"
+
+sys.path.insert(0, str(ROOT / "tests"))
+
+from compatibility_row import Row  # noqa: E402
+from compatibility_table import SECTIONS  # noqa: E402
+
+_INTRODUCTION = """\
+<!-- Written by tools/write_compatibility.py from tests/compatibility_table.py; do not edit. -->
+# Programs for torch, of both eras
+
+Each row is a snippet that runs with `import numbagrad as torch` and prints the text below it: a
+test runs every one, and another runs it with torch 2.13 beside. `np`, `warnings` and
+`Variable` (from `torch.autograd`) are imported. An error that a snippet ends with is shown as its
+last lines.
+
+In the column *torch 2.13*, *same text* means that torch prints the same, character for character,
+*refuses* that torch of today raises where numbagrad runs as torch of 2017 did, and *other text*
+that it prints something else.
+"""
+
+def _table(rows: list[Row], first: int) -> list[str]:
+    lines = ["| | what | torch 2.13 |", "| --- | --- | --- |"]
+    for number, row in enumerate(rows, first):
+        title = row.title.replace("|", "\\|")
+        lines.append(f"| [{number}](#row-{number}) | {title} | {row.torch} |")
+    return lines
+
+
+def _snippet(row: Row, number: int) -> list[str]:
+    lines = [f'<a id="row-{number}"></a>', f"**{number}. {row.title}**", ""]
+    lines += ["```python", row.snippet.rstrip("\n"), "```"]
+    if row.prints:
+        lines += ["```text", row.prints.rstrip("\n"), "```"]
+    return [*lines, ""]
+
+
+def page() -> str:
+    """The text of the page."""
+    lines = [_INTRODUCTION]
+    first = 1
+    for section, rows in SECTIONS.items():
+        lines += [f"## {section}", "", *_table(rows, first), ""]
+        for number, row in enumerate(rows, first):
+            lines += _snippet(row, number)
+        first += len(rows)
+    return "\n".join(lines).rstrip("\n") + "\n"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page())
