@@ -163,12 +163,13 @@ def step_function(library, soft_dtw, batch=8, length=48):
 
 
 def race(turns):
-    """Time every contestant in turns and print how they compare."""
+    """Time every contestant in turns, on one thread, and print how they compare."""
+    torch.set_num_threads(1)
     steps = {"numbagrad": step_function(torch, SoftDTW.apply)}
     if importlib.util.find_spec("torch") is not None:
         import torch as rival
 
-        rival.set_num_threads(torch.get_num_threads())
+        rival.set_num_threads(1)
         for name, soft_dtw in torch_rivals().items():
             steps[name] = step_function(rival, soft_dtw)
     seconds = {name: [] for name in steps}
