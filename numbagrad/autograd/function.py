@@ -17,6 +17,7 @@ from typing import Any
 from . import tensor_interface as interface
 from . import volatile
 from .grad_mode import state as grad_mode
+from .inplace import NO_GRAD, register_view
 from .node import Node, edge_of, next_sequence_nr
 from .saved import FREED, save, save_output, unpack_entries
 
@@ -452,7 +453,7 @@ def wrap_outputs(ctx: Any, args: tuple[Any, ...], outputs: Any, record: bool) ->
         else:
             if output._requires_grad or _contains(args, output):
                 # It has a history or a user of its own, and keeps it.
-                output = interface.alias(output)
+                output = _view_of(output) if differentiable else interface.alias(output)
             if differentiable:
                 output._requires_grad = True
                 output._grad_fn = ctx
@@ -460,6 +461,15 @@ def wrap_outputs(ctx: Any, args: tuple[Any, ...], outputs: Any, record: bool) ->
         wrapped.append(output)
     ctx._output_metadata = tuple(metadata)
     return tuple(wrapped)
+
+
+def _view_of(tensor: Any) -> Any:
+    """A view of all of ``tensor``, to be returned by a Function: it may not be written."""
+    view = interface.alias(tensor)
+    view._base = tensor if tensor._base is None else tensor._base
+    view._view_origin = NO_GRAD
+    register_view(view, view._version_cell)
+    return view
 
 
 def _contains(values: Any, tensor: Any) -> bool:

@@ -95,10 +95,20 @@ def check_inplace(tensor: Any) -> None:
 def _view_text(view: Any, origin: str, modified: str) -> str:
     """Why a view of this origin may not be used: it (or its base) ``modified`` modified."""
     maker = ""
-    if view._grad_fn is not None:
-        name = re.sub(r"Backward\d*$", "", view._grad_fn.name())
+    node = view._grad_fn
+    if node is not None:
+        name = re.sub(r"Backward\d*$", "", node.name())
         maker = f"Output {view._output_nr} of {name} is a view"
-    if origin == MULTIPLE and maker:
+    in_function = hasattr(node, "_forward_cls")
+    if in_function and node._output_count == 1:
+        return (
+            f"{maker} and {modified} modified inplace. This view was created inside a custom "
+            "Function (or because an input was returned as-is) and the autograd logic to handle "
+            "view+inplace would override the custom backward associated with the custom Function, "
+            "leading to incorrect gradients. This behavior is forbidden. You can fix this by "
+            "cloning the output of the custom Function."
+        )
+    if in_function or (origin == MULTIPLE and maker):
         return (
             f"{maker} and {modified} modified inplace. This view is the output of a function that "
             "returns multiple views. Such functions do not allow the output views to be modified "

@@ -13,6 +13,7 @@ from . import tensor_interface as interface
 from . import volatile
 from .function import BackwardCFunction, connect, keep, with_history, wrap_outputs
 from .grad_mode import state as grad_mode
+from .inplace import NO_GRAD
 from .node import Node, edge_of
 
 __all__ = ["call_instance"]
@@ -123,7 +124,13 @@ def call_instance(instance: Any, inputs: tuple[Any, ...]) -> Any:
 
 
 def _renewed(value: Any, seen: list[Any]) -> Any:
-    return interface.alias(value) if _is_tensor(value) and not _among(value, seen) else value
+    """An output as a new tensor, which is a view if it was one; inputs as they are."""
+    if not _is_tensor(value) or _among(value, seen):
+        return value
+    made = interface.alias(value)
+    if value._base is not None:
+        made._base, made._view_origin = value._base, NO_GRAD
+    return made
 
 
 def _check_call(instance: Any, inputs: tuple[Any, ...]) -> None:
