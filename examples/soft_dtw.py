@@ -106,8 +106,12 @@ def average(steps):
         optimizer.step()
 
 
+#: What soft-DTW is made of in torch.
+RIVALS = ("a Function around the same loops", "its own operators")
+
+
 def torch_rivals():
-    """Return the same task in torch: a Function around the same loops, and torch's operators."""
+    """Return soft-DTW in torch: cost and gamma -> distances, by name."""
     import torch
 
     class SoftDTW(torch.autograd.Function):
@@ -143,7 +147,7 @@ def torch_rivals():
             before, last = last, torch.cat([nowhere, reached], 1)
         return last[:, rows]
 
-    return {"torch, Function around the same loops": SoftDTW.apply, "torch operators": by_operators}
+    return dict(zip(RIVALS, (SoftDTW.apply, by_operators), strict=True))
 
 
 def step_function(library, soft_dtw, batch=8, length=48):
@@ -171,7 +175,7 @@ def race(turns):
 
         rival.set_num_threads(1)
         for name, soft_dtw in torch_rivals().items():
-            steps[name] = step_function(rival, soft_dtw)
+            steps[f"torch, {name}"] = step_function(rival, soft_dtw)
     seconds = {name: [] for name in steps}
     for _ in range(turns):
         for name, step in steps.items():
