@@ -2,6 +2,7 @@
 
 from . import functional, init, module_hooks, parameter, utils
 from .activation import *
+from .attention import *
 from .containers import *
 from .dropout import *
 from .linear import *
@@ -10,3 +11,4 @@ from .module import Module
 from .normalization import *
 from .parameter import Buffer, Parameter
 from .recurrent import *
+from .transformer import *

@@ -5,6 +5,7 @@ the function. The layers of ``nn/`` call these functions.
 """
 
 from .activation import *
+from .attention import *
 from .class_loss import *
 from .distance import *
 from .dropout import *

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 
-from ...ops.creation import empty, zeros
+from ...ops.creation import empty, empty_like
 from ...tensor import Tensor
 
 __all__ = [
@@ -20,20 +20,22 @@ def _check_probability(p: float) -> None:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
 
 
-def _noise(input: Tensor, p: float, shape: tuple[int, ...]) -> Tensor:
-    """Zeros with probability ``p``, else ones."""
-    return empty(shape, dtype=input.dtype).bernoulli_(1 - p)
+def _noise(input: Tensor, p: float, channels: bool) -> Tensor:
+    """Zeros with probability ``p``, else ones; drawn in the order of the input's memory."""
+    if channels:
+        made = empty(_channel_shape(input), dtype=input.dtype)
+    else:
+        made = empty_like(input, requires_grad=False)
+    return made.zero_() if p == 1 else made.bernoulli_(1 - p)
 
 
 def _drop(input: Tensor, p: float, training: bool, inplace: bool, channels: bool) -> Tensor:
     _check_probability(p)
     if p == 0 or not training or input._array.size == 0:
         return input
-    shape = _channel_shape(input) if channels else input._array.shape
-    if p == 1:
-        noise = zeros(shape, dtype=input.dtype)
-    else:
-        noise = _noise(input, p, shape).div_(1 - p)
+    noise = _noise(input, p, channels)
+    if p < 1:
+        noise.div_(1 - p)
     return input.mul_(noise) if inplace else input * noise
 
 
@@ -90,11 +92,9 @@ def _alpha_drop(input: Tensor, p: float, training: bool, inplace: bool, channels
     _check_probability(p)
     if p == 0 or not training or input._array.size == 0:
         return input
-    shape = _channel_shape(input) if channels else input._array.shape
+    kept = _noise(input, p, channels)
     if p == 1:
-        noise = zeros(shape, dtype=input.dtype)
-        return input.mul_(noise) if inplace else input * noise
-    kept = _noise(input, p, shape)
+        return input.mul_(kept) if inplace else input * kept
     saturation = -_SELU_SATURATION
     scale = 1.0 / math.sqrt((saturation * saturation * p + 1) * (1 - p))
     shift = (kept - 1).mul_(saturation * scale).add_(saturation * scale * p)

@@ -1,0 +1,346 @@
+"""Attention: ``scaled_dot_product_attention``, and the multi-head attention built on it.
+
+Called by users and by the layers of ``nn/attention.py``. Made of matrix products, softmax and
+masks, so gradients of every order follow.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+from ...executor.pointwise import scalar_type_name
+from ...ops.creation import ones, zeros, zeros_like
+from ...ops.join import cat
+from ...ops.softmax import softmax
+from ...tensor import Tensor
+from .dropout import dropout
+from .linear import linear
+from .padding import pad
+
+__all__ = ["multi_head_attention_forward", "scaled_dot_product_attention"]
+
+
+def _check_operands(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None) -> None:
+    operands = (query, key, value)
+    if any(tensor.ndim < 2 for tensor in operands):
+        raise RuntimeError(
+            "Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: "
+            f"{query.ndim} key.dim: {key.ndim} and value.dim: {value.ndim} instead."
+        )
+    q, k, v = [scalar_type_name(tensor.dtype) for tensor in operands]
+    if not q == k == v:
+        raise RuntimeError(
+            f"Expected query, key, and value to have the same dtype, but got query.dtype: {q} "
+            f"key.dtype: {k} and value.dtype: {v} instead; convert them with .to(dtype)"
+        )
+    if attn_mask is not None and attn_mask._array.dtype.kind not in "bf":
+        raise RuntimeError(
+            "Expected attn_mask dtype to be bool or float or to match query dtype, but got "
+            f"attn_mask.dtype: {scalar_type_name(attn_mask.dtype)} and  query.dtype: {q} instead."
+        )
+
+
+def _causal(rows: int, columns: int) -> Tensor:
+    """Which of the keys a query may see: those not behind it."""
+    return ones(rows, columns).tril() > 0
+
+
+def _masked_softmax(scores: Tensor, mask: Tensor | None) -> Tensor:
+    """Softmax along the last dimension of what a mask of added numbers leaves; 0 if nothing."""
+    if mask is None:
+        return softmax(scores, -1)
+    nothing_left = (mask == -math.inf).all(-1, keepdim=True)
+    if not nothing_left.any():
+        return softmax(scores + mask, -1)
+    made = softmax(scores + mask.masked_fill(nothing_left, 0.0), -1)
+    return made.masked_fill(nothing_left, 0.0)
+
+
+def _added(mask: Tensor, like: Tensor) -> Tensor:
+    """A mask of numbers to be added: where a mask of booleans is True, minus infinity."""
+    if mask._array.dtype.kind == "f":
+        return mask
+    return zeros_like(mask, dtype=like.dtype).masked_fill_(mask, -math.inf)
+
+
+def scaled_dot_product_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Tensor:
+    """``softmax(query @ key.T * scale + mask) @ value`` (Vaswani et al., 2017).
+
+    Args:
+        query: (..., L, E).
+        key: (..., S, E).
+        value: (..., S, Ev); the result is (..., L, Ev).
+        attn_mask: broadcasts to (..., L, S): numbers to be added, or True where a key counts.
+        dropout_p: probability of dropping a weight, applied always.
+        is_causal: instead of a mask, whether a query sees only keys that are not behind it.
+        scale: 1/sqrt(E) unless given.
+        enable_gqa: whether key and value may have fewer heads (dimension -3), each for several
+            heads of the query.
+
+    Raises:
+        RuntimeError: for shapes or dtypes that do not fit, or both a mask and ``is_causal``.
+    """
+    _check_operands(query, key, value, attn_mask)
+    if enable_gqa:
+        repeats = query.size(-3) // key.size(-3)
+        key = key.repeat_interleave(repeats, -3)
+        value = value.repeat_interleave(repeats, -3)
+    if is_causal:
+        if attn_mask is not None:
+            raise RuntimeError(
+                "_scaled_dot_product_attention: Explicit attn_mask should not be set when "
+                "is_causal=True"
+            )
+        attn_mask = _causal(query.size(-2), key.size(-2))
+    if attn_mask is not None:
+        if attn_mask._array.dtype.kind == "b":
+            attn_mask = attn_mask.logical_not()
+        attn_mask = _added(attn_mask, query)
+    factor = 1 / math.sqrt(query.size(-1)) if scale is None else scale
+    weights = _masked_softmax((query * factor) @ key.transpose(-2, -1), attn_mask)
+    return dropout(weights, dropout_p) @ value
+
+
+# --- multi-head attention -------------------------------------------------------------------------
+
+
+def _check_dimensions(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    key_padding_mask: Tensor | None,
+    attn_mask: Tensor | None,
+    num_heads: int,
+) -> None:
+    if query.ndim not in (2, 3):
+        raise AssertionError(
+            "query should be unbatched 2D or batched 3D tensor but received "
+            f"{query.ndim}-D query tensor"
+        )
+    rank = query.ndim
+    case = f"For {'batched' if rank == 3 else 'unbatched'} ({rank}-D) `query`, expected"
+    if not key.ndim == value.ndim == rank:
+        raise AssertionError(
+            f"{case} `key` and `value` to be {rank}-D but found {key.ndim}-D and {value.ndim}-D "
+            "tensors respectively"
+        )
+    if key_padding_mask is not None and key_padding_mask.ndim != rank - 1:
+        raise AssertionError(
+            f"{case} `key_padding_mask` to be `None` or {rank - 1}-D but found "
+            f"{key_padding_mask.ndim}-D tensor instead"
+        )
+    if attn_mask is None:
+        return
+    if attn_mask.ndim not in (2, 3):
+        raise AssertionError(
+            f"{case} `attn_mask` to be `None`, 2-D or 3-D but found {attn_mask.ndim}-D tensor "
+            "instead"
+        )
+    expected = (num_heads, query.shape[0], key.shape[0])
+    if rank == 2 and attn_mask.ndim == 3 and attn_mask._array.shape != expected:
+        raise AssertionError(
+            f"Expected `attn_mask` shape to be {expected} but got {attn_mask.shape}"
+        )
+
+
+def canonical_mask(mask: Tensor | None, name: str, like: Tensor) -> Tensor | None:
+    """A mask of numbers to be added to the scores.
+
+    Raises:
+        AssertionError: for a mask neither of booleans (True: does not count) nor of floats.
+    """
+    if mask is None:
+        return None
+    if mask._array.dtype.kind not in "bf":
+        raise AssertionError(f"only bool and floating types of {name} are supported")
+    return _added(mask, like)
+
+
+def warn_of_mixed_masks(mask: Any, name: str, other: Any, other_name: str) -> None:
+    """Warn where of two masks one is of booleans and one of numbers."""
+    if mask is not None and other is not None and mask.dtype != other.dtype:
+        warnings.warn(
+            f"Support for mismatched {name} and {other_name} is deprecated. Use same type for both "
+            "instead.",
+            stacklevel=3,
+        )
+
+
+def _check_mask_size(mask: Tensor, batch: int, heads: int, rows: int, columns: int) -> None:
+    expected = (rows, columns) if mask.ndim == 2 else (batch * heads, rows, columns)
+    if mask._array.shape != expected:
+        raise RuntimeError(
+            f"The shape of the {mask.ndim}D attn_mask is {mask.shape}, but should be {expected}."
+        )
+
+
+def _check_padding_size(padding: Tensor, batch: int, columns: int) -> None:
+    for place, expected in enumerate((batch, columns)):
+        if padding.size(place) != expected:
+            raise AssertionError(
+                f"Expected key_padded_mask.shape[{place}] to be {expected}, but got "
+                f"{padding.size(place)}"
+            )
+
+
+def _check_key_and_value(key: Tensor, value: Tensor, other_sizes: bool) -> None:
+    if other_sizes and key.shape[:2] != value.shape[:2]:
+        raise AssertionError(
+            f"key's sequence and batch dims {key.shape[:2]} do not match value's {value.shape[:2]}"
+        )
+    if not other_sizes and key.shape != value.shape:
+        raise AssertionError(f"key shape {key.shape} does not match value shape {value.shape}")
+
+
+def _with_more_keys(
+    key: Tensor, value: Tensor, bias_k: Tensor | None, bias_v: Tensor | None, add_zeros: bool
+) -> tuple[Tensor, Tensor]:
+    """Keys and values (length, batch, features) with a trained one and one of zeros at the end."""
+    more: list[Any] = []
+    if bias_k is not None and bias_v is not None:
+        more.append((bias_k, bias_v))
+    if add_zeros:
+        more.append([zeros(1, 1, x.size(-1), dtype=x.dtype) for x in (key, value)])
+    for pair in more:
+        key, value = [
+            cat([x, extra.expand(1, x.size(1), -1)])
+            for x, extra in zip((key, value), pair, strict=True)
+        ]
+    return key, value
+
+
+def _projected(
+    operands: tuple[Tensor, Tensor, Tensor], weights: Any, bias: Tensor | None
+) -> tuple[Tensor, ...]:
+    """Query, key and value times their weights: three, or one above the other."""
+    query, key, value = operands
+    if isinstance(weights, Tensor):
+        if query is key is value:
+            return linear(query, weights, bias).chunk(3, -1)
+        weights = weights.chunk(3)
+    biases = (None, None, None) if bias is None else bias.chunk(3)
+    return tuple([linear(*each) for each in zip(operands, weights, biases, strict=True)])
+
+
+def _heads(tensor: Tensor, count: int) -> Tensor:
+    """(length, batch, count * size) as (batch, count, length, size)."""
+    return tensor.unflatten(-1, (count, -1)).permute(1, 2, 0, 3)
+
+
+def multi_head_attention_forward(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    embed_dim_to_check: int,
+    num_heads: int,
+    in_proj_weight: Tensor | None,
+    in_proj_bias: Tensor | None,
+    bias_k: Tensor | None,
+    bias_v: Tensor | None,
+    add_zero_attn: bool,
+    dropout_p: float,
+    out_proj_weight: Tensor,
+    out_proj_bias: Tensor | None,
+    training: bool = True,
+    key_padding_mask: Tensor | None = None,
+    need_weights: bool = True,
+    attn_mask: Tensor | None = None,
+    use_separate_proj_weight: bool = False,
+    q_proj_weight: Tensor | None = None,
+    k_proj_weight: Tensor | None = None,
+    v_proj_weight: Tensor | None = None,
+    static_k: Tensor | None = None,
+    static_v: Tensor | None = None,
+    average_attn_weights: bool = True,
+    is_causal: bool = False,
+) -> tuple[Tensor, Tensor | None]:
+    """Multi-head attention of :class:`numbagrad.nn.MultiheadAttention`, its weights given.
+
+    Query, key and value are (length, batch, features), or without the batch. Returns the output and
+    the weights of attention, (batch, L, S), or (batch, heads, L, S) unless averaged; None for the
+    weights unless needed.
+    """
+    _check_dimensions(query, key, value, key_padding_mask, attn_mask, num_heads)
+    if static_k is not None or static_v is not None:
+        raise NotImplementedError(
+            "multi_head_attention_forward: static_k and static_v are not supported; call "
+            "scaled_dot_product_attention with your keys and values"
+        )
+    batched = query.ndim == 3
+    if not batched:
+        same = query is key is value
+        query = query.unsqueeze(1)
+        key = query if same else key.unsqueeze(1)
+        value = query if same else value.unsqueeze(1)
+        if key_padding_mask is not None:
+            key_padding_mask = key_padding_mask.unsqueeze(0)
+    warn_of_mixed_masks(key_padding_mask, "key_padding_mask", attn_mask, "attn_mask")
+    if is_causal and attn_mask is None:
+        raise RuntimeError(
+            "Need attn_mask if specifying the is_causal hint. You may use the Transformer module "
+            "method `generate_square_subsequent_mask` to create this mask."
+        )
+    # The hint takes the place of the mask where nothing else is masked.
+    is_causal = is_causal and key_padding_mask is None and not need_weights
+    mask = None if is_causal else canonical_mask(attn_mask, "attn_mask", query)
+    padding = canonical_mask(key_padding_mask, "key_padding_mask", query)
+    length, batch, embed_dim = query._array.shape
+    if embed_dim != embed_dim_to_check:
+        raise AssertionError(
+            f"was expecting embedding dimension of {embed_dim_to_check}, but got {embed_dim}"
+        )
+    if embed_dim % num_heads:
+        raise AssertionError(f"embed_dim {embed_dim} not divisible by num_heads {num_heads}")
+    weights: Any = in_proj_weight
+    if use_separate_proj_weight:
+        weights = (q_proj_weight, k_proj_weight, v_proj_weight)
+    _check_key_and_value(key, value, use_separate_proj_weight)
+    q, k, v = _projected((query, key, value), weights, in_proj_bias)
+    if mask is not None:
+        _check_mask_size(mask, batch, num_heads, length, key.size(0))
+    if padding is not None:
+        _check_padding_size(padding, batch, key.size(0))
+    k, v = _with_more_keys(k, v, bias_k, bias_v, add_zero_attn)
+    merged = _merged(mask, padding, batch, num_heads, k.size(0) - key.size(0))
+    q, k, v = [_heads(x, num_heads) for x in (q, k, v)]
+    dropout_p = dropout_p if training else 0.0
+    attention = None
+    if need_weights:
+        scores = (q * math.sqrt(1.0 / q.size(-1))) @ k.transpose(-2, -1)
+        attention = softmax(scores if merged is None else scores + merged, -1)
+        attention = dropout(attention, dropout_p)
+        made = attention @ v
+        attention = attention.mean(1) if average_attn_weights else attention
+    else:
+        made = scaled_dot_product_attention(q, k, v, merged, dropout_p, is_causal)
+    made = made.permute(2, 0, 1, 3).reshape(length, batch, embed_dim)
+    made = linear(made, out_proj_weight, out_proj_bias)
+    if not batched:
+        return made.squeeze(1), None if attention is None else attention.squeeze(0)
+    return made, attention
+
+
+def _merged(
+    mask: Tensor | None, padding: Tensor | None, batch: int, heads: int, extra: int
+) -> Tensor | None:
+    """Both masks as one that broadcasts to (batch, heads, L, S), with ``extra`` keys that count."""
+    if mask is not None:
+        if mask.ndim == 3:
+            mask = mask.view(batch, heads, *mask.shape[1:])
+        mask = pad(mask, (0, extra)) if extra else mask
+    if padding is None:
+        return mask
+    padding = pad(padding, (0, extra)) if extra else padding
+    padding = padding.view(batch, 1, 1, -1)
+    return padding if mask is None else mask + padding
