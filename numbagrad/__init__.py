@@ -49,6 +49,7 @@ from .ops.conversion import *
 from .ops.creation import *
 from .ops.expand import *
 from .ops.extremum import *
+from .ops.from_data import *
 from .ops.functions import *
 from .ops.gather import *
 from .ops.indexing import *
@@ -63,12 +64,13 @@ from .ops.rearrange import *
 from .ops.reduction import *
 from .ops.scan import *
 from .ops.scatter import *
+from .ops.sequences import *
 from .ops.softmax import *
 from .ops.sorting import *
 from .ops.statistics import *
 from .ops.strided import *
 from .ops.view import *
-from .ops.creation import range_ as range
+from .ops.sequences import range_ as range
 from .ops import autograd_interface as _autograd_interface
 from . import nn, optim, utils
 from .serialization import load, save

@@ -147,7 +147,7 @@ def test_made(expression, text):
         ("torch.from_numpy(np.zeros(2, 'i1,f4')['f1'])", ValueError,
          "given numpy array strides not a multiple of the element byte size"),
         ("torch.FloatTensor(torch.ones(2).double())", TypeError, "expected torch.FloatTensor"),
-        ("torch.Tensor(3.5)", TypeError, "not float"),
+        ("torch.Tensor(3.5)", TypeError, "got float"),
     ],
 )  # fmt: skip
 def test_refused(expression, error, text):

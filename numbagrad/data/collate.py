@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..dtype import float64
-from ..ops.creation import as_tensor, tensor
+from ..ops.from_data import as_tensor, tensor
 from ..ops.join import stack
 from ..tensor import Tensor
 

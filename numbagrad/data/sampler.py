@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator, Sequence, Sized
 from typing import Any, Generic, TypeVar
 
 from ..dtype import float64, int64
-from ..ops.creation import as_tensor, empty
+from ..ops.creation import empty
+from ..ops.from_data import as_tensor
 from ..ops.random import multinomial, randint, randperm
 from ..random import Generator
 from ..tensor import Tensor

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ..dtype import int64
-from ..ops.creation import ones, tensor, zeros
+from ..ops.creation import ones, zeros
+from ..ops.from_data import tensor
 from ..tensor import Tensor
 from . import functional as F
 from . import init

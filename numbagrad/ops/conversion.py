@@ -29,7 +29,7 @@ from ..dtype import dtype as DType
 from ..executor.conversion import convert
 from ..layout import contiguous_format
 from ..tensor import Tensor
-from .creation import checked_number, numpy_dtype
+from .arguments import checked_number, numpy_dtype
 from .registry import method
 from .tensor_operator import TensorOperator
 

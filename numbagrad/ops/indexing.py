@@ -18,7 +18,7 @@ from ..autograd.tensor_interface import bump_version
 from ..executor import indexing as executor
 from ..executor.pointwise import check_written_once
 from ..tensor import Tensor, new_tensor
-from .creation import checked_number
+from .arguments import checked_number
 from .expand import expand
 from .inplace import copy_
 from .operator import pointwise

@@ -31,7 +31,8 @@ from ..dtype import (
 from ..dtype import dtype as DType
 from ..size import Size
 from ..tensor import Tensor, new_tensor
-from .creation import array_of, shape_of
+from .arguments import shape_of
+from .from_data import array_of
 from .registry import method
 
 __all__ = [

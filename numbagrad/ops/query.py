@@ -10,7 +10,7 @@ from typing import Any
 from ..dtype import dtype as DType
 from ..dtype import promote_types, result_type_of, scalar_dtype, type_string
 from ..tensor import Tensor
-from .creation import require_tensor
+from .arguments import require_tensor
 from .functions import isclose
 from .operator import pointwise
 from .registry import method

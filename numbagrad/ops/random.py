@@ -19,15 +19,8 @@ from ..cuda import require_cpu
 from ..dtype import int64
 from ..random import Generator, default_generator, initial_seed, manual_seed, seed
 from ..tensor import Tensor, new_tensor
-from .creation import (
-    checked_number,
-    empty_array_like,
-    leaf,
-    numpy_dtype,
-    require_tensor,
-    shape_of,
-    zeros_like,
-)
+from .arguments import checked_number, leaf, numpy_dtype, require_tensor, shape_of
+from .creation import empty_array_like, zeros_like
 from .registry import method
 from .shapes import common_shape
 from .tensor_operator import TensorOperator, camel_case

@@ -17,7 +17,7 @@ from typing import Any
 from ..autograd.grad_mode import enable_grad, no_grad
 from ..autograd.hooks import RemovableHandle, add_hook
 from ..nn.module import forget_gradient
-from ..ops.creation import tensor
+from ..ops.from_data import tensor
 from ..ops.query import typename
 from ..tensor import Tensor
 

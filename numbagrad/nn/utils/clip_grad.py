@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Iterable
 
 from ...autograd.grad_mode import no_grad
-from ...ops.creation import tensor
+from ...ops.from_data import tensor
 from ...ops.join import stack
 from ...tensor import Tensor
 

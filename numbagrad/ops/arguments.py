@@ -1,0 +1,136 @@
+"""What the arguments of functions that make tensors mean: sizes, dtypes, numbers and ``out``.
+
+``creation.py``, ``from_data.py``, ``sequences.py``, ``random.py`` and ``conversion.py`` share them.
+Nothing here is recorded.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..autograd.tensor_interface import bump_version
+from ..dtype import bool_, float64, get_default_dtype, int64
+from ..dtype import dtype as DType
+from ..tensor import Tensor, new_tensor
+
+_PYTHON_TYPES = {bool: bool_, int: int64, float: float64}
+
+
+def numpy_dtype(function: str, dtype: Any, default: np.dtype[Any] | None = None) -> np.dtype[Any]:
+    """The NumPy type of a ``dtype`` argument; None stands for ``default`` or the default dtype."""
+    if dtype is None:
+        return get_default_dtype().numpy if default is None else default
+    if isinstance(dtype, DType):
+        return dtype.numpy
+    if isinstance(dtype, type) and dtype in _PYTHON_TYPES:
+        return _PYTHON_TYPES[dtype].numpy
+    raise TypeError(
+        f"{function}(): argument 'dtype' must be torch.dtype, not {type(dtype).__name__}"
+    )
+
+
+def shape_of(function: str, arguments: tuple[Any, ...], size: Any = None) -> tuple[int, ...]:
+    """The shape given as ``(2, 3)``, ``([2, 3],)`` or ``size=(2, 3)``."""
+    given: Sequence[Any] = arguments
+    if size is not None:
+        given = size if isinstance(size, (tuple, list)) else (size,)
+    elif not arguments:
+        raise TypeError(f'{function}() missing 1 required positional arguments: "size"')
+    elif len(arguments) == 1:
+        if isinstance(arguments[0], (tuple, list)):
+            given = arguments[0]
+        elif not hasattr(arguments[0], "__index__"):
+            raise TypeError(
+                f"{function}(): argument 'size' (position 1) must be tuple of ints, not "
+                f"{type(arguments[0]).__name__}"
+            )
+    lengths = tuple([_length(function, k, length) for k, length in enumerate(given, 1)])
+    if lengths and min(lengths) < 0:
+        raise RuntimeError(
+            f"{function}: Dimension size must be non-negative, but got shape {list(lengths)}."
+        )
+    return lengths
+
+
+def _length(function: str, position: int, length: Any) -> int:
+    try:
+        return operator.index(length)
+    except TypeError:
+        raise TypeError(
+            f"{function}(): argument 'size' must be tuple of ints, but found element of type "
+            f"{type(length).__name__} at pos {position}"
+        ) from None
+
+
+def require_tensor(function: str, value: Any, argument: str = "input") -> None:
+    """Raise torch's TypeError unless ``value`` is a Tensor."""
+    if not isinstance(value, Tensor):
+        raise TypeError(
+            f"{function}(): argument '{argument}' (position 1) must be Tensor, not "
+            f"{type(value).__name__}"
+        )
+
+
+def leaf(array: np.ndarray[Any, Any], requires_grad: bool, out: Tensor | None = None) -> Tensor:
+    """A new leaf of this memory; or ``out``, resized if need be, with these elements."""
+    if out is not None:
+        return write(out, array)
+    if requires_grad and array.dtype.kind != "f":
+        raise RuntimeError(
+            "Only Tensors of floating point and complex dtype can require gradients"
+        )
+    return new_tensor(array, bool(requires_grad))
+
+
+def write(out: Tensor, array: np.ndarray[Any, Any]) -> Tensor:
+    """Put the elements of ``array`` into ``out``, which gets their shape."""
+    if out._array.shape != array.shape:
+        out._array = np.empty(array.shape, out._array.dtype)
+    np.copyto(out._array, array, casting="unsafe")
+    bump_version(out)
+    return out
+
+
+_C_NAMES = {"f": "", "i": "_t", "u": "_t", "b": ""}
+
+
+def checked_number(value: Any, kind: np.dtype[Any]) -> Any:
+    """``value`` as an element of a tensor of this type.
+
+    Raises:
+        RuntimeError: if it is too large. Negative numbers wrap around in unsigned types.
+    """
+    if kind.kind == "b":
+        return bool(value)
+    if kind.kind == "f":
+        number = float(value)
+        if math.isfinite(number) and abs(number) > float(np.finfo(kind).max):
+            raise _overflow(kind)
+        return number
+    if not math.isfinite(value):
+        raise _overflow(kind)
+    limits = np.iinfo(kind)
+    whole = int(value)
+    least = limits.min if kind.kind == "i" else -limits.max
+    if not least <= whole <= limits.max:
+        raise _overflow(kind)
+    return whole % (limits.max + 1) if kind.kind == "u" else whole
+
+
+def _overflow(kind: np.dtype[Any]) -> RuntimeError:
+    names = {"float16": "at::Half", "float32": "float", "float64": "double"}
+    name = names.get(kind.name, kind.name + _C_NAMES[kind.kind])
+    return RuntimeError(f"value cannot be converted to type {name} without overflow")
+
+
+def converted(array: np.ndarray[Any, Any], kind: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    """A dense copy of ``array`` as ``kind``, without NumPy's warnings for what does not fit."""
+    if array.dtype == kind:
+        return array.copy("K")
+    with np.errstate(invalid="ignore", over="ignore"):
+        return array.astype(kind, order="K")

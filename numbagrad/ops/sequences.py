@@ -1,0 +1,184 @@
+"""Sequences of numbers: ``arange``, ``linspace``, ``logspace``, and the indices of triangles.
+
+Users call them. Numbers are computed in float64 by NumPy and rounded as torch rounds them; nothing
+here is recorded.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+
+from ..cuda import require_cpu
+from ..dtype import float64, int64
+from ..tensor import Tensor, new_tensor
+from .arguments import converted, leaf, numpy_dtype
+
+__all__ = ["arange", "linspace", "logspace", "tril_indices", "triu_indices"]
+
+
+def _bound(value: Any) -> Any:
+    return value.item() if isinstance(value, (Tensor, np.generic)) else value
+
+
+def arange(
+    start: Any,
+    end: Any = None,
+    step: Any = 1,
+    *,
+    out: Tensor | None = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """``start, start + step, ...`` up to but not including ``end``; int64 if all are ints."""
+    require_cpu(device)
+    if end is None:
+        start, end = 0, start
+    start, end, step = _bound(start), _bound(end), _bound(step)
+    if out is not None and dtype is None:
+        kind = out._array.dtype
+    else:
+        fractional = any(isinstance(x, float) for x in (start, end, step))
+        kind = numpy_dtype("arange", dtype, None if fractional else int64.numpy)
+    count = _count("arange", start, end, step, kind)
+    return leaf(_progression(start, step, count, kind), requires_grad, out)
+
+
+def _count(function: str, start: Any, end: Any, step: Any, kind: np.dtype[Any]) -> int:
+    if step == 0:
+        raise RuntimeError("step must be nonzero")
+    if not (math.isfinite(start) and math.isfinite(end)):
+        raise RuntimeError(f"unsupported range: {start} -> {end}")
+    if (end - start) * step < 0:
+        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
+    if kind.kind in "iu" and int(step):
+        whole, into = int(end) - int(start), int(step)
+        if float(whole) == end - start and into == step:
+            return -(-whole // into)
+    count = math.ceil((end - start) / step)
+    if count >= 1 << 48:
+        raise RuntimeError(f"{function}: invalid size {count}, possible overflow?")
+    return count
+
+
+def _progression(start: Any, step: Any, count: int, kind: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    if kind.kind in "iu":
+        return (int(start) + int(step) * np.arange(count)).astype(kind)
+    return converted(float(start) + float(step) * np.arange(count, dtype=np.float64), kind)
+
+
+def range_(
+    start: Any = 0,
+    end: Any = None,
+    step: Any = 1,
+    *,
+    out: Tensor | None = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """``start, start + step, ...`` up to and including ``end``; use ``arange`` instead."""
+    warnings.warn(
+        "torch.range is deprecated and will be removed in a future release because its behavior is "
+        "inconsistent with Python's range builtin. Instead, use torch.arange, which produces "
+        "values in [start, end).",
+        UserWarning,
+        stacklevel=2,
+    )
+    require_cpu(device)
+    start, end, step = _bound(start), _bound(end), _bound(step)
+    _count("range", start, end, step, float64.numpy)
+    count = math.floor((end - start) / step) + 1
+    return leaf(_progression(start, step, count, numpy_dtype("range", dtype)), requires_grad, out)
+
+
+range_.__name__ = range_.__qualname__ = "range"
+
+
+def _spaced(start: Any, end: Any, steps: int, kind: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    """Numbers at equal distances, in float64; symmetric about the middle and rounded as torch's."""
+    if steps < 0:
+        raise RuntimeError("number of steps must be non-negative")
+    real = np.dtype(np.float32) if kind.kind == "f" and kind.itemsize < 8 else float64.numpy
+    first, last = real.type(_bound(start)), real.type(_bound(end))
+    if steps < 2:
+        return np.full(steps, float(first))
+    step = float((last - first) / real.type(steps - 1))
+    # Products of float32 numbers are exact in float64, so these sums round once, as torch's do.
+    places = np.arange(steps, dtype=np.float64)
+    half = steps // 2
+    made = float(first) + step * places
+    made[half:] = float(last) - step * (steps - 1 - places[half:])
+    return made
+
+
+def linspace(
+    start: Any,
+    end: Any,
+    steps: int,
+    *,
+    out: Tensor | None = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """``steps`` numbers from ``start`` to ``end``, both included, at equal distances."""
+    require_cpu(device)
+    kind = numpy_dtype("linspace", dtype, None if out is None else out._array.dtype)
+    return leaf(converted(_spaced(start, end, steps, kind), kind), requires_grad, out)
+
+
+def logspace(
+    start: Any,
+    end: Any,
+    steps: int,
+    base: float = 10.0,
+    *,
+    out: Tensor | None = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """``base`` to the powers of ``linspace(start, end, steps)``."""
+    require_cpu(device)
+    kind = numpy_dtype("logspace", dtype, None if out is None else out._array.dtype)
+    powers = np.power(float(base), _spaced(start, end, steps, kind))
+    return leaf(converted(powers, kind), requires_grad, out)
+
+
+def tril_indices(
+    row: int,
+    col: int,
+    offset: int = 0,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    layout: Any = None,
+) -> Tensor:
+    """Rows and columns, as a tensor (2, count), of the lower triangle of a row x col matrix."""
+    require_cpu(device)
+    kind = numpy_dtype("tril_indices", dtype, int64.numpy)
+    return new_tensor(np.array(np.tril_indices(row, offset, col), dtype=kind))
+
+
+def triu_indices(
+    row: int,
+    col: int,
+    offset: int = 0,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    layout: Any = None,
+) -> Tensor:
+    """Rows and columns, as a tensor (2, count), of the upper triangle of a row x col matrix."""
+    require_cpu(device)
+    kind = numpy_dtype("triu_indices", dtype, int64.numpy)
+    return new_tensor(np.array(np.triu_indices(row, offset, col), dtype=kind))
