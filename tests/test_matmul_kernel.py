@@ -1,7 +1,7 @@
 """The matrix product kernels against NumPy: shapes around every tail, layouts, batches, widths.
 
 Each kernel is compiled here for the host's vectors and for narrower ones, and called on packed
-arguments, without the rest of the package.
+arguments, without the rest of the package; the launcher's own tests are those of the operators.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+import numbagrad
 from numbagrad.kernels import loader
 from numbagrad.kernels import matmul_layout as layout
 
@@ -25,23 +26,24 @@ LAYOUTS = ("NN", "NT", "TN", "TT")
 
 
 @functools.cache
-def kernel(dtype: str, vector_bits: int | None = None) -> Callable[[int, int, int], None]:
+def kernel(
+    method: str, dtype: str, vector_bits: int | None = None
+) -> Callable[[int, int, int], None]:
     import numba
 
     from numbagrad.kernels import compiler, matmul
 
-    function = matmul.build_matmul(getattr(numba, dtype), vector_bits)
-    symbol = f"matmul_{dtype}_{vector_bits}"
-    data = compiler.compile_to_object(function, "void(int64, int64, int64)", symbol)
+    function = matmul.BUILDERS[method](getattr(numba, dtype), vector_bits)
+    symbol = f"matmul_{method}_{dtype}_{vector_bits}"
+    data = compiler.compile_to_object(function, "void(int64, int64, int64)", symbol, code="calls")
     return ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 3)(loader.load(data, symbol))
 
 
-def arguments(a, b, c, alpha=1.0, beta=0.0, initial=None) -> np.ndarray:
+def arguments(a, b, c) -> np.ndarray:
     """Packed words for operands with up to two batch dimensions that broadcast to those of c."""
     words = np.zeros(layout.WORDS, np.int64)
     batch = (1,) * (4 - c.ndim) + c.shape[:-2]
-    initial = np.broadcast_to(c if initial is None else initial, c.shape)
-    for operand, array in ((layout.A, a), (layout.B, b), (layout.C, c), (layout.I, initial)):
+    for operand, array in ((layout.A, a), (layout.B, b), (layout.C, c)):
         array = np.broadcast_to(array, batch + array.shape[-2:])
         words[operand] = array.ctypes.data
         outer, inner, row, column = (stride // c.itemsize for stride in array.strides)
@@ -49,26 +51,47 @@ def arguments(a, b, c, alpha=1.0, beta=0.0, initial=None) -> np.ndarray:
         words[first : first + 4] = row, column, outer, inner
     words[[layout.M, layout.N, layout.K]] = *c.shape[-2:], a.shape[-1]
     words[[layout.OUTER, layout.INNER]] = batch
-    words[[layout.ALPHA, layout.BETA]] = np.array([alpha, beta]).view(np.int64)
     return words
+
+
+def choose(words: np.ndarray, itemsize: int) -> str:
+    """The method the launcher takes; what tiles pack goes into the words."""
+    m, n, k = (int(words[i]) for i in (layout.M, layout.N, layout.K))
+    a_row, a_column = (int(x) for x in words[layout.A_ROW : layout.A_ROW + 2])
+    b_row, b_column = (int(x) for x in words[layout.B_ROW : layout.B_ROW + 2])
+    words[layout.PACKS] = (
+        layout.PACKS_A * layout.packs_a(n, a_row, a_column, itemsize)
+        + layout.PACKS_B * layout.packs_b(m, k * n, b_row, b_column, itemsize)
+    )  # fmt: skip
+    if m == 1 and b_column == 1:
+        return "row"
+    return "dots" if layout.is_dots(m, n, k * itemsize, a_column, b_row, 64) else "tiles"
 
 
 def units(c: np.ndarray, depth: int) -> int:
     return layout.matmul_units(*c.shape[-2:], depth, int(np.prod(c.shape[:-2])))
 
 
-def run(run_kernel, a, b, c, **options) -> np.ndarray:
-    words = arguments(a, b, c, **options)
-    run_kernel(words.ctypes.data, 0, units(c, a.shape[-1]))
+def prepared(a, b, c, vector_bits=None, method=None, packs=None):
+    """The kernel of a product, its words, and how many units they are."""
+    if c.shape[-1] == 1 and c.strides[-2] == c.itemsize:  # as the launcher does
+        a, b, c = b.swapaxes(-1, -2), a.swapaxes(-1, -2), c.swapaxes(-1, -2)
+    words = arguments(a, b, c)
+    method = method or choose(words, c.itemsize)
+    if packs is not None:
+        words[layout.PACKS] = packs
+    return kernel(method, c.dtype.name, vector_bits), words, units(c, a.shape[-1])
+
+
+def run(a, b, c, vector_bits=None, **chosen) -> np.ndarray:
+    run_kernel, words, total = prepared(a, b, c, vector_bits, **chosen)
+    run_kernel(words.ctypes.data, 0, total)
     return c
 
 
-def reference(a, b, alpha=1.0, beta=0.0, initial=None) -> np.ndarray:
+def reference(a, b) -> np.ndarray:
     """The product in extended precision, rounded to the dtype of a."""
-    product = alpha * np.matmul(a.astype(np.longdouble), b.astype(np.longdouble))
-    if beta != 0:
-        product = product + beta * initial
-    return product.astype(a.dtype)
+    return np.matmul(a.astype(np.longdouble), b.astype(np.longdouble)).astype(a.dtype)
 
 
 def check(actual, expected, depth: int) -> None:
@@ -94,7 +117,7 @@ def test_every_tail_of_every_dimension(dtype, layouts):
         framed = np.full((m + 2, n + 40), 7, dtype)
         c = framed[1:-1, 20:-20]
         c[:] = np.nan
-        run(kernel(dtype), a, b, c)
+        run(a, b, c)
         check(c, a.astype(np.float64) @ b.astype(np.float64), k)
         framed[1:-1, 20:-20] = 7
         assert (framed == 7).all(), f"wrote outside C for {(m, k, n)}"
@@ -108,7 +131,7 @@ def test_every_width_of_vectors(dtype, vector_bits):
     for (m, k, n), layouts in itertools.product(sizes, (*LAYOUTS, "SS")):
         a, b = matrix(rng, m, k, layouts[0], dtype), matrix(rng, k, n, layouts[1], dtype)
         c = np.full((m, n), np.nan, dtype)
-        check(run(kernel(dtype, vector_bits), a, b, c), reference(a, b), k)
+        check(run(a, b, c, vector_bits), reference(a, b), k)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -121,7 +144,7 @@ def test_several_cache_blocks(dtype, layouts, shape):
     m, k, n = shape
     a, b = matrix(rng, m, k, layouts[0], dtype), matrix(rng, k, n, layouts[1], dtype)
     c = np.full((m, n), np.nan, dtype)
-    check(run(kernel(dtype), a, b, c), reference(a, b), k)
+    check(run(a, b, c), reference(a, b), k)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -131,55 +154,53 @@ def test_rows_columns_and_dot_products(dtype, layouts):
     for m, k, n in ((1, 2000, 1), (1, 77, 2050), (2050, 77, 1), (1, 1, 1), (1, 5000, 9)):
         a, b = matrix(rng, m, k, layouts[0], dtype), matrix(rng, k, n, layouts[1], dtype)
         c = np.full((m, n), np.nan, dtype)
-        check(run(kernel(dtype), a, b, c), reference(a, b), k)
+        check(run(a, b, c), reference(a, b), k)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("how", "NTS")
-@pytest.mark.parametrize("layouts", LAYOUTS)
-def test_results_of_any_strides(dtype, how, layouts):
+def test_every_tail_of_dot_products(dtype):
     rng = np.random.default_rng(4)
-    for m, k, n in ((13, 20, 37), (33, 500, 9), (1, 40, 50), (50, 40, 1)):
-        a, b = matrix(rng, m, k, layouts[0], dtype), matrix(rng, k, n, layouts[1], dtype)
-        c = matrix(rng, m, n, how, dtype)
-        check(run(kernel(dtype), a, b, c), reference(a, b), k)
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("shape", ((13, 20, 37), (30, 700, 40), (20, 600, 300), (1, 50, 60)))
-def test_alpha_beta_and_initial_values(dtype, shape):
-    rng = np.random.default_rng(5)
-    m, k, n = shape
-    for layouts in ("NN", "NT", "TN"):
-        a, b = matrix(rng, m, k, layouts[0], dtype), matrix(rng, k, n, layouts[1], dtype)
-        bias = rng.standard_normal(n).astype(dtype)
-        initial = rng.standard_normal((m, n)).astype(dtype)
-        for given in (bias, initial, np.asfortranarray(initial), initial[:, :1]):
-            for how in "NT":
-                c = matrix(rng, m, n, how, dtype)
-                run(kernel(dtype), a, b, c, alpha=0.5, beta=-2.0, initial=given)
-                check(c, reference(a, b, 0.5, -2.0, given), k)
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_accumulates_into_the_result(dtype):
-    rng = np.random.default_rng(6)
-    for m, k, n in ((8, 8, 8), (40, 1500, 50), (1, 30, 40), (40, 30, 1)):
-        for layouts in LAYOUTS:
-            a, b = matrix(rng, m, k, layouts[0], dtype), matrix(rng, k, n, layouts[1], dtype)
-            c = matrix(rng, m, n, "N", dtype)
-            expected = reference(a, b, 1.0, 1.0, c.copy())
-            check(run(kernel(dtype), a, b, c, beta=1.0), expected, k)
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_no_depth_gives_zeros_or_the_scaled_initial_values(dtype):
-    for m, n in ((3, 40), (1, 5), (5, 1)):
-        a, b = np.ones((m, 0), dtype), np.ones((0, n), dtype)
-        assert (run(kernel(dtype), a, b, np.full((m, n), np.nan, dtype)) == 0).all()
-        initial = np.full((m, n), 3, dtype)
+    for m, k, n in itertools.product(SIZES, (1, 15, 16, 33, 200), SIZES[::2]):
+        a, b = matrix(rng, m, k, "N", dtype), matrix(rng, k, n, "T", dtype)
         c = np.full((m, n), np.nan, dtype)
-        assert (run(kernel(dtype), a, b, c, beta=2.0, initial=initial) == 6).all()
+        check(run(a, b, c, method="dots"), reference(a, b), k)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("packs", range(4))
+@pytest.mark.parametrize("layouts", (*LAYOUTS, "SN", "NS", "SS"))
+def test_packed_or_not_the_bits_are_the_same(dtype, packs, layouts):
+    rng = np.random.default_rng(5)
+    for m, k, n in ((5, 3, 7), (30, 1100, 70), (13, 21, 600)):
+        a, b = matrix(rng, m, k, layouts[0], dtype), matrix(rng, k, n, layouts[1], dtype)
+        if layouts[1] != "N":  # its columns are not contiguous
+            packs |= layout.PACKS_B
+        expected = run(np.ascontiguousarray(a), np.ascontiguousarray(b), np.empty((m, n), dtype),
+                       method="tiles", packs=0)  # fmt: skip
+        result = run(a, b, np.full((m, n), np.nan, dtype), method="tiles", packs=packs)
+        np.testing.assert_array_equal(result, expected)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_no_depth_gives_zeros(dtype):
+    for shape in ((3, 0, 40), (1, 0, 5), (5, 0, 1)):
+        a = numbagrad.from_numpy(np.ones(shape[:2], dtype))
+        b = numbagrad.from_numpy(np.ones(shape[1:], dtype))
+        result = numbagrad.mm(a, b).numpy()
+        np.testing.assert_array_equal(result, np.zeros((shape[0], shape[2]), dtype))
+
+
+def test_the_launcher_takes_the_methods_that_fit():
+    ones = np.ones((40, 300), np.float32)
+    products = {
+        "tiles": (ones, ones.T.copy()),
+        "dots": (ones, ones.T),
+        "row": (ones[:1], ones.T.copy()),
+    }
+    for method, (a, b) in products.items():
+        a, b = numbagrad.from_numpy(a), numbagrad.from_numpy(b)
+        (kernel,) = numbagrad.executor.explain(numbagrad.mm, a, b).kernels
+        assert kernel.name == f"matmul_{method}_float32"
 
 
 def test_no_rows_or_columns_are_no_work():
@@ -204,9 +225,7 @@ def test_batches_with_strides_and_broadcasting(dtype):
         a, b = rng.standard_normal(first).astype(dtype), rng.standard_normal(second).astype(dtype)
         expected = reference(a, b)
         c = np.full_like(expected, np.nan)
-        check(run(kernel(dtype), a, b, c), expected, 20)
-        c = np.full(expected.shape[:-2] + expected.shape[:-3:-1], np.nan, dtype).swapaxes(-1, -2)
-        check(run(kernel(dtype), a, b, c), expected, 20)
+        check(run(a, b, c), expected, 20)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -216,7 +235,7 @@ def test_heads_of_attention_as_views(dtype):
     queries = tokens.transpose(0, 2, 1, 3)
     keys = tokens.transpose(0, 2, 3, 1)
     scores = np.empty((batch, heads, length, length), dtype)
-    check(run(kernel(dtype), queries, keys, scores), reference(queries, keys), width)
+    check(run(queries, keys, scores), reference(queries, keys), width)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -226,12 +245,12 @@ def test_any_partition_gives_the_same_bits(dtype, layouts):
     shapes = ((64, 1000, 100), (300, 600, 300), (33, 70, 520), (1, 700, 300), (300, 700, 1))
     for m, k, n in shapes:
         a, b = matrix(rng, m, k, layouts[0], dtype), matrix(rng, k, n, layouts[1], dtype)
-        whole = run(kernel(dtype), a, b, np.empty((m, n), dtype))
+        whole = run(a, b, np.empty((m, n), dtype))
         c = np.empty((m, n), dtype)
-        words, total = arguments(a, b, c), units(c, k)
+        run_kernel, words, total = prepared(a, b, c)
         cuts = np.unique(np.append(rng.integers(0, total, 5), (0, total)))
         for lo, hi in reversed(list(itertools.pairwise(cuts))):
-            kernel(dtype)(words.ctypes.data, int(lo), int(hi))
+            run_kernel(words.ctypes.data, int(lo), int(hi))
         np.testing.assert_array_equal(c, whole)
 
 
@@ -240,13 +259,13 @@ def test_threads_at_once_do_not_share_scratch_memory():
     problems = []
     for _ in range(8):
         a, b = matrix(rng, 70, 600, "N", "float32"), matrix(rng, 600, 300, "T", "float32")
-        expected = run(kernel("float32"), a, b, np.empty((70, 300), "float32"))
+        expected = run(a, b, np.empty((70, 300), "float32"))
         problems.append((a, b, expected))
     wrong = []
 
     def work(a, b, expected):
         for _ in range(20):
-            c = run(kernel("float32"), a, b, np.empty_like(expected))
+            c = run(a, b, np.empty_like(expected))
             if not np.array_equal(c, expected):
                 wrong.append(c)
 
@@ -266,17 +285,10 @@ def test_not_a_number_and_infinity_reach_only_their_rows_and_columns(dtype):
             a, b = matrix(rng, m, k, layouts[0], dtype), matrix(rng, k, n, layouts[1], dtype)
             a[m - 1, k - 1] = np.nan
             b[0, n - 1] = np.inf
-            c = run(kernel(dtype), a, b, np.zeros((m, n), dtype))
+            c = run(a, b, np.zeros((m, n), dtype))
             assert np.isnan(c[m - 1]).all()
             assert not np.isfinite(c[:, n - 1]).any()
             assert np.isfinite(c[: m - 1, : n - 1]).all()
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_initial_values_are_not_read_where_beta_is_zero(dtype):
-    a, b = np.ones((13, 20), dtype), np.ones((20, 37), dtype)
-    initial = np.full((13, 37), np.nan, dtype)
-    assert (run(kernel(dtype), a, b, np.empty((13, 37), dtype), initial=initial) == 20).all()
 
 
 def test_reads_nothing_beyond_the_operands():
@@ -302,4 +314,4 @@ def test_reads_nothing_beyond_the_operands():
             b = at_the_end_of_a_page(rng.standard_normal((k, n) if layouts[1] == "N" else (n, k)))
             a, b = a if layouts[0] == "N" else a.T, b if layouts[1] == "N" else b.T
             c = at_the_end_of_a_page(np.zeros((m, n)))
-            check(run(kernel("float64"), a, b, c), reference(a, b), k)
+            check(run(a, b, c), reference(a, b), k)

@@ -18,6 +18,9 @@ from .pointwise import JIT_DISABLED
 
 Array = np.ndarray[Any, Any]
 
+#: Names of the methods of ``kernels/matmul_layout.py``, in their order.
+_METHODS = ("tiles", "dots", "row")
+
 
 @library.remembered
 def _launcher() -> tuple[Callable[[Array, Array], Array], Array]:
@@ -37,12 +40,12 @@ def matmul(a: Array, b: Array) -> Array:
     try:
         return launch(a, b)
     except LaunchMiss as miss:
-        type_number = miss.args[0]
-        if type_number < 0:
+        code = miss.args[0]
+        if code < 0:
             return _general(a, b)
         # Its vector code is written by hand: the long list of passes would find nothing to do.
-        kernel = library.hand_written("matmul", f"matmul_{a.dtype.name}", code="calls")
-        table[layout.MATMUL_KERNELS + type_number] = kernel
+        name = f"matmul_{_METHODS[code // layout.MATMUL_TYPES]}_{a.dtype.name}"
+        table[layout.MATMUL_KERNELS + code] = library.hand_written("matmul", name, code="calls")
         return launch(a, b)
 
 

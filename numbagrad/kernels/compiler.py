@@ -130,7 +130,8 @@ def _optimise(module: llvm.ModuleRef, symbol: str, code: str) -> None:
     builder = llvm.create_pass_builder(target_machine(), options)
     if code != "loops":
         for function in module.functions:
-            if not function.is_declaration and function.name != symbol:
+            apart = function.is_declaration or b"noinline" in b"".join(function.attributes)
+            if not apart and function.name != symbol:
                 function.add_function_attribute("alwaysinline")
         passes: tuple[str, ...] = (*_SIMPLIFY, "always_inliner")
         if code == "calls":

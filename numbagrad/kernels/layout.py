@@ -54,8 +54,9 @@ HASH_MULTIPLIER = 0x9E3779B97F4A7C15 - (1 << 64)
 HASH_SHIFT = 40
 
 # --- table of the matrix product ----------------------------------------------------------------
-MATMUL_KERNELS = 1  # addresses of the kernels, by type number
-MATMUL_WORDS = MATMUL_KERNELS + 24
+MATMUL_KERNELS = 1  # addresses of the kernels, by method and type number
+MATMUL_TYPES = 24
+MATMUL_WORDS = MATMUL_KERNELS + 3 * MATMUL_TYPES
 
 #: Rows of fewer bytes are never streamed: too much of them is parts of lines.
 STREAM_ROW_BYTES = 1024

@@ -1,18 +1,21 @@
 """The launcher of the matrix product: two stacks of matrices in, one out, no Python in between.
 
 Installed as a builtin by ``numbagrad.executor.matmul``. It takes two matrices, or two stacks of
-them of equal rank up to four whose leading dimensions broadcast, allocates the result and runs the
-kernel of the dtype over threads. What else torch accepts is reshaped to that in Python.
+them of equal rank up to four whose leading dimensions broadcast, allocates the result, chooses a
+kernel by shapes and strides and runs it over threads. What else torch accepts is reshaped to that
+in Python.
 """
 
 from __future__ import annotations
 
 from types import FunctionType
 
+from numba import types
+
 from .intrinsics import (
     address_of_stack,
     call_kernel,
-    float64,
+    external,
     int32,
     int64,
     load,
@@ -27,6 +30,7 @@ from .layout import (
     ARRAY_SHAPE,
     ARRAY_STRIDES,
     MATMUL_KERNELS,
+    MATMUL_TYPES,
     MISS_OPERAND,
     MISS_SHAPES,
     OBJECT_TYPE,
@@ -37,32 +41,43 @@ from .layout import (
     TABLE_RUNTIME,
 )
 from .matmul_layout import (
+    A_COLUMN,
     A_ROW,
-    ALPHA,
+    B_COLUMN,
     B_ROW,
-    BETA,
-    C_ROW,
-    I_ROW,
+    DOTS,
     INNER,
     OUTER,
+    PACKS,
+    PACKS_A,
+    PACKS_B,
+    ROW,
+    TILES,
     WORDS,
     A,
     B,
     C,
-    I,
     K,
     M,
     N,
+    is_dots,
     matmul_grain,
     matmul_units,
+    packs_a,
+    packs_b,
     unit_columns,
 )
+from .matmul_tile import host_vector_bits
 from .threads import WORKERS, parallel_for
 
 NULL = 0
 FLOAT32, FLOAT64 = 11, 12
 SIZES = WORDS  # of the result, behind the packed arguments
 FRAME_WORDS = WORDS + 4
+VECTOR_BYTES = host_vector_bits() // 8
+
+set_memory = external("memset", types.int64, types.int64, types.int32, types.int64)
+
 
 def _compiled(function, **called):
     """A plain function of ``matmul_layout`` as a subroutine, calling compiled functions."""
@@ -73,21 +88,45 @@ def _compiled(function, **called):
 _unit_columns = _compiled(unit_columns)
 _units = _compiled(matmul_units, unit_columns=_unit_columns)
 _grain = _compiled(matmul_grain, unit_columns=_unit_columns, matmul_units=_units)
+_is_dots, _packs_a, _packs_b = _compiled(is_dots), _compiled(packs_a), _compiled(packs_b)
 
 
 @subroutine
-def write_strides(frame, word, array, rank, item_size):
-    """Row, column and batch strides of an operand in elements; broadcast dimensions step by 0."""
+def write_operand(frame, operand, array, rank, item_size, turned):
+    """Address of an operand and its strides in elements; broadcast dimensions step by 0.
+
+    If ``turned``, rows and columns change places.
+    """
     sizes = load(array + ARRAY_SHAPE, 0, int64)
     strides = load(array + ARRAY_STRIDES, 0, int64)
-    store(frame, word, load(strides, rank - 2, int64) // item_size, int64)
-    store(frame, word + 1, load(strides, rank - 1, int64) // item_size, int64)
+    store(frame, operand, load(array + ARRAY_DATA, 0, int64), int64)
+    word = A_ROW + 4 * operand
+    store(frame, word + turned, load(strides, rank - 2, int64) // item_size, int64)
+    store(frame, word + 1 - turned, load(strides, rank - 1, int64) // item_size, int64)
     for batch in range(2):  # outer, inner
         d = rank - 4 + batch
         step = 0
         if d >= 0 and load(sizes, d, int64) > 1:
             step = load(strides, d, int64) // item_size
         store(frame, word + 2 + batch, step, int64)
+
+
+@subroutine
+def choose(frame, item_size):
+    """The method of a product; for tiles, what to pack goes into the arguments."""
+    rows, columns = load(frame, M, int64), load(frame, N, int64)
+    depth = load(frame, K, int64)
+    a_row, a_column = load(frame, A_ROW, int64), load(frame, A_COLUMN, int64)
+    b_row, b_column = load(frame, B_ROW, int64), load(frame, B_COLUMN, int64)
+    if rows == 1 and b_column == 1:
+        return ROW
+    if _is_dots(rows, columns, depth * item_size, a_column, b_row, VECTOR_BYTES):
+        return DOTS
+    packs = PACKS_A if _packs_a(columns, a_row, a_column, item_size) else 0
+    if _packs_b(rows, depth * columns, b_row, b_column, item_size):
+        packs += PACKS_B
+    store(frame, PACKS, packs, int64)
+    return TILES
 
 
 def matmul(self, arguments, given):
@@ -112,9 +151,6 @@ def matmul(self, arguments, given):
         or rank > 4
     ):
         return raise_miss(runtime, MISS_OPERAND)
-    kernel = load(table, MATMUL_KERNELS + code, int64)
-    if kernel == NULL:
-        return raise_miss(runtime, code)
     frame = address_of_stack(FRAME_WORDS)
     item_size = load(runtime, RUNTIME_ITEM_SIZES + code, int64)
     a_sizes = load(a + ARRAY_SHAPE, 0, int64)
@@ -139,25 +175,31 @@ def matmul(self, arguments, given):
         batch *= size
     store(frame, SIZES + rank - 2, rows, int64)
     store(frame, SIZES + rank - 1, columns, int64)
+    turned = 0
+    if columns == 1:  # C.T = B.T @ A.T is a single row
+        turned = 1
+        columns = rows
+        rows = 1
+        a, b = b, a
+    store(frame, M, rows, int64)
+    store(frame, N, columns, int64)
+    store(frame, K, depth, int64)
+    write_operand(frame, A, a, rank, item_size, turned)
+    write_operand(frame, B, b, rank, item_size, turned)
+    method = choose(frame, item_size)
+    kernel = load(table, MATMUL_KERNELS + method * MATMUL_TYPES + code, int64)
+    if kernel == NULL:
+        return raise_miss(runtime, method * MATMUL_TYPES + code)
     result = new_array(
         load(runtime, RUNTIME_NEW_ARRAY, int64), array_type, rank, frame + 8 * SIZES, code, NULL
     )
     if result == NULL:
         return NULL
-    store(frame, A, load(a + ARRAY_DATA, 0, int64), int64)
-    store(frame, B, load(b + ARRAY_DATA, 0, int64), int64)
-    address = load(result + ARRAY_DATA, 0, int64)
-    store(frame, C, address, int64)
-    store(frame, I, address, int64)
-    store(frame, M, rows, int64)
-    store(frame, N, columns, int64)
-    store(frame, K, depth, int64)
-    write_strides(frame, A_ROW, a, rank, item_size)
-    write_strides(frame, B_ROW, b, rank, item_size)
-    write_strides(frame, C_ROW, result, rank, item_size)
-    write_strides(frame, I_ROW, result, rank, item_size)
-    store(frame, ALPHA, 1.0, float64)
-    store(frame, BETA, 0.0, float64)
+    write_operand(frame, C, result, rank, item_size, turned)
+    if depth == 0:
+        size = batch * rows * columns * item_size
+        set_memory(load(frame, C, int64), int32(0), size)
+        return result
     pool = load(runtime, RUNTIME_POOL, int64)
     units = _units(rows, columns, depth, batch)
     grain = _grain(rows, columns, depth, batch, load(pool + WORKERS, 0, int64) + 1)

@@ -1,4 +1,4 @@
-"""The argument words of the matmul kernels and how their work is counted.
+"""The argument words of the matmul kernels, how their work is counted, and which kernel does it.
 
 Shared by ``matmul`` (the kernels), the launcher and plain Python callers; imports neither Numba nor
 LLVM, so that a process whose kernels are all in the disk cache can pack arguments and count units.
@@ -6,20 +6,24 @@ LLVM, so that a process whose kernels are all in the disk cache can pack argumen
 
 from __future__ import annotations
 
-#: Index of each int64 word at ``args``. Strides count elements; any of them may be 0 or negative.
-#: A batch has two dimensions (a batch of one dimension has an outer size of 1), each operand with
-#: its own strides. The result is ``C = alpha * (A @ B) + beta * I``; alpha and beta are the bits
-#: of float64 numbers, and ``I`` is not read where beta is 0. ``I`` may be ``C`` itself; otherwise C
-#: overlaps no operand.
-A, B, C, I = 0, 1, 2, 3  # addresses  # noqa: E741
-M, N, K = 4, 5, 6
-OUTER, INNER = 7, 8  # sizes of the batch
-A_ROW, A_COLUMN, A_OUTER, A_INNER = 9, 10, 11, 12
-B_ROW, B_COLUMN, B_OUTER, B_INNER = 13, 14, 15, 16
-C_ROW, C_COLUMN, C_OUTER, C_INNER = 17, 18, 19, 20
-I_ROW, I_COLUMN, I_OUTER, I_INNER = 21, 22, 23, 24
-ALPHA, BETA = 25, 26
-WORDS = 27
+#: Index of each int64 word at ``args``, for ``C = A @ B``. Strides count elements; those of A and
+#: B may be anything, also 0 or negative. The columns of C are contiguous (its column stride is not
+#: read), and C overlaps no operand. No size is 0. A batch has two dimensions (a batch of one
+#: dimension has an outer size of 1), each operand with its own strides.
+A, B, C = 0, 1, 2  # addresses
+M, N, K = 3, 4, 5
+OUTER, INNER = 6, 7  # sizes of the batch
+A_ROW, A_COLUMN, A_OUTER, A_INNER = 8, 9, 10, 11
+B_ROW, B_COLUMN, B_OUTER, B_INNER = 12, 13, 14, 15
+C_ROW, C_COLUMN, C_OUTER, C_INNER = 16, 17, 18, 19
+PACKS = 20  # PACKS_A, PACKS_B or their sum, which only the kernel of tiles reads
+WORDS = 21
+
+#: The kernels, each compiled when a product first needs it.
+TILES, DOTS, ROW = 0, 1, 2
+METHODS = 3
+
+PACKS_A, PACKS_B = 1, 2
 
 #: Rows of C in one unit of work.
 UNIT_ROWS = 4
@@ -29,6 +33,44 @@ WIDE_COLUMNS, NARROW_COLUMNS = 256, 64
 
 #: Rows from which on a unit is wide.
 WIDE_FROM_ROWS = 48
+
+#: Rows this many bytes apart (or a multiple) fall on the same few lines of the first-level cache.
+CONFLICT = 4096
+
+#: An operand of more bytes comes from memory each time, so that packing it costs least.
+CACHE = 1 << 23
+
+#: Vectors along the depth from which on tiles of dot products cost less than packing a small B.
+DOT_VECTORS = 12
+
+
+def is_dots(
+    rows: int, columns: int, depth_bytes: int, a_column: int, b_row: int, vector_bytes: int
+) -> bool:
+    """Whether a product is best done as tiles of dot products."""
+    if a_column != 1 or b_row != 1:
+        return False
+    if rows == 1:
+        return True
+    return rows <= 128 and columns <= 128 and depth_bytes >= DOT_VECTORS * vector_bytes
+
+
+def packs_b(rows: int, size: int, b_row: int, b_column: int, item_size: int) -> bool:
+    """Whether tiles read a copy of B, which has ``size`` elements, packed in their order."""
+    if b_column != 1 or rows >= 512:
+        return True
+    if b_row * item_size & (CONFLICT - 1) != 0:
+        return False
+    return rows >= (8 if size * item_size > CACHE else 48)
+
+
+def packs_a(columns: int, a_row: int, a_column: int, item_size: int) -> bool:
+    """Whether tiles read a copy of A, packed in their order."""
+    if columns < 256:
+        return False
+    if a_row == 1:
+        return a_column * item_size & (CONFLICT - 1) == 0
+    return a_column != 1 or a_row * item_size & (CONFLICT - 1) == 0
 
 
 def unit_columns(rows: int, columns: int) -> int:

@@ -1,7 +1,7 @@
 """Scratch memory for kernels that pack their operands: a small pool of equal buffers.
 
 Called by ``matmul``, hence only when compiling. A buffer stays allocated between calls, because
-fresh pages would cost more than the packing. Taking and returning one is a single atomic exchange,
+fresh pages would cost more than the packing. Taking and returning one is a few atomic exchanges,
 so any number of threads may do it at once, and a forked child loses at most the buffers that other
 threads held at the fork.
 """
@@ -12,7 +12,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from .intrinsics import external, int64, load, subroutine
+from .intrinsics import external, subroutine
 
 #: Buffers kept for later calls; more threads than this at once allocate and free their own.
 SLOTS = 64
@@ -24,8 +24,8 @@ _free = external("free", types.void, types.int64)
 
 
 @intrinsic
-def _slots(typing_context):
-    """Address of the pool's slots: each is 0 or the address of a free buffer."""
+def _exchange(typing_context, index, buffer):
+    """Put ``buffer`` into a slot, atomically; returns what was there: 0, or a free buffer."""
 
     def codegen(context, builder, signature, arguments):
         name = "numbagrad_matmul_scratch"
@@ -35,32 +35,22 @@ def _slots(typing_context):
             slots.initializer = ir.Constant(slots.value_type, None)
             slots.linkage = "linkonce_odr"  # one pool for all functions of an object file
             slots.align = 64
-        return builder.ptrtoint(slots, ir.IntType(64))
-
-    return types.int64(), codegen
-
-
-@intrinsic
-def _exchange(typing_context, slots, index, buffer):
-    """Put ``buffer`` into a slot, atomically; returns what was there."""
-
-    def codegen(context, builder, signature, arguments):
-        slots, index, buffer = arguments
-        slot = builder.gep(builder.inttoptr(slots, ir.IntType(64).as_pointer()), [index])
+        index, buffer = arguments
+        slot = builder.gep(slots, [ir.Constant(ir.IntType(64), 0), index])
         return builder.atomic_rmw("xchg", slot, buffer, "acq_rel")
 
-    return types.int64(types.int64, types.int64, types.int64), codegen
+    return types.int64(types.int64, types.int64), codegen
 
 
 @subroutine
 def acquire(size):
     """A buffer of ``size`` bytes, which is the same in every call of a kernel, for this thread."""
-    slots = _slots()
-    for i in range(SLOTS):
-        if load(slots, i, int64) != 0:
-            buffer = _exchange(slots, i, 0)
-            if buffer != 0:
-                return buffer
+    slot = 0
+    while slot < SLOTS:
+        buffer = _exchange(slot, 0)
+        if buffer != 0:
+            return buffer
+        slot += 1
     return _malloc(size + _ALIGNMENT)
 
 
@@ -72,12 +62,11 @@ def aligned(buffer):
 
 @subroutine
 def release(buffer):
-    """Give a buffer back."""
-    slots = _slots()
-    for i in range(SLOTS):
-        if load(slots, i, int64) == 0:
-            # If another thread filled the slot meanwhile, its buffer is now ours to put elsewhere.
-            buffer = _exchange(slots, i, buffer)
-            if buffer == 0:
-                return
+    """Give a buffer back: to the first slot, whose own moves on to the next, till one was free."""
+    slot = 0
+    while slot < SLOTS:
+        buffer = _exchange(slot, buffer)
+        if buffer == 0:
+            return
+        slot += 1
     _free(buffer)
