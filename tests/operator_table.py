@@ -795,7 +795,9 @@ row("positive", same_function("positive"), normal(3), np.copy, dtypes="number")
 
 #: Modules of numbagrad.ops whose functions are no operators, and what they are.
 NO_OPERATORS = {
-    "creation": "makes tensors from numbers and arrays",
+    "creation": "makes tensors filled with a number",
+    "from_data": "makes tensors from numbers and arrays",
+    "sequences": "makes sequences of numbers",
     "random": "draws random numbers",
     "query": "answers questions about tensors",
     "legacy": "names of torch's older interface",
