@@ -214,7 +214,7 @@ def test_both_sides_agree_on_the_control_block():
     assert pool._FIRST_WORD_OF_LAUNCHES * 8 == threads.BUSY
     assert pool._PARTICIPANT * 8 == threads.PARTICIPANT
     for name in (
-        "WORKERS", "STARTED", "SPIN", "START_WORKERS", "ACQUIRE_LOCK", "RELEASE_LOCK",
+        "WORKERS", "STARTED", "SPIN", "START_WORKERS", "ACQUIRE_LOCK", "RELEASE_LOCK", "SHARE_OUT",
         "LAUNCHER_LOCK", "LOCK", "POOL", "INDEX",
     ):  # fmt: skip
         assert getattr(pool, f"_{name}") * 8 == getattr(threads, name)

@@ -20,7 +20,7 @@ from . import library
 # The layout of the control block, as kernels/threads.py defines it (a test compares the two:
 # that file imports Numba, so this one cannot import it).
 _LINE = 16
-_WORKERS, _STARTED, _SPIN, _START_WORKERS, _ACQUIRE_LOCK, _RELEASE_LOCK = 0, 1, 2, 3, 4, 5
+_WORKERS, _STARTED, _SPIN, _START_WORKERS, _ACQUIRE_LOCK, _RELEASE_LOCK, _SHARE_OUT = range(7)
 _FIRST_WORD_OF_LAUNCHES = 1 * _LINE
 _LAUNCHER_LOCK = 4 * _LINE + 1
 _PARTICIPANT = 6 * _LINE
@@ -99,12 +99,14 @@ def _make_pool() -> int:
         block = _aligned_words(_WORDS, _LINE * 8)
         start_workers = ctypes.CFUNCTYPE(None)(functools.partial(_start_workers, block))
         block[_START_WORKERS] = _address_of(start_workers)
+        share_out = _ShareOut(functools.partial(_first_share_out, block))
+        block[_SHARE_OUT] = _address_of(share_out)
         block[_ACQUIRE_LOCK] = _address_of(ctypes.pythonapi.PyThread_acquire_lock)
         block[_RELEASE_LOCK] = _address_of(ctypes.pythonapi.PyThread_release_lock)
         _apply_num_threads(block)
         # Threads look at these until the process is gone, so they must outlive the interpreter's
         # clean-up of this module: the references taken here are never given back.
-        for kept in (block.base, start_workers):
+        for kept in (block.base, start_workers, share_out):
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))
         _block = block
         _address = block.ctypes.data
@@ -132,6 +134,25 @@ def _new_held_lock() -> int:
     if lock:
         ctypes.pythonapi.PyThread_acquire_lock(ctypes.c_void_p(lock), 1)
     return lock
+
+
+_Kernel = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 3)
+_ShareOut = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 5)
+
+
+def _first_share_out(
+    block: np.ndarray, pool: int, kernel: int, args: int, total: int, grain: int
+) -> None:
+    """The first launch with work to share: has the function compiled or loaded that shares it."""
+    try:
+        address = library.hand_written(
+            "threads", "share_out", "void(int64, int64, int64, int64, int64)", code="calls"
+        )
+    except BaseException:
+        _Kernel(kernel)(args, 0, total)  # its result is expected; ctypes reports the exception
+        raise
+    block[_SHARE_OUT] = address
+    _ShareOut(address)(pool, kernel, args, total, grain)
 
 
 def _start_workers(block: np.ndarray) -> None:

@@ -132,3 +132,9 @@ def call_2(typing_context, function, first, second):
     C ``int``, all of it if the function returns nothing.
     """
     return types.int64(types.int64, types.int64, types.int64), _emit_call
+
+
+@intrinsic
+def call_5(typing_context, function, first, second, third, fourth, fifth):
+    """Call the C function at address ``function`` with five integers or pointers, as ``call_2``."""
+    return types.int64(*[types.int64] * 6), _emit_call

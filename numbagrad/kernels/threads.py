@@ -3,6 +3,8 @@
 ``parallel_for`` is called by launchers and programs with the address of the pool's control block,
 which ``numbagrad.executor.pool`` makes and fills. Workers are native threads that run
 ``worker_loop``; they never touch Python. Everything here is compiled, and imported only for that.
+A launcher holds no more than ``parallel_for``: ``share_out``, the rest of a launch, is compiled by
+itself, when a launch first has work to share.
 
 How a launch works. The launcher takes the pool (one compare-and-swap; a pool that is taken means
 that the caller does its work alone), describes the launch, and opens it by writing a new generation
@@ -20,6 +22,7 @@ from .atomics import (
     call_0,
     call_1,
     call_2,
+    call_5,
     compare_exchange,
     fetch_add,
     pause,
@@ -40,6 +43,7 @@ SPIN = 2 * _WORD  # how often an idle thread looks again before it sleeps
 START_WORKERS = 3 * _WORD  # addresses of functions: one that starts the workers that are missing,
 ACQUIRE_LOCK = 4 * _WORD  # and CPython's portable locks, which need no interpreter lock
 RELEASE_LOCK = 5 * _WORD
+SHARE_OUT = 6 * _WORD  # address of the compiled function, or of one that has it compiled
 
 # Line 1: who has the pool. Line 2: the launch, written while it is closed.
 BUSY = 1 * LINE
@@ -150,12 +154,19 @@ def parallel_for(pool, kernel, args, total, grain):
     Returns when all is done. A range of one chunk, a pool without workers and a pool that is in use
     (by another thread, or by a launch this one is nested in) make it a plain call.
     """
+    if total > grain and atomic_load(pool + WORKERS) != 0:
+        call_5(read_word(pool, SHARE_OUT), pool, kernel, args, total, grain)
+    elif total > 0:
+        call_kernel(kernel, args, 0, total)
+
+
+def share_out(pool, kernel, args, total, grain):
+    """What ``parallel_for`` does with a range of several chunks and a pool that has workers."""
+    if not compare_exchange(pool + BUSY, 0, 1):
+        call_kernel(kernel, args, 0, total)
+        return
     workers = atomic_load(pool + WORKERS)
     grain = max(grain, 1)
-    if total <= grain or workers == 0 or not compare_exchange(pool + BUSY, 0, 1):
-        if total > 0:
-            call_kernel(kernel, args, 0, total)
-        return
     if read_word(pool, STARTED) < workers:
         call_0(read_word(pool, START_WORKERS))
         workers = min(workers, read_word(pool, STARTED))
