@@ -247,20 +247,23 @@ def hand_written(
 
 
 def generated(
-    name: str, source: str, signature: str = UNIFORM, fastmath: tuple[str, ...] = ("contract",)
+    name: str,
+    source: str,
+    signature: str = UNIFORM,
+    fastmath: tuple[str, ...] = ("contract",),
+    code: str = "formula",
 ) -> int:
     """Address of the function ``kernel`` that ``source`` defines, compiled for ``signature``.
 
-    The source is kept beside the object, so that it can be read and stepped through.
+    ``code`` says which passes it is worth (see ``compiler.py``) and follows from the source, which
+    is kept beside the object, so that it can be read and stepped through.
     """
     symbol = _symbol(name)
 
     def compile_object() -> bytes:
         from ..kernels.compiler import compile_to_object
 
-        return compile_to_object(
-            _function(key, source), signature, symbol, fastmath, "formula"
-        )
+        return compile_to_object(_function(key, source), signature, symbol, fastmath, code)
 
     key = source_key(name, source, signature, fastmath)
     address = _address(key, symbol, compile_object)

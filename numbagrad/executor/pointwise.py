@@ -274,7 +274,8 @@ class PointwiseProgram:
             _check_cast(result, stored)
             result = stored
         source = self.source(codes, compute, result, key)
-        kernel = library.generated(self.name, source)
+        code = "guarded" if _guard(formula, compute.name) else "formula"
+        kernel = library.generated(self.name, source, code=code)
         scalar_types = output_types = 0
         for k in range(count):
             scalar_types |= self.number_dtype(k, compute).type_num << (layout.CODE_BITS * k)

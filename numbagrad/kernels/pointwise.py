@@ -8,6 +8,7 @@ vectorises; the dimensions outside it, if there are any, are decoded once a row.
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable
 
 from . import layout
@@ -55,8 +56,8 @@ class Guard:
     exact: Body
 
 
-#: Elements of a block: after so many a guarded kernel asks whether one was beyond the range of its
-#: fast body, and a streamed one writes them to memory.
+#: Elements of a block: where a guarded kernel looks for one beyond the range of its fast body, and
+#: what a streamed one writes to memory at once.
 BLOCK = 1024
 
 #: Bytes of a line of the cache; what is streamed is written in whole ones.
@@ -102,19 +103,22 @@ def source(
     row = [
         f"{o.name} = {_load(o, kinds[o.name], '0')}" for o in inputs if o.layout == layout.ZERO
     ]
-    first, end = ("lo", "hi") if flat else ("0", "count")
-    compute = [*loads, *body.lines, *stores(body)]
-    if guard is None and not streamed:
-        row += [f"for i in range({first}, {end}):", *_indented(1, compute)]
+    run = ("lo", "hi") if flat else ("0", "count")
+    compute = [*body.lines, *stores(body)]
+    in_place = any(o.layout in (layout.ALIAS, layout.STRIDED) for o in inputs)
+    if guard is None:
+        loop = functools.partial(_loop, loads + compute)
     else:
-        block = ["for i in range(start, stop):", *_indented(1, compute)]
-        if guard is not None:
-            may_alias = any(o.layout in (layout.ALIAS, layout.STRIDED) for o in inputs)
-            block = _guarded(guard, loads, body, stores, may_alias)
-        if streamed:
-            text += [f"    block_{o.name} = address_of_stack({_block_words(o)})" for o in outputs]
-        block = _streamed(block, outputs, end) if streamed else _block(block, end)
-        row += [f"start = {first}", f"while start < {end}:", *_indented(1, block)]
+        look = [*loads, *guard.conditions.lines, f"beyond = {' | '.join(guard.conditions.results)}"]
+        exact = [*guard.exact.lines, *stores(guard.exact)]
+        loop = functools.partial(
+            _guarded_in_place if in_place else _guarded, look, loads + compute, exact
+        )
+    if streamed:
+        text += [f"    block_{o.name} = address_of_stack({_block_words(o)})" for o in outputs]
+        row += _streamed(loop, outputs, *run)
+    else:
+        row += loop(*run)
     text += _indented(1, _single_row(operands, row) if flat else _rows(operands, row))
     text += ["    streams_done()"] if streamed else []
     return "\n".join([*text, ""])
@@ -174,15 +178,12 @@ def _rows(operands: list[Operand], row: list[str]) -> list[str]:
     return [*text, "while lo < hi:", *_indented(1, decode)]
 
 
-def _block(body: list[str], end: str) -> list[str]:
-    """A block of a row: its elements are ``start`` to ``stop``."""
-    return [f"stop = min(start + {BLOCK}, {end})", *body, "start = stop"]
+def _streamed(
+    loop: Callable[[str, str], list[str]], outputs: list[Operand], first: str, end: str
+) -> list[str]:
+    """Blocks whose outputs are computed on the stack, at ``into_<name>``, and then streamed.
 
-
-def _streamed(body: list[str], outputs: list[Operand], end: str) -> list[str]:
-    """A block whose outputs are computed on the stack, at ``into_<name>``, and then streamed.
-
-    They lie as far into a line there as in memory; the block ends where a line of the first does.
+    They lie as far into a line there as in memory; a block ends where a line of the first does.
     """
     before, after = [], []
     for o in outputs:
@@ -195,7 +196,8 @@ def _streamed(body: list[str], outputs: list[Operand], end: str) -> list[str]:
         after += [f"stream(target_{o.name}, {source}, (stop - start) * {item})"]
     inside = f"target_{outputs[0].name} % {_LINE_BYTES} // {_ITEM_SIZES[outputs[0].dtype]}"
     stop = f"stop = min(start + {BLOCK} - {inside}, {end})"
-    return [*before, stop, *body, *after, "start = stop"]
+    block = [*before, stop, *loop("start", "stop"), *after, "start = stop"]
+    return [f"start = {first}", f"while start < {end}:", *_indented(1, block)]
 
 
 def _block_words(output: Operand) -> int:
@@ -203,29 +205,45 @@ def _block_words(output: Operand) -> int:
     return (BLOCK * _ITEM_SIZES[output.dtype] + _LINE_BYTES) // 8
 
 
-def _guarded(
-    guard: Guard, loads: list[str], fast: Body, stores: Callable[[Body], list[str]], may_alias: bool
-) -> list[str]:
-    """The statements for a block; for elements beyond, if there are any, exact values.
+def _loop(body: list[str], first: str, end: str) -> list[str]:
+    return [f"for i in range({first}, {end}):", *_indented(1, body)]
 
-    Every element's value depends on itself alone, so that a range may be cut anywhere. Looking at
-    the elements is free while the fast body runs over them, and a block that turns out to need it
-    is corrected. Where the output may be an input, which would then have been overwritten, a loop
-    of its own looks first.
+
+# A guarded kernel takes every element's value from that element alone, so that a range may be cut
+# anywhere. Looking whether one is beyond the fast body is nearly free while that body runs.
+
+
+def _guarded(
+    look: list[str], compute: list[str], exact: list[str], first: str, end: str
+) -> list[str]:
+    """The fast body for all elements; then blocks with one beyond it, if there are any, again.
+
+    One loop for all: with another one around it, LLVM would not keep its constants in registers.
     """
-    beyond = " | ".join(guard.conditions.results)
-    look = [*loads, *guard.conditions.lines, f"beyond = {beyond}"]
-    compute = [*fast.lines, *stores(fast)]
-    loop = "for i in range(start, stop):"
-    correct = [loop, *_indented(1, [*look, "if beyond:"])]
-    correct += _indented(2, [*guard.exact.lines, *stores(guard.exact)])
-    block = ["outside = False", loop, *_indented(1, [*look, "outside = outside | beyond"])]
-    if may_alias:
-        block += ["if outside:", *_indented(1, correct), "        else:", *_indented(3, compute)]
-        block += ["else:", f"    {loop}", *_indented(2, loads + compute)]
-    else:
-        block += [*_indented(1, compute), "if outside:", *_indented(1, correct)]
-    return block
+    note = [*look, "outside = outside | beyond"]
+    correct = _loop([*look, "if beyond:", *_indented(1, exact)], "place", "until")
+    block = ["outside = False", *_loop(note, "place", "until")]
+    block += ["if outside:", *_indented(1, correct)]
+    again = _guard_blocks(block, first, end)
+    fast = _loop([*note, *compute], first, end)
+    return ["outside = False", *fast, "if outside:", *_indented(1, again)]
+
+
+def _guarded_in_place(
+    look: list[str], compute: list[str], exact: list[str], first: str, end: str
+) -> list[str]:
+    """The same where the output may be an input, which would be overwritten: blocks, look first."""
+    either = [*look, "if beyond:", *_indented(1, exact), "else:", *_indented(1, compute)]
+    block = ["outside = False", *_loop([*look, "outside = outside | beyond"], "place", "until")]
+    block += ["if outside:", *_indented(1, _loop(either, "place", "until"))]
+    block += ["else:", *_indented(1, _loop(compute, "place", "until"))]
+    return _guard_blocks(block, first, end)
+
+
+def _guard_blocks(body: list[str], first: str, end: str) -> list[str]:
+    """The loop over blocks of elements ``place`` to ``until``."""
+    block = [f"until = min(place + {BLOCK}, {end})", *body, "place = until"]
+    return [f"place = {first}", f"while place < {end}:", *_indented(1, block)]
 
 
 def _indented(depth: int, lines: list[str]) -> list[str]:
