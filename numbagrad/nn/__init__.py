@@ -4,6 +4,7 @@ from . import functional, init, module_hooks, parameter, utils
 from .activation import *
 from .attention import *
 from .containers import *
+from .convolution import *
 from .dropout import *
 from .linear import *
 from .loss import *

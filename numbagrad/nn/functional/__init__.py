@@ -7,6 +7,7 @@ the function. The layers of ``nn/`` call these functions.
 from .activation import *
 from .attention import *
 from .class_loss import *
+from .convolution import *
 from .distance import *
 from .dropout import *
 from .embedding import *

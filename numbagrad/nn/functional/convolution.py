@@ -1,0 +1,435 @@
+"""Convolutions and transposed convolutions of one to three dimensions; ``unfold`` and ``fold``.
+
+Called by users and by the layers of ``nn/convolution.py``. A convolution is a matrix product with a
+copy of the windows. Convolution, its gradient of the input and its gradient of the weight are three
+operators, and the gradients of each are the other two.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...executor.matmul import matmul as product
+from ...executor.pointwise import scalar_type_name
+from ...ops.tensor_operator import TensorOperator
+from ...tensor import Tensor
+from .padding import pad
+from .windows import Windows, per_dimension
+
+__all__ = [
+    "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d",
+    "fold", "unfold",
+]  # fmt: skip
+
+Array = np.ndarray[Any, Any]
+
+
+class Geometry(NamedTuple):
+    """What a convolution is besides its tensors."""
+
+    windows: Windows
+    groups: int
+    #: Sizes of the spatial dimensions of the side with the windows.
+    sizes: tuple[int, ...]
+
+    def counts(self) -> tuple[int, ...]:
+        """Sizes of the other side."""
+        return self.windows.counts(self.sizes)
+
+
+def _columns(input: Array, geometry: Geometry, order: tuple[int, ...]) -> Array:
+    """Windows of (N, C, ...), axes (N, groups, channels * kernel, windows) in another order."""
+    windows, groups = geometry.windows, geometry.groups
+    counts = geometry.counts()
+    batch, channels = input.shape[:2]
+    view = windows.view(windows.padded(input), counts)
+    view = view.reshape(batch, groups, channels // groups, *view.shape[2:])
+    rank = len(counts)
+    axes = ((0,), (1,), tuple(range(2, 3 + rank)), tuple(range(3 + rank, 3 + 2 * rank)))
+    sizes = (batch, groups, channels // groups * math.prod(windows.kernel), math.prod(counts))
+    view = view.transpose([axis for place in order for axis in axes[place]])
+    return view.reshape([sizes[place] for place in order])
+
+
+def _grouped(weight: Array, groups: int) -> Array:
+    """(out, in / groups, *kernel) as matrices (groups, out / groups, in / groups * kernel)."""
+    return weight.reshape(groups, weight.shape[0] // groups, -1)
+
+
+def _stack(matrices: Array, batch: int) -> Array:
+    """Matrices of the groups for every sample: (N * groups, ...) without copies of one group."""
+    if len(matrices) == 1:
+        return matrices
+    repeated = np.broadcast_to(matrices, (batch, *matrices.shape))
+    return repeated.reshape(-1, *matrices.shape[1:])
+
+
+def _convolve(input: Array, weight: Array, geometry: Geometry) -> Array:
+    columns = _columns(input, geometry, (0, 1, 2, 3))
+    columns = columns.reshape(-1, *columns.shape[2:])
+    made = product(_stack(_grouped(weight, geometry.groups), len(input)), columns)
+    return made.reshape(len(input), weight.shape[0], *geometry.counts())
+
+
+def _input_gradient(grad: Array, weight: Array, geometry: Geometry) -> Array:
+    windows, groups, sizes = geometry
+    batch = len(grad)
+    matrices = _grouped(weight, groups).transpose(0, 2, 1)
+    rows = grad.reshape(batch * groups, weight.shape[0] // groups, -1)
+    columns = product(_stack(matrices, batch), rows)
+    channels = weight.shape[1] * groups
+    shape = (batch, channels, *windows.kernel, *geometry.counts())
+    return windows.scatter(columns.reshape(shape), sizes)
+
+
+def _weight_gradient(input: Array, grad: Array, geometry: Geometry) -> Array:
+    windows, groups, _ = geometry
+    columns = _columns(input, geometry, (1, 2, 0, 3))
+    columns = columns.reshape(groups, columns.shape[1], -1)
+    outputs = grad.shape[1]
+    rows = grad.reshape(len(grad), groups, outputs // groups, -1).transpose(1, 2, 0, 3)
+    rows = rows.reshape(groups, outputs // groups, -1)
+    made = product(rows, columns.transpose(0, 2, 1))
+    return made.reshape(outputs, input.shape[1] // groups, *windows.kernel)
+
+
+_convolution: TensorOperator
+_transposed: TensorOperator
+_correlation: TensorOperator
+
+_convolution = TensorOperator(
+    "convolution",
+    lambda input, weight, geometry: _convolve(input, weight, geometry),
+    {
+        "input": lambda grad, weight, geometry: _transposed(grad, weight, geometry),
+        "weight": lambda grad, input, geometry: _correlation(input, grad, geometry),
+    },
+)
+_transposed = TensorOperator(
+    "convolution",
+    lambda input, weight, geometry: _input_gradient(input, weight, geometry),
+    {
+        "input": lambda grad, weight, geometry: _convolution(grad, weight, geometry),
+        "weight": lambda grad, input, geometry: _correlation(grad, input, geometry),
+    },
+)
+_correlation = TensorOperator(
+    "convolution_backward",
+    lambda input, output, geometry: _weight_gradient(input, output, geometry),
+    {
+        "input": lambda grad, output, geometry: _transposed(output, grad, geometry),
+        "output": lambda grad, input, geometry: _convolution(input, grad, geometry),
+    },
+)
+
+# --- checks ---------------------------------------------------------------------------------------
+
+
+def _check(
+    name: str, rank: int, input: Tensor, weight: Tensor, bias: Tensor | None, groups: int,
+    transposed: bool,
+) -> None:  # fmt: skip
+    shape, kernel = list(input.shape), list(weight.shape)
+    if len(kernel) != rank + 2 and len(shape) in (rank + 1, rank + 2):
+        batched = shape if len(shape) == rank + 2 else [1, *shape]
+        raise RuntimeError(
+            f"Expected {len(kernel)}-dimensional input for {len(kernel)}-dimensional weight "
+            f"{kernel}, but got {len(batched)}-dimensional input of size {batched} instead"
+        )
+    if len(shape) not in (rank + 1, rank + 2):
+        raise RuntimeError(
+            f"Expected {rank + 1}D (unbatched) or {rank + 2}D (batched) input to {name}, but got "
+            f"input of size: {shape}"
+        )
+    batched = shape if len(shape) == rank + 2 else [1, *shape]
+    if groups > 1 and kernel[0] % groups:
+        raise RuntimeError(
+            f"Given groups={groups}, expected weight to be divisible by {groups} at dimension 0, "
+            f"but got weight of size [{kernel}] instead"
+        )
+    channels = kernel[0] if transposed else kernel[1] * groups
+    outputs = kernel[1] * groups if transposed else kernel[0]
+    if batched[1] != channels:
+        kind = "transposed=1" if transposed else f"groups={groups}"
+        raise RuntimeError(
+            f"Given {kind}, weight of size {kernel}, expected input{batched} to have {channels} "
+            f"channels, but got {batched[1]} channels instead"
+        )
+    if bias is not None and bias._array.shape != (outputs,):
+        kind = "transposed=1, weight" if transposed else "weight"
+        raise RuntimeError(
+            f"Given {kind} of size {kernel}, expected bias to be 1-dimensional with {outputs} "
+            f"elements, but got bias of size {list(bias.shape)} instead"
+        )
+    for other in (weight, bias):
+        if other is not None and other._array.dtype != input._array.dtype:
+            raise RuntimeError(
+                f"expected scalar type {scalar_type_name(input.dtype).capitalize()} but found "
+                f"{scalar_type_name(other.dtype).capitalize()}"
+            )
+
+
+def _windows(
+    rank: int, weight: Tensor, stride: Any, padding: Any, dilation: Any
+) -> Windows:
+    made = Windows(
+        tuple(weight._array.shape[2:]),
+        per_dimension(stride, rank, "stride"),
+        per_dimension(padding, rank, "padding"),
+        per_dimension(dilation, rank, "dilation"),
+    )
+    if min(made.stride) <= 0:
+        raise RuntimeError("non-positive stride is not supported")
+    if min(made.padding) < 0:
+        raise RuntimeError("negative padding is not supported")
+    if min(made.dilation) <= 0:
+        raise RuntimeError("dilation should be greater than zero")
+    return made
+
+
+def _same_padding(input: Tensor, weight: Tensor, stride: Any, dilation: Any, rank: int) -> Tensor:
+    """``input`` padded so that the output has its size; what is odd goes to the end."""
+    if any(s != 1 for s in per_dimension(stride, rank, "stride")):
+        raise RuntimeError("padding='same' is not supported for strided convolutions")
+    widths: list[int] = []
+    gaps = per_dimension(dilation, rank, "dilation")
+    for size, gap in zip(reversed(weight.shape[2:]), reversed(gaps), strict=True):
+        total = gap * (size - 1)
+        widths += [total // 2, total - total // 2]
+    return pad(input, widths)
+
+
+def _with_bias(made: Tensor, bias: Tensor | None) -> Tensor:
+    return made if bias is None else made + bias.reshape(-1, *[1] * (made.ndim - 2))
+
+
+def _conv(
+    rank: int, input: Tensor, weight: Tensor, bias: Tensor | None, stride: Any, padding: Any,
+    dilation: Any, groups: int,
+) -> Tensor:  # fmt: skip
+    _check(f"conv{rank}d", rank, input, weight, bias, groups, transposed=False)
+    if isinstance(padding, str):
+        if padding not in ("same", "valid"):
+            raise RuntimeError(f"Invalid padding string: '{padding}'")
+        if padding == "same":
+            input = _same_padding(input, weight, stride, dilation, rank)
+        padding = 0
+    windows = _windows(rank, weight, stride, padding, dilation)
+    batched = input.ndim == rank + 2
+    if not batched:
+        input = input.unsqueeze(0)
+    sizes = tuple(input._array.shape[2:])
+    if min(windows.counts(sizes)) <= 0:
+        padded = " x ".join(str(n + 2 * p) for n, p in zip(sizes, windows.padding, strict=True))
+        kernel = " x ".join(map(str, windows.reach))
+        raise RuntimeError(
+            f"Calculated padded input size per channel: ({padded}). Kernel size: ({kernel}). "
+            "Kernel size can't be greater than actual input size"
+        )
+    made = _with_bias(_convolution(input, weight, Geometry(windows, groups, sizes)), bias)
+    return made if batched else made.squeeze(0)
+
+
+def _conv_transpose(
+    rank: int, input: Tensor, weight: Tensor, bias: Tensor | None, stride: Any, padding: Any,
+    output_padding: Any, groups: int, dilation: Any,
+) -> Tensor:  # fmt: skip
+    _check(f"conv_transpose{rank}d", rank, input, weight, bias, groups, transposed=True)
+    windows = _windows(rank, weight, stride, padding, dilation)
+    extra = per_dimension(output_padding, rank, "output_padding")
+    limits = [max(pair) for pair in zip(windows.stride, windows.dilation, strict=True)]
+    if any(more >= limit for more, limit in zip(extra, limits, strict=True)):
+        raise RuntimeError(
+            "output padding must be smaller than either stride or dilation, but got output padding "
+            f"{extra}, stride {windows.stride} and dilation {windows.dilation}"
+        )
+    batched = input.ndim == rank + 2
+    if not batched:
+        input = input.unsqueeze(0)
+    sizes = tuple([
+        (n - 1) * s - 2 * p + r + more
+        for n, s, p, r, more in zip(
+            input.shape[2:], windows.stride, windows.padding, windows.reach, extra, strict=True
+        )
+    ])  # fmt: skip
+    made = _with_bias(_transposed(input, weight, Geometry(windows, groups, sizes)), bias)
+    return made if batched else made.squeeze(0)
+
+
+# --- convolutions ---------------------------------------------------------------------------------
+
+
+def conv1d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+) -> Tensor:
+    """Cross-correlation of (N, C, L) or (C, L) with a weight (out, C / groups, k).
+
+    Options are numbers or have an entry a spatial dimension; ``padding`` may be "same" or "valid".
+
+    Raises:
+        RuntimeError: for shapes, dtypes or options that do not fit.
+    """
+    return _conv(1, input, weight, bias, stride, padding, dilation, groups)
+
+
+def conv2d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+) -> Tensor:
+    """``conv1d`` in two dimensions: (N, C, H, W) or (C, H, W), weight (out, C / groups, kh, kw)."""
+    return _conv(2, input, weight, bias, stride, padding, dilation, groups)
+
+
+def conv3d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+) -> Tensor:
+    """``conv1d`` in three dimensions: (N, C, D, H, W) or (C, D, H, W)."""
+    return _conv(3, input, weight, bias, stride, padding, dilation, groups)
+
+
+def conv_transpose1d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    output_padding: Any = 0,
+    groups: int = 1,
+    dilation: Any = 1,
+) -> Tensor:
+    """The gradient of ``conv1d``'s input as an operator: (N, C, L), weight (C, out / groups, k).
+
+    ``output_padding`` chooses between the sizes that a strided convolution maps to one.
+    """
+    return _conv_transpose(
+        1, input, weight, bias, stride, padding, output_padding, groups, dilation
+    )
+
+
+def conv_transpose2d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    output_padding: Any = 0,
+    groups: int = 1,
+    dilation: Any = 1,
+) -> Tensor:
+    """``conv_transpose1d`` in two dimensions."""
+    return _conv_transpose(
+        2, input, weight, bias, stride, padding, output_padding, groups, dilation
+    )
+
+
+def conv_transpose3d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    output_padding: Any = 0,
+    groups: int = 1,
+    dilation: Any = 1,
+) -> Tensor:
+    """``conv_transpose1d`` in three dimensions."""
+    return _conv_transpose(
+        3, input, weight, bias, stride, padding, output_padding, groups, dilation
+    )
+
+
+# --- windows as columns ---------------------------------------------------------------------------
+
+_col2im: TensorOperator
+
+_im2col = TensorOperator(
+    "im2col",
+    lambda input, geometry: _columns(input, geometry, (0, 1, 2, 3))[:, 0],
+    {"input": lambda grad, geometry: _col2im(grad, geometry)},
+)
+_col2im = TensorOperator(
+    "col2im",
+    lambda input, geometry: _summed(input, geometry),
+    {"input": lambda grad, geometry: _im2col(grad, geometry)},
+)
+
+
+def _summed(columns: Array, geometry: Geometry) -> Array:
+    windows = geometry.windows
+    return windows.scatter(
+        columns.reshape(len(columns), -1, *windows.kernel, *geometry.counts()), geometry.sizes
+    )
+
+
+def _pairs(kernel_size: Any, dilation: Any, padding: Any, stride: Any) -> Windows:
+    return Windows(
+        per_dimension(kernel_size, 2, "kernel_size"),
+        per_dimension(stride, 2, "stride"),
+        per_dimension(padding, 2, "padding"),
+        per_dimension(dilation, 2, "dilation"),
+    )
+
+
+def unfold(
+    input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
+) -> Tensor:
+    """The windows of (N, C, H, W) or (C, H, W) as columns: (N, C * kh * kw, windows)."""
+    windows = _pairs(kernel_size, dilation, padding, stride)
+    if input.ndim == 3:
+        return unfold(input.unsqueeze(0), kernel_size, dilation, padding, stride).squeeze(0)
+    if input.ndim != 4:
+        raise RuntimeError(f"unfold: expected a 3D or 4D input, but got {list(input.shape)}")
+    sizes = tuple(input._array.shape[2:])
+    counts = windows.counts(sizes)
+    if min(counts) < 1:
+        raise RuntimeError(
+            f"Given input with spatial size {sizes}, kernel_size={windows.kernel}, dilation="
+            f"{windows.dilation}, padding={windows.padding}, calculated shape of the array of "
+            f"sliding blocks as {counts}, but its components must be at least one."
+        )
+    return _im2col(input, Geometry(windows, 1, sizes))
+
+
+def fold(
+    input: Tensor,
+    output_size: Any,
+    kernel_size: Any,
+    dilation: Any = 1,
+    padding: Any = 0,
+    stride: Any = 1,
+) -> Tensor:
+    """The adjoint of ``unfold``: columns (N, C * kh * kw, windows), summed to (N, C, H, W)."""
+    windows = _pairs(kernel_size, dilation, padding, stride)
+    if input.ndim == 2:
+        single = fold(input.unsqueeze(0), output_size, kernel_size, dilation, padding, stride)
+        return single.squeeze(0)
+    sizes = per_dimension(output_size, 2, "output_size")
+    rows, columns = windows.counts(sizes)
+    if input.size(2) != rows * columns:
+        raise RuntimeError(
+            f"Given output_size={sizes}, kernel_size={windows.kernel}, dilation={windows.dilation},"
+            f" padding={windows.padding}, stride={windows.stride}, expected size of input's "
+            f"dimension 2 to match the calculated number of sliding blocks {rows} * {columns} = "
+            f"{rows * columns}, but got input.size(2)={input.size(2)}."
+        )
+    return _col2im(input, Geometry(windows, 1, sizes))

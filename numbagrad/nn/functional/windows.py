@@ -1,0 +1,105 @@
+"""Sliding windows over the spatial dimensions of (N, C, ...): what convolution and pooling share.
+
+Called by the convolutions and poolings beside this file. Windows of a padded array are a view; its
+copy, a column a window, makes a convolution a matrix product.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...executor.indexing import strided_view
+
+__all__ = ["Windows", "per_dimension"]
+
+Array = np.ndarray[Any, Any]
+
+
+def per_dimension(value: Any, rank: int, name: str, allow_empty: bool = False) -> tuple[int, ...]:
+    """An option for each spatial dimension, from one number or a sequence of them."""
+    if isinstance(value, int):
+        return (value,) * rank
+    given = tuple(int(entry) for entry in value)
+    if len(given) == 1:
+        given *= rank
+    if len(given) != rank and not (allow_empty and not given):
+        raise RuntimeError(
+            f"expected {name} to be a single integer value or a list of {rank} values to match the "
+            f"convolution dimensions, but got {name}={list(given)}"
+        )
+    return given
+
+
+class Windows(NamedTuple):
+    """The geometry of windows; each field has an entry for every spatial dimension."""
+
+    kernel: tuple[int, ...]
+    stride: tuple[int, ...]
+    padding: tuple[int, ...]
+    dilation: tuple[int, ...]
+
+    @property
+    def reach(self) -> tuple[int, ...]:
+        """How far a window extends, with the gaps of dilation."""
+        return tuple([d * (k - 1) + 1 for k, d in zip(self.kernel, self.dilation, strict=True)])
+
+    def counts(self, sizes: Sequence[int]) -> tuple[int, ...]:
+        """How many windows fit into spatial dimensions of these sizes."""
+        return tuple([
+            (size + 2 * p - r) // s + 1
+            for size, p, r, s in zip(sizes, self.padding, self.reach, self.stride, strict=True)
+        ])  # fmt: skip
+
+    def padded(self, array: Array, value: float = 0) -> Array:
+        """``array`` (N, C, ...) with its padding around it."""
+        if not any(self.padding):
+            return array
+        sizes = [n + 2 * p for n, p in zip(array.shape[2:], self.padding, strict=True)]
+        made = np.full((*array.shape[:2], *sizes), value, array.dtype)
+        self._inside(made, array.shape[2:])[...] = array
+        return made
+
+    def _inside(self, padded: Array, sizes: Sequence[int]) -> Array:
+        """The part of a padded array that is not padding."""
+        return padded[
+            (slice(None), slice(None))
+            + tuple([slice(p, p + n) for p, n in zip(self.padding, sizes, strict=True)])
+        ]
+
+    def view(self, padded: Array, counts: Sequence[int]) -> Array:
+        """All windows of a padded array: (N, C, *kernel, *counts), a view."""
+        strides = padded.strides[2:]
+        return strided_view(
+            padded,
+            (*padded.shape[:2], *self.kernel, *counts),
+            (
+                *padded.strides[:2],
+                *[s * d for s, d in zip(strides, self.dilation, strict=True)],
+                *[s * t for s, t in zip(strides, self.stride, strict=True)],
+            ),
+        )
+
+    def places(self, counts: Sequence[int]) -> Iterator[tuple[tuple[int, ...], tuple[Any, ...]]]:
+        """For every place of the kernel, where in a padded array its elements lie: an index."""
+        for place in itertools.product(*map(range, self.kernel)):
+            slices = [
+                slice(k * d, k * d + s * (n - 1) + 1, s)
+                for k, d, s, n in zip(place, self.dilation, self.stride, counts, strict=True)
+            ]
+            yield place, (..., *slices)
+
+    def scatter(self, windows: Array, sizes: Sequence[int]) -> Array:
+        """Adjoint of windows of an array of these sizes: sums (N, C, *kernel, *counts) back."""
+        counts = windows.shape[2 + len(self.kernel) :]
+        padded_sizes = [n + 2 * p for n, p in zip(sizes, self.padding, strict=True)]
+        made = np.zeros((*windows.shape[:2], *padded_sizes), windows.dtype)
+        for place, index in self.places(counts):
+            at_place: Any = (slice(None), slice(None), *place)
+            made[index] += windows[at_place]
+        if not any(self.padding):
+            return made
+        return np.ascontiguousarray(self._inside(made, sizes))

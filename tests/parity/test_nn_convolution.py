@@ -1,0 +1,125 @@
+"""Convolutions and transposed convolutions against live torch: numbers, gradients, text, errors."""
+
+import pytest
+import torch
+from parity_tools import both, close, message
+
+import numbagrad
+
+LAYERS = {
+    "one dimension": (lambda nn: nn.Conv1d(3, 4, 3), (2, 3, 9)),
+    "one dimension, all options": (
+        lambda nn: nn.Conv1d(4, 6, 3, stride=2, padding=2, dilation=2, groups=2), (2, 4, 11)
+    ),
+    "two dimensions": (lambda nn: nn.Conv2d(3, 4, 3), (2, 3, 6, 7)),
+    "unbatched": (lambda nn: nn.Conv2d(3, 4, (2, 3), padding=(1, 0)), (3, 6, 7)),
+    "strided": (lambda nn: nn.Conv2d(3, 4, 3, (2, 3), padding=1, bias=False), (2, 3, 9, 8)),
+    "dilated": (lambda nn: nn.Conv2d(2, 4, 3, dilation=(2, 1)), (2, 2, 7, 6)),
+    "each channel apart": (lambda nn: nn.Conv2d(4, 8, 3, groups=4, padding=1), (2, 4, 5, 5)),
+    "of single pixels": (lambda nn: nn.Conv2d(3, 5, 1), (2, 3, 4, 4)),
+    "same": (lambda nn: nn.Conv2d(2, 3, (4, 3), padding="same"), (2, 2, 5, 6)),
+    "reflected": (lambda nn: nn.Conv2d(2, 3, 3, padding=1, padding_mode="reflect"), (2, 2, 5, 6)),
+    "circular": (lambda nn: nn.Conv1d(2, 3, 4, padding="same", padding_mode="circular"), (2, 2, 6)),
+    "three dimensions": (lambda nn: nn.Conv3d(2, 3, 2, padding=1), (2, 2, 3, 4, 3)),
+    "transposed, one": (lambda nn: nn.ConvTranspose1d(3, 4, 3, 2, 1, 1), (2, 3, 5)),
+    "transposed": (lambda nn: nn.ConvTranspose2d(3, 4, 3), (2, 3, 4, 5)),
+    "transposed, all options": (
+        lambda nn: nn.ConvTranspose2d(4, 6, 3, 2, 1, 1, groups=2, dilation=2, bias=False),
+        (2, 4, 4, 5),
+    ),
+    "transposed, three": (lambda nn: nn.ConvTranspose3d(2, 3, 2, 2), (2, 2, 3, 2, 3)),
+    "unfold": (lambda nn: nn.Unfold((2, 3), dilation=(1, 2), padding=1, stride=2), (2, 3, 6, 7)),
+    "fold": (lambda nn: nn.Fold((5, 6), (2, 3), padding=1, stride=2), (2, 12, 9)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", LAYERS)
+def test_layers_and_their_gradients(case):
+    make, shape = LAYERS[case]
+
+    def run(library):
+        layer = make(library.nn)
+        x = library.randn(*shape, requires_grad=True)
+        y = layer(x)
+        (y * library.randn(*y.shape)).sum().backward()
+        gradients = [x.grad, *[p.grad for p in layer.parameters()]]
+        return repr(layer), list(layer.state_dict()), [*layer.parameters(), y, *gradients]
+
+    ours, theirs = both(run)
+    assert ours[:2] == theirs[:2]
+    for mine, reference in zip(ours[2], theirs[2], strict=True):
+        close(mine, reference, atol=1e-5)
+
+
+@pytest.mark.parametrize("case", ["strided", "each channel apart", "transposed, all options"])
+def test_second_derivatives(case):
+    make, shape = LAYERS[case]
+
+    def run(library):
+        layer = make(library.nn).double()
+        x = library.randn(*shape, dtype=library.float64, requires_grad=True)
+        y = layer(x)
+        tensors = [x, *layer.parameters()]
+        firsts = library.autograd.grad((y * y * y).sum(), tensors, create_graph=True)
+        sum((first * first).sum() for first in firsts).backward()
+        return [tensor.grad for tensor in tensors]
+
+    for mine, reference in zip(*both(run), strict=True):
+        close(mine, reference, rtol=1e-9)
+
+
+def test_the_size_of_a_transposed_convolution_can_be_asked_for():
+    def run(library):
+        layer = library.nn.ConvTranspose2d(2, 3, 3, stride=2, padding=1)
+        return layer(library.randn(1, 2, 4, 4), output_size=(8, 7))
+
+    close(*both(run), atol=1e-5)
+
+
+ERRORS = [
+    lambda lib: lib.nn.functional.conv2d(lib.randn(3), lib.randn(4, 3, 3, 3)),
+    lambda lib: lib.nn.functional.conv2d(lib.randn(2, 5, 5), lib.randn(4, 3, 3, 3)),
+    lambda lib: lib.nn.functional.conv2d(lib.randn(1, 2, 5, 5), lib.randn(4, 3, 3, 3)),
+    lambda lib: lib.nn.functional.conv2d(lib.randn(1, 3, 2, 2), lib.randn(4, 3, 3, 3)),
+    lambda lib: lib.nn.functional.conv2d(
+        lib.randn(1, 3, 5, 5), lib.randn(4, 3, 3, 3), lib.randn(3)
+    ),
+    lambda lib: lib.nn.functional.conv2d(lib.randn(1, 3, 5, 5).double(), lib.randn(4, 3, 3, 3)),
+    lambda lib: lib.nn.functional.conv2d(
+        lib.randn(1, 3, 5, 5), lib.randn(4, 3, 3, 3), stride=0
+    ),
+    lambda lib: lib.nn.functional.conv2d(
+        lib.randn(1, 3, 5, 5), lib.randn(4, 3, 3, 3), padding=-1
+    ),
+    lambda lib: lib.nn.functional.conv2d(
+        lib.randn(1, 3, 5, 5), lib.randn(4, 3, 3, 3), stride=2, padding="same"
+    ),
+    lambda lib: lib.nn.functional.conv2d(
+        lib.randn(1, 3, 5, 5), lib.randn(4, 3, 3, 3), padding="sam"
+    ),
+    lambda lib: lib.nn.functional.conv2d(
+        lib.randn(1, 4, 5, 5), lib.randn(4, 3, 3, 3), groups=2
+    ),
+    lambda lib: lib.nn.functional.conv2d(
+        lib.randn(1, 4, 5, 5), lib.randn(3, 2, 3, 3), groups=2
+    ),
+    lambda lib: lib.nn.functional.conv1d(lib.randn(1, 4), lib.randn(3, 2, 3, 3)),
+    lambda lib: lib.nn.functional.conv2d(
+        lib.randn(1, 3, 5, 5), lib.randn(4, 3, 3, 3), stride=(1, 2, 3)
+    ),
+    lambda lib: lib.nn.functional.conv_transpose2d(lib.randn(1, 2, 5, 5), lib.randn(3, 4, 3, 3)),
+    lambda lib: lib.nn.functional.conv_transpose2d(
+        lib.randn(1, 3, 5, 5), lib.randn(3, 4, 3, 3), lib.randn(2)
+    ),
+    lambda lib: lib.nn.functional.fold(lib.randn(1, 12, 3), (3, 3), 2),
+    lambda lib: lib.nn.Conv2d(3, 4, 3, groups=2),
+    lambda lib: lib.nn.Conv2d(4, 3, 3, groups=2),
+    lambda lib: lib.nn.Conv2d(4, 3, 3, groups=0),
+    lambda lib: lib.nn.Conv2d(3, 4, 3, stride=2, padding="same"),
+    lambda lib: lib.nn.ConvTranspose2d(3, 4, 3, padding_mode="reflect"),
+]
+
+
+@pytest.mark.parametrize("number", range(len(ERRORS)))
+def test_errors_have_the_text_of_torch(number):
+    assert message(numbagrad, ERRORS[number]) == message(torch, ERRORS[number])
