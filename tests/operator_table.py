@@ -100,6 +100,11 @@ class Entry:
         return [x.draw(generator, dtype) for x in self.inputs]
 
 
+def as_tuple(value: Any) -> tuple[Any, ...]:
+    """The results of an operator, one or several."""
+    return tuple(value) if isinstance(value, (tuple, list)) else (value,)
+
+
 # --- the pointwise operators --------------------------------------------------------------------
 
 #: Numbers for the scalars of definitions that have no domain of their own.
@@ -114,6 +119,7 @@ CALLS: dict[str, Callable[..., Any]] = {
     "add_scaled": lambda t, x, y, alpha: t.add(x, y, alpha=alpha),
     "sub_scaled": lambda t, x, y, alpha: t.sub(x, y, alpha=alpha),
     "rsub": lambda t, x, y, alpha: t.rsub(x, y, alpha=alpha),
+    "rdiv": lambda t, x, number: number / x,
     "div_floor": lambda t, x, y: t.div(x, y, rounding_mode="floor"),
     "div_trunc": lambda t, x, y: t.div(x, y, rounding_mode="trunc"),
     "addcmul": lambda t, x, a, b, value: t.addcmul(x, a, b, value=value),
@@ -789,6 +795,48 @@ row("softmin", lambda t, x: (t if t is numbagrad else t.nn.functional).softmin(x
     lambda x: _softmax(-x), dtypes="float", tolerance=1e-5)  # fmt: skip
 row("subtract", same_function("subtract"), (normal(3), normal(3)), np.subtract, dtypes="number")
 row("positive", same_function("positive"), normal(3), np.copy, dtypes="number")
+
+
+# --- tensors beside Python numbers, and tensors of other dtypes -----------------------------------
+
+#: ``call(t, tensor, number)``.
+WITH_NUMBER = {
+    "add": lambda t, x, n: x + n,
+    "radd": lambda t, x, n: n + x,
+    "sub": lambda t, x, n: x - n,
+    "rsub": lambda t, x, n: n - x,
+    "mul": lambda t, x, n: x * n,
+    "div": lambda t, x, n: x / n,
+    "rdiv": lambda t, x, n: n / x,
+    "floor_divide": lambda t, x, n: x // n,
+    "remainder": lambda t, x, n: x % n,
+    "fmod": lambda t, x, n: t.fmod(x, n),
+    "pow": lambda t, x, n: x**n,
+    "rpow": lambda t, x, n: n**x,
+    "lt": lambda t, x, n: x < n,
+    "eq": lambda t, x, n: x == n,
+    "and": lambda t, x, n: x & n,
+    "where": lambda t, x, n: t.where(x > 1, x, n),
+    "where_numbers": lambda t, x, n: t.where(x > 1, n, 1.5),
+    "masked_fill": lambda t, x, n: t.masked_fill(x, x > 1, n),
+    "clamp": lambda t, x, n: t.clamp(x, n, 4),
+    "clamp_min": lambda t, x, n: t.clamp(x, min=n),
+    "clamp_max": lambda t, x, n: t.clamp(x, max=n),
+    "addcmul": lambda t, x, n: t.addcmul(x, x, x, value=n),
+    "add_alpha": lambda t, x, n: t.add(x, x, alpha=n),
+    "copysign": lambda t, x, n: t.copysign(x, n),
+    "xlogy": lambda t, x, n: t.xlogy(x, n),
+    "mul_zero_dim": lambda t, x, n: x * t.tensor(n),
+    "pow_zero_dim": lambda t, x, n: x ** t.tensor(n),
+    "where_zero_dim": lambda t, x, n: t.where(x > 1, x, t.tensor(n)),
+    "mul_double": lambda t, x, n: x * t.tensor([n], dtype=t.float64),
+    "mul_double_zero_dim": lambda t, x, n: x * t.tensor(n, dtype=t.float64),
+    "mul_byte": lambda t, x, n: x * t.tensor([3], dtype=t.uint8),
+    "add_": lambda t, x, n: x.clone().add_(n),
+    "div_": lambda t, x, n: x.clone().div_(n),
+    "pow_": lambda t, x, n: x.clone().pow_(n),
+    "remainder_": lambda t, x, n: x.clone().remainder_(n),
+}
 
 
 # --- public names without an entry ----------------------------------------------------------------

@@ -24,6 +24,7 @@ from operator_table import (
     NO_ENTRY,
     NO_OPERATORS,
     POINTWISE_ENTRIES,
+    as_tuple,
     operands_of,
 )
 
@@ -74,10 +75,6 @@ def tensors(arrays, requires_grad=False):
 #: Pointwise operators with rules of their own for integers.
 INTEGRAL = {"abs", "sign", "pow", "floor_divide", "div_trunc", "remainder", "fmod", "minimum",
             "bitwise_not", "bitwise_left_shift", "bitwise_right_shift"}  # fmt: skip
-
-
-def as_tuple(value):
-    return tuple(value) if isinstance(value, (tuple, list)) else (value,)
 
 
 def assert_same(results, expected, rtol=0.0, atol=0.0):

@@ -53,15 +53,44 @@ def _program() -> ConversionProgram:
     return ConversionProgram()
 
 
+def dense_like(array: np.ndarray[Any, Any], kind: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    """Memory for as many elements without gaps, its dimensions in the order of the strides."""
+    if 0 in array.strides and array.size:
+        order = _memory_order(array.shape, array.strides)
+        made = np.empty([array.shape[dim] for dim in order], kind)
+        return made.transpose(np.argsort(order))
+    return np.empty_like(array, kind)
+
+
+@functools.lru_cache(maxsize=1024)
+def _memory_order(shape: tuple[int, ...], strides: tuple[int, ...]) -> list[int]:
+    """Dimensions from the one with the greatest stride to the one with the least.
+
+    As in torch, a dimension that repeats its elements stays where it is among the others.
+    """
+    order: list[int] = []
+    for dim in reversed(range(len(shape))):
+        place = len(order)
+        for before in reversed(range(len(order))):
+            other = order[before]
+            if strides[dim] == 0 or strides[other] == 0:
+                continue
+            if (strides[dim], -shape[other]) < (strides[other], -shape[dim]):
+                place = before
+            elif strides[dim] > strides[other]:
+                break
+        order.insert(place, dim)
+    return order[::-1]
+
+
 def convert(array: np.ndarray[Any, Any], kind: np.dtype[Any]) -> np.ndarray[Any, Any]:
     """A copy of ``array`` as ``kind``; dense, in the order of its strides."""
     dtype_of(kind)
-    if array.dtype == kind:
-        return array.copy("K")
-    if JIT_DISABLED:
+    converted = dense_like(array, kind)
+    if array.dtype == kind or JIT_DISABLED:
         with np.errstate(invalid="ignore", over="ignore"):
-            return array.astype(kind, order="K")
-    converted = np.empty_like(array, kind)
+            np.copyto(converted, array, casting="unsafe")
+        return converted
     program = _program()
     try:
         program.into(array, converted)

@@ -103,7 +103,7 @@ def checked_number(value: Any, kind: np.dtype[Any]) -> Any:
     """``value`` as an element of a tensor of this type.
 
     Raises:
-        RuntimeError: if it is too large. Negative numbers wrap around in unsigned types.
+        RuntimeError: if it is too large. Negative ints wrap around in unsigned types.
     """
     if kind.kind == "b":
         return bool(value)
@@ -115,15 +115,16 @@ def checked_number(value: Any, kind: np.dtype[Any]) -> Any:
     if not math.isfinite(value):
         raise _overflow(kind)
     limits = np.iinfo(kind)
-    whole = int(value)
-    least = limits.min if kind.kind == "i" else -limits.max
-    if not least <= whole <= limits.max:
+    wraps = kind.kind == "u" and not isinstance(value, float)
+    least = -limits.max if wraps else limits.min
+    if not least <= value <= limits.max:
         raise _overflow(kind)
+    whole = int(value)
     return whole % (limits.max + 1) if kind.kind == "u" else whole
 
 
 def _overflow(kind: np.dtype[Any]) -> RuntimeError:
-    names = {"float16": "at::Half", "float32": "float", "float64": "double"}
+    names = {"float16": "at::Half", "float32": "float", "float64": "double", "int32": "int"}
     name = names.get(kind.name, kind.name + _C_NAMES[kind.kind])
     return RuntimeError(f"value cannot be converted to type {name} without overflow")
 

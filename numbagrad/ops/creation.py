@@ -15,6 +15,7 @@ from ..cuda import require_cpu
 from ..dtype import dtype as DType
 from ..dtype import from_numpy as dtype_of
 from ..dtype import get_default_dtype, scalar_dtype
+from ..executor.conversion import dense_like
 from ..layout import contiguous_format
 from ..tensor import Tensor
 from .arguments import checked_number, leaf, numpy_dtype, require_tensor, shape_of
@@ -84,7 +85,7 @@ def empty_array_like(
     kind = numpy_dtype(function, dtype, array.dtype)
     if memory_format is contiguous_format:
         return np.empty(array.shape, kind)
-    return np.empty_like(array, kind)
+    return dense_like(array, kind)
 
 
 zeros = _uniform("zeros", np.zeros, "filled with 0")

@@ -13,6 +13,9 @@ import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from ..autograd.grad_mode import state as grad_mode
 from ..dtype import finfo, uint8
 from ..tensor import Tensor
 from . import pointwise as table  # noqa: F401 - fills the register
@@ -31,16 +34,13 @@ Number = bool | int | float
 
 def write_out(operator: PointwiseOperator, operands: tuple[Any, ...], out: Tensor) -> Tensor:
     """Write the result into ``out``, which is resized if it has another shape, as in torch."""
-    if out._requires_grad or any(isinstance(x, Tensor) and x._requires_grad for x in operands):
-        from ..autograd.grad_mode import state
-
-        if state.enabled:
-            raise RuntimeError(
-                f"{operator.definition.name}(): functions with out=... arguments don't support "
-                "automatic differentiation, but one of the arguments requires grad."
-            )
-    import numpy as np
-
+    if grad_mode.enabled and any(
+        [isinstance(x, Tensor) and x._requires_grad for x in (out, *operands)]
+    ):
+        raise RuntimeError(
+            f"{operator.definition.name}(): functions with out=... arguments don't support "
+            "automatic differentiation, but one of the arguments requires grad."
+        )
     shapes = [x._array.shape for x in operands if isinstance(x, Tensor)]
     try:
         shape = np.broadcast_shapes(*shapes)
@@ -100,8 +100,8 @@ def _named(function: Any, name: str, operator: PointwiseOperator) -> Any:
 
 #: Operators whose public function is written out below, or has no public function.
 _BY_HAND = {
-    "add", "add_scaled", "sub", "sub_scaled", "rsub", "div", "div_floor", "div_trunc", "pow",
-    "pow_scalar", "rpow", "pow_2", "pow_3", "pow_half", "pow_minus_half", "pow_minus_1",
+    "add", "add_scaled", "sub", "sub_scaled", "rsub", "div", "rdiv", "div_floor", "div_trunc",
+    "pow", "pow_scalar", "rpow", "pow_2", "pow_3", "pow_half", "pow_minus_half", "pow_minus_1",
     "pow_minus_2", "addcmul", "addcdiv", "lerp", "where", "masked_fill", "clamp", "clamp_tensor",
     "clamp_min", "clamp_min_tensor", "clamp_max", "clamp_max_tensor", "nan_to_num", "isclose",
     "logit", "logit_clamped", "polygamma_1", "polygamma_2", "round", "hardtanh", "leaky_relu",
@@ -488,9 +488,24 @@ for _name in ("add", "mul", "truediv:div", "floordiv:floor_divide", "mod:remaind
     _python, _, _operator = _name.partition(":")
     _function = binary(pointwise(_operator or _python), python_operator=True)
     _dunder(f"__{_python}__", _function)
-    if _name == "truediv:div":
-        _function = binary(_renamed("div", "MulBackward0"), python_operator=True)
-    _dunder(f"__r{_python}__", _reflected(_function))
+    if _name != "truediv:div":
+        _dunder(f"__r{_python}__", _reflected(_function))
+
+_reciprocal, _times = unary(pointwise("reciprocal")), binary(pointwise("mul"))
+_number_over = binary(pointwise("rdiv"))
+_over = binary(pointwise("div"), python_operator=True)
+
+
+@method("__rtruediv__")
+def _divide_number(self: Tensor, other: Any) -> Tensor:
+    """``other / self``: the reciprocal, times a number. The input may be written afterwards."""
+    if not isinstance(other, (int, float)):
+        return _over(other, self)
+    if self._requires_grad and grad_mode.enabled:
+        return _times(_reciprocal(self), other)
+    return _number_over(self, other)
+
+
 _dunder("__sub__", binary(pointwise("sub"), python_operator=True))
 _dunder("__rsub__", _reflected(binary(_renamed("sub", "RsubBackward1"), python_operator=True)))
 _dunder("__rpow__", _reflected(pow))

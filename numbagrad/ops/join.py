@@ -41,15 +41,20 @@ def _cat_gradient(grad: Tensor, tensors_shape: list[tuple[int, ...]], dim: int) 
     return gradients
 
 
+def _concatenated(dim: int, arrays: list[Array]) -> Array:
+    """Of one array after another, in the order of indices; NumPy would follow the strides."""
+    return np.ascontiguousarray(np.concatenate(arrays, dim))
+
+
 _cat = TensorOperator(
     "cat",
-    lambda dim, tensors: np.concatenate(tensors, dim),
+    lambda dim, tensors: _concatenated(dim, tensors),
     {"tensors": lambda grad, tensors_shape, dim: _cat_gradient(grad, tensors_shape, dim)},
     variadic="tensors",
 )
 _stack = TensorOperator(
     "stack",
-    lambda dim, tensors: np.stack(tensors, dim),
+    lambda dim, tensors: np.ascontiguousarray(np.stack(tensors, dim)),
     {"tensors": lambda grad, dim: list(grad.unbind(dim))},
     variadic="tensors",
 )

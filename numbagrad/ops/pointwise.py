@@ -128,7 +128,11 @@ def true_division(dtypes):
 
 
 def one_dtype(dtypes):
-    """lerp promotes nothing; a number as weight takes the dtype of the tensors."""
+    """lerp promotes nothing and takes floats; a number as weight takes their dtype."""
+    if not dtypes["x"].is_floating_point:
+        raise NotImplementedError(
+            f"lerp is not implemented for {dtypes['x'].name}; convert with .to(dtype) first"
+        )
     if dtypes["end"] is not dtypes["x"]:
         raise RuntimeError(f"expected dtype {dtypes['x'].name} for `end` but got dtype "
                            f"{dtypes['end'].name}")  # fmt: skip
@@ -223,6 +227,16 @@ define(
     gradient={"x": lambda grad, result: -grad * (result * result)},
     domain={"x": NONZERO},
     result="float",
+)
+define(
+    "rdiv",
+    lambda x, number: (1 / x) * number,
+    domain={"x": NONZERO, "number": (2.0, 3.0)},
+    scalars={"number": None},
+    promoting=("number",),
+    result="float",
+    in_place=False,
+    grad_fn="MulBackward0",
 )
 define("abs", lambda x: abs(x), domain={"x": NONZERO}, dtypes="number", aliases=("absolute",))
 define("sign", lambda x: sign(x), domain={"x": NONZERO})
@@ -348,7 +362,7 @@ define(
     lambda x: 1 / (x * x),
     domain={"x": NONZERO},
     dtypes="float",
-    gradient={"x": lambda grad, x, result: grad * -2 * (result / x)},
+    gradient={"x": lambda grad, x: grad * -2 / (x * x * x)},
     grad_fn="PowBackward0",
 )
 define(
@@ -657,7 +671,8 @@ define(
     lambda x: erfinv(x),
     domain={"x": WITHIN_ONE},
     result="float",
-    gradient={"x": lambda grad, result: grad * (math.sqrt(math.pi) / 2) * exp(result * result)},
+    # Not by the result, which may then be written in place: samplers scale it.
+    gradient={"x": lambda grad, x: grad * (math.sqrt(math.pi) / 2) * exp(erfinv(x) * erfinv(x))},
 )
 define("lgamma", lambda x: lgamma(x), domain={"x": POSITIVE}, result="float")
 define("digamma", lambda x: digamma(x), domain={"x": POSITIVE}, result="float")

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..executor.conversion import dense_like
 from ..tensor import Tensor, new_tensor
 from .expand import expand
 from .inplace import install_in_place
@@ -17,7 +18,7 @@ from .parts import embed_diagonal, with_size
 from .registry import method
 from .shapes import dimension, dimensions, sizes_of
 from .tensor_operator import TensorOperator
-from .view import contiguous, dense_copy, reshape, unsqueeze
+from .view import contiguous, reshape, unsqueeze
 
 __all__ = [
     "diag", "diag_embed", "diagflat", "flip", "fliplr", "flipud", "repeat_interleave", "roll",
@@ -31,14 +32,17 @@ Array = np.ndarray[Any, Any]
 
 
 def _flipped(array: Array, dims: Sequence[int]) -> Array:
-    return dense_copy(np.flip(array, tuple(dims))) if array.ndim else array.copy()
+    made = dense_like(array, array.dtype)
+    made[...] = np.flip(array, tuple(dims)) if array.ndim else array
+    return made
 
 
 def _turned(array: Array, k: int, dims: tuple[int, int]) -> Array:
     """A copy turned by ``k`` quarters: a flip, and the two dimensions swapped if ``k`` is odd."""
     first, second = dims
-    flipped = {0: (), 1: (second,), 2: (first, second), 3: (first,)}[k % 4]
-    made = _flipped(array, flipped)
+    if k % 4 == 0:
+        return array.copy("C")
+    made = _flipped(array, {1: (second,), 2: (first, second), 3: (first,)}[k % 4])
     return made.swapaxes(first, second) if k % 2 else made
 
 
@@ -121,14 +125,20 @@ def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
 
 # --- triangles and diagonals ----------------------------------------------------------------------
 
+def _triangle(keep: Any, array: Array, diagonal: int) -> Array:
+    """Matrices keep their layout, stacks come in order: as in torch."""
+    made: Array = keep(array, diagonal)
+    return made if made.ndim == 2 else np.ascontiguousarray(made)
+
+
 _tril = TensorOperator(
     "tril",
-    lambda input, diagonal: np.tril(input, diagonal),
+    lambda input, diagonal: _triangle(np.tril, input, diagonal),
     {"input": lambda grad, diagonal: _tril(grad, diagonal)},
 )
 _triu = TensorOperator(
     "triu",
-    lambda input, diagonal: np.triu(input, diagonal),
+    lambda input, diagonal: _triangle(np.triu, input, diagonal),
     {"input": lambda grad, diagonal: _triu(grad, diagonal)},
 )
 

@@ -14,6 +14,8 @@ from ..autograd.inplace import write_inplace
 from ..executor import indexing as executor
 from ..executor.pointwise import check_written_once
 from ..tensor import Tensor, new_tensor
+from .arguments import checked_number
+from .conversion import as_element
 from .expand import expand
 from .gather import (
     added,
@@ -35,7 +37,7 @@ from .registry import method
 from .shapes import common_shape, dimension
 from .subscript import ALL, wrap_indices
 from .tensor_operator import TensorOperator
-from .view import reshape
+from .view import dense_copy, reshape
 
 __all__ = [
     "index_add", "index_copy", "index_fill", "masked_scatter", "scatter", "scatter_add",
@@ -156,7 +158,8 @@ def scatter(
     tensor = src if isinstance(src, Tensor) else None
     array = _check_scatter("scatter", input, dim, index, tensor)
     if tensor is None:
-        return _scatter_value(input, dim, index_tensor(index, array), src)
+        number = checked_number(src, input._array.dtype)
+        return _scatter_value(input, dim, index_tensor(index, array), number)
     return _scatter_src(input, dim, index_tensor(index, array), tensor)
 
 
@@ -329,7 +332,7 @@ def _rows(dim: int, index: Array) -> Key:
 
 
 def _filled(array: Array, dim: int, index: Array, value: Any) -> Array:
-    result = array.copy("C")
+    result = dense_copy(array) if np.ndim(value) == 0 else array.copy("C")
     if result.ndim:
         result[_rows(dim, index)] = value
     elif index.size:
@@ -395,6 +398,7 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
             f"index {bad} is out of bounds for dimension {dim} with size {size}"
         ),
     )
+    value = as_element(value, input._array.dtype)
     if not isinstance(value, Tensor):
         return _index_fill(input, dim, index_tensor(index, array), value)
     if value._array.ndim:

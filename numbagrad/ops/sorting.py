@@ -12,6 +12,7 @@ import numpy as np
 
 from .. import return_types
 from ..executor import indexing as executor
+from ..executor.conversion import dense_like
 from ..tensor import Tensor, new_tensor
 from .extremum import picked
 from .gather import gather_operator
@@ -27,15 +28,25 @@ __all__ = [
 Array = np.ndarray[Any, Any]
 
 
-def _gathering(name: str) -> TensorOperator:
-    return TensorOperator(
-        name,
-        lambda input, dim, index: executor.gather(input, dim, index),
-        dict(gather_operator.gradient),
-    )
+def _laid_out(values: Array, like: Array) -> Array:
+    """``values`` in memory that is laid out as that of ``like``, as torch's sort does."""
+    if like.flags.c_contiguous:
+        return values
+    made = dense_like(like, values.dtype)
+    made[...] = values
+    return made
 
 
-_sort, _topk = _gathering("sort"), _gathering("topk")
+_sort = TensorOperator(
+    "sort",
+    lambda input, dim, index: _laid_out(executor.gather(input, dim, index), input),
+    dict(gather_operator.gradient),
+)
+_topk = TensorOperator(
+    "topk",
+    lambda input, dim, index: executor.gather(input, dim, index),
+    dict(gather_operator.gradient),
+)
 
 
 def _order(array: Array, dim: int, descending: bool) -> Array:
@@ -52,15 +63,16 @@ def _order(array: Array, dim: int, descending: bool) -> Array:
 def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Any:
     """``(values, indices)`` of one dimension in ascending or descending order."""
     dim = dimension(input._array.ndim, dim)
-    index = new_tensor(_order(input._array, dim, descending))
+    index = argsort(input, dim, descending)
     return return_types.sort(_sort(input, dim, index), index)
 
 
 @method()
 def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Tensor:
     """The indices that sort one dimension."""
-    dim = dimension(input._array.ndim, dim)
-    return new_tensor(_order(input._array, dim, descending))
+    array = input._array
+    order = _order(array, dimension(array.ndim, dim), descending)
+    return new_tensor(_laid_out(order, array))
 
 
 @method()

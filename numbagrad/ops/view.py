@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..executor.conversion import dense_like
 from ..tensor import Tensor, new_tensor
 from .registry import method
 from .shapes import complete_shape, dimension, dimensions, sizes_of
@@ -335,13 +336,12 @@ def squeeze(input: Tensor, dim: Any = None) -> Tensor:
 
 
 def dense_copy(array: Array) -> Array:
-    """A copy that keeps the order of dimensions in memory where no elements are shared."""
+    """A copy without gaps that keeps the order of dimensions in memory."""
     if array.flags.c_contiguous:
         return array.copy()
-    strides = array.strides
-    if 0 in strides and any([s == 0 and n > 1 for s, n in zip(strides, array.shape, strict=True)]):
-        return np.ascontiguousarray(array).reshape(array.shape).copy()
-    return array.copy("K")
+    made = dense_like(array, array.dtype)
+    made[...] = array
+    return made
 
 
 _clone = TensorOperator("clone", lambda input: dense_copy(input), {"input": lambda grad: grad})

@@ -11,7 +11,7 @@ import functools
 import numpy as np
 import pytest
 import torch
-from operator_table import ENTRIES, POINTWISE_ENTRIES
+from operator_table import ENTRIES, POINTWISE_ENTRIES, WITH_NUMBER, as_tuple
 
 import numbagrad
 
@@ -63,10 +63,6 @@ def by_name(entry):
 
 over_all = pytest.mark.parametrize("entry", ALL, ids=by_name)
 over_pointwise = pytest.mark.parametrize("entry", POINTWISE_ENTRIES, ids=by_name)
-
-
-def as_tuple(value):
-    return tuple(value) if isinstance(value, (tuple, list)) else (value,)
 
 
 def call(entry, library, arrays, requires_grad=False):
@@ -236,45 +232,6 @@ def test_gradients_at_special_numbers(entry):
 
 VALUES = {"bool": [True, False, True], "uint8": [1, 3, 200], "int64": [-3, 1, 5],
           "float32": [-1.5, 1.0, 2.5], "float64": [-1.5, 1.0, 2.5]}  # fmt: skip
-
-WITH_NUMBER = {
-    "add": lambda t, x, n: x + n,
-    "radd": lambda t, x, n: n + x,
-    "sub": lambda t, x, n: x - n,
-    "rsub": lambda t, x, n: n - x,
-    "mul": lambda t, x, n: x * n,
-    "div": lambda t, x, n: x / n,
-    "rdiv": lambda t, x, n: n / x,
-    "floor_divide": lambda t, x, n: x // n,
-    "remainder": lambda t, x, n: x % n,
-    "fmod": lambda t, x, n: t.fmod(x, n),
-    "pow": lambda t, x, n: x**n,
-    "rpow": lambda t, x, n: n**x,
-    "lt": lambda t, x, n: x < n,
-    "eq": lambda t, x, n: x == n,
-    "and": lambda t, x, n: x & n,
-    "where": lambda t, x, n: t.where(x > 1, x, n),
-    "where_numbers": lambda t, x, n: t.where(x > 1, n, 1.5),
-    "masked_fill": lambda t, x, n: t.masked_fill(x, x > 1, n),
-    "clamp": lambda t, x, n: t.clamp(x, n, 4),
-    "clamp_min": lambda t, x, n: t.clamp(x, min=n),
-    "clamp_max": lambda t, x, n: t.clamp(x, max=n),
-    "addcmul": lambda t, x, n: t.addcmul(x, x, x, value=n),
-    "add_alpha": lambda t, x, n: t.add(x, x, alpha=n),
-    "copysign": lambda t, x, n: t.copysign(x, n),
-    "xlogy": lambda t, x, n: t.xlogy(x, n),
-    "mul_zero_dim": lambda t, x, n: x * t.tensor(n),
-    "pow_zero_dim": lambda t, x, n: x ** t.tensor(n),
-    "where_zero_dim": lambda t, x, n: t.where(x > 1, x, t.tensor(n)),
-    "mul_double": lambda t, x, n: x * t.tensor([n], dtype=t.float64),
-    "mul_double_zero_dim": lambda t, x, n: x * t.tensor(n, dtype=t.float64),
-    "mul_byte": lambda t, x, n: x * t.tensor([3], dtype=t.uint8),
-    "add_": lambda t, x, n: x.clone().add_(n),
-    "div_": lambda t, x, n: x.clone().div_(n),
-    "pow_": lambda t, x, n: x.clone().pow_(n),
-    "remainder_": lambda t, x, n: x.clone().remainder_(n),
-}
-
 
 @pytest.mark.parametrize("number", [True, 2, 2.5, 0], ids=repr)
 @pytest.mark.parametrize("dtype", VALUES)

@@ -1,0 +1,122 @@
+"""What nodes save: a tensor that torch's backward uses may not be written, any other may.
+
+Each tensor that an operator of the table reads or returns is written between forward and backward,
+in both libraries. Where they answer differently, the tables below say why.
+"""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from operator_table import ENTRIES, POINTWISE_ENTRIES, WITH_NUMBER, as_tuple
+
+import numbagrad
+
+COPIED = "torch saves a copy or an intermediate result of its composition"
+NOT_READ = "torch saves it for its sizes, or for a product with zero"
+INDICES = "the indices are copied, or the places of a mask found, in forward"
+VIEWS = "views are numbered in torch: one of several may not be used once another was written"
+
+#: (entry, tensor): why numbagrad's backward takes what torch's refuses.
+MORE_IS_ALLOWED = {
+    **{(name, place): NOT_READ for name in ("div_floor", "div_trunc") for place in ("in0", "in1")},
+    ("sgn", "in0"): NOT_READ,
+    ("sgn", "out0"): NOT_READ,
+    ("cummax", "in0"): NOT_READ,
+    ("cummin", "in0"): NOT_READ,
+    ("gather", "in0"): NOT_READ,
+    ("take_along_dim", "in0"): NOT_READ,
+    ("take", "in0"): NOT_READ,
+    ("masked_select", "in0"): NOT_READ,
+    ("index_add", "in1"): NOT_READ,
+    ("index_copy", "in1"): NOT_READ,
+    ("masked_select", "in1"): INDICES,
+    ("masked_scatter", "in1"): INDICES,
+    ("getitem-mask", "in1"): INDICES,
+    ("aminmax", "out0"): "the extrema are found again",
+    ("aminmax", "out1"): "the extrema are found again",
+    **{
+        (name, place): VIEWS
+        for name in ("unbind", "split", "split-1", "split_with_sizes", "chunk")
+        for place in ("in0", "out0", "out1", "out2")
+    },
+}  # fmt: skip
+
+#: (entry, tensor): why numbagrad's backward refuses what torch's takes.
+LESS_IS_ALLOWED = {
+    (name, place): COPIED
+    for name, places in {
+        "special_ndtr": "in0", "tanhshrink": "in0", "l1_loss": "in0 in1",
+        "kl_div_log_target": "in0 in1", "matmul-matrix-batch": "in1", "matmul-vector-batch": "in1",
+        "matmul-batches-broadcast": "in0 in1", "kron": "in0 in1", "kron-ranks": "in0 in1",
+    }.items()
+    for place in places.split()
+}  # fmt: skip
+
+#: Entries whose public function in torch takes other arguments.
+OTHER_ARGUMENTS = {"prelu", "binary_cross_entropy_with_logits_weighted"}
+
+
+def answer(library, call, arrays, place):
+    """Whether backward runs after one tensor was written: "runs", "refuses" or "cannot write"."""
+    leaves = [library.from_numpy(x.copy()) for x in arrays]
+    for leaf in leaves:
+        leaf.requires_grad_(leaf.is_floating_point())
+    inputs = [leaf * 1 if leaf.requires_grad else leaf for leaf in leaves]
+    outputs = as_tuple(call(library, *inputs))
+    tensors = {f"in{k}": x for k, x in enumerate(inputs)}
+    tensors |= {f"out{k}": x for k, x in enumerate(outputs)}
+    try:
+        with library.no_grad():
+            tensors[place].zero_()
+    except RuntimeError:
+        return "cannot write"
+    try:
+        roots = [x.sum() for x in outputs if x.requires_grad]
+        wanted = [x for x in leaves if x.requires_grad]
+        library.autograd.grad(roots, wanted, allow_unused=True)
+    except RuntimeError as error:
+        assert "modified" in str(error)
+        return "refuses"
+    return "runs"
+
+
+def places(call, arrays):
+    outputs = as_tuple(call(numbagrad, *[numbagrad.from_numpy(x.copy()) for x in arrays]))
+    return [f"in{k}" for k in range(len(arrays))] + [f"out{k}" for k in range(len(outputs))]
+
+
+CHOSEN = [entry for entry in POINTWISE_ENTRIES + ENTRIES if entry.differentiable]
+CHOSEN = [entry for entry in CHOSEN if entry.admits("float64")]
+
+
+@pytest.mark.parametrize("entry", CHOSEN, ids=lambda entry: entry.name)
+def test_what_is_saved(entry):
+    if entry.name in OTHER_ARGUMENTS:
+        return
+    arrays = entry.draw("float64")
+    for place in places(entry.call, arrays):
+        ours = answer(numbagrad, entry.call, arrays, place)
+        theirs = answer(torch, entry.call, arrays, place)
+        key = (entry.name, place)
+        if key in MORE_IS_ALLOWED:
+            assert (ours, theirs) == ("runs", "refuses")
+        elif key in LESS_IS_ALLOWED:
+            assert (ours, theirs) == ("refuses", "runs")
+        else:
+            assert ours == theirs, key
+
+
+FLOATS = [torch.tensor([0.5, 1.5, 2.5], dtype=torch.float64).numpy()]
+DIFFERENTIABLE = set(WITH_NUMBER) - {"lt", "eq", "and", "floor_divide", "where_numbers"}
+DIFFERENTIABLE -= {"pow_zero_dim"}  # torch saves the result for a gradient that nobody needs
+
+
+@pytest.mark.parametrize("name", sorted(DIFFERENTIABLE))
+def test_what_is_saved_beside_a_number(name):
+    def call(library, x):
+        return WITH_NUMBER[name](library, x, 2.5)
+
+    for place in ("in0", "out0"):
+        ours, theirs = (answer(library, call, FLOATS, place) for library in (numbagrad, torch))
+        assert ours == theirs, place
