@@ -21,6 +21,7 @@ from . import library, memory, pool
 _METHOD_FASTCALL = 0x0080
 _FASTCALL_SIGNATURE = "int64(int64, int64, int64)"
 _NEW_ARRAY_SLOT = 93  # PyArray_New in NumPy's C API table, fixed by its ABI
+_SET_BASE_SLOT = 282  # PyArray_SetBaseObject
 
 
 class LaunchMiss(Exception):  # noqa: N818 - a signal between a launcher and its caller
@@ -49,9 +50,14 @@ def make_builtin(name: str, address: int, table: np.ndarray) -> Callable[..., An
     return _new_builtin(ctypes.addressof(definition), table, None)
 
 
-def launcher(function: str, module: str = "launch") -> int:
-    """Address of a launcher of ``numbagrad/kernels/<module>.py``."""
-    return library.hand_written(module, function, _FASTCALL_SIGNATURE, code="calls")
+def launcher(function: str, module: str = "launch", compiling: bool = True) -> int:
+    """Address of a launcher of ``numbagrad/kernels/<module>.py``.
+
+    Without ``compiling`` it is 0 if neither this process nor the disk cache has it.
+    """
+    return library.hand_written(
+        module, function, _FASTCALL_SIGNATURE, code="calls", compiling=compiling
+    )
 
 
 def runtime() -> np.ndarray:
@@ -68,8 +74,10 @@ def _runtime() -> np.ndarray:
     block[layout.RUNTIME_INT_TYPE] = id(int)
     block[layout.RUNTIME_BOOL_TYPE] = id(bool)
     block[layout.RUNTIME_TRUE] = id(True)
+    block[layout.RUNTIME_FALSE] = id(False)
     block[layout.RUNTIME_NONE] = id(None)
     block[layout.RUNTIME_NEW_ARRAY] = numpy_function(_NEW_ARRAY_SLOT)
+    block[layout.RUNTIME_SET_BASE] = numpy_function(_SET_BASE_SLOT)
     block[layout.RUNTIME_MISS] = id(LaunchMiss)
     block[layout.RUNTIME_POOL] = pool.pool_address()
     block[layout.RUNTIME_STREAM_BYTES] = memory.stream_bytes()

@@ -225,10 +225,12 @@ def hand_written(
     signature: str = UNIFORM,
     fastmath: tuple[str, ...] = ("contract",),
     code: str = "loops",
+    compiling: bool = True,
 ) -> int:
     """Address of ``function`` of ``numbagrad.kernels.<module>``, compiled for ``signature``.
 
-    ``code`` is "calls" for functions without a loop that matters: they compile faster.
+    ``code`` is "calls" for functions without a loop that matters: they compile faster. Without
+    ``compiling`` the address is 0 for what would have to be compiled first.
     """
     symbol = _symbol(function)
 
@@ -240,6 +242,8 @@ def hand_written(
         return compile_to_object(python, signature, symbol, fastmath, code)
 
     key = _key("hand written", module, function, signature, code, *fastmath)
+    if not compiling and key not in _addresses and cache().read(key) is None:
+        return 0
     address = _address(key, symbol, compile_object)
     if recorder is not None:
         recorder(Kernel(function, _origins[key], signature, module=f"numbagrad.kernels.{module}"))

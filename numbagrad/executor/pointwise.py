@@ -135,6 +135,11 @@ class PointwiseProgram:
         self.call: Callable[..., Any] = self._first_call
         self.into: Callable[..., Any] = self._first_into
 
+    def table(self, into: bool = False) -> KernelTable | None:
+        """The table that ``call`` (or ``into``) reads; None if that is not the launcher alone."""
+        self.prepare()
+        return None if self._tables is None or self.divides else self._tables[into]
+
     # The launchers are made when the operator is first used.
 
     def prepare(self) -> Formula:

@@ -6,19 +6,16 @@ operators; the gradients are Tensor operations, so they can be differentiated ag
 
 from __future__ import annotations
 
-from typing import Any
-
 from ..autograd.grad_mode import state as grad_mode
-from ..autograd.node import Node, edge_of, next_sequence_nr
-from ..autograd.saved import save
+from ..autograd.node import Node
 from ..executor.builtin import LaunchMiss
 from ..executor.matmul import matmul as product
+from ..ops import recorder
 from ..ops.expand import sum_to_size
 from ..ops.matmul import mm
 from ..ops.operator import pointwise
 from ..tensor import Tensor, new_tensor
 
-_new = object.__new__
 _addition = pointwise("add").program
 
 
@@ -35,7 +32,10 @@ class LinearNode(Node):
             return None, None, None
         input, weight = self.unpack()
         of_bias, of_input, of_weight = self.next_edges
-        bias_grad = None if of_bias is None else sum_to_size(grad, self.bias_shape)
+        bias_grad = None
+        if of_bias is not None:
+            rows = len(self.bias_shape) == 1 and self.bias_shape[0] == grad._array.shape[1]
+            bias_grad = grad.sum(0) if rows else sum_to_size(grad, self.bias_shape)
         if grad_mode.enabled:
             return (
                 bias_grad,
@@ -65,19 +65,14 @@ def linear_2d(bias: Tensor, input: Tensor, weight: Tensor) -> Tensor:
         _addition.into(made, bias._array, made)
     except LaunchMiss as miss:
         _addition.resolve(miss, (made, bias._array, made), into=True)
-    result = new_tensor(made)
-    bias_needed, input_needed = bias._requires_grad, input._requires_grad
-    weight_needed = weight._requires_grad
-    if (bias_needed or input_needed or weight_needed) and grad_mode.enabled:
-        node: Any = _new(_AddmmBackward0)
-        node.next_edges = (edge_of(bias), edge_of(input), edge_of(weight))
-        node._hooks = None
-        node.sequence_nr = next_sequence_nr()
-        node.saved = (
-            save(input) if weight_needed else None,
-            save(weight) if input_needed else None,
-        )
-        node.bias_shape = bias._array.shape
-        result._requires_grad = True
-        result._grad_fn = node
+    input_needed, weight_needed = input._requires_grad, weight._requires_grad
+    if not ((bias._requires_grad or input_needed or weight_needed) and grad_mode.enabled):
+        return new_tensor(made)
+    result = recorder.attach(
+        made,
+        _AddmmBackward0,
+        (bias, input, weight),
+        (input if weight_needed else None, weight if input_needed else None),
+    )
+    result._grad_fn.bias_shape = bias._array.shape  # type: ignore[union-attr]
     return result

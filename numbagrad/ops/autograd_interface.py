@@ -11,7 +11,6 @@ import numpy as np
 
 from ..autograd import tensor_interface
 from ..autograd.inplace import rebase_history
-from ..executor.builtin import LaunchMiss
 from ..tensor import Tensor, new_tensor
 from .conversion import cast
 from .expand import sum_to_size
@@ -22,12 +21,7 @@ _add = pointwise("add")
 
 
 def _add_in_place(a: Tensor, b: Tensor) -> None:
-    """``_add.into(a, (a, b))``, written out: the engine does this for every parameter."""
-    try:
-        _add.program.into(a._array, b._array, a._array)
-    except LaunchMiss as miss:
-        _add.program.resolve(miss, (a._array, b._array, a._array), into=True)
-    tensor_interface.bump_version(a)
+    _add.into(a, (a, b))
 
 
 #: A one of each dtype: a copy costs a tenth of what ``np.ones_like`` does.

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..autograd.grad_mode import state as grad_mode
 from ..dtype import promote_types
 from ..executor.matmul import matmul as _product
 from ..tensor import Tensor, new_tensor
@@ -46,12 +47,18 @@ def _check_dtypes(name: str, a: Tensor, b: Tensor) -> None:
 
 # --- the products ---------------------------------------------------------------------------------
 
+
+def _transposed(matrix: Tensor) -> Tensor:
+    """``matrix.t()`` for a product that may not be recorded: then nobody sees the view."""
+    return matrix.t() if grad_mode.enabled else new_tensor(matrix._array.T)
+
+
 _mm = TensorOperator(
     "mm",
     lambda a, b: _product(a, b),
     {
-        "a": lambda grad, b: _mm(grad, b.t()),
-        "b": lambda grad, a: _mm(a.t(), grad),
+        "a": lambda grad, b: _mm(grad, _transposed(b)),
+        "b": lambda grad, a: _mm(_transposed(a), grad),
     },
 )
 

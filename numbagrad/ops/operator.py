@@ -19,20 +19,20 @@ from ..autograd.saved import save, save_output
 from ..executor.builtin import LaunchMiss
 from ..executor.pointwise import GRAIN, PointwiseProgram, is_operand
 from ..formula import Formula, symbol
+from ..kernels import layout
 from ..tensor import Tensor, new_tensor
+from . import recorder
 from .definition import POINTWISE, PointwiseDefinition
 
 _new = object.__new__
 
 
-class PointwiseNode(Node):
+class PointwiseNode(recorder.PointwiseState):
     """Node of a pointwise operator. Subclasses are named as torch's nodes."""
 
-    __slots__ = ("rule", "numbers", "restore")
+    __slots__ = ()
 
     rule: GradientRule
-    numbers: tuple[Any, ...] | None
-    restore: Sequence[Any] | None
 
     def backward(self, grad: Tensor | None) -> tuple[Any, ...]:
         """The gradients of the inputs that need one, None for the others."""
@@ -44,6 +44,11 @@ class PointwiseNode(Node):
         elif grad_mode.enabled:
             results = rule.record(grad, _with_numbers(self.unpack(), self.numbers))
         else:
+            try:
+                results = rule.launch(self, grad)
+            except LaunchMiss:  # the kernel is to be compiled
+                results = None
+        if results is None:
             arrays = [tensor._array for tensor in self.unpack()]
             if self.numbers is not None:
                 arrays = _with_numbers(arrays, self.numbers)
@@ -87,8 +92,8 @@ class GradientRule:
     whose gradients are then summed by the formula.
     """
 
-    __slots__ = ("needed", "uses", "uses_result", "nothing", "joint", "_passed", "_places",
-                 "_single", "_operator")  # fmt: skip
+    __slots__ = ("needed", "uses", "uses_result", "nothing", "joint", "launch", "_passed",
+                 "_places", "_single", "_operator")  # fmt: skip
 
     def __init__(self, operator: PointwiseOperator, needed: tuple[int | None, ...]):
         self.needed = needed
@@ -106,6 +111,22 @@ class GradientRule:
         used = () if self.joint is None else self.joint.formula.inputs[1:]
         self.uses = tuple([names.index(name) for name in used if name in names])
         self.uses_result = len(self.uses) < len(used)
+        #: ``launch(node, grad)``: the gradients, not recorded; None if Python has to compute them.
+        self.launch: Callable[..., Any] = self._launch_in_python
+
+    def _launch_in_python(self, node: PointwiseNode, grad: Tensor) -> None:
+        """Leave the node to Python, as the compiled launcher does if it meets what is unusual."""
+        if not recorder.ready():
+            return
+        assert self.joint is not None
+        places = [layout.PLACE_NOTHING] * len(self.needed)
+        for place in self._passed:
+            places[place] = layout.PLACE_PASSED
+        for output, place in enumerate(self._places):
+            places[place] = layout.PLACE_OUTPUT + output
+        found = recorder.gradient_launcher(self.joint.program, places)
+        if found is not None:
+            self.launch = found
 
     def _gradients(self, groups: list[int]) -> tuple[tuple[str, ...], list[Any]]:
         """Inputs of the gradient formula, and the gradient of each of these groups of inputs."""
@@ -234,6 +255,10 @@ class MissingGradient(Node):
         )
 
 
+def _array_of(operand: Any) -> Any:
+    return operand._array if isinstance(operand, Tensor) else operand
+
+
 def _edge_or_none(operand: Any) -> tuple[Any, int] | None:
     return edge_of(operand) if isinstance(operand, Tensor) else None
 
@@ -246,7 +271,10 @@ def _second_name(grad_fn: str) -> str:
 class PointwiseOperator:
     """A pointwise operator on Tensors and Python numbers; ``into`` writes an existing Tensor."""
 
-    __slots__ = ("definition", "program", "recorded", "_rules", "_node", "__weakref__")
+    __slots__ = (
+        "definition", "launch", "program", "recorded", "write", "_recipes", "_rules", "_node",
+        "__weakref__",
+    )  # fmt: skip
 
     def __init__(self, definition: PointwiseDefinition, formula: Any = None):
         self.definition = definition
@@ -264,6 +292,28 @@ class PointwiseOperator:
         self.recorded = definition.result != "bool"
         self._rules: dict[tuple[int | None, ...], GradientRule] = {}
         self._node: type[PointwiseNode] | None = None
+        self._recipes: recorder.Recipes | None = None
+        #: ``launch(*operands, recording)``: the result; if it requires grad but has no node, that
+        #: is still to be recorded. Compiled as soon as that pays. Raises ``LaunchMiss``.
+        self.launch: Callable[..., Tensor] = self._launch_in_python
+        #: ``write(output, *operands)``: what ``into`` does, if the kernel is there.
+        self.write: Callable[..., None] = self._write_in_python
+
+    def _launch_in_python(self, *arguments: Any) -> Tensor:
+        if self._recipes is None and recorder.ready():
+            found = recorder.operator_launcher(self.program, self.recorded)
+            if found is not None:
+                self._recipes = recorder.Recipes(self.program)
+                self.launch = found
+                return found(*arguments)
+        *operands, recording = arguments
+        if recording.__class__ is not bool:
+            raise LaunchMiss(layout.MISS_OPERAND)
+        result = new_tensor(self.program.call(*[_array_of(x) for x in operands]))
+        if recording and self.recorded:
+            needed = [isinstance(x, Tensor) and x._requires_grad for x in operands]
+            result._requires_grad = True in needed
+        return result
 
     @property
     def formula(self) -> Any:
@@ -335,59 +385,6 @@ class PointwiseOperator:
                 restore[place] = (array.shape, array.dtype)
         self._attach(result, operands, tuple(edges), tuple(needed), restore)
 
-    def record_two(self, result: Tensor, a: Any, b: Any) -> None:
-        """What :meth:`record` does, written out for two operands of which one needs a gradient."""
-        if not (self.recorded and self.definition.differentiable):
-            self.record(result, (a, b))
-            return
-        made = result._array
-        shape, dtype = made.shape, made.dtype
-        first = second = needed_a = needed_b = restore = None
-        if isinstance(a, Tensor) and a._requires_grad:
-            needed_a = 0
-            grad_fn = a._grad_fn
-            first = (a, 0) if grad_fn is None else (grad_fn, a._output_nr)
-            array = a._array
-            if array.shape != shape or array.dtype is not dtype:
-                restore = [(array.shape, array.dtype), None]
-        if a is b:
-            second, needed_b = first, 0
-        elif isinstance(b, Tensor) and b._requires_grad:
-            needed_b = 1
-            grad_fn = b._grad_fn
-            second = (b, 0) if grad_fn is None else (grad_fn, b._output_nr)
-            array = b._array
-            if array.shape != shape or array.dtype is not dtype:
-                if restore is None:
-                    restore = [None, None]
-                restore[1] = (array.shape, array.dtype)
-        needed = (needed_a, needed_b)
-        rule = self._rules.get(needed) or self.rule(needed)
-        node = _new(self._node or self.node_class)
-        node.next_edges = (first, second)
-        node._hooks = None
-        node.sequence_nr = next_sequence_nr()
-        node.rule = rule
-        node.restore = restore
-        node.numbers = None
-        result._requires_grad = True
-        result._grad_fn = node
-        uses = rule.uses
-        if rule.joint is None:
-            node.saved = ()
-        elif rule.uses_result or not (isinstance(a, Tensor) and isinstance(b, Tensor)):
-            self._save(node, result, (a, b))
-        elif len(uses) == 2:
-            node.saved = (
-                a if a._version_cell is None else save(a),
-                b if b._version_cell is None else save(b),
-            )
-        elif uses:
-            used = b if uses[0] else a
-            node.saved = (used if used._version_cell is None else save(used),)
-        else:
-            node.saved = ()
-
     def _attach(
         self,
         result: Tensor,
@@ -409,8 +406,10 @@ class PointwiseOperator:
         result._grad_fn = node
         if rule.joint is None:
             node.saved = ()
-            return
-        self._save(node, result, operands)
+        else:
+            self._save(node, result, operands)
+        if restore is None and self._recipes is not None:
+            self._recipes.add(needed, rule, node.__class__)
 
     def _save(self, node: Any, result: Tensor, operands: tuple[Any, ...]) -> None:
         """Keep in the node what its gradient rule uses."""
@@ -434,17 +433,22 @@ class PointwiseOperator:
 
     def into(self, output: Tensor, operands: tuple[Any, ...]) -> None:
         """Write the result into ``output``, without recording. Its version is counted up."""
-        arrays = [x._array if isinstance(x, Tensor) else x for x in operands]
-        arrays.append(output._array)
         try:
-            self.program.into(*arrays)
+            self.write(output, *operands)
         except LaunchMiss as miss:
-            self.program.resolve(miss, tuple(arrays), into=True)
-        cell = output._version_cell
-        if cell is None:
-            output._version_cell = [1]
-        else:
-            cell[0] += 1
+            arrays = (*map(_array_of, operands), output._array)
+            self.program.resolve(miss, arrays, into=True)
+            tensors.bump_version(output)
+
+    def _write_in_python(self, output: Tensor, *operands: Any) -> None:
+        if recorder.ready():
+            found = recorder.writing_launcher(self.program)
+            if found is not None:
+                self.write = found
+                found(output, *operands)
+                return
+        self.program.into(*map(_array_of, operands), output._array)
+        tensors.bump_version(output)
 
 
 @functools.cache
@@ -462,32 +466,16 @@ def binary(
     ``PointwiseOperator.__call__`` does. As a ``python_operator`` it returns NotImplemented for
     operands that are neither Tensors, arrays nor numbers.
     """
-    program = operator.program
 
     def call(a: Any, b: Any) -> Tensor:
-        if isinstance(a, Tensor):
-            x, needed = a._array, a._requires_grad
-        else:
-            x, needed = a, False
-        if isinstance(b, Tensor):
-            y = b._array
-            needed = needed or b._requires_grad
-        else:
-            y = b
         try:
-            made = program.call(x, y)
-        except LaunchMiss as miss:
-            if python_operator and not (is_operand(x) and is_operand(y)):
+            result = operator.launch(a, b, grad_mode.enabled)
+        except LaunchMiss:
+            if python_operator and not (is_operand(_array_of(a)) and is_operand(_array_of(b))):
                 return NotImplemented
-            made = program.resolve(miss, (x, y))
-        result = _new(Tensor)
-        result._array = made
-        result._requires_grad = False
-        result._grad_fn = None
-        result._output_nr = 0
-        result._version_cell = None
-        if needed and grad_mode.enabled:
-            operator.record_two(result, a, b)
+            return operator(a, b)
+        if result._requires_grad and result._grad_fn is None:
+            operator.record(result, (a, b))
         return result
 
     call.__name__ = call.__qualname__ = operator.definition.name
@@ -496,21 +484,13 @@ def binary(
 
 def unary(operator: PointwiseOperator) -> Callable[[Any], Tensor]:
     """``operator`` for one operand, written out like :func:`binary`."""
-    program = operator.program
 
     def call(a: Tensor) -> Tensor:
-        x = a._array
         try:
-            made = program.call(x)
-        except LaunchMiss as miss:
-            made = program.resolve(miss, (x,))
-        result = _new(Tensor)
-        result._array = made
-        result._requires_grad = False
-        result._grad_fn = None
-        result._output_nr = 0
-        result._version_cell = None
-        if a._requires_grad and grad_mode.enabled:
+            result = operator.launch(a, grad_mode.enabled)
+        except LaunchMiss:
+            return operator(a)
+        if result._requires_grad and result._grad_fn is None:
             operator.record(result, (a,))
         return result
 

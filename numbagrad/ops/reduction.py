@@ -15,13 +15,14 @@ import numpy as np
 
 from ..autograd import tensor_interface as tensors
 from ..autograd.grad_mode import state as grad_mode
-from ..autograd.node import Node, edge_of, next_sequence_nr
+from ..autograd.node import Node
 from ..dtype import dtype as DType
 from ..executor.builtin import LaunchMiss
 from ..executor.pointwise import scalar_type_name
 from ..executor.reduction import Reduction, ReductionProgram
 from ..formula import isnan, where
 from ..tensor import Tensor, new_tensor
+from . import recorder
 from .expand import expand
 from .join import cat
 from .operator import pointwise
@@ -33,9 +34,6 @@ __all__ = [
     "all", "any", "count_nonzero", "mean", "nanmean", "nansum", "prod", "sum",
 ]  # fmt: skip
 
-_new = object.__new__
-_ndarray = np.ndarray
-_make_array = np.ndarray.__new__
 
 #: The mask that means all dimensions.
 ALL = -1
@@ -89,7 +87,7 @@ def spread(grad: Tensor, shape: tuple[int, ...], mask: int) -> Tensor:
     """The gradient of a sum: ``grad`` repeated, without a copy, to the shape of what was summed."""
     if grad._array.ndim == 0 and not grad_mode.enabled:
         array = grad._array
-        return new_tensor(_make_array(_ndarray, shape, array.dtype, array, 0, (0,) * len(shape)))
+        return recorder.repeated(array, shape)
     return expand(with_dims(grad, shape, mask), shape)
 
 
@@ -147,19 +145,14 @@ class LinearReduction:
             made = program.call(array, mask, keepdim)
         except LaunchMiss as miss:
             made = program.resolve(miss, array, mask, keepdim)
-        result = new_tensor(made)
-        if input._requires_grad and grad_mode.enabled and made.dtype.kind == "f":
-            node = _new(self.nodes[mask != ALL])
-            node.next_edges = (edge_of(input),)
-            node._hooks = None
-            node.sequence_nr = next_sequence_nr()
-            node.saved = ()
-            node.shape = array.shape
-            node.mask = mask
-            node.divisor = count_of(array.shape, mask) if self.divides else 1
-            node.dtype = array.dtype
-            result._requires_grad = True
-            result._grad_fn = node
+        if not (input._requires_grad and grad_mode.enabled and made.dtype.kind == "f"):
+            return new_tensor(made)
+        result = recorder.attach(made, self.nodes[mask != ALL], (input,), ())
+        node: Any = result._grad_fn
+        node.shape = array.shape
+        node.mask = mask
+        node.divisor = count_of(array.shape, mask) if self.divides else 1
+        node.dtype = array.dtype
         return result
 
 

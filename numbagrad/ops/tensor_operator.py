@@ -13,6 +13,7 @@ from ..autograd.grad_mode import state as grad_mode
 from ..autograd.node import Node, edge_of, next_sequence_nr
 from ..autograd.saved import save, save_output
 from ..tensor import Tensor, new_tensor
+from . import recorder
 
 _new = object.__new__
 
@@ -144,12 +145,52 @@ class TensorOperator:
             if needed and grad_mode.enabled:
                 self.record(results, arguments)
             return results
+        recording = needed and grad_mode.enabled
+        if recording and not (self.view or self.variadic) and made.dtype.kind == "f":
+            return self._recorded(made, arguments)
         result = new_tensor(made)
         if self.view:
             share_memory(result, arguments[0])
-        if needed and grad_mode.enabled:
+        if recording:
             self.record((result,), arguments)
         return result
+
+    def _recorded(self, made: Any, arguments: tuple[Any, ...]) -> Tensor:
+        """A Tensor of its own that remembers how it came about: the ordinary case."""
+        inputs: list[Tensor | None] = []
+        needed = []
+        for differentiable, argument in zip(self._differentiable, arguments, strict=False):
+            wanted = isinstance(argument, Tensor) and argument._requires_grad
+            needed.append(wanted)
+            if differentiable:
+                inputs.append(argument if wanted else None)
+            elif wanted:
+                raise self._no_gradient(argument, arguments)
+        plan = self._plan_for(tuple(needed))
+        saved = tuple([arguments[i] for i in plan.saves])
+        result = recorder.attach(made, self._node, tuple(inputs), saved)
+        node: Any = result._grad_fn
+        node._output_count = 1
+        self._describe(node, plan, result, arguments)
+        return result
+
+    def _plan_for(self, needed: tuple[bool, ...]) -> GradientPlan:
+        plan = self._plans.get(needed)
+        if plan is None:
+            plan = self._plans[needed] = GradientPlan(self, needed)
+        return plan
+
+    @staticmethod
+    def _describe(
+        node: Any, plan: GradientPlan, result: Tensor, arguments: tuple[Any, ...]
+    ) -> None:
+        """Let a node, whose inputs are saved, keep what else its plan uses."""
+        node.plan = plan
+        node.values = (
+            tuple([_kept(arguments[i], shape) for i, shape in plan.keeps]) if plan.keeps else ()
+        )
+        if plan.uses_result:
+            node.saved = (*node.saved, save_output(result))
 
     def record(self, results: tuple[Tensor, ...], arguments: tuple[Any, ...]) -> None:
         """Make the results with a float dtype remember how they came about."""
@@ -173,23 +214,14 @@ class TensorOperator:
                 if differentiable:
                     edges.append(None)
                 needed.append(False)
-        key = tuple(needed)
-        plan = self._plans.get(key)
-        if plan is None:
-            plan = self._plans[key] = GradientPlan(self, key)
+        plan = self._plan_for(tuple(needed))
         node = _new(self._node)
         node.next_edges = tuple(edges)
         node._hooks = None
         node.sequence_nr = next_sequence_nr()
-        node.plan = plan
         node._output_count = len(results)
-        node.values = (
-            tuple([_kept(arguments[i], shape) for i, shape in plan.keeps]) if plan.keeps else ()
-        )
-        saved = [save(arguments[i]) for i in plan.saves]
-        if plan.uses_result:
-            saved.append(save_output(results[0]))
-        node.saved = tuple(saved)
+        node.saved = tuple([save(arguments[i]) for i in plan.saves])
+        self._describe(node, plan, results[0], arguments)
         for number, result in enumerate(results):
             if floating[number]:
                 result._requires_grad = True

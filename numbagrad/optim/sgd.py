@@ -44,6 +44,16 @@ class SGD(Optimizer):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
         super().__init__(params, defaults)
 
+    def _update_group(self, group: dict[str, Any]) -> None:
+        if group["momentum"] or group["weight_decay"] or group["maximize"]:
+            super()._update_group(group)
+            return
+        rate = -float(group["lr"])
+        for parameter in group["params"]:
+            gradient = parameter._grad
+            if gradient is not None:
+                update.add_scaled(parameter, (parameter, gradient, rate))
+
     def _update(self, parameter: Tensor, gradient: Tensor, group: dict[str, Any]) -> None:
         rate, momentum = -float(group["lr"]), float(group["momentum"])
         if not momentum:

@@ -1,0 +1,242 @@
+"""The compiled way from Tensors to Tensors, for programs whose tensors are small.
+
+``operator.py`` and the families ask here for the builtins of ``kernels/record.py``, which make
+Tensors and nodes by themselves. This file tells them where the slots of those objects are, keeps
+the recipes for the nodes of an operator, and decides when compiling them pays. Until then, and
+without a compiler, Python code does the same.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..autograd.node import Node, edge_of, next_sequence_nr
+from ..autograd.saved import SavedInput, SavedOutput, save
+from ..executor import library
+from ..executor.builtin import launcher, make_builtin, runtime
+from ..executor.pointwise import JIT_DISABLED, PointwiseProgram
+from ..kernels import layout
+from ..tensor import Tensor, TensorState, new_tensor
+
+_new = object.__new__
+
+#: Compiling takes a quarter of a second, and then every call saves most of a microsecond. A program
+#: that made so many calls is likely to make many more; others are faster without. What is on disk
+#: is used from the first call on.
+CALLS_WORTH_COMPILING = 20_000
+
+_FUNCTIONS = (
+    "pointwise_recorded", "pointwise_gradients", "pointwise_into", "attach", "repeated",
+)  # fmt: skip
+
+_count_call = itertools.count().__next__
+_ready = False
+_asked_disk = False
+
+
+class PointwiseState(Node):
+    """The slots of the node of a pointwise operator: the builtins fill them."""
+
+    __slots__ = ("rule", "numbers", "restore")
+
+    rule: Any
+    numbers: tuple[Any, ...] | None
+    restore: Sequence[Any] | None
+
+
+def ready() -> bool:
+    """Whether the builtins are to be used. Counts the calls that had to do without."""
+    global _ready, _asked_disk
+    if _ready or JIT_DISABLED:
+        return _ready
+    if not _asked_disk:
+        _asked_disk = True
+        on_disk = all([launcher(name, "record", compiling=False) for name in _FUNCTIONS])
+    else:
+        on_disk = False
+    if on_disk or _count_call() >= CALLS_WORTH_COMPILING:
+        with library.lock:
+            if not _ready:
+                _install()
+                _ready = True
+    return _ready
+
+
+# --- what the builtins must know of objects -------------------------------------------------------
+
+#: The one subclass of Tensor that the builtins take as an operand; others are left to Python.
+_parameter_class: type[Tensor] = Tensor
+
+
+def take_parameters(cls: type[Tensor]) -> None:
+    """Let the builtins take operands of this subclass: it computes as Tensor does."""
+    global _parameter_class
+    _parameter_class = cls
+
+
+_FIELDS: dict[type, dict[int, str]] = {
+    TensorState: {
+        layout.FIELD_ARRAY: "_array",
+        layout.FIELD_REQUIRES_GRAD: "_requires_grad",
+        layout.FIELD_GRAD_FN: "_grad_fn",
+        layout.FIELD_OUTPUT_NR: "_output_nr",
+        layout.FIELD_VERSION_CELL: "_version_cell",
+    },
+    PointwiseState: {
+        layout.FIELD_NEXT_EDGES: "next_edges",
+        layout.FIELD_HOOKS: "_hooks",
+        layout.FIELD_SAVED: "saved",
+        layout.FIELD_SEQUENCE_NR: "sequence_nr",
+        layout.FIELD_RULE: "rule",
+        layout.FIELD_NUMBERS: "numbers",
+        layout.FIELD_RESTORE: "restore",
+    },
+    SavedInput: {
+        layout.FIELD_INPUT_TENSOR: "tensor",
+        layout.FIELD_INPUT_CELL: "_version_cell",
+        layout.FIELD_INPUT_VERSION: "version",
+    },
+    SavedOutput: {
+        layout.FIELD_KEPT_ARRAY: "array",
+        layout.FIELD_KEPT_CELL: "_version_cell",
+        layout.FIELD_KEPT_VERSION: "version",
+        layout.FIELD_KEPT_OUTPUT_NR: "output_nr",
+    },
+}
+
+
+def _slot_offset(cls: type, name: str) -> int:
+    """Bytes from the start of an instance to one of its slots."""
+    probe: Any = _new(cls)
+    marker = object()
+    setattr(probe, name, marker)
+    words = (ctypes.c_int64 * (cls.__basicsize__ // 8)).from_address(id(probe))
+    return 8 * list(words).index(id(marker))
+
+
+def _install() -> None:
+    """Fill the runtime block, and replace the functions of this file that are compiled."""
+    global attach, repeated
+    block = runtime()
+    for cls, slots in _FIELDS.items():
+        for word, name in slots.items():
+            block[word] = _slot_offset(cls, name)
+    block[layout.RUNTIME_TENSOR_TYPE] = id(Tensor)
+    block[layout.RUNTIME_PARAMETER_TYPE] = id(_parameter_class)
+    block[layout.RUNTIME_SAVED_INPUT_TYPE] = id(SavedInput)
+    block[layout.RUNTIME_SAVED_OUTPUT_TYPE] = id(SavedOutput)
+    block[layout.RUNTIME_ZERO] = id(0)
+    block[layout.RUNTIME_SEQUENCE] = id(next_sequence_nr.__self__)  # type: ignore[attr-defined]
+    attach = make_builtin("attach", launcher("attach", "record"), block)
+    repeated = make_builtin("repeated", launcher("repeated", "record"), block)
+
+
+# --- Tensors and nodes of any operator ------------------------------------------------------------
+
+
+def _attach_in_python(
+    array: np.ndarray[Any, Any],
+    node_class: type[Node],
+    inputs: tuple[Tensor | None, ...],
+    saved: tuple[Tensor | None, ...],
+) -> Tensor:
+    ready()
+    node = _new(node_class)
+    node.next_edges = tuple([None if x is None else edge_of(x) for x in inputs])
+    node._hooks = None
+    node.sequence_nr = next_sequence_nr()
+    node.saved = tuple([save(x) for x in saved])
+    return new_tensor(array, True, node)
+
+
+def _repeated_in_python(array: np.ndarray[Any, Any], shape: tuple[int, ...]) -> Tensor:
+    strides = (0,) * len(shape)
+    return new_tensor(np.ndarray.__new__(np.ndarray, shape, array.dtype, array, 0, strides))
+
+
+#: ``attach(array, node_class, inputs, saved)``: a Tensor made by a new node with edges to
+#: ``inputs`` (or None) that keeps the Tensors ``saved``. The other slots of the node are not set.
+attach: Callable[..., Tensor] = _attach_in_python
+
+#: ``repeated(array, shape)``: a Tensor of that shape, all of it the element of a 0-dim array.
+repeated: Callable[..., Tensor] = _repeated_in_python
+
+
+# --- pointwise operators --------------------------------------------------------------------------
+
+
+def operator_launcher(program: PointwiseProgram, recorded: bool) -> Callable[..., Tensor] | None:
+    """``launch(*operands, recording)`` of an operator; None if it is left to Python.
+
+    Results require grad only if they are ``recorded``.
+    """
+    launch = _native(program, "pointwise_recorded")
+    if launch is not None:
+        program.table().words[layout.TABLE_RECORDED] = recorded  # type: ignore[union-attr]
+    return launch
+
+
+def gradient_launcher(
+    program: PointwiseProgram, places: Sequence[int]
+) -> Callable[..., Any] | None:
+    """``launch(node, grad)`` of a gradient whose inputs get what ``places`` says, PLACE words."""
+    launch = _native(program, "pointwise_gradients")
+    if launch is not None:
+        words = program.table().words  # type: ignore[union-attr]
+        words[layout.TABLE_INPUTS] = len(places)
+        words[layout.TABLE_PLACES] = _packed(places)
+    return launch
+
+
+def writing_launcher(program: PointwiseProgram) -> Callable[..., None] | None:
+    """``write(output, *operands)`` of an operator; None if it is left to Python."""
+    return _native(program, "pointwise_into", into=True)
+
+
+def _native(
+    program: PointwiseProgram, function: str, into: bool = False
+) -> Callable[..., Any] | None:
+    table = program.table(into)
+    if table is None:
+        return None
+    table.words[layout.TABLE_LAUNCHER] = launcher("pointwise")
+    return make_builtin(program.name, launcher(function, "record"), table.words)
+
+
+def _packed(places: Sequence[int]) -> int:
+    return sum(place << (layout.PLACE_BITS * k) for k, place in enumerate(places))
+
+
+class Recipes:
+    """How the nodes of one operator are made, for every choice of operands that came up."""
+
+    __slots__ = ("_known", "_words")
+
+    def __init__(self, program: PointwiseProgram) -> None:
+        self._known: set[tuple[int | None, ...]] = set()
+        self._words = np.zeros((layout.RECIPES, layout.RECIPE_WORDS), dtype=np.int64)
+        table = program.table()
+        assert table is not None
+        table.words[layout.TABLE_RECIPES] = self._words.ctypes.data
+
+    def add(self, needed: tuple[int | None, ...], rule: Any, node_class: type[Node]) -> None:
+        """Let nodes for this choice (see ``GradientRule``) be made natively from now on."""
+        if needed in self._known or len(needed) > layout.RECIPE_OPERANDS:
+            return
+        self._known.add(needed)
+        which = 0
+        for place, group in enumerate(needed):
+            if group is not None:
+                which |= 1 << place
+                if group == 0:  # the first operand, or the same Tensor again
+                    which |= 1 << (place + layout.RECIPE_OPERANDS)
+        recipe = self._words[which]
+        recipe[layout.RECIPE_NODE_TYPE] = id(node_class)
+        recipe[layout.RECIPE_USES] = _packed([place + 1 for place in rule.uses])
+        recipe[layout.RECIPE_USES_RESULT] = rule.uses_result
+        recipe[layout.RECIPE_RULE] = id(rule)  # last: another thread may look

@@ -1,0 +1,272 @@
+"""The compiled way from Tensors to Tensors does what the Python code does, and loses no reference.
+
+``ops/recorder.py`` installs it; each test of a result runs once with it and once without.
+"""
+
+import gc
+import sys
+
+import numpy as np
+import pytest
+
+import numbagrad as torch
+from numbagrad.autograd.saved import SavedInput, SavedOutput
+from numbagrad.executor.builtin import LaunchMiss
+from numbagrad.ops import recorder
+from numbagrad.ops.definition import POINTWISE
+from numbagrad.ops.operator import PointwiseOperator, binary, unary
+
+
+@pytest.fixture(params=["compiled", "python"])
+def mode(request, monkeypatch):
+    """Both ways, for operators that are made within the test."""
+    if request.param == "compiled":
+        monkeypatch.setattr(recorder, "CALLS_WORTH_COMPILING", 0)
+        recorder.ready()
+        assert recorder.ready()
+    else:
+        monkeypatch.setattr(recorder, "ready", lambda: False)
+        monkeypatch.setattr(recorder, "attach", recorder._attach_in_python)
+        monkeypatch.setattr(recorder, "repeated", recorder._repeated_in_python)
+    return request.param
+
+
+class Operator:
+    """A fresh operator; the first calls compile its kernels and find out how nodes are made."""
+
+    def __init__(self, name):
+        self.operator = PointwiseOperator(POINTWISE[name])
+        operands = POINTWISE[name].formula.__code__.co_argcount
+        self.function = (unary if operands == 1 else binary)(self.operator)
+
+    def __call__(self, *operands):
+        result = self.function(*operands)
+        for _ in range(2):
+            result = self.function(*operands)
+        return result
+
+
+def leaf(*shape):
+    return torch.tensor(np.linspace(0.5, 1.5, int(np.prod(shape)), dtype="float32").reshape(shape),
+                        requires_grad=True)  # fmt: skip
+
+
+def test_the_compiled_way_is_taken(mode):
+    a, b, multiply = leaf(2, 3), leaf(2, 3), Operator("mul")
+    multiply(a, b)
+    if mode == "compiled":
+        result = multiply.operator.launch(a, b, True)
+        assert result.grad_fn is not None
+        assert multiply.operator.launch.__class__.__name__ == "builtin_function_or_method"
+    else:
+        assert multiply.operator.launch.__class__.__name__ == "method"
+
+
+def test_nodes_keep_what_the_gradient_uses(mode):
+    a, b, multiply = leaf(2, 3), leaf(2, 3), Operator("mul")
+    node = multiply(a, b).grad_fn
+    assert node.name() == "MulBackward0"
+    assert [id(target) for target, _ in node.next_edges] == [id(a), id(b)]
+    assert node.saved[0] is a and node.saved[1] is b
+    assert node.numbers is None and node.restore is None and node._hooks is None
+
+    node = multiply(a, b.detach()).grad_fn
+    assert node.next_edges[1] is None
+    assert len(node.saved) == 1 and isinstance(node.saved[0], SavedInput)
+
+    node = multiply(a, a).grad_fn
+    assert node.next_edges[0] is node.next_edges[1]
+
+    node = multiply(a, 3.0).grad_fn
+    assert node.saved == () and node.numbers == (3.0,)
+
+    node = Operator("tanh")(a).grad_fn
+    assert len(node.saved) == 1 and isinstance(node.saved[0], SavedOutput)
+
+    first = multiply(a, b)
+    second = multiply(first, b)
+    assert second.grad_fn.next_edges[0] == (first.grad_fn, 0)
+    assert second.grad_fn.sequence_nr > first.grad_fn.sequence_nr
+
+
+@pytest.mark.parametrize(
+    "name, gradient",
+    [("mul", lambda x, y: (y, x)), ("sub", lambda x, y: (np.ones(6), -np.ones(6))),
+     ("div", lambda x, y: (1 / y, -x / y**2)), ("maximum", lambda x, y: (0.5 * (x == y),) * 2)],
+)  # fmt: skip
+def test_gradients_of_two_operands(mode, name, gradient):
+    a, b, function = leaf(6), leaf(6), Operator(name)
+    for _ in range(3):
+        a.grad = b.grad = None
+        function(a, b).sum().backward()
+    expected = gradient(a.detach().numpy(), b.detach().numpy())
+    np.testing.assert_allclose(a.grad.numpy(), expected[0], rtol=1e-6)
+    np.testing.assert_allclose(b.grad.numpy(), expected[1], rtol=1e-6)
+
+
+def test_gradients_of_one_operand_and_of_numbers(mode):
+    a = leaf(2, 3)
+    x = a.detach().numpy()
+    power, sigmoid = Operator("pow"), Operator("sigmoid")
+    for _ in range(3):
+        a.grad = None
+        power(a, 3).sum().backward()
+    np.testing.assert_allclose(a.grad.numpy(), 3 * x**2, rtol=1e-6)
+    for _ in range(3):
+        a.grad = None
+        sigmoid(a).sum().backward()
+    s = 1 / (1 + np.exp(-x))
+    np.testing.assert_allclose(a.grad.numpy(), s * (1 - s), rtol=1e-5)
+
+
+def test_gradients_are_summed_where_an_operand_was_broadcast(mode):
+    a, b, multiply = leaf(2, 3), leaf(3), Operator("mul")
+    multiply(a, b).sum().backward()
+    np.testing.assert_allclose(b.grad.numpy(), a.detach().numpy().sum(0), rtol=1e-6)
+    wide = torch.ones(3, dtype=torch.float64, requires_grad=True)
+    multiply(a[0], wide).sum().backward()
+    assert wide.grad.dtype == torch.float64
+
+
+def test_a_saved_tensor_that_was_written_raises(mode):
+    multiply, tanh = Operator("mul"), Operator("tanh")
+    a, b = leaf(3), leaf(3)
+    made = multiply(a, b)
+    with torch.no_grad():
+        b.add_(1)
+    with pytest.raises(RuntimeError, match="is at version 1; expected version 0"):
+        made.sum().backward()
+    made = multiply(a, b)  # b has a count of versions now
+    with torch.no_grad():
+        b.add_(1)
+    with pytest.raises(RuntimeError, match="is at version 2; expected version 1"):
+        made.sum().backward()
+    made = tanh(a)
+    with torch.no_grad():
+        made.mul_(2)
+    with pytest.raises(RuntimeError, match="output 0 of TanhBackward0|is at version 1"):
+        made.sum().backward()
+
+
+def test_a_graph_that_was_freed_raises(mode):
+    a, multiply = leaf(3), Operator("mul")
+    total = multiply(a, a).sum()
+    total.backward()
+    with pytest.raises(RuntimeError, match="a second time"):
+        total.backward()
+
+
+def test_recording_follows_grad_mode_and_the_operator(mode):
+    a, b = leaf(3), leaf(3)
+    with torch.no_grad():
+        assert not Operator("mul")(a, b).requires_grad
+    assert not Operator("lt")(a, b).requires_grad
+    assert not Operator("mul")(a.detach(), b.detach()).requires_grad
+
+
+def test_second_derivatives(mode):
+    a, multiply = leaf(3), Operator("mul")
+    (first,) = torch.autograd.grad(multiply(multiply(a, a), a).sum(), a, create_graph=True)
+    (second,) = torch.autograd.grad(first.sum(), a)
+    np.testing.assert_allclose(second.numpy(), 6 * a.detach().numpy(), rtol=1e-6)
+
+
+def test_subclasses_of_tensor_are_operands(mode):
+    class Weight(torch.Tensor):
+        pass
+
+    multiply, a = Operator("mul"), leaf(3)
+    weight = torch.Tensor.__new__(Weight)
+    for name in ("_array", "_requires_grad", "_grad_fn", "_output_nr", "_version_cell"):
+        setattr(weight, name, getattr(a, name))
+    for operand in (weight, torch.nn.Parameter(a.detach())):
+        result = multiply(operand, a)
+        assert type(result) is torch.Tensor
+        assert result.grad_fn.next_edges[0][0] is operand
+
+
+def test_tensors_made_by_the_compiled_way_take_attributes(mode):
+    made = Operator("mul")(leaf(3), 2)
+    made.label = "double"
+    assert made.label == "double" and vars(made) == {"label": "double"}
+    assert made._grad is None and made.output_nr == 0
+    made.retain_grad()
+    made.sum().backward()
+    assert made.grad.tolist() == [1.0, 1.0, 1.0]
+
+
+def test_writing_counts_versions(mode):
+    operator = PointwiseOperator(POINTWISE["add"])
+    a, b = torch.ones(3), torch.ones(3)
+    for count in range(1, 4):
+        operator.into(a, (a, b))
+        assert a._version == count
+    assert a.tolist() == [4.0, 4.0, 4.0]
+    with pytest.raises(RuntimeError, match="shape"):
+        operator.into(a, (a, torch.ones(2)))
+    assert a._version == 3
+
+
+def test_a_mode_that_is_no_bool_leaves_the_call_to_python(mode):
+    multiply, a = Operator("mul"), leaf(3)
+    multiply(a, a)
+    with pytest.raises(LaunchMiss):
+        multiply.operator.launch(a, a, "captured")
+
+
+@pytest.mark.parametrize("mode", ["python"], indirect=True)
+def test_compiling_waits_until_it_pays(mode, monkeypatch):
+    monkeypatch.undo()
+    monkeypatch.setattr(recorder, "_ready", False)
+    monkeypatch.setattr(recorder, "_asked_disk", True)
+    monkeypatch.setattr(recorder, "_count_call", iter(range(100)).__next__)
+    monkeypatch.setattr(recorder, "CALLS_WORTH_COMPILING", 3)
+    assert [recorder.ready() for _ in range(5)] == [False, False, False, True, True]
+
+
+def steps():
+    """A function that goes through every builtin, their misses included."""
+    multiply, tanh, add = Operator("mul"), Operator("tanh"), PointwiseOperator(POINTWISE["add"])
+    a, b, row = leaf(4, 4), leaf(4, 4), leaf(4)
+
+    def step():
+        made = tanh(multiply(multiply(a, b), 2.0))
+        total = multiply(made, row).sum() + made.mm(b).sum()
+        total.backward()
+        for x in (a, b, row):
+            add.into(x.grad, (x.grad, 1))
+            x.grad = None
+        try:
+            multiply(a, "no operand")
+        except TypeError:
+            pass
+
+    return step
+
+
+def test_no_reference_is_lost_or_kept(mode):
+    step = steps()
+    for _ in range(50):
+        step()
+    gc.collect()
+    gc.disable()
+    try:
+        step()
+        objects = len(gc.get_objects())
+        blocks = sys.getallocatedblocks()
+        shared = [sys.getrefcount(x) for x in (None, True, False, 0, torch.Tensor, SavedInput)]
+        for _ in range(300):
+            step()
+        assert abs(len(gc.get_objects()) - objects) < 20
+        assert abs(sys.getallocatedblocks() - blocks) < 200
+        after = [sys.getrefcount(x) for x in (None, True, False, 0, torch.Tensor, SavedInput)]
+        assert max(abs(x - y) for x, y in zip(after, shared, strict=True)) < 50
+    finally:
+        gc.enable()
+
+
+def test_a_tensor_without_memory_raises(mode):
+    multiply, a = Operator("mul"), leaf(3)
+    multiply(a, a)
+    with pytest.raises(AttributeError):
+        multiply(object.__new__(torch.Tensor), a)
