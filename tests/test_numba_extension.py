@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import math
 import os
 import pathlib
 import re
@@ -12,7 +13,7 @@ import textwrap
 
 import numpy as np
 import pytest
-from numba import guvectorize, njit, prange, types, vectorize
+from numba import guvectorize, njit, prange, typeof, types, vectorize
 
 import numbagrad as torch
 from numbagrad import numba_extension
@@ -84,7 +85,7 @@ def in_fresh_process(code: str, folder: pathlib.Path, *path: pathlib.Path) -> st
 def test_every_dtype_arrives_as_it_is(dtype):
     x = torch.tensor([[0, 1, 1], [1, 0, 1]]).to(dtype)
     assert total(x) == 4
-    assert numba_extension.typeof(x.numpy()).dtype == total.signatures[-1][0].dtype
+    assert typeof(x.numpy()).dtype == total.signatures[-1][0].dtype
 
 
 def test_float16_is_refused_with_advice():
@@ -298,6 +299,212 @@ def test_a_tensor_is_no_constant():
         read_global()
 
 
+# --- versions -------------------------------------------------------------------------------------
+
+
+@njit
+def set_first(x):
+    x[0] = 1
+
+
+@njit
+def get_first(x):
+    return x[0]
+
+
+def writes_through_a_view(x):
+    tail = x[1:].reshape(-1)
+    tail[0] = 3
+
+
+def writes_elements_of_an_iterator(x):
+    for row in x.reshape(2, 2):
+        row[0] = 9
+
+
+def writes_on_a_condition(x):
+    if x[0] > 100:
+        x[0] = 1
+
+
+def writes_one_of_two(x):
+    y = np.zeros(4, np.float32)
+    for _ in range(3):
+        x, y = y, x
+    x[0] = 1
+
+
+def writes_in_a_closure(x):
+    def write(i):
+        x[i] = 2
+
+    write(0)
+
+
+def writes_in_place(x):
+    x += 1
+
+
+def writes_an_output(x):
+    np.exp(x, x)
+
+
+def writes_by_a_method(x):
+    x.sort()
+
+
+def writes_by_a_function(x):
+    np.fill_diagonal(x.reshape(2, 2), 1.0)
+
+
+def writes_in_another_function(x):
+    set_first(x)
+
+
+def writes_a_view_in_another_function(x):
+    set_first(x[1:])
+
+
+def writes_flat(x):
+    x.flat[0] = 3
+
+
+def gives_its_address_away(x):
+    return x.ctypes.data
+
+
+@njit(nogil=True)
+def writes_without_the_gil(x):
+    x[0] = 1
+
+
+@njit(parallel=True)
+def writes_by_threads(x):
+    for i in prange(len(x)):
+        x[i] = i
+
+
+@njit(parallel=True)
+def threads_call_what_writes(x):
+    for _ in prange(len(x)):
+        set_first(x)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        set_first,
+        writes_through_a_view,
+        writes_elements_of_an_iterator,
+        writes_on_a_condition,
+        writes_one_of_two,
+        writes_in_a_closure,
+        writes_in_place,
+        writes_an_output,
+        writes_by_a_method,
+        writes_by_a_function,
+        writes_in_another_function,
+        writes_a_view_in_another_function,
+        writes_flat,
+        gives_its_address_away,
+        writes_without_the_gil,
+        writes_by_threads,
+        threads_call_what_writes,
+    ],
+)
+def test_what_may_write_a_tensor_counts_a_write(function):
+    compiled = function if hasattr(function, "py_func") else njit(function)
+    x = torch.arange(4.0)
+    compiled(x)
+    assert x._version == 1
+    compiled(x)
+    assert x._version == 2
+
+
+def reads_by_functions(x):
+    return np.exp(x).sum() + x.sum() + np.dot(x, x) + x.max() + len(x) + math.floor(x[0])
+
+
+def writes_copies(x):
+    copy, zeros, product, filled = x.copy(), np.zeros_like(x), x * 2, np.empty(x.shape)
+    zeros[:] = x
+    copy[0] = product[0] = filled[0] = x[0]
+    return copy, zeros, product, filled
+
+
+def reads_in_another_function(x):
+    return get_first(x)
+
+
+def returns_views(x):
+    return x.T, x[1:], x.reshape(2, 2), x
+
+
+@njit(parallel=True)
+def reads_by_threads(x):
+    result = 0.0
+    for i in prange(len(x)):
+        result += x[i]
+    return result
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        get_first,
+        total,
+        reads_by_functions,
+        writes_copies,
+        reads_in_another_function,
+        returns_views,
+        reads_by_threads,
+    ],
+)
+def test_what_only_reads_a_tensor_counts_nothing(function):
+    compiled = function if hasattr(function, "py_func") else njit(function)
+    x = torch.arange(4.0)
+    compiled(x)
+    assert x._version == 0
+
+
+def test_only_the_argument_that_is_written_counts():
+    @njit
+    def add(x, out):
+        np.add(x, 1, out)
+
+    x, out = torch.zeros(3), torch.zeros(3)
+    add(x, out)
+    assert (x._version, out._version) == (0, 1)
+
+
+def test_a_tuple_of_tensors_counts_each():
+    @njit
+    def set_second(tensors, number):
+        tensors[1][0] = number
+
+    @njit
+    def set_all(tensors):
+        for x in tensors:
+            x[0] = 1
+
+    x, y = torch.zeros(3), torch.zeros(3, dtype=torch.double)
+    set_second((x, y), 2)
+    assert (x._version, y._version) == (1, 1)
+    set_all((x, torch.zeros(3)))
+    assert x._version == 2
+
+
+def test_backward_notices_what_a_function_wrote():
+    weight = torch.ones(4, requires_grad=True)
+    data = torch.arange(4.0)
+    loss = (weight * data).sum()
+    get_first(data)
+    loss.backward(retain_graph=True)
+    set_first(data[1:])
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        loss.backward()
+
+
 # --- ufuncs made by Numba -------------------------------------------------------------------------
 
 
@@ -369,10 +576,12 @@ def test_compiled_functions_are_cached_on_disk(tmp_path):
         import numbagrad, numbagrad.numba_extension
 
         @numba.njit(cache=True)
-        def total(x):
-            return x.sum()
+        def double(x):
+            x *= 2
+            return x
 
-        print(total(numbagrad.arange(3.0)), sum(total.stats.cache_hits.values()))
+        x = numbagrad.arange(3.0)
+        print(double(x) is x, x.tolist()[2], x._version, sum(double.stats.cache_hits.values()))
     """
-    assert in_fresh_process(code, tmp_path).split() == ["3.0", "0"]
-    assert in_fresh_process(code, tmp_path).split() == ["3.0", "1"]
+    assert in_fresh_process(code, tmp_path).split() == ["True", "4.0", "1", "0"]
+    assert in_fresh_process(code, tmp_path).split() == ["True", "4.0", "1", "1"]

@@ -1,8 +1,7 @@
-"""Tensors as arguments of functions that users compile with Numba: inside they are arrays.
+"""``TensorType``, the Numba type of a tensor, and how tensors get in and out of compiled functions.
 
-Numba calls ``register`` through its extension entry point before it compiles the first function of
-a process; nothing of the package imports this file. A tensor is typed as a ``TensorType``, an array
-type of its own, so that it is unwrapped on the way in and comes out as the same tensor.
+Numba calls what is registered here when it types, compiles and calls a function. The type is an
+array type of its own: inside a function a tensor is an array, and it comes out as the same tensor.
 """
 
 from __future__ import annotations
@@ -11,15 +10,15 @@ from typing import Any
 
 import numpy as np
 from numba.core import cgutils, types
-from numba.core.boxing import unbox_array
+from numba.core.boxing import box_array, unbox_array
 from numba.core.datamodel import models
 from numba.core.typing.typeof import Purpose, typeof
 from numba.extending import NativeValue, box, lower_cast, register_model, typeof_impl, unbox
 
-from .autograd.grad_mode import state as grad_mode
-from .tensor import Tensor
+from ..autograd.grad_mode import state as grad_mode
+from ..tensor import Tensor
 
-__all__ = ["TensorType", "register"]
+__all__ = ["TensorType"]
 
 _REQUIRES_GRAD = (
     "a Tensor that requires grad was passed to a function compiled by Numba, which autograd cannot "
@@ -118,18 +117,20 @@ def _unbox_tensor(typ: TensorType, tensor: Any, c: Any) -> NativeValue:
 
 @box(TensorType)
 def _box_tensor(typ: TensorType, value: Any, c: Any) -> Any:
-    """The tensor that was passed in: nothing else has this type."""
+    """The tensor that was passed in; in a loop shared by threads, which has only that, an array."""
     tensor = c.context.make_array(typ)(c.context, c.builder, value=value).parent
-    c.pyapi.incref(tensor)
-    c.context.nrt.decref(c.builder, typ, value)
-    return tensor
+    boxed = cgutils.alloca_once_value(c.builder, tensor)
+    is_known = cgutils.is_not_null(c.builder, tensor)
+    with c.builder.if_else(is_known, likely=True) as (known, unknown):
+        with known:
+            c.pyapi.incref(tensor)
+            c.context.nrt.decref(c.builder, typ, value)
+        with unknown:
+            c.builder.store(box_array(typ, value, c), boxed)
+    return c.builder.load(boxed)
 
 
 @lower_cast(TensorType, types.Array)
 def _tensor_as_array(context: Any, builder: Any, source: Any, target: Any, value: Any) -> Any:
     """Both are one header: a variable that holds a tensor or an array is an array."""
     return value
-
-
-def register() -> None:
-    """Make Tensors known to Numba. Importing this file does; calling again does nothing."""

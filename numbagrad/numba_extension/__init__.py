@@ -1,0 +1,18 @@
+"""Tensors as arguments of functions that users compile with Numba's ``@njit``.
+
+Numba imports this room through its extension entry point, before it compiles the first function of
+a process. Nothing else of the package does, so that without such functions Numba stays out.
+
+Inside a function a tensor is an array that shares its memory; it comes back as itself, any other
+array as an ndarray. A tensor that requires grad raises while the mode is one that records. The
+version of a tensor that the function may write counts up, whether or not a call writes it.
+"""
+
+from .tensor_type import TensorType
+from .writes import CountWrites
+
+__all__ = ["CountWrites", "TensorType", "register"]
+
+
+def register() -> None:
+    """Make tensors known to Numba: what importing this room has done. Call it in a source tree."""
