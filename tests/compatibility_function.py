@@ -1244,4 +1244,460 @@ torch.autograd.gradcheck(Fragile.apply, torch.ones(1, dtype=torch.double, requir
 RuntimeError: no gradient
 """,
     ),
+    Row(
+        "mark_dirty and save_for_backward of one tensor",
+        """\
+class Custom(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.mark_dirty(x)
+        x.mul_(2)
+        ctx.save_for_backward(x)
+        return x
+
+    @staticmethod
+    def backward(ctx, g):
+        x, = ctx.saved_tensors
+        print(x)
+        return g * 2
+
+x = torch.ones(2, requires_grad=True)
+y = Custom.apply(x * 3)
+print(y)
+y.sum().backward()
+print(x.grad)
+""",
+        """\
+tensor([6., 6.], grad_fn=<CustomBackward>)
+tensor([6., 6.], grad_fn=<CustomBackward>)
+tensor([6., 6.])
+""",
+    ),
+    Row(
+        "mark_dirty of a view",
+        """\
+class Custom(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.mark_dirty(x)
+        return x.mul_(2)
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * 2
+
+x = torch.ones(4, requires_grad=True)
+h = x * 3
+v = h[:2]
+y = Custom.apply(v)
+print(y, v, h)
+h.sum().backward()
+print(x.grad)
+""",
+        """\
+tensor([6., 6.], grad_fn=<AsStridedBackward0>) tensor([6., 6.], grad_fn=<AsStridedBackward0>) \
+tensor([6., 6., 3., 3.], grad_fn=<CopySlices>)
+tensor([6., 6., 3., 3.])
+""",
+    ),
+    Row(
+        "A view that a Function returns may not be written",
+        """\
+class Custom(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.view(-1)
+
+    @staticmethod
+    def backward(ctx, g):
+        return g.view(2, 2)
+
+x = torch.ones(2, 2, requires_grad=True)
+y = Custom.apply(x * 1)
+print(y, y._is_view())
+y.sum().backward()
+print(x.grad)
+y = Custom.apply(x * 1)
+y.add_(1)
+""",
+        """\
+tensor([1., 1., 1., 1.], grad_fn=<CustomBackward>) True
+tensor([[1., 1.],
+        [1., 1.]])
+RuntimeError: Output 0 of Custom is a view and is being modified inplace. This view was created \
+inside a custom Function (or because an input was returned as-is) and the autograd logic to \
+handle view+inplace would override the custom backward associated with the custom Function, \
+leading to incorrect gradients. This behavior is forbidden. You can fix this by cloning the \
+output of the custom Function.
+""",
+    ),
+    Row(
+        "Several views that a Function returns may not be written",
+        """\
+class Custom(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x[:1], x[1:]
+
+    @staticmethod
+    def backward(ctx, g, h):
+        return torch.cat([g, h])
+
+x = torch.ones(2, requires_grad=True)
+a, b = Custom.apply(x * 1)
+a.add_(1)
+""",
+        """\
+RuntimeError: Output 0 of Custom is a view and is being modified inplace. This view is the \
+output of a function that returns multiple views. Such functions do not allow the output views \
+to be modified inplace. You should replace the inplace operation by an out-of-place one.
+""",
+    ),
+    Row(
+        "An input that is returned as it is",
+        """\
+class Custom(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * 3
+
+x = torch.ones(2, requires_grad=True)
+y = Custom.apply(x)
+print(y is x, y, y.data_ptr() == x.data_ptr())
+y.sum().backward()
+print(x.grad)
+y.add_(1)
+""",
+        """\
+False tensor([1., 1.], grad_fn=<CustomBackward>) True
+tensor([3., 3.])
+RuntimeError: Output 0 of Custom is a view and is being modified inplace. This view was created \
+inside a custom Function (or because an input was returned as-is) and the autograd logic to \
+handle view+inplace would override the custom backward associated with the custom Function, \
+leading to incorrect gradients. This behavior is forbidden. You can fix this by cloning the \
+output of the custom Function.
+""",
+    ),
+    Row(
+        "An input that is returned as it is, under no_grad",
+        """\
+class Custom(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * 3
+
+x = torch.ones(2, requires_grad=True)
+with torch.no_grad():
+    y = Custom.apply(x)
+print(y is x, y.requires_grad)
+""",
+        """\
+False False
+""",
+    ),
+    Row(
+        "An output of integers has no gradient",
+        """\
+class Custom(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.long(), x * 1
+
+    @staticmethod
+    def backward(ctx, a, b):
+        print(a, b)
+        return b
+
+x = torch.ones(2, requires_grad=True)
+a, b = Custom.apply(x)
+print(a, b)
+b.sum().backward()
+""",
+        """\
+tensor([1, 1]) tensor([1., 1.], grad_fn=<CustomBackward>)
+tensor([0, 0]) tensor([1., 1.])
+""",
+    ),
+    Row(
+        "Hooks on the node of a Function",
+        """\
+class Custom(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, b):
+        return b * 2
+
+x = torch.ones(2, requires_grad=True)
+y = Custom.apply(x)
+y.grad_fn.register_hook(lambda gi, go: print(gi, go))
+y.grad_fn.register_prehook(lambda go: print(go))
+y.sum().backward()
+""",
+        """\
+(tensor([1., 1.]),)
+(tensor([2., 2.]),) (tensor([1., 1.]),)
+""",
+    ),
+    Row(
+        "Methods without @staticmethod, through apply",
+        """\
+class Custom(torch.autograd.Function):
+    def forward(ctx, x):
+        return x * 2
+    def backward(ctx, b):
+        return b * 2
+
+x = torch.ones(2, requires_grad=True)
+y = Custom.apply(x)
+y.sum().backward()
+print(y, x.grad)
+""",
+        """\
+tensor([2., 2.], grad_fn=<CustomBackward>) tensor([2., 2.])
+""",
+    ),
+    Row(
+        "A Function inside a Function",
+        """\
+class Inner(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, b):
+        return b * 2
+
+class Outer(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = Inner.apply(x)
+        print(y.requires_grad)
+        return y + 1
+
+    @staticmethod
+    def backward(ctx, b):
+        return Inner.apply(b)
+
+x = torch.ones(2, requires_grad=True)
+g, = torch.autograd.grad(Outer.apply(x).sum(), x, create_graph=True)
+print(g)
+""",
+        """\
+False
+tensor([2., 2.])
+""",
+    ),
+    Row(
+        "backward() inside a backward",
+        """\
+class Custom(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, g):
+        x, = ctx.saved_tensors
+        with torch.enable_grad():
+            y = x.detach().requires_grad_()
+            (y * y).sum().backward()
+        return g * y.grad
+
+x = torch.ones(2, requires_grad=True)
+Custom.apply(x).sum().backward()
+print(x.grad)
+""",
+        """\
+tensor([2., 2.])
+""",
+    ),
+    Row(
+        "vjp is another name of backward",
+        """\
+class Custom(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def vjp(ctx, g):
+        return g * 2
+
+x = torch.ones(2, requires_grad=True)
+Custom.apply(x).sum().backward()
+print(x.grad)
+""",
+        """\
+tensor([2., 2.])
+""",
+    ),
+    Row(
+        "Assignments by index, by mask and from other elements",
+        """\
+a = torch.ones(3, requires_grad=True)
+b = a.clone()
+b[0] = 5
+b[1] = a[2] * 3
+b[b > 4] = 0
+b.sum().backward()
+print(b, a.grad)
+""",
+        """\
+tensor([0., 3., 1.], grad_fn=<IndexPutBackward0>) tensor([0., 0., 4.])
+""",
+    ),
+    Row(
+        "Writes to data are not seen",
+        """\
+a = torch.ones(3, requires_grad=True)
+b = a * 2
+c = b.data
+c.zero_()
+b.pow(2).sum().backward()
+print(a.grad)
+""",
+        """\
+tensor([0., 0., 0.])
+""",
+    ),
+    Row(
+        "t_() of a recorded tensor",
+        """\
+a = torch.ones(2, 2, requires_grad=True)
+b = a * 1
+b.t_()
+b.mul_(torch.tensor([1.0, 2.0]))
+print(b)
+b.sum().backward()
+print(a.grad)
+""",
+        """\
+tensor([[1., 2.],
+        [1., 2.]], grad_fn=<MulBackward0>)
+tensor([[1., 1.],
+        [2., 2.]])
+""",
+    ),
+    Row(
+        "copy_ of a recorded tensor",
+        """\
+a = torch.ones(2, requires_grad=True)
+b = torch.zeros(2)
+b.copy_(a)
+b.mul_(3)
+print(b)
+b.sum().backward()
+print(a.grad)
+""",
+        """\
+tensor([3., 3.], grad_fn=<MulBackward0>)
+tensor([3., 3.])
+""",
+    ),
+    Row(
+        "Writing a view of a view",
+        """\
+x = torch.ones(3, requires_grad=True)
+w = x * 1
+v1 = w[:2]; v2 = v1[1:]
+v2.fill_(7)
+w.sum().backward()
+print(w, v1, v2, x.grad)
+""",
+        """\
+tensor([1., 7., 1.], grad_fn=<CopySlices>) tensor([1., 7.], grad_fn=<AsStridedBackward0>) \
+tensor([7.], grad_fn=<AsStridedBackward0>) tensor([1., 0., 1.])
+""",
+    ),
+    Row(
+        "retain_grad",
+        """\
+x = torch.ones(2, requires_grad=True)
+y = x * 2
+y.retain_grad()
+z = (y * y).sum()
+z.backward()
+print(y.grad, x.grad, y.retains_grad)
+""",
+        """\
+tensor([4., 4.]) tensor([8., 8.]) True
+""",
+    ),
+    Row(
+        "register_post_accumulate_grad_hook",
+        """\
+x = torch.ones(2, requires_grad=True)
+x.register_post_accumulate_grad_hook(lambda t: print(t.grad))
+(x * 2).sum().backward()
+(x * 2).register_post_accumulate_grad_hook(print)
+""",
+        """\
+tensor([2., 2.])
+RuntimeError: post accumulate grad hooks cannot be registered on non-leaf tensors
+""",
+    ),
+    Row(
+        "A Function that runs the user's own kernels",
+        """\
+from numba import njit
+
+@njit
+def running_maximum(x, result, source):
+    for row in range(x.shape[0]):
+        best = 0
+        for column in range(x.shape[1]):
+            if x[row, column] > x[row, best]:
+                best = column
+            result[row, column] = x[row, best]
+            source[row, column] = best
+
+@njit
+def add_to_source(grad_output, source, grad_input):
+    for row in range(source.shape[0]):
+        for column in range(source.shape[1]):
+            grad_input[row, source[row, column]] += grad_output[row, column]
+
+class RunningMaximum(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        result, source = torch.empty_like(x), torch.empty(x.shape, dtype=torch.long)
+        running_maximum(x.detach().numpy(), result.numpy(), source.numpy())
+        ctx.save_for_backward(source)
+        return result
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, grad_output):
+        source, = ctx.saved_tensors
+        grad_input = torch.zeros_like(grad_output)
+        add_to_source(grad_output.numpy(), source.numpy(), grad_input.numpy())
+        return grad_input
+
+x = torch.tensor([[1.0, 3, 2], [5, 4, 6]], dtype=torch.double, requires_grad=True)
+print(RunningMaximum.apply(x))
+print(torch.autograd.gradcheck(RunningMaximum.apply, (x,)))
+RunningMaximum.apply(x).backward(torch.ones(2, 3, dtype=torch.double))
+print(x.grad)
+""",
+        """\
+tensor([[1., 3., 3.],
+        [5., 5., 6.]], dtype=torch.float64, grad_fn=<RunningMaximumBackward>)
+True
+tensor([[1., 2., 0.],
+        [2., 0., 1.]], dtype=torch.float64)
+""",
+    ),
 ]

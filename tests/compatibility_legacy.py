@@ -1013,4 +1013,170 @@ print(x.grad, y.grad)
 tensor([3., 3.]) tensor([1., 1.])
 """,
     ),
+    Row(
+        "The first pages of the tutorials of 2017: tensors and NumPy",
+        """\
+x = torch.Tensor(5, 3)
+y = torch.rand(5, 3)
+x.fill_(1)
+print((x + y).size(), torch.add(x, y).size())
+result = torch.Tensor(5, 3)
+print(torch.add(x, y, out=result).size(), y.add_(x)[:, 1].size())
+a = torch.ones(5)
+b = a.numpy()
+a.add_(1)
+print(a, b)
+a = np.ones(5)
+b = torch.from_numpy(a)
+np.add(a, 1, out=a)
+print(a, b)
+if torch.cuda.is_available():
+    x = x.cuda()
+""",
+        """\
+torch.Size([5, 3]) torch.Size([5, 3])
+torch.Size([5, 3]) torch.Size([5])
+tensor([2., 2., 2., 2., 2.]) [2. 2. 2. 2. 2.]
+[2. 2. 2. 2. 2.] tensor([2., 2., 2., 2., 2.], dtype=torch.float64)
+""",
+    ),
+    Row(
+        "Reductions, orders and sizes, as 2017 wrote them",
+        """\
+x = torch.FloatTensor([[1, 2], [3, 4]])
+print(x.sum(0), x.sum(1, keepdim=True), x.norm(), x.norm(2, 1), x.pow(2).sqrt(), x.exp().log())
+print(x.topk(1), x.sort(1, True), x.gather(1, torch.LongTensor([[0], [1]])), x.cumsum(0))
+print(x.unsqueeze(1).size(), x.squeeze().size(), x.repeat(1, 2), x.narrow(0, 0, 1), x.select(0, 1))
+print(torch.cat((x, x), 0), torch.stack([x[0], x[1]]), x.transpose(0, 1), x.t().is_contiguous())
+print(x.eq(2), x.gt(2), (x == 2).sum(), x[x > 2], x.masked_select(x > 2), x.ge(3).type_as(x))
+print(torch.zeros(2, 3).scatter_(1, torch.LongTensor([[1], [2]]), 1), torch.ger(x[0], x[1]))
+""",
+        """\
+tensor([4., 6.]) tensor([[3.],
+        [7.]]) tensor(5.4772) tensor([2.2361, 5.0000]) tensor([[1., 2.],
+        [3., 4.]]) tensor([[1., 2.],
+        [3., 4.]])
+torch.return_types.topk(
+values=tensor([[2.],
+        [4.]]),
+indices=tensor([[1],
+        [1]])) torch.return_types.sort(
+values=tensor([[2., 1.],
+        [4., 3.]]),
+indices=tensor([[1, 0],
+        [1, 0]])) tensor([[1.],
+        [4.]]) tensor([[1., 2.],
+        [4., 6.]])
+torch.Size([2, 1, 2]) torch.Size([2, 2]) tensor([[1., 2., 1., 2.],
+        [3., 4., 3., 4.]]) tensor([[1., 2.]]) tensor([3., 4.])
+tensor([[1., 2.],
+        [3., 4.],
+        [1., 2.],
+        [3., 4.]]) tensor([[1., 2.],
+        [3., 4.]]) tensor([[1., 3.],
+        [2., 4.]]) False
+tensor([[False,  True],
+        [False, False]]) tensor([[False, False],
+        [ True,  True]]) tensor(1) tensor([3., 4.]) tensor([3., 4.]) tensor([[0., 0.],
+        [1., 1.]])
+tensor([[0., 1., 0.],
+        [0., 0., 1.]]) tensor([[3., 4.],
+        [6., 8.]])
+""",
+    ),
+    Row(
+        "Reading and writing elements",
+        """\
+a = torch.Tensor(2, 3).zero_()
+a[0] = 1
+a[1, 2] = 5
+a[:, 0] = torch.Tensor([7, 8])
+print(a, a[0, 0], a[1][2], a[:, 1:], a[-1])
+for row in a:
+    print(row, row.sum())
+print(a.max(1), a.min(0)[0], list(a.size()), a.size(-1), a.numel())
+""",
+        """\
+tensor([[7., 1., 1.],
+        [8., 0., 5.]]) tensor(7.) tensor(5.) tensor([[1., 1.],
+        [0., 5.]]) tensor([8., 0., 5.])
+tensor([7., 1., 1.]) tensor(9.)
+tensor([8., 0., 5.]) tensor(13.)
+torch.return_types.max(
+values=tensor([7., 8.]),
+indices=tensor([0, 0])) tensor([7., 0., 1.]) [2, 3] 3 6
+""",
+    ),
+    Row(
+        "The two-layer net by hand, without autograd",
+        """\
+torch.manual_seed(1)
+dtype = torch.FloatTensor
+x = torch.randn(64, 100).type(dtype)
+y = torch.randn(64, 10).type(dtype)
+w1 = torch.randn(100, 20).type(dtype)
+w2 = torch.randn(20, 10).type(dtype)
+for t in range(3):
+    h = x.mm(w1)
+    h_relu = h.clamp(min=0)
+    y_pred = h_relu.mm(w2)
+    loss = (y_pred - y).pow(2).sum()
+    print(t, '%.0f' % loss)
+    grad_y_pred = 2.0 * (y_pred - y)
+    grad_w2 = h_relu.t().mm(grad_y_pred)
+    grad_h_relu = grad_y_pred.mm(w2.t())
+    grad_h = grad_h_relu.clone()
+    grad_h[h < 0] = 0
+    grad_w1 = x.t().mm(grad_h)
+    w1 -= 1e-6 * grad_w1
+    w2 -= 1e-6 * grad_w2
+""",
+        """\
+0 684840
+1 643010
+2 605300
+""",
+    ),
+    Row(
+        "A recurrent net by hand",
+        """\
+h = Variable(torch.zeros(1, 3))
+W = Variable(torch.eye(3), requires_grad=True)
+for t in range(3):
+    h = torch.tanh(h.mm(W) + 0.1)
+h.sum().backward()
+print(h, W.grad, W.grad.data.norm())
+W.data.add_(-0.1, W.grad.data)
+print(W.data)
+h = Variable(h.data)
+print(h.requires_grad)
+""",
+        """\
+tensor([[0.2886, 0.2886, 0.2886]], grad_fn=<TanhBackward0>) tensor([[0.2685, 0.2685, 0.2685],
+        [0.2685, 0.2685, 0.2685],
+        [0.2685, 0.2685, 0.2685]]) tensor(0.8054)
+tensor([[ 0.9732, -0.0268, -0.0268],
+        [-0.0268,  0.9732, -0.0268],
+        [-0.0268, -0.0268,  0.9732]])
+False
+""",
+    ),
+    Row(
+        "An evaluation loop of 2017",
+        """\
+torch.manual_seed(0)
+model = torch.nn.Linear(4, 3)
+correct = total = 0
+for batch in range(3):
+    inputs, labels = torch.randn(8, 4), torch.LongTensor(8).random_(0, 3)
+    outputs = model(Variable(inputs))
+    _, predicted = torch.max(outputs.data, 1)
+    total += labels.size(0)
+    correct += (predicted == labels).sum()
+print('%d of %d' % (correct, total))
+""",
+        """\
+11 of 24
+""",
+    ),
 ]
