@@ -262,9 +262,9 @@ class Scale(torch.autograd.Function):
 Scale()(Variable(torch.ones(2), requires_grad=True), 3)
 """,
         """\
-TypeError: Scale: argument 1 of an instance of a Function must be a Tensor, not int; give other \
-values to its constructor. Today's form has static methods, forward(ctx, ...) and backward(ctx, \
-...), keeps what it needs on ctx and is called on the class: Scale.apply(...)
+TypeError: Scale: argument 1 of an instance of a Function must be a Tensor or None, not int; \
+give other values to its constructor. Today's form has static methods, forward(ctx, ...) and \
+backward(ctx, ...), keeps what it needs on ctx and is called on the class: Scale.apply(...)
 """,
         REFUSES,
     ),
@@ -1178,5 +1178,78 @@ print('%d of %d' % (correct, total))
         """\
 11 of 24
 """,
+    ),
+    Row(
+        "A linear Function of 2017, with an optional bias, in a Module",
+        """\
+class Linear(torch.autograd.Function):
+    def forward(self, input, weight, bias=None):
+        self.save_for_backward(input, weight, bias)
+        output = input.mm(weight.t())
+        if bias is not None:
+            output += bias.unsqueeze(0).expand_as(output)
+        return output
+
+    def backward(self, grad_output):
+        input, weight, bias = self.saved_tensors
+        grad_input = grad_weight = grad_bias = None
+        if self.needs_input_grad[0]:
+            grad_input = grad_output.mm(weight)
+        if self.needs_input_grad[1]:
+            grad_weight = grad_output.t().mm(input)
+        if bias is not None and self.needs_input_grad[2]:
+            grad_bias = grad_output.sum(0).squeeze(0)
+        return grad_input, grad_weight, grad_bias
+
+class LinearModule(torch.nn.Module):
+    def __init__(self, input_features, output_features, bias=True):
+        super(LinearModule, self).__init__()
+        self.weight = torch.nn.Parameter(torch.Tensor(output_features, input_features))
+        if bias:
+            self.bias = torch.nn.Parameter(torch.Tensor(output_features))
+        else:
+            self.register_parameter('bias', None)
+        self.weight.data.uniform_(-0.1, 0.1)
+        if self.bias is not None:
+            self.bias.data.uniform_(-0.1, 0.1)
+
+    def forward(self, input):
+        return Linear()(input, self.weight, self.bias)
+
+torch.manual_seed(0)
+for layer in (LinearModule(3, 2), LinearModule(3, 2, bias=False)):
+    output = layer(Variable(torch.ones(4, 3)))
+    output.sum().backward()
+    print(layer, output.data[0], layer.weight.grad, layer.bias)
+""",
+        """\
+LinearModule() tensor([-0.0314, -0.0060]) tensor([[4., 4., 4.],
+        [4., 4., 4.]]) Parameter containing:
+tensor([-0.0020,  0.0793], requires_grad=True)
+LinearModule() tensor([-0.0126, -0.1814]) tensor([[4., 4., 4.],
+        [4., 4., 4.]]) None
+""",
+        REFUSES,
+    ),
+    Row(
+        "gradcheck of an instance",
+        """\
+class Linear(torch.autograd.Function):
+    def forward(self, input, weight):
+        self.save_for_backward(input, weight)
+        return input.mm(weight.t())
+
+    def backward(self, grad_output):
+        input, weight = self.saved_tensors
+        return grad_output.mm(weight), grad_output.t().mm(input)
+
+input = (Variable(torch.randn(5, 4).double(), requires_grad=True),
+         Variable(torch.randn(3, 4).double(), requires_grad=True))
+print(torch.autograd.gradcheck(Linear(), input, eps=1e-6, atol=1e-4))
+""",
+        """\
+True
+""",
+        REFUSES,
     ),
 ]

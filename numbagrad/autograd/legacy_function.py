@@ -83,7 +83,7 @@ def call_instance(instance: Any, inputs: tuple[Any, ...]) -> Any:
     """Run ``instance.forward`` on plain tensors of the memory of ``inputs`` and record one node.
 
     Raises:
-        TypeError: for an input that is not a tensor.
+        TypeError: for an input that is neither a tensor nor None.
         RuntimeError: if the instance was called before.
     """
     _check_call(instance, inputs)
@@ -91,14 +91,14 @@ def call_instance(instance: Any, inputs: tuple[Any, ...]) -> Any:
     node = node_class.__new__(node_class)
     node._hooks = None
     node._instance = instance
-    node.needs_input_grad = tuple([value._requires_grad for value in inputs])
+    node.needs_input_grad = tuple([_is_tensor(x) and x._requires_grad for x in inputs])
     recording = grad_mode.enabled
     unrecorded = volatile.in_use and volatile.touched(inputs)
     record = recording and True in node.needs_input_grad and not unrecorded
     if record:
         connect(node, inputs)
     instance._node = weakref.ref(node)
-    seen = [interface.alias(value) for value in inputs]
+    seen = [None if value is None else interface.alias(value) for value in inputs]
     grad_mode.enabled = False
     try:
         output = instance.forward(*seen)
@@ -141,10 +141,10 @@ def _check_call(instance: Any, inputs: tuple[Any, ...]) -> None:
             f"call. Make one for each call: {name}(...)(...). " + _MODERN_FORM.format(name=name)
         )
     for place, value in enumerate(inputs):
-        if not _is_tensor(value):
+        if value is not None and not _is_tensor(value):
             raise TypeError(
-                f"{name}: argument {place} of an instance of a Function must be a Tensor, not "
-                f"{type(value).__name__}; give other values to its constructor. "
+                f"{name}: argument {place} of an instance of a Function must be a Tensor or None, "
+                f"not {type(value).__name__}; give other values to its constructor. "
                 + _MODERN_FORM.format(name=name)
             )
 
@@ -159,5 +159,5 @@ def _among(tensor: Any, tensors: Any) -> bool:
 
 def _originals(values: Any, seen: list[Any], inputs: tuple[Any, ...]) -> tuple[Any, ...]:
     """The tensors that ``forward`` was called for, in the place of the plain ones that it saw."""
-    back = {id(plain): original for plain, original in zip(seen, inputs, strict=True)}
-    return tuple([back.get(id(value), value) for value in values])
+    originals = {id(plain): original for plain, original in zip(seen, inputs, strict=True)}
+    return tuple([originals.get(id(value), value) for value in values])
