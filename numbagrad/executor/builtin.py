@@ -21,6 +21,7 @@ from . import library, memory, pool
 _METHOD_FASTCALL = 0x0080
 _FASTCALL_SIGNATURE = "int64(int64, int64, int64)"
 _NEW_ARRAY_SLOT = 93  # PyArray_New in NumPy's C API table, fixed by its ABI
+_SET_HANDLER_SLOT = 304  # PyDataMem_SetHandler
 _SET_BASE_SLOT = 282  # PyArray_SetBaseObject
 
 
@@ -80,7 +81,7 @@ def _runtime() -> np.ndarray:
     block[layout.RUNTIME_SET_BASE] = numpy_function(_SET_BASE_SLOT)
     block[layout.RUNTIME_MISS] = id(LaunchMiss)
     block[layout.RUNTIME_POOL] = pool.pool_address()
-    block[layout.RUNTIME_STREAM_BYTES] = memory.stream_bytes()
+    memory.install(block, numpy_function(_SET_HANDLER_SLOT))
     for number in range(24):
         kind = _dtype_of_number(number)
         block[layout.RUNTIME_ITEM_SIZES + number] = kind.itemsize if kind is not None else 0

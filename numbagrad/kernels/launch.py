@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from numba import types
 
+from .allocation import new_output
 from .intrinsics import (
     address_of_stack,
     call_kernel,
@@ -23,7 +24,6 @@ from .intrinsics import (
     int32,
     int64,
     load,
-    new_array,
     store,
     subroutine,
 )
@@ -206,8 +206,7 @@ def add_output(frame, runtime, place, code, rank, sizes, strides):
             dimension = load(frame, ORDER + rank - 1 - p, int64)
             store(strides, dimension, step, int64)
             step *= max(load(sizes, dimension, int64), 1)
-    new = load(runtime, RUNTIME_NEW_ARRAY, int64)
-    array = new_array(new, load(runtime, RUNTIME_ARRAY_TYPE, int64), rank, sizes, code, strides)
+    array = new_output(runtime, rank, sizes, code, strides)
     if array == NULL:
         return NULL
     word = operand_word(place)

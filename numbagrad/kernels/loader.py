@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import llvmlite.binding as llvm
 
-_engines: list[llvm.ExecutionEngine] = []
+#: What holds the machine code; a reference to this list keeps all of it in memory.
+engines: list[llvm.ExecutionEngine] = []
 _lock = threading.Lock()
 
 # A thread that is loading holds the locks of LLVM, which a forked child would inherit as held.
@@ -71,5 +72,5 @@ def load(data: bytes, symbol: str) -> int:
         address = engine.get_function_address(symbol)
         if not address:
             raise RuntimeError(f"the object file does not define {symbol!r}")
-        _engines.append(engine)
+        engines.append(engine)
         return address

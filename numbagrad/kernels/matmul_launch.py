@@ -12,6 +12,7 @@ from types import FunctionType
 
 from numba import types
 
+from .allocation import new_output
 from .intrinsics import (
     address_of_stack,
     call_kernel,
@@ -19,7 +20,6 @@ from .intrinsics import (
     int32,
     int64,
     load,
-    new_array,
     store,
     subroutine,
 )
@@ -36,7 +36,6 @@ from .layout import (
     OBJECT_TYPE,
     RUNTIME_ARRAY_TYPE,
     RUNTIME_ITEM_SIZES,
-    RUNTIME_NEW_ARRAY,
     RUNTIME_POOL,
     TABLE_RUNTIME,
 )
@@ -190,9 +189,7 @@ def matmul(self, arguments, given):
     kernel = load(table, MATMUL_KERNELS + method * MATMUL_TYPES + code, int64)
     if kernel == NULL:
         return raise_miss(runtime, method * MATMUL_TYPES + code)
-    result = new_array(
-        load(runtime, RUNTIME_NEW_ARRAY, int64), array_type, rank, frame + 8 * SIZES, code, NULL
-    )
+    result = new_output(runtime, rank, frame + 8 * SIZES, code, NULL)
     if result == NULL:
         return NULL
     write_operand(frame, C, result, rank, item_size, turned)

@@ -6,13 +6,13 @@ shape, and the outputs have that shape too.
 
 from __future__ import annotations
 
+from .allocation import new_output
 from .intrinsics import (
     address_of_stack,
     call_kernel,
     int32,
     int64,
     load,
-    new_array,
     store,
 )
 from .launch import (
@@ -35,7 +35,6 @@ from .layout import (
     MISS_OPERAND,
     OBJECT_TYPE,
     RUNTIME_ARRAY_TYPE,
-    RUNTIME_NEW_ARRAY,
     RUNTIME_POOL,
     SLOT_KERNEL,
     SLOT_OUTPUT_TYPES,
@@ -106,13 +105,12 @@ def along(self, arguments, given):
     store(frame, TILE, tile, int64)
 
     outputs = load(table, TABLE_OUTPUTS, int64)
-    new = load(runtime, RUNTIME_NEW_ARRAY, int64)
     result = NULL
     if outputs > 1:
         result = tuple_new(outputs)
     for j in range(outputs):
         code = (load(slot, SLOT_OUTPUT_TYPES, int64) >> (CODE_BITS * j)) & 31
-        array = new_array(new, array_type, rank, sizes, code, NULL)
+        array = new_output(runtime, rank, sizes, code, NULL)
         if array == NULL:
             if outputs > 1:
                 decrement_reference(result)
