@@ -17,12 +17,11 @@ import llvmlite.binding as llvm
 from llvmlite import ir
 from numba.core import compiler, sigutils, types
 from numba.core.compiler_lock import global_compiler_lock
-from numba.core.cpu_options import FastMathOptions
 from numba.core.target_extension import target_override
 
 from .loader import target_machine
 from .pipeline import KernelPipeline
-from .target import NAME, KernelDispatcher, target
+from .target import NAME, KernelDispatcher, flags_of, target
 
 #: Reordering that never changes what NaN and infinity do: a multiply and an add may become one
 #: fused multiply-add. Reductions may ask for "reassoc" as well. Full fastmath is never used.
@@ -53,19 +52,6 @@ def _collector_paused() -> Iterator[None]:
             gc.enable()
 
 
-def _flags(fastmath: Iterable[str]) -> compiler.Flags:
-    flags = compiler.Flags()
-    flags.no_compile = True  # we optimise and emit the module ourselves
-    flags.no_cpython_wrapper = True
-    flags.no_cfunc_wrapper = True
-    flags.error_model = "numpy"
-    flags.boundscheck = False
-    flags.nrt = False
-    flags.release_gil = True
-    flags.fastmath = FastMathOptions(set(fastmath))
-    return flags
-
-
 def _add_entry(library: Any, result: Any, symbol: str) -> None:
     """Add a function with the C calling convention that calls the compiled one."""
     context = target.target_context
@@ -90,9 +76,7 @@ def _add_entry(library: Any, result: Any, symbol: str) -> None:
 
 def _link(library: Any, symbol: str) -> llvm.ModuleRef:
     """One module with everything the entry calls, all of it internal but the entry."""
-    module = library._final_module
-    for linked in library._linking_libraries:
-        module.link_in(linked._get_module_for_linking(), preserve=True)
+    module = library.linked()
     for value in (*module.functions, *module.global_variables):
         if not value.is_declaration and value.name != symbol:
             value.linkage = "internal"
@@ -172,7 +156,7 @@ def compile_to_module(
             function,
             arguments,
             returned,
-            _flags(fastmath),
+            flags_of(fastmath),
             {},
             library=library,
             pipeline_class=KernelPipeline,

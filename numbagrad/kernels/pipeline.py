@@ -13,32 +13,58 @@ from typing import Any
 
 from numba.core import compiler, errors, ir, types
 from numba.core.compiler_machinery import FunctionPass, PassManager, register_pass
+from numba.core.interpreter import Interpreter
 from numba.core.ir_utils import replace_vars_stmt
-from numba.core.postproc import VariableLifetime
+from numba.core.lowering import Lower
 from numba.core.transforms import canonicalize_cfg
-from numba.core.typed_passes import NativeLowering, NoPythonBackend, NopythonTypeInference
-from numba.core.untyped_passes import FixupArgs, TranslateByteCode
+from numba.core.typed_passes import BaseNativeLowering, NoPythonBackend, NopythonTypeInference
+from numba.core.untyped_passes import FixupArgs
 
 
 class KernelPipeline(compiler.CompilerBase):
     """From bytecode to LLVM."""
 
     def define_pipelines(self) -> list[PassManager]:
-        manager = PassManager("kernel")
-        manager.add_pass(TranslateByteCode, "read the bytecode")
+        manager = _Passes("kernel")
+        manager.add_pass(_TranslateByteCode, "read the bytecode")
         manager.add_pass(FixupArgs, "fix up arguments")
         manager.add_pass(_PrepareBlocks, "order the blocks and tell variables apart")
         manager.add_pass(NopythonTypeInference, "infer types")
         manager.add_pass(_CheckFloats, "check that no variable widens a float")
-        manager.add_pass(NativeLowering, "lower to LLVM")
+        manager.add_pass(_Lowering, "lower to LLVM")
         manager.add_pass(NoPythonBackend, "collect the result")
         manager.finalize()
         return [manager]
 
 
+class _Passes(PassManager):
+    """The passes and nothing else: no events, timers, dumps or checks around each."""
+
+    def run(self, state: Any) -> None:
+        for kind, _ in self.passes:
+            kind().run_pass(state)
+
+
 class _Pass(FunctionPass):
     def __init__(self) -> None:
         super().__init__()
+
+
+class _Interpreter(Interpreter):
+    def post_process(self, peepholes: Any, func_ir: ir.FunctionIR) -> ir.FunctionIR:
+        """Nothing: these steps rewrite ``with``, unpacked arguments, lists and dictionaries."""
+        return func_ir
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _TranslateByteCode(_Pass):
+    """Numba's pass of that name."""
+
+    _name = "numbagrad_translate_bytecode"
+
+    def run_pass(self, state: Any) -> bool:
+        state["func_ir"] = _Interpreter(state["func_id"]).interpret(state["bc"])
+        return True
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
@@ -56,7 +82,6 @@ class _PrepareBlocks(_Pass):
         if repeated:
             _copy_constants(blocks, repeated)
             _split_local_variables(blocks, repeated)
-        function.variable_lifetime = VariableLifetime(function.blocks)
         function.generator_info = None
         return True
 
@@ -131,6 +156,40 @@ class _CheckFloats(_Pass):
                         loc=assign.loc,
                     )
         return False
+
+
+class _Lower(Lower):
+    """Numba's lowering, less what serves its debugging and its Python environments."""
+
+    def emit_environment_object(self) -> None:
+        pass
+
+    def lower_block(self, block: ir.Block) -> None:
+        self.pre_block(block)
+        for statement in block.body:
+            self.loc = statement.loc
+            try:
+                self.lower_inst(statement)
+            except Exception:
+                with errors.new_error_context(f'lowering "{statement}" at {self.loc}'):
+                    raise
+        self.post_block(block)
+
+    def lower_inst(self, inst: Any) -> None:
+        if isinstance(inst, ir.Assign):
+            name = inst.target.name
+            self.storevar(self.lower_assign(self.typeof(name), inst), name)
+        else:
+            super().lower_inst(inst)
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _Lowering(BaseNativeLowering):
+    _name = "numbagrad_lowering"
+
+    @property
+    def lowering_class(self) -> type[Lower]:
+        return _Lower
 
 
 def _type_of(value: Any, state: Any) -> types.Type | None:

@@ -11,11 +11,15 @@ from collections.abc import Callable, Iterable
 from functools import cached_property
 from typing import Any
 
+import llvmlite.binding as llvm
 from llvmlite import ir
 from numba.core import fastmathpass, types, typing
 from numba.core.callconv import RETCODE_OK, BaseCallConv, Status
-from numba.core.codegen import JITCodeLibrary
+from numba.core.cgutils import normalize_ir_text
+from numba.core.codegen import CodeLibrary, JITCodeLibrary
+from numba.core.compiler import Flags, compile_extra
 from numba.core.cpu import CPUContext, CPUTargetOptions
+from numba.core.cpu_options import FastMathOptions
 from numba.core.descriptors import TargetDescriptor
 from numba.core.dispatcher import Dispatcher
 from numba.core.target_extension import CPU, dispatcher_registry, jit_registry, target_registry
@@ -29,21 +33,43 @@ class Kernel(CPU):
     """The target, as Numba's registry of targets knows it."""
 
 
-class _LinkedLibrary(JITCodeLibrary):
-    """Code of a function a kernel calls: linked as Numba lowered it, not optimised by itself.
+class KernelLibrary(JITCodeLibrary):
+    """Code of a kernel, or of a function it calls: kept as Numba lowered it.
 
-    Numba would optimise and emit machine code for every function on its own, though only the
+    Numba would link, optimise and emit machine code for every function on its own, though only the
     kernel, with all of them inlined, is ever run. That took most of the compile time.
     """
 
-    def _optimize_functions(self, ll_module):
-        ll_module.data_layout = self._codegen._data_layout
+    def __init__(self, codegen: Any, name: str):
+        CodeLibrary.__init__(self, codegen, name)
+        self._modules: list[llvm.ModuleRef] = []
+        self._called: list[KernelLibrary] = []
 
-    def _optimize_final_module(self):
-        pass
+    def add_ir_module(self, ir_module: ir.Module) -> None:
+        self._modules.append(llvm.parse_assembly(normalize_ir_text(str(ir_module))))
 
-    def _finalize_final_module(self):
+    def add_linking_library(self, library: KernelLibrary) -> None:
+        self._called.append(library)
+
+    def finalize(self) -> None:
         self._finalized = True
+
+    def linked(self) -> llvm.ModuleRef:
+        """One module of this code and of all that it calls."""
+        module, *more = self._modules
+        for part in more:
+            module.link_in(part)
+        known = {self}
+        pending = list(self._called)
+        while pending:
+            library = pending.pop()
+            if library not in known:
+                known.add(library)
+                pending += library._called
+                for part in library._modules:
+                    module.link_in(part, preserve=True)
+        module.verify()
+        return module
 
 
 class _TypingContext(typing.BaseContext):
@@ -60,6 +86,9 @@ class _TypingContext(typing.BaseContext):
     def resolve_function_type(self, func: Any, args: Any, kws: Any) -> Any:
         if kws:
             return super().resolve_function_type(func, args, kws)
+        if getattr(getattr(func, "typing_key", None), "__module__", None) == "_operator":
+            # Arithmetic is typed alike for every constant.
+            args = tuple([types.unliteral(argument) for argument in args])
         key = func, args
         answer = self._answers.get(key)
         if answer is None:
@@ -125,11 +154,33 @@ class _Context(CPUContext):
 
     def init(self) -> None:
         super().init()
-        self._internal_codegen._library_class = _LinkedLibrary
+        self._internal_codegen._library_class = KernelLibrary
+        self._found: dict[Any, Any] = {}
+        self._sizes: dict[str, int] = {}
 
     @cached_property
     def call_conv(self) -> _CallingConvention:
         return _CallingConvention(self)
+
+    def mangler(self, name: str, types: Any, *, abi_tags: Any = (), uid: Any = None) -> str:
+        """The symbol of a function: its number tells it apart, where Numba spells out the flags."""
+        return f"{name}.{uid}"
+
+    def get_abi_sizeof(self, ty: ir.Type) -> int:
+        """Bytes of a type, remembered: LLVM is asked with a module written for the question."""
+        text = str(ty)
+        size = self._sizes.get(text)
+        if size is None:
+            size = self._sizes[text] = super().get_abi_sizeof(ty)
+        return size
+
+    def get_function(self, fn: Any, sig: Any, _firstcall: bool = True) -> Any:
+        """The lowering rule; rules are remembered, since Numba inspects each it hands out."""
+        key = fn, sig
+        rule = self._found.get(key)
+        if rule is None:
+            rule = self._found[key] = super().get_function(fn, sig, _firstcall)
+        return _Rule(rule, self)
 
     def insert_user_function(self, func: Any, fndesc: Any, libs: Any = ()) -> None:
         """Calls of ``func`` become calls of its code, with no status to look at afterwards."""
@@ -164,6 +215,24 @@ class _Context(CPUContext):
         return [].append
 
 
+class _Rule:
+    """A lowering rule, applied for the context of the function that is being lowered."""
+
+    __slots__ = ("_rule", "_context")
+
+    def __init__(self, rule: Any, context: _Context):
+        self._rule = rule
+        self._context = context
+
+    def __call__(self, builder: Any, args: Any, loc: Any = None) -> Any:
+        value = self._rule._imp(self._context, builder, self._rule._sig, args, loc=loc)
+        self._context.add_linking_libs(getattr(self._rule, "libs", ()))
+        return value
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._rule, name)
+
+
 class _Target(TargetDescriptor):
     options = CPUTargetOptions
 
@@ -179,15 +248,22 @@ class _Target(TargetDescriptor):
 target = _Target(NAME)
 
 
-_OPTIONS = {
-    "nopython": True,
-    "error_model": "numpy",
-    "boundscheck": False,
-    "no_cpython_wrapper": True,
-    "no_cfunc_wrapper": True,
-    "nogil": True,
-    "_nrt": False,
-}
+class _Flags(Flags):
+    def get_mangle_string(self) -> str:
+        return ""  # our symbols do not spell them out
+
+
+def flags_of(fastmath: Iterable[str]) -> Flags:
+    """How Numba is to lower a kernel and what it calls; we optimise and emit the code ourselves."""
+    flags = _Flags()
+    flags.no_cpython_wrapper = True
+    flags.no_cfunc_wrapper = True
+    flags.error_model = "numpy"
+    flags.boundscheck = False
+    flags.nrt = False
+    flags.release_gil = True
+    flags.fastmath = FastMathOptions(set(fastmath))
+    return flags
 
 
 class KernelDispatcher(Dispatcher):
@@ -196,12 +272,27 @@ class KernelDispatcher(Dispatcher):
     targetdescr = target
 
     def __init__(self, function: Callable[..., Any], fastmath: Iterable[str]):
-        options = {**_OPTIONS, "fastmath": set(fastmath)}
-        super().__init__(function, targetoptions=options, pipeline_class=KernelPipeline)
+        super().__init__(function, targetoptions={"nopython": True})
+        self._fastmath = tuple(fastmath)
 
     def __call__(self, *args: Any) -> Any:
         """Run it as Python; there is machine code only where a kernel calls it."""
         return self.py_func(*args)
+
+    def compile(self, sig: Any) -> Any:
+        """Compile for the given types of arguments, if need be.
+
+        Numba's own way times every lock that LLVM takes, once for every function that is being
+        compiled.
+        """
+        known = self.overloads.get(tuple(sig))
+        if known is None:
+            known = compile_extra(
+                target.typing_context, target.target_context, self.py_func, tuple(sig), None,
+                flags_of(self._fastmath), {}, pipeline_class=KernelPipeline,
+            )  # fmt: skip
+            self.add_overload(known)
+        return known.entry_point
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
         # A constant argument is passed as its type: Numba would compile the function once more for
