@@ -5,11 +5,15 @@ from .activation import *
 from .attention import *
 from .containers import *
 from .convolution import *
+from .distance import *
 from .dropout import *
 from .linear import *
 from .loss import *
 from .module import Module
 from .normalization import *
+from .padding import *
 from .parameter import Buffer, Parameter
+from .pooling import *
 from .recurrent import *
+from .resampling import *
 from .transformer import *

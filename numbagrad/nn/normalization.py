@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 from ..dtype import int64
@@ -13,7 +14,10 @@ from . import init
 from .module import Module
 from .parameter import Parameter
 
-__all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "GroupNorm", "LayerNorm", "RMSNorm"]
+__all__ = [
+    "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "GroupNorm", "InstanceNorm1d", "InstanceNorm2d",
+    "InstanceNorm3d", "LayerNorm", "LocalResponseNorm", "RMSNorm",
+]  # fmt: skip
 
 
 def _shape(normalized_shape: Any) -> tuple[int, ...]:
@@ -237,3 +241,91 @@ class BatchNorm3d(_BatchNorm):
     """Batch normalization of (N, C, D, H, W)."""
 
     ranks, expected = (5,), "5D"
+
+
+class _InstanceNorm(_BatchNorm):
+    """Zero mean and unit variance of every channel of every sample, then scale and shift."""
+
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float = 0.1,
+        affine: bool = False,
+        track_running_stats: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+        *,
+        bias: bool = True,
+    ) -> None:
+        super().__init__(
+            num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias
+        )
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Apply the layer."""
+        if input.ndim not in self.ranks:
+            raise ValueError(f"expected {self.expected} input (got {input.ndim}D input)")
+        channels = input.ndim - self.ranks[0]
+        if input.size(channels) != self.num_features:
+            self._complain_of(channels, input.size(channels))
+        if channels == 0:
+            return self._normalized(input.unsqueeze(0)).squeeze(0)
+        return self._normalized(input)
+
+    def _complain_of(self, dim: int, size: int) -> None:
+        if self.affine:
+            raise ValueError(
+                f"expected input's size at dim={dim} to match num_features "
+                f"({self.num_features}), but got: {size}."
+            )
+        warnings.warn(
+            f"input's size at dim={dim} does not match num_features. You can silence this warning "
+            "by not passing in num_features, which is not used because affine=False",
+            stacklevel=4,
+        )
+
+    def _normalized(self, input: Tensor) -> Tensor:
+        return F.instance_norm(
+            input, self.running_mean, self.running_var, self.weight, self.bias,
+            self.training or not self.track_running_stats,
+            0.0 if self.momentum is None else self.momentum, self.eps,
+        )  # fmt: skip
+
+
+class InstanceNorm1d(_InstanceNorm):
+    """Instance normalization of (N, C, L) or (C, L)."""
+
+    ranks, expected = (2, 3), "2D or 3D"
+
+
+class InstanceNorm2d(_InstanceNorm):
+    """Instance normalization of (N, C, H, W) or (C, H, W)."""
+
+    ranks, expected = (3, 4), "3D or 4D"
+
+
+class InstanceNorm3d(_InstanceNorm):
+    """Instance normalization of (N, C, D, H, W) or (C, D, H, W)."""
+
+    ranks, expected = (4, 5), "4D or 5D"
+
+
+class LocalResponseNorm(Module):
+    """Each channel over a power of the mean square of its neighbours."""
+
+    def __init__(
+        self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0
+    ) -> None:
+        super().__init__()
+        self.size = size
+        self.alpha = alpha
+        self.beta = beta
+        self.k = k
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Apply the layer."""
+        return F.local_response_norm(input, self.size, self.alpha, self.beta, self.k)
+
+    def extra_repr(self) -> str:
+        return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"

@@ -1,5 +1,6 @@
 """Modules, layers, losses, initial values and hooks against live torch."""
 
+import inspect
 from collections import OrderedDict
 
 import pytest
@@ -29,6 +30,8 @@ TEXTS = [
     lambda nn: nn.LayerNorm(4, bias=False), lambda nn: nn.RMSNorm(3), lambda nn: nn.GroupNorm(2, 4),
     lambda nn: nn.BatchNorm1d(3), lambda nn: nn.BatchNorm2d(3, momentum=None, affine=False),
     lambda nn: nn.MSELoss(), lambda nn: nn.CrossEntropyLoss(), lambda nn: nn.BCEWithLogitsLoss(),
+    lambda nn: nn.RReLU(), lambda nn: nn.RReLU(0.1, 0.2, True), lambda nn: nn.CosineSimilarity(),
+    lambda nn: nn.MultiMarginLoss(), lambda nn: nn.TripletMarginWithDistanceLoss(),
     lambda nn: nn.TripletMarginLoss(), lambda nn: nn.Sequential(), lambda nn: nn.ModuleList(),
     lambda nn: nn.Sequential(nn.Linear(1, 2), nn.Sequential(nn.ReLU(), nn.Dropout())),
     lambda nn: nn.Sequential(OrderedDict([("a", nn.Linear(1, 2)), ("b", nn.Tanh())])),
@@ -206,6 +209,22 @@ LOSSES = {
     "triplet": lambda lib, F, x, r: F.triplet_margin_loss(
         x, lib.randn(6, 4), lib.randn(6, 4), swap=True, reduction=r
     ),
+    "triplet by cosine": lambda lib, F, x, r: F.triplet_margin_with_distance_loss(
+        x, lib.randn(6, 4), lib.randn(6, 4), distance_function=F.cosine_similarity, reduction=r
+    ),
+    "multi margin": lambda lib, F, x, r: F.multi_margin_loss(x, _classes(lib), reduction=r),
+    "multi margin squared": lambda lib, F, x, r: F.multi_margin_loss(
+        x, _classes(lib), 2, 0.5, lib.rand(4), reduction=r
+    ),
+    "multi margin of one": lambda lib, F, x, r: F.multi_margin_loss(
+        x[0], lib.tensor(2), reduction=r
+    ),
+    "multilabel margin": lambda lib, F, x, r: F.multilabel_margin_loss(
+        x, lib.tensor([[0, 2, -1, 1], [-1, 0, 0, 0]] * 3), reduction=r
+    ),
+    "multilabel soft margin": lambda lib, F, x, r: F.multilabel_soft_margin_loss(
+        x, lib.rand(6, 4), lib.rand(4), reduction=r
+    ),
 }
 
 
@@ -255,7 +274,8 @@ def test_other_functions():
             F.pad(x, (1, 0, 2, -1), value=3.0), F.pad(x.unsqueeze(0), (2, 1), "reflect"),
             F.pad(x.unsqueeze(0), (2, 1), "replicate"), F.pad(x.unsqueeze(0), (2, 1), "circular"),
             F.cosine_similarity(x, library.randn(3, 4)),
-            F.pairwise_distance(x, library.randn(3, 4)),
+            F.pairwise_distance(x, library.randn(3, 4)), F.rrelu(x), F.rrelu(x, 0.1, 0.4, True),
+            F.gumbel_softmax(x, 0.7), F.gumbel_softmax(x, hard=True, dim=0),
         ]  # fmt: skip
         sum((result**2).sum() for result in results).backward()
         return [*results, x.grad, F.one_hot(library.tensor([[0, 2], [1, 0]])).float()]
@@ -327,6 +347,16 @@ ERRORS = [
     lambda lib: lib.nn.Softmax2d()(lib.ones(2)),
     lambda lib: lib.nn.GroupNorm(2, 3),
     lambda lib: lib.nn.TripletMarginLoss(margin=-1),
+    lambda lib: lib.nn.TripletMarginWithDistanceLoss(margin=-1),
+    lambda lib: lib.nn.functional.multi_margin_loss(lib.randn(3, 4), lib.tensor([0, 1])),
+    lambda lib: lib.nn.functional.multi_margin_loss(lib.randn(3, 4), lib.tensor([0, 1, 7])),
+    lambda lib: lib.nn.functional.multi_margin_loss(lib.randn(3, 4), lib.tensor([0, 1, 2]), p=3),
+    lambda lib: lib.nn.functional.multilabel_margin_loss(lib.randn(3, 4), lib.tensor([0, 1, 7])),
+    lambda lib: lib.nn.functional.rrelu(lib.randn(3), 0.5, 0.2),
+    lambda lib: lib.nn.InstanceNorm2d(3)(lib.randn(2, 3)),
+    lambda lib: lib.nn.InstanceNorm2d(3)(lib.randn(1, 3, 1, 1)),
+    lambda lib: lib.nn.InstanceNorm2d(3, affine=True)(lib.randn(1, 4, 2, 2)),
+    lambda lib: lib.nn.LocalResponseNorm(3)(lib.randn(3, 4)),
 ]
 
 
@@ -450,3 +480,72 @@ def test_clipping():
 
     for ours, theirs in zip(*both(run), strict=True):
         close(ours, theirs)
+
+
+# --- signatures -----------------------------------------------------------------------------------
+
+
+def parameters(function):
+    signature = inspect.signature(function)
+    return [(p.name, p.kind, p.default) for p in signature.parameters.values()]
+
+
+def shared_classes(room, reference):
+    """Public classes of a room that torch has too, by name."""
+    return [
+        name for name in dir(room)
+        if isinstance(getattr(room, name), type) and hasattr(reference, name)
+        and not name.startswith("_")
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", shared_classes(numbagrad.nn, torch.nn))
+def test_signatures_of_layers(name):
+    ours, theirs = getattr(numbagrad.nn, name), getattr(torch.nn, name)
+    mine, reference = parameters(ours), parameters(theirs)
+    for own, other in zip(mine, reference, strict=True):
+        if callable(other[2]):  # a function of the library, as the default
+            own, other = own[:2], other[:2]
+        assert own == other
+
+
+def has_signature(name):
+    """Whether torch's function is written in Python, so that its parameters can be seen."""
+    try:
+        found = parameters(getattr(torch.nn.functional, name))
+    except ValueError:
+        return False
+    return found and found[0][0] != "args"
+
+
+@pytest.mark.parametrize("name", [
+    name for name in dir(numbagrad.nn.functional)
+    if callable(getattr(numbagrad.nn.functional, name)) and hasattr(torch.nn.functional, name)
+    and name not in ("softmax", "softmin", "log_softmax", "sigmoid", "tanh") and has_signature(name)
+])  # fmt: skip
+def test_signatures_of_functions(name):
+    def seen(library):
+        return [p[:3] for p in parameters(getattr(library.nn.functional, name))]
+
+    ours, theirs = seen(numbagrad), seen(torch)
+    assert [p[:2] for p in ours] == [p[:2] for p in theirs]
+    for own, other in zip(ours, theirs, strict=True):
+        assert own[2] == other[2] or name.startswith(("conv", "avg_pool"))
+
+
+@pytest.mark.parametrize("name", [name for name in torch.nn.init.__all__ if name.endswith("_")])
+def test_signatures_of_initial_values(name):
+    assert parameters(getattr(numbagrad.nn.init, name)) == parameters(getattr(torch.nn.init, name))
+
+
+MODULE_METHODS = [
+    name for name in dir(torch.nn.Module)
+    if not name.startswith("_") and callable(getattr(torch.nn.Module, name))
+    and name not in ("bfloat16", "compile", "ipu", "mtia", "xpu", "forward")
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MODULE_METHODS)
+def test_signatures_of_modules(name):
+    ours, theirs = getattr(numbagrad.nn.Module, name), getattr(torch.nn.Module, name)
+    assert parameters(ours) == parameters(theirs)

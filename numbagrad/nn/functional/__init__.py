@@ -16,4 +16,6 @@ from .loss import *
 from .margin_loss import *
 from .normalization import *
 from .padding import *
+from .pooling import *
 from .reduction import reduction_name
+from .resampling import *

@@ -7,17 +7,22 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ...autograd.inplace import apply_inplace
+from ...dtype import float64
+from ...ops.creation import empty, zeros_like
 from ...ops.functions import sigmoid, tanh
 from ...ops.operator import pointwise
 from ...ops.softmax import log_softmax, softmax, softmin
-from ...tensor import Tensor
+from ...tensor import Tensor, new_tensor
 
 __all__ = [
-    "celu", "elu", "gelu", "glu", "hardshrink", "hardsigmoid", "hardswish", "hardtanh",
-    "leaky_relu", "log_softmax", "logsigmoid", "mish", "prelu", "relu", "relu6", "selu",
-    "sigmoid", "silu", "softmax", "softmin", "softplus", "softshrink", "softsign", "tanh",
-    "tanhshrink", "threshold",
+    "celu", "celu_", "elu", "elu_", "gelu", "glu", "gumbel_softmax", "hardshrink",
+    "hardsigmoid", "hardswish", "hardtanh", "hardtanh_", "leaky_relu", "leaky_relu_",
+    "log_softmax", "logsigmoid", "mish", "prelu", "relu", "relu6", "relu_", "rrelu", "rrelu_",
+    "selu", "selu_", "sigmoid", "silu", "softmax", "softmin", "softplus", "softshrink",
+    "softsign", "tanh", "tanhshrink", "threshold", "threshold_",
 ]  # fmt: skip
 
 
@@ -147,3 +152,90 @@ def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     if lambd < 0:
         raise RuntimeError(f"lambda must be greater or equal to 0, but found to be {lambd}.")
     return pointwise("softshrink")(input, float(lambd))
+
+
+# --- with noise -----------------------------------------------------------------------------------
+
+
+def rrelu(
+    input: Tensor,
+    lower: float = 1.0 / 8,
+    upper: float = 1.0 / 3,
+    training: bool = False,
+    inplace: bool = False,
+) -> Tensor:
+    """``x`` where positive, else ``a * x``: ``a`` uniform in [lower, upper] in training, or mean.
+
+    Raises:
+        RuntimeError: if ``lower`` is larger than ``upper``.
+    """
+    if lower > upper:
+        raise RuntimeError("Lower bound should be less than or equal to the upper bound")
+    if not training:
+        return leaky_relu(input, (lower + upper) / 2, inplace)
+    slopes = np.ones_like(input._array)
+    negative = input._array <= 0
+    # A number for each element that needs one, as torch draws them.
+    slopes[negative] = empty(int(negative.sum()), dtype=float64).uniform_(lower, upper)._array
+    noise = new_tensor(slopes)
+    return input.mul_(noise) if inplace else input * noise
+
+
+def gumbel_softmax(
+    logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1
+) -> Tensor:
+    """A sample of the Gumbel-softmax distribution (Jang et al., 2016) along ``dim``.
+
+    With ``hard`` the sample is one-hot, and its gradient that of the soft one.
+    """
+    noise = -empty(logits._array.shape, dtype=logits.dtype).exponential_().log()
+    soft = softmax((logits + noise) / tau, dim)
+    if not hard:
+        return soft
+    chosen = soft.max(dim, keepdim=True)[1]
+    return zeros_like(logits).scatter_(dim, chosen, 1.0) - soft.detach() + soft
+
+
+# --- in place -------------------------------------------------------------------------------------
+
+
+def relu_(input: Tensor) -> Tensor:
+    """``relu`` in place."""
+    return relu(input, inplace=True)
+
+
+def hardtanh_(input: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
+    """``hardtanh`` in place."""
+    return hardtanh(input, min_val, max_val, inplace=True)
+
+
+def leaky_relu_(input: Tensor, negative_slope: float = 0.01) -> Tensor:
+    """``leaky_relu`` in place."""
+    return leaky_relu(input, negative_slope, inplace=True)
+
+
+def threshold_(input: Tensor, threshold: float, value: float) -> Tensor:
+    """``threshold`` in place."""
+    return _activation("threshold", input, threshold, value, inplace=True)
+
+
+def elu_(input: Tensor, alpha: float = 1.0) -> Tensor:
+    """``elu`` in place."""
+    return elu(input, alpha, inplace=True)
+
+
+def selu_(input: Tensor) -> Tensor:
+    """``selu`` in place."""
+    return selu(input, inplace=True)
+
+
+def celu_(input: Tensor, alpha: float = 1.0) -> Tensor:
+    """``celu`` in place."""
+    return celu(input, alpha, inplace=True)
+
+
+def rrelu_(
+    input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False
+) -> Tensor:
+    """``rrelu`` in place."""
+    return rrelu(input, lower, upper, training, inplace=True)

@@ -45,7 +45,7 @@ def _columns(input: Array, geometry: Geometry, order: tuple[int, ...]) -> Array:
     windows, groups = geometry.windows, geometry.groups
     counts = geometry.counts()
     batch, channels = input.shape[:2]
-    view = windows.view(windows.padded(input), counts)
+    view = windows.view(windows.padded(input, counts), counts)
     view = view.reshape(batch, groups, channels // groups, *view.shape[2:])
     rank = len(counts)
     axes = ((0,), (1,), tuple(range(2, 3 + rank)), tuple(range(3 + rank, 3 + 2 * rank)))

@@ -51,3 +51,12 @@ def bilinear(
     made = (middle.reshape(-1, outputs, second) * x2.unsqueeze(1)).sum(-1)
     made = made.reshape(*leading, outputs)
     return made if bias is None else made + bias
+
+
+def along(input: Tensor, axis: int, matrix: Tensor) -> Tensor:
+    """A matrix (m, n) times every line of one dimension of size n; ``axis`` is negative."""
+    if axis == -1:
+        return input @ matrix.t()
+    if axis == -2:
+        return matrix @ input
+    return (input.transpose(axis, -1) @ matrix.t()).transpose(axis, -1)

@@ -5,15 +5,20 @@ Called by users and by the layers of ``nn/loss.py``.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+import numpy as np
+
 from ...ops.functions import where
-from ...tensor import Tensor
-from .activation import softplus
+from ...tensor import Tensor, new_tensor
+from .activation import logsigmoid, softplus
 from .distance import cosine_similarity, pairwise_distance
 from .reduction import reduce_loss, reduction_name
 
 __all__ = [
-    "cosine_embedding_loss", "hinge_embedding_loss", "margin_ranking_loss", "soft_margin_loss",
-    "triplet_margin_loss",
+    "cosine_embedding_loss", "hinge_embedding_loss", "margin_ranking_loss", "multi_margin_loss",
+    "multilabel_margin_loss", "multilabel_soft_margin_loss", "soft_margin_loss",
+    "triplet_margin_loss", "triplet_margin_with_distance_loss",
 ]  # fmt: skip
 
 
@@ -97,8 +102,139 @@ def triplet_margin_loss(
     reduction = reduction_name(size_average, reduce, reduction)
     if margin <= 0:
         raise ValueError(f"margin must be greater than 0, got {margin}")
-    near = pairwise_distance(anchor, positive, p, eps)
-    far = pairwise_distance(anchor, negative, p, eps)
+
+    def distance(a: Tensor, b: Tensor) -> Tensor:
+        return pairwise_distance(a, b, p, eps)
+
+    return reduce_loss(_triplet(anchor, positive, negative, distance, margin, swap), reduction)
+
+
+def _triplet(
+    anchor: Tensor,
+    positive: Tensor,
+    negative: Tensor,
+    distance: Callable[[Tensor, Tensor], Tensor],
+    margin: float,
+    swap: bool,
+) -> Tensor:
+    """The loss of every triplet; ``swap`` measures from the positive where that is nearer."""
+    near, far = distance(anchor, positive), distance(anchor, negative)
     if swap:
-        far = pairwise_distance(positive, negative, p, eps).minimum(far)
-    return reduce_loss((near - far + margin).clamp_min(0), reduction)
+        far = far.minimum(distance(positive, negative))
+    return (near - far + margin).clamp_min(0)
+
+
+def triplet_margin_with_distance_loss(
+    anchor: Tensor,
+    positive: Tensor,
+    negative: Tensor,
+    *,
+    distance_function: Callable[[Tensor, Tensor], Tensor] | None = None,
+    margin: float = 1.0,
+    swap: bool = False,
+    reduction: str = "mean",
+) -> Tensor:
+    """``triplet_margin_loss`` with a distance of the caller's, else ``pairwise_distance``."""
+    if reduction not in ("mean", "sum", "none"):
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+    if margin <= 0:
+        raise ValueError(f"margin must be greater than 0, got {margin}")
+    if not anchor.ndim == positive.ndim == negative.ndim:
+        raise RuntimeError(
+            "The anchor, positive, and negative tensors are expected to have the same number of "
+            f"dimensions, but got: anchor {anchor.ndim}D, positive {positive.ndim}D, and negative "
+            f"{negative.ndim}D inputs"
+        )
+    distance = distance_function or pairwise_distance
+    return reduce_loss(_triplet(anchor, positive, negative, distance, margin, swap), reduction)
+
+
+# --- of classes -----------------------------------------------------------------------------------
+
+
+def multi_margin_loss(
+    input: Tensor,
+    target: Tensor,
+    p: int = 1,
+    margin: float = 1.0,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """Hinge loss of classes: the mean over the others of ``max(0, margin - x[y] + x[i])**p``.
+
+    ``input`` holds scores (N, C) or (C), ``target`` classes (N) or ().
+    """
+    reduction = reduction_name(size_average, reduce, reduction)
+    if p not in (1, 2):
+        raise ValueError("only p == 1 and p == 2 supported")
+    scores = input if input.ndim == 2 else input.unsqueeze(0)
+    classes = target.reshape(-1)
+    samples, count = scores._array.shape
+    if target.ndim > 1 or classes._array.size != samples:
+        raise RuntimeError(
+            "multi_margin_loss: target tensor should be 1-D with size equal to the number of input "
+            f"samples (batch size). Expected target size [{samples}], but got "
+            f"{list(target.shape)}. Input has shape {list(input.shape)}."
+        )
+    if ((classes._array < 0) | (classes._array >= count)).any():
+        raise RuntimeError("target out of range")
+    if weight is not None and weight._array.shape != (count,):
+        raise RuntimeError(
+            f"inconsistent weight size, expected {count} but got {list(weight.shape)}"
+        )
+    right = classes.unsqueeze(1)
+    short = (margin - scores.gather(1, right) + scores).clamp_min(0)
+    short = short if p == 1 else short * short
+    if weight is not None:
+        short = short * weight[classes].unsqueeze(1)
+    loss = short.scatter(1, right, 0.0).sum(1) / count
+    return reduce_loss(loss if input.ndim == 2 else loss.squeeze(0), reduction)
+
+
+def multilabel_margin_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """Hinge loss of several classes a sample, between every right and every wrong one.
+
+    ``target`` has the shape of ``input``, (N, C) or (C): the right classes, ended by -1.
+    """
+    reduction = reduction_name(size_average, reduce, reduction)
+    if target._array.shape != input._array.shape:
+        raise RuntimeError(
+            f"inconsistent target size: {list(target.shape)} for input of size: "
+            f"{list(input.shape)}"
+        )
+    classes = target._array.reshape(-1, target._array.shape[-1])
+    if ((classes < -1) | (classes >= classes.shape[1])).any():
+        raise RuntimeError("argument #2 'target' is out of range")
+    listed = np.cumprod(classes >= 0, 1).astype(bool)
+    right = np.zeros(classes.shape, bool)
+    rows = np.broadcast_to(np.arange(len(classes))[:, None], classes.shape)
+    right[rows[listed], classes[listed]] = True
+    scores = input.reshape(classes.shape)
+    short = (1 - scores.unsqueeze(2) + scores.unsqueeze(1)).clamp_min(0)
+    between = new_tensor(right[:, :, None] & ~right[:, None, :])
+    loss = short.masked_fill(~between, 0.0).sum((1, 2)) / classes.shape[1]
+    return reduce_loss(loss if input.ndim == 2 else loss.squeeze(0), reduction)
+
+
+def multilabel_soft_margin_loss(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """Binary cross entropy of ``sigmoid(input)``, averaged over the classes, the last dimension."""
+    reduction = reduction_name(size_average, reduce, reduction)
+    loss = -(target * logsigmoid(input) + (1 - target) * logsigmoid(-input))
+    if weight is not None:
+        loss = loss * weight
+    return reduce_loss(loss.mean(-1), reduction)

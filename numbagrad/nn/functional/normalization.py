@@ -5,14 +5,20 @@ Called by users and by the layers of ``nn/normalization.py``.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 
 from ...autograd.grad_mode import no_grad
 from ...tensor import Tensor
+from .padding import pad
+from .pooling import avg_pool2d
 
-__all__ = ["batch_norm", "group_norm", "layer_norm", "normalize", "rms_norm"]
+__all__ = [
+    "batch_norm", "group_norm", "instance_norm", "layer_norm", "local_response_norm",
+    "normalize", "rms_norm",
+]  # fmt: skip
 
 
 def _standardised(input: Tensor, dims: list[int], eps: float) -> Tensor:
@@ -137,6 +143,59 @@ def _count_into(
         running_mean.mul_(1 - momentum).add_(input.mean(dims), alpha=momentum)
     if running_var is not None:
         running_var.mul_(1 - momentum).add_(input.var(dims, unbiased=True), alpha=momentum)
+
+
+def instance_norm(
+    input: Tensor,
+    running_mean: Tensor | None = None,
+    running_var: Tensor | None = None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    use_input_stats: bool = True,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Tensor:
+    """Zero mean and unit variance of every channel of every sample of (N, C, ...).
+
+    The running averages, if given, are those over the samples.
+    """
+    batch, channels, *sizes = input._array.shape
+    if use_input_stats and math.prod(sizes) == 1:
+        raise ValueError(
+            f"Expected more than 1 spatial element when training, got input size {input.size()}"
+        )
+
+    def repeated(values: Tensor | None) -> Tensor | None:
+        return None if values is None else values.repeat(batch)
+
+    mean, variance = repeated(running_mean), repeated(running_var)
+    made = batch_norm(
+        input.reshape(1, batch * channels, *sizes), mean, variance, repeated(weight),
+        repeated(bias), use_input_stats, momentum, eps,
+    )  # fmt: skip
+    if use_input_stats:
+        for average, each in ((running_mean, mean), (running_var, variance)):
+            if average is not None and each is not None:
+                average.copy_(each.view(batch, channels).mean(0))
+    return made.reshape(input.shape)
+
+
+def local_response_norm(
+    input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0
+) -> Tensor:
+    """``x / (k + alpha * mean(x²))**beta``, the mean over ``size`` neighbouring channels."""
+    if input.ndim < 3:
+        # The text of torch, spaces included.
+        gap = " " * 26
+        raise ValueError(
+            f"Expected 3D or higher dimensionality{gap}input (got {input.ndim} dimensions)"
+        )
+    if input._array.size == 0:
+        return input
+    squares = (input * input).reshape(input.size(0), 1, input.size(1), -1)
+    squares = pad(squares, (0, 0, size // 2, (size - 1) // 2))
+    mean = avg_pool2d(squares, (size, 1), stride=1).reshape(input.shape)
+    return input / (mean * alpha + k).pow(beta)
 
 
 def normalize(

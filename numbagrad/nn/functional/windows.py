@@ -47,18 +47,33 @@ class Windows(NamedTuple):
         """How far a window extends, with the gaps of dilation."""
         return tuple([d * (k - 1) + 1 for k, d in zip(self.kernel, self.dilation, strict=True)])
 
-    def counts(self, sizes: Sequence[int]) -> tuple[int, ...]:
-        """How many windows fit into spatial dimensions of these sizes."""
+    def counts(self, sizes: Sequence[int], ceil_mode: bool = False) -> tuple[int, ...]:
+        """How many windows fit into spatial dimensions of these sizes.
+
+        With ``ceil_mode`` the last one may reach beyond the padding, if it starts before its end.
+        """
+        found = []
+        for size, p, r, s in zip(sizes, self.padding, self.reach, self.stride, strict=True):
+            count = (size + 2 * p - r + (s - 1 if ceil_mode else 0)) // s + 1
+            if ceil_mode and (count - 1) * s >= size + p:
+                count -= 1
+            found.append(count)
+        return tuple(found)
+
+    def _padded_sizes(self, sizes: Sequence[int], counts: Sequence[int]) -> tuple[int, ...]:
+        """Sizes with padding, and with what windows of ``ceil_mode`` need at the end."""
         return tuple([
-            (size + 2 * p - r) // s + 1
-            for size, p, r, s in zip(sizes, self.padding, self.reach, self.stride, strict=True)
+            max(size + 2 * p, (count - 1) * s + r)
+            for size, p, count, s, r in zip(
+                sizes, self.padding, counts, self.stride, self.reach, strict=True
+            )
         ])  # fmt: skip
 
-    def padded(self, array: Array, value: float = 0) -> Array:
-        """``array`` (N, C, ...) with its padding around it."""
-        if not any(self.padding):
+    def padded(self, array: Array, counts: Sequence[int], value: float = 0) -> Array:
+        """``array`` (N, C, ...) with padding around it."""
+        sizes = self._padded_sizes(array.shape[2:], counts)
+        if sizes == array.shape[2:]:
             return array
-        sizes = [n + 2 * p for n, p in zip(array.shape[2:], self.padding, strict=True)]
         made = np.full((*array.shape[:2], *sizes), value, array.dtype)
         self._inside(made, array.shape[2:])[...] = array
         return made
@@ -95,11 +110,16 @@ class Windows(NamedTuple):
     def scatter(self, windows: Array, sizes: Sequence[int]) -> Array:
         """Adjoint of windows of an array of these sizes: sums (N, C, *kernel, *counts) back."""
         counts = windows.shape[2 + len(self.kernel) :]
-        padded_sizes = [n + 2 * p for n, p in zip(sizes, self.padding, strict=True)]
-        made = np.zeros((*windows.shape[:2], *padded_sizes), windows.dtype)
+        made = np.zeros((*windows.shape[:2], *self._padded_sizes(sizes, counts)), windows.dtype)
         for place, index in self.places(counts):
             at_place: Any = (slice(None), slice(None), *place)
             made[index] += windows[at_place]
-        if not any(self.padding):
-            return made
         return np.ascontiguousarray(self._inside(made, sizes))
+
+    def sums(self, array: Array, counts: Sequence[int]) -> Array:
+        """The sum of every window of an array: (N, C, *counts)."""
+        padded = self.padded(array, counts)
+        made = np.zeros((*array.shape[:2], *counts), array.dtype)
+        for _, index in self.places(counts):
+            made += padded[index]
+        return made

@@ -1,0 +1,412 @@
+"""Pooling: the largest, the mean or a norm of every window, and of parts of a given number.
+
+Called by users and by the layers of ``nn/pooling.py``. Where the largest elements are is found in
+NumPy; taking them is a lookup, whose gradients of every order are those of ``gather``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...ops.tensor_operator import TensorOperator
+from ...tensor import Tensor, new_tensor
+from .activation import relu
+from .linear import along
+from .windows import Windows, per_dimension
+
+__all__ = [
+    "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d",
+    "adaptive_max_pool2d", "adaptive_max_pool3d", "avg_pool1d", "avg_pool2d", "avg_pool3d",
+    "lp_pool1d", "lp_pool2d", "max_pool1d", "max_pool2d", "max_pool3d",
+]  # fmt: skip
+
+Array = np.ndarray[Any, Any]
+
+
+def _windows(
+    rank: int, kernel_size: Any, stride: Any, padding: Any, dilation: Any = 1
+) -> Windows:
+    kernel = per_dimension(kernel_size, rank, "kernel_size")
+    if stride is None or stride == () or stride == []:
+        stride = kernel
+    made = Windows(
+        kernel,
+        per_dimension(stride, rank, "stride"),
+        per_dimension(padding, rank, "padding"),
+        per_dimension(dilation, rank, "dilation"),
+    )
+    if min(made.stride) <= 0:
+        raise RuntimeError("stride should not be zero")
+    for p, k, r in zip(made.padding, kernel, made.reach, strict=True):
+        if p < 0 or p > r // 2:
+            raise RuntimeError(
+                "pad should be at most half of effective kernel size, but got pad="
+                f"{p}, kernel_size={k} and dilation={made.dilation[0]}"
+            )
+    return made
+
+
+def _batched(rank: int, input: Tensor, name: str) -> Tensor:
+    """``input`` with a dimension for the batch."""
+    if input.ndim not in (rank + 1, rank + 2):
+        raise RuntimeError(
+            f"{name}(): Expected {rank + 1}D or {rank + 2}D tensor, but got {list(input.shape)}"
+        )
+    return input if input.ndim == rank + 2 else input.unsqueeze(0)
+
+
+def _counts(windows: Windows, input: Tensor, ceil_mode: bool) -> tuple[int, ...]:
+    channels, *sizes = input._array.shape[1:]
+    counts = windows.counts(sizes, ceil_mode)
+    if min(counts) < 1:
+        had, made = ["x".join(map(str, (channels, *shape))) for shape in (sizes, counts)]
+        raise RuntimeError(
+            f"Given input size: ({had}). Calculated output size: ({made}). Output size is too small"
+        )
+    return counts
+
+
+# --- maxima ---------------------------------------------------------------------------------------
+
+
+def _flat(places: Sequence[Array], sizes: Sequence[int]) -> Array:
+    """Index of elements in the flattened spatial dimensions, from one along each of them."""
+    grid = np.ix_(*places)
+    return np.asarray(np.ravel_multi_index(np.broadcast_arrays(*grid), tuple(sizes), mode="clip"))
+
+
+def _first_inside(windows: Windows, counts: Sequence[int]) -> list[Array]:
+    """Along each dimension, the first element of every window that is not padding."""
+    found = []
+    for count, s, p, d in zip(
+        counts, windows.stride, windows.padding, windows.dilation, strict=True
+    ):
+        start = np.arange(count) * s - p
+        found.append(np.where(start < 0, start + -(start // d) * d, start))
+    return found
+
+
+def _largest(array: Array, windows: Windows, counts: tuple[int, ...]) -> Array:
+    """Where in the flattened spatial dimensions the largest element of every window is.
+
+    The first of equal ones; NaN is larger than all numbers.
+    """
+    lowest = -np.inf if array.dtype.kind == "f" else np.iinfo(array.dtype).min
+    padded = windows.padded(array, counts, lowest)
+    sizes = array.shape[2:]
+    best = np.full((*array.shape[:2], *counts), lowest, array.dtype)
+    where = np.empty(best.shape, np.int64)
+    where[...] = _flat(_first_inside(windows, counts), sizes)
+    for place, index in windows.places(counts):
+        values = padded[index]
+        larger = (values > best) | (values != values)
+        positions = [
+            np.arange(count) * s - p + k * d
+            for count, s, p, k, d in zip(
+                counts, windows.stride, windows.padding, place, windows.dilation, strict=True
+            )
+        ]
+        np.copyto(best, values, where=larger)
+        np.copyto(where, _flat(positions, sizes), where=larger)
+    return where
+
+
+def _taken(input: Tensor, where: Array) -> Tensor:
+    """The elements of (N, C, ...) at flat indices (N, C, *counts)."""
+    flat = new_tensor(where.reshape(*where.shape[:2], -1))
+    return input.flatten(2).gather(2, flat).view(*where.shape)
+
+
+def _with_indices(input: Tensor, where: Array, batched: bool, return_indices: bool) -> Any:
+    made, indices = _taken(input, where), new_tensor(where)
+    if not batched:
+        made, indices = made.squeeze(0), indices.squeeze(0)
+    return (made, indices) if return_indices else made
+
+
+def _max_pool(
+    rank: int, input: Tensor, kernel_size: Any, stride: Any, padding: Any, dilation: Any,
+    ceil_mode: bool, return_indices: bool,
+) -> Any:  # fmt: skip
+    windows = _windows(rank, kernel_size, stride, padding, dilation)
+    inputs = _batched(rank, input, f"max_pool{rank}d")
+    where = _largest(inputs._array, windows, _counts(windows, inputs, ceil_mode))
+    return _with_indices(inputs, where, inputs is input, return_indices)
+
+
+def max_pool1d(
+    input: Tensor,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Any:
+    """The largest element of every window of (N, C, L) or (C, L).
+
+    ``stride`` is the size of the window unless given; ``ceil_mode`` lets the last window reach
+    beyond the end. With ``return_indices`` also where the elements were.
+    """
+    return _max_pool(
+        1, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices
+    )
+
+
+def max_pool2d(
+    input: Tensor,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Any:
+    """``max_pool1d`` of images (N, C, H, W) or (C, H, W)."""
+    return _max_pool(
+        2, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices
+    )
+
+
+def max_pool3d(
+    input: Tensor,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Any:
+    """``max_pool1d`` of volumes (N, C, D, H, W) or (C, D, H, W)."""
+    return _max_pool(
+        3, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices
+    )
+
+
+# --- means ----------------------------------------------------------------------------------------
+
+
+class _Geometry(NamedTuple):
+    windows: Windows
+    sizes: tuple[int, ...]
+    counts: tuple[int, ...]
+
+
+_spread: TensorOperator
+
+_window_sums = TensorOperator(
+    "avg_pool",
+    lambda input, geometry: geometry.windows.sums(input, geometry.counts),
+    {"input": lambda grad, geometry: _spread(grad, geometry)},
+)
+_spread = TensorOperator(
+    "avg_pool_backward",
+    lambda input, geometry: _to_all_places(input, geometry),
+    {"input": lambda grad, geometry: _window_sums(grad, geometry)},
+)
+
+
+def _to_all_places(sums: Array, geometry: _Geometry) -> Array:
+    windows = geometry.windows
+    ones = (1,) * len(windows.kernel)
+    column = sums.reshape(*sums.shape[:2], *ones, *geometry.counts)
+    shape = (*sums.shape[:2], *windows.kernel, *geometry.counts)
+    return windows.scatter(np.broadcast_to(column, shape), geometry.sizes)
+
+
+def _elements(geometry: _Geometry, with_padding: bool) -> Array:
+    """How many elements of each window count: all that are not beyond the padding."""
+    total = np.ones((), np.int64)
+    windows, sizes, counts = geometry
+    for k, s, p, size, count in zip(
+        windows.kernel, windows.stride, windows.padding, sizes, counts, strict=True
+    ):
+        start = np.arange(count) * s - p
+        end = np.minimum(start + k, size + p)
+        if not with_padding:
+            start, end = np.maximum(start, 0), np.minimum(end, size)
+        total = np.multiply.outer(total, end - start)
+    return total
+
+
+def _avg_pool(
+    rank: int, input: Tensor, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool,
+    count_include_pad: bool, divisor_override: int | None = None,
+) -> Tensor:  # fmt: skip
+    if divisor_override == 0:
+        raise RuntimeError("divisor must be not zero")
+    windows = _windows(rank, kernel_size, stride, padding)
+    inputs = _batched(rank, input, f"avg_pool{rank}d")
+    sizes = tuple(inputs._array.shape[2:])
+    geometry = _Geometry(windows, sizes, _counts(windows, inputs, ceil_mode))
+    sums = _window_sums(inputs, geometry)
+    if divisor_override is not None:
+        made = sums / divisor_override
+    else:
+        elements = _elements(geometry, count_include_pad)
+        if (elements == elements.flat[0]).all():
+            made = sums / int(elements.flat[0])
+        else:
+            made = sums / new_tensor(elements.astype(inputs._array.dtype))
+    return made if inputs is input else made.squeeze(0)
+
+
+def avg_pool1d(
+    input: Tensor,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+) -> Tensor:
+    """The mean of every window of (N, C, L) or (C, L).
+
+    ``stride`` is the size of the window unless given; ``ceil_mode`` lets the last window reach
+    beyond the end, and ``count_include_pad`` says whether zeros of the padding count.
+    """
+    return _avg_pool(1, input, kernel_size, stride, padding, ceil_mode, count_include_pad)
+
+
+def avg_pool2d(
+    input: Tensor,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor_override: int | None = None,
+) -> Tensor:
+    """``avg_pool1d`` of images; ``divisor_override`` takes the place of the count of elements."""
+    return _avg_pool(
+        2, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
+    )
+
+
+def avg_pool3d(
+    input: Tensor,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor_override: int | None = None,
+) -> Tensor:
+    """``avg_pool2d`` of volumes."""
+    return _avg_pool(
+        3, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
+    )
+
+
+def _lp_pool(
+    rank: int, input: Tensor, norm_type: float, kernel_size: Any, stride: Any, ceil_mode: bool
+) -> Tensor:
+    windows = _windows(rank, kernel_size, stride, 0)
+    mean = _avg_pool(rank, input.pow(norm_type), kernel_size, stride, 0, ceil_mode, True)
+    total = float(np.prod(windows.kernel))
+    return (mean.sign() * relu(mean.abs()) * total).pow(1.0 / norm_type)
+
+
+def lp_pool1d(
+    input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
+) -> Tensor:
+    """The root of the sum of powers of every window of (N, C, L) or (C, L)."""
+    return _lp_pool(1, input, norm_type, kernel_size, stride, ceil_mode)
+
+
+def lp_pool2d(
+    input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
+) -> Tensor:
+    """``lp_pool1d`` of images."""
+    return _lp_pool(2, input, norm_type, kernel_size, stride, ceil_mode)
+
+
+# --- a given number of parts ----------------------------------------------------------------------
+
+
+def _parts(size: int, count: int) -> tuple[Array, Array]:
+    """Starts and ends of nearly equal parts, which may overlap."""
+    numbers = np.arange(count)
+    return numbers * size // count, -(-(numbers + 1) * size // count)
+
+
+def _output_sizes(rank: int, input: Tensor, output_size: Any) -> tuple[int, ...]:
+    if isinstance(output_size, int):
+        return (output_size,) * rank
+    given = tuple(output_size)
+    if len(given) >= input.ndim:
+        raise ValueError(f"Input dimension should be at least {len(given) + 1}")
+    if len(given) == 1:
+        given *= rank
+    sizes = input._array.shape[-rank:]
+    return tuple([n if wanted is None else wanted for wanted, n in zip(given, sizes, strict=True)])
+
+
+def adaptive_avg_pool(rank: int, input: Tensor, output_size: Any) -> Tensor:
+    """The means of parts of the last ``rank`` dimensions."""
+    counts = _output_sizes(rank, input, output_size)
+    _batched(rank, input, f"adaptive_avg_pool{rank}d")
+    if max(counts) == 1:
+        return input.mean(list(range(-rank, 0)), keepdim=True)
+    for axis, count in zip(range(-rank, 0), counts, strict=True):
+        size = input._array.shape[axis]
+        if count == size:
+            continue
+        weights = np.zeros((count, size), input._array.dtype)
+        matrix = new_tensor(weights)
+        for row, start, end in zip(weights, *_parts(size, count), strict=True):
+            row[start:end] = 1 / (end - start)
+        input = along(input, axis, matrix)
+    return input
+
+
+def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
+    """The means of ``output_size`` parts of (N, C, L) or (C, L), which may overlap."""
+    return adaptive_avg_pool(1, input, output_size)
+
+
+def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
+    """``adaptive_avg_pool1d`` of images; None keeps the size of a dimension."""
+    return adaptive_avg_pool(2, input, output_size)
+
+
+def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
+    """``adaptive_avg_pool1d`` of volumes; None keeps the size of a dimension."""
+    return adaptive_avg_pool(3, input, output_size)
+
+
+def _adaptive_max_pool(
+    rank: int, input: Tensor, output_size: Any, return_indices: bool
+) -> Any:
+    counts = _output_sizes(rank, input, output_size)
+    inputs = _batched(rank, input, f"adaptive_max_pool{rank}d")
+    array = inputs._array
+    sizes = array.shape[2:]
+    parts = [_parts(size, count) for size, count in zip(sizes, counts, strict=True)]
+    where = np.empty((*array.shape[:2], *counts), np.int64)
+    for cell in np.ndindex(*counts):
+        spans = [
+            np.arange(starts[i], ends[i]) for i, (starts, ends) in zip(cell, parts, strict=True)
+        ]
+        grid: Any = (..., *np.ix_(*spans))
+        place: Any = (..., *cell)
+        values = array[grid].reshape(*array.shape[:2], -1)
+        where[place] = _flat(spans, sizes).reshape(-1)[values.argmax(-1)]
+    return _with_indices(inputs, where, inputs is input, return_indices)
+
+
+def adaptive_max_pool1d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
+    """The largest elements of ``output_size`` parts of (N, C, L) or (C, L)."""
+    return _adaptive_max_pool(1, input, output_size, return_indices)
+
+
+def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
+    """``adaptive_max_pool1d`` of images; None keeps the size of a dimension."""
+    return _adaptive_max_pool(2, input, output_size, return_indices)
+
+
+def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
+    """``adaptive_max_pool1d`` of volumes; None keeps the size of a dimension."""
+    return _adaptive_max_pool(3, input, output_size, return_indices)

@@ -1,0 +1,264 @@
+"""Pooling layers: the functions of ``functional/pooling.py`` with their options kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..tensor import Tensor
+from . import functional as F
+from .module import Module
+
+__all__ = [
+    "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "AdaptiveMaxPool1d",
+    "AdaptiveMaxPool2d", "AdaptiveMaxPool3d", "AvgPool1d", "AvgPool2d", "AvgPool3d", "LPPool1d",
+    "LPPool2d", "MaxPool1d", "MaxPool2d", "MaxPool3d",
+]  # fmt: skip
+
+
+class _Pool(Module):
+    """A layer that calls one function with its options."""
+
+    compute: Callable[..., Any]
+
+
+class _MaxPool(_Pool):
+    """The largest element of every window.
+
+    Args:
+        kernel_size, stride, padding, dilation: numbers, or one for each spatial dimension; the
+            stride is the size of the window unless given.
+        return_indices: whether the layer also returns where the elements were.
+        ceil_mode: whether the last window may reach beyond the end.
+    """
+
+    def __init__(
+        self,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        dilation: Any = 1,
+        return_indices: bool = False,
+        ceil_mode: bool = False,
+    ) -> None:
+        super().__init__()
+        self.kernel_size = kernel_size
+        self.stride = kernel_size if stride is None else stride
+        self.padding = padding
+        self.dilation = dilation
+        self.return_indices = return_indices
+        self.ceil_mode = ceil_mode
+
+    def forward(self, input: Tensor) -> Any:
+        """Apply the layer."""
+        return type(self).compute(
+            input, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode,
+            self.return_indices,
+        )  # fmt: skip
+
+    def extra_repr(self) -> str:
+        return (
+            f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}, "
+            f"dilation={self.dilation}, ceil_mode={self.ceil_mode}"
+        )
+
+
+class MaxPool1d(_MaxPool):
+    """Maxima of windows of (N, C, L)."""
+
+    compute = staticmethod(F.max_pool1d)
+
+
+class MaxPool2d(_MaxPool):
+    """Maxima of windows of images (N, C, H, W)."""
+
+    compute = staticmethod(F.max_pool2d)
+
+
+class MaxPool3d(_MaxPool):
+    """Maxima of windows of volumes (N, C, D, H, W)."""
+
+    compute = staticmethod(F.max_pool3d)
+
+
+class AvgPool1d(_Pool):
+    """Means of windows of (N, C, L); options as of MaxPool1d.
+
+    ``count_include_pad`` says whether zeros of the padding count.
+    """
+
+    compute = staticmethod(F.avg_pool1d)
+
+    def __init__(
+        self,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+    ) -> None:
+        super().__init__()
+        options = (kernel_size, kernel_size if stride is None else stride, padding)
+        self.kernel_size, self.stride, self.padding = [
+            (option,) if isinstance(option, int) else option for option in options
+        ]
+        self.ceil_mode = ceil_mode
+        self.count_include_pad = count_include_pad
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Apply the layer."""
+        return F.avg_pool1d(
+            input, self.kernel_size, self.stride, self.padding, self.ceil_mode,
+            self.count_include_pad,
+        )  # fmt: skip
+
+    def extra_repr(self) -> str:
+        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+
+
+class _AvgPool(_Pool):
+    """Means of windows; options as of AvgPool1d.
+
+    ``divisor_override`` takes the place of the count of elements.
+    """
+
+    def __init__(
+        self,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+        divisor_override: int | None = None,
+    ) -> None:
+        super().__init__()
+        self.kernel_size = kernel_size
+        self.stride = kernel_size if stride is None else stride
+        self.padding = padding
+        self.ceil_mode = ceil_mode
+        self.count_include_pad = count_include_pad
+        self.divisor_override = divisor_override
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Apply the layer."""
+        return type(self).compute(
+            input, self.kernel_size, self.stride, self.padding, self.ceil_mode,
+            self.count_include_pad, self.divisor_override,
+        )  # fmt: skip
+
+    extra_repr = AvgPool1d.extra_repr
+
+
+class AvgPool2d(_AvgPool):
+    """Means of windows of images (N, C, H, W)."""
+
+    compute = staticmethod(F.avg_pool2d)
+
+
+class AvgPool3d(_AvgPool):
+    """Means of windows of volumes (N, C, D, H, W)."""
+
+    compute = staticmethod(F.avg_pool3d)
+
+
+class _LPPool(_Pool):
+    """Norms of windows."""
+
+    def __init__(
+        self, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
+    ) -> None:
+        super().__init__()
+        self.norm_type = norm_type
+        self.kernel_size = kernel_size
+        self.stride = stride
+        self.ceil_mode = ceil_mode
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Apply the layer."""
+        return type(self).compute(
+            input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode
+        )
+
+    def extra_repr(self) -> str:
+        return (
+            f"norm_type={self.norm_type}, kernel_size={self.kernel_size}, stride={self.stride}, "
+            f"ceil_mode={self.ceil_mode}"
+        )
+
+
+class LPPool1d(_LPPool):
+    """Norms of windows of (N, C, L)."""
+
+    compute = staticmethod(F.lp_pool1d)
+
+
+class LPPool2d(_LPPool):
+    """Norms of windows of images (N, C, H, W)."""
+
+    compute = staticmethod(F.lp_pool2d)
+
+
+class _AdaptiveAvgPool(_Pool):
+    """Means of a given number of parts, ``output_size``; None keeps the size of a dimension."""
+
+    def __init__(self, output_size: Any) -> None:
+        super().__init__()
+        self.output_size = output_size
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Apply the layer."""
+        return type(self).compute(input, self.output_size)
+
+    def extra_repr(self) -> str:
+        return f"output_size={self.output_size}"
+
+
+class AdaptiveAvgPool1d(_AdaptiveAvgPool):
+    """Means of parts of (N, C, L)."""
+
+    compute = staticmethod(F.adaptive_avg_pool1d)
+
+
+class AdaptiveAvgPool2d(_AdaptiveAvgPool):
+    """Means of parts of images (N, C, H, W)."""
+
+    compute = staticmethod(F.adaptive_avg_pool2d)
+
+
+class AdaptiveAvgPool3d(_AdaptiveAvgPool):
+    """Means of parts of volumes (N, C, D, H, W)."""
+
+    compute = staticmethod(F.adaptive_avg_pool3d)
+
+
+class _AdaptiveMaxPool(_Pool):
+    """Maxima of a given number of parts, ``output_size``; None keeps the size of a dimension."""
+
+    def __init__(self, output_size: Any, return_indices: bool = False) -> None:
+        super().__init__()
+        self.output_size = output_size
+        self.return_indices = return_indices
+
+    def forward(self, input: Tensor) -> Any:
+        """Apply the layer."""
+        return type(self).compute(input, self.output_size, self.return_indices)
+
+    extra_repr = _AdaptiveAvgPool.extra_repr
+
+
+class AdaptiveMaxPool1d(_AdaptiveMaxPool):
+    """Maxima of parts of (N, C, L)."""
+
+    compute = staticmethod(F.adaptive_max_pool1d)
+
+
+class AdaptiveMaxPool2d(_AdaptiveMaxPool):
+    """Maxima of parts of images (N, C, H, W)."""
+
+    compute = staticmethod(F.adaptive_max_pool2d)
+
+
+class AdaptiveMaxPool3d(_AdaptiveMaxPool):
+    """Maxima of parts of volumes (N, C, D, H, W)."""
+
+    compute = staticmethod(F.adaptive_max_pool3d)
