@@ -82,7 +82,7 @@ def gradcheck(
             undefined or zero gradients of the inputs.
         check_grad_dtypes: accepted; gradients always have the dtype of their input.
         check_batched_grad, check_batched_forward_grad, check_forward_ad: not supported.
-        check_backward_ad: False checks nothing.
+        check_backward_ad: must be True, as there is no forward mode to check instead.
         fast_mode: accepted; every element is checked all the same.
         masked: accepted; it concerns sparse tensors only.
 
@@ -92,17 +92,20 @@ def gradcheck(
     Raises:
         GradcheckError: if one does not.
         ValueError: if no input requires grad.
+        AssertionError: if nothing is to be checked.
     """
     if check_batched_grad or check_batched_forward_grad or check_forward_ad:
         raise NotImplementedError(
             "gradcheck: batched gradients and forward mode are not supported; leave "
             "check_batched_grad, check_batched_forward_grad and check_forward_ad at False"
         )
+    if not check_backward_ad:
+        raise AssertionError(
+            "Expected at least one of check_forward_ad or check_backward_ad to be True"
+        )
     func = _callable_often(func)
     inputs = _as_tuple(inputs)
     _check_inputs(inputs)
-    if not check_backward_ad:
-        return True
     try:
         _check_gradients(func, inputs, eps, atol, rtol, nondet_tol)
         if check_undefined_grad:
@@ -138,17 +141,21 @@ def gradgradcheck(
 
     Args:
         func, inputs: as in ``gradcheck``.
-        grad_outputs: the gradients of the outputs at which to check; drawn from a fixed seed if
-            not given.
+        grad_outputs: the gradients of the outputs at which to check; drawn from the default
+            generator if not given.
         gen_non_contig_grad_outputs: make the drawn gradients non-contiguous.
         check_fwd_over_rev: not supported.
-        check_rev_over_rev: False checks nothing.
+        check_rev_over_rev: must be True, as there is no forward mode to check instead.
 
     The other arguments, what is returned and what is raised are those of ``gradcheck``.
     """
     if check_fwd_over_rev:
         raise NotImplementedError(
             "gradgradcheck: forward mode is not supported; leave check_fwd_over_rev at False"
+        )
+    if not check_rev_over_rev:
+        raise AssertionError(
+            "Expected at least one of check_fwd_over_rev or check_rev_over_rev to be True"
         )
     func = _callable_often(func)
     inputs = _as_tuple(inputs)
@@ -157,8 +164,6 @@ def gradgradcheck(
         grad_outputs = _random_gradients(outputs, gen_non_contig_grad_outputs)
     else:
         grad_outputs = _as_tuple(grad_outputs)
-    if not check_rev_over_rev:
-        return True
     count = len(inputs)
 
     def gradients(*arguments: Any) -> tuple[Any, ...]:
@@ -242,17 +247,15 @@ def _check_inputs(inputs: tuple[Any, ...]) -> None:
 
 
 def _random_gradients(outputs: tuple[Any, ...], non_contiguous: bool) -> tuple[Any, ...]:
-    """Draw a gradient for each output, from a fixed seed."""
-    generator = np.random.default_rng(0)
+    """Draw a gradient for each output from the default generator, the same as torch's."""
     gradients = []
     for output in outputs:
-        array = output._array
-        if non_contiguous and array.ndim:
-            values = generator.standard_normal((*array.shape, 2))[..., 0].astype(array.dtype)
-            pairs = np.stack([values, values], axis=-1)
-            values = pairs[..., 0]
-        else:
-            values = np.asarray(generator.standard_normal(array.shape), array.dtype)
+        shape, dtype = output._array.shape, output._array.dtype
+        if non_contiguous and output._array.size > 1:
+            shape = (*shape[:-1], 2 * shape[-1])
+        values = interface.uniform(shape, dtype, -1, 1)
+        if shape != output._array.shape:
+            values = values[..., ::2]
         gradients.append(interface.new_tensor(values, True, None, 0))
     return tuple(gradients)
 

@@ -21,6 +21,8 @@ new_tensor: Any = None
 ones_like: Any = None
 #: ``zeros(shape, dtype)`` with a NumPy dtype: what an undefined gradient stands for.
 zeros: Any = None
+#: ``uniform(shape, dtype, low, high)``: an ndarray drawn from the default generator.
+uniform: Any = None
 
 # The operators below are recorded while grad mode is on, as every operator is.
 
@@ -40,6 +42,7 @@ _REQUIRED = (
     "new_tensor",
     "ones_like",
     "zeros",
+    "uniform",
     "add",
     "add_",
     "clone",

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..autograd import tensor_interface
 from ..autograd.inplace import rebase_history
+from ..random import fill_uniform
 from ..tensor import Tensor, new_tensor
 from .conversion import cast
 from .expand import sum_to_size
@@ -38,11 +39,20 @@ def _zeros(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Tensor:
     return new_tensor(np.zeros(shape, dtype))
 
 
+def _uniform(
+    shape: tuple[int, ...], dtype: np.dtype[Any], low: float, high: float
+) -> np.ndarray[Any, Any]:
+    array = np.empty(shape, dtype)
+    fill_uniform(None, array, low, high)
+    return array
+
+
 tensor_interface.register(
     Tensor=Tensor,
     new_tensor=new_tensor,
     ones_like=_ones_like,
     zeros=_zeros,
+    uniform=_uniform,
     add=binary(_add),
     add_=_add_in_place,
     clone=clone,
