@@ -1700,4 +1700,31 @@ tensor([[1., 2., 0.],
         [2., 0., 1.]], dtype=torch.float64)
 """,
     ),
+    Row(
+        "gradgradcheck draws the gradients of the outputs, the same as torch",
+        """\
+class Wrong(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x ** 3
+
+    @staticmethod
+    def backward(ctx, g):
+        x, = ctx.saved_tensors
+        return g * 3 * x.detach() ** 2
+
+torch.manual_seed(3)
+x = torch.randn(2, dtype=torch.double, requires_grad=True)
+torch.autograd.gradgradcheck(Wrong.apply, x, gen_non_contig_grad_outputs=True)
+""",
+        """\
+GradcheckError: Jacobian mismatch for output 0 with respect to input 0,
+numerical:tensor([[-3.1335,  0.0000],
+        [ 0.0000,  0.2271]], dtype=torch.float64)
+analytical:tensor([[0., 0.],
+        [0., 0.]], dtype=torch.float64)
+
+""",
+    ),
 ]

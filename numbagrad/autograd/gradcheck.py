@@ -255,7 +255,7 @@ def _random_gradients(outputs: tuple[Any, ...], non_contiguous: bool) -> tuple[A
             shape = (*shape[:-1], 2 * shape[-1])
         values = interface.uniform(shape, dtype, -1, 1)
         if shape != output._array.shape:
-            values = values[..., ::2]
+            values = values[..., 1::2]
         gradients.append(interface.new_tensor(values, True, None, 0))
     return tuple(gradients)
 
