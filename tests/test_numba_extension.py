@@ -553,21 +553,44 @@ def entry_points() -> str:
     return "[{}]\n{} = {}\n".format(*found.groups())
 
 
-def test_numba_finds_it_by_its_entry_point(tmp_path):
+@pytest.fixture
+def site(tmp_path) -> pathlib.Path:
+    """A folder that tells Numba what an installed package does."""
     information = tmp_path / "site" / "numbagrad-0.dist-info"
     information.mkdir(parents=True)
     (information / "METADATA").write_text("Metadata-Version: 2.1\nName: numbagrad\nVersion: 0\n")
     (information / "entry_points.txt").write_text(entry_points())
+    return information.parent
+
+
+def test_numba_finds_it_by_its_entry_point(tmp_path, site):
     code = """
         import sys
         import numbagrad
         x = (numbagrad.arange(3.0) * 2).relu()
         print("numbagrad.numba_extension" in sys.modules)
         import numba
-        print(numba.njit(lambda x: x.sum())(x))
+
+        @numba.njit
+        def double(x):
+            x *= 2
+            return x.sum()
+
+        print(double(numbagrad.nn.Parameter(x, requires_grad=False)), double(x), x._version)
     """
     # Kernels of the package itself are compiled without it: only a user's function loads it.
-    assert in_fresh_process(code, tmp_path, information.parent).split() == ["False", "6.0"]
+    assert in_fresh_process(code, tmp_path, site).split() == ["False", "12.0", "24.0", "2"]
+
+
+def test_numba_alone_does_not_load_the_package(tmp_path, site):
+    code = """
+        import sys
+        import numba
+        import numpy
+        print(numba.njit(lambda x: x.sum())(numpy.ones(3)))
+        print("numbagrad" in sys.modules, "numbagrad_numba" in sys.modules)
+    """
+    assert in_fresh_process(code, tmp_path, site).split() == ["3.0", "False", "True"]
 
 
 def test_compiled_functions_are_cached_on_disk(tmp_path):

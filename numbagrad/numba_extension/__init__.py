@@ -1,7 +1,7 @@
 """Tensors as arguments of functions that users compile with Numba's ``@njit``.
 
-Numba imports this room through its extension entry point, before it compiles the first function of
-a process. Nothing else of the package does, so that without such functions Numba stays out.
+Numba loads this room through its extension entry point (``numbagrad_numba.py``) when it meets the
+first tensor. Nothing else of the package does, so that without such functions Numba stays out.
 
 Inside a function a tensor is an array that shares its memory; it comes back as itself, any other
 array as an ndarray. A tensor that requires grad raises while the mode is one that records. The
@@ -15,4 +15,7 @@ __all__ = ["CountWrites", "TensorType", "register"]
 
 
 def register() -> None:
-    """Make tensors known to Numba: what importing this room has done. Call it in a source tree."""
+    """Make tensors known to Numba: what importing this room has done.
+
+    For source trees, whose entry points Numba does not see.
+    """

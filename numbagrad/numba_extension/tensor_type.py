@@ -34,8 +34,9 @@ _CONSTANT = (
 class TensorType(types.Array):
     """The Numba type of a tensor: that of the ndarray it wraps, which it becomes in any operation.
 
-    ``TensorType(types.float32, 2, "A")`` in the signature of a function takes tensors of two
-    dimensions. Slices, copies and results of operations are ordinary arrays.
+    Slices, copies and results of operations are ordinary arrays. A function with explicit
+    signatures takes tensors where they say so: ``TensorType(types.float32, 2, "A")`` is one of two
+    dimensions.
     """
 
     def __init__(
