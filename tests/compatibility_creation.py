@@ -7,7 +7,7 @@ from compatibility_row import DIFFERS, Row
 
 ROWS = [
     Row(
-        "torch.empty",
+        "`torch.empty`",
         """\
 print(torch.empty(5, 3).size(), torch.empty((2, 3), dtype=torch.double).dtype, torch.empty(0))
 """,
@@ -16,7 +16,7 @@ torch.Size([5, 3]) torch.float64 tensor([])
 """,
     ),
     Row(
-        "torch.rand",
+        "`torch.rand`",
         """\
 torch.manual_seed(0)
 print(torch.rand(5, 3))
@@ -33,7 +33,7 @@ tensor([[0.1482, 0.4001],
 """,
     ),
     Row(
-        "torch.randn, below and from 16 elements on",
+        "`torch.randn`, below and from 16 elements on",
         """\
 torch.manual_seed(0)
 print(torch.randn(3))
@@ -51,7 +51,7 @@ tensor([0.5684, 0.9398], dtype=torch.float64) tensor([[ 0.7748,  0.1919,  1.2638
 """,
     ),
     Row(
-        "torch.zeros and torch.ones",
+        "`torch.zeros` and `torch.ones`",
         """\
 print(torch.zeros(5, 3, dtype=torch.long), torch.ones(2), torch.ones([2, 2]), torch.zeros(()))
 print(torch.ones(2, requires_grad=True), torch.zeros(size=(2,), dtype=torch.bool))
@@ -67,7 +67,7 @@ tensor([1., 1.], requires_grad=True) tensor([False, False])
 """,
     ),
     Row(
-        "torch.tensor",
+        "`torch.tensor`",
         """\
 print(torch.tensor([5.5, 3]), torch.tensor([[1, 2], [3, 4]]), torch.tensor(True), torch.tensor(3))
 print(torch.tensor([1, 2], dtype=torch.float64), torch.tensor(np.arange(3)), torch.tensor([]))
@@ -81,7 +81,7 @@ tensor([1., 2.], requires_grad=True)
 """,
     ),
     Row(
-        "torch.tensor of ragged lists",
+        "`torch.tensor` of ragged lists",
         """\
 torch.tensor([[1, 2], [3]])
 """,
@@ -99,7 +99,7 @@ RuntimeError: Only Tensors of floating point and complex dtype can require gradi
 """,
     ),
     Row(
-        "torch.full",
+        "`torch.full`",
         """\
 print(torch.full([4, 3], 9))
 print(torch.full((2,), 0.5), torch.full((2,), True), torch.full([2], 3, dtype=torch.float))
@@ -113,7 +113,7 @@ tensor([0.5000, 0.5000]) tensor([True, True]) tensor([3., 3.])
 """,
     ),
     Row(
-        "torch.arange",
+        "`torch.arange`",
         """\
 print(torch.arange(1, 3, 0.4), torch.arange(5), torch.arange(1, 4), torch.arange(1, 2.5, 0.5))
 print(torch.arange(3.0), torch.arange(10, 0, -3), torch.arange(0, 4, dtype=torch.float))
@@ -125,7 +125,7 @@ tensor([0., 1., 2.]) tensor([10,  7,  4,  1]) tensor([0., 1., 2., 3.])
 """,
     ),
     Row(
-        "torch.arange against the sign of its step",
+        "`torch.arange` against the sign of its step",
         """\
 torch.arange(3, 1)
 """,
@@ -134,7 +134,7 @@ RuntimeError: upper bound and lower bound inconsistent with step sign
 """,
     ),
     Row(
-        "torch.randn_like, rand_like, zeros_like, ones_like, full_like, empty_like",
+        "`torch.randn_like`, `rand_like`, `zeros_like`, `ones_like`, `full_like`, `empty_like`",
         """\
 torch.manual_seed(0)
 x = torch.ones(2, 3, dtype=torch.double)
@@ -155,7 +155,7 @@ tensor([[7., 7., 7.],
 """,
     ),
     Row(
-        "x.new_ones and the new_* family",
+        "`x.new_ones` and the `new_*` family",
         """\
 x = torch.zeros(1, dtype=torch.double)
 print(x.new_ones(5, 4, dtype=torch.int))
@@ -175,7 +175,7 @@ requires_grad=True) tensor([1], dtype=torch.int32)
 """,
     ),
     Row(
-        "torch.Tensor(3, 4) and torch.Tensor([3, 6, 4])",
+        "`torch.Tensor(3, 4)` and `torch.Tensor([3, 6, 4])`",
         """\
 print(torch.Tensor(3, 4).size(), torch.Tensor([3, 6, 4]), torch.Tensor())
 print(torch.Tensor([[1, 2]]).type())
@@ -189,7 +189,7 @@ torch.Size([2, 3]) tensor([[0., 0., 0.],
 """,
     ),
     Row(
-        ".uniform_, .normal_, .fill_, .zero_",
+        "`.uniform_`, `.normal_`, `.fill_`, `.zero_`",
         """\
 torch.manual_seed(0)
 print(torch.Tensor(2, 2).uniform_(0, 1), torch.Tensor(3, 3).uniform_(-1, 1))
@@ -225,7 +225,7 @@ tensor([103.8194,   1.8911,   0.4054,   6.1195,   0.1310,  11.7564]) tensor([103
 """,
     ),
     Row(
-        "dtype=torch.long and the other short names",
+        "`dtype=torch.long` and the other short names",
         """\
 for kind in (torch.float, torch.double, torch.half, torch.long, torch.int, torch.short,
              torch.uint8, torch.int8, torch.bool):
@@ -244,7 +244,7 @@ tensor([True, True]) torch.bool
 """,
     ),
     Row(
-        "x.float(), x.long() and the other short methods",
+        "`x.float()`, `x.long()` and the other short methods",
         """\
 x = torch.tensor([0.0, 1.7, -2.2])
 print(x.double(), x.float() is x, x.long(), x.int(), x.short(), x.char(), x.bool(), x.half())
@@ -259,7 +259,7 @@ tensor([ 0,  1, -2]) torch.float64 torch.int64 True
 """,
     ),
     Row(
-        "torch.linspace and torch.logspace",
+        "`torch.linspace` and `torch.logspace`",
         """\
 print(torch.linspace(-1, 1, 5), torch.linspace(0, 10, 3, dtype=torch.long))
 print(torch.linspace(3, 10, 4))
@@ -272,7 +272,7 @@ tensor([  1.,  10., 100.]) tensor([ 1.,  4., 16.])
 """,
     ),
     Row(
-        "torch.eye",
+        "`torch.eye`",
         """\
 print(torch.eye(3), torch.eye(2, 3, dtype=torch.long))
 """,
@@ -284,7 +284,7 @@ tensor([[1., 0., 0.],
 """,
     ),
     Row(
-        "torch.randint and torch.randperm",
+        "`torch.randint` and `torch.randperm`",
         """\
 torch.manual_seed(0)
 print(torch.randint(3, 5, (3,)), torch.randint(10, (2, 2)), torch.randperm(4))
@@ -297,7 +297,7 @@ tensor([1., 0., 0., 1.]) torch.int64
 """,
     ),
     Row(
-        "torch.normal, bernoulli, multinomial",
+        "`torch.normal`, `bernoulli`, `multinomial`",
         """\
 torch.manual_seed(0)
 print(torch.normal(0.0, 1.0, (2, 2)), torch.normal(torch.arange(1.0, 4.0), torch.ones(3)))
@@ -327,7 +327,7 @@ True
 """,
     ),
     Row(
-        "torch.from_numpy shares memory both ways",
+        "`torch.from_numpy` shares memory both ways",
         """\
 a = np.ones(3)
 x = torch.from_numpy(a)
@@ -340,7 +340,7 @@ print(a, x)
 """,
     ),
     Row(
-        "torch.from_numpy of what is no array",
+        "`torch.from_numpy` of what is no array",
         """\
 torch.from_numpy([1, 2])
 """,
@@ -349,7 +349,7 @@ TypeError: expected np.ndarray (got list)
 """,
     ),
     Row(
-        "x.numpy() shares memory",
+        "`x.numpy()` shares memory",
         """\
 x = torch.ones(3)
 a = x.numpy()
@@ -361,7 +361,7 @@ print(a, a.dtype, np.asarray(x) is not None, x.detach().numpy().sum())
 """,
     ),
     Row(
-        "x.numpy() of a tensor that requires grad",
+        "`x.numpy()` of a tensor that requires grad",
         """\
 torch.ones(2, requires_grad=True).numpy()
 """,
@@ -371,7 +371,7 @@ instead.
 """,
     ),
     Row(
-        "torch.device",
+        "`torch.device`",
         """\
 device = torch.device('cuda' if torch.cuda.is_available() else 'cpu')
 print(device, repr(device), device.type, device.index)
@@ -386,7 +386,7 @@ cpu cpu
 """,
     ),
     Row(
-        "device= everywhere",
+        "`device=` everywhere",
         """\
 device = 'cpu'
 x = torch.zeros(2, device=device)
@@ -406,7 +406,7 @@ cpu
 """,
     ),
     Row(
-        ".cuda() without a GPU",
+        "`.cuda()` without a GPU",
         """\
 torch.ones(2).cuda()
 """,
@@ -417,7 +417,7 @@ use device='cpu', or ask torch.cuda.is_available() first
         DIFFERS,
     ),
     Row(
-        "device='cuda' without a GPU",
+        "`device='cuda'` without a GPU",
         """\
 torch.ones(2, device='cuda')
 """,
@@ -428,7 +428,7 @@ use device='cpu', or ask torch.cuda.is_available() first
         DIFFERS,
     ),
     Row(
-        "x.to('cuda') without a GPU",
+        "`x.to('cuda')` without a GPU",
         """\
 torch.ones(2).to(torch.device('cuda:0'))
 """,
@@ -449,7 +449,7 @@ RuntimeError: Expected one of cpu, cuda device type at start of device string: g
         DIFFERS,
     ),
     Row(
-        "item, tolist and Python's numbers",
+        "`item`, `tolist` and Python's numbers",
         """\
 x = torch.tensor([[1.5]])
 print(x.item(), x.tolist(), float(x), int(x), bool(x), torch.tensor(3).item())
@@ -463,7 +463,7 @@ RuntimeError: a Tensor with 2 elements cannot be converted to Scalar
 """,
     ),
     Row(
-        "as_tensor shares what it can",
+        "`as_tensor` shares what it can",
         """\
 a = np.zeros(2, dtype=np.float32)
 x = torch.as_tensor(a)

@@ -7,7 +7,7 @@ from compatibility_row import Row
 
 ROWS = [
     Row(
-        "forward(ctx, ...) and backward(ctx, ...)",
+        "`forward(ctx, ...)` and `backward(ctx, ...)`",
         """\
 class MyReLU(torch.autograd.Function):
     @staticmethod
@@ -75,7 +75,7 @@ for t in range(101):
 """,
     ),
     Row(
-        "forward(...) with setup_context(ctx, inputs, output)",
+        "`forward(...)` with `setup_context(ctx, inputs, output)`",
         """\
 class Power(torch.autograd.Function):
     @staticmethod
@@ -102,7 +102,7 @@ tensor([ 5., 16.])
 """,
     ),
     Row(
-        "Any attribute on ctx",
+        "Any attribute on `ctx`",
         """\
 class Scale(torch.autograd.Function):
     @staticmethod
@@ -125,7 +125,7 @@ tensor([5., 5.])
 """,
     ),
     Row(
-        "needs_input_grad",
+        "`needs_input_grad`",
         """\
 class Product(torch.autograd.Function):
     @staticmethod
@@ -156,7 +156,7 @@ None tensor([1., 1.])
 """,
     ),
     Row(
-        "LinearFunction with an optional bias",
+        "`LinearFunction` with an optional bias",
         """\
 class LinearFunction(torch.autograd.Function):
     @staticmethod
@@ -198,7 +198,7 @@ tensor([[ 2.1094, -1.1366, -4.1146],
 """,
     ),
     Row(
-        "LinearFunction in a Module",
+        "`LinearFunction` in a Module",
         """\
 class LinearFunction(torch.autograd.Function):
     @staticmethod
@@ -257,7 +257,7 @@ grad_fn=<SelectBackward0>) tensor([[4., 4., 4.],
 """,
     ),
     Row(
-        "Tuples of outputs, and backward(ctx, *grad_outputs)",
+        "Tuples of outputs, and `backward(ctx, *grad_outputs)`",
         """\
 class SumAndProduct(torch.autograd.Function):
     @staticmethod
@@ -444,7 +444,7 @@ RuntimeError: expected Variable or None (got float)
 """,
     ),
     Row(
-        "A Function without backward, and one without forward",
+        "A Function without `backward`, and one without `forward`",
         """\
 class Half(torch.autograd.Function):
     @staticmethod
@@ -467,7 +467,7 @@ NotImplementedError: You must implement the forward function for custom autograd
 """,
     ),
     Row(
-        "save_for_backward takes tensors",
+        "`save_for_backward` takes tensors",
         """\
 class Scale(torch.autograd.Function):
     @staticmethod
@@ -509,7 +509,7 @@ its gradient, with torch.autograd.set_detect_anomaly(True, check_nan=False).
 """,
     ),
     Row(
-        "mark_dirty",
+        "`mark_dirty`",
         """\
 class Increment(torch.autograd.Function):
     @staticmethod
@@ -537,7 +537,7 @@ RuntimeError: a leaf Variable that requires grad has been used in an in-place op
 """,
     ),
     Row(
-        "mark_dirty of what is not returned",
+        "`mark_dirty` of what is not returned",
         """\
 class Wrong(torch.autograd.Function):
     @staticmethod
@@ -557,7 +557,7 @@ output. The inputs that are modified inplace must all be outputs of the Function
 """,
     ),
     Row(
-        "mark_non_differentiable",
+        "`mark_non_differentiable`",
         """\
 class Sort(torch.autograd.Function):
     @staticmethod
@@ -588,7 +588,7 @@ tensor([100.,   1.,  10.])
 """,
     ),
     Row(
-        "set_materialize_grads",
+        "`set_materialize_grads`",
         """\
 class Two(torch.autograd.Function):
     @staticmethod
@@ -611,7 +611,7 @@ tensor([1., 1.]) None
 """,
     ),
     Row(
-        "once_differentiable",
+        "`once_differentiable`",
         """\
 class Cube(torch.autograd.Function):
     @staticmethod
@@ -686,7 +686,7 @@ True True
 """,
     ),
     Row(
-        "A backward that is a Function of its own",
+        "A `backward` that is a Function of its own",
         """\
 class MulBackward(torch.autograd.Function):
     @staticmethod
@@ -741,7 +741,7 @@ tensor([3., 3.], grad_fn=<AddBackward>)
 """,
     ),
     Row(
-        "apply with keyword arguments",
+        "`apply` with keyword arguments",
         """\
 class Scale(torch.autograd.Function):
     @staticmethod
@@ -765,7 +765,7 @@ tensor([3., 3.])
 """,
     ),
     Row(
-        "Modes inside forward and backward",
+        "Modes inside `forward` and `backward`",
         """\
 class Show(torch.autograd.Function):
     @staticmethod
@@ -912,7 +912,7 @@ RuntimeError: a view of a leaf Variable that requires grad is being used in an i
 """,
     ),
     Row(
-        "In place on an output of unbind",
+        "In place on an output of `unbind`",
         """\
 x = torch.ones(2, 2, requires_grad=True) * 1
 first, second = x.unbind()
@@ -925,7 +925,7 @@ to be modified inplace. You should replace the inplace operation by an out-of-pl
 """,
     ),
     Row(
-        "In place on an output of split",
+        "In place on an output of `split`",
         """\
 x = torch.ones(4, requires_grad=True) * 1
 first, second = x.split(2)
@@ -938,7 +938,7 @@ to be modified inplace. You should replace the inplace operation by an out-of-pl
 """,
     ),
     Row(
-        "In place on a view that was made under no_grad",
+        "In place on a view that was made under `no_grad`",
         """\
 x = torch.ones(4, requires_grad=True) * 1
 with torch.no_grad():
@@ -985,7 +985,7 @@ its gradient, with torch.autograd.set_detect_anomaly(True, check_nan=False).
 """,
     ),
     Row(
-        "In place under no_grad",
+        "In place under `no_grad`",
         """\
 x = torch.ones(2, requires_grad=True)
 with torch.no_grad():
@@ -998,7 +998,7 @@ tensor([9.0000, 0.5000], requires_grad=True) True
 """,
     ),
     Row(
-        "gradcheck tells a wrong gradient from a right one",
+        "`gradcheck` tells a wrong gradient from a right one",
         """\
 class Wrong(torch.autograd.Function):
     @staticmethod
@@ -1026,7 +1026,7 @@ analytical:tensor([[1., 0.],
 """,
     ),
     Row(
-        "gradcheck of several outputs names the one that is wrong",
+        "`gradcheck` of several outputs names the one that is wrong",
         """\
 class Wrong(torch.autograd.Function):
     @staticmethod
@@ -1049,7 +1049,7 @@ analytical:tensor([[0.]], dtype=torch.float64)
 """,
     ),
     Row(
-        "gradgradcheck finds a wrong second derivative",
+        "`gradgradcheck` finds a wrong second derivative",
         """\
 class Wrong(torch.autograd.Function):
     @staticmethod
@@ -1075,7 +1075,7 @@ analytical:tensor([[0.]], dtype=torch.float64)
 """,
     ),
     Row(
-        "gradcheck without an input that requires grad",
+        "`gradcheck` without an input that requires grad",
         """\
 torch.autograd.gradcheck(lambda x: x, torch.ones(2))
 """,
@@ -1085,7 +1085,7 @@ have requires_grad=True.
 """,
     ),
     Row(
-        "gradcheck warns of single precision",
+        "`gradcheck` warns of single precision",
         """\
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter('always')
@@ -1098,7 +1098,7 @@ will likely fail if all the inputs are not of double precision floating point or
 """,
     ),
     Row(
-        "gradcheck of a backward that is different each time",
+        "`gradcheck` of a `backward` that is different each time",
         """\
 class Random(torch.autograd.Function):
     @staticmethod
@@ -1135,7 +1135,7 @@ If the test
 """,
     ),
     Row(
-        "gradcheck of a backward that does not use the gradient it is given",
+        "`gradcheck` of a `backward` that does not use the gradient it is given",
         """\
 class Constant(torch.autograd.Function):
     @staticmethod
@@ -1153,7 +1153,7 @@ GradcheckError: backward not multiplied by grad_output
 """,
     ),
     Row(
-        "gradcheck of a backward that fails on undefined gradients",
+        "`gradcheck` of a `backward` that fails on undefined gradients",
         """\
 class Fragile(torch.autograd.Function):
     @staticmethod
@@ -1172,7 +1172,7 @@ TypeError: unsupported operand type(s) for *: 'NoneType' and 'int'
 """,
     ),
     Row(
-        "gradcheck of a function whose output needs no grad",
+        "`gradcheck` of a function whose output needs no grad",
         """\
 x = torch.ones(1, dtype=torch.double, requires_grad=True)
 print(torch.autograd.gradcheck(lambda x: (x * 0).detach(), x))
@@ -1184,7 +1184,7 @@ GradcheckError: Numerical gradient for function expected to be zero
 """,
     ),
     Row(
-        "gradcheck of an input with overlapping elements",
+        "`gradcheck` of an input with overlapping elements",
         """\
 x = torch.ones(1, dtype=torch.double, requires_grad=True).expand(3)
 torch.autograd.gradcheck(lambda x: x * 2, x)
@@ -1196,7 +1196,7 @@ are non-overlapping to be able to compute the numerical gradients correctly. You
 """,
     ),
     Row(
-        "gradcheck of a backward that gives something for nothing",
+        "`gradcheck` of a `backward` that gives something for nothing",
         """\
 class Leaky(torch.autograd.Function):
     @staticmethod
@@ -1224,7 +1224,7 @@ analytical:tensor([[4.]], dtype=torch.float64)
 """,
     ),
     Row(
-        "gradcheck of a failing backward on undefined gradients",
+        "`gradcheck` of a failing `backward` on undefined gradients",
         """\
 class Fragile(torch.autograd.Function):
     @staticmethod
@@ -1245,7 +1245,7 @@ RuntimeError: no gradient
 """,
     ),
     Row(
-        "mark_dirty and save_for_backward of one tensor",
+        "`mark_dirty` and `save_for_backward` of one tensor",
         """\
 class Custom(torch.autograd.Function):
     @staticmethod
@@ -1274,7 +1274,7 @@ tensor([6., 6.])
 """,
     ),
     Row(
-        "mark_dirty of a view",
+        "`mark_dirty` of a view",
         """\
 class Custom(torch.autograd.Function):
     @staticmethod
@@ -1383,7 +1383,7 @@ output of the custom Function.
 """,
     ),
     Row(
-        "An input that is returned as it is, under no_grad",
+        "An input that is returned as it is, under `no_grad`",
         """\
 class Custom(torch.autograd.Function):
     @staticmethod
@@ -1450,7 +1450,7 @@ y.sum().backward()
 """,
     ),
     Row(
-        "Methods without @staticmethod, through apply",
+        "Methods without `@staticmethod`, through `apply`",
         """\
 class Custom(torch.autograd.Function):
     def forward(ctx, x):
@@ -1500,7 +1500,7 @@ tensor([2., 2.])
 """,
     ),
     Row(
-        "backward() inside a backward",
+        "`backward()` inside a `backward`",
         """\
 class Custom(torch.autograd.Function):
     @staticmethod
@@ -1525,7 +1525,7 @@ tensor([2., 2.])
 """,
     ),
     Row(
-        "vjp is another name of backward",
+        "`vjp` is another name of `backward`",
         """\
 class Custom(torch.autograd.Function):
     @staticmethod
@@ -1560,7 +1560,7 @@ tensor([0., 3., 1.], grad_fn=<IndexPutBackward0>) tensor([0., 0., 4.])
 """,
     ),
     Row(
-        "Writes to data are not seen",
+        "Writes to `data` are not seen",
         """\
 a = torch.ones(3, requires_grad=True)
 b = a * 2
@@ -1574,7 +1574,7 @@ tensor([0., 0., 0.])
 """,
     ),
     Row(
-        "t_() of a recorded tensor",
+        "`t_()` of a recorded tensor",
         """\
 a = torch.ones(2, 2, requires_grad=True)
 b = a * 1
@@ -1592,7 +1592,7 @@ tensor([[1., 1.],
 """,
     ),
     Row(
-        "copy_ of a recorded tensor",
+        "`copy_` of a recorded tensor",
         """\
 a = torch.ones(2, requires_grad=True)
 b = torch.zeros(2)
@@ -1623,7 +1623,7 @@ tensor([7.], grad_fn=<AsStridedBackward0>) tensor([1., 0., 1.])
 """,
     ),
     Row(
-        "retain_grad",
+        "`retain_grad`",
         """\
 x = torch.ones(2, requires_grad=True)
 y = x * 2
@@ -1637,7 +1637,7 @@ tensor([4., 4.]) tensor([8., 8.]) True
 """,
     ),
     Row(
-        "register_post_accumulate_grad_hook",
+        "`register_post_accumulate_grad_hook`",
         """\
 x = torch.ones(2, requires_grad=True)
 x.register_post_accumulate_grad_hook(lambda t: print(t.grad))
@@ -1701,7 +1701,7 @@ tensor([[1., 2., 0.],
 """,
     ),
     Row(
-        "gradgradcheck draws the gradients of the outputs, the same as torch",
+        "`gradgradcheck` draws the gradients of the outputs, the same as torch",
         """\
 class Wrong(torch.autograd.Function):
     @staticmethod

@@ -113,7 +113,7 @@ tensor([4., 4.]) tensor([3., 3.])
         REFUSES,
     ),
     Row(
-        "Several inputs and outputs; needs_input_grad",
+        "Several inputs and outputs; `needs_input_grad`",
         """\
 class Both(torch.autograd.Function):
     def forward(self, a, b):
@@ -138,7 +138,7 @@ tensor([12., 12.]) tensor([7., 7.]) tensor([5., 5.])
         REFUSES,
     ),
     Row(
-        "forward and backward see plain tensors, so NumPy may take them",
+        "`forward` and `backward` see plain tensors, so NumPy may take them",
         """\
 class Sine(torch.autograd.Function):
     def forward(self, input):
@@ -162,7 +162,7 @@ tensor([0., 0., 0.]) tensor([1., 1., 1.])
         REFUSES,
     ),
     Row(
-        "mark_dirty on self",
+        "`mark_dirty` on self",
         """\
 class Clip(torch.autograd.Function):
     def forward(self, input):
@@ -185,7 +185,7 @@ True tensor([0., 2.]) tensor([0., 1.])
         REFUSES,
     ),
     Row(
-        "mark_non_differentiable on self",
+        "`mark_non_differentiable` on self",
         """\
 class Top(torch.autograd.Function):
     def forward(self, input):
@@ -367,7 +367,7 @@ got 2)
         REFUSES,
     ),
     Row(
-        "Variable(data, requires_grad) is a Tensor",
+        "`Variable(data, requires_grad)` is a Tensor",
         """\
 x = Variable(torch.ones(2, 2), requires_grad=True)
 print(x)
@@ -401,7 +401,7 @@ TypeError: Variable data has to be a tensor, but got list
 """,
     ),
     Row(
-        "Variable(torch.from_numpy(...))",
+        "`Variable(torch.from_numpy(...))`",
         """\
 x = Variable(torch.from_numpy(np.arange(3.0)))
 print(x)
@@ -436,7 +436,7 @@ tensor([2., 2.])
 """,
     ),
     Row(
-        "creator is an older name of grad_fn",
+        "`creator` is an older name of `grad_fn`",
         """\
 x = Variable(torch.ones(2), requires_grad=True)
 y = x + 2
@@ -448,7 +448,7 @@ None AddBackward0 True
         REFUSES,
     ),
     Row(
-        "volatile=True switches recording off for everything it touches",
+        "`volatile=True` switches recording off for everything it touches",
         """\
 w = Variable(torch.ones(2, 2), requires_grad=True)
 x = Variable(torch.ones(1, 2), volatile=True)
@@ -470,7 +470,7 @@ RuntimeError: element 0 of tensors does not require grad and does not have a gra
         DIFFERS,
     ),
     Row(
-        "volatile=True warns and names no_grad",
+        "`volatile=True` warns and names `no_grad`",
         """\
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter('always')
@@ -482,7 +482,7 @@ UserWarning True
 """,
     ),
     Row(
-        "volatile=False is what every tensor has",
+        "`volatile=False` is what every tensor has",
         """\
 with warnings.catch_warnings():
     warnings.simplefilter('ignore')
@@ -520,7 +520,7 @@ True True
         DIFFERS,
     ),
     Row(
-        "volatile and requires_grad exclude each other",
+        "`volatile` and `requires_grad` exclude each other",
         """\
 Variable(torch.ones(2), requires_grad=True, volatile=True)
 """,
@@ -529,7 +529,7 @@ ValueError: Variable can't be volatile and require_grad at the same time!
 """,
     ),
     Row(
-        "dtype = torch.FloatTensor and torch.randn(N, D).type(dtype)",
+        "`dtype = torch.FloatTensor` and `torch.randn(N, D).type(dtype)`",
         """\
 torch.manual_seed(0)
 dtype = torch.FloatTensor
@@ -564,7 +564,7 @@ torch.BoolTensor torch.bool [True, False, True] torch.Size([2, 3]) torch.Size([0
 """,
     ),
     Row(
-        "torch.cuda.FloatTensor is there before any GPU is",
+        "`torch.cuda.FloatTensor` is there before any GPU is",
         """\
 print(torch.cuda.FloatTensor, torch.cuda.LongTensor)
 print(isinstance(torch.ones(1), torch.cuda.FloatTensor), torch.cuda.FloatTensor.is_cuda)
@@ -578,7 +578,7 @@ torch.FloatTensor
 """,
     ),
     Row(
-        "Constructing a torch.cuda.FloatTensor without a GPU",
+        "Constructing a `torch.cuda.FloatTensor` without a GPU",
         """\
 torch.cuda.FloatTensor(2, 3)
 """,
@@ -587,7 +587,7 @@ TypeError: type torch.cuda.FloatTensor not available. Torch not compiled with CU
 """,
     ),
     Row(
-        "x.type(torch.cuda.FloatTensor) without a GPU",
+        "`x.type(torch.cuda.FloatTensor)` without a GPU",
         """\
 torch.ones(2).type(torch.cuda.FloatTensor)
 """,
@@ -598,7 +598,7 @@ use device='cpu', or ask torch.cuda.is_available() first
         DIFFERS,
     ),
     Row(
-        "x.type() with a name, a type and a dtype",
+        "`x.type()` with a name, a type and a dtype",
         """\
 x = torch.FloatTensor([1.5, -2.5])
 print(x.type())
@@ -613,7 +613,7 @@ True torch.IntTensor
 """,
     ),
     Row(
-        "x.type() of a name that is none",
+        "`x.type()` of a name that is none",
         """\
 torch.ones(2).type('torch.NoTensor')
 """,
@@ -622,7 +622,7 @@ ValueError: invalid type: 'torch.NoTensor'
 """,
     ),
     Row(
-        "isinstance(x, torch.FloatTensor)",
+        "`isinstance(x, torch.FloatTensor)`",
         """\
 x = torch.ones(2)
 print(isinstance(x, torch.FloatTensor), isinstance(x, torch.DoubleTensor))
@@ -650,7 +650,7 @@ TypeError: new(): data must be a sequence (got float)
 """,
     ),
     Row(
-        "x.new, type_as, expand_as, is_same_size",
+        "`x.new`, `type_as`, `expand_as`, `is_same_size`",
         """\
 x = torch.DoubleTensor([1, 2])
 print(x.new(2, 3).size(), x.new(2, 3).type(), x.new([5, 6]))
@@ -662,7 +662,7 @@ tensor([1., 1.], dtype=torch.float64) torch.Size([2]) True
 """,
     ),
     Row(
-        "loss.data[0] on a tensor without dimensions",
+        "`loss.data[0]` on a tensor without dimensions",
         """\
 x = Variable(torch.ones(3), requires_grad=True)
 loss = (x * 2).sum()
@@ -676,7 +676,7 @@ print(0, loss.data[0] / 2)
         REFUSES,
     ),
     Row(
-        "loss[0], without data, raises as today",
+        "`loss[0]`, without data, raises as today",
         """\
 loss = torch.ones(3).sum()
 loss[0]
@@ -687,7 +687,7 @@ IndexError: invalid index of a 0-dim tensor. Use `tensor.item()` in Python or \
 """,
     ),
     Row(
-        "w.data -= lr * w.grad.data and w.grad.data.zero_()",
+        "`w.data -= lr * w.grad.data` and `w.grad.data.zero_()`",
         """\
 w = Variable(torch.ones(2), requires_grad=True)
 (w * w).sum().backward()
@@ -706,7 +706,7 @@ tensor([0., 0.])
 """,
     ),
     Row(
-        "backward(gradient) of a Tensor or a Variable",
+        "`backward(gradient)` of a Tensor or a Variable",
         """\
 x = Variable(torch.ones(3), requires_grad=True)
 y = x * 2
@@ -719,7 +719,7 @@ tensor([  4.,  22., 202.])
 """,
     ),
     Row(
-        "backward() of more than one element",
+        "`backward()` of more than one element",
         """\
 x = Variable(torch.ones(3), requires_grad=True)
 (x * 2).backward()
@@ -729,7 +729,7 @@ RuntimeError: grad can be implicitly created only for scalar outputs
 """,
     ),
     Row(
-        "backward() of a tensor that does not require grad",
+        "`backward()` of a tensor that does not require grad",
         """\
 torch.ones(()).backward()
 """,
@@ -738,7 +738,7 @@ RuntimeError: element 0 of tensors does not require grad and does not have a gra
 """,
     ),
     Row(
-        "backward(gradient) of the wrong shape",
+        "`backward(gradient)` of the wrong shape",
         """\
 x = Variable(torch.ones(3), requires_grad=True)
 (x * 2).backward(torch.ones(2))
@@ -749,7 +749,7 @@ has a shape of torch.Size([3]).
 """,
     ),
     Row(
-        "retain_variables means retain_graph",
+        "`retain_variables` means `retain_graph`",
         """\
 x = Variable(torch.ones(2), requires_grad=True)
 y = (x * x).sum()
@@ -780,7 +780,7 @@ through the graph a second time or if you need to access saved tensors after cal
 """,
     ),
     Row(
-        "backward(create_graph=True)",
+        "`backward(create_graph=True)`",
         """\
 x = Variable(torch.ones(2) * 3, requires_grad=True)
 (x ** 3).sum().backward(create_graph=True)
@@ -796,7 +796,7 @@ tensor([18., 18.])
 """,
     ),
     Row(
-        "torch.add(a, b, result): the third argument is the output",
+        "`torch.add(a, b, result)`: the third argument is the output",
         """\
 a, b = torch.ones(2, 3), torch.ones(2, 3) * 2
 result = torch.Tensor(2, 3)
@@ -812,7 +812,7 @@ True
         REFUSES,
     ),
     Row(
-        "torch.add(a, 2, b): the scalar in the middle",
+        "`torch.add(a, 2, b)`: the scalar in the middle",
         """\
 a, b = torch.ones(2), torch.ones(2) * 3
 print(torch.add(a, 2, b), a.add(2, b), torch.sub(a, 2, b))
@@ -834,7 +834,7 @@ tensor([7., 7.]) tensor([1.6667, 1.6667]) tensor([5.5000, 5.5000])
 """,
     ),
     Row(
-        "a.add(b) and a.add_(b)",
+        "`a.add(b)` and `a.add_(b)`",
         """\
 a, b = torch.ones(2), torch.ones(2) * 2
 print(a.add(b), a)
@@ -846,7 +846,7 @@ tensor([3., 3.]) tensor([3., 3.])
 """,
     ),
     Row(
-        "torch.max(tensor, dim)",
+        "`torch.max(tensor, dim)`",
         """\
 x = torch.FloatTensor([[1, 5, 2], [7, 0, 3]])
 values, indices = torch.max(x, 1)
@@ -863,7 +863,7 @@ tensor(1)
 """,
     ),
     Row(
-        "torch.clamp(tensor, min, max, out=None)",
+        "`torch.clamp(tensor, min, max, out=None)`",
         """\
 x = torch.FloatTensor([-1, 0.5, 2])
 result = torch.Tensor(3)
@@ -878,7 +878,7 @@ tensor([0.0000, 0.5000, 1.0000]) tensor([0.0000, 0.5000, 2.0000]) tensor([0.0000
 """,
     ),
     Row(
-        "a.t_()",
+        "`a.t_()`",
         """\
 a = torch.FloatTensor([[1, 2, 3], [4, 5, 6]])
 print(a.t_(), a.size(), a.is_contiguous())
@@ -890,7 +890,7 @@ tensor([[1., 4.],
 """,
     ),
     Row(
-        "detach() and detach_()",
+        "`detach()` and `detach_()`",
         """\
 x = Variable(torch.ones(2), requires_grad=True)
 y = x * 2
@@ -909,7 +909,7 @@ as the solution.
 """,
     ),
     Row(
-        "register_hook: its handle removes it, a returned tensor replaces the gradient",
+        "`register_hook`: its handle removes it, a returned tensor replaces the gradient",
         """\
 x = Variable(torch.ones(2), requires_grad=True)
 y = x * 2
@@ -939,7 +939,7 @@ RuntimeError: cannot register a hook on a tensor that doesn't require gradient
 """,
     ),
     Row(
-        "register_grad was in people's notes, but in no torch",
+        "`register_grad` was in people's notes, but in no torch",
         """\
 x = Variable(torch.ones(2), requires_grad=True)
 x.register_grad(print)
@@ -974,7 +974,7 @@ tensor([[9.],
 """,
     ),
     Row(
-        "requires_grad of a result, and of a frozen part",
+        "`requires_grad` of a result, and of a frozen part",
         """\
 x = Variable(torch.ones(2))
 w = Variable(torch.ones(2), requires_grad=True)
@@ -988,7 +988,7 @@ False
 """,
     ),
     Row(
-        "requires_grad of a result cannot be switched off",
+        "`requires_grad` of a result cannot be switched off",
         """\
 x = Variable(torch.ones(2), requires_grad=True)
 (x * 2).requires_grad = False
@@ -1000,7 +1000,7 @@ var.detach().
 """,
     ),
     Row(
-        "torch.autograd.grad and torch.autograd.backward",
+        "`torch.autograd.grad` and `torch.autograd.backward`",
         """\
 x = Variable(torch.ones(2), requires_grad=True)
 y = Variable(torch.ones(2), requires_grad=True)
@@ -1232,7 +1232,7 @@ LinearModule() tensor([-0.0126, -0.1814]) tensor([[4., 4., 4.],
         REFUSES,
     ),
     Row(
-        "gradcheck of an instance",
+        "`gradcheck` of an instance",
         """\
 class Linear(torch.autograd.Function):
     def forward(self, input, weight):
