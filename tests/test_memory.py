@@ -32,11 +32,11 @@ def limit():
     memory.set_pool_limit(memory.DEFAULT_LIMIT)
 
 
-def test_large_results_come_from_the_pool_and_begin_at_a_line() -> None:
+def test_large_results_come_from_the_pool_and_begin_at_a_page() -> None:
     a = numbagrad.ones(2 * LARGE)
     for result in (a + 1, a.reshape(2, -1).softmax(1), a.reshape(-1, 1024) @ numbagrad.eye(1024)):
         assert handler_name(result._array) == "numbagrad"
-        assert result._array.ctypes.data % 64 == 0
+        assert result._array.ctypes.data % buffer_layout.PAGE_BYTES == 0
         assert result._array.flags.owndata
 
 
@@ -66,7 +66,7 @@ def test_freed_buffers_are_used_again() -> None:
 
 
 def memory_class(address: int) -> int:
-    return ctypes.c_int64.from_address(address - buffer_layout.HEADER_BYTES).value
+    return ctypes.c_int64.from_address(address - buffer_layout.PAGE_BYTES).value
 
 
 @pytest.mark.parametrize("size", [LARGE, LARGE + 1, 5 * LARGE // 4, 2 * LARGE, 7 * LARGE + 3])

@@ -190,7 +190,7 @@ def _new_handler(words: np.ndarray) -> Any:
     def realloc(pool: int, data: int, size: int) -> int:
         moved = int(_C_MALLOC(malloc)(pool, size))
         if moved:
-            size_class = ctypes.c_int64.from_address(data - buffer_layout.HEADER_BYTES).value
+            size_class = ctypes.c_int64.from_address(data - buffer_layout.PAGE_BYTES).value
             room = buffer_layout.capacity(size_class)
             ctypes.memmove(moved, data, min(size, room))
             _C_KERNEL(free)(pool, data, room)

@@ -2,7 +2,7 @@
 
 Memory fresh from the system costs a page fault for every page, more than many a kernel that writes
 it, and NumPy aligns arrays to 16 bytes, so that every vector store touches two lines. Data of the
-pool begin at a line, and freed buffers are kept, up to a limit, for the next array of their class
+pool begin at a page, and freed buffers are kept, up to a limit, for the next array of their class
 of sizes. NumPy calls ``buffer_malloc`` and ``buffer_free`` with the address of the control block as
 context; launchers call ``new_large_array`` through ``allocation.py``. ``numbagrad.executor.memory``
 makes the control block.
@@ -77,7 +77,7 @@ def _drop_until(pool, bytes_kept, spared):
 
 
 def buffer_malloc(pool, size):
-    """Room for ``size`` bytes, from the beginning of a line on, or NULL."""
+    """Room for ``size`` bytes, from the beginning of a page on, or NULL."""
     size_class = _class_of(size)
     if size_class >= CLASSES:
         return NULL
@@ -94,14 +94,14 @@ def buffer_malloc(pool, size):
         if huge:
             _advise(buffer, room, int32(_ADVICE_HUGE_PAGE))
         store(buffer, BUFFER_CLASS, size_class, int64)
-    return buffer + HEADER_BYTES
+    return buffer + PAGE_BYTES
 
 
 def buffer_free(pool, data, size):
     """Keep the buffer for the next array of its class, unless the pool keeps too much."""
     if data == NULL:
         return
-    buffer = data - HEADER_BYTES
+    buffer = data - PAGE_BYTES
     size_class = load(buffer, BUFFER_CLASS, int64)
     capacity = _capacity(size_class)
     _lock(pool)
