@@ -3,7 +3,7 @@
 Rows of the table in ``compatibility_table.py``, section "The modern Function".
 """
 
-from compatibility_row import Row
+from compatibility_row import REFUSES, Row
 
 ROWS = [
     Row(
@@ -1726,5 +1726,39 @@ analytical:tensor([[0., 0.],
         [0., 0.]], dtype=torch.float64)
 
 """,
+    ),
+    Row(
+        "`@njit` functions take a Tensor",
+        """\
+from numba import njit
+
+@njit
+def soft_threshold(x, by, result):
+    for i in range(len(x)):
+        size = max(abs(x[i]) - by, 0.0)
+        result[i] = size if x[i] > 0 else -size
+
+class SoftThreshold(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, by):
+        result = torch.empty_like(x)
+        soft_threshold(x.detach(), by, result)
+        ctx.save_for_backward(result)
+        return result
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        result, = ctx.saved_tensors
+        return grad_output * (result != 0), None
+
+x = torch.tensor([-2.0, 0.5, 3.0], requires_grad=True)
+y = SoftThreshold.apply(x, 1.0)
+y.sum().backward()
+print(y, x.grad)
+""",
+        """\
+tensor([-1.,  0.,  2.], grad_fn=<SoftThresholdBackward>) tensor([1., 0., 1.])
+""",
+        REFUSES,
     ),
 ]

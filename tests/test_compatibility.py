@@ -8,6 +8,10 @@ from compatibility_row import printed
 from compatibility_table import ROWS
 
 import numbagrad
+from numbagrad import numba_extension
+
+# Numba does this by itself where the package is installed, which a source tree is not.
+numba_extension.register()
 
 ROOT = pathlib.Path(__file__).parent.parent
 
