@@ -7,14 +7,12 @@ hook. Full backward hooks are run by ``module_backward.py``.
 from __future__ import annotations
 
 import warnings
-import weakref
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ..autograd.hooks import RemovableHandle, add_hook
-from ..tensor import Tensor
-from .module_backward import BackwardWatcher
+from .module_backward import BackwardWatcher, watch_last_node
 
 if TYPE_CHECKING:
     from .module import Module
@@ -74,24 +72,6 @@ def register_module_full_backward_pre_hook(hook: Callable[..., Any]) -> Removabl
 def register_module_full_backward_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Call ``hook(module, grad_input, grad_output)`` in the backward of every module."""
     return EVERY_MODULE.add(EVERY_MODULE.backward, hook)
-
-
-class WithModule:
-    """A hook that gets its module as first argument, without keeping the module alive."""
-
-    def __init__(self, hook: Callable[..., Any], module: Any) -> None:
-        self.hook = hook
-        self.module = weakref.ref(module)
-
-    def __call__(self, *args: Any) -> Any:
-        return self.hook(self.module(), *args)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {"hook": self.hook, "module": self.module()}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.hook = state["hook"]
-        self.module = weakref.ref(state["module"])
 
 
 class ModuleHooks:
@@ -202,7 +182,7 @@ def _call(
     if watcher is not None:
         result = watcher.watch_outputs(result)
     if module._is_full_backward_hook is False and module._backward_hooks:
-        _watch_last_node(module, result)
+        watch_last_node(module, args, result)
     return result
 
 
@@ -241,15 +221,3 @@ def _run_always_called(
                 f"silenced as another error was raised in forward: {error}",
                 stacklevel=4,
             )
-
-
-def _watch_last_node(module: Module, result: Any) -> None:
-    """Old backward hooks see the gradients of the node that made the first tensor."""
-    while not isinstance(result, Tensor):
-        if isinstance(result, dict):
-            result = next(value for value in result.values() if isinstance(value, Tensor))
-        else:
-            result = result[0]
-    if result._grad_fn is not None:
-        for hook in module._backward_hooks.values():
-            result._grad_fn.register_hook(WithModule(hook, module))

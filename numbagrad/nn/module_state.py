@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from ..autograd.grad_mode import no_grad
 from ..autograd.hooks import RemovableHandle, add_hook
 from ..tensor import Tensor
-from .module_hooks import WithModule
+from .module_backward import WithModule
 from .parameter import Parameter
 
 #: Key of what ``get_extra_state`` returns, behind the prefix of its module.

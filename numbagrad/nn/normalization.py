@@ -195,6 +195,14 @@ class _BatchNorm(Module):
         if self.bias is not None:
             init.zeros_(self.bias)
 
+    def _load_from_state_dict(
+        self, state_dict: Any, prefix: str, local_metadata: Any, *rest: Any
+    ) -> None:
+        # States of before version 2 do not count batches.
+        if (local_metadata.get("version") or 0) < 2 and self.track_running_stats:
+            state_dict.setdefault(f"{prefix}num_batches_tracked", self.num_batches_tracked)
+        super()._load_from_state_dict(state_dict, prefix, local_metadata, *rest)
+
     def forward(self, input: Tensor) -> Tensor:
         """Apply the layer."""
         if input.ndim not in self.ranks:
