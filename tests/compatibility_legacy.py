@@ -1044,7 +1044,7 @@ tensor([2., 2., 2., 2., 2.]) [2. 2. 2. 2. 2.]
         "Reductions, orders and sizes, as 2017 wrote them",
         """\
 x = torch.FloatTensor([[1, 2], [3, 4]])
-print(x.sum(0), x.sum(1, keepdim=True), x.norm(), x.norm(2, 1), x.pow(2).sqrt(), x.exp().log())
+print(x.sum(0), x.sum(1, keepdim=True), x.norm(), x.norm(2, 1), x.pow(2).sqrt(), x.neg().abs())
 print(x.topk(1), x.sort(1, True), x.gather(1, torch.LongTensor([[0], [1]])), x.cumsum(0))
 print(x.unsqueeze(1).size(), x.squeeze().size(), x.repeat(1, 2), x.narrow(0, 0, 1), x.select(0, 1))
 print(torch.cat((x, x), 0), torch.stack([x[0], x[1]]), x.transpose(0, 1), x.t().is_contiguous())
