@@ -75,6 +75,9 @@ class RNNBase(Module):
         proj_size: if not 0, the size that an LSTM's hidden state is projected to.
     """
 
+    #: What torch's message on an input of other dimensions calls it.
+    _noun = ""
+
     def __init__(
         self,
         mode: str,
@@ -213,7 +216,8 @@ class RNNBase(Module):
     def _check_dimensions(self, input: Tensor, state: State | None) -> None:
         if input.ndim not in (2, 3):
             raise ValueError(
-                f"{self._get_name()}: Expected input to be 2D or 3D, got {input.ndim}D instead"
+                f"{self._get_name()}: Expected input to be 2D or 3D, got {input.ndim}D{self._noun} "
+                "instead"
             )
         if state is not None and state[0].ndim != input.ndim:
             batched = "batched" if input.ndim == 3 else "unbatched"
@@ -270,6 +274,8 @@ class RNN(RNNBase):
     Arguments are those of :class:`RNNBase` without the mode; ``nonlinearity``, "tanh" or "relu",
     comes after ``num_layers``.
     """
+
+    _noun = " tensor"
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         _refuse_projection(kwargs)

@@ -128,6 +128,7 @@ ERRORS = [
     lambda lib: lib.nn.RNNBase("LST", 3, 2),
     lambda lib: lib.nn.LSTM(3, 4)(lib.randn(2)),
     lambda lib: lib.nn.GRU(3, 4)(lib.randn(2)),
+    lambda lib: lib.nn.RNN(3, 4)(lib.randn(2)),
     lambda lib: lib.nn.LSTM(3, 4)(lib.randn(2, 5)),
     lambda lib: lib.nn.LSTM(3, 4)(lib.randn(2, 3).double()),
     lambda lib: lib.nn.GRU(3, 4)(lib.randn(2, 3), lib.randn(1, 1, 4)),

@@ -1,0 +1,160 @@
+"""Convolution, pooling and resampling without torch: naive loops, adjoints, gradients, shapes."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import numbagrad as ng
+from numbagrad import nn
+from numbagrad.autograd import gradcheck, gradgradcheck
+from numbagrad.nn import functional as F
+
+
+def double(*shape):
+    return ng.randn(*shape, dtype=ng.float64, requires_grad=True)
+
+
+def naive_conv2d(x, weight, stride, padding, dilation, groups):
+    """Convolution as its definition says, one number after the other."""
+    x = np.pad(x, [(0, 0), (0, 0), (padding[0],) * 2, (padding[1],) * 2])
+    n, channels, height, width = x.shape
+    outputs, inputs, kh, kw = weight.shape
+    rows = (height - dilation[0] * (kh - 1) - 1) // stride[0] + 1
+    columns = (width - dilation[1] * (kw - 1) - 1) // stride[1] + 1
+    made = np.zeros((n, outputs, rows, columns))
+    for i, o, r, c in np.ndindex(made.shape):
+        first = o // (outputs // groups) * inputs
+        for k, a, b in np.ndindex(inputs, kh, kw):
+            row, column = r * stride[0] + a * dilation[0], c * stride[1] + b * dilation[1]
+            made[i, o, r, c] += x[i, first + k, row, column] * weight[o, k, a, b]
+    return made
+
+
+@pytest.mark.parametrize("stride, padding, dilation, groups", [
+    ((1, 1), (0, 0), (1, 1), 1),
+    ((2, 1), (1, 2), (1, 1), 2),
+    ((1, 3), (2, 0), (2, 1), 4),
+])  # fmt: skip
+def test_convolution_by_its_definition(stride, padding, dilation, groups):
+    ng.manual_seed(0)
+    x, weight = double(2, 4, 6, 7), double(8, 4 // groups, 3, 2)
+    made = F.conv2d(x, weight, None, stride, padding, dilation, groups)
+    expected = naive_conv2d(
+        x.detach().numpy(), weight.detach().numpy(), stride, padding, dilation, groups
+    )
+    np.testing.assert_allclose(made.detach().numpy(), expected, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("options", [
+    {}, {"stride": 2, "padding": 1}, {"dilation": 2}, {"groups": 2}, {"padding": "same"},
+])  # fmt: skip
+def test_gradients_of_convolution(options):
+    ng.manual_seed(0)
+    groups = options.get("groups", 1)
+    inputs = (double(2, 2, 5, 6), double(4, 2 // groups, 2, 3), double(4))
+    assert gradcheck(lambda *given: F.conv2d(*given, **options), inputs)
+    assert gradgradcheck(lambda *given: F.conv2d(*given, **options), inputs)
+
+
+def test_gradients_of_transposed_convolution():
+    ng.manual_seed(0)
+    inputs = (double(1, 2, 3, 2), double(2, 2, 2, 3), double(4))
+    options = {"stride": 2, "padding": 1, "output_padding": 1, "groups": 2}
+    assert gradcheck(lambda *given: F.conv_transpose2d(*given, **options), inputs)
+    assert gradgradcheck(lambda *given: F.conv_transpose2d(*given, **options), inputs)
+
+
+def test_a_transposed_convolution_is_the_adjoint():
+    ng.manual_seed(0)
+    x, weight = double(2, 3, 7), double(4, 3, 3)
+    made = F.conv1d(x, weight, stride=2, padding=1)
+    y = double(*made.shape)
+    back = F.conv_transpose1d(y, weight, stride=2, padding=1)
+    assert (made * y).sum().item() == pytest.approx((x * back).sum().item())
+
+
+def test_columns_and_back():
+    ng.manual_seed(0)
+    x = double(2, 3, 5, 6)
+    columns = F.unfold(x, (2, 3), padding=1, stride=2)
+    by_columns = nn.Conv2d(3, 4, (2, 3), padding=1, stride=2, bias=False).double()
+    product = by_columns.weight.view(4, -1) @ columns
+    np.testing.assert_allclose(
+        product.detach().numpy(), by_columns(x).flatten(2).detach().numpy(), rtol=1e-10
+    )
+    counts = F.fold(ng.ones_like(columns), (5, 6), (2, 3), padding=1, stride=2)
+    folded = F.fold(columns, (5, 6), (2, 3), padding=1, stride=2)
+    np.testing.assert_allclose(folded.detach().numpy(), (x * counts).detach().numpy())
+
+
+# --- pooling --------------------------------------------------------------------------------------
+
+
+def windows_of(x, kernel, stride):
+    rows = (x.shape[0] - kernel) // stride + 1
+    columns = (x.shape[1] - kernel) // stride + 1
+    for r, c in itertools.product(range(rows), range(columns)):
+        yield x[r * stride : r * stride + kernel, c * stride : c * stride + kernel]
+
+
+@pytest.mark.parametrize("function, reference", [
+    (F.max_pool2d, np.max), (F.avg_pool2d, np.mean),
+    (lambda x, k, s: F.lp_pool2d(x, 2, k, s), lambda w: np.sqrt((w * w).sum())),
+])  # fmt: skip
+def test_pooling_by_its_definition(function, reference):
+    ng.manual_seed(0)
+    x = ng.randn(1, 7, 8, dtype=ng.float64)
+    made = function(x, 3, 2).flatten().tolist()
+    assert made == pytest.approx([reference(w) for w in windows_of(x[0].numpy(), 3, 2)])
+
+
+@pytest.mark.parametrize("function", [
+    lambda x: F.max_pool2d(x, 2, 1, 1), lambda x: F.avg_pool2d(x, 3, 2, 1, True, False),
+    lambda x: F.adaptive_avg_pool2d(x, (2, 3)), lambda x: F.adaptive_max_pool2d(x, 2),
+    lambda x: F.interpolate(x, scale_factor=1.5, mode="bilinear"),
+    lambda x: F.interpolate(x, size=(3, 7)), lambda x: F.pixel_unshuffle(x[..., :4, :4], 2),
+    lambda x: F.local_response_norm(x, 2), lambda x: F.instance_norm(x),
+])  # fmt: skip
+def test_gradients(function):
+    ng.manual_seed(0)
+    x = double(2, 2, 5, 4)
+    assert gradcheck(function, (x,))
+    assert gradgradcheck(function, (x,))
+
+
+def test_the_first_of_equal_elements_is_the_largest():
+    _, indices = F.max_pool2d(ng.ones(1, 4, 4), 2, return_indices=True)
+    assert indices.tolist() == [[[0, 2], [8, 10]]]
+    x = ng.tensor([[1.0, float("nan"), 3.0, 2.0]])
+    values, indices = F.max_pool1d(x, 2, return_indices=True)
+    assert indices.tolist() == [[1, 2]] and np.isnan(values[0, 0].item())
+
+
+def test_shapes_of_layers():
+    x = ng.randn(2, 3, 11, 13)
+    for layer, shape in [
+        (nn.Conv2d(3, 4, 3, padding="same"), (2, 4, 11, 13)),
+        (nn.Conv2d(3, 6, (3, 5), (2, 1), groups=3), (2, 6, 5, 9)),
+        (nn.ConvTranspose2d(3, 5, 2, 2), (2, 5, 22, 26)),
+        (nn.MaxPool2d(2), (2, 3, 5, 6)), (nn.MaxPool2d(2, ceil_mode=True), (2, 3, 6, 7)),
+        (nn.AvgPool2d(3, 2), (2, 3, 5, 6)), (nn.AdaptiveAvgPool2d((None, 4)), (2, 3, 11, 4)),
+        (nn.Upsample(scale_factor=2), (2, 3, 22, 26)), (nn.ZeroPad2d((1, 2, 3, 4)), (2, 3, 18, 16)),
+    ]:  # fmt: skip
+        assert layer(x).shape == shape
+
+
+def test_a_small_convolutional_network_learns():
+    ng.manual_seed(0)
+    images = ng.randn(32, 1, 8, 8)
+    classes = (images[:, 0, :4].mean((1, 2)) > images[:, 0, 4:].mean((1, 2))).long()
+    model = nn.Sequential(
+        nn.Conv2d(1, 4, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(64, 2)
+    )
+    optimizer = ng.optim.Adam(model.parameters(), lr=0.02)
+    for _ in range(40):
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(images), classes)
+        loss.backward()
+        optimizer.step()
+    assert (model(images).argmax(1) == classes).all()
