@@ -110,6 +110,8 @@ def random_inputs(dtype: str, count: int) -> np.ndarray:
         rng.uniform(-760, 760, count),
         np.exp(rng.uniform(-50, 10, count)) * rng.choice([-1, 1], count),
         1 + rng.uniform(-1e-3, 1e-3, count),
+        # Where two polynomials meet.
+        rng.uniform(0.8, 1, count) * rng.choice([-1, 1], count),
         # Next to the zeros and poles of trigonometric functions.
         rng.integers(-6366, 6367, count) * (np.pi / 2),
     ]
@@ -121,7 +123,8 @@ def random_inputs(dtype: str, count: int) -> np.ndarray:
 def edge_inputs(dtype: str) -> np.ndarray:
     """Zeros, infinities, NaN, the ends of the format, where functions overflow; and neighbours."""
     info = np.finfo(dtype)
-    positive = [0, 1, 2, 0.5, 0.45, 0.55, 0.875, info.eps, info.tiny, info.smallest_subnormal]
+    positive = [0, 1, 2, 0.5, 0.45, 0.55, 0.875, 0.90625, 5.5]
+    positive += [info.eps, info.tiny, info.smallest_subnormal]
     positive += [info.max, math.inf, math.log(info.max), -math.log(info.tiny), 2.0**24, 2.0**53]
     positive += [-math.log(info.smallest_subnormal), -math.log2(info.smallest_subnormal)]
     positive += [math.pi / 4, math.pi / 2, math.pi, 100 * math.pi, 3.92, 5.95, 10.2, 14.4, 27.2]

@@ -1,0 +1,156 @@
+"""Exponentials and what is made of them: exp, exp2, expm1, sigmoid and the hyperbolic functions.
+
+Called by the table of this package; `error_function.py` uses the reduced exponential. e**x is
+2**n e**r with |r| <= ln(2) / 2; hyperbolic functions have polynomials where exponentials cancel.
+"""
+
+from __future__ import annotations
+
+import math
+
+from ...formula import abs, bits, copysign, fma, from_bits, where
+from .arithmetic import Format, Value, clamp, clamp_above, polynomial
+
+# (e**r - 1 - r) / r**2 for |r| <= ln(2) / 2; errors 2**-28.2 and 2**-57.8 of e**r.
+_EXP_TAIL = {
+    "float32": (
+        0.4999999403953552, 0.1666651964187622, 0.04166823625564575, 0.008368815295398235,
+        0.0013823485933244228,
+    ),
+    "float64": (
+        0.5000000000000011, 0.1666666666666643, 0.04166666666652684, 0.008333333333483628,
+        0.0013888888944401843, 0.00019841269529759155, 2.480149236642575e-05,
+        2.7557565789249424e-06, 2.763049304663794e-07, 2.5006565519610635e-08,
+    ),
+}  # fmt: skip
+
+# (tanh(x) / x - 1) / x**2 in powers of x**2 for |x| <= 0.55; errors 2**-29.8 and 2**-60.6.
+_TANH_TAIL = {
+    "float32": (
+        -0.33333319425582886, 0.13332638144493103, -0.053857069462537766, 0.021089332178235054,
+        -0.006297179963439703,
+    ),
+    "float64": (
+        -0.333333333333333, 0.13333333333326639, -0.053968253963787516, 0.021869488386893128,
+        -0.008863232621077206, 0.003592092245573988, -0.001455544300732358,
+        0.0005884506585518608, -0.00023339757421088654, 8.333966278178048e-05,
+        -1.9509114252432485e-05,
+    ),
+}  # fmt: skip
+
+# (sinh(x) / x - 1) / x**2 in powers of x**2 for |x| <= 1; errors 2**-31.3 and 2**-61.5.
+_SINH_TAIL = {
+    "float32": (
+        0.1666666716337204, 0.008333316072821617, 0.00019841419998556376, 2.7915382361243246e-06,
+    ),
+    "float64": (
+        0.16666666666666669, 0.00833333333333297, 0.00019841269841531204, 2.7557319130377664e-06,
+        2.5052126856438205e-08, 1.6057000489189095e-10, 7.765898662473967e-13,
+    ),
+}  # fmt: skip
+
+# (2**r - 1) / r for |r| <= 1/2; errors 2**-32.4 and 2**-57.4 of 2**r.
+_EXP2_TAIL = {
+    "float32": (
+        0.6931471824645996, 0.24022650718688965, 0.05550405755639076, 0.009618078358471394,
+        0.0013337271520867944, 0.00015455952961929142, 1.447843351343181e-05,
+    ),
+    "float64": (
+        0.6931471805599453, 0.2402265069591013, 0.05550410866482235, 0.009618129107594338,
+        0.0013333558146355147, 0.0001540353045691862, 1.525273383048125e-05, 1.3215435349954066e-06,
+        1.0178076536156091e-07, 7.07377541361931e-09, 4.4514584250931296e-10,
+    ),
+}  # fmt: skip
+
+
+def exponential(x: Value, f: Format, correction: Value = None) -> tuple[Value, Value]:
+    """`expm1(r)` and an integer with n in its low bits, where e**x = 2**n * e**r, |r| <= ln(2)/2.
+
+    `correction` is the low part of an x given as the sum of two.
+    Adding the rounder leaves n in the low bits of the sum: no conversion to an integer, which
+    would be undefined for NaN.
+    """
+    shifted = fma(x, 1 / math.log(2), f.rounder)
+    n = shifted - f.rounder
+    r = fma(-n, f.ln2[0], x)
+    r = fma(-n, f.ln2[1], r) if correction is None else r + fma(-n, f.ln2[1], correction)
+    return fma(r * r, polynomial(r, _EXP_TAIL[f.name]), r), bits(shifted)
+
+
+def power_of_two(n: Value, offset: Value, f: Format) -> Value:
+    """`2**(n + offset)` from an integer with n in its low bits."""
+    return from_bits((n << f.mantissa) + ((f.bias + offset) << f.mantissa))
+
+
+def _scaled(value: Value, n: Value, negative: Value, f: Format) -> Value:
+    """`value * 2**n` in two factors, so that subnormals round once; `negative` is n < 0."""
+    exponent = n << f.mantissa
+    large = (f.bias + 64) << f.mantissa
+    small = (f.bias - 64) << f.mantissa
+    scale = from_bits(where(negative, exponent + large, exponent + small))
+    return value * scale * where(negative, 2.0**-64, 2.0**64)
+
+
+def exp(x: Value, f: Format) -> Value:
+    """2**n e**r."""
+    x = clamp(x, *f.exp_range)
+    tail, n = exponential(x, f)
+    return _scaled(tail + 1, n, x < 0, f)
+
+
+def expm1(x: Value, f: Format) -> Value:
+    """e**x - 1 as 2**n * expm1(r) + (2**n - 1), halved on the way since 2**n may overflow."""
+    clamped = clamp(x, f.small_exp, f.exp_range[1])
+    tail, n = exponential(clamped, f)
+    half_scale = power_of_two(n, -1, f)
+    result = fma(half_scale, tail, half_scale - 0.5) * 2
+    # Keeps the sign of zero and the low bits of subnormals.
+    return where(abs(x) < 2.0 ** -(f.mantissa + 2), x, result)
+
+
+def sigmoid(x: Value, f: Format) -> Value:
+    """1 / (1 + e**-x) with both sides scaled by 2**-64, so that subnormal results round once."""
+    tail, n = exponential(-clamp(x, f.exp_range[0], -f.small_exp), f)
+    scale = power_of_two(n, -64, f)
+    return 2.0**-64 / (fma(scale, tail, 2.0**-64) + scale)
+
+
+def tanh(x: Value, f: Format) -> Value:
+    """x + x**3 p(x**2) near 0, else 1 - 2 / (e**(2 |x|) + 1)."""
+    a = abs(x)
+    square = a * a
+    centre = fma(a * square, polynomial(square, _TANH_TAIL[f.name]), a)
+    highest = 2 - f.small_exp
+    tail, n = exponential(clamp_above(a * 2, highest), f)
+    scale = power_of_two(n, 0, f)
+    outer = 1 - 2 / (fma(scale, tail, scale) + 1)
+    return copysign(where(a < 0.55, centre, outer), x)
+
+
+def sinh(x: Value, f: Format) -> Value:
+    """A polynomial up to 1; beyond, from e**|x| / 2, which does not overflow before sinh does."""
+    a = abs(x)
+    z = a * a
+    centre = fma(a * z, polynomial(z, _SINH_TAIL[f.name]), a)
+    half = _half_exp(a, f)
+    return copysign(where(a < 1, centre, half - 0.25 / half), x)
+
+
+def cosh(x: Value, f: Format) -> Value:
+    half = _half_exp(abs(x), f)
+    return half + 0.25 / half
+
+
+def _half_exp(a: Value, f: Format) -> Value:
+    """e**a / 2 for a >= 0."""
+    tail, n = exponential(clamp_above(a, f.exp_range[1] + 0.5), f)
+    scale = power_of_two(n, -2, f)
+    return fma(scale, tail, scale) * 2
+
+
+def exp2(x: Value, f: Format) -> Value:
+    """2**n 2**r with |r| <= 1/2, in two factors as exp."""
+    x = clamp(x, -(f.bias + f.mantissa + 2.0), f.bias + 1.0)
+    shifted = x + f.rounder
+    r = x - (shifted - f.rounder)
+    return _scaled(fma(r, polynomial(r, _EXP2_TAIL[f.name]), 1.0), bits(shifted), x < 0, f)
