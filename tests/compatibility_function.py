@@ -3,7 +3,7 @@
 Rows of the table in ``compatibility_table.py``, section "The modern Function".
 """
 
-from compatibility_row import REFUSES, Row
+from compatibility_row import DIFFERS, REFUSES, Row
 
 ROWS = [
     Row(
@@ -1760,5 +1760,30 @@ print(y, x.grad)
 tensor([-1.,  0.,  2.], grad_fn=<SoftThresholdBackward>) tensor([1., 0., 1.])
 """,
         REFUSES,
+    ),
+    Row(
+        "`once_differentiable` never drops a term, as torch does here",
+        """\
+class Cube(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x ** 3
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, grad_output):
+        x, = ctx.saved_tensors
+        return 3 * x ** 2 * grad_output
+
+x = torch.ones(2, requires_grad=True)
+first, = torch.autograd.grad(Cube.apply(x).sum(), x, create_graph=True)
+(first * x).sum().backward()
+print(x.grad)
+""",
+        """\
+RuntimeError: trying to differentiate twice a function that was marked with @once_differentiable
+""",
+        DIFFERS,
     ),
 ]

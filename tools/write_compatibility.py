@@ -27,8 +27,14 @@ test runs every one, and another runs it with torch 2.13 beside. `np`, `warnings
 last lines.
 
 In the column *torch 2.13*, *same text* means that torch prints the same, character for character,
-*refuses* that torch of today raises where numbagrad runs as torch of 2017 did, and *other text*
-that it prints something else.
+*refuses* that torch of today raises where numbagrad runs, and *other text* that it prints something
+else: a shorter error, or what today's torch makes of an argument that it ignores.
+
+What the rows do not show: `volatile` reaches everything that is called through the library's names
+and through methods. A function that was bound to a name of its own (`from numbagrad import mm`)
+before the first volatile Variable was made stays as it was, and records. `fast_mode` of `gradcheck`
+is accepted, but every element is checked all the same. The class of a tensor is
+`numbagrad.tensor.Tensor`, and prints so.
 """
 
 def _table(rows: list[Row], first: int) -> list[str]:
