@@ -182,6 +182,19 @@ class _Lower(Lower):
         else:
             super().lower_inst(inst)
 
+    def lower_binop(self, resty: Any, expr: ir.Expr, op: Any) -> Any:
+        """Numba's, with the typing of operators that the context remembers."""
+        context, typing = self.context, self.context.typing_context
+        op = typing.resolve_value_type(op)
+        signature = self.fndesc.calltypes[expr]
+        operands = [
+            context.cast(self.builder, self.loadvar(v.name), self.typeof(v.name), kind)
+            for v, kind in zip((expr.lhs, expr.rhs), signature.args, strict=True)
+        ]
+        rule = context.get_function(op, typing.resolve_function_type(op, signature.args, {}))
+        result = rule(self.builder, operands)
+        return context.cast(self.builder, result, signature.return_type, resty)
+
 
 @register_pass(mutates_CFG=True, analysis_only=False)
 class _Lowering(BaseNativeLowering):

@@ -22,6 +22,7 @@ from numba.core.cpu import CPUContext, CPUTargetOptions
 from numba.core.cpu_options import FastMathOptions
 from numba.core.descriptors import TargetDescriptor
 from numba.core.dispatcher import Dispatcher
+from numba.core.errors import TypingError
 from numba.core.target_extension import CPU, dispatcher_registry, jit_registry, target_registry
 
 from .pipeline import KernelPipeline
@@ -86,16 +87,21 @@ class _TypingContext(typing.BaseContext):
     def resolve_function_type(self, func: Any, args: Any, kws: Any) -> Any:
         if kws:
             return super().resolve_function_type(func, args, kws)
-        if getattr(getattr(func, "typing_key", None), "__module__", None) == "_operator":
-            # Arithmetic is typed alike for every constant.
-            args = tuple([types.unliteral(argument) for argument in args])
-        key = func, args
-        answer = self._answers.get(key)
-        if answer is None:
-            answer = super().resolve_function_type(func, args, kws)
+        plain = tuple([types.unliteral(argument) for argument in args])
+        answer = self._answers.get((func, plain))
+        if answer is not None:
+            return answer
+        # Few rules look at the value of a constant: what all the others say is remembered once.
+        for types_of_arguments in dict.fromkeys((plain, tuple(args))):
+            try:
+                answer = super().resolve_function_type(func, types_of_arguments, kws)
+            except TypingError:
+                if types_of_arguments == tuple(args):
+                    raise
             if answer is not None:
-                self._answers[key] = answer
-        return answer
+                self._answers[func, types_of_arguments] = answer
+                return answer
+        return None
 
     def resolve_value_type(self, val: Any) -> Any:
         known = self._get_global_type(val) if callable(val) else None
