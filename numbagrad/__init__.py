@@ -46,7 +46,9 @@ from .executor.pool import get_num_threads, set_num_threads
 from .layout import contiguous_format, layout, memory_format, preserve_format, strided
 from .ops.contraction import *
 from .ops.conversion import *
+from .ops.counting import *
 from .ops.creation import *
+from .ops.distance import *
 from .ops.expand import *
 from .ops.extremum import *
 from .ops.from_data import *
@@ -56,10 +58,12 @@ from .ops.indexing import *
 from .ops.inplace import *
 from .ops.join import *
 from .ops.legacy import *
+from .ops.linear_algebra import *
 from .ops.matmul import *
 from .ops.parts import *
 from .ops.query import *
 from .ops.random import *
+from .ops.real import *
 from .ops.rearrange import *
 from .ops.reduction import *
 from .ops.scan import *
@@ -68,11 +72,12 @@ from .ops.sequences import *
 from .ops.softmax import *
 from .ops.sorting import *
 from .ops.statistics import *
+from .ops.storage import *
 from .ops.strided import *
 from .ops.view import *
 from .ops.sequences import range_ as range
 from .ops import autograd_interface as _autograd_interface
-from . import nn, optim, utils
+from . import linalg, nn, optim, utils
 from .serialization import load, save
 from .printing import get_printoptions, printoptions, set_printoptions
 from .size import Size

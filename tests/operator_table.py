@@ -31,6 +31,8 @@ ADMITTED = {
     "float": FLOATS,
     "integral": (*INTEGERS, "bool"),
     "integer": INTEGERS,
+    "matrix": ("float32", "float64"),
+    "double": ("float64",),
 }
 
 
@@ -786,6 +788,140 @@ row("index_put", lambda t, x, y: t.index_put(x, (t.tensor([2, 0]),), y),
 row("masked_scatter", same_function("masked_scatter"), (normal(3, 4), _mask, normal(12)),
     changed(lambda x, mask, y: x.__setitem__(mask, y[: mask.sum()])))  # fmt: skip
 
+row("select_scatter", same_function("select_scatter", 1, -1), (normal(3, 4), normal(3)),
+    changed(lambda x, y: x.__setitem__((slice(None), -1), y)))  # fmt: skip
+row("slice_scatter", same_function("slice_scatter", 1, 1, 4, 2), (normal(3, 4), normal(3, 2)),
+    changed(lambda x, y: x.__setitem__((slice(None), slice(1, 4, 2)), y)))  # fmt: skip
+row("diagonal_scatter", same_function("diagonal_scatter", 1), (normal(3, 4), normal(3)),
+    changed(lambda x, y: x.__setitem__(([0, 1, 2], [1, 2, 3]), y)))  # fmt: skip
+
+# Differences, order and counts
+
+row("diff", same_function("diff"), normal(2, 5), np.diff)
+row("diff", same_function("diff", 2, 0), normal(4, 3), lambda x: np.diff(x, 2, 0), case="twice",
+    dtypes="number")  # fmt: skip
+row("diff", lambda t, x, y: t.diff(x, prepend=y, append=y), (normal(2, 3), normal(2, 1)),
+    lambda x, y: np.diff(x, prepend=y, append=y), case="ends", dtypes="number")  # fmt: skip
+row("mode", lambda t, x: t.mode(x - x % 1, 1), normal(2, 9),
+    lambda x: _modes(np.floor(x)), dtypes="float")  # fmt: skip
+row("quantile", same_function("quantile", 0.3), normal(3, 4), lambda x: np.quantile(x, 0.3),
+    dtypes="matrix", tolerance=1e-5)  # fmt: skip
+for _how in ("linear", "lower", "higher", "midpoint", "nearest"):
+    row("quantile",
+        lambda t, x, _how=_how: t.quantile(
+            x, t.tensor([0.15, 0.5, 0.9], dtype=x.dtype), 1, interpolation=_how),
+        normal(2, 5), lambda x, _how=_how: np.quantile(x, [0.15, 0.5, 0.9], 1, method=_how),
+        case=_how, dtypes="matrix", tolerance=1e-5)  # fmt: skip
+
+
+def _modes(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The most frequent number of each row, the least of several, and where it occurs last."""
+    values, places = [], []
+    for numbers in rows:
+        distinct, counts = np.unique(numbers, return_counts=True)
+        values.append(distinct[counts.argmax()])
+        places.append(np.flatnonzero(numbers == values[-1])[-1])
+    return np.array(values), np.array(places)
+
+
+row("bincount", lambda t, x: t.bincount(abs(x), minlength=9), normal(7),
+    lambda x: np.bincount(abs(x), minlength=9), dtypes="integer", differentiable=False)  # fmt: skip
+row("histc", same_function("histc", 4, -2, 2), normal(20),
+    lambda x: np.histogram(x, 4, (-2, 2))[0].astype(x.dtype), dtypes="matrix",
+    differentiable=False)  # fmt: skip
+row("isin", lambda t, x: t.isin(x, x[:2]), normal(5), lambda x: np.isin(x, x[:2]),
+    dtypes="number", differentiable=False)  # fmt: skip
+
+# Linear algebra. Matrices are made regular, and symmetric ones positive definite.
+
+
+def regular(t: Any, x: Any) -> Any:
+    """Matrices with a dominating diagonal."""
+    return x + 9 * t.eye(x.shape[-1], dtype=x.dtype)
+
+
+def definite(t: Any, x: Any) -> Any:
+    """Symmetric matrices with positive eigenvalues."""
+    return x @ (x.mT if hasattr(x, "mT") else x.swapaxes(-1, -2)) + t.eye(x.shape[-1],
+                                                                      dtype=x.dtype)
+
+
+_matrices = functools.partial(row, dtypes="matrix", tolerance=1e-4)
+_square = normal(2, 3, 3)
+_matrices("inverse", lambda t, x: t.inverse(regular(t, x)), _square,
+          lambda x: np.linalg.inv(regular(np, x)), covers=("linalg_inv",))  # fmt: skip
+_matrices("det", lambda t, x: t.det(regular(t, x)), _square,
+          lambda x: np.linalg.det(regular(np, x)))  # fmt: skip
+_matrices("slogdet", lambda t, x: tuple(t.slogdet(regular(t, x))), _square,
+          lambda x: tuple(np.linalg.slogdet(regular(np, x))))  # fmt: skip
+_matrices("logdet", lambda t, x: t.logdet(regular(t, x)), _square,
+          lambda x: np.linalg.slogdet(regular(np, x))[1])  # fmt: skip
+_matrices("cholesky", lambda t, x: t.linalg.cholesky(definite(t, x)), _square,
+          lambda x: np.linalg.cholesky(definite(np, x)))  # fmt: skip
+_matrices("linalg_solve", lambda t, x, y: t.linalg.solve(regular(t, x), y), (_square, normal(3, 2)),
+          lambda x, y: np.linalg.solve(regular(np, x), y))  # fmt: skip
+_matrices("linalg_solve", lambda t, x, y: t.linalg.solve(regular(t, x), y),
+          (normal(3, 3), normal(3)), lambda x, y: np.linalg.solve(regular(np, x), y),
+          case="vector")  # fmt: skip
+_matrices("linalg_solve_triangular",
+          lambda t, x, y: t.linalg.solve_triangular(regular(t, x), y, upper=True),
+          (normal(3, 3), normal(3, 2)),
+          lambda x, y: np.linalg.solve(np.triu(regular(np, x)), y))  # fmt: skip
+for _power in (3, -2):
+    _matrices("matrix_power",
+              lambda t, x, _power=_power: t.matrix_power(regular(t, x), _power), normal(3, 3),
+              lambda x, _power=_power: np.linalg.matrix_power(regular(np, x), _power),
+              case=str(_power))  # fmt: skip
+# Eigenvectors and singular vectors are given up to their signs.
+_matrices("linalg_eigh",
+          lambda t, x: (lambda w, v: (w, v * v))(*t.linalg.eigh(definite(t, x))), normal(3, 3),
+          lambda x: (lambda w, v: (w, v * v))(*np.linalg.eigh(definite(np, x))))  # fmt: skip
+for _shape in ((4, 3), (2, 3)):
+    _matrices("linalg_svd",
+              lambda t, x: (lambda u, s, v: (u * u, s, v * v))(*t.linalg.svd(x, False)),
+              normal(*_shape),
+              lambda x: (lambda u, s, v: (u * u, s, v * v))(*np.linalg.svd(x, False)),
+              case=f"{_shape[0]}x{_shape[1]}")  # fmt: skip
+for _order in ("fro", "nuc", 1, -1, 2, -2, float("inf"), -float("inf")):
+    _matrices("linalg_matrix_norm",
+              lambda t, x, _order=_order: t.linalg.matrix_norm(x, _order), normal(2, 3, 4),
+              lambda x, _order=_order: np.linalg.norm(x, _order, (-2, -1)),
+              case=str(_order))  # fmt: skip
+_matrices("linalg_norm", lambda t, x: t.linalg.norm(x, 3, 1), normal(2, 4),
+          lambda x: np.linalg.norm(x, 3, 1))  # fmt: skip
+_matrices("linalg_multi_dot", lambda t, *x: t.linalg.multi_dot(x),
+          (normal(2, 3), normal(3, 5), normal(5)), lambda *x: np.linalg.multi_dot(x))  # fmt: skip
+row("trace", same_function("trace"), normal(3, 4), np.trace, dtypes="number")
+row("cross", same_function("cross", dim=1), (normal(2, 3), normal(2, 3)), np.cross,
+    dtypes="number")  # fmt: skip
+for _equation, *_shapes in [
+    ("ij,jk->ik", (2, 3), (3, 4)),
+    ("bhqd,bhkd->bhqk", (2, 2, 3, 4), (2, 2, 5, 4)),
+    ("bn,anm,bm->ba", (2, 5), (3, 5, 4), (2, 4)),
+    ("...ij,...jk", (2, 2, 3), (3, 4)),
+    ("iij,j->i", (2, 2, 3), (3,)),
+    ("ij,k->kij", (2, 3), (4,)),
+    ("ii", (3, 3)),
+    ("ij->ji", (2, 3)),
+]:
+    row("einsum", lambda t, *x, _equation=_equation: t.einsum(_equation, *x),
+        tuple(normal(*_shape) for _shape in _shapes),
+        lambda *x, _equation=_equation: np.einsum(_equation, *x), case=_equation, dtypes="number",
+        tolerance=1e-5)  # fmt: skip
+for _p in (1.0, 1.5, 2.0, 3.0, float("inf")):
+    row("cdist", same_function("cdist", _p), (normal(4, 3), normal(2, 5, 3)),
+        lambda x, y, _p=_p: np.linalg.norm(x[..., :, None, :] - y[..., None, :, :], _p, -1),
+        case=str(_p), dtypes="matrix", tolerance=1e-4)  # fmt: skip
+row("cdist", same_function("cdist"), (normal(30, 3), normal(2, 3)),
+    lambda x, y: np.linalg.norm(x[:, None] - y, axis=-1), case="product", dtypes="matrix",
+    tolerance=1e-4)  # fmt: skip
+row("dist", same_function("dist", 3), (normal(3, 4), normal(4)),
+    lambda x, y: np.linalg.norm((x - y).ravel(), 3), dtypes="float", tolerance=1e-4)  # fmt: skip
+_matrices("cov", same_function("cov"), normal(3, 5), np.cov)
+_matrices("corrcoef", same_function("corrcoef"), normal(3, 5), np.corrcoef)
+row("float_power", same_function("float_power", 3), normal(4), lambda x: np.float_power(x, 3),
+    dtypes="double")  # fmt: skip
+
 # Layers that are functions of the namespace
 
 row("linear", lambda t, x, w, b: t.nn.functional.linear(x, w, b),
@@ -853,6 +989,9 @@ NO_OPERATORS = {
 
 #: Public functions that no entry covers, and why.
 NO_ENTRY = {
+    **{name: "answers for complex tensors, of which there are none; see the tests of view"
+       for name in ("conj", "conj_physical", "detach", "is_conj", "is_neg", "isreal", "real",
+                    "resolve_conj", "resolve_neg")},
     "index_put_": "writes in place; index_put covers what it computes",
     "bucketize": "counts in a sorted sequence; see the tests of sorting",
     "searchsorted": "counts in a sorted sequence; see the tests of sorting",

@@ -6,17 +6,18 @@ Built of permutations, products of matrices and sums, so that their gradients ar
 from __future__ import annotations
 
 import math
+import string
 from collections.abc import Sequence
 from typing import Any
 
 from ..tensor import Tensor
-from .matmul import mm
+from .matmul import bmm, mm
 from .output import write_result
 from .registry import method
-from .shapes import dimension
+from .shapes import common_shape, dimension
 from .view import unsafe_view
 
-__all__ = ["chain_matmul", "inner", "kron", "tensordot"]
+__all__ = ["chain_matmul", "einsum", "inner", "kron", "tensordot"]
 
 
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) -> Tensor:
@@ -131,3 +132,173 @@ def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor:
     if len(matrices) == 1:
         return matrices[0]
     return multi_dot(matrices, out=out)
+
+
+# --- einsum ---------------------------------------------------------------------------------------
+#
+# A dimension is named by its letter, or by a number below zero if it stands under an ellipsis.
+
+Labels = list[Any]
+
+
+def einsum(equation: Any, *operands: Any) -> Tensor:
+    """Sum of products in Einstein's notation: ``einsum("ij,jk->ik", a, b)``.
+
+    Operands are multiplied from the left, each pair by one product of matrices. An ellipsis stands
+    for dimensions that broadcast. Without an arrow the letters that occur once are kept, in
+    alphabetical order. Operands and lists of ints may take turns instead, the last list standing
+    for what is kept.
+
+    Raises:
+        RuntimeError: for an equation that does not fit the operands.
+    """
+    if not isinstance(equation, str):
+        equation, operands = _as_letters((equation, *operands))
+    if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
+        operands = tuple(operands[0])
+    terms, output = _parsed(equation, operands)
+    _check_sizes(terms, operands)
+    made, labels = _diagonals(operands[0], terms[0])
+    for place, operand in enumerate(operands[1:], 1):
+        kept = dict.fromkeys([*output, *[x for term in terms[place + 1 :] for x in term]])
+        made, labels = _multiplied(
+            made, labels, *_diagonals(operand, terms[place]), list(kept)
+        )
+    made, labels = _summed(made, labels, set(output))
+    if labels == output and made is not operands[0]:
+        return made
+    return made.permute(*[labels.index(label) for label in output])
+
+
+def _as_letters(arguments: Sequence[Any]) -> tuple[str, tuple[Tensor, ...]]:
+    """The equation and operands of ``einsum(a, [0, 1], b, [1, 2], [0, 2])``."""
+
+    def term(numbers: Sequence[Any]) -> str:
+        return "".join(["..." if n is Ellipsis else _LETTERS[n] for n in numbers])
+
+    pairs = len(arguments) // 2
+    equation = ",".join([term(numbers) for numbers in arguments[1 : 2 * pairs : 2]])
+    if len(arguments) % 2:
+        equation += "->" + term(arguments[-1])
+    return equation, tuple(arguments[: 2 * pairs : 2])
+
+
+_LETTERS = string.ascii_uppercase + string.ascii_lowercase
+
+
+def _parsed(equation: str, operands: Sequence[Tensor]) -> tuple[list[Labels], Labels]:
+    """The labels of every operand, and those of the result."""
+    inputs, arrow, kept = equation.replace(" ", "").partition("->")
+    texts = inputs.split(",")
+    if len(texts) != len(operands):
+        raise RuntimeError(
+            f"einsum(): the equation {equation!r} has {len(texts)} terms, but {len(operands)} "
+            "operands were given"
+        )
+    terms = [
+        _labels(text, x._array.ndim - len(text.replace("...", "")))
+        for text, x in zip(texts, operands, strict=True)
+    ]
+    for place, (labels, operand) in enumerate(zip(terms, operands, strict=True)):
+        if len(labels) != operand._array.ndim:
+            raise RuntimeError(
+                f"einsum(): the number of subscripts in {texts[place]!r} does not match the number "
+                f"of dimensions ({operand._array.ndim}) of operand {place}"
+            )
+    every = [label for labels in terms for label in labels]
+    hidden = max([-label for label in every if isinstance(label, int)], default=0)
+    if arrow:
+        output = _labels(kept, hidden)
+    else:
+        once = sorted([x for x in every if isinstance(x, str) and every.count(x) == 1])
+        output = [*range(-hidden, 0), *once]
+    unknown = [label for label in output if label not in every or output.count(label) > 1]
+    if unknown:
+        raise RuntimeError(
+            f"einsum(): the output subscript {unknown[0]!r} of {equation!r} must occur in an "
+            "input, and in the output once"
+        )
+    return terms, output
+
+
+def _labels(text: str, hidden: int) -> Labels:
+    """The labels of a term, of which an ellipsis stands for ``hidden``."""
+    before, dots, after = text.partition("...")
+    for letter in before + after:
+        if letter not in _LETTERS:
+            raise RuntimeError(
+                f"einsum(): invalid subscript {letter!r}, subscripts must be in [a-zA-Z]"
+            )
+    return [*before, *(range(-hidden, 0) if dots else ()), *after]
+
+
+def _check_sizes(terms: list[Labels], operands: Sequence[Tensor]) -> None:
+    sizes: dict[Any, int] = {}
+    for place, (labels, operand) in enumerate(zip(terms, operands, strict=True)):
+        for label, size in zip(labels, operand._array.shape, strict=True):
+            if sizes.setdefault(label, size) == 1:
+                sizes[label] = size
+            if size not in (1, sizes[label]):
+                raise RuntimeError(
+                    f"einsum(): subscript {label} has size {size} for operand {place} which does "
+                    f"not broadcast with previously seen size {sizes[label]}"
+                )
+
+
+def _diagonals(tensor: Tensor, labels: Labels) -> tuple[Tensor, Labels]:
+    """One dimension for every label: where it is named twice, the diagonal."""
+    labels = list(labels)
+    for label in dict.fromkeys(labels):
+        while labels.count(label) > 1:
+            first = labels.index(label)
+            second = labels.index(label, first + 1)
+            tensor = tensor.diagonal(0, first, second)
+            labels = [x for k, x in enumerate(labels) if k not in (first, second)] + [label]
+    return tensor, labels
+
+
+def _summed(tensor: Tensor, labels: Labels, kept: set[Any]) -> tuple[Tensor, Labels]:
+    dims = [dim for dim, label in enumerate(labels) if label not in kept]
+    if not dims:
+        return tensor, labels
+    return tensor.sum(dims), [label for label in labels if label in kept]
+
+
+def _aligned(tensor: Tensor, labels: Labels, order: Labels) -> Tensor:
+    """The dimensions in this order, of size 1 where a label is not the tensor's."""
+    own = [label for label in order if label in labels]
+    moved = tensor.permute(*[labels.index(label) for label in own])
+    sizes = dict(zip(own, moved._array.shape, strict=True))
+    return moved.reshape([sizes.get(label, 1) for label in order])
+
+
+def _multiplied(
+    a: Tensor, a_labels: Labels, b: Tensor, b_labels: Labels, kept: Labels
+) -> tuple[Tensor, Labels]:
+    """The product of two operands, summed over the labels that are not needed any more."""
+    a, a_labels = _summed(a, a_labels, {*kept, *b_labels})
+    b, b_labels = _summed(b, b_labels, {*kept, *a_labels})
+    shared = [label for label in a_labels if label in b_labels]
+    batch = [label for label in shared if label in kept]
+    summed = [label for label in shared if label not in kept]
+    if not summed:
+        order = [label for label in kept if label in a_labels or label in b_labels]
+        return _aligned(a, a_labels, order) * _aligned(b, b_labels, order), order
+    rows = [label for label in a_labels if label not in shared]
+    columns = [label for label in b_labels if label not in shared]
+    a = _aligned(a, a_labels, batch + rows + summed)
+    b = _aligned(b, b_labels, batch + summed + columns)
+    shape_a, shape_b = a._array.shape, b._array.shape
+    first = len(batch)
+    row_sizes, column_sizes = shape_a[first : first + len(rows)], shape_b[len(shared) :]
+    batch_sizes = common_shape([shape_a[:first], shape_b[:first]])
+    depths = common_shape([shape_a[first + len(rows) :], shape_b[first : len(shared)]])
+    left = a.expand(*batch_sizes, *row_sizes, *depths)
+    right = b.expand(*batch_sizes, *depths, *column_sizes)
+    sizes = (batch_sizes, row_sizes, depths, column_sizes)
+    count, height, depth, width = map(math.prod, sizes)
+    if batch:
+        product = bmm(left.reshape(count, height, depth), right.reshape(count, depth, width))
+    else:
+        product = mm(left.reshape(height, depth), right.reshape(depth, width))
+    return product.reshape(*batch_sizes, *row_sizes, *column_sizes), batch + rows + columns

@@ -117,14 +117,14 @@ def amin(input: Tensor, dim: Any = (), keepdim: bool = False, **numpy: Any) -> T
     return _amin(input, mask_of(dim, input._array.ndim), keepdim)
 
 
-def _both_gradients(grad: Any, input: Tensor, mask: int) -> Any:
-    """Each gradient goes to the elements that reach its extremum; the extrema are found again."""
-    values = input.detach()
+def _both_gradients(
+    grad: Any, input: Tensor, mask: int, result: Tensor, result1: Tensor
+) -> Tensor | None:
+    """Each gradient goes to the elements that reach its extremum."""
     total = None
-    for given, extremum in zip(grad, (_amin, _amax), strict=True):
+    for given, extremum in zip(grad, (result, result1), strict=True):
         if given is not None:
-            found = extremum(values, mask, True)
-            term = _shared_among_equals(given, values, mask, found)
+            term = _shared_among_equals(given, input, mask, extremum)
             total = term if total is None else total + term
     return total
 
@@ -232,7 +232,7 @@ def picked(name: str, input: Tensor, dim: int, keepdim: bool, indices: Array) ->
     values = executor.gather(input._array, dim, indices)
     if input._array.ndim and not keepdim:
         values, indices = values.squeeze(dim), indices.squeeze(dim)
-    return selected(name, input, dim, keepdim, (values, np.ascontiguousarray(indices)))
+    return selected(name, input, dim, keepdim, (values, indices.copy()))
 
 
 def _with_indices(which: str, input: Tensor, dim: int, keepdim: bool) -> Any:

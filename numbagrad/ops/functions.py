@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..autograd.grad_mode import state as grad_mode
-from ..dtype import finfo, uint8
+from ..dtype import finfo, float64, uint8
 from ..tensor import Tensor
 from . import pointwise as table  # noqa: F401 - fills the register
-from .conversion import as_element
+from .conversion import as_element, cast
 from .definition import POINTWISE
 from .operator import PointwiseOperator, binary, pointwise, unary
 from .registry import method
@@ -281,6 +281,15 @@ def _power(input: Any, exponent: Any) -> tuple[PointwiseOperator, tuple[Any, ...
         if not (integral and isinstance(exponent, float)):
             return pointwise(name), (input,)
     return pointwise("pow_scalar"), (input, exponent)
+
+
+@_export
+@method()
+def float_power(input: Any, exponent: Any, *, out: Tensor | None = None) -> Tensor:
+    """``input`` to the power ``exponent``, computed in float64; either may be a number."""
+    operands = (cast(x, float64.numpy) if isinstance(x, Tensor) else float(x)
+                for x in (input, exponent))  # fmt: skip
+    return pow(*operands, out=out)
 
 
 @_export

@@ -6,7 +6,7 @@ Their gradients are zeros with the part in its place, or the pieces put together
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,8 +20,9 @@ from .tensor_operator import TensorOperator
 from .view_operator import MultiViewOperator, ViewOperator
 
 __all__ = [
-    "chunk", "diagonal", "dsplit", "hsplit", "narrow", "select", "split", "split_with_sizes",
-    "tensor_split", "unbind", "unsafe_chunk", "unsafe_split", "vsplit",
+    "chunk", "diagonal", "diagonal_scatter", "dsplit", "hsplit", "narrow", "select",
+    "select_scatter", "slice_scatter", "split", "split_with_sizes", "tensor_split", "unbind",
+    "unsafe_chunk", "unsafe_split", "vsplit",
 ]  # fmt: skip
 
 Array = np.ndarray[Any, Any]
@@ -157,6 +158,87 @@ def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Te
     if dim1 == dim2:
         raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
     return _diagonal(input, offset, dim1, dim2)
+
+
+# --- copies with a part replaced ------------------------------------------------------------------
+
+
+def _replaced(view: Callable[..., Array], array: Array, src: Array, place: Any) -> Array:
+    result = array.copy("C")
+    view(result, *place)[...] = src
+    return result
+
+
+def _replacing(
+    name: str, view: Callable[..., Array], part_of: Callable[..., Tensor]
+) -> TensorOperator:
+    """A copy of ``input`` whose part ``view(array, *place)`` holds ``src``.
+
+    ``part_of(tensor, *place)`` is the same part of a Tensor.
+    """
+
+    def cleared(grad: Tensor, place: Any) -> Tensor:
+        zero = new_tensor(np.zeros((), grad._array.dtype))
+        made: Tensor = operator(grad, zero, place)
+        return made
+
+    operator = TensorOperator(
+        name,
+        lambda input, src, place: _replaced(view, input, src, place),
+        {"input": cleared, "src": lambda grad, place: part_of(grad, *place)},
+    )
+    return operator
+
+
+def _by_key(array: Array, key: Any) -> Array:
+    made: Array = array[key]
+    return made
+
+
+_select_scatter = _replacing("select_scatter", _by_key, lambda x, key: slice_view(x, key))
+_slice_scatter = _replacing("slice_scatter", _by_key, lambda x, key: slice_view(x, key))
+_diagonal_scatter = _replacing("diagonal_scatter", _diagonal_view, lambda x, *at: _diagonal(x, *at))
+
+
+def _check_part(name: str, part: Tensor, src: Tensor) -> None:
+    if part._array.shape != src._array.shape:
+        raise RuntimeError(
+            f"{name}: expected src to have a size equal to the part of input it replaces. src size "
+            f"= {list(src._array.shape)}, part size = {list(part._array.shape)}"
+        )
+
+
+@method()
+def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
+    """A copy with ``src`` at ``index`` of one dimension."""
+    _check_part("select_scatter", select(input.detach(), dim, index), src)
+    return _select_scatter(input, src, (part(dimension(input._array.ndim, dim), index),))
+
+
+@method()
+def slice_scatter(
+    input: Tensor,
+    src: Tensor,
+    dim: int = 0,
+    start: int | None = None,
+    end: int | None = None,
+    step: int = 1,
+) -> Tensor:
+    """A copy with ``src`` at ``start:end:step`` of one dimension."""
+    key = part(dimension(input._array.ndim, dim), slice(start, end, step))
+    _check_part("slice_scatter", slice_view(input.detach(), key), src)
+    return _slice_scatter(input, src, (key,))
+
+
+@method()
+def diagonal_scatter(
+    input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1
+) -> Tensor:
+    """A copy with ``src`` on the diagonals of two dimensions."""
+    _check_part("diagonal_scatter", diagonal(input.detach(), offset, dim1, dim2), src)
+    rank = input._array.ndim
+    place = (offset, dimension(rank, dim1), dimension(rank, dim2))
+    return _diagonal_scatter(input, src, place)
 
 
 # --- windows --------------------------------------------------------------------------------------

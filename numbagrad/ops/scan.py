@@ -20,13 +20,14 @@ from ..formula import exp, isfinite, log1p, maximum, minimum, where
 from ..tensor import Tensor, new_tensor
 from .extremum import selected
 from .functions import where as choose
+from .inplace import install_in_place
 from .join import cat
 from .operator import pointwise
 from .registry import method
 from .shapes import dimension
 from .tensor_operator import TensorOperator
 
-__all__ = ["cummax", "cummin", "cumprod", "cumsum", "logcumsumexp"]
+__all__ = ["cummax", "cummin", "cumprod", "cumsum", "diff", "logcumsumexp"]
 
 # --- sums -----------------------------------------------------------------------------------------
 
@@ -57,6 +58,29 @@ def cumsum(input: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:
     """Sums of the elements up to each place along ``dim``; integers are summed in int64."""
     input, place, dtype = _prepare(input, dim, dtype)
     return _cumsum(dtype, False)(input, place)
+
+
+@method()
+def diff(
+    input: Tensor,
+    n: int = 1,
+    dim: int = -1,
+    prepend: Tensor | None = None,
+    append: Tensor | None = None,
+) -> Tensor:
+    """Differences of neighbours along ``dim``, ``n`` times; of bools where they differ."""
+    if input._array.ndim == 0:
+        raise RuntimeError("diff expects input to be at least one-dimensional")
+    if n < 0:
+        raise RuntimeError(f"order must be non-negative but got {n}")
+    place = dimension(input._array.ndim, dim)
+    parts = [part for part in (prepend, input, append) if part is not None]
+    made = input if len(parts) == 1 else cat(parts, place)
+    for _ in range(n):
+        rest = max(made._array.shape[place] - 1, 0)
+        above, below = made.narrow(place, min(1, rest), rest), made.narrow(place, 0, rest)
+        made = pointwise("logical_xor" if made._array.dtype.kind == "b" else "sub")(above, below)
+    return made
 
 
 # --- products -------------------------------------------------------------------------------------
@@ -114,6 +138,10 @@ def cumprod(input: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:
     """Products of the elements up to each place along ``dim``; of integers in int64."""
     input, place, dtype = _prepare(input, dim, dtype)
     return _cumprod(dtype)(input, place)
+
+
+for _function in (cumsum, cumprod):
+    install_in_place(_function)
 
 
 # --- logarithms of sums ---------------------------------------------------------------------------

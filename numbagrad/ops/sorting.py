@@ -15,14 +15,15 @@ from ..executor import indexing as executor
 from ..executor.conversion import dense_like
 from ..tensor import Tensor, new_tensor
 from .extremum import picked
-from .gather import gather_operator
+from .gather import gather, gather_operator
 from .registry import method
 from .shapes import dimension
 from .tensor_operator import TensorOperator
+from .view import reshape
 
 __all__ = [
-    "argsort", "bucketize", "kthvalue", "msort", "searchsorted", "sort", "topk", "unique",
-    "unique_consecutive",
+    "argsort", "bucketize", "kthvalue", "mode", "msort", "quantile", "searchsorted", "sort", "topk",
+    "unique", "unique_consecutive",
 ]  # fmt: skip
 
 Array = np.ndarray[Any, Any]
@@ -112,6 +113,92 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Any
         chosen = (*(slice(None),) * dim, slice(k - 1, k))
         order = order[chosen]
     return picked("kthvalue", input, dim, keepdim, order)
+
+
+@method()
+def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> Any:
+    """``(value, index)`` of the most frequent entry of one dimension, the least of several.
+
+    The index is that of its last occurrence.
+    """
+    array = input._array
+    dim = dimension(array.ndim, dim)
+    if array.ndim and array.shape[dim] == 0:
+        raise IndexError(f"mode(): Expected reduction dim {dim} to have non-zero size.")
+    order = _order(array, dim, False)
+    if array.ndim == 0:
+        return picked("mode", input, dim, keepdim, order)
+    ordered = np.moveaxis(np.take_along_axis(array, order, dim), dim, -1)
+    first = np.ones(ordered.shape, bool)
+    first[..., 1:] = ordered[..., 1:] != ordered[..., :-1]
+    places = np.arange(ordered.shape[-1])
+    starts = np.maximum.accumulate(np.where(first, places, 0), -1)
+    last = np.argmax(places - starts, -1)[..., None]
+    chosen = np.take_along_axis(order, np.moveaxis(last, -1, dim), dim)
+    return picked("mode", input, dim, keepdim, chosen)
+
+
+# --- quantiles ------------------------------------------------------------------------------------
+
+_INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
+
+
+def _ranks(input: Tensor, fractions: Array, interpolation: str) -> Array:
+    """The places, in part between two, of the quantiles of sorted rows (..., n): (..., k)."""
+    array = input._array
+    size = array.shape[-1]
+    ranks = fractions.astype(array.dtype) * (size - 1)
+    ranks = np.broadcast_to(ranks, (*array.shape[:-1], fractions.size))
+    nans = np.isnan(array).any(-1, keepdims=True)  # sorted behind all numbers
+    ranks = np.where(nans, np.asarray(size - 1, array.dtype), ranks)
+    rounded: dict[str, Any] = {"lower": np.floor, "higher": np.ceil, "nearest": np.round}
+    return rounded[interpolation](ranks) if interpolation in rounded else ranks
+
+
+@method()
+def quantile(
+    input: Tensor,
+    q: Any,
+    dim: int | None = None,
+    keepdim: bool = False,
+    *,
+    interpolation: str = "linear",
+) -> Tensor:
+    """The value below which a fraction ``q`` of the elements lies; for a vector of them, several.
+
+    Over all elements, or over ``dim``; several fractions add a first dimension. Between two
+    elements ``interpolation`` is "linear", "lower", "higher", "midpoint" or "nearest".
+    """
+    array = input._array
+    if array.dtype not in (np.float32, np.float64):
+        raise RuntimeError("quantile() input tensor must be either float or double dtype")
+    if array.size == 0:
+        raise RuntimeError("quantile() input tensor must be non-empty")
+    if interpolation not in _INTERPOLATIONS:
+        raise RuntimeError(
+            "quantile() interpolation must be one of linear, lower, higher, midpoint or nearest, "
+            f"but got {interpolation}"
+        )
+    fractions = q._array if isinstance(q, Tensor) else np.asarray(q, array.dtype)
+    if fractions.ndim > 1 or not ((fractions >= 0) & (fractions <= 1)).all():
+        raise RuntimeError(
+            "quantile() q must be a scalar or 1D tensor with values in the range [0, 1]"
+        )
+    place = 0 if dim is None else dimension(array.ndim, dim)
+    rows = reshape(input, -1) if dim is None or not array.ndim else input.movedim(place, -1)
+    ordered = sort(rows, -1).values
+    ranks = _ranks(ordered, fractions.reshape(-1), interpolation)
+    below = np.floor(ranks)
+    made = gather(ordered, -1, new_tensor(below.astype(np.int64)))
+    if interpolation in ("linear", "midpoint"):
+        above = gather(ordered, -1, new_tensor(np.ceil(ranks).astype(np.int64)))
+        weight = ranks - below if interpolation == "linear" else np.full_like(ranks, 0.5)
+        made = made.lerp(above, new_tensor(weight))
+    made = made.movedim(-1, 0)
+    kept = made._array.shape[1:]
+    if keepdim:
+        kept = (1,) * array.ndim if dim is None else (*kept[:place], 1, *kept[place:])
+    return reshape(made, (*fractions.shape, *kept))
 
 
 # --- unique elements ------------------------------------------------------------------------------

@@ -27,7 +27,7 @@ from .reduction import count_of, mask_of, numpy_names, with_dims
 from .registry import method
 from .tensor_operator import TensorOperator
 
-__all__ = ["logsumexp", "norm", "std", "std_mean", "var", "var_mean"]
+__all__ = ["corrcoef", "cov", "logsumexp", "norm", "std", "std_mean", "var", "var_mean"]
 
 Array = np.ndarray[Any, Any]
 
@@ -197,6 +197,59 @@ def std_mean(
     return _std_mean(
         input, *_moment_arguments("std_mean", input, dim, unbiased, keepdim, given)
     )
+
+
+# --- covariance -----------------------------------------------------------------------------------
+
+
+@method()
+def cov(
+    input: Tensor,
+    *,
+    correction: int = 1,
+    fweights: Tensor | None = None,
+    aweights: Tensor | None = None,
+) -> Tensor:
+    """Covariances of the rows of a matrix, whose columns are observations.
+
+    ``fweights`` says how often each was made, ``aweights`` how much it counts.
+    """
+    if input._array.ndim > 2:
+        raise RuntimeError(
+            "cov(): expected input to have two or fewer dimensions but got an input with "
+            f"{input._array.ndim} dimensions"
+        )
+    if input._array.dtype.kind == "b":
+        raise RuntimeError("cov(): bool dtype is not supported for input")
+    if input._array.dtype.kind != "f":
+        input = tensors.cast(input, get_default_dtype().numpy)
+    rows = input.reshape(1, -1) if input._array.ndim < 2 else input
+    weights = aweights if fweights is None else fweights
+    if fweights is not None and aweights is not None:
+        weights = fweights * aweights
+    count: Any = rows._array.shape[1]
+    if weights is None:
+        centred = rows - rows.mean(1, keepdim=True)
+        weighted = centred
+    else:
+        count = weights.sum()
+        centred = rows - (rows * weights).sum(1, keepdim=True) / count
+        weighted = centred * weights
+        if aweights is not None and correction:
+            correction = correction * (weights * aweights).sum() / count
+    freedom = count - correction
+    freedom = freedom.clamp(min=0) if isinstance(freedom, Tensor) else max(freedom, 0)
+    return (weighted @ centred.t() / freedom).squeeze()
+
+
+@method()
+def corrcoef(input: Tensor) -> Tensor:
+    """Pearson's coefficients of the rows of a matrix: covariances of rows of variance 1."""
+    covariances = cov(input)
+    if covariances._array.ndim == 0:
+        return covariances / covariances
+    deviations = covariances.diagonal().sqrt()
+    return (covariances / deviations.unsqueeze(1) / deviations).clamp(-1, 1)
 
 
 # --- norms ----------------------------------------------------------------------------------------

@@ -154,3 +154,22 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
         )
     geometry = Geometry(input._array, shape, strides, offset - own)
     return _as_strided(input, geometry)
+
+
+@method()
+def fill_diagonal_(input: Tensor, fill_value: float, wrap: bool = False) -> Tensor:
+    """Write a number on the main diagonal, of a matrix or of a tensor of equal sizes.
+
+    With ``wrap`` the diagonal of a matrix with more rows than columns starts again below.
+    """
+    shape = input._array.shape
+    if len(shape) < 2:
+        raise RuntimeError("dimensions must larger than 1")
+    if len(shape) > 2 and len(set(shape)) > 1:
+        raise RuntimeError("all dimensions of input must be of equal length")
+    strides = input.stride()
+    count = min(shape)
+    as_strided(input, (count,), (sum(strides),)).fill_(fill_value)
+    if wrap and len(shape) == 2 and shape[0] > count + 1:
+        fill_diagonal_(input.narrow(0, count + 1, shape[0] - count - 1), fill_value, wrap)
+    return input

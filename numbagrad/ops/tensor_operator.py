@@ -46,15 +46,20 @@ class OperatorNode(Node):
         return tuple(results)
 
 
+#: The names of the outputs in gradient functions.
+_RESULTS = ("result", "result1", "result2")
+
+
 class GradientPlan:
     """What a node of one operator keeps and runs, for one choice of inputs that need a gradient.
 
     Built from the parameter names of the gradient functions: an input's name means that the tensor
-    is saved, ``<name>_shape`` that only its shape is kept, ``result`` the output, ``grad`` the
-    incoming gradient, and the name of any other parameter its value.
+    is saved, ``<name>_shape`` that only its shape is kept, ``result`` the output (``result1`` and
+    ``result2`` further ones), ``grad`` the incoming gradient, and the name of any other parameter
+    its value.
     """
 
-    __slots__ = ("rules", "saves", "keeps", "uses_result", "nothing")
+    __slots__ = ("rules", "saves", "keeps", "results", "nothing")
 
     def __init__(self, operator: TensorOperator, needed: tuple[bool, ...]):
         names = operator.parameters
@@ -62,13 +67,14 @@ class GradientPlan:
         functions = [operator.gradient[n] for n in tensors]
         used = list(dict.fromkeys(p for f in functions for p in _parameters(f) if p != "grad"))
         saved = [p for p in used if p in operator.tensors and p != operator.variadic]
-        kept = [p for p in used if p not in saved and p != "result"]
-        self.uses_result = "result" in used
+        kept = [p for p in used if p not in saved and p not in _RESULTS]
+        #: How many of the outputs are saved, from the first one on.
+        self.results = max([_RESULTS.index(p) + 1 for p in used if p in _RESULTS], default=0)
         self.saves = [names.index(p) for p in saved]
         self.keeps = [
             (names.index(p.removesuffix("_shape")), p not in names) for p in kept
         ]
-        order = ["grad", *kept, *saved, "result"]
+        order = ["grad", *kept, *saved, *_RESULTS]
         self.rules: list[Any] = []
         for name, need in zip(names, needed, strict=False):
             if name not in operator.tensors:
@@ -171,7 +177,7 @@ class TensorOperator:
         result = recorder.attach(made, self._node, tuple(inputs), saved)
         node: Any = result._grad_fn
         node._output_count = 1
-        self._describe(node, plan, result, arguments)
+        self._describe(node, plan, (result,), arguments)
         return result
 
     def _plan_for(self, needed: tuple[bool, ...]) -> GradientPlan:
@@ -182,15 +188,16 @@ class TensorOperator:
 
     @staticmethod
     def _describe(
-        node: Any, plan: GradientPlan, result: Tensor, arguments: tuple[Any, ...]
+        node: Any, plan: GradientPlan, results: tuple[Tensor, ...], arguments: tuple[Any, ...]
     ) -> None:
         """Let a node, whose inputs are saved, keep what else its plan uses."""
         node.plan = plan
         node.values = (
             tuple([_kept(arguments[i], shape) for i, shape in plan.keeps]) if plan.keeps else ()
         )
-        if plan.uses_result:
-            node.saved = (*node.saved, save_output(result))
+        if plan.results:
+            outputs = [save_output(results[n], n) for n in range(plan.results)]
+            node.saved = (*node.saved, *outputs)
 
     def record(self, results: tuple[Tensor, ...], arguments: tuple[Any, ...]) -> None:
         """Make the results with a float dtype remember how they came about."""
@@ -221,7 +228,7 @@ class TensorOperator:
         node.sequence_nr = next_sequence_nr()
         node._output_count = len(results)
         node.saved = tuple([save(arguments[i]) for i in plan.saves])
-        self._describe(node, plan, results[0], arguments)
+        self._describe(node, plan, results, arguments)
         for number, result in enumerate(results):
             if floating[number]:
                 result._requires_grad = True

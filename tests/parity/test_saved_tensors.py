@@ -33,8 +33,9 @@ MORE_IS_ALLOWED = {
     ("masked_select", "in1"): INDICES,
     ("masked_scatter", "in1"): INDICES,
     ("getitem-mask", "in1"): INDICES,
-    ("aminmax", "out0"): "the extrema are found again",
-    ("aminmax", "out1"): "the extrema are found again",
+    ("slogdet", "out0"): "the sign matters to complex matrices only",
+    ("dist", "in0"): "the difference is kept instead",
+    ("dist", "in1"): "the difference is kept instead",
     **{
         (name, place): VIEWS
         for name in ("unbind", "split", "split-1", "split_with_sizes", "chunk")

@@ -1,0 +1,53 @@
+"""``torch.linalg``: linear algebra under torch's names.
+
+A namespace only; the operators are in ``ops/linear_algebra.py``, ``ops/contraction.py`` and
+``ops/statistics.py``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .ops.contraction import multi_dot
+from .ops.linear_algebra import (
+    LinAlgError,
+    cholesky,
+    det,
+    eigh,
+    eigvalsh,
+    inv,
+    matrix_norm,
+    matrix_power,
+    norm,
+    slogdet,
+    solve,
+    solve_triangular,
+    svd,
+    svdvals,
+)
+from .ops.linear_algebra import cross as _cross
+from .ops.matmul import matmul
+from .ops.parts import diagonal as _diagonal
+from .ops.statistics import vector_norm
+from .tensor import Tensor
+
+__all__ = [
+    "LinAlgError", "cholesky", "cross", "det", "diagonal", "eigh", "eigvalsh", "inv", "matmul",
+    "matrix_norm", "matrix_power", "multi_dot", "norm", "slogdet", "solve", "solve_triangular",
+    "svd", "svdvals", "vecdot", "vector_norm",
+]  # fmt: skip
+
+
+def cross(input: Tensor, other: Tensor, *, dim: int = -1, out: Tensor | None = None) -> Tensor:
+    """Cross products of vectors of three along ``dim``."""
+    return _cross(input, other, dim, out=out)
+
+
+def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
+    """The diagonals of matrices, as a view."""
+    return _diagonal(A, offset, dim1, dim2)
+
+
+def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Any:
+    """Sums of products along one dimension; the others broadcast."""
+    return (x * y).sum(dim)

@@ -1,0 +1,76 @@
+"""Counts of values: bincount, histc, isin. NumPy counts; there are no gradients.
+
+What sorts is in ``sorting.py``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..executor.pointwise import scalar_type_name
+from ..tensor import Tensor, new_tensor
+from .registry import method
+
+__all__ = ["bincount", "histc", "isin"]
+
+
+@method()
+def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
+    """How often each of 0, 1, 2, ... occurs in a vector, or the sum of the weights there.
+
+    Raises:
+        RuntimeError: for negative numbers, floats, or weights of another size.
+    """
+    array = input._array
+    if array.dtype.kind not in "iu":
+        raise NotImplementedError(
+            f"\"bincount_cpu\" not implemented for '{scalar_type_name(input.dtype)}'"
+        )
+    if array.ndim != 1 or (array.size and array.min() < 0):
+        raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
+    if minlength < 0:
+        raise RuntimeError("minlength should be >= 0")
+    if weights is None:
+        return new_tensor(np.bincount(array, minlength=minlength).astype(np.int64))
+    if weights._array.shape != array.shape:
+        raise RuntimeError("weights should be 1-d and have the same length as input")
+    counted = np.bincount(array, weights._array, minlength)
+    kind = weights._array.dtype if weights._array.dtype == np.float32 else np.float64
+    return new_tensor(counted.astype(kind))
+
+
+@method()
+def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
+    """How many elements fall into each of ``bins`` equal intervals of [min, max].
+
+    If both are equal they are the extremes of the elements. What lies outside is not counted.
+    """
+    array = input._array
+    if array.dtype.kind != "f":
+        raise NotImplementedError(
+            f"\"histogram_cpu\" not implemented for '{scalar_type_name(input.dtype)}'"
+        )
+    if bins <= 0:
+        raise RuntimeError(f"torch.histc(): bins must be > 0, but got {bins}")
+    low, high = float(min), float(max)
+    if low == high and array.size:
+        low, high = float(array.min()), float(array.max())
+    if low == high:
+        low, high = low - 1, high + 1
+    if low > high:
+        raise RuntimeError(f"torch.histc: max must be larger than min, got [{low}, {high}]")
+    if not np.isfinite([low, high]).all():
+        raise RuntimeError(f"torch.histc: range of [{low}, {high}] is not finite")
+    counted, _ = np.histogram(array[~np.isnan(array)], bins, (low, high))
+    return new_tensor(counted.astype(array.dtype))
+
+
+def isin(
+    elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False
+) -> Tensor:
+    """Whether each element is among the test elements; either may be a number."""
+    own, others = (x._array if isinstance(x, Tensor) else x for x in (elements, test_elements))
+    found = np.isin(own, others, assume_unique=assume_unique, invert=invert)
+    return new_tensor(np.asarray(found))

@@ -1,0 +1,120 @@
+"""Distances between vectors: all pairs of two sets (cdist), or two tensors as a whole (dist).
+
+The gradient by Euclidean distances is made of products of matrices, that of other norms of all
+differences. Where two vectors coincide it is zero, as in torch.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..executor.pointwise import scalar_type_name
+from ..tensor import Tensor, new_tensor
+from .expand import sum_to_size
+from .functions import where
+from .operator import pointwise
+from .registry import method
+from .shapes import common_shape
+from .statistics import vector_norm
+from .tensor_operator import TensorOperator
+
+__all__ = ["cdist", "dist"]
+
+Array = np.ndarray[Any, Any]
+
+#: Rows from which torch computes Euclidean distances from a product, which is less accurate.
+_MANY_ROWS = 25
+
+
+def _distances(a: Array, b: Array, p: float, by_product: bool) -> Array:
+    if not by_product:
+        first, second = (new_tensor(x) for x in (a[..., :, None, :], b[..., None, :, :]))
+        return vector_norm(pointwise("sub")(first, second), p, -1)._array
+    if a.dtype == np.float16:
+        return _distances(a.astype(np.float32), b.astype(np.float32), p, True).astype(np.float16)
+    squares = (a * a).sum(-1)[..., :, None] + (b * b).sum(-1)[..., None, :]
+    products = new_tensor(a) @ new_tensor(b).mT
+    return np.sqrt(np.maximum(squares - 2 * products._array, 0)).astype(a.dtype, copy=False)
+
+
+def _pull(grad: Tensor, x: Tensor, y: Tensor, p: float, distances: Tensor) -> Tensor:
+    """The gradient by ``x`` of its distances to ``y``; the last dimension of both is summed."""
+    zero = pointwise("eq")(distances, 0)
+    if p == 2:
+        share = where(zero, 0.0, grad / distances)
+        return x * share.sum(-1, keepdim=True) - share @ y
+    difference = x.unsqueeze(-2) - y.unsqueeze(-3)
+    if p == 0:
+        return x * 0
+    if p == 1:
+        return (difference.sgn() * grad.unsqueeze(-1)).sum(-2)
+    if math.isinf(p):
+        reached = pointwise("eq")(difference.abs(), distances.unsqueeze(-1))
+        return (difference.sgn() * reached * grad.unsqueeze(-1)).sum(-2)
+    share = where(zero, 0.0, grad * distances.pow(1 - p)).unsqueeze(-1)
+    powers = where(pointwise("eq")(difference, 0), 0.0, difference.abs().pow(p - 1))
+    return (difference.sgn() * powers * share).sum(-2)
+
+
+_cdist = TensorOperator(
+    "cdist",
+    lambda x1, x2, p, by_product: _distances(x1, x2, p, by_product),
+    {
+        "x1": lambda grad, x1, x2, p, result: sum_to_size(
+            _pull(grad, x1, x2, p, result), x1._array.shape
+        ),
+        "x2": lambda grad, x1, x2, p, result: sum_to_size(
+            _pull(grad.mT, x2, x1, p, result.mT), x2._array.shape
+        ),
+    },
+)
+
+
+def cdist(
+    x1: Tensor,
+    x2: Tensor,
+    p: float = 2.0,
+    compute_mode: str = "use_mm_for_euclid_dist_if_necessary",
+) -> Tensor:
+    """Distances by the p-norm of all pairs of rows, (..., n, d) and (..., m, d) to (..., n, m).
+
+    Raises:
+        RuntimeError: if the rows have different lengths, or ``p`` is negative.
+    """
+    if x1._array.ndim < 2 or x2._array.ndim < 2:
+        raise RuntimeError(
+            f"cdist only supports at least 2D tensors, got {x1._array.ndim}D and {x2._array.ndim}D"
+        )
+    if x1._array.shape[-1] != x2._array.shape[-1]:
+        raise RuntimeError(
+            f"X1 and X2 must have the same number of columns. X1: {x1._array.shape[-1]} X2: "
+            f"{x2._array.shape[-1]}"
+        )
+    if p < 0:
+        raise RuntimeError(f"cdist only supports non-negative p values, got {p}")
+    for x in (x1, x2):
+        if x._array.dtype.kind != "f":
+            raise RuntimeError(f"cdist only supports floating-point dtypes, got {x.dtype}")
+    if x1._array.dtype != x2._array.dtype:
+        raise RuntimeError(
+            f"cdist: expected both to have one dtype, got {scalar_type_name(x1.dtype)} and "
+            f"{scalar_type_name(x2.dtype)}"
+        )
+    modes = {
+        "use_mm_for_euclid_dist_if_necessary": max(x1.size(-2), x2.size(-2)) > _MANY_ROWS,
+        "use_mm_for_euclid_dist": True,
+        "donot_use_mm_for_euclid_dist": False,
+    }
+    if compute_mode not in modes:
+        raise ValueError(f"{compute_mode} is not a valid value for compute_mode")
+    common_shape([x1._array.shape[:-2], x2._array.shape[:-2]])
+    return _cdist(x1, x2, float(p), p == 2 and modes[compute_mode])
+
+
+@method()
+def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
+    """The p-norm of ``input - other``, which broadcast."""
+    return vector_norm(input - other, p)

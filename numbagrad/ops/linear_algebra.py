@@ -1,0 +1,564 @@
+"""Inverses, systems of equations, determinants and decompositions of stacks of matrices.
+
+NumPy's LAPACK computes them; the gradients are products of matrices and these operators again, so
+they exist to every order. ``numbagrad.linalg`` shows all of them, the top namespace torch's
+older names.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..dtype import bool_
+from ..dtype import dtype as DType
+from ..executor.pointwise import scalar_type_name
+from ..tensor import Tensor, new_tensor
+from .expand import sum_to_size
+from .functions import where
+from .operator import pointwise
+from .output import write_result
+from .registry import method
+from .shapes import common_shape, dimension
+from .statistics import vector_norm
+from .tensor_operator import TensorOperator
+
+__all__ = ["cholesky", "cross", "det", "inverse", "logdet", "matrix_power", "slogdet", "trace"]
+
+Array = np.ndarray[Any, Any]
+
+
+# --- checks and layouts ---------------------------------------------------------------------------
+
+
+def _check_matrices(name: str, input: Tensor, square: bool = True) -> None:
+    if square:
+        _check_square(name, input)
+    elif input._array.ndim < 2:
+        raise _too_few_dimensions(name, input)
+    if input._array.dtype not in (np.float32, np.float64):
+        raise RuntimeError(
+            f"{name}: Expected a float32 or float64 tensor, but got "
+            f"{scalar_type_name(input.dtype)}; convert it with .to(dtype)"
+        )
+
+
+def _too_few_dimensions(name: str, input: Tensor) -> RuntimeError:
+    return RuntimeError(
+        f"{name}: The input tensor A must have at least 2 dimensions, got {input._array.ndim}"
+    )
+
+
+def _check_square(name: str, input: Tensor) -> None:
+    if input._array.ndim < 2:
+        raise _too_few_dimensions(name, input)
+    rows, columns = input._array.shape[-2:]
+    if rows != columns:
+        raise RuntimeError(
+            f"{name}: A must be batches of square matrices, but they are {rows} by {columns} "
+            "matrices"
+        )
+
+
+class LinAlgError(RuntimeError):
+    """A matrix that has no inverse or no such decomposition."""
+
+
+def _computed(name: str, function: Any, *arrays: Array) -> Any:
+    """A result of NumPy's, whose errors become torch's."""
+    try:
+        return function(*arrays)
+    except np.linalg.LinAlgError as error:
+        raise LinAlgError(
+            f"{name}: the input is not invertible or not positive definite ({error})"
+        ) from None
+
+
+def _by_columns(array: Array) -> Array:
+    """The matrices with their columns in a row in memory, as LAPACK leaves them."""
+    return array.swapaxes(-1, -2).copy().swapaxes(-1, -2)
+
+
+def _diagonal_part(matrix: Tensor) -> Tensor:
+    return matrix.diagonal(0, -2, -1)
+
+
+# --- inverse and systems --------------------------------------------------------------------------
+
+_inv = TensorOperator(
+    "linalg_inv_ex",
+    # The inverse of the transpose, transposed, has its columns in a row.
+    lambda input: _computed("linalg.inv", np.linalg.inv, input.swapaxes(-1, -2)).swapaxes(-1, -2),
+    {"input": lambda grad, result: -(result.mT @ grad @ result.mT)},
+)
+
+
+def inv(A: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The inverses of square matrices (..., n, n).
+
+    Raises:
+        LinAlgError: if one of them is singular.
+    """
+    _check_matrices("linalg.inv", A)
+    return write_result("linalg.inv", _inv(A), out)
+
+
+@method()
+def inverse(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The inverses of square matrices; ``linalg.inv``."""
+    return inv(input, out=out)
+
+
+def _columns(tensor: Tensor, vectors: bool) -> Tensor:
+    """Vectors as matrices of one column."""
+    return tensor.unsqueeze(-1) if vectors else tensor
+
+
+def _solved(A: Array, B: Array, vectors: bool) -> Array:
+    right = B[..., None] if vectors else B
+    made = _computed("linalg.solve", np.linalg.solve, A, right)
+    return made[..., 0] if vectors else _by_columns(made)
+
+
+def _solving(name: str) -> TensorOperator:
+    """The solution of equations, as a node of its own name."""
+
+    def by_right(grad: Tensor, A: Tensor, B_shape: tuple[int, ...], vectors: bool) -> Tensor:
+        return sum_to_size(operator(A.mT, grad, vectors), B_shape)
+
+    def by_matrix(grad: Tensor, A: Tensor, vectors: bool, result: Tensor) -> Tensor:
+        right = _columns(operator(A.mT, grad, vectors), vectors)
+        return sum_to_size(-(right @ _columns(result, vectors).mT), A._array.shape)
+
+    operator = TensorOperator(
+        name,
+        lambda A, B, vectors: _solved(A, B, vectors),
+        {"A": by_matrix, "B": by_right},
+    )
+    return operator
+
+
+_solve, _solve_triangular = _solving("linalg_solve_ex"), _solving("linalg_solve_triangular")
+
+
+def solve(A: Tensor, B: Tensor, *, left: bool = True, out: Tensor | None = None) -> Tensor:
+    """X with ``A @ X = B`` (or ``X @ A = B`` unless ``left``) for square matrices A.
+
+    B holds matrices (..., n, k), or vectors: (n), or of the shape of A without its last dimension.
+
+    Raises:
+        LinAlgError: if one of the matrices is singular.
+    """
+    _check_matrices("linalg.solve", A)
+    vectors = B._array.ndim == 1 or (
+        B._array.ndim == A._array.ndim - 1 and B._array.shape == A._array.shape[:-1]
+    )
+    if vectors and not left:
+        raise RuntimeError("linalg.solve: vectors as B need left=True")
+    return write_result("linalg.solve", _either_side(_solve, A, B, left, vectors), out)
+
+
+def _either_side(
+    solving: TensorOperator, A: Tensor, B: Tensor, left: bool, vectors: bool = False
+) -> Tensor:
+    if not left:
+        return _either_side(solving, A.mT, B.mT, True).mT
+    rows = B._array.shape[-1 if vectors else -2]
+    if rows != A._array.shape[-1]:
+        raise RuntimeError(
+            "linalg.solve: Incompatible shapes of A and B for the equation AX = B "
+            f"({list(A._array.shape)} and {list(B._array.shape)})"
+        )
+    common_shape([A._array.shape[:-2], B._array.shape[: -1 if vectors else -2]])
+    made: Tensor = solving(A, B, vectors)
+    return made
+
+
+def _triangle(A: Tensor, upper: bool) -> Tensor:
+    return A.triu() if upper else A.tril()
+
+
+def solve_triangular(
+    A: Tensor,
+    B: Tensor,
+    *,
+    upper: bool,
+    left: bool = True,
+    unitriangular: bool = False,
+    out: Tensor | None = None,
+) -> Tensor:
+    """X with ``A @ X = B`` (or ``X @ A = B`` unless ``left``), of A one triangle only.
+
+    With ``unitriangular`` the diagonal of A counts as ones.
+    """
+    _check_matrices("linalg.solve_triangular", A)
+    half = _triangle(A, upper)
+    if unitriangular:
+        size = A._array.shape[-1]
+        half = half.masked_fill(new_tensor(np.eye(size, dtype=bool)), 1.0)
+    made = _either_side(_solve_triangular, half, B, left)
+    return write_result("linalg.solve_triangular", made, out)
+
+
+def matrix_power(input: Tensor, n: int, *, out: Tensor | None = None) -> Tensor:
+    """Square matrices multiplied ``n`` times; with negative ``n``, their inverses."""
+    _check_square("linalg.matrix_power", input)
+    if n < 0:
+        return matrix_power(inv(input), -n, out=out)
+    if n == 0:
+        eye = np.eye(input._array.shape[-1], dtype=input._array.dtype)
+        return write_result("linalg.matrix_power", input.clone().copy_(new_tensor(eye)), out)
+    made: Tensor | None = None
+    square = input
+    while n:  # by the binary digits of n
+        if n & 1:
+            made = square if made is None else made @ square
+        n >>= 1
+        if n:
+            square = square @ square
+    assert made is not None
+    return write_result("linalg.matrix_power", made.clone() if made is input else made, out)
+
+
+method("matrix_power")(matrix_power)
+
+
+# --- determinants ---------------------------------------------------------------------------------
+
+
+def _cofactors(array: Array) -> Array:
+    """The matrices of cofactors, by singular values: also where the determinant is zero."""
+    u, s, vh = np.linalg.svd(array)
+    others = np.stack([np.delete(s, k, -1).prod(-1) for k in range(s.shape[-1])], -1)
+    sign = np.linalg.det(u) * np.linalg.det(vh)
+    return (sign[..., None, None] * (u * others[..., None, :])) @ vh
+
+
+#: Has no gradient of its own, and says so if one is wanted.
+_singular_gradient = TensorOperator("det of a singular matrix", lambda A: _cofactors(A), {})
+
+
+def _det_gradient(grad: Tensor, A: Tensor, result: Tensor) -> Tensor:
+    if (result._array == 0).any():
+        return grad[..., None, None] * _singular_gradient(A)
+    return (grad * result)[..., None, None] * inv(A).mT
+
+
+_det = TensorOperator(
+    "linalg_det", lambda A: np.asarray(np.linalg.det(A), A.dtype), {"A": _det_gradient}
+)
+
+
+@method()
+def det(A: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The determinants of square matrices (..., n, n)."""
+    _check_matrices("linalg.det", A)
+    return write_result("linalg.det", _det(A), out)
+
+
+class SlogdetResult(NamedTuple):
+    """What ``slogdet`` returns."""
+
+    sign: Tensor
+    logabsdet: Tensor
+
+
+_slogdet = TensorOperator(
+    "linalg_slogdet",
+    lambda A: tuple([np.asarray(part, A.dtype) for part in np.linalg.slogdet(A)]),
+    {
+        "A": lambda grad, A: None if grad[1] is None else grad[1][..., None, None] * inv(A).mT,
+    },
+)
+
+
+@method()
+def slogdet(A: Tensor) -> SlogdetResult:
+    """Signs and logarithms of the absolute values of the determinants of square matrices."""
+    _check_matrices("linalg.slogdet", A)
+    return SlogdetResult(*_slogdet(A))
+
+
+@method()
+def logdet(input: Tensor) -> Tensor:
+    """Logarithms of the determinants of square matrices; NaN where they are negative."""
+    sign, logabsdet = slogdet(input)
+    return where(pointwise("lt")(sign, 0), math.nan, logabsdet)
+
+
+_trace = TensorOperator(
+    "trace",
+    lambda input: np.asarray(
+        input.trace(dtype=input.dtype if input.dtype.kind == "f" else np.int64)
+    ),
+    {"input": lambda grad, input_shape: _scaled_identity(grad, input_shape)},
+)
+
+
+def _scaled_identity(grad: Tensor, shape: tuple[int, ...]) -> Tensor:
+    return grad * new_tensor(np.eye(*shape, dtype=grad._array.dtype))
+
+
+@method()
+def trace(input: Tensor) -> Tensor:
+    """The sum of the diagonal of a matrix; of integers in int64."""
+    if input._array.ndim != 2:
+        raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {input._array.ndim}")
+    return _trace(input)
+
+
+# --- decompositions -------------------------------------------------------------------------------
+
+
+def _symmetric_half(matrix: Tensor) -> Tensor:
+    """The mean of a lower triangle and its transpose; what projects on symmetric matrices."""
+    lower = matrix.tril()
+    return (lower + lower.mT - lower * _eye_like(matrix)) * 0.5
+
+
+def _eye_like(matrix: Tensor) -> Tensor:
+    return new_tensor(np.eye(matrix._array.shape[-1], dtype=matrix._array.dtype))
+
+
+def _cholesky_gradient(grad: Tensor, result: Tensor) -> Tensor:
+    """Iain Murray, *Differentiation of the Cholesky decomposition* (2016)."""
+    inverse_factor = solve_triangular(result, _eye_like(result), upper=False)
+    return inverse_factor.mT @ _symmetric_half(result.mT @ grad) @ inverse_factor
+
+
+_cholesky = TensorOperator(
+    "linalg_cholesky_ex",
+    lambda input: _by_columns(_computed("linalg.cholesky", np.linalg.cholesky, input)),
+    {"input": _cholesky_gradient},
+)
+
+
+@method()
+def cholesky(A: Tensor, upper: bool = False, *, out: Tensor | None = None) -> Tensor:
+    """The lower triangular L with ``L @ L.mT = A``, or its transpose if ``upper``.
+
+    Raises:
+        LinAlgError: if a matrix is not positive definite.
+    """
+    _check_matrices("linalg.cholesky", A)
+    made = _cholesky(A)
+    return write_result("linalg.cholesky", made.mT if upper else made, out)
+
+
+class EighResult(NamedTuple):
+    """What ``eigh`` returns."""
+
+    eigenvalues: Tensor
+    eigenvectors: Tensor
+
+
+def _eigh_forward(array: Array, UPLO: Any) -> tuple[Array, Array]:
+    values, vectors = np.linalg.eigh(array, UPLO)
+    return values, _by_columns(vectors)
+
+
+def _eigh_gradient(grad: Any, result: Tensor, result1: Tensor) -> Tensor:
+    """``V (diag(g) + skew(V^T gV) / (λ_j - λ_i)) V^T``; infinite where eigenvalues are equal."""
+    values, vectors = result, result1
+    inner: Any = None if grad[0] is None else grad[0].diag_embed()
+    if grad[1] is not None:
+        distances = values.unsqueeze(-2) - values.unsqueeze(-1)
+        diagonal = new_tensor(np.eye(values._array.shape[-1], dtype=bool))
+        overlap = vectors.mT @ grad[1]
+        turned = (overlap - overlap.mT) * 0.5 / distances.masked_fill(diagonal, 1.0)
+        inner = turned if inner is None else inner + turned
+    return vectors @ inner @ vectors.mT
+
+
+_eigh = TensorOperator(
+    "linalg_eigh", lambda A, UPLO: _eigh_forward(A, UPLO), {"A": _eigh_gradient}
+)
+
+
+def eigh(A: Tensor, UPLO: str = "L") -> EighResult:
+    """Eigenvalues (ascending) and eigenvectors (columns) of symmetric matrices.
+
+    ``UPLO`` says which triangle is read.
+    """
+    _check_matrices("linalg.eigh", A)
+    return EighResult(*_eigh(A, UPLO))
+
+
+def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
+    """Eigenvalues of symmetric matrices, ascending."""
+    return eigh(A, UPLO).eigenvalues
+
+
+class SvdResult(NamedTuple):
+    """What ``svd`` returns."""
+
+    U: Tensor
+    S: Tensor
+    Vh: Tensor
+
+
+def _svd_forward(array: Array) -> tuple[Array, Array, Array]:
+    u, s, vh = np.linalg.svd(array, full_matrices=False)
+    return _by_columns(u), s, _by_columns(vh)
+
+
+def _outside(gradient: Tensor, basis: Tensor) -> Tensor:
+    """The part of the columns that the columns of an orthonormal basis do not span."""
+    return gradient - basis @ (basis.mT @ gradient)
+
+
+def _svd_gradient(grad: Any, result: Tensor, result1: Tensor, result2: Tensor) -> Tensor:
+    """As for ``eigh``, with differences of squared singular values, and what lies outside."""
+    u, s, v = result, result1, result2.mT
+    of_u, of_s, of_vh = grad
+    total = None if of_s is None else u @ of_s.diag_embed() @ v.mT
+    columns, rows = s.unsqueeze(-2), s.unsqueeze(-1)
+    diagonal = new_tensor(np.eye(s._array.shape[-1], dtype=bool))
+    distances = (columns * columns - rows * rows).masked_fill(diagonal, 1.0)
+
+    def turned(gradient: Tensor, basis: Tensor) -> Tensor:
+        overlap = basis.mT @ gradient
+        return (overlap - overlap.mT) / distances
+
+    terms = [] if total is None else [total]
+    if of_u is not None:
+        terms.append(u @ (turned(of_u, u) * columns) @ v.mT)
+        terms.append(_outside(of_u, u) / columns @ v.mT)
+    if of_vh is not None:
+        terms.append(u @ (rows * turned(of_vh.mT, v)) @ v.mT)
+        terms.append(u / columns @ _outside(of_vh.mT, v).mT)
+    return functools.reduce(lambda total, term: total + term, terms)
+
+
+_svd = TensorOperator("linalg_svd", lambda A: _svd_forward(A), {"A": _svd_gradient})
+
+
+def svd(A: Tensor, full_matrices: bool = True) -> SvdResult:
+    """``U @ S.diag_embed() @ Vh`` with orthonormal columns of U, rows of Vh, and descending S.
+
+    Gradients through U and Vh are infinite where singular values are equal.
+
+    Raises:
+        NotImplementedError: for full matrices that are not square; pass ``full_matrices=False``.
+    """
+    _check_matrices("linalg.svd", A, square=False)
+    if full_matrices and A._array.shape[-1] != A._array.shape[-2]:
+        raise NotImplementedError(
+            "linalg.svd: only reduced decompositions are made of matrices that are not square; "
+            "pass full_matrices=False"
+        )
+    return SvdResult(*_svd(A))
+
+
+def svdvals(A: Tensor) -> Tensor:
+    """Singular values, descending."""
+    return svd(A, full_matrices=False).S
+
+
+# --- norms ----------------------------------------------------------------------------------------
+
+
+def matrix_norm(
+    A: Tensor,
+    ord: float | str = "fro",  # noqa: A002 - torch's name
+    dim: Any = (-2, -1),
+    keepdim: bool = False,
+    *,
+    dtype: DType | None = None,
+) -> Tensor:
+    """The norm of matrices in two dimensions: "fro", "nuc", ±inf, ±1 or ±2."""
+    rank = A._array.ndim
+    if rank < 2 or len(dim) != 2:
+        raise RuntimeError(
+            "linalg.matrix_norm: The input tensor A must have at least 2 dimensions and dim two "
+            f"entries, but got a tensor of {rank} dimensions and dim={dim}"
+        )
+    rows, columns = (dimension(rank, d) for d in dim)
+    if ord == "fro":
+        return vector_norm(A, 2, (rows, columns), keepdim, dtype=dtype)
+    if dtype is not None:
+        A = A.to(dtype)
+    if ord in ("nuc", 2, -2):
+        values = svdvals(A.movedim((rows, columns), (-2, -1)))
+        norm = values.sum(-1) if ord == "nuc" else (values.amax, values.amin)[ord == -2](-1)
+        if not keepdim:
+            return norm
+        for d in sorted((rows, columns)):
+            norm = norm.unsqueeze(d)
+        return norm
+    if ord not in (1, -1, math.inf, -math.inf):
+        raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
+    assert not isinstance(ord, str)
+    summed, chosen = (rows, columns) if abs(ord) == 1 else (columns, rows)
+    sums = vector_norm(A, 1, summed, keepdim)
+    if not keepdim and summed < chosen:
+        chosen -= 1
+    return (sums.amax if ord > 0 else sums.amin)(chosen, keepdim)
+
+
+def norm(
+    A: Tensor,
+    ord: float | str | None = None,  # noqa: A002 - torch's name
+    dim: Any = None,
+    keepdim: bool = False,
+    *,
+    dtype: DType | None = None,
+) -> Tensor:
+    """A vector norm, or a matrix norm where ``ord`` is given and two dimensions are left.
+
+    Without ``ord`` the root of the sum of squares over ``dim``, or of all elements.
+    """
+    if ord is None:
+        return vector_norm(A, 2, dim, keepdim, dtype=dtype)
+    of_matrix = isinstance(ord, str) or (
+        A._array.ndim == 2 if dim is None else not isinstance(dim, int) and len(dim) == 2
+    )
+    if of_matrix:
+        return matrix_norm(A, ord, (-2, -1) if dim is None else dim, keepdim, dtype=dtype)
+    assert not isinstance(ord, str)
+    return vector_norm(A, ord, dim, keepdim, dtype=dtype)
+
+
+# --- products of vectors --------------------------------------------------------------------------
+
+
+def _crossed(a: Array, b: Array, dim: int) -> Array:
+    """Components of the cross product, from those one and two places on."""
+    first, second = np.roll(a, -1, dim), np.roll(a, -2, dim)
+    made: Array = first * np.roll(b, -2, dim) - second * np.roll(b, -1, dim)
+    return made
+
+
+_cross = TensorOperator(
+    "linalg_cross",
+    lambda a, b, dim: _crossed(a, b, dim),
+    {
+        "a": lambda grad, a_shape, b, dim: sum_to_size(_cross(b, grad, dim), a_shape),
+        "b": lambda grad, a, b_shape, dim: sum_to_size(_cross(grad, a, dim), b_shape),
+    },
+)
+
+
+@method()
+def cross(
+    input: Tensor, other: Tensor, dim: int | None = None, *, out: Tensor | None = None
+) -> Tensor:
+    """Cross products of vectors of three along ``dim``, by default the first of size 3."""
+    shape = common_shape([input._array.shape, other._array.shape])
+    if input.dtype is bool_ or other.dtype is bool_:
+        raise NotImplementedError("\"cross\" not implemented for 'Bool'")
+    if dim is None:
+        if 3 not in shape:
+            raise RuntimeError("no dimension of size 3 in input")
+        dim = shape.index(3)
+    dim = dimension(len(shape), dim)
+    for x in (input, other):
+        if x._array.ndim != len(shape) or x._array.shape[dim] != 3:
+            raise RuntimeError(
+                "linalg.cross: inputs dimension must have the same number of dimensions and length "
+                f"3 in dim {dim}. Got {list(input._array.shape)} and {list(other._array.shape)}"
+            )
+    return write_result("linalg.cross", _cross(input, other, dim), out)

@@ -1,0 +1,129 @@
+"""``Tensor.storage()`` and ``set_``: the memory behind a tensor, counted in elements.
+
+Bytes are counted by ``UntypedStorage`` of ``tensor.py``, which this builds on.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..autograd.inplace import check_inplace, recording
+from ..autograd.tensor_interface import alias, bump_version
+from ..dtype import FROM_TYPE_NUM
+from ..dtype import dtype as DType
+from ..executor.indexing import strided_view
+from ..tensor import Tensor, UntypedStorage
+from .registry import method
+from .shapes import sizes_of
+
+__all__ = ["TypedStorage", "UntypedStorage"]
+
+
+class TypedStorage(UntypedStorage):
+    """The block of memory behind a tensor and all its views, as a row of elements."""
+
+    __slots__ = ("_elements",)
+
+    def __init__(self, tensor: Tensor) -> None:
+        super().__init__(tensor._array)
+        memory = self._owner
+        whole = memory if memory.flags.c_contiguous else memory.T
+        self._elements = whole.reshape(-1).view(tensor._array.dtype)
+
+    @property
+    def dtype(self) -> DType:
+        """Type of the elements."""
+        return FROM_TYPE_NUM[self._elements.dtype.num]
+
+    def untyped(self) -> UntypedStorage:
+        """The same memory counted in bytes."""
+        return UntypedStorage(self._owner)
+
+    def element_size(self) -> int:
+        """Bytes an element."""
+        return self._elements.itemsize
+
+    def size(self) -> int:
+        """Number of elements."""
+        return self._elements.size
+
+    __len__ = size
+
+    def tolist(self) -> list[Any]:
+        """The elements as Python numbers."""
+        return self._elements.tolist()
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._elements[index].tolist()
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self._elements[index] = value
+
+
+@method()
+def storage(input: Tensor) -> TypedStorage:
+    """The block of memory that this tensor is a view of, as elements of its dtype."""
+    return TypedStorage(input)
+
+
+@method()
+def set_(
+    input: Tensor,
+    source: Any = None,
+    storage_offset: int = 0,
+    size: Any = None,
+    stride: Any = None,
+) -> Tensor:
+    """Let the tensor refer to the memory of a tensor or storage, or without one to none.
+
+    ``size`` and ``stride`` say which elements, counted from ``storage_offset``; by default all.
+
+    Raises:
+        RuntimeError: if the dtypes differ, or if autograd would have to follow.
+    """
+    if recording(input):
+        check_inplace(input)
+        raise RuntimeError("set_: the memory of a tensor with a history cannot be replaced")
+    kind = input._array.dtype
+    if source is None:
+        input._array = np.empty(0, kind)
+        bump_version(input)
+        return input
+    if isinstance(source, Tensor) and size is None:
+        array = source._array
+    else:
+        array = _region(source, storage_offset, size, stride)
+    if array.dtype != kind:
+        raise RuntimeError(
+            f"set_: the source has dtype {FROM_TYPE_NUM[array.dtype.num]}, but the tensor "
+            f"{input.dtype}; convert one with .to(dtype)"
+        )
+    input._array = array
+    if isinstance(source, Tensor):
+        input._version_cell = alias(source)._version_cell
+    bump_version(input)
+    return input
+
+
+def _region(source: Any, offset: int, size: Any, stride: Any) -> np.ndarray[Any, Any]:
+    """The elements of a storage, or of that of a tensor, by sizes and strides."""
+    if isinstance(source, Tensor):
+        source = TypedStorage(source)
+    elements = source._elements
+    shape = (elements.size - offset,) if size is None else sizes_of((size,))
+    if stride is None:
+        strides = [1] * len(shape)
+        for dim in range(len(shape) - 2, -1, -1):
+            strides[dim] = strides[dim + 1] * max(shape[dim + 1], 1)
+    else:
+        strides = list(sizes_of((stride,)))
+    last = offset + sum([(n - 1) * s for n, s in zip(shape, strides, strict=True)])
+    if 0 not in shape and not 0 <= last < elements.size:
+        raise RuntimeError(
+            f"set_: sizes {list(shape)}, strides {strides} and storage offset {offset} reach "
+            f"beyond the {elements.size} elements of the storage"
+        )
+    item = elements.itemsize
+    return strided_view(elements, shape, tuple([s * item for s in strides]), offset * item)
