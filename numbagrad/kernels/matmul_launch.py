@@ -35,7 +35,6 @@ from .layout import (
     MISS_SHAPES,
     OBJECT_TYPE,
     RUNTIME_ARRAY_TYPE,
-    RUNTIME_ITEM_SIZES,
     RUNTIME_POOL,
     TABLE_RUNTIME,
 )
@@ -91,22 +90,22 @@ _is_dots, _packs_a, _packs_b = _compiled(is_dots), _compiled(packs_a), _compiled
 
 
 @subroutine
-def write_operand(frame, operand, array, rank, item_size, turned):
+def write_operand(frame, operand, array, rank, shift, turned):
     """Address of an operand and its strides in elements; broadcast dimensions step by 0.
 
-    If ``turned``, rows and columns change places.
+    An element has ``1 << shift`` bytes. If ``turned``, rows and columns change places.
     """
     sizes = load(array + ARRAY_SHAPE, 0, int64)
     strides = load(array + ARRAY_STRIDES, 0, int64)
     store(frame, operand, load(array + ARRAY_DATA, 0, int64), int64)
     word = A_ROW + 4 * operand
-    store(frame, word + turned, load(strides, rank - 2, int64) // item_size, int64)
-    store(frame, word + 1 - turned, load(strides, rank - 1, int64) // item_size, int64)
+    store(frame, word + turned, load(strides, rank - 2, int64) >> shift, int64)
+    store(frame, word + 1 - turned, load(strides, rank - 1, int64) >> shift, int64)
     for batch in range(2):  # outer, inner
         d = rank - 4 + batch
         step = 0
         if d >= 0 and load(sizes, d, int64) > 1:
-            step = load(strides, d, int64) // item_size
+            step = load(strides, d, int64) >> shift
         store(frame, word + 2 + batch, step, int64)
 
 
@@ -151,7 +150,7 @@ def matmul(self, arguments, given):
     ):
         return raise_miss(runtime, MISS_OPERAND)
     frame = address_of_stack(FRAME_WORDS)
-    item_size = load(runtime, RUNTIME_ITEM_SIZES + code, int64)
+    shift = 2 if code == FLOAT32 else 3
     a_sizes = load(a + ARRAY_SHAPE, 0, int64)
     b_sizes = load(b + ARRAY_SHAPE, 0, int64)
     rows = load(a_sizes, rank - 2, int64)
@@ -183,19 +182,18 @@ def matmul(self, arguments, given):
     store(frame, M, rows, int64)
     store(frame, N, columns, int64)
     store(frame, K, depth, int64)
-    write_operand(frame, A, a, rank, item_size, turned)
-    write_operand(frame, B, b, rank, item_size, turned)
-    method = choose(frame, item_size)
+    write_operand(frame, A, a, rank, shift, turned)
+    write_operand(frame, B, b, rank, shift, turned)
+    method = choose(frame, 1 << shift)
     kernel = load(table, MATMUL_KERNELS + method * MATMUL_TYPES + code, int64)
     if kernel == NULL:
         return raise_miss(runtime, method * MATMUL_TYPES + code)
     result = new_output(runtime, rank, frame + 8 * SIZES, code, NULL)
     if result == NULL:
         return NULL
-    write_operand(frame, C, result, rank, item_size, turned)
+    write_operand(frame, C, result, rank, shift, turned)
     if depth == 0:
-        size = batch * rows * columns * item_size
-        set_memory(load(frame, C, int64), int32(0), size)
+        set_memory(load(frame, C, int64), int32(0), batch * rows * columns << shift)
         return result
     pool = load(runtime, RUNTIME_POOL, int64)
     units = _units(rows, columns, depth, batch)
