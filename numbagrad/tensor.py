@@ -19,6 +19,7 @@ from .autograd.grad_mode import state as grad_mode
 from .autograd.node import Node
 from .device import CPU
 from .device import device as Device
+from .executor import capture
 from .dtype import FROM_TYPE_NUM
 from .dtype import dtype as DType
 from .dtype import from_numpy as dtype_of
@@ -397,6 +398,7 @@ class Tensor(TensorState, InstalledMethods):
                 "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() "
                 "instead."
             )
+        capture.refuse("numpy()")
         # A new ndarray object: setting its shape must not change the tensor.
         return self._array.view()
 
@@ -439,15 +441,18 @@ class Tensor(TensorState, InstalledMethods):
             raise RuntimeError(
                 f"a Tensor with {self._array.size} elements cannot be converted to Scalar"
             )
+        capture.refuse("item()")
         return self._array.item()
 
     def tolist(self) -> Any:
         """The values as nested lists of Python numbers."""
+        capture.refuse("tolist()")
         return self._array.tolist()
 
     def _number(self) -> Any:
         if self._array.size != 1:
             raise ValueError("only one element tensors can be converted to Python scalars")
+        capture.refuse("the value of a tensor as a Python number")
         return self._array.item()
 
     def __bool__(self) -> bool:
@@ -457,6 +462,7 @@ class Tensor(TensorState, InstalledMethods):
                 + ("no values" if self._array.size == 0 else "more than one value")
                 + " is ambiguous"
             )
+        capture.refuse("a branch on the value of a tensor")
         return bool(self._array.item())
 
     def __float__(self) -> float:
@@ -471,6 +477,7 @@ class Tensor(TensorState, InstalledMethods):
     def __index__(self) -> int:
         if self._array.dtype.kind == "f" or self._array.size != 1:
             raise TypeError("only integer tensors of a single element can be converted to an index")
+        capture.refuse("a tensor as an index")
         return int(self._array.item())
 
     def __len__(self) -> int:
@@ -527,6 +534,7 @@ class Tensor(TensorState, InstalledMethods):
         return id(self)
 
     def __repr__(self) -> str:
+        capture.refuse("the text of a tensor")
         grad_fn = self._grad_fn
         return printing.tensor_text(
             self._array,
@@ -536,6 +544,7 @@ class Tensor(TensorState, InstalledMethods):
         )
 
     def __format__(self, specification: str) -> str:
+        capture.refuse("the text of a tensor")
         if self._array.ndim == 0:
             return printing.format_scalar(self._array, specification)
         return object.__format__(self, specification)

@@ -14,6 +14,7 @@ from heapq import heappop, heappush, heappushpop
 from sys import getrefcount
 from typing import Any
 
+from ..executor import capture
 from . import tensor_interface as interface
 from .anomaly import anomaly, check_for_nan
 from .grad_mode import state as grad_mode
@@ -54,6 +55,8 @@ def run_backward(
     Returns:
         The gradients of ``inputs``, None where the roots do not depend on one.
     """
+    if capture.active is not None and not retain_graph:
+        capture.note_backward(roots)
     plan = None if inputs is None else _Plan(roots, inputs)
     leaves: dict[int, list[Any]] = {}
     buffers: dict[int, list[Any]] = {}

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ..executor import capture
 from . import tensor_interface as interface
 from .grad_mode import state as grad_mode
 from .hooks import move_retained_grad
@@ -207,6 +208,8 @@ def compute_then_write(tensor: Any, compute: Callable[[Any], Any], *others: Any)
             f"{list(value._array.shape)}"
         )
     tensor._array[...] = value._array
+    if capture.active is not None:
+        capture.note_copy(value._array, tensor._array)
     interface.bump_version(tensor)
     if recorded and value._grad_fn is not None:
         rebase_history(tensor, value._grad_fn, value._output_nr)

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..executor import capture
+
 __all__ = ["register"]
 
 #: The Tensor class. Its instances have the slots ``_array``, ``_requires_grad``, ``_grad_fn``,
@@ -62,6 +64,8 @@ def alias(tensor: Any) -> Any:
 
 def bump_version(tensor: Any) -> None:
     """Count one write in place to the memory of ``tensor``."""
+    if capture.active is not None:
+        capture.check_written(tensor._array)
     if tensor._version_cell is None:
         tensor._version_cell = [1]
     else:

@@ -28,6 +28,12 @@ class ConversionProgram(PointwiseProgram):
     def __init__(self) -> None:
         super().__init__("to_copy", lambda: trace(lambda x: x), "same", GRAIN)
 
+    def signature_of(
+        self, operands: tuple[Any, ...], output: np.ndarray[Any, Any]
+    ) -> tuple[DType, tuple[str | None, ...]]:
+        """See :class:`PointwiseProgram`."""
+        return _computed_in(dtype_of(operands[0].dtype), dtype_of(output.dtype)), (None,)
+
     def _compile(self, key: int, into: bool) -> None:
         assert self._tables is not None
         codes = decode(key, 2)

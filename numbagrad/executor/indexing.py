@@ -49,7 +49,7 @@ def strided_view(
     The caller answers for all elements lying in memory that ``array`` keeps alive.
     """
     if JIT_DISABLED or len(shape) > layout.VIEW_DIMENSIONS:
-        return _interface_view(array, shape, strides, offset)
+        return view_at(array, shape, strides, offset)
     return _strided_view(array, shape, strides, offset)
 
 
@@ -61,10 +61,15 @@ class _Interface:
         self.__array_interface__ = description
 
 
-def _interface_view(array: Array, shape: Any, strides: Any, offset: int) -> Array:
+def view_at(
+    array: Array, shape: Any, strides: Any, offset: int, dtype: np.dtype[Any] | None = None
+) -> Array:
+    """A view of the memory of an array, ``offset`` bytes from its first element."""
     description = dict(array.__array_interface__)
     address, read_only = description["data"]
     description.update(data=(address + offset, read_only), shape=shape, strides=strides)
+    if dtype is not None:
+        description["typestr"] = dtype.str
     return np.asarray(_Interface(array, description))
 
 

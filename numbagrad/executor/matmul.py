@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..kernels import layout
-from . import library
+from . import capture, library
 from .builtin import LaunchMiss, launcher, make_builtin, runtime
 from .pointwise import JIT_DISABLED
 
@@ -41,12 +41,19 @@ def matmul(a: Array, b: Array) -> Array:
         return launch(a, b)
     except LaunchMiss as miss:
         code = miss.args[0]
+        if code == layout.MISS_CAPTURE:
+            return capture.recorder().product(matmul, a, b)
         if code < 0:
             return _general(a, b)
-        # Its vector code is written by hand: the long list of passes would find nothing to do.
-        name = f"matmul_{_METHODS[code // layout.MATMUL_TYPES]}_{a.dtype.name}"
-        table[layout.MATMUL_KERNELS + code] = library.hand_written("matmul", name, code="calls")
+        method, _ = divmod(code, layout.MATMUL_TYPES)
+        table[layout.MATMUL_KERNELS + code] = kernel_of(method, a.dtype.name)
         return launch(a, b)
+
+
+def kernel_of(method: int, dtype: str) -> int:
+    """Address of the kernel of a method (``kernels/matmul_layout.py``) for float32 or float64."""
+    # Its vector code is written by hand: the long list of passes would find nothing to do.
+    return library.hand_written("matmul", f"matmul_{_METHODS[method]}_{dtype}", code="calls")
 
 
 def _general(a: Array, b: Array) -> Array:

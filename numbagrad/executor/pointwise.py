@@ -33,7 +33,7 @@ from ..formula import abs as magnitude
 from ..formula.expression import postorder
 from ..kernels import layout, pointwise
 from ..kernels.vector_math import CPU_BOUNDED, CPU_LOWERING
-from . import library
+from . import capture, library
 from .builtin import KernelTable, LaunchMiss, launcher, make_builtin, runtime
 
 #: ``NUMBAGRAD_DISABLE_JIT=1`` runs the NumPy source of every formula instead of compiled kernels.
@@ -189,6 +189,8 @@ class PointwiseProgram:
         """Compile what was missing and call again; raises torch's errors for bad operands."""
         while True:
             code = miss.args[0]
+            if code == layout.MISS_CAPTURE:
+                return capture.recorder().pointwise(self, operands, into)
             if code < 0:
                 operands = self._repair(code, operands, into)
             else:
@@ -267,6 +269,19 @@ class PointwiseProgram:
         result = bool_ if self.result == "bool" else compute
         return (float32 if compute is float16 else compute), result
 
+    def signature_of(
+        self, operands: tuple[Any, ...], output: np.ndarray[Any, Any]
+    ) -> tuple[DType, tuple[str | None, ...]]:
+        """The dtype a call computes in, and those in which numbers among the operands reach it."""
+        rank = output.ndim
+        codes = [_code_of(x, rank) for x in operands]
+        compute, _ = self.dtypes_of(codes)
+        numbers = [
+            None if code.dtype else self.number_dtype(k, compute).name
+            for k, code in enumerate(codes)
+        ]
+        return compute, tuple(numbers)
+
     def _compile(self, key: int, into: bool) -> None:
         formula = self.formula
         assert formula is not None and self._tables is not None
@@ -308,13 +323,11 @@ class PointwiseProgram:
         count = len(formula.outputs)
         names = ["out"] if count == 1 else [f"out{j}" for j in range(count)]
         outputs = [pointwise.Operand(name, result.name, place) for name in names]
-        body = pointwise.Body(*print_numba(formula, compute.name, _FASTEST))
-        guard = _guard(formula, compute.name)
         flat = bool(key & layout.FLAT)
         plain = all(code.layout in (layout.UNIT, layout.ZERO) for code in codes)
         streamed = plain and bool(key & layout.STREAMED)
-        return pointwise.source(
-            self.name, inputs, outputs, compute.name, body, formula.booleans, guard, flat, streamed
+        return kernel_source(
+            self.name, formula, inputs, outputs, compute.name, flat, streamed
         )
 
     def _run_reference(
@@ -370,6 +383,26 @@ def check_written_once(output: np.ndarray[Any, Any]) -> None:
 
 #: The lowering of formulas whose arguments are within the bounds of every function.
 _FASTEST = CPU_LOWERING | {key: rule for key, (_, rule) in CPU_BOUNDED.items()}
+
+
+def kernel_source(
+    name: str,
+    formula: Formula,
+    inputs: list[pointwise.Operand],
+    outputs: list[pointwise.Operand],
+    compute: str,
+    flat: bool = False,
+    streamed: bool = False,
+) -> str:
+    """The text of the kernel of a formula over operands of these dtypes and layouts.
+
+    ``flat`` and ``streamed`` are as ``kernels/pointwise.py`` has them.
+    """
+    body = pointwise.Body(*print_numba(formula, compute, _FASTEST))
+    guard = _guard(formula, compute)
+    return pointwise.source(
+        name, inputs, outputs, compute, body, formula.booleans, guard, flat, streamed
+    )
 
 
 def _guard(formula: Formula, compute: str) -> pointwise.Guard | None:

@@ -19,7 +19,7 @@ from ..formula import Formula, print_numba, print_numpy, trace
 from ..kernels import layout, reduction
 from ..kernels.template import renamed
 from ..kernels.vector_math import CPU_LOWERING
-from . import library
+from . import capture, library
 from .builtin import KernelTable, LaunchMiss, launcher, make_builtin
 from .pointwise import JIT_DISABLED
 
@@ -108,6 +108,8 @@ class ReductionProgram:
     def resolve(self, miss: LaunchMiss, *arguments: Any) -> Array:
         """Compile what a call missed, and call again."""
         while True:
+            if miss.args[0] == layout.MISS_CAPTURE:
+                return capture.recorder().reduce(self, arguments)
             self._compile(miss, arguments[0])
             try:
                 return self.call(*arguments)

@@ -17,7 +17,7 @@ from ..formula import Formula, exp, log, print_numba, print_numpy, trace
 from ..kernels import layout, rowwise
 from ..kernels.template import renamed
 from ..kernels.vector_math import CPU_LOWERING
-from . import library
+from . import capture, library
 from .builtin import KernelTable, LaunchMiss, launcher, make_builtin
 from .pointwise import JIT_DISABLED
 
@@ -60,6 +60,8 @@ class RowwiseProgram:
                 return self.call(dim, *arrays)
             except LaunchMiss as miss:
                 key = miss.args[0]
+            if key == layout.MISS_CAPTURE:
+                return capture.recorder().rowwise(self, dim, arrays)
             if key == rowwise.MISS_CONTIGUOUS:
                 arrays = tuple([np.ascontiguousarray(x).reshape(x.shape) for x in arrays])
             elif key == layout.MISS_OPERAND:
@@ -127,8 +129,8 @@ class SoftmaxGradient(RowwiseProgram):
 
     def __init__(self, name: str, summed: str, gradient: Callable[..., Any]):
         super().__init__(name)
-        self._summed = summed
-        self._gradient = gradient
+        self.summed = summed
+        self.gradient = gradient
 
     def source(self, stored: DType, variant: int) -> str:
         """See :class:`RowwiseProgram`."""
@@ -136,15 +138,15 @@ class SoftmaxGradient(RowwiseProgram):
             self.name,
             stored.name,
             variant,
-            self._summed,
-            _printed(trace(self._gradient), stored.name),
+            self.summed,
+            _printed(trace(self.gradient), stored.name),
         )
 
     def reference(self, dim: int, *arrays: Array) -> Array:
         """See :class:`RowwiseProgram`."""
         grad, y = arrays
-        total = (grad if self._summed == "grad" else grad * y).sum(dim, keepdims=True)
-        made: Array = _numpy(trace(self._gradient), y.dtype.name)(grad, y, total)
+        total = (grad if self.summed == "grad" else grad * y).sum(dim, keepdims=True)
+        made: Array = _numpy(trace(self.gradient), y.dtype.name)(grad, y, total)
         return made
 
 

@@ -43,6 +43,8 @@ tuple_set_item = external("PyTuple_SetItem", types.int32, types.int64, types.int
 release_gil = external("PyEval_SaveThread", types.int64)
 restore_gil = external("PyEval_RestoreThread", types.void, types.int64)
 
+thread_state = external("PyThreadState_Get", types.int64)
+
 NULL = 0
 
 # The frame of a launch on the stack: packed arguments, the Python numbers among the operands, and
@@ -63,6 +65,13 @@ def raise_miss(runtime, reason):
     error_set_object(load(runtime, RUNTIME_MISS, int64), value)
     decrement_reference(value)
     return NULL
+
+
+@subroutine
+def is_captured(runtime):
+    """Whether the calling thread records its launches (``executor/program``)."""
+    recording = load(runtime, RUNTIME_CAPTURE, int64)
+    return recording != NULL and recording == thread_state()
 
 
 @subroutine
@@ -309,6 +318,8 @@ def pointwise(self, arguments, given):
     """
     table = load(self + ARRAY_DATA, 0, int64)
     runtime = load(table, TABLE_RUNTIME, int64)
+    if is_captured(runtime):
+        return raise_miss(runtime, MISS_CAPTURE)
     array_type = load(runtime, RUNTIME_ARRAY_TYPE, int64)
     full = NULL
     if given <= MAX_OPERANDS:

@@ -81,6 +81,7 @@ RUNTIME_STREAM_BYTES = 10  # outputs of so many bytes are streamed
 RUNTIME_LARGE_BYTES = 11  # arrays of so many bytes come from the pool of buffers
 RUNTIME_NEW_LARGE_ARRAY = 12  # the function that makes them
 RUNTIME_BUFFERS = 13  # control block of that pool
+RUNTIME_CAPTURE = 14  # thread state of the thread whose launches are being recorded, or 0
 RUNTIME_ITEM_SIZES = 16  # bytes an element, by type number
 RUNTIME_TENSOR_TYPE = 40
 RUNTIME_PARAMETER_TYPE = 41
@@ -133,6 +134,7 @@ MISS_OVERLAP = -3  # the output overlaps an input, or itself
 MISS_LIMIT = -4  # too many dimensions or operands
 MISS_GENERAL = -6  # the general launcher is not compiled yet
 MISS_NUMBER = -5  # a Python number that does not fit the dtype
+MISS_CAPTURE = -7  # this thread records what it launches
 
 # --- fields of NumPy's PyArrayObject and CPython's PyObject (stable ABI offsets, in bytes) ----
 OBJECT_TYPE = 8

@@ -26,6 +26,16 @@ if hasattr(os, "register_at_fork"):
     )
 
 
+def host_vector_bits() -> int:
+    """Width of the widest vector registers of this CPU that kernels use."""
+    import llvmlite.binding as llvm
+
+    features = llvm.get_host_cpu_features()
+    if features.get("avx512f"):
+        return 512
+    return 256 if features.get("avx2") else 128
+
+
 @functools.lru_cache(maxsize=1)
 def host_cpu() -> tuple[str, str]:
     """Name and features of this CPU as LLVM spells them; part of every cache key."""

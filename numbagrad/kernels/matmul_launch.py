@@ -23,7 +23,7 @@ from .intrinsics import (
     store,
     subroutine,
 )
-from .launch import raise_miss, release_gil, restore_gil, type_number
+from .launch import is_captured, raise_miss, release_gil, restore_gil, type_number
 from .layout import (
     ARRAY_DATA,
     ARRAY_DIMENSIONS,
@@ -31,6 +31,7 @@ from .layout import (
     ARRAY_STRIDES,
     MATMUL_KERNELS,
     MATMUL_TYPES,
+    MISS_CAPTURE,
     MISS_OPERAND,
     MISS_SHAPES,
     OBJECT_TYPE,
@@ -38,6 +39,7 @@ from .layout import (
     RUNTIME_POOL,
     TABLE_RUNTIME,
 )
+from .loader import host_vector_bits
 from .matmul_layout import (
     A_COLUMN,
     A_ROW,
@@ -65,7 +67,6 @@ from .matmul_layout import (
     packs_b,
     unit_columns,
 )
-from .matmul_tile import host_vector_bits
 from .threads import WORKERS, parallel_for
 
 NULL = 0
@@ -131,6 +132,8 @@ def matmul(self, arguments, given):
     """``builtin(a, b) -> ndarray``: ``a @ b`` for float stacks of equal rank 2 to 4."""
     table = load(self + ARRAY_DATA, 0, int64)
     runtime = load(table, TABLE_RUNTIME, int64)
+    if is_captured(runtime):
+        return raise_miss(runtime, MISS_CAPTURE)
     array_type = load(runtime, RUNTIME_ARRAY_TYPE, int64)
     a = load(arguments, 0, int64)
     b = load(arguments, 1, int64)

@@ -21,6 +21,8 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
+from .loader import host_vector_bits
+
 _WORD = ir.IntType(64)
 _LANE = ir.IntType(32)
 _FLAG = ir.IntType(1)
@@ -77,14 +79,6 @@ class TileShape(NamedTuple):
     @property
     def vector(self) -> ir.VectorType:
         return ir.VectorType(self.element, self.lanes)
-
-
-def host_vector_bits() -> int:
-    """Width of the widest vector registers of this CPU that we have tiles for."""
-    features = llvm.get_host_cpu_features()
-    if features.get("avx512f"):
-        return 512
-    return 256 if features.get("avx2") else 128
 
 
 def tile_shape(dtype: types.Float, vector_bits: int | None = None) -> TileShape:

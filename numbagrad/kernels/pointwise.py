@@ -16,11 +16,15 @@ from . import layout
 
 @dataclasses.dataclass(frozen=True)
 class Operand:
-    """An input or output of a pointwise kernel: its name, dtype in memory and layout."""
+    """An input or output of a pointwise kernel: its name, dtype in memory and layout.
+
+    An input with the layout ``ALIAS`` is the output named ``of``, the first if that is empty.
+    """
 
     name: str
     dtype: str
     layout: int = layout.UNIT
+    of: str = ""
 
 
 _LAYOUT_NAMES = {
@@ -269,7 +273,7 @@ def _element(operand: Operand, index: str, place: str) -> str:
 
 
 def _load(operand: Operand, compute_dtype: str, index: str, output: str = "") -> str:
-    place = output if operand.layout == layout.ALIAS else operand.name
+    place = operand.of or output if operand.layout == layout.ALIAS else operand.name
     value = f"load({_element(operand, index, place)}, {numba_name(operand.dtype)})"
     loaded = "float32" if operand.dtype == "float16" else operand.dtype
     if loaded == compute_dtype:
@@ -279,8 +283,10 @@ def _load(operand: Operand, compute_dtype: str, index: str, output: str = "") ->
     return f"{numba_name(compute_dtype)}({value})"
 
 
-def _store(operand: Operand, value: str, streamed: bool) -> str:
+def _store(operand: Operand, value: str, streamed: bool = False, index: str = "i") -> str:
     passed = "float32" if operand.dtype == "float16" else numba_name(operand.dtype)
     value = f"({value} != 0)" if operand.dtype == "bool" else f"{passed}({value})"
-    element = f"into_{operand.name}, i" if streamed else _element(operand, "i", operand.name)
+    element = _element(operand, index, operand.name)
+    if streamed:
+        element = f"into_{operand.name}, {index}"
     return f"store({element}, {value}, {numba_name(operand.dtype)})"

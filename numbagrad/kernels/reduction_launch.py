@@ -22,6 +22,7 @@ from .launch import (
     decrement_reference,
     element_count,
     find_slot,
+    is_captured,
     is_contiguous,
     long_as_long,
     raise_miss,
@@ -37,6 +38,7 @@ from .layout import (
     ARRAY_SHAPE,
     ARRAY_STRIDES,
     MAX_DIMENSIONS,
+    MISS_CAPTURE,
     MISS_GENERAL,
     MISS_LIMIT,
     MISS_OPERAND,
@@ -244,6 +246,8 @@ def reduce_all(self, arguments, given):
     """
     table = load(self + ARRAY_DATA, 0, int64)
     runtime = load(table, TABLE_RUNTIME, int64)
+    if is_captured(runtime):
+        return raise_miss(runtime, MISS_CAPTURE)
     array_type = load(runtime, RUNTIME_ARRAY_TYPE, int64)
     array = load(arguments, 0, int64)
     general = given != 3 or load(array + OBJECT_TYPE, 0, int64) != array_type
@@ -289,6 +293,8 @@ def reduce(self, arguments, given):
     """
     table = load(self + ARRAY_DATA, 0, int64)
     runtime = load(table, TABLE_RUNTIME, int64)
+    if is_captured(runtime):
+        return raise_miss(runtime, MISS_CAPTURE)
     array_type = load(runtime, RUNTIME_ARRAY_TYPE, int64)
     frame = address_of_stack(FRAME_WORDS)
     array = load(arguments, 0, int64)

@@ -18,6 +18,7 @@ from .intrinsics import (
 from .launch import (
     decrement_reference,
     find_slot,
+    is_captured,
     is_contiguous,
     long_as_long,
     raise_miss,
@@ -32,6 +33,7 @@ from .layout import (
     ARRAY_DIMENSIONS,
     ARRAY_SHAPE,
     CODE_BITS,
+    MISS_CAPTURE,
     MISS_OPERAND,
     OBJECT_TYPE,
     RUNTIME_ARRAY_TYPE,
@@ -65,6 +67,8 @@ def along(self, arguments, given):
     """``builtin(dim, *inputs) -> ndarray``, or a tuple of them: run the kernel along ``dim``."""
     table = load(self + ARRAY_DATA, 0, int64)
     runtime = load(table, TABLE_RUNTIME, int64)
+    if is_captured(runtime):
+        return raise_miss(runtime, MISS_CAPTURE)
     array_type = load(runtime, RUNTIME_ARRAY_TYPE, int64)
     frame = address_of_stack(WORDS)
     for k in range(1, given):

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..autograd import tensor_interface
 from ..autograd.inplace import rebase_history
+from ..executor import capture
 from ..random import fill_uniform
 from ..tensor import Tensor, new_tensor
 from .conversion import cast
@@ -32,11 +33,14 @@ _ONES = {np.dtype(name): np.ones((), name) for name in ("float16", "float32", "f
 def _ones_like(tensor: Tensor) -> Tensor:
     array = tensor._array
     one = _ONES.get(array.dtype) if array.ndim == 0 else None
-    return new_tensor(np.ones_like(array) if one is None else one.copy())
+    made = np.ones_like(array) if one is None else one.copy()
+    if capture.active is not None:
+        capture.note_fill(made, 1)
+    return new_tensor(made)
 
 
 def _zeros(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Tensor:
-    return new_tensor(np.zeros(shape, dtype))
+    return new_tensor(capture.filled(shape, dtype, 0))
 
 
 def _uniform(

@@ -16,6 +16,7 @@ from ..dtype import dtype as DType
 from ..dtype import from_numpy as dtype_of
 from ..dtype import get_default_dtype, scalar_dtype
 from ..executor.conversion import dense_like
+from ..executor import capture
 from ..layout import contiguous_format
 from ..tensor import Tensor
 from .arguments import checked_number, leaf, numpy_dtype, require_tensor, shape_of
@@ -69,6 +70,7 @@ def _uniform_like(name: str, fill: Number | None, content: str) -> Any:
         array = empty_array_like(name, input, dtype, device, memory_format)
         if fill is not None:
             array.fill(fill)
+            capture.note_fill(array, fill)
         return leaf(array, requires_grad)
 
     function.__name__ = function.__qualname__ = name
@@ -88,8 +90,8 @@ def empty_array_like(
     return dense_like(array, kind)
 
 
-zeros = _uniform("zeros", np.zeros, "filled with 0")
-ones = _uniform("ones", np.ones, "filled with 1")
+zeros = _uniform("zeros", lambda shape, kind: capture.filled(shape, kind, 0), "filled with 0")
+ones = _uniform("ones", lambda shape, kind: capture.filled(shape, kind, 1), "filled with 1")
 empty = _uniform("empty", np.empty, "whose elements are not set")
 zeros_like = _uniform_like("zeros_like", 0, "filled with 0")
 ones_like = _uniform_like("ones_like", 1, "filled with 1")
@@ -117,6 +119,7 @@ def full(
         kind = numpy_dtype("full", dtype, _dtype_of_number("full", value).numpy)
     array = np.empty(shape_of("full", (), size), kind)
     array.fill(checked_number(value, kind))
+    capture.note_fill(array, array.flat[0] if array.size else 0)
     return leaf(array, requires_grad, out)
 
 
@@ -135,6 +138,7 @@ def full_like(
     array = empty_array_like("full_like", input, dtype, device, memory_format)
     value = fill_value.item() if isinstance(fill_value, Tensor) else fill_value
     array.fill(checked_number(value, array.dtype))
+    capture.note_fill(array, array.flat[0] if array.size else 0)
     return leaf(array, requires_grad)
 
 

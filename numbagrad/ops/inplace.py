@@ -22,6 +22,7 @@ from ..autograd.inplace import (
 )
 from ..autograd.tensor_interface import bump_version
 from ..dtype import can_cast
+from ..executor import capture
 from ..executor.pointwise import check_written_once, scalar_type_name
 from ..tensor import Tensor, new_tensor
 from . import pointwise as table  # noqa: F401 - fills the register
@@ -255,7 +256,7 @@ for _name, _write in {
 
 def zeros_for(grad: Tensor) -> Tensor:
     """The gradient of what was overwritten."""
-    return new_tensor(np.zeros(grad._array.shape, grad._array.dtype))
+    return new_tensor(capture.filled(grad._array.shape, grad._array.dtype, 0))
 
 
 _zero = TensorOperator(
@@ -277,14 +278,24 @@ _copy = TensorOperator(
 )
 
 
+def _set_all(array: np.ndarray[Any, Any], number: Any) -> None:
+    array.fill(number)
+    if capture.active is not None:
+        capture.note_fill(array, number, made=False)
+
+
+def _copy_into(array: np.ndarray[Any, Any], source: np.ndarray[Any, Any]) -> None:
+    np.copyto(array, source, casting="unsafe")
+
+
 @method("zero_")
 def zero_(input: Tensor) -> Tensor:
     """Write zeros."""
     if not grad_mode.enabled:
-        input._array.fill(0)
+        _set_all(input._array, 0)
         bump_version(input)
         return input
-    return write_inplace(input, _zero, lambda array: array.fill(0))
+    return write_inplace(input, _zero, lambda array: _set_all(array, 0))
 
 
 @method("fill_")
@@ -296,8 +307,10 @@ def fill_(input: Tensor, value: Any) -> Tensor:
             f"{value._array.ndim} dimensions."
         )
     value = as_element(value, input._array.dtype)
+    if isinstance(value, Tensor):
+        capture.refuse("fill_() with the value of a tensor")
     number = value._array[()] if isinstance(value, Tensor) else value
-    return write_inplace(input, _fill, lambda array: array.fill(number), value)
+    return write_inplace(input, _fill, lambda array: _set_all(array, number), value)
 
 
 @method("copy_")
@@ -317,7 +330,7 @@ def copy_(input: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
         check_written_once(input._array)
     source = src._array
     return write_inplace(
-        input, _copy, lambda array: np.copyto(array, source, casting="unsafe"), src, source.dtype
+        input, _copy, lambda array: capture.write(_copy_into, array, source), src, source.dtype
     )
 
 

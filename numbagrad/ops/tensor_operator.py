@@ -12,6 +12,7 @@ from typing import Any
 from ..autograd.grad_mode import state as grad_mode
 from ..autograd.node import Node, edge_of, next_sequence_nr
 from ..autograd.saved import save, save_output
+from ..executor import capture
 from ..tensor import Tensor, new_tensor
 from . import recorder
 
@@ -146,6 +147,8 @@ class TensorOperator:
             else:
                 arrays.append(argument)
         made = self.forward(*arrays)
+        if capture.active is not None:
+            capture.note_result(self, arrays, made)
         if made.__class__ is tuple:
             results = tuple([new_tensor(array) for array in made])
             if needed and grad_mode.enabled:

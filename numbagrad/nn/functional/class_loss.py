@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ...executor import capture
 from ...executor.pointwise import scalar_type_name
 from ...ops.softmax import log_softmax
 from ...ops.tensor_operator import TensorOperator
@@ -100,6 +101,28 @@ def _check_nll(input: Tensor, target: Tensor, weight: Tensor | None, ignore_inde
         raise IndexError(f"Target {classes[wrong].flat[0]} is out of bounds.")
 
 
+def _classes_and_factors(
+    target: np.ndarray[Any, Any],
+    weights: np.ndarray[Any, Any] | None,
+    ignore_index: int,
+    mean: bool,
+    kind: np.dtype[Any],
+) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """Which element of each row counts, and with which factor."""
+    classes = target.astype(np.int64)
+    ignored = classes == ignore_index
+    factor = np.ones(classes.shape, kind)
+    if weights is not None:
+        factor = weights[np.where(ignored, 0, classes)]
+    if ignored.any():
+        classes = np.where(ignored, 0, classes)
+        factor = np.where(ignored, 0, factor)
+    if mean:
+        with np.errstate(invalid="ignore", divide="ignore"):
+            factor = (factor / factor.sum(dtype=np.float64)).astype(kind)
+    return classes, factor
+
+
 def nll_loss(
     input: Tensor,
     target: Tensor,
@@ -132,18 +155,11 @@ def nll_loss(
         )
         return loss.squeeze(0) if reduction == "none" else loss
     _check_nll(input, target, weight, ignore_index)
-    classes = target._array.astype(np.int64, copy=False)
-    ignored = classes == ignore_index
-    if weight is None:
-        factor = np.ones(classes.shape, input._array.dtype)
-    else:
-        factor = weight._array[np.where(ignored, 0, classes)]
-    if ignored.any():
-        classes = np.where(ignored, 0, classes)
-        factor = np.where(ignored, 0, factor)
-    if reduction == "mean":
-        with np.errstate(invalid="ignore", divide="ignore"):
-            factor = (factor / factor.sum(dtype=np.float64)).astype(input._array.dtype)
+    weights = None if weight is None else weight._array
+    classes, factor = capture.call(
+        _classes_and_factors, target._array, weights, ignore_index, reduction == "mean",
+        input._array.dtype,
+    )  # fmt: skip
     plain = input._array.ndim == 2
     if reduction == "none":
         operator = nll_elements if plain else nll_elements_2d

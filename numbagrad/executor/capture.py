@@ -1,0 +1,97 @@
+"""Whether the calling thread records what it computes, and where that goes.
+
+The executor and the operators ask here; the recorder itself is ``program/recorder.py``. This module
+imports nothing of the package, so that everything can import it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+#: The recorder that is at work, of whatever thread; None most of the time.
+active: Any = None
+
+
+def recorder() -> Any:
+    """The recorder of this thread, or None if it does not record."""
+    found = active
+    if found is None or found.paused or found.thread != threading.get_ident():
+        return None
+    return found
+
+
+def call(function: Callable[..., Any], *arguments: Any) -> Any:
+    """``function(*arguments)``, noted as one operation if this thread records.
+
+    For what makes arrays in Python: it is called again at each run of the program.
+    """
+    found = active and recorder()
+    return function(*arguments) if found is None else found.call(function, *arguments)
+
+
+def refuse(what: str) -> None:
+    """Say that ``what`` cannot be part of a program: if this thread records, it stops to."""
+    if active is not None:
+        found = recorder()
+        if found is not None:
+            found.fail(what)
+
+
+def note_fill(array: Any, value: Any, made: bool = True) -> None:
+    """Tell the recorder of this thread, if it has one, that an array was filled with a number."""
+    if active is not None:
+        found = recorder()
+        if found is not None:
+            found.fill(array, value, made)
+
+
+def filled(shape: Any, kind: Any, value: Any) -> Any:
+    """A new ndarray of which every element is ``value``."""
+    array = np.zeros(shape, kind)
+    if value:
+        array.fill(value)
+    note_fill(array, value)
+    return array
+
+
+def note_result(operator: Any, arguments: list[Any], made: Any) -> None:
+    """Tell the recorder of this thread, if it has one, what an operator's forward returned."""
+    found = recorder()
+    if found is not None:
+        found.result_of(operator.name, operator.forward, tuple(arguments), made)
+
+
+def note_backward(tensors: Any) -> None:
+    """Tell the recorder of this thread, if it has one, that the graph of these was used up."""
+    found = recorder()
+    if found is not None:
+        found.used_up.update([id(tensor) for tensor in tensors])
+        found.keep(tensors)
+
+
+def check_written(array: Any) -> None:
+    """Stop recording if nothing recorded wrote this array: a write went past the recorder."""
+    found = recorder()
+    if found is not None:
+        found.check_written(array)
+
+
+def write(function: Callable[..., Any], array: Any, *arguments: Any) -> None:
+    """``function(array, *arguments)``, which writes ``array``; noted if this thread records."""
+    found = active and recorder()
+    if found is None:
+        function(array, *arguments)
+    else:
+        found.write(function, array, *arguments)
+
+
+def note_copy(source: Any, target: Any) -> None:
+    """Tell the recorder of this thread, if it has one, that elements were copied, one dtype."""
+    if active is not None:
+        found = recorder()
+        if found is not None:
+            found.copy(source, target)

@@ -1,0 +1,418 @@
+"""Fewer passes over memory: copies forwarded, dead work dropped, pointwise operations in one loop.
+
+``optimise`` takes what a recorder noted and returns operations that compute the same. Order is kept
+wherever two operations touch the same bytes and one of them writes.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from ...formula import Formula, as_boolean, symbol
+from ...formula.expression import Expression, postorder, substitute
+from .graph import Call, Memory, Operand, Operation, Pointwise, View, overlap
+from .rows import (
+    COLUMN_TOTAL,
+    REDUCTION,
+    ROWS,
+    TOTAL,
+    Computation,
+    compute_of,
+    placed,
+    reduced_space,
+    role,
+    row_operations,
+    row_step,
+)
+
+#: A loop that reads or writes more streams than this is bound by something else than memory.
+MAX_INPUTS = 16
+#: Nodes of a fused formula; the time to compile grows with them.
+MAX_NODES = 400
+
+
+def optimise(operations: Sequence[Operation], kept: Iterable[Memory]) -> list[Operation]:
+    """The operations with fewer and larger steps.
+
+    ``kept`` is memory made by them that somebody reads afterwards; what is written to given memory
+    always counts as read.
+    """
+    alive = set(kept)
+    remaining = without_dead(forward_copies(list(operations), alive), alive)
+    return without_dead(fuse(remaining, alive), alive)
+
+
+# --- dead work ------------------------------------------------------------------------------------
+
+
+def without_dead(operations: list[Operation], kept: set[Memory]) -> list[Operation]:
+    """The operations but those whose results nobody reads."""
+    needed = set(kept)
+    found: list[Operation] = []
+    for operation in reversed(operations):
+        effect = isinstance(operation, Call) and operation.effect
+        wanted = [v for v in operation.writes if not v.memory.made or v.memory in needed]
+        if not (effect or wanted):
+            continue
+        found.append(operation)
+        needed.update([view.memory for view in operation.reads])
+    found.reverse()
+    return found
+
+
+# --- copies ---------------------------------------------------------------------------------------
+
+
+def _is_copy(operation: Operation) -> bool:
+    if not isinstance(operation, Pointwise) or len(operation.operands) != 1:
+        return False
+    source, target = operation.operands[0], operation.outputs[0]
+    return (
+        operation.formula.outputs[0].operation == "input"
+        and isinstance(source, View)
+        and source.dtype == target.dtype
+        and (source.shape, source.strides) == (target.shape, target.strides)
+    )
+
+
+def _covers(view: View) -> bool:
+    """Whether a view is all of its memory."""
+    return view.bytes == (0, view.memory.nbytes)
+
+
+def forward_copies(operations: list[Operation], kept: set[Memory]) -> list[Operation]:
+    """Without copies of whole blocks where the original could be used, or made in place.
+
+    The two blocks become one if neither is written after the copy, or if the original is not used
+    any more.
+    """
+    names: dict[Memory, Memory] = {}
+    dropped = set()
+    for at, operation in enumerate(operations):
+        if not _is_copy(operation):
+            continue
+        assert isinstance(operation, Pointwise)
+        source, target = operation.operands[0], operation.outputs[0]
+        assert isinstance(source, View)
+        old, new = _name(source.memory, names), _name(target.memory, names)
+        if not (old.made and new.made and _covers(source) and _covers(target)):
+            continue
+        if old in kept and new in kept:
+            continue
+        later = operations[at + 1 :]
+        read = old in kept or any([_name(v.memory, names) is old for o in later for v in o.reads])
+        written = any(
+            [_name(v.memory, names) in (old, new) for o in later for v in o.writes]
+        )
+        if read and written:
+            continue
+        # The block that is kept stays; its array says how it lies.
+        if old in kept:
+            names[new] = old
+        else:
+            names[old] = new
+        dropped.add(at)
+    if not dropped:
+        return operations
+    return [
+        renamed(operation, lambda memory: _name(memory, names))
+        for at, operation in enumerate(operations)
+        if at not in dropped
+    ]
+
+
+def _name(memory: Memory, names: dict[Memory, Memory]) -> Memory:
+    while memory in names:
+        memory = names[memory]
+    return memory
+
+
+def renamed(operation: Operation, name: Callable[[Memory], Memory]) -> Operation:
+    """The operation on other blocks of memory: ``name`` maps each to the one it is now."""
+    def replace(value: object) -> object:
+        if isinstance(value, View):
+            return dataclasses.replace(value, memory=name(value.memory))
+        if isinstance(value, (tuple, list)):
+            return type(value)([replace(each) for each in value])
+        return value
+
+    changes = {
+        field.name: replace(getattr(operation, field.name))
+        for field in dataclasses.fields(operation)  # type: ignore[arg-type]
+        if isinstance(getattr(operation, field.name), (View, tuple, list))
+    }
+    return dataclasses.replace(operation, **changes)  # type: ignore[type-var]
+
+
+# --- loops ----------------------------------------------------------------------------------------
+
+
+class _Step:
+    """One or more operations that will run together.
+
+    Attributes:
+        space: the shape that a loop runs over, None for what is no loop. The rows of a space are
+            all its dimensions but the last.
+        by_rows: whether the loop reduces rows, so that it passes over one after another.
+    """
+
+    def __init__(self, operation: Operation):
+        self.members = [operation]
+        self.inputs: set[View] = set()
+        self.nodes = 0
+        self.compute = ""
+        self.by_rows = False
+        self.space: tuple[int, ...] | None = None
+        if isinstance(operation, Pointwise):
+            self.space = operation.shape
+        else:
+            self.space = reduced_space(operation)
+            self.by_rows = self.space is not None
+        if self.space is not None:
+            self.compute = compute_of(operation)
+            self._note(operation)
+
+    @property
+    def loop(self) -> bool:
+        """Whether it is a loop that others may join."""
+        return self.space is not None
+
+    def _note(self, operation: Operation) -> None:
+        self.inputs.update(operation.reads)
+        self.nodes += _nodes(operation)
+
+    def join(self, operations: Iterable[Operation], before: bool = False) -> None:
+        """Take more operations into the loop, after the present ones or before them."""
+        new = list(operations)
+        self.members = new + self.members if before else self.members + new
+        self.by_rows = self.by_rows or any([not isinstance(x, Pointwise) for x in new])
+        for operation in new:
+            self._note(operation)
+
+    def conflicts(self, other: Iterable[Operation]) -> bool:
+        """Whether the order of this and of other operations matters."""
+        return any([_conflict(a, b) for a in self.members for b in other])
+
+
+def _nodes(operation: Operation) -> int:
+    if isinstance(operation, Pointwise):
+        return len(postorder(operation.formula.outputs))
+    return 8
+
+
+def _conflict(a: Operation, b: Operation) -> bool:
+    for mine in a.writes:
+        if any([overlap(mine, theirs) for theirs in (*b.reads, *b.writes)]):
+            return True
+    return any([overlap(mine, theirs) for mine in a.reads for theirs in b.writes])
+
+
+def fuse(operations: list[Operation], kept: set[Memory]) -> list[Operation]:
+    """The operations with pointwise ones that can share a loop joined.
+
+    An operation joins the last step it depends on, if that is a loop over the same elements; loops
+    that it reads from are moved down to it where nothing in between depends on them; and it joins a
+    later loop that reads the same elements anyway.
+    """
+    steps: list[_Step] = []
+    touched: dict[Memory, list[_Step]] = {}
+    for operation in operations:
+        near = _near(operation, touched)
+        places = [k for k, step in enumerate(steps) if id(step) in near]
+        depends = [k for k in places if steps[k].conflicts([operation])]
+        target = _target(steps, operation, depends)
+        if target is None:
+            target = _Step(operation)
+            steps.append(target)
+        else:
+            target.join([operation])
+        if target.loop:
+            _pull(steps, target, [steps[k] for k in depends if steps[k] is not target])
+        _touch(target, touched)
+    return [
+        operation
+        for k, step in enumerate(steps)
+        for operation in _emit(step, steps[k + 1 :], kept)
+    ]
+
+
+def _near(operation: Operation, touched: dict[Memory, list[_Step]]) -> set[int]:
+    """The steps that touch a block that the operation touches."""
+    views = (*operation.reads, *operation.writes)
+    return {id(step) for view in views for step in touched.get(view.memory, ())}
+
+
+def _touch(step: _Step, touched: dict[Memory, list[_Step]]) -> None:
+    for member in step.members:
+        for view in (*member.reads, *member.writes):
+            known = touched.setdefault(view.memory, [])
+            if step not in known:
+                known.append(step)
+
+
+def _target(steps: list[_Step], operation: Operation, depends: list[int]) -> _Step | None:
+    """The loop that an operation joins, if any."""
+    last = depends[-1] if depends else -1
+    if last >= 0 and _fits(steps[last], [operation]):
+        return steps[last]
+    read = {view for view in operation.reads if view.size > 1}
+    for step in reversed(steps[last + 1 :]):
+        if step.loop and read & step.inputs and _fits(step, [operation]):
+            return step
+    return None
+
+
+def _pull(steps: list[_Step], target: _Step, candidates: list[_Step]) -> None:
+    """Move loops that ``target`` depends on down into it, where that changes no order."""
+    for step in reversed(candidates):
+        if not step.loop:
+            continue
+        at, end = steps.index(step), steps.index(target)
+        if at > end or not _fits(target, step.members, before=True):
+            continue
+        if any([between.conflicts(step.members) for between in steps[at + 1 : end]]):
+            continue
+        target.join(step.members, before=True)
+        steps.remove(step)
+
+
+def _fits(step: _Step, operations: Sequence[Operation], before: bool = False) -> bool:
+    """Whether operations can run in the loop of a step, element by element or row by row."""
+    space = step.space
+    if space is None:
+        return False
+    nodes = step.nodes
+    by_rows = step.by_rows
+    for operation in operations:
+        found = role(operation, space)
+        if found is None or compute_of(operation) != step.compute:
+            return False
+        by_rows = by_rows or found in (REDUCTION, TOTAL, COLUMN_TOTAL)
+        if found == ROWS and not by_rows:
+            return False
+        nodes += _nodes(operation)
+    members = [*step.members, *operations]
+    made = {view.memory for member in members for view in member.writes}
+    inputs = {view for member in members for view in member.reads if view.memory not in made}
+    if nodes > MAX_NODES or len(inputs) > MAX_INPUTS:
+        return False
+    for mine in step.members:
+        for other in operations:
+            earlier, later = (other, mine) if before else (mine, other)
+            if not _in_place(earlier, later, space, step.compute):
+                return False
+    return not by_rows or _by_rows(members, space)
+
+
+def _in_place(a: Operation, b: Operation, space: tuple[int, ...], compute: str) -> bool:
+    """Whether ``b`` needs of ``a`` only the element, or the row, that it is at itself."""
+    for written in a.writes:
+        for view in (*b.reads, *b.writes):
+            if overlap(written, view):
+                if placed(b, view, space) != placed(a, written, space):
+                    return False
+                if written.dtype.name not in (compute, "bool"):
+                    return False
+    for read in a.reads:
+        for written in b.writes:
+            if overlap(read, written) and placed(a, read, space) != placed(b, written, space):
+                return False
+    return True
+
+
+def _by_rows(members: Sequence[Operation], space: tuple[int, ...]) -> bool:
+    """Whether operations can run row by row: rows follow each other, and no input is overwritten.
+
+    A row loop may read an input again after it has stored an output.
+    """
+    made: list[View] = []
+    read: list[View] = []
+    for member in members:
+        total = role(member, space) in (TOTAL, COLUMN_TOTAL)
+        used = [placed(member, view, space) for view in member.reads]
+        written = [] if total else [placed(member, view, space) for view in member.writes]
+        if None in [row_step(view) for view in (*used, *written)]:
+            return False
+        known = set(made)
+        read += [view for view in used if view not in known]
+        made += written
+    return not any([overlap(a, b) for a in read for b in made])
+
+
+def _emit(step: _Step, later: Sequence[_Step], kept: set[Memory]) -> list[Operation]:
+    """The operations of a step."""
+    if len(step.members) == 1:
+        return step.members
+    space = step.space
+    assert space is not None
+    computation = Computation(space, step.compute)
+    for member in step.members:
+        if isinstance(member, Pointwise):
+            _add_pointwise(computation, member)
+        else:
+            computation.add(member)
+    stored = [v for v in computation.values if _is_needed(v, later, kept)]
+    name = "_".join(_names(step))
+    if step.by_rows:
+        return row_operations(name, computation, stored)
+    if not stored:
+        return []
+    inputs = computation.inputs
+    names = [name for name, _ in inputs.values()]
+    formula = Formula(names, [computation.values[view] for view in stored])
+    operands = {name: (operand, number) for (operand, _), (name, number) in inputs.items()}
+    used = [name for name in formula.inputs if name in formula.uses]
+    order = {old: f"x{k}" for k, old in enumerate(used)}
+    formula = formula.substitute(
+        {old: symbol(new) for old, new in order.items()}, list(order.values())
+    )
+    fused = Pointwise(
+        name,
+        formula,
+        tuple([operands[name][0] for name in used]),
+        tuple(stored),
+        step.compute,
+        tuple([operands[name][1] for name in used]),
+    )
+    return [fused]
+
+
+def _add_pointwise(computation: Computation, operation: Pointwise) -> None:
+    """Take the formula of an operation into a loop."""
+    replacements: dict[str, Expression] = {}
+    formula = operation.formula
+    for name, operand, number in zip(
+        formula.inputs, operation.operands, operation.numbers, strict=True
+    ):
+        boolean = name in formula.booleans
+        key: Operand = operand
+        if isinstance(operand, View):
+            key = placed(operation, operand, computation.space)
+            if key in computation.values:
+                value = computation.values[key]
+                replacements[name] = as_boolean(value) if boolean else value
+                continue
+        replacements[name] = computation.input(key, boolean, number)
+    made = substitute(formula.outputs, replacements)
+    for view, value in zip(operation.outputs, made, strict=True):
+        computation.values[placed(operation, view, computation.space)] = value
+
+
+def _names(step: _Step) -> Iterator[str]:
+    for member in step.members[:6]:
+        yield member.name
+    if len(step.members) > 6:
+        yield "etc"
+
+
+def _is_needed(view: View, later: Sequence[_Step], kept: set[Memory]) -> bool:
+    """Whether what a loop computes for a view is read outside of it."""
+    if not view.memory.made or view.memory in kept:
+        return True
+    return any([
+        overlap(view, read) for other in later for member in other.members for read in member.reads
+    ])
+
+
+__all__ = ["fuse", "optimise", "without_dead"]

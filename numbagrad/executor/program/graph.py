@@ -1,0 +1,327 @@
+"""What a program is made of: memory, views of it, and operations on views, in the order they ran.
+
+The recorder writes a list of these operations; fusion, planning and lowering read it. Everything
+here is about addresses and arrays; Tensors and gradients have already become plain operations.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from ...formula import Expression, Formula
+
+Array = np.ndarray[Any, Any]
+
+#: Bytes between the first and the last element of a view, the last one included.
+Range = tuple[int, int]
+
+
+class Memory:
+    """One block of memory: given from outside, or made by an operation of the program.
+
+    Attributes:
+        array: the ndarray that owns the block while the program is recorded; None for scratch.
+        made: whether an operation of the program makes it.
+    """
+
+    __slots__ = ("array", "made", "address", "nbytes")
+
+    def __init__(self, array: Array, made: bool):
+        self.array = array
+        self.made = made
+        self.address, end = extent(array)
+        self.nbytes = end - self.address
+
+    @classmethod
+    def scratch(cls, nbytes: int) -> Memory:
+        """Memory that only the launches of one operation use."""
+        memory = cls.__new__(cls)
+        memory.array, memory.made, memory.address, memory.nbytes = None, True, 0, nbytes
+        return memory
+
+    def __repr__(self) -> str:
+        return f"Memory({'made' if self.made else 'given'}, {self.nbytes} bytes)"
+
+
+def extent(array: Array) -> Range:
+    """First address of an array's elements, and the one after its last."""
+    low = high = array.__array_interface__["data"][0]
+    if array.size:
+        for size, stride in zip(array.shape, array.strides, strict=True):
+            if stride < 0:
+                low += (size - 1) * stride
+            else:
+                high += (size - 1) * stride
+        high += array.itemsize
+    return low, high
+
+
+@dataclasses.dataclass(frozen=True)
+class View:
+    """Elements of a block of memory, as an ndarray sees them. Offset and strides are in bytes."""
+
+    memory: Memory
+    offset: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    dtype: np.dtype[Any]
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        count = 1
+        for size in self.shape:
+            count *= size
+        return count
+
+    @property
+    def bytes(self) -> Range:
+        """The range of bytes of the memory that the elements lie in."""
+        low = high = self.offset
+        if self.size == 0:
+            return low, low
+        for size, stride in zip(self.shape, self.strides, strict=True):
+            if stride < 0:
+                low += (size - 1) * stride
+            else:
+                high += (size - 1) * stride
+        return low, high + self.dtype.itemsize
+
+    @property
+    def contiguous(self) -> bool:
+        """Whether the elements lie side by side in C order."""
+        step = self.dtype.itemsize
+        for size, stride in zip(reversed(self.shape), reversed(self.strides), strict=True):
+            if size != 1 and stride != step:
+                return False
+            step *= size
+        return True
+
+    def expanded(self, shape: tuple[int, ...]) -> View:
+        """This view broadcast to ``shape``."""
+        if shape == self.shape:
+            return self
+        missing = len(shape) - len(self.shape)
+        strides = [0] * missing
+        for wanted, size, stride in zip(shape[missing:], self.shape, self.strides, strict=True):
+            strides.append(stride if size == wanted else 0)
+        return View(self.memory, self.offset, shape, tuple(strides), self.dtype)
+
+
+@dataclasses.dataclass(frozen=True)
+class Number:
+    """A Python number that the program is given anew at each run."""
+
+    index: int
+
+
+#: What an operation reads: memory, a number given at each run, or a number that never changes.
+Operand = View | Number | bool | int | float
+
+
+def overlap(first: View, second: View) -> bool:
+    """Whether two views may share a byte."""
+    if first.memory is not second.memory:
+        return False
+    (low, high), (other_low, other_high) = first.bytes, second.bytes
+    return low < other_high and other_low < high
+
+
+class Operation:
+    """One step of a program. Subclasses say what it does."""
+
+    name: str
+
+    @property
+    def reads(self) -> Iterator[View]:
+        """The views it reads."""
+        raise NotImplementedError
+
+    @property
+    def writes(self) -> Iterator[View]:
+        """The views it writes."""
+        raise NotImplementedError
+
+
+@dataclasses.dataclass(eq=False)
+class Pointwise(Operation):
+    """A formula over operands broadcast to the shape of the outputs.
+
+    ``compute`` is the dtype it computes in; ``numbers`` the dtype in which each Python number among
+    the operands reaches it (None for views).
+    """
+
+    name: str
+    formula: Formula
+    operands: tuple[Operand, ...]
+    outputs: tuple[View, ...]
+    compute: str
+    numbers: tuple[str | None, ...]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The iteration space."""
+        return self.outputs[0].shape
+
+    @property
+    def reads(self) -> Iterator[View]:
+        return (x for x in self.operands if isinstance(x, View))
+
+    @property
+    def writes(self) -> Iterator[View]:
+        return iter(self.outputs)
+
+
+@dataclasses.dataclass(eq=False)
+class Product(Operation):
+    """``c = a @ b`` for float32 or float64 stacks of matrices; the batches broadcast."""
+
+    a: View
+    b: View
+    c: View
+    name: str = "matmul"
+
+    @property
+    def reads(self) -> Iterator[View]:
+        return iter((self.a, self.b))
+
+    @property
+    def writes(self) -> Iterator[View]:
+        return iter((self.c,))
+
+
+@dataclasses.dataclass(eq=False)
+class Reduce(Operation):
+    """A reduction of some dimensions (bits of ``mask``) as ``program`` defines it."""
+
+    program: Any
+    source: View
+    mask: int
+    keepdim: bool
+    shift: View | None
+    output: View
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        return str(self.program.definition.name)
+
+    @property
+    def reads(self) -> Iterator[View]:
+        return iter((self.source,) if self.shift is None else (self.source, self.shift))
+
+    @property
+    def writes(self) -> Iterator[View]:
+        return iter((self.output,))
+
+
+@dataclasses.dataclass(eq=False)
+class Rowwise(Operation):
+    """A kernel along one dimension of contiguous arrays, as ``program`` defines it."""
+
+    program: Any
+    dim: int
+    inputs: tuple[View, ...]
+    outputs: tuple[View, ...]
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        return str(self.program.name)
+
+    @property
+    def reads(self) -> Iterator[View]:
+        return iter(self.inputs)
+
+    @property
+    def writes(self) -> Iterator[View]:
+        return iter(self.outputs)
+
+
+@dataclasses.dataclass(frozen=True)
+class Input:
+    """An operand of a :class:`RowLoop`: as a variable, a truth value or not.
+
+    Views are as large as the space; ``number`` is the dtype in which a Python number arrives.
+    """
+
+    name: str
+    operand: Operand
+    boolean: bool
+    number: str | None
+
+
+@dataclasses.dataclass(frozen=True)
+class Total:
+    """What a :class:`RowLoop` combines over its rows: of every column, or of all elements."""
+
+    partials: View  # (chunks, columns) or (chunks,)
+    combine: str
+    value: Expression
+    by_columns: bool
+
+
+@dataclasses.dataclass(eq=False)
+class RowLoop(Operation):
+    """Formulas and reductions over the rows of a space (all its dimensions but the last).
+
+    ``reductions`` lists variable, combination and what is combined; expressions may use inputs and
+    the variables of reductions before. Outputs with a last stride of 0 have one element a row.
+    ``totals`` are reductions over rows, one result for every ``chunk`` of rows. ``elements`` is the
+    number of elements, less than the space has if its last row is not full.
+    """
+
+    name: str
+    space: tuple[int, ...]
+    compute: str
+    inputs: tuple[Input, ...]
+    reductions: tuple[tuple[str, str, Expression], ...]
+    outputs: tuple[tuple[View, Expression], ...]
+    totals: tuple[Total, ...]
+    chunk: int
+    elements: int
+
+    @property
+    def reads(self) -> Iterator[View]:
+        return (x.operand for x in self.inputs if isinstance(x.operand, View))
+
+    @property
+    def writes(self) -> Iterator[View]:
+        yield from [view for view, _ in self.outputs]
+        yield from [total.partials for total in self.totals]
+
+
+@dataclasses.dataclass(eq=False)
+class Call(Operation):
+    """A Python function of arrays, called at each run: what has no kernel a program can hold.
+
+    ``arguments`` holds a View where the function gets an array. What it returns is stored in
+    ``outputs``; ``written`` are the arguments that it writes.
+    """
+
+    name: str
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...]
+    outputs: tuple[View, ...]
+    written: tuple[View, ...] = ()
+    #: Whether it must run though nobody reads what it makes, as a random draw.
+    effect: bool = False
+
+    @property
+    def reads(self) -> Iterator[View]:
+        return views_in(self.arguments)
+
+    @property
+    def writes(self) -> Iterator[View]:
+        return iter((*self.outputs, *self.written))
+
+
+def views_in(value: Any) -> Iterator[View]:
+    """The views among arguments, which may be nested in lists and tuples."""
+    if isinstance(value, View):
+        yield value
+    elif isinstance(value, (tuple, list)):
+        for each in value:
+            yield from views_in(each)

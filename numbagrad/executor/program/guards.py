@@ -1,0 +1,47 @@
+"""A native check that dictionaries, lists and cells still hold the objects they held."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...kernels import guard_layout as words
+from ..builtin import launcher, make_builtin, runtime
+
+Container = dict[Any, Any] | list[Any] | types.CellType
+
+_KINDS = {dict: words.DICTIONARY, list: words.LIST, types.CellType: words.CELL}
+
+
+def can_watch(container: Any) -> bool:
+    """Whether :class:`Guards` knows how to look into a container."""
+    return isinstance(container, (dict, list, types.CellType))
+
+
+class Guards:
+    """Containers and the values they are expected to hold, in their order.
+
+    Calling ``unchanged()`` returns True if all of them hold exactly these objects. The containers
+    and values are kept alive.
+    """
+
+    def __init__(self, containers: Sequence[tuple[Container, list[Any]]]):
+        self._kept = [(container, list(values)) for container, values in containers]
+        table = np.zeros(words.GUARD_WORDS, dtype=np.int64)
+        entries = np.zeros((len(self._kept), words.CONTAINER_WORDS), dtype=np.int64)
+        addresses = np.array(
+            [id(value) for _, values in self._kept for value in values] or [0], dtype=np.int64
+        )
+        start = addresses.ctypes.data
+        for entry, (container, values) in zip(entries, self._kept, strict=True):
+            kind = next(_KINDS[base] for base in type(container).__mro__ if base in _KINDS)
+            entry[:] = kind, id(container), len(values), start
+            start += 8 * len(values)
+        table[0] = runtime().ctypes.data
+        table[words.GUARD_CONTAINERS] = len(self._kept)
+        table[words.GUARD_CONTAINERS_AT] = entries.ctypes.data
+        self._tables = entries, addresses
+        self.unchanged = make_builtin("unchanged", launcher("unchanged", "guards"), table)

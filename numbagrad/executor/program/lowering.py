@@ -1,0 +1,358 @@
+"""From an operation to launches: the kernel, its packed arguments, and how the work is cut.
+
+Called by the planner for every operation that runs without Python. Addresses are not known yet: a
+``Launch`` says which words hold one, of which memory.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+
+from ...dtype import from_numpy as dtype_of
+from ...formula import Formula, constant
+from ...kernels import layout, matmul_layout, pointwise, reduction, rowwise
+from ...kernels.loader import host_vector_bits
+from .. import library, pool
+from ..matmul import kernel_of
+from ..pointwise import GRAIN, kernel_source
+from .graph import (
+    Memory,
+    Number,
+    Operand,
+    Operation,
+    Pointwise,
+    Product,
+    Reduce,
+    RowLoop,
+    Rowwise,
+    View,
+)
+from .rows import lower_rows
+
+Shape = tuple[int, ...]
+
+
+@dataclasses.dataclass
+class Launch:
+    """One kernel over ``total`` units of work, ``grain`` of which are worth a thread.
+
+    ``addresses`` lists the words that hold an address: of a byte of some memory; ``numbers`` those
+    that hold the address of a Python number in some dtype.
+    """
+
+    name: str
+    kernel: int
+    words: np.ndarray[Any, Any]
+    total: int
+    grain: int
+    addresses: list[tuple[int, Memory, int]]
+    numbers: list[tuple[int, Any, str]] = dataclasses.field(default_factory=list)
+    #: Elements it touches, to tell short programs from long ones.
+    work: int = 0
+
+
+def lower(operation: Operation) -> list[Launch]:
+    """The launches of an operation."""
+    return _LOWERINGS[type(operation)](operation)
+
+
+# --- iteration spaces -----------------------------------------------------------------------------
+
+
+def merged(shape: Shape, strides: list[Shape]) -> tuple[list[int], list[list[int]]]:
+    """Dimensions in the order of memory, neighbours that are one run merged, those of size 1 gone.
+
+    ``strides`` has an entry an operand; the last decides the order. Returns sizes and, for each
+    operand, strides: at least one dimension.
+    """
+    kept = [d for d in range(len(shape)) if shape[d] != 1]
+    kept.sort(key=lambda d: -abs(strides[-1][d]))
+    sizes: list[int] = []
+    steps: list[list[int]] = [[] for _ in strides]
+    for d in kept:
+        size = shape[d]
+        if sizes and all(
+            [own[-1] == given[d] * size for own, given in zip(steps, strides, strict=True)]
+        ):
+            sizes[-1] *= size
+            for own, given in zip(steps, strides, strict=True):
+                own[-1] = given[d]
+        else:
+            sizes.append(size)
+            for own, given in zip(steps, strides, strict=True):
+                own.append(given[d])
+    if not sizes:
+        return [1], [[0] for _ in strides]
+    return sizes, steps
+
+
+def _layout_of(step: int, itemsize: int) -> int:
+    if step == itemsize:
+        return layout.UNIT
+    return layout.ZERO if step == 0 else layout.STRIDED
+
+
+# --- pointwise ------------------------------------------------------------------------------------
+
+
+def _pointwise(operation: Pointwise) -> list[Launch]:
+    shape = operation.shape
+    views = [x.expanded(shape) for x in operation.operands if isinstance(x, View)]
+    outputs = list(operation.outputs)
+    sizes, steps = merged(shape, [x.strides for x in (*views, *outputs)])
+    if sizes == [1]:
+        steps = [[x.dtype.itemsize] for x in (*views, *outputs)]
+    inputs = []
+    remaining = iter(zip(views, steps, strict=False))
+    for name, operand, number in zip(
+        operation.formula.inputs, operation.operands, operation.numbers, strict=True
+    ):
+        if isinstance(operand, View):
+            view, own = next(remaining)
+            inputs.append(
+                pointwise.Operand(
+                    name, dtype_of(view.dtype).name, _layout_of(own[-1], view.dtype.itemsize)
+                )
+            )
+        else:
+            assert number is not None
+            inputs.append(pointwise.Operand(name, number, layout.ZERO))
+    names = ["out"] if len(outputs) == 1 else [f"out{j}" for j in range(len(outputs))]
+    made = [
+        pointwise.Operand(
+            name, dtype_of(view.dtype).name,
+            layout.STRIDED if own[-1] != view.dtype.itemsize else layout.UNIT,
+        )
+        for name, view, own in zip(names, outputs, steps[len(views) :], strict=True)
+    ]  # fmt: skip
+    inputs = [
+        _aliased(operand, x, names, outputs, shape)
+        for operand, x in zip(inputs, operation.operands, strict=True)
+    ]
+    flat = len(sizes) == 1 and all([x.layout != layout.STRIDED for x in (*inputs, *made)])
+    source = kernel_source(
+        operation.name, operation.formula, inputs, made, operation.compute, flat
+    )
+    kernel = library.generated(operation.name, source)
+    count = len(inputs) + len(made)
+    words = np.zeros(layout.ARGUMENT_OPERANDS + layout.OPERAND_WORDS * count, dtype=np.int64)
+    words[layout.ARGUMENT_DIMENSIONS] = len(sizes)
+    words[layout.ARGUMENT_SIZES : layout.ARGUMENT_SIZES + len(sizes)] = sizes
+    total = int(np.prod(sizes))
+    launch = Launch(operation.name, kernel, words, total, 2 * GRAIN, [], work=total)
+    place = 0
+    remaining_steps = iter(steps)
+    for k, x in enumerate((*operation.operands, *outputs)):
+        word = layout.ARGUMENT_OPERANDS + layout.OPERAND_WORDS * k
+        if isinstance(x, View):
+            launch.addresses.append((word, x.memory, x.offset))
+            own = next(remaining_steps)
+            words[word + 1 : word + 1 + len(own)] = own
+        else:
+            dtype = operation.numbers[place]
+            assert dtype is not None
+            launch.numbers.append((word, x, dtype))
+        place += 1
+    return [launch]
+
+
+def _aliased(
+    operand: pointwise.Operand, x: Operand, names: list[str], outputs: list[View], shape: Shape
+) -> pointwise.Operand:
+    """An input that is one of the outputs, element for element, read from where that is."""
+    if isinstance(x, View) and x.expanded(shape) in outputs:
+        name = names[outputs.index(x.expanded(shape))]
+        return dataclasses.replace(operand, layout=layout.ALIAS, of=name)
+    return operand
+
+
+# --- matrix products ------------------------------------------------------------------------------
+
+
+def _product(operation: Product) -> list[Launch]:
+    """What ``kernels/matmul_launch.py`` does, for sizes that are known beforehand."""
+    a, b, c, w = operation.a, operation.b, operation.c, matmul_layout
+    item = c.dtype.itemsize
+    rows, depth, columns = a.shape[-2], a.shape[-1], b.shape[-1]
+    batch = c.shape[:-2]
+    count = int(np.prod(batch))
+    if count * rows * columns == 0:
+        return []
+    if depth == 0:
+        formula = Formula((), [constant(0)])
+        return _pointwise(Pointwise("fill", formula, (), (c,), c.dtype.name, ()))
+    turned = columns == 1  # C.T = B.T @ A.T is a single row
+    if turned:
+        rows, columns, a, b = 1, rows, b, a
+    outer, inner = (1, 1, *batch)[-2:]
+    words = np.zeros(w.WORDS, dtype=np.int64)
+    words[[w.M, w.N, w.K, w.OUTER, w.INNER]] = rows, columns, depth, outer, inner
+    for start, view in ((w.A_ROW, a), (w.B_ROW, b), (w.C_ROW, c)):
+        strides = [
+            stride // item if place >= len(view.shape) - 2 or size > 1 else 0
+            for place, (size, stride) in enumerate(zip(view.shape, view.strides, strict=True))
+        ]
+        matrix = strides[-2:][::-1] if turned else strides[-2:]
+        words[start : start + 4] = *matrix, *(0, 0, *strides[:-2])[-2:]
+    a_row, a_column, b_row, b_column = words[[w.A_ROW, w.A_COLUMN, w.B_ROW, w.B_COLUMN]].tolist()
+    method = w.TILES
+    if rows == 1 and b_column == 1:
+        method = w.ROW
+    elif w.is_dots(rows, columns, depth * item, a_column, b_row, host_vector_bits() // 8):
+        method = w.DOTS
+    else:
+        packs = w.PACKS_A * w.packs_a(columns, a_row, a_column, item)
+        packs += w.PACKS_B * w.packs_b(rows, depth * columns, b_row, b_column, item)
+        words[w.PACKS] = packs
+    units = w.matmul_units(rows, columns, depth, count)
+    grain = w.matmul_grain(rows, columns, depth, count, pool.get_num_threads())
+    addresses = [
+        (word, view.memory, view.offset) for word, view in ((w.A, a), (w.B, b), (w.C, c))
+    ]
+    work = count * rows * columns * depth // 16
+    kernel = kernel_of(method, c.dtype.name)
+    return [Launch("matmul", kernel, words, units, grain, addresses, work=work)]
+
+
+# --- reductions -----------------------------------------------------------------------------------
+
+
+def _reduce(operation: Reduce) -> list[Launch]:
+    """What ``kernels/reduction_launch.py`` does, for sizes that are known beforehand."""
+    source, output, w = operation.source, operation.output, reduction
+    program = operation.program
+    stored = dtype_of(source.dtype)
+    _, state, _ = program.definition.dtypes_of(stored, program.requested)
+    state_size = 8 if state.endswith("64") else 4 if state.endswith("32") else 1
+    reduced_dims = [d for d in range(len(source.shape)) if (operation.mask >> d) & 1]
+    kept_dims = [d for d in range(len(source.shape)) if d not in reduced_dims]
+    steps = [0] * len(source.shape)
+    outputs = 1
+    for d in reversed(kept_dims):
+        steps[d] = outputs
+        outputs *= source.shape[d]
+    number = int(np.prod([source.shape[d] for d in reduced_dims]))
+    kept = _runs(source, kept_dims, steps)
+    reduced = _runs(source, reduced_dims, steps)
+    item = source.dtype.itemsize
+    if not reduced:
+        reduced = [(1, item if not kept else 0, 0)]
+    words = np.zeros(w.WORDS, dtype=np.int64)
+    runs = [*kept, *reduced]
+    for place, (size, step, output_step) in enumerate(runs):
+        words[w.SIZES + place] = size
+        words[w.INPUT_STEPS + place] = step
+        words[w.OUTPUT_STEPS + place] = output_step
+    words[[w.KEPT, w.REDUCED, w.OUTPUTS]] = len(kept), len(reduced), outputs
+    words[[w.NUMBER, w.ELEMENTS]] = number, number
+    variant = w.STRIDED
+    if reduced[-1][1] == item:
+        variant = w.INNER
+    elif kept and kept[-1][1] == item:
+        variant = w.OUTER
+    key = stored.type_num | (variant << w.VARIANT_SHIFT)
+    groups, together = _groups(variant, kept, outputs, state_size)
+    segments, length = 1, number
+    if groups < w.UNITS and outputs * number >= 2 * w.GRAIN:
+        length = max(w.GRAIN // together, (number * groups + w.UNITS - 1) // w.UNITS)
+        segments = -(-number // length)
+    words[[w.SEGMENTS, w.LENGTH]] = segments, length
+    addresses = [(w.INPUT, source.memory, source.offset), (w.OUTPUT, output.memory, output.offset)]
+    if operation.shift is not None:
+        addresses.append((w.SHIFT, operation.shift.memory, operation.shift.offset))
+    elements = together * length
+    units = groups * segments
+    grain = units if units * elements < 2 * w.GRAIN else max(w.GRAIN // max(elements, 1), 1)
+    kernel = library.generated(program.definition.name, program.source(key, stored))
+    first = Launch(
+        operation.name, kernel, words, units, grain, addresses, work=outputs * number
+    )
+    if segments == 1:
+        return [first]
+    partials = Memory.scratch(segments * outputs * state_size)
+    first.addresses.append((w.PARTIALS, partials, 0))
+    join = words.copy()
+    join[[w.SEGMENTS, w.LENGTH, w.ELEMENTS, w.REDUCED]] = 1, segments, segments, 1
+    for d in range(len(kept)):
+        join[w.INPUT_STEPS + d] = words[w.OUTPUT_STEPS + d] * state_size
+    join[w.SIZES + len(kept)] = segments
+    join[w.INPUT_STEPS + len(kept)] = outputs * state_size
+    join[w.OUTPUT_STEPS + len(kept)] = 0
+    variant = w.OUTER if kept and kept[-1][2] == 1 else w.STRIDED
+    groups, _ = _groups(variant, kept, outputs, state_size)
+    key = stored.type_num | (variant << w.VARIANT_SHIFT) | (1 << w.JOIN_SHIFT)
+    kernel = library.generated(program.definition.name, program.source(key, stored))
+    rest = [(word, memory, offset) for word, memory, offset in addresses if word == w.OUTPUT]
+    rest.append((w.INPUT, partials, 0))
+    second = Launch(operation.name, kernel, join, groups, groups, rest)
+    return [first, second]
+
+
+def _runs(source: View, dims: list[int], steps: list[int]) -> list[tuple[int, int, int]]:
+    """Sizes, strides and output strides of dimensions: sorted by stride, runs merged."""
+    found = [
+        (source.shape[d], source.strides[d], steps[d]) for d in dims if source.shape[d] != 1
+    ]
+    found.sort(key=lambda run: -run[1])
+    runs: list[tuple[int, int, int]] = []
+    for size, step, output_step in found:
+        if runs and runs[-1][1] == step * size and runs[-1][2] == output_step * size:
+            runs[-1] = (runs[-1][0] * size, step, output_step)
+        else:
+            runs.append((size, step, output_step))
+    return runs
+
+
+def _groups(
+    variant: int, kept: list[tuple[int, int, int]], outputs: int, state_size: int
+) -> tuple[int, int]:
+    if variant != reduction.OUTER or outputs == 0:
+        return outputs, 1
+    width = kept[-1][0]
+    tile = reduction.TILE_BYTES // state_size
+    return outputs // width * (-(-width // tile)), min(width, tile)
+
+
+# --- along one dimension --------------------------------------------------------------------------
+
+
+def _rowwise(operation: Rowwise) -> list[Launch]:
+    """What ``kernels/rowwise_launch.py`` does, for sizes that are known beforehand."""
+    first, w = operation.inputs[0], rowwise
+    stored = dtype_of(first.dtype)
+    outer = int(np.prod(first.shape[: operation.dim]))
+    size = first.shape[operation.dim] if first.shape else 1
+    inner = int(np.prod(first.shape[operation.dim + 1 :]))
+    variant, tile = w.ROWS, 1
+    if inner > 1:
+        variant = w.COLUMNS
+        tile = min(max(w.TILE_ELEMENTS // max(size, 1), w.MIN_TILE), w.MAX_TILE)
+    words = np.zeros(w.WORDS, dtype=np.int64)
+    words[[w.SIZE, w.INNER_SIZE, w.TILE]] = size, inner, tile
+    addresses = [
+        (w.OPERANDS + k, x.memory, x.offset)
+        for k, x in enumerate((*operation.inputs, *operation.outputs))
+    ]
+    source = operation.program.source(stored, variant)
+    kernel = library.generated(operation.program.name, source)
+    units = outer * (-(-inner // tile))
+    total = outer * size * inner
+    small = total < 2 * w.GRAIN or units == 1
+    grain = units if small else max(w.GRAIN // (size * min(tile, inner)), 1)
+    return [
+        Launch(operation.name, kernel, words, units if total else 0, grain, addresses, work=total)
+    ]
+
+
+_LOWERINGS: dict[type, Any] = {
+    RowLoop: lambda operation: [lower_rows(operation, Launch)],
+    Pointwise: _pointwise,
+    Product: _product,
+    Reduce: _reduce,
+    Rowwise: _rowwise,
+}
+
+__all__ = ["Launch", "Number", "lower", "merged"]

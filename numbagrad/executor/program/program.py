@@ -1,0 +1,282 @@
+"""A program ready to run: launches over planned memory, cut where Python has to act.
+
+``Program`` takes the operations of a recorder (after fusion), lowers them, lays what they make into
+one arena by the time it is needed, and runs them: native parts in one call each.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...kernels import program_layout as words
+from ..builtin import launcher, make_builtin, runtime
+from ..indexing import view_at
+from .graph import Array, Call, Memory, Number, Operation, View
+from .lowering import Launch, lower
+
+#: Work (elements) from which on a program lets go of the GIL.
+_LONG = 1 << 16
+_ALIGNMENT = 64
+
+
+@dataclasses.dataclass
+class _Native:
+    """Launches that follow one another without Python."""
+
+    launches: list[Launch]
+    first: int  # number of its first launch in the whole program
+    run: Callable[..., None] | None = None
+    slots: tuple[int, ...] = ()
+    keep: tuple[Any, ...] = ()
+
+
+@dataclasses.dataclass
+class _Python:
+    """A call of a Python function, and where its arrays come from and go to."""
+
+    call: Call
+    at: int
+
+
+class Program:
+    """Operations over given memory, made ready to run any number of times.
+
+    Args:
+        operations: what to do, in order.
+        given: memory from outside, by the views of it that :meth:`run` is given arrays for.
+        results: memory that the caller keeps: made anew by each run and returned by it.
+        sources: functions that yield the numbers of each run, in the order of their index.
+    """
+
+    def __init__(
+        self,
+        operations: Sequence[Operation],
+        given: Sequence[View],
+        results: Sequence[Memory],
+        sources: Sequence[Callable[[], tuple[float, ...]]] = (),
+    ):
+        self.operations = tuple(operations)
+        self.given = tuple(given)
+        self.results = tuple(results)
+        self.sources = tuple(sources)
+        self._lock = threading.Lock()
+        # Slots of arrays that are known only when the program runs.
+        self._slot: dict[Memory, int] = {}
+        self._start = [view.offset for view in given] + [0] * len(results)
+        for memory in (*[view.memory for view in given], *results):
+            self._slot[memory] = len(self._slot)
+        self._parts: list[_Native | _Python] = []
+        self._number_cells: list[tuple[int, Array]] = []
+        self._number_places: dict[tuple[Any, str], int] = {}
+        self.launches: list[Launch] = []
+        self._cut()
+        self.arena_bytes = 0
+        self.places = self._plan()
+        self._arena = np.zeros(self.arena_bytes + _ALIGNMENT, dtype=np.uint8)
+        self._base = -(-self._arena.ctypes.data // _ALIGNMENT) * _ALIGNMENT
+        self._assemble()
+
+    # --- making -----------------------------------------------------------------------------------
+
+    def _cut(self) -> None:
+        """Lower the operations, and cut them where Python has to act."""
+        for operation in self.operations:
+            if isinstance(operation, Call):
+                self._parts.append(_Python(operation, len(self.launches)))
+                for view in operation.outputs:
+                    if view.memory not in self._slot:
+                        self._slot[view.memory] = len(self._slot)
+                        self._start.append(view.offset)
+                continue
+            launches = lower(operation)
+            if not self._parts or isinstance(self._parts[-1], _Python):
+                self._parts.append(_Native([], len(self.launches)))
+            part = self._parts[-1]
+            assert isinstance(part, _Native)
+            part.launches += launches
+            self.launches += launches
+
+    def _lifetimes(self) -> dict[Memory, tuple[int, int]]:
+        """For every block of the arena the first and the last launch that needs it."""
+        spans: dict[Memory, tuple[int, int]] = {}
+
+        def needed(block: Memory, at: int) -> None:
+            first, last = spans.get(block, (at, at))
+            spans[block] = min(first, at), max(last, at)
+
+        for at, launch in enumerate(self.launches):
+            for _, memory, _ in launch.addresses:
+                if memory not in self._slot:
+                    needed(memory, at)
+        for part in self._parts:
+            if isinstance(part, _Python):
+                for view in (*part.call.reads, *part.call.written):
+                    if view.memory not in self._slot:
+                        needed(view.memory, part.at)
+        return spans
+
+    def _plan(self) -> dict[Memory, int]:
+        """Where each block lies in the arena: large ones first, each at the first place free."""
+        spans = self._lifetimes()
+        order = sorted(spans, key=lambda block: (-block.nbytes, spans[block]))
+        placed: list[tuple[int, int, int, int]] = []
+        places: dict[Memory, int] = {}
+        for block in order:
+            first, last = spans[block]
+            size = -(-max(block.nbytes, 1) // _ALIGNMENT) * _ALIGNMENT
+            offset = 0
+            for low, high, begin, end in sorted(placed):
+                if begin <= last and first <= end and offset < high and low < offset + size:
+                    offset = high
+            placed.append((offset, offset + size, first, last))
+            places[block] = offset
+            self.arena_bytes = max(self.arena_bytes, offset + size)
+        return places
+
+    def _assemble(self) -> None:
+        """Write the tables of the native parts."""
+        cells = [
+            (number, dtype) for launch in self.launches for _, number, dtype in launch.numbers
+        ]
+        self._numbers = np.zeros(max(len(cells), 1), dtype=np.int64)
+        for number, dtype in cells:
+            if (number, dtype) in self._number_places:
+                continue
+            place = self._number_places[number, dtype] = len(self._number_places)
+            cell = self._numbers[place : place + 1].view(_stored(dtype))[:1]
+            if isinstance(number, Number):
+                self._number_cells.append((number.index, cell))
+            else:
+                cell[0] = number
+        for part in self._parts:
+            if isinstance(part, _Native):
+                self._assemble_part(part)
+
+    def _assemble_part(self, part: _Native) -> None:
+        total = sum(launch.words.size for launch in part.launches)
+        packed = np.zeros(total, dtype=np.int64)
+        table = np.zeros(words.PROGRAM_WORDS, dtype=np.int64)
+        launches = np.zeros((len(part.launches), words.LAUNCH_WORDS), dtype=np.int64)
+        patches: list[tuple[int, int, int]] = []
+        slots: dict[int, int] = {}
+        start = 0
+        for k, launch in enumerate(part.launches):
+            own = packed[start : start + launch.words.size]
+            start += launch.words.size
+            own[:] = launch.words
+            for word, memory, offset in launch.addresses:
+                slot = self._slot.get(memory)
+                if slot is None:
+                    own[word] = self._base + self.places[memory] + offset
+                else:
+                    argument = slots.setdefault(slot, len(slots))
+                    start_of = self._start[slot]
+                    patches.append((own.ctypes.data + 8 * word, argument, offset - start_of))
+            for word, number, dtype in launch.numbers:
+                place = self._number_places[number, dtype]
+                own[word] = self._numbers.ctypes.data + 8 * place
+            launches[k] = launch.kernel, own.ctypes.data, launch.total, launch.grain
+        patch_words = np.array(patches or [(0, 0, 0)], dtype=np.int64)
+        table[0] = runtime().ctypes.data
+        table[words.PROGRAM_LAUNCHES] = len(part.launches)
+        table[words.PROGRAM_LAUNCHES_AT] = launches.ctypes.data
+        table[words.PROGRAM_PATCHES] = len(patches)
+        table[words.PROGRAM_PATCHES_AT] = patch_words.ctypes.data
+        table[words.PROGRAM_LONG] = sum(launch.work for launch in part.launches) > _LONG
+        address = launcher("run_program", "program")
+        part.run = make_builtin("run_program", address, table)
+        part.slots = tuple(slots)
+        part.keep = (packed, launches, patch_words)
+
+    # --- running ----------------------------------------------------------------------------------
+
+    def run(
+        self,
+        given: Sequence[Array],
+        reused: dict[int, Array] | None = None,
+        numbers: Sequence[float] | None = None,
+    ) -> list[Array]:
+        """Run on arrays that lie as the views in ``given`` did; returns arrays for ``results``.
+
+        Results are new at each run but for those in ``reused``, which are written instead. The
+        numbers come from the sources, or from ``numbers``.
+        """
+        if reused:
+            made = [
+                reused[k] if k in reused else np.empty_like(memory.array)
+                for k, memory in enumerate(self.results)
+            ]
+        else:
+            made = [np.empty_like(memory.array) for memory in self.results]
+        with self._lock:
+            if self._number_cells:
+                if numbers is None:
+                    numbers = [x for source in self.sources for x in source()]
+                for index, cell in self._number_cells:
+                    cell[0] = numbers[index]
+            if len(self._parts) == 1 and isinstance(self._parts[0], _Native):
+                part = self._parts[0]
+                arrays = [*given, *made]
+                part.run(*[arrays[slot] for slot in part.slots])  # type: ignore[misc]
+            else:
+                arrays = [*given, *made, *[None] * (len(self._slot) - len(given) - len(made))]
+                for each in self._parts:
+                    if isinstance(each, _Native):
+                        each.run(*[arrays[slot] for slot in each.slots])  # type: ignore[misc]
+                    else:
+                        self._call(each.call, arrays)
+                made = arrays[len(given) : len(given) + len(made)]
+        return made
+
+    def _call(self, call: Call, arrays: list[Any]) -> None:
+        """Call a Python function, and keep the arrays it makes."""
+        made = call.function(*self._arrays_for(call.arguments, arrays))
+        outputs = made if isinstance(made, (tuple, list)) else (made,)
+        for view, array in zip(call.outputs, outputs, strict=False):
+            if array.shape != view.shape:
+                raise RuntimeError(
+                    f"{call.name} made an array of shape {array.shape} where the compiled program "
+                    f"expects {view.shape}: its shape depends on values"
+                )
+            if array.strides != view.strides:
+                ordered = np.empty_like(view.memory.array)
+                ordered[...] = array
+                array = ordered
+            arrays[self._slot[view.memory]] = array
+
+    def _arrays_for(self, arguments: Any, arrays: list[Any]) -> Any:
+        """Arguments with arrays in the places of views."""
+        if isinstance(arguments, View):
+            slot = self._slot.get(arguments.memory)
+            if slot is None:
+                return self.arena_view(arguments)
+            return as_view(arrays[slot], arguments, self._start[slot])
+        if isinstance(arguments, (tuple, list)):
+            return type(arguments)([self._arrays_for(each, arrays) for each in arguments])
+        return arguments
+
+    def arena_view(self, view: View) -> Array:
+        """The array of a view into the arena."""
+        offset = self._base - self._arena.ctypes.data + self.places[view.memory] + view.offset
+        return np.ndarray(view.shape, view.dtype, self._arena, offset, view.strides)
+
+
+def _stored(dtype: str) -> np.dtype[Any]:
+    """The dtype a Python number is written in."""
+    return np.dtype("float32" if dtype == "float16" else dtype)
+
+
+def as_view(array: Array, view: View, start: int = 0) -> Array:
+    """``view`` of memory, of which ``array`` begins at byte ``start``."""
+    same = array.shape == view.shape and array.strides == view.strides
+    if same and array.dtype == view.dtype and view.offset == start:
+        return array
+    return view_at(array, view.shape, view.strides, view.offset - start, view.dtype)
+
+
+__all__ = ["Program", "as_view"]

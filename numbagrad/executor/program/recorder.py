@@ -1,0 +1,339 @@
+"""Recording: what the executor computes on behalf of one thread, as a list of operations.
+
+While a recorder is active the launchers of its thread raise ``LaunchMiss`` with
+``layout.MISS_CAPTURE``; the programs of the executor pass such calls to the recorder, which runs
+them as always and writes down what ran. Arrays are told apart by the memory they lie in, so that
+views need no operation of their own. Called by ``numbagrad.compiling``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import dataclasses
+import os
+import pathlib
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from ...dtype import from_numpy as dtype_of
+from ...formula import Formula, constant, trace
+from ...kernels import layout
+from .. import capture
+from ..builtin import LaunchMiss, runtime
+from .graph import (
+    Array,
+    Call,
+    Memory,
+    Number,
+    Operation,
+    Pointwise,
+    Product,
+    Reduce,
+    Rowwise,
+    View,
+)
+
+
+_thread_state = ctypes.pythonapi.PyThreadState_Get
+_thread_state.restype = ctypes.c_void_p
+_thread_state.argtypes = []
+
+#: One thread records at a time.
+_lock = threading.Lock()
+
+
+#: Operators that only copy their first argument, in C order.
+_COPIES = frozenset(("clone", "unsafe_view"))
+
+
+class DrawnNumber(float):
+    """A number that a program is given anew at each run; known by its identity."""
+
+    __slots__ = ()
+
+
+class Recorder:
+    """The operations that one thread ran, and the memory they touched."""
+
+    def __init__(self) -> None:
+        self.operations: list[Operation] = []
+        self.memories: dict[int, Memory] = {}
+        #: Functions that are called before each run, each for some of the numbers.
+        self.number_sources: list[Callable[[], tuple[float, ...]]] = []
+        self.numbers: dict[int, Number] = {}
+        self.drawn: list[float] = []
+        self._kept: list[Any] = []
+        self._checked = 0
+        #: Ids of the tensors from which backward freed the graph.
+        self.used_up: set[int] = set()
+        self.thread = threading.get_ident()
+        self.paused = False
+        #: Why what ran cannot become a program, and the line of the user's code; None if it can.
+        self.failure: str | None = None
+        #: Called with the failure, at once.
+        self.when_failed: Callable[[str], None] | None = None
+
+    # --- being active -----------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def recording(self) -> Iterator[Recorder]:
+        """Record what this thread computes inside the ``with`` block."""
+        if capture.active is not None and capture.active.thread == self.thread:
+            raise RuntimeError("this thread records already")
+        _lock.acquire()
+        try:
+            capture.active = self
+            self._attend(True)
+            yield self
+        finally:
+            self._attend(False)
+            capture.active = None
+            _lock.release()
+
+    @contextlib.contextmanager
+    def pause(self) -> Iterator[None]:
+        """Compute without recording inside the ``with`` block."""
+        before, self.paused = self.paused, True
+        self._attend(False)
+        try:
+            yield
+        finally:
+            self.paused = before or self.failure is not None
+            self._attend(not self.paused)
+
+    def _attend(self, active: bool) -> None:
+        runtime()[layout.RUNTIME_CAPTURE] = _thread_state() if active else 0
+
+    def fail(self, what: str) -> None:
+        """Note that ``what`` cannot be part of a program, and compute the rest as always."""
+        if self.failure is None:
+            self.failure = f"{what}, called at {_line_of_user()}"
+        self.paused = True
+        self._attend(False)
+        if self.when_failed is not None:
+            self.when_failed(self.failure)
+
+    def keep(self, value: Any) -> None:
+        """Keep an object, so that its id stays its own."""
+        self._kept.append(value)
+
+    # --- memory -----------------------------------------------------------------------------------
+
+    def memory(self, array: Array, made: bool = False) -> Memory:
+        """The block of memory that an array lies in."""
+        root = root_of(array)
+        found = self.memories.get(id(root))
+        if found is None:
+            found = self.memories[id(root)] = Memory(root, made)
+        return found
+
+    def knows(self, array: Array) -> bool:
+        """Whether the memory of an array has been seen."""
+        return id(root_of(array)) in self.memories
+
+    def view(self, array: Array, made: bool = False) -> View:
+        """An array as a view of its memory."""
+        memory = self.memory(array, made)
+        address = array.__array_interface__["data"][0]
+        return View(memory, address - memory.address, array.shape, array.strides, array.dtype)
+
+    def number(self, value: Any) -> Any:
+        """A number given at each run as such; any other as the constant it is."""
+        return self.numbers.get(id(value), value)
+
+    def add_numbers(self, source: Callable[[], tuple[float, ...]]) -> tuple[float, ...]:
+        """Numbers that ``source`` computes, now and before each run of the program."""
+        values = tuple([DrawnNumber(value) for value in source()])
+        for value in values:
+            self.numbers[id(value)] = Number(len(self.numbers))
+        self.drawn += values
+        self.number_sources.append(source)
+        return values
+
+    # --- operations -------------------------------------------------------------------------------
+
+    def pointwise(self, program: Any, operands: tuple[Any, ...], into: bool) -> Any:
+        """A call of a ``PointwiseProgram``."""
+        with self.pause():
+            run = program.into if into else program.call
+            try:
+                made = run(*operands)
+            except LaunchMiss as miss:
+                made = program.resolve(miss, operands, into)
+        inputs = operands[:-1] if into else operands
+        formula = program.formula
+        outputs = (operands[-1],) if into else made if isinstance(made, tuple) else (made,)
+        compute, numbers = program.signature_of(inputs, outputs[0])
+        passed = tuple([
+            self.view(x) if isinstance(x, np.ndarray) else self.number(x) for x in inputs
+        ])
+        self.operations.append(
+            Pointwise(
+                program.name, formula, passed,
+                tuple([self.view(x, made=not into) for x in outputs]), compute.name, numbers,
+            )
+        )  # fmt: skip
+        return made
+
+    def fill(self, array: Array, value: float, made: bool) -> Array:
+        """An array of which every element was set to ``value``."""
+        kind = dtype_of(array.dtype)
+        compute = "float32" if kind.name == "float16" else kind.name
+        formula = Formula((), [constant(kind.numpy.type(value).item())])
+        view = self.view(array, made)
+        self.operations.append(Pointwise("fill", formula, (), (view,), compute, ()))
+        return array
+
+    def copy(self, source: Array, target: Array, made: bool = False) -> None:
+        """``target[...] = source`` for arrays of one dtype, in C order if the shapes differ."""
+        kind = dtype_of(target.dtype)
+        compute = "float32" if kind.name == "float16" else kind.name
+        written = self.view(target, made)
+        if target.size == source.size and target.flags.c_contiguous:
+            steps = np.empty(source.shape, target.dtype).strides
+            written = dataclasses.replace(written, shape=source.shape, strides=steps)
+        read = self.view(source).expanded(written.shape)
+        self.operations.append(
+            Pointwise("copy", trace(lambda x: x), (read,), (written,), compute, (None,))
+        )
+
+    def product(self, function: Callable[..., Array], a: Array, b: Array) -> Array:
+        """A call of the matrix product."""
+        with self.pause():
+            c = function(a, b)
+        if a.dtype.kind == "f" and a.itemsize >= 4 and a.ndim == b.ndim <= 4:
+            views = self.view(a), self.view(b), self.view(c, made=True)
+            self.operations.append(Product(*views))
+            return c
+        return self._note(Call("matmul", function, (a, b), ()), (a, b), c)
+
+    def reduce(self, program: Any, arguments: tuple[Any, ...]) -> Any:
+        """A call of a ``ReductionProgram``."""
+        with self.pause():
+            made = program.run(*arguments)
+        array, mask, keepdim, *rest = arguments
+        shift = rest[0] if rest else None
+        if isinstance(made, tuple) or (len(rest) > 1 and rest[1] is not None):
+            return self._note(Call(program.definition.name, program.run, (), ()), arguments, made)
+        self.operations.append(
+            Reduce(
+                program, self.view(array), int(mask), bool(keepdim),
+                None if shift is None else self.view(shift), self.view(made, made=True),
+            )
+        )  # fmt: skip
+        return made
+
+    def rowwise(self, program: Any, dim: int, arrays: tuple[Array, ...]) -> Any:
+        """A call of a ``RowwiseProgram``."""
+        with self.pause():
+            made = program.run(dim, *arrays)
+        outputs = made if isinstance(made, tuple) else (made,)
+        if all([x.flags.c_contiguous for x in arrays]):
+            inputs = tuple([self.view(x) for x in arrays])
+            self.operations.append(
+                Rowwise(program, dim, inputs, tuple([self.view(x, made=True) for x in outputs]))
+            )
+            return made
+        return self._note(Call(program.name, program.run, (), ()), (dim, *arrays), made)
+
+    def call(self, function: Callable[..., Any], *arguments: Any, effect: bool = False) -> Any:
+        """``function(*arguments)`` as one operation that runs in Python each time."""
+        with self.pause():
+            made = function(*arguments)
+        name = getattr(function, "__name__", type(function).__name__)
+        return self._note(Call(name, function, (), (), effect=effect), arguments, made)
+
+    def result_of(
+        self, name: str, function: Callable[..., Any], arguments: tuple[Any, ...], made: Any
+    ) -> None:
+        """Note what a function made, unless operations noted before, or views, explain it."""
+        outputs = made if isinstance(made, (tuple, list)) else (made,)
+        if all([self.knows(x) or self._within(x, arguments) for x in outputs]):
+            return
+        if name in _COPIES and isinstance(made, np.ndarray) and made.dtype == arguments[0].dtype:
+            self.copy(arguments[0], made, made=True)
+        else:
+            self._note(Call(name, function, (), ()), arguments, made)
+
+    def _within(self, array: Array, arguments: tuple[Any, ...]) -> bool:
+        root = root_of(array)
+        return any([root_of(x) is root for x in arrays_in(arguments)])
+
+    def write(self, function: Callable[..., Any], *arguments: Any) -> None:
+        """``function(*arguments)``, which writes its first argument and returns nothing."""
+        with self.pause():
+            function(*arguments)
+        name = getattr(function, "__name__", type(function).__name__)
+        passed = self._passed(arguments)
+        self.operations.append(Call(name, function, passed, (), (passed[0],)))
+
+    def check_written(self, array: Array) -> None:
+        """Fail unless an operation since the last check writes the memory of an array."""
+        root = root_of(array)
+        new = self.operations[self._checked :]
+        self._checked = len(self.operations)
+        if not any([view.memory.array is root for each in new for view in each.writes]):
+            self.fail("a write in place that no kernel does")
+
+    def _passed(self, arguments: Any) -> Any:
+        """Arguments with views in the places of arrays."""
+        if isinstance(arguments, np.ndarray):
+            return self.view(arguments)
+        if isinstance(arguments, (tuple, list)):
+            return type(arguments)([self._passed(each) for each in arguments])
+        return arguments
+
+    def _note(self, operation: Call, arguments: tuple[Any, ...], made: Any) -> Any:
+        operation.arguments = self._passed(tuple(arguments))
+        outputs = made if isinstance(made, (tuple, list)) else (made,)
+        for each in outputs:
+            if not isinstance(each, np.ndarray):
+                self.fail(f"{operation.name}, which returns {type(each).__name__}")
+                return made
+        operation.outputs = tuple([self.view(x, made=True) for x in outputs])
+        self.operations.append(operation)
+        return made
+
+
+_PACKAGE = str(pathlib.Path(__file__).parents[2]) + os.sep
+
+
+def is_library(filename: str) -> bool:
+    """Whether a file of code belongs to this package."""
+    return filename.startswith(_PACKAGE)
+
+
+def _line_of_user() -> str:
+    """The innermost line that is running outside of this package."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and is_library(frame.f_code.co_filename):
+        frame = frame.f_back
+    return f"{frame.f_code.co_filename}:{frame.f_lineno}"
+
+
+def root_of(array: Array) -> Array:
+    """The ndarray that owns the memory of an array, or the last one before foreign memory."""
+    root = array
+    base: Any = array.base
+    while base is not None:
+        if isinstance(base, np.ndarray):
+            root = base
+        base = getattr(base, "base", None)  # what stands between a strided view and its array
+    return root
+
+
+def arrays_in(value: Any) -> Iterator[Array]:
+    """The arrays among arguments, which may be nested in lists and tuples."""
+    if isinstance(value, np.ndarray):
+        yield value
+    elif isinstance(value, (tuple, list)):
+        for each in value:
+            yield from arrays_in(each)
+
+
+__all__ = ["DrawnNumber", "Recorder", "is_library", "root_of"]

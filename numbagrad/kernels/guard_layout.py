@@ -1,0 +1,21 @@
+"""The words of the table of ``kernels/guards.py``. Plain numbers; this file must not import Numba."""
+
+from __future__ import annotations
+
+# --- table; word 0 is the runtime block, as in every table (``layout.py``) -----------------------
+GUARD_CONTAINERS = 1  # number of containers, and the address of the first
+GUARD_CONTAINERS_AT = 2
+GUARD_WORDS = 3
+
+# --- a container ----------------------------------------------------------------------------------
+CONTAINER_KIND = 0
+CONTAINER_OBJECT = 1  # address of the dictionary, list or cell
+CONTAINER_SIZE = 2  # number of values, and the address of the first of their addresses
+CONTAINER_VALUES = 3
+CONTAINER_WORDS = 4
+
+DICTIONARY, LIST, CELL = range(3)
+
+# --- CPython's PyListObject (bytes) ---------------------------------------------------------------
+LIST_SIZE = 16
+LIST_ITEMS = 24

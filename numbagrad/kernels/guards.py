@@ -1,0 +1,86 @@
+"""Whether dictionaries and lists hold the objects they held: the check before a program runs.
+
+Installed as a builtin by ``executor/program/guards.py``. It compares addresses of objects, nothing
+else, and calls nothing that could run Python code; the table keeps what it names alive.
+"""
+
+from __future__ import annotations
+
+from numba import types
+
+from .guard_layout import (
+    CELL,
+    CONTAINER_KIND,
+    CONTAINER_OBJECT,
+    CONTAINER_SIZE,
+    CONTAINER_VALUES,
+    CONTAINER_WORDS,
+    DICTIONARY,
+    GUARD_CONTAINERS,
+    GUARD_CONTAINERS_AT,
+    LIST,
+    LIST_ITEMS,
+    LIST_SIZE,
+)
+from .intrinsics import address_of_stack, external, int64, load, store, subroutine
+from .launch import increment_reference
+from .layout import ARRAY_DATA, RUNTIME_NONE, RUNTIME_TRUE, TABLE_RUNTIME
+
+next_entry = external(
+    "PyDict_Next", types.int32, types.int64, types.int64, types.int64, types.int64
+)
+
+CELL_CONTENTS = 16
+
+
+@subroutine
+def same_dictionary(dictionary, size, values, frame):
+    """Whether the values of a dictionary, in its order, are these objects."""
+    store(frame, 0, 0, int64)
+    found = 0
+    while next_entry(dictionary, frame, frame + 8, frame + 16) != 0:
+        if found >= size or load(frame, 2, int64) != load(values, found, int64):
+            return False
+        found += 1
+    return found == size
+
+
+@subroutine
+def same_list(items, size, values):
+    for i in range(size):
+        if load(items, i, int64) != load(values, i, int64):
+            return False
+    return True
+
+
+@subroutine
+def same_container(container, frame):
+    kind = load(container, CONTAINER_KIND, int64)
+    value = load(container, CONTAINER_OBJECT, int64)
+    size = load(container, CONTAINER_SIZE, int64)
+    values = load(container, CONTAINER_VALUES, int64)
+    if kind == DICTIONARY:
+        return same_dictionary(value, size, values, frame)
+    if kind == LIST:
+        if load(value + LIST_SIZE, 0, int64) != size:
+            return False
+        return same_list(load(value + LIST_ITEMS, 0, int64), size, values)
+    if kind == CELL:
+        return load(value + CELL_CONTENTS, 0, int64) == load(values, 0, int64)
+    return False
+
+
+def unchanged(self, arguments, given):
+    """``builtin() -> True or None``: whether all containers of the table are what they were."""
+    table = load(self + ARRAY_DATA, 0, int64)
+    runtime = load(table, TABLE_RUNTIME, int64)
+    frame = address_of_stack(3)
+    container = load(table, GUARD_CONTAINERS_AT, int64)
+    result = load(runtime, RUNTIME_TRUE, int64)
+    for _ in range(load(table, GUARD_CONTAINERS, int64)):
+        if not same_container(container, frame):
+            result = load(runtime, RUNTIME_NONE, int64)
+            break
+        container += 8 * CONTAINER_WORDS
+    increment_reference(result)
+    return result

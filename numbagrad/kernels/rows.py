@@ -1,0 +1,166 @@
+"""Source of row kernels: pointwise work and reductions of the same rows, one row after another.
+
+Called by ``executor/program/rows.py`` with the formulas already printed; returns the text of a
+module with one function ``kernel(args, lo, hi)`` over chunks of rows. A row passes through stages:
+a loop over its columns that combines and stores, then statements on what was combined. While it
+does, it stays in the cache, so that softmax or layer normalisation read memory once. What is
+combined over rows is one partial result for every chunk; chunks follow from the sizes alone, so
+that the bits do not depend on the number of threads.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+from . import layout
+from .pointwise import Operand, _load, _store, numba_name
+from .reduction import identity
+
+# --- packed arguments (64-bit words) --------------------------------------------------------------
+COLUMNS = 0
+ROWS = 1
+ELEMENTS = 2  # of a space that is one run, cut into rows of which the last may be shorter
+CHUNK = 3  # rows of a unit of work
+SCRATCH = 4  # address of room for rows of intermediate values, or 0
+SCRATCH_BYTES = 5  # of that room for one chunk
+OPERANDS = 6  # then for each operand its address, its step from row to row and along the columns
+OPERAND_WORDS = 3
+
+
+@dataclasses.dataclass(frozen=True)
+class Stage:
+    """One loop over the columns, and what follows it.
+
+    Attributes:
+        lines: statements on one element.
+        combined: variable, name of the combination, and value, for every reduction.
+        stores: outputs with a value for every element.
+        kept: values that later stages need: place in the scratch memory, and value.
+        reads: names of the inputs that the statements use.
+        found: places in the scratch memory that the statements use, by variable.
+        after: statements on the row, once the reductions are done.
+        row_stores: outputs with one value a row.
+        totals: outputs with one value a chunk: combination, and the value of an element.
+        column_totals: outputs with a row of values a chunk: the same, for each column.
+    """
+
+    lines: list[str]
+    combined: list[tuple[str, str, str]]
+    stores: list[tuple[Operand, str]]
+    kept: list[tuple[int, str]]
+    reads: list[str]
+    found: dict[str, int]
+    after: list[str]
+    row_stores: list[tuple[Operand, str]]
+    totals: list[tuple[Operand, str, str]] = dataclasses.field(default_factory=list)
+    column_totals: list[tuple[Operand, str, str]] = dataclasses.field(default_factory=list)
+
+
+def source(
+    name: str,
+    operands: list[Operand],
+    compute: str,
+    inputs: frozenset[str],
+    before: list[str],
+    stages: list[Stage],
+    booleans: frozenset[str],
+) -> str:
+    """The module of a row kernel.
+
+    ``operands`` are the inputs and outputs in the order of the packed arguments; those with the
+    layout ``ZERO`` have one value a row. ``inputs`` names the first of them; ``before`` are statements on the row before the first
+    stage.
+    """
+    by_name = {operand.name: operand for operand in operands}
+    described = ", ".join(f"{o.name} {o.dtype}" for o in operands)
+    text = [
+        f"# {name}: {described}, row by row, computed in {compute}",
+        "import math",
+        "import numpy as np",
+        "",
+        "from numbagrad.kernels import combine",
+        "from numbagrad.kernels.intrinsics import *",
+        "from numbagrad.kernels.rows import *",
+        "",
+        "",
+        "def kernel(args, lo, hi):",
+        "    columns = load(args, COLUMNS, int64)",
+        "    rows = load(args, ROWS, int64)",
+        "    chunk_rows = load(args, CHUNK, int64)",
+        "    elements = load(args, ELEMENTS, int64)",
+        "    scratch_start = load(args, SCRATCH, int64)",
+        "    scratch_bytes = load(args, SCRATCH_BYTES, int64)",
+    ]
+    for k, operand in enumerate(operands):
+        word = OPERANDS + OPERAND_WORDS * k
+        text.append(f"    start_{operand.name} = load(args, {word}, int64)")
+        text.append(f"    jump_{operand.name} = load(args, {word} + 1, int64)")
+        if operand.layout == layout.STRIDED:
+            text.append(f"    step_{operand.name} = load(args, {word} + 2, int64)")
+    kinds = {o.name: "bool" if o.name in booleans else compute for o in operands}
+    totals = [x for stage in stages for x in stage.totals]
+    column_totals = [x for stage in stages for x in stage.column_totals]
+    partial = {operand.name for operand, _, _ in (*totals, *column_totals)}
+    chunk = ["first = chunk * chunk_rows", "scratch = scratch_start + chunk * scratch_bytes"]
+    for operand in operands:
+        unit = "chunk" if operand.name in partial else "first"
+        chunk.append(f"at_{operand.name} = start_{operand.name} + {unit} * jump_{operand.name}")
+    chunk += [f"total_{o.name} = {identity(kind, compute)}" for o, kind, _ in totals]
+    if column_totals:
+        chunk.append("for i in range(columns):")
+        for operand, kind, _ in column_totals:
+            chunk.append(f"    {_store(operand, identity(kind, compute))}")
+    row = ["width = min(columns, elements - row * columns)"]
+    row += [
+        f"{o.name} = {_load(o, kinds[o.name], '0')}"
+        for o in operands
+        if o.layout == layout.ZERO and o.name in inputs
+    ]
+    row += before
+    for stage in stages:
+        row += _stage(stage, by_name, kinds, compute)
+    row += [f"at_{o.name} += jump_{o.name}" for o in operands if o.name not in partial]
+    chunk += ["for row in range(first, min(first + chunk_rows, rows)):"]
+    chunk += [f"    {line}" for line in row]
+    chunk += [_store(operand, f"total_{operand.name}", index="0") for operand, _, _ in totals]
+    text += ["    for chunk in range(lo, hi):", *[f"        {line}" for line in chunk], ""]
+    return "\n".join(text)
+
+
+def _stage(
+    stage: Stage, operands: dict[str, Operand], kinds: dict[str, str], compute: str
+) -> list[str]:
+    """The statements of a stage."""
+    dtype = numba_name(compute)
+    lines = [f"{variable} = {identity(kind, compute)}" for variable, kind, _ in stage.combined]
+    body = [f"{x} = {_load(operands[x], kinds[x], 'i')}" for x in stage.reads]
+    body += [
+        f"{variable} = load(scratch + {place} * columns * {_bytes(compute)}, i, {dtype})"
+        for variable, place in stage.found.items()
+    ]
+    body += stage.lines
+    body += [
+        f"{variable} = combine.{kind}({variable}, {value})"
+        for variable, kind, value in stage.combined
+    ]
+    body += [
+        f"store(scratch + {place} * columns * {_bytes(compute)}, i, {dtype}({value}), {dtype})"
+        for place, value in stage.kept
+    ]
+    body += [_store(operand, value) for operand, value in stage.stores]
+    body += [
+        f"total_{operand.name} = combine.{kind}(total_{operand.name}, {value})"
+        for operand, kind, value in stage.totals
+    ]
+    for operand, kind, value in stage.column_totals:
+        before = _load(operand, compute, "i")
+        body.append(_store(operand, f"combine.{kind}({before}, {value})"))
+    if len(body) > len(stage.lines) + len(stage.reads) + len(stage.found):
+        lines += ["for i in range(width):", *[f"    {line}" for line in body]]
+    lines += stage.after
+    lines += [_store(operand, value, index="0") for operand, value in stage.row_stores]
+    return lines
+
+
+def _bytes(dtype: str) -> int:
+    return 8 if dtype.endswith("64") else 4
