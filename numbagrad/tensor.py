@@ -19,10 +19,10 @@ from .autograd.grad_mode import state as grad_mode
 from .autograd.node import Node
 from .device import CPU
 from .device import device as Device
-from .executor import capture
 from .dtype import FROM_TYPE_NUM
 from .dtype import dtype as DType
 from .dtype import from_numpy as dtype_of
+from .executor import capture
 from .layout import contiguous_format, layout, strided
 from .size import Size
 

@@ -7,20 +7,15 @@ program. What cannot be recorded runs as always.
 
 from __future__ import annotations
 
-import contextlib
 import functools
-import sys
 import threading
 import types
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
-
-import numpy as np
 
 from ..autograd.grad_mode import state as grad_mode
 from ..executor.pointwise import JIT_DISABLED
-from ..executor.program.recorder import is_library
 from ..tensor import Tensor
 from .recording import Recorded, Recording
 from .structure import flatten
@@ -142,4 +137,4 @@ def compile(
     return CompiledFunction(model, fullgraph)
 
 
-__all__ = ["CompileError", "CompiledFunction", "compile", "contextlib", "Iterator", "np", "sys", "is_library"]
+__all__ = ["CompileError", "CompiledFunction", "compile"]

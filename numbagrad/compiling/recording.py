@@ -406,9 +406,10 @@ class Recorded:
         results = self.program.run(self._arrays, reused)
         effects = self._effects
         if reused is None:
-            self._reused.keep(
-                results, [self._attach(place, made, results, leaves) for place, made in effects.gradients]
-            )
+            attached = [
+                self._attach(place, made, results, leaves) for place, made in effects.gradients
+            ]
+            self._reused.keep(results, attached)
         for place, count in effects.versions:
             tensor = place.find(leaves)
             if tensor._version_cell is None:

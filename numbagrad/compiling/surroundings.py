@@ -259,7 +259,7 @@ def _slots(kind: type) -> tuple[str, ...]:
     return (slots,) if isinstance(slots, str) else tuple(slots)
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _names_of(code: types.CodeType) -> tuple[str, ...]:
     """The globals and attributes that code names, that of the functions inside it included."""
     names = {
@@ -273,7 +273,7 @@ def _names_of(code: types.CodeType) -> tuple[str, ...]:
     return tuple(sorted(names))
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _is_installed(module: types.ModuleType | None) -> bool:
     """Whether a module is this package, part of Python, or of an installed package."""
     if module is None:

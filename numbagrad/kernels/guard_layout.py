@@ -1,4 +1,4 @@
-"""The words of the table of ``kernels/guards.py``. Plain numbers; this file must not import Numba."""
+"""The words of the table of ``kernels/guards.py``. This file must not import Numba."""
 
 from __future__ import annotations
 

@@ -68,8 +68,8 @@ def source(
     """The module of a row kernel.
 
     ``operands`` are the inputs and outputs in the order of the packed arguments; those with the
-    layout ``ZERO`` have one value a row. ``inputs`` names the first of them; ``before`` are statements on the row before the first
-    stage.
+    layout ``ZERO`` have one value a row. ``inputs`` names the first of them; ``before`` are
+    statements on the row before the first stage.
     """
     by_name = {operand.name: operand for operand in operands}
     described = ", ".join(f"{o.name} {o.dtype}" for o in operands)

@@ -15,8 +15,8 @@ from ..cuda import require_cpu
 from ..dtype import dtype as DType
 from ..dtype import from_numpy as dtype_of
 from ..dtype import get_default_dtype, scalar_dtype
-from ..executor.conversion import dense_like
 from ..executor import capture
+from ..executor.conversion import dense_like
 from ..layout import contiguous_format
 from ..tensor import Tensor
 from .arguments import checked_number, leaf, numpy_dtype, require_tensor, shape_of

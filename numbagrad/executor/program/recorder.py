@@ -38,7 +38,6 @@ from .graph import (
     View,
 )
 
-
 _thread_state = ctypes.pythonapi.PyThreadState_Get
 _thread_state.restype = ctypes.c_void_p
 _thread_state.argtypes = []

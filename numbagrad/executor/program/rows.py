@@ -352,7 +352,7 @@ def _as_rows(operand: Any, space: Shape) -> Any:
 
 
 class _Stages:
-    """The expressions of a row loop, each in the first loop over the columns that can compute it."""
+    """The expressions of a row loop, each in the first loop over columns that can compute it."""
 
     def __init__(self, operation: RowLoop):
         self.operation = operation
@@ -472,7 +472,9 @@ def _cut(
     stages = []
     for stage in range(last + 1):
         replaced = {key: name for key, (_, first, name) in kept.items() if first < stage}
-        new = [(node, place) for place, (node, first, _) in enumerate(kept.values()) if first == stage]
+        new = [
+            (node, place) for place, (node, at, _) in enumerate(kept.values()) if at == stage
+        ]
         combined = [(name, kind, x) for s, name, kind, x in plan.combined if s == stage]
         stored = [
             (output, value)
