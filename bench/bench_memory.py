@@ -40,6 +40,23 @@ def test_broadcast_add(race):
     race(TABLE, "a + row", bar=1.0, numbagrad=lambda: a + b, torch=lambda: x + y)
 
 
+def test_full_add(race):
+    (a, x), (b, y) = pair(4096, 1024), pair(4096, 1024)
+    race(TABLE, "a + b", numbagrad=lambda: a + b, torch=lambda: x + y)
+
+
+def test_chain(race):
+    """Five operators with four temporaries that live at the same time as others."""
+    a, x = pair(4096, 1024)
+
+    def chain(value):
+        shifted = value + 1
+        difference = shifted * 2 - value
+        return difference * difference + shifted
+
+    race(TABLE, "five operators", numbagrad=lambda: chain(a), torch=lambda: chain(x))
+
+
 def test_accumulate(race):
     (a, x), (b, y) = pair(4096, 1024), pair(4096, 1024)
     race(
