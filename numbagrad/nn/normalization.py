@@ -24,7 +24,28 @@ def _shape(normalized_shape: Any) -> tuple[int, ...]:
     return (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
 
 
-class LayerNorm(Module):
+class _Normalization(Module):
+    """What the layers share: a scale and a shift, each trained or None."""
+
+    weight: Parameter | None
+    bias: Parameter | None
+
+    def _add_scale_and_shift(
+        self, shape: tuple[int, ...], scale: bool, shift: bool, device: Any, dtype: Any
+    ) -> None:
+        for name, make, wanted in (("weight", ones, scale), ("bias", zeros, scale and shift)):
+            made = Parameter(make(shape, device=device, dtype=dtype)) if wanted else None
+            self.register_parameter(name, made)
+
+    def reset_parameters(self) -> None:
+        """Write the initial values again."""
+        if self.weight is not None:
+            init.ones_(self.weight)
+        if self.bias is not None:
+            init.zeros_(self.bias)
+
+
+class LayerNorm(_Normalization):
     """Zero mean and unit variance over the last dimensions, then scale and shift."""
 
     def __init__(
@@ -40,19 +61,7 @@ class LayerNorm(Module):
         self.normalized_shape = _shape(normalized_shape)
         self.eps = eps
         self.elementwise_affine = elementwise_affine
-        self.register_parameter("weight", None)
-        self.register_parameter("bias", None)
-        if elementwise_affine:
-            self.weight = Parameter(ones(self.normalized_shape, device=device, dtype=dtype))
-            if bias:
-                self.bias = Parameter(zeros(self.normalized_shape, device=device, dtype=dtype))
-
-    def reset_parameters(self) -> None:
-        """Write the initial values again."""
-        if self.weight is not None:
-            init.ones_(self.weight)
-        if self.bias is not None:
-            init.zeros_(self.bias)
+        self._add_scale_and_shift(self.normalized_shape, elementwise_affine, bias, device, dtype)
 
     def forward(self, input: Tensor) -> Tensor:
         """Apply the layer."""
@@ -100,7 +109,7 @@ class RMSNorm(Module):
         )
 
 
-class GroupNorm(Module):
+class GroupNorm(_Normalization):
     """Zero mean and unit variance over groups of channels, then scale and shift of channels."""
 
     def __init__(
@@ -123,14 +132,7 @@ class GroupNorm(Module):
         self.num_channels = num_channels
         self.eps = eps
         self.affine = affine
-        self.register_parameter("weight", None)
-        self.register_parameter("bias", None)
-        if affine:
-            self.weight = Parameter(ones(num_channels, device=device, dtype=dtype))
-            if bias:
-                self.bias = Parameter(zeros(num_channels, device=device, dtype=dtype))
-
-    reset_parameters = LayerNorm.reset_parameters
+        self._add_scale_and_shift((num_channels,), affine, bias, device, dtype)
 
     def forward(self, input: Tensor) -> Tensor:
         """Apply the layer."""
@@ -143,7 +145,7 @@ class GroupNorm(Module):
         )
 
 
-class _BatchNorm(Module):
+class _BatchNorm(_Normalization):
     """Zero mean and unit variance of every channel over a batch; running averages for eval."""
 
     _version = 2
@@ -168,12 +170,7 @@ class _BatchNorm(Module):
         self.momentum = momentum
         self.affine = affine
         self.track_running_stats = track_running_stats
-        self.register_parameter("weight", None)
-        self.register_parameter("bias", None)
-        if affine:
-            self.weight = Parameter(ones(num_features, device=device, dtype=dtype))
-            if bias:
-                self.bias = Parameter(zeros(num_features, device=device, dtype=dtype))
+        self._add_scale_and_shift((num_features,), affine, bias, device, dtype)
         for name, make in (("running_mean", zeros), ("running_var", ones)):
             made = make(num_features, device=device, dtype=dtype) if track_running_stats else None
             self.register_buffer(name, made)
@@ -190,10 +187,7 @@ class _BatchNorm(Module):
     def reset_parameters(self) -> None:
         """Write the initial values again."""
         self.reset_running_stats()
-        if self.weight is not None:
-            init.ones_(self.weight)
-        if self.bias is not None:
-            init.zeros_(self.bias)
+        super().reset_parameters()
 
     def _load_from_state_dict(
         self, state_dict: Any, prefix: str, local_metadata: Any, *rest: Any

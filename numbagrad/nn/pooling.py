@@ -12,7 +12,7 @@ from .module import Module
 __all__ = [
     "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "AdaptiveMaxPool1d",
     "AdaptiveMaxPool2d", "AdaptiveMaxPool3d", "AvgPool1d", "AvgPool2d", "AvgPool3d", "LPPool1d",
-    "LPPool2d", "MaxPool1d", "MaxPool2d", "MaxPool3d",
+    "LPPool2d", "LPPool3d", "MaxPool1d", "MaxPool2d", "MaxPool3d",
 ]  # fmt: skip
 
 
@@ -81,45 +81,11 @@ class MaxPool3d(_MaxPool):
     compute = staticmethod(F.max_pool3d)
 
 
-class AvgPool1d(_Pool):
-    """Means of windows of (N, C, L); options as of MaxPool1d.
-
-    ``count_include_pad`` says whether zeros of the padding count.
-    """
-
-    compute = staticmethod(F.avg_pool1d)
-
-    def __init__(
-        self,
-        kernel_size: Any,
-        stride: Any = None,
-        padding: Any = 0,
-        ceil_mode: bool = False,
-        count_include_pad: bool = True,
-    ) -> None:
-        super().__init__()
-        options = (kernel_size, kernel_size if stride is None else stride, padding)
-        self.kernel_size, self.stride, self.padding = [
-            (option,) if isinstance(option, int) else option for option in options
-        ]
-        self.ceil_mode = ceil_mode
-        self.count_include_pad = count_include_pad
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Apply the layer."""
-        return F.avg_pool1d(
-            input, self.kernel_size, self.stride, self.padding, self.ceil_mode,
-            self.count_include_pad,
-        )  # fmt: skip
-
-    def extra_repr(self) -> str:
-        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
-
-
 class _AvgPool(_Pool):
-    """Means of windows; options as of AvgPool1d.
+    """Means of windows; options as of the maxima.
 
-    ``divisor_override`` takes the place of the count of elements.
+    ``count_include_pad`` says whether zeros of the padding count, ``divisor_override`` takes the
+    place of the count of elements.
     """
 
     def __init__(
@@ -146,7 +112,32 @@ class _AvgPool(_Pool):
             self.count_include_pad, self.divisor_override,
         )  # fmt: skip
 
-    extra_repr = AvgPool1d.extra_repr
+    def extra_repr(self) -> str:
+        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+
+
+class AvgPool1d(_AvgPool):
+    """Means of windows of (N, C, L)."""
+
+    def __init__(
+        self,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+    ) -> None:
+        super().__init__(kernel_size, stride, padding, ceil_mode, count_include_pad)
+        for name in ("kernel_size", "stride", "padding"):
+            value = getattr(self, name)
+            setattr(self, name, (value,) if isinstance(value, int) else value)
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Apply the layer."""
+        return F.avg_pool1d(
+            input, self.kernel_size, self.stride, self.padding, self.ceil_mode,
+            self.count_include_pad,
+        )  # fmt: skip
 
 
 class AvgPool2d(_AvgPool):
@@ -196,6 +187,12 @@ class LPPool2d(_LPPool):
     """Norms of windows of images (N, C, H, W)."""
 
     compute = staticmethod(F.lp_pool2d)
+
+
+class LPPool3d(_LPPool):
+    """Norms of windows of volumes (N, C, D, H, W)."""
+
+    compute = staticmethod(F.lp_pool3d)
 
 
 class _AdaptiveAvgPool(_Pool):

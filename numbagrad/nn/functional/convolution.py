@@ -8,6 +8,7 @@ operators, and the gradients of each are the other two.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +18,7 @@ from ...executor.pointwise import scalar_type_name
 from ...ops.tensor_operator import TensorOperator
 from ...tensor import Tensor
 from .padding import pad
-from .windows import Windows, per_dimension
+from .windows import IMAGES, LINES, VOLUMES, Windows, named, per_dimension
 
 __all__ = [
     "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d",
@@ -262,101 +263,71 @@ def _conv_transpose(
 # --- convolutions ---------------------------------------------------------------------------------
 
 
-def conv1d(
-    input: Tensor,
-    weight: Tensor,
-    bias: Tensor | None = None,
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
-    groups: int = 1,
-) -> Tensor:
-    """Cross-correlation of (N, C, L) or (C, L) with a weight (out, C / groups, k).
+def _convolution_of(rank: int, shapes: str) -> Callable[..., Tensor]:
+    """``conv1d`` and its kin."""
 
-    Options are numbers or have an entry a spatial dimension; ``padding`` may be "same" or "valid".
+    def function(
+        input: Tensor,
+        weight: Tensor,
+        bias: Tensor | None = None,
+        stride: Any = 1,
+        padding: Any = 0,
+        dilation: Any = 1,
+        groups: int = 1,
+    ) -> Tensor:
+        return _conv(rank, input, weight, bias, stride, padding, dilation, groups)
 
-    Raises:
-        RuntimeError: for shapes, dtypes or options that do not fit.
-    """
-    return _conv(1, input, weight, bias, stride, padding, dilation, groups)
+    return named(
+        function,
+        f"conv{rank}d",
+        f"""Cross-correlation of {shapes} with a weight (out, C / groups, *kernel).
 
+        Options are numbers, or have an entry for each spatial dimension; ``padding`` may be "same"
+        or "valid". The output is (N, out, ...).
 
-def conv2d(
-    input: Tensor,
-    weight: Tensor,
-    bias: Tensor | None = None,
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
-    groups: int = 1,
-) -> Tensor:
-    """``conv1d`` in two dimensions: (N, C, H, W) or (C, H, W), weight (out, C / groups, kh, kw)."""
-    return _conv(2, input, weight, bias, stride, padding, dilation, groups)
-
-
-def conv3d(
-    input: Tensor,
-    weight: Tensor,
-    bias: Tensor | None = None,
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
-    groups: int = 1,
-) -> Tensor:
-    """``conv1d`` in three dimensions: (N, C, D, H, W) or (C, D, H, W)."""
-    return _conv(3, input, weight, bias, stride, padding, dilation, groups)
-
-
-def conv_transpose1d(
-    input: Tensor,
-    weight: Tensor,
-    bias: Tensor | None = None,
-    stride: Any = 1,
-    padding: Any = 0,
-    output_padding: Any = 0,
-    groups: int = 1,
-    dilation: Any = 1,
-) -> Tensor:
-    """The gradient of ``conv1d``'s input as an operator: (N, C, L), weight (C, out / groups, k).
-
-    ``output_padding`` chooses between the sizes that a strided convolution maps to one.
-    """
-    return _conv_transpose(
-        1, input, weight, bias, stride, padding, output_padding, groups, dilation
+        Raises:
+            RuntimeError: for shapes, dtypes or options that do not fit.
+        """,
     )
 
 
-def conv_transpose2d(
-    input: Tensor,
-    weight: Tensor,
-    bias: Tensor | None = None,
-    stride: Any = 1,
-    padding: Any = 0,
-    output_padding: Any = 0,
-    groups: int = 1,
-    dilation: Any = 1,
-) -> Tensor:
-    """``conv_transpose1d`` in two dimensions."""
-    return _conv_transpose(
-        2, input, weight, bias, stride, padding, output_padding, groups, dilation
+def _transposed_convolution_of(rank: int, shapes: str) -> Callable[..., Tensor]:
+    """``conv_transpose1d`` and its kin."""
+
+    def function(
+        input: Tensor,
+        weight: Tensor,
+        bias: Tensor | None = None,
+        stride: Any = 1,
+        padding: Any = 0,
+        output_padding: Any = 0,
+        groups: int = 1,
+        dilation: Any = 1,
+    ) -> Tensor:
+        return _conv_transpose(
+            rank, input, weight, bias, stride, padding, output_padding, groups, dilation
+        )
+
+    return named(
+        function,
+        f"conv_transpose{rank}d",
+        f"""The gradient of a convolution's input, as an operator on {shapes}.
+
+        The weight is (C, out / groups, *kernel). ``output_padding`` chooses between the sizes that
+        a strided convolution maps to one.
+
+        Raises:
+            RuntimeError: for shapes, dtypes or options that do not fit.
+        """,
     )
 
 
-def conv_transpose3d(
-    input: Tensor,
-    weight: Tensor,
-    bias: Tensor | None = None,
-    stride: Any = 1,
-    padding: Any = 0,
-    output_padding: Any = 0,
-    groups: int = 1,
-    dilation: Any = 1,
-) -> Tensor:
-    """``conv_transpose1d`` in three dimensions."""
-    return _conv_transpose(
-        3, input, weight, bias, stride, padding, output_padding, groups, dilation
-    )
-
+conv1d = _convolution_of(1, LINES)
+conv2d = _convolution_of(2, IMAGES)
+conv3d = _convolution_of(3, VOLUMES)
+conv_transpose1d = _transposed_convolution_of(1, LINES)
+conv_transpose2d = _transposed_convolution_of(2, IMAGES)
+conv_transpose3d = _transposed_convolution_of(3, VOLUMES)
 
 # --- windows as columns ---------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ NumPy; taking them is a lookup, whose gradients of every order are those of ``ga
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,12 +15,13 @@ from ...ops.tensor_operator import TensorOperator
 from ...tensor import Tensor, new_tensor
 from .activation import relu
 from .linear import along
-from .windows import Windows, per_dimension
+from .windows import IMAGES, LINES, VOLUMES, Windows, named, per_dimension
 
 __all__ = [
     "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d",
     "adaptive_max_pool2d", "adaptive_max_pool3d", "avg_pool1d", "avg_pool2d", "avg_pool3d",
-    "lp_pool1d", "lp_pool2d", "max_pool1d", "max_pool2d", "max_pool3d",
+    "lp_pool1d", "lp_pool2d", "lp_pool3d",
+    "max_pool1d", "max_pool2d", "max_pool3d",
 ]  # fmt: skip
 
 Array = np.ndarray[Any, Any]
@@ -137,54 +138,40 @@ def _max_pool(
     return _with_indices(inputs, where, inputs is input, return_indices)
 
 
-def max_pool1d(
-    input: Tensor,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    dilation: Any = 1,
-    ceil_mode: bool = False,
-    return_indices: bool = False,
-) -> Any:
-    """The largest element of every window of (N, C, L) or (C, L).
+def _max_pool_of(rank: int, shapes: str) -> Callable[..., Any]:
+    """``max_pool1d`` and its kin."""
 
-    ``stride`` is the size of the window unless given; ``ceil_mode`` lets the last window reach
-    beyond the end. With ``return_indices`` also where the elements were.
-    """
-    return _max_pool(
-        1, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices
+    def function(
+        input: Tensor,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        dilation: Any = 1,
+        ceil_mode: bool = False,
+        return_indices: bool = False,
+    ) -> Any:
+        return _max_pool(
+            rank, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices
+        )
+
+    return named(
+        function,
+        f"max_pool{rank}d",
+        f"""The largest element of every window of {shapes}.
+
+        Options are numbers, or have an entry for each spatial dimension. ``stride`` is the size of
+        the window unless given; ``ceil_mode`` lets the last window reach beyond the end. With
+        ``return_indices`` also where in the flattened spatial dimensions the elements were.
+
+        Raises:
+            RuntimeError: for options that do not fit, or if there is no window.
+        """,
     )
 
 
-def max_pool2d(
-    input: Tensor,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    dilation: Any = 1,
-    ceil_mode: bool = False,
-    return_indices: bool = False,
-) -> Any:
-    """``max_pool1d`` of images (N, C, H, W) or (C, H, W)."""
-    return _max_pool(
-        2, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices
-    )
-
-
-def max_pool3d(
-    input: Tensor,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    dilation: Any = 1,
-    ceil_mode: bool = False,
-    return_indices: bool = False,
-) -> Any:
-    """``max_pool1d`` of volumes (N, C, D, H, W) or (C, D, H, W)."""
-    return _max_pool(
-        3, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices
-    )
-
+max_pool1d = _max_pool_of(1, LINES)
+max_pool2d = _max_pool_of(2, IMAGES)
+max_pool3d = _max_pool_of(3, VOLUMES)
 
 # --- means ----------------------------------------------------------------------------------------
 
@@ -270,34 +257,35 @@ def avg_pool1d(
     return _avg_pool(1, input, kernel_size, stride, padding, ceil_mode, count_include_pad)
 
 
-def avg_pool2d(
-    input: Tensor,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    ceil_mode: bool = False,
-    count_include_pad: bool = True,
-    divisor_override: int | None = None,
-) -> Tensor:
-    """``avg_pool1d`` of images; ``divisor_override`` takes the place of the count of elements."""
-    return _avg_pool(
-        2, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
+def _avg_pool_of(rank: int, shapes: str) -> Callable[..., Tensor]:
+    """``avg_pool2d`` and its kin."""
+
+    def function(
+        input: Tensor,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+        divisor_override: int | None = None,
+    ) -> Tensor:
+        return _avg_pool(
+            rank, input, kernel_size, stride, padding, ceil_mode, count_include_pad,
+            divisor_override,
+        )  # fmt: skip
+
+    return named(
+        function,
+        f"avg_pool{rank}d",
+        f"""The mean of every window of {shapes}, with the options of ``avg_pool1d``.
+
+        ``divisor_override`` takes the place of the count of elements.
+        """,
     )
 
 
-def avg_pool3d(
-    input: Tensor,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    ceil_mode: bool = False,
-    count_include_pad: bool = True,
-    divisor_override: int | None = None,
-) -> Tensor:
-    """``avg_pool2d`` of volumes."""
-    return _avg_pool(
-        3, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
-    )
+avg_pool2d = _avg_pool_of(2, IMAGES)
+avg_pool3d = _avg_pool_of(3, VOLUMES)
 
 
 def _lp_pool(
@@ -309,19 +297,28 @@ def _lp_pool(
     return (mean.sign() * relu(mean.abs()) * total).pow(1.0 / norm_type)
 
 
-def lp_pool1d(
-    input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
-) -> Tensor:
-    """The root of the sum of powers of every window of (N, C, L) or (C, L)."""
-    return _lp_pool(1, input, norm_type, kernel_size, stride, ceil_mode)
+def _lp_pool_of(rank: int, shapes: str) -> Callable[..., Tensor]:
+    """``lp_pool1d`` and its kin."""
+
+    def function(
+        input: Tensor,
+        norm_type: float,
+        kernel_size: Any,
+        stride: Any = None,
+        ceil_mode: bool = False,
+    ) -> Tensor:
+        return _lp_pool(rank, input, norm_type, kernel_size, stride, ceil_mode)
+
+    return named(
+        function,
+        f"lp_pool{rank}d",
+        f"""The root of the sum of powers ``norm_type`` of every window of {shapes}.""",
+    )
 
 
-def lp_pool2d(
-    input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
-) -> Tensor:
-    """``lp_pool1d`` of images."""
-    return _lp_pool(2, input, norm_type, kernel_size, stride, ceil_mode)
-
+lp_pool1d = _lp_pool_of(1, LINES)
+lp_pool2d = _lp_pool_of(2, IMAGES)
+lp_pool3d = _lp_pool_of(3, VOLUMES)
 
 # --- a given number of parts ----------------------------------------------------------------------
 
@@ -362,21 +359,6 @@ def adaptive_avg_pool(rank: int, input: Tensor, output_size: Any) -> Tensor:
     return input
 
 
-def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
-    """The means of ``output_size`` parts of (N, C, L) or (C, L), which may overlap."""
-    return adaptive_avg_pool(1, input, output_size)
-
-
-def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
-    """``adaptive_avg_pool1d`` of images; None keeps the size of a dimension."""
-    return adaptive_avg_pool(2, input, output_size)
-
-
-def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
-    """``adaptive_avg_pool1d`` of volumes; None keeps the size of a dimension."""
-    return adaptive_avg_pool(3, input, output_size)
-
-
 def _adaptive_max_pool(
     rank: int, input: Tensor, output_size: Any, return_indices: bool
 ) -> Any:
@@ -397,16 +379,41 @@ def _adaptive_max_pool(
     return _with_indices(inputs, where, inputs is input, return_indices)
 
 
-def adaptive_max_pool1d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
-    """The largest elements of ``output_size`` parts of (N, C, L) or (C, L)."""
-    return _adaptive_max_pool(1, input, output_size, return_indices)
+def _means_of_parts(rank: int, shapes: str) -> Callable[..., Tensor]:
+    """``adaptive_avg_pool1d`` and its kin."""
+
+    def function(input: Tensor, output_size: Any) -> Tensor:
+        return adaptive_avg_pool(rank, input, output_size)
+
+    return named(
+        function,
+        f"adaptive_avg_pool{rank}d",
+        f"""The means of ``output_size`` parts of {shapes}, which may overlap.
+
+        A size of None keeps that of the input.
+        """,
+    )
 
 
-def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
-    """``adaptive_max_pool1d`` of images; None keeps the size of a dimension."""
-    return _adaptive_max_pool(2, input, output_size, return_indices)
+def _largest_of_parts(rank: int, shapes: str) -> Callable[..., Any]:
+    """``adaptive_max_pool1d`` and its kin."""
+
+    def function(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
+        return _adaptive_max_pool(rank, input, output_size, return_indices)
+
+    return named(
+        function,
+        f"adaptive_max_pool{rank}d",
+        f"""The largest elements of ``output_size`` parts of {shapes}, which may overlap.
+
+        A size of None keeps that of the input; with ``return_indices`` also where they were.
+        """,
+    )
 
 
-def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
-    """``adaptive_max_pool1d`` of volumes; None keeps the size of a dimension."""
-    return _adaptive_max_pool(3, input, output_size, return_indices)
+adaptive_avg_pool1d = _means_of_parts(1, LINES)
+adaptive_avg_pool2d = _means_of_parts(2, IMAGES)
+adaptive_avg_pool3d = _means_of_parts(3, VOLUMES)
+adaptive_max_pool1d = _largest_of_parts(1, LINES)
+adaptive_max_pool2d = _largest_of_parts(2, IMAGES)
+adaptive_max_pool3d = _largest_of_parts(3, VOLUMES)

@@ -7,16 +7,28 @@ copy, a column a window, makes a convolution a matrix product.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...executor.indexing import strided_view
 
-__all__ = ["Windows", "per_dimension"]
+__all__ = ["IMAGES", "LINES", "VOLUMES", "Windows", "named", "per_dimension"]
 
 Array = np.ndarray[Any, Any]
+
+#: How documentation names inputs of one to three spatial dimensions.
+LINES = "lines (N, C, L) or (C, L)"
+IMAGES = "images (N, C, H, W) or (C, H, W)"
+VOLUMES = "volumes (N, C, D, H, W) or (C, D, H, W)"
+
+
+def named(function: Callable[..., Any], name: str, text: str) -> Callable[..., Any]:
+    """A function made for one number of spatial dimensions, with its name and documentation."""
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = text
+    return function
 
 
 def per_dimension(value: Any, rank: int, name: str, allow_empty: bool = False) -> tuple[int, ...]:
