@@ -18,6 +18,7 @@ from ..dtype import (
     float32,
     float64,
     from_type_string,
+    get_default_dtype,
     int8,
     int16,
     int32,
@@ -149,6 +150,8 @@ def _type(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
     elif hasattr(dtype, "device_type"):  # FloatTensor and the like
         require_cpu(dtype.device_type)
         dtype = dtype.dtype
+    elif dtype is Tensor:
+        dtype = get_default_dtype()
     return cast(self, numpy_dtype("type", dtype))
 
 

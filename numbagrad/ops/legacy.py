@@ -6,12 +6,14 @@ calls ``ops/creation.py`` and reads ``grad_fn``.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from .. import cuda
 from ..autograd.volatile import is_volatile, make_volatile
+from ..cuda import require_cpu
 from ..dtype import (
     DTYPES,
     bool_,
@@ -41,28 +43,29 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _make(name: str, dtype: DType, arguments: tuple[Any, ...]) -> Tensor:
+def _make(name: str, dtype: DType, arguments: tuple[Any, ...], device: Any = None) -> Tensor:
     """Sizes give memory that is not set, a sequence or an array its elements."""
+    require_cpu(device)
     if not arguments:
         return new_tensor(np.empty(0, dtype.numpy))
     data = arguments[0]
-    if len(arguments) == 1 and not isinstance(data, int) and not isinstance(data, Size):
-        if isinstance(data, Tensor):
-            if data.dtype is not dtype:
-                raise TypeError(
-                    f"expected {type_string(dtype)} (got {type_string(data.dtype)}); convert with "
-                    ".to(dtype)"
-                )
-            return data.detach()
-        if isinstance(data, float):
-            raise TypeError("new(): data must be a sequence (got float)")
-        return new_tensor(array_of(data, dtype.numpy))
-    return new_tensor(np.empty(shape_of(name, arguments), dtype.numpy))
+    if len(arguments) > 1 or isinstance(data, (int, np.integer, Size)):
+        return new_tensor(np.empty(shape_of(name, arguments), dtype.numpy))
+    if isinstance(data, Tensor):
+        if data.dtype is not dtype:
+            raise TypeError(
+                f"expected {type_string(dtype)} (got {type_string(data.dtype)}); convert with "
+                ".to(dtype)"
+            )
+        return data.detach()
+    if not isinstance(data, (np.ndarray, Sequence)):
+        raise TypeError(f"new(): data must be a sequence (got {type(data).__name__})")
+    return new_tensor(array_of(data, dtype.numpy))
 
 
-def _new(cls: type[Tensor], *arguments: Any, **keywords: Any) -> Tensor:
+def _new(cls: type[Tensor], *arguments: Any, device: Any = None) -> Tensor:
     """``Tensor(2, 3)`` and ``Tensor([1, 2])``, of the default dtype."""
-    made = _make("Tensor", get_default_dtype(), arguments)
+    made = _make("Tensor", get_default_dtype(), arguments, device)
     if cls is Tensor:
         return made
     other: Tensor = object.__new__(cls)
@@ -77,7 +80,7 @@ Tensor.__new__ = staticmethod(_new)  # type: ignore[assignment]
 @method("new")
 def _new_like(self: Tensor, *arguments: Any, device: Any = None) -> Tensor:
     """A tensor of the dtype of this one, from sizes or from data."""
-    return _make("new", self.dtype, arguments)
+    return _make("new", self.dtype, arguments, device)
 
 
 def _creator(self: Tensor) -> Any:
@@ -134,13 +137,13 @@ class _TensorType(type):
             and instance.device.type == cls.device_type
         )
 
-    def __call__(cls, *arguments: Any) -> Any:
+    def __call__(cls, *arguments: Any, device: Any = None) -> Any:
         if cls.is_cuda:
             raise TypeError(
                 f"type {type_string(cls.dtype, 'cuda')} not available. Torch not compiled with "
                 "CUDA enabled."
             )
-        return _make(cls.__name__, cls.dtype, arguments)
+        return _make(cls.__name__, cls.dtype, arguments, device)
 
     def __repr__(cls) -> str:
         return f"<class '{type_string(cls.dtype, cls.device_type)}'>"
