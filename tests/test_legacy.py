@@ -319,3 +319,20 @@ class TestTypes:
         assert x.tolist() == [0.0, 0.0]
         with pytest.raises(TypeError, match=r"\.to\(dtype\)"):
             torch.LongTensor(x)
+
+    def test_sizes_may_be_integers_of_numpy(self):
+        assert torch.Tensor(np.int64(3)).shape == (3,)
+        assert torch.LongTensor(np.int32(2), 3).shape == (2, 3)
+
+    @pytest.mark.parametrize("data", [None, 1.5, {}, np.float32(3)])
+    def test_other_data_is_refused(self, data):
+        with pytest.raises(TypeError, match="data must be a sequence"):
+            torch.FloatTensor(data)
+
+    def test_keywords(self):
+        assert torch.FloatTensor([1], device="cpu").tolist() == [1.0]
+        assert torch.ones(1).long().type(torch.Tensor).dtype is torch.float32
+        with pytest.raises(AssertionError, match="not compiled with CUDA"):
+            torch.Tensor(2, device="cuda")
+        with pytest.raises(TypeError, match="dtype"):
+            torch.Tensor([1], dtype=torch.int)
