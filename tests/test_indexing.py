@@ -326,3 +326,11 @@ def test_errors(use: Build, kind: type[Exception], text: str) -> None:
     with pytest.raises(kind) as raised:
         use(torch.zeros(SHAPE))
     assert str(raised.value) == text
+
+
+def test_a_mask_takes_one_element_of_any_dtype():
+    x = torch.zeros(3)
+    x[torch.tensor([True, False, True])] = torch.tensor([7])
+    assert x.tolist() == [7, 0, 7]
+    with pytest.raises(RuntimeError, match="dtypes match"):
+        x[torch.tensor([True, False, True])] = torch.tensor([7, 8])

@@ -400,3 +400,105 @@ def test_written_views_close_no_reference_cycle() -> None:
         assert [reference() for reference in references] == [None, None, None]
     finally:
         gc.enable()
+
+
+# --- memory that several elements share -----------------------------------------------------------
+
+PLACES = torch.tensor([0, 1])
+ZEROS = torch.zeros(2, 3, dtype=torch.int64)
+SHARED = {
+    "round": lambda x: x.round_(),
+    "nan_to_num": lambda x: x.nan_to_num_(),
+    "logit": lambda x: x.logit_(),
+    "cumsum": lambda x: x.cumsum_(0),
+    "scatter": lambda x: x.scatter_(0, ZEROS, 1.0),
+    "scatter_add": lambda x: x.scatter_add_(0, ZEROS, torch.ones(2, 3)),
+    "scatter_reduce": lambda x: x.scatter_reduce_(0, ZEROS, torch.ones(2, 3), "sum"),
+    "index_add": lambda x: x.index_add_(0, PLACES, torch.ones(2, 3)),
+    "index_copy": lambda x: x.index_copy_(0, PLACES, torch.ones(2, 3)),
+    "masked_scatter": lambda x: x.masked_scatter_(torch.ones(3, 3).bool(), torch.ones(9)),
+    "addmm": lambda x: x.addmm_(torch.ones(3, 3), torch.ones(3, 3)),
+    "out": lambda x: torch.mm(torch.ones(3, 3), torch.ones(3, 3), out=x),
+}
+
+
+@pytest.mark.parametrize("name", SHARED)
+def test_memory_that_elements_share_is_not_written(name: str) -> None:
+    with pytest.raises(RuntimeError, match="more than one element of the written-to tensor"):
+        SHARED[name](torch.full((1, 3), 0.5).expand(3, 3))
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda x: x.fill_(0),
+        lambda x: x.zero_(),
+        lambda x: x.index_fill_(0, torch.arange(3), 0),
+        lambda x: x.tril_().triu_().fill_(0),
+    ],
+)
+def test_unless_every_element_gets_the_same(write: Callable[[Any], Any]) -> None:
+    base = torch.ones(1, 3)
+    write(base.expand(3, 3))
+    assert base.tolist() == [[0, 0, 0]]
+
+
+def test_a_result_that_the_dtype_cannot_hold() -> None:
+    with pytest.raises(RuntimeError, match="result type Float can't be cast to .* Long"):
+        torch.ones(2, dtype=torch.int64).logit_()
+
+
+@pytest.mark.parametrize(
+    ("dtype", "value", "wanted"),
+    [("uint8", -2, 254), ("int8", -2, -2), ("int64", 1.7, 1), ("bool", 0.5, True)],
+)
+def test_numbers_are_written_as_torch_converts_them(dtype: str, value: float, wanted: Any) -> None:
+    kind = getattr(torch, dtype)
+    places = torch.tensor([0])
+    for x in (
+        torch.ones(1, dtype=kind).fill_(value),
+        torch.ones(1, dtype=kind).index_fill(0, places, value),
+        torch.ones(1, dtype=kind).scatter(0, places, value),
+    ):
+        assert x.item() == wanted
+
+
+@pytest.mark.parametrize(
+    ("dtype", "value"),
+    [("int64", float("inf")), ("int32", float("nan")), ("uint8", -0.5), ("int8", 300),
+     ("uint8", -300), ("int64", 1e30)],
+)  # fmt: skip
+def test_numbers_that_do_not_fit(dtype: str, value: float) -> None:
+    x = torch.ones(1, dtype=getattr(torch, dtype))
+    for write in (
+        lambda: x.fill_(value),
+        lambda: x.index_fill_(0, torch.tensor([0]), value),
+        lambda: x.scatter_(0, torch.tensor([0]), value),
+    ):
+        with pytest.raises(RuntimeError, match="cannot be converted .* without overflow"):
+            write()
+
+
+def test_diagonals_are_filled() -> None:
+    x = leaf(1, 2, 3, 4)
+    y = (x * 1).reshape(2, 2) * 1
+    y.fill_diagonal_(5)
+    assert y.tolist() == [[5, 2], [3, 5]]
+    y.sum().backward()
+    assert x.grad.tolist() == [0, 1, 1, 0]
+    assert torch.zeros(5, 2).fill_diagonal_(1, wrap=True).tolist() == [
+        [1, 0], [0, 1], [0, 0], [1, 0], [0, 1]
+    ]  # fmt: skip
+    with pytest.raises(RuntimeError, match="larger than 1"):
+        torch.zeros(3).fill_diagonal_(1)
+
+
+def test_the_input_of_a_reciprocal_may_be_written() -> None:
+    x = leaf(1, 2, 4)
+    y = x * 1
+    z = 8 / y
+    with torch.no_grad():
+        y.zero_()
+        z.zero_()
+    z.sum().backward()
+    assert x.grad.tolist() == [-8, -2, -0.5]

@@ -553,6 +553,14 @@ class TestErrors:
             getattr(torch, entry.name)(*inputs, out=torch.zeros(5, dtype=torch.float64))
 
 
+def test_the_median_of_no_integers_is_what_nan_becomes():
+    """The least int64 on x86, as in torch."""
+    for name in ("median", "nanmedian"):
+        made = getattr(torch, name)(torch.zeros(0, dtype=torch.int64))
+        with np.errstate(invalid="ignore"):
+            assert made.item() == np.array(np.nan).astype(np.int64)
+
+
 # --- the table itself -----------------------------------------------------------------------------
 
 

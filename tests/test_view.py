@@ -264,3 +264,29 @@ def test_errors(build: Build, kind: type[Exception], text: str) -> None:
     with pytest.raises(kind) as raised:
         build(torch.zeros(SHAPE))
     assert str(raised.value) == text
+
+
+class TestLayouts:
+    """Strides of results, where torch's are not those of NumPy's copies."""
+
+    @pytest.mark.parametrize(
+        ("make", "strides"),
+        [
+            (lambda x: x.t().flip(0), (1, 3)),
+            (lambda x: torch.rot90(x), (1, 3)),
+            (lambda x: torch.rot90(x.t(), 0), (2, 1)),
+            (lambda x: torch.rot90(x, 2), (3, 1)),
+            (lambda x: x.t().sort(0).values, (1, 3)),
+            (lambda x: x.t().sort(0).indices, (1, 3)),
+            (lambda x: torch.cat([x.t(), x.t()]), (2, 1)),
+            (lambda x: torch.stack([x.t(), x.t()]), (6, 2, 1)),
+            (lambda x: torch.zeros_like(x[0].expand(2, 3)), (3, 1)),
+            (lambda x: x[0].expand(2, 3).double(), (3, 1)),
+            (lambda x: x[0].expand(2, 3).clone(), (3, 1)),
+            (lambda x: torch.softmax(x[0].expand(2, 3), 0), (3, 1)),
+            (lambda x: x[..., None, -1], (3, 3)),
+            (lambda x: x[:, None], (3, 3, 1)),
+        ],
+    )
+    def test_strides(self, make, strides):
+        assert make(torch.arange(6.0).reshape(2, 3)).stride() == strides

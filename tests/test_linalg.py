@@ -1,0 +1,182 @@
+"""torch.linalg and products of matrices: what the table of operators does not say.
+
+Values and gradients of every function are in ``operator_table.py``; here are errors, ``out``,
+singular matrices and the reading of arguments.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import numbagrad as torch
+from numbagrad.autograd import gradcheck
+
+NAN = float("nan")
+
+
+def matrix(*rows):
+    return torch.tensor(rows, dtype=torch.float64, requires_grad=True)
+
+
+SINGULAR = [[1.0, 2.0], [2.0, 4.0]]
+
+
+class TestSingular:
+    @pytest.mark.parametrize(
+        "call",
+        [
+            lambda a: torch.linalg.inv(a),
+            lambda a: torch.linalg.solve(a, torch.ones(2, dtype=torch.float64)),
+            lambda a: torch.linalg.matrix_power(a, -1),
+            lambda a: torch.linalg.cholesky(-a),
+        ],
+    )
+    def test_raises(self, call):
+        with pytest.raises(torch.linalg.LinAlgError, match="not invertible or not positive"):
+            call(torch.tensor(SINGULAR, dtype=torch.float64))
+
+    def test_gradient_of_a_determinant_of_zero(self):
+        """The cofactors, which need no inverse."""
+        a = torch.zeros(2, 2, dtype=torch.float64).fill_diagonal_(0)
+        a[0, 0] = 3
+        a.requires_grad_()
+        torch.det(a).backward()
+        np.testing.assert_allclose(a.grad.numpy(), [[0, 0], [0, 3]], atol=1e-12)
+
+    def test_its_second_gradient_is_refused(self):
+        a = torch.zeros(2, 2, dtype=torch.float64, requires_grad=True)
+        with pytest.raises(RuntimeError, match="singular"):
+            torch.autograd.grad(torch.det(a), a, create_graph=True)
+
+    def test_logdet_of_a_negative_determinant(self):
+        assert np.isnan(torch.logdet(matrix([0.0, 1.0], [1.0, 0.0])).item())
+
+
+class TestRefused:
+    @pytest.mark.parametrize(
+        ("call", "message"),
+        [
+            (lambda: torch.linalg.inv(torch.ones(2, 3)), "square matrices.*2 by 3"),
+            (lambda: torch.linalg.inv(torch.ones(3)), "at least 2 dimensions"),
+            (lambda: torch.linalg.inv(torch.eye(2).long()), "float32 or float64"),
+            (lambda: torch.linalg.solve(torch.eye(2), torch.ones(3)), "Incompatible shapes"),
+            (lambda: torch.linalg.multi_dot([torch.eye(2)]), "at least 2 tensors"),
+            (lambda: torch.linalg.matrix_norm(torch.eye(2), 3), "Order 3 not supported"),
+            (lambda: torch.cross(torch.ones(2), torch.ones(2)), "size 3"),
+            (lambda: torch.trace(torch.ones(2)), "expected a matrix"),
+            (lambda: torch.cdist(torch.ones(2, 3), torch.ones(2, 4)), "same number of columns"),
+            (lambda: torch.cdist(torch.ones(2, 3), torch.ones(2, 3), -1), "non-negative p"),
+            (lambda: torch.einsum("ij,jk", torch.ones(2, 3)), "2 terms, but 1 operands"),
+            (lambda: torch.einsum("ij", torch.ones(2)), "number of dimensions"),
+            (lambda: torch.einsum("ij->k", torch.ones(2, 3)), "output subscript 'k'"),
+            (lambda: torch.einsum("i1", torch.ones(2, 3)), "invalid subscript '1'"),
+            (lambda: torch.einsum("i,i", torch.ones(2), torch.ones(3)), "does not broadcast"),
+            (lambda: torch.quantile(torch.ones(2), 1.5), "range \\[0, 1\\]"),
+            (lambda: torch.bincount(torch.tensor([-1])), "non-negative"),
+        ],
+    )
+    def test_says_why(self, call, message):
+        with pytest.raises(RuntimeError, match=message):
+            call()
+
+
+class TestReading:
+    def test_einsum_takes_lists(self):
+        a, b = torch.ones(2, 3), torch.ones(3, 4)
+        assert torch.einsum(a, [0, 1], b, [1, 2], [2, 0]).shape == (4, 2)
+        assert torch.einsum("ij,jk", [a, b]).shape == (2, 4)
+        assert torch.einsum("...j->...", a).tolist() == [3, 3]
+
+    def test_chains_are_multiplied_in_the_cheapest_order(self):
+        """From the left the second product would need 10^12 multiplications."""
+        tall, wide = torch.ones(10000, 1), torch.ones(1, 10000)
+        made = torch.chain_matmul(tall, wide, tall)
+        assert made.shape == (10000, 1) and made[0].item() == 10000
+
+    def test_one_triangle_is_read(self):
+        a = torch.tensor([[2.0, NAN], [1.0, 4.0]])
+        x = torch.linalg.solve_triangular(a, torch.tensor([[2.0], [9.0]]), upper=False)
+        assert x.tolist() == [[1], [2]]
+        x = torch.linalg.solve_triangular(
+            a, torch.tensor([[2.0], [9.0]]), upper=False, unitriangular=True
+        )
+        assert x.tolist() == [[2], [7]]
+
+    def test_wide_matrices_have_reduced_singular_vectors_only(self):
+        u, s, vh = torch.linalg.svd(torch.ones(2, 3), full_matrices=False)
+        assert (u.shape, s.shape, vh.shape) == ((2, 2), (2,), (2, 3))
+        with pytest.raises(NotImplementedError, match="full_matrices=False"):
+            torch.linalg.svd(torch.ones(2, 3))
+
+    def test_coinciding_points_have_no_distance_and_no_gradient(self):
+        x = torch.ones(2, 3, requires_grad=True)
+        for p in (1, 1.5, 2, 3, float("inf")):
+            (gradient,) = torch.autograd.grad(torch.cdist(x, x.detach(), p).sum(), x)
+            assert gradient.tolist() == [[0, 0, 0]] * 2
+
+    def test_quantile_is_nan_beside_nan(self):
+        made = torch.quantile(torch.tensor([[1.0, NAN], [1.0, 2.0]]), 0.5, dim=1)
+        assert np.isnan(made[0].item()) and made[1].item() == 1.5
+
+
+class TestAddedProducts:
+    """addmm and its relatives: one node, and an input that is not read where beta is 0."""
+
+    def test_nan_is_not_read(self):
+        made = torch.addmm(torch.full((2, 2), NAN), torch.ones(2, 2), torch.ones(2, 2), beta=0)
+        assert made.tolist() == [[2, 2], [2, 2]]
+
+    def test_it_still_has_a_gradient(self):
+        x = torch.ones(2, requires_grad=True)
+        made = torch.addmm(x, torch.ones(3, 2), torch.ones(2, 2), beta=0)
+        assert made.grad_fn.name() == "AddmmBackward0"
+        made.sum().backward()
+        assert x.grad.tolist() == [0, 0]
+
+    @pytest.mark.parametrize("beta", [0, 1])
+    def test_shapes_are_checked(self, beta):
+        with pytest.raises(RuntimeError, match="must match the existing size"):
+            torch.addmm(torch.ones(3, 3), torch.ones(3, 4), torch.ones(4, 2), beta=beta)
+        with pytest.raises(RuntimeError, match="same dtype"):
+            torch.addmm(torch.ones(2).double(), torch.ones(3, 4), torch.ones(4, 2), beta=beta)
+
+    def test_in_place(self):
+        x = torch.ones(2, 2)
+        assert x.addmm_(torch.eye(2), torch.eye(2), beta=2, alpha=3) is x
+        assert x.tolist() == [[5, 2], [2, 5]]
+        with pytest.raises(RuntimeError, match="doesn't match"):
+            torch.ones(2).addmm_(torch.eye(2), torch.eye(2))
+
+    def test_integers_take_whole_factors(self):
+        x = torch.ones(2, 2, dtype=torch.int64)
+        assert torch.addmm(x, x, x, alpha=1.5).tolist() == [[3, 3], [3, 3]]
+        with pytest.raises(RuntimeError, match="alpha must not be a floating"):
+            torch.addr(x, x[0], x[0], alpha=1.5)
+
+    def test_stacks_broadcast(self):
+        a = torch.rand(2, 1, 3, 4, dtype=torch.float64, requires_grad=True)
+        b = torch.rand(3, 4, 2, dtype=torch.float64, requires_grad=True)
+        assert gradcheck(torch.matmul, (a, b))
+
+
+class TestOut:
+    def test_is_written_and_resized(self):
+        for shape in ((2, 2), (5,)):
+            out = torch.zeros(shape)
+            assert torch.mm(torch.eye(2), torch.eye(2), out=out) is out
+            assert out.tolist() == [[1, 0], [0, 1]]
+
+    def test_has_the_dtype_of_the_result(self):
+        with pytest.raises(RuntimeError, match="Expected out tensor to have dtype"):
+            torch.mm(torch.eye(2), torch.eye(2), out=torch.zeros(2, 2).double())
+        assert torch.cat([torch.ones(1)], out=torch.zeros(1).double()).dtype is torch.float64
+        with pytest.raises(RuntimeError, match="can't be cast"):
+            torch.cat([torch.ones(1)], out=torch.zeros(1).long())
+
+    def test_is_not_recorded(self):
+        a = torch.eye(2, requires_grad=True)
+        with pytest.raises(RuntimeError, match="don't support automatic differentiation"):
+            torch.matmul(a, a, out=torch.zeros(2, 2))
+        with torch.no_grad():
+            assert torch.matmul(a, a, out=torch.zeros(2, 2)).tolist() == [[1, 0], [0, 1]]
