@@ -7,11 +7,13 @@ beside it, and ``tools/write_compatibility.py`` writes ``docs/torch-compatibilit
 import compatibility_creation
 import compatibility_function
 import compatibility_legacy
+import compatibility_nn
 
 SECTIONS = {
     "The 2017 era": compatibility_legacy.ROWS,
     "Creation and conversion": compatibility_creation.ROWS,
     "The modern Function": compatibility_function.ROWS,
+    "nn as the extending guides use it": compatibility_nn.ROWS,
 }
 
 ROWS = [row for rows in SECTIONS.values() for row in rows]

@@ -1,16 +1,19 @@
 """Pooling: the largest, the mean or a norm of every window, and of parts of a given number.
 
-Called by users and by the layers of ``nn/pooling.py``. Where the largest elements are is found in
-NumPy; taking them is a lookup, whose gradients of every order are those of ``gather``.
+Called by users and by the layers of ``nn/pooling.py``. Where the largest elements are is found
+first; taking them from there is linear, so its gradient puts them back.
 """
 
 from __future__ import annotations
 
+import functools
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...ops.creation import zeros
 from ...ops.tensor_operator import TensorOperator
 from ...tensor import Tensor, new_tensor
 from .activation import relu
@@ -115,14 +118,34 @@ def _largest(array: Array, windows: Windows, counts: tuple[int, ...]) -> Array:
     return where
 
 
-def _taken(input: Tensor, where: Array) -> Tensor:
-    """The elements of (N, C, ...) at flat indices (N, C, *counts)."""
-    flat = new_tensor(where.reshape(*where.shape[:2], -1))
-    return input.flatten(2).gather(2, flat).view(*where.shape)
+def _flattened(where: Array) -> Array:
+    return where.reshape(*where.shape[:2], -1)
 
 
-def _with_indices(input: Tensor, where: Array, batched: bool, return_indices: bool) -> Any:
-    made, indices = _taken(input, where), new_tensor(where)
+def _put_back(grad: Tensor, where: Array, shape: tuple[int, ...]) -> Tensor:
+    """The gradient of the elements, summed where they were taken from."""
+    flat = zeros(*shape[:2], math.prod(shape[2:]), dtype=grad.dtype)
+    indices = new_tensor(_flattened(where))
+    return flat.scatter_add(2, indices, grad.flatten(2)).view(*shape)
+
+
+@functools.cache
+def _taking(name: str) -> TensorOperator:
+    """The elements of (N, C, ...) at flat indices (N, C, *counts), by torch's name of the node."""
+    return TensorOperator(
+        name,
+        lambda input, where: np.take_along_axis(
+            input.reshape(*input.shape[:2], -1), _flattened(where), 2
+        ).reshape(where.shape),
+        {"input": lambda grad, where, input_shape: _put_back(grad, where, input_shape)},
+        grad_fn=f"{name}Backward0",
+    )
+
+
+def _with_indices(
+    name: str, input: Tensor, where: Array, batched: bool, return_indices: bool
+) -> Any:
+    made, indices = _taking(name)(input, where), new_tensor(where)
     if not batched:
         made, indices = made.squeeze(0), indices.squeeze(0)
     return (made, indices) if return_indices else made
@@ -135,7 +158,8 @@ def _max_pool(
     windows = _windows(rank, kernel_size, stride, padding, dilation)
     inputs = _batched(rank, input, f"max_pool{rank}d")
     where = _largest(inputs._array, windows, _counts(windows, inputs, ceil_mode))
-    return _with_indices(inputs, where, inputs is input, return_indices)
+    name = f"MaxPool{rank}DWithIndices"
+    return _with_indices(name, inputs, where, inputs is input, return_indices)
 
 
 def _max_pool_of(rank: int, shapes: str) -> Callable[..., Any]:
@@ -376,7 +400,8 @@ def _adaptive_max_pool(
         place: Any = (..., *cell)
         values = array[grid].reshape(*array.shape[:2], -1)
         where[place] = _flat(spans, sizes).reshape(-1)[values.argmax(-1)]
-    return _with_indices(inputs, where, inputs is input, return_indices)
+    name = f"AdaptiveMaxPool{rank}D"
+    return _with_indices(name, inputs, where, inputs is input, return_indices)
 
 
 def _means_of_parts(rank: int, shapes: str) -> Callable[..., Tensor]:
