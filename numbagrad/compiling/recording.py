@@ -92,11 +92,12 @@ class Recording:
             id(place.find(self.leaves)): _State(place.find(self.leaves)) for place in places
         }
         copies = {id(root_of(s.array)): root_of(s.array).copy("K") for s in before.values()}
-        recorder.surroundings = surroundings
         with recorder.recording(), _listening(recorder):
             result = self.function(*self.args, **self.kwargs)
         if recorder.failure is not None:
             return result, None, recorder.failure
+        for dictionary, key in recorder.anew:
+            surroundings.ignore(dictionary, key)
         changed = surroundings.changed()
         if changed is not None:
             self.may_settle = True
@@ -163,7 +164,7 @@ class Recording:
         self, program: Program, copies: dict[int, Array], reachable: list[Array]
     ) -> None:
         """Run the program on copies of what the call was given, and compare with what that did."""
-        known = {id(view.memory.array) for view in program.given}
+        known = {id(view.memory.array) for view in program.given} | self.recorder.managed
         for root in reachable:
             if id(root) not in known and not np.array_equal(root, copies[id(root)], _nan(root)):
                 raise _Unusable(f"a write to an array of shape {root.shape} that no kernel did")

@@ -95,3 +95,23 @@ def note_copy(source: Any, target: Any) -> None:
         found = recorder()
         if found is not None:
             found.copy(source, target)
+
+
+def numbers(
+    source: Callable[[], tuple[float, ...]], options: dict[str, Any], anew: tuple[str, ...]
+) -> tuple[float, ...]:
+    """What ``source`` computes; in a program, anew before each run.
+
+    ``options`` is the dictionary it reads: entries named in ``anew`` may change between runs.
+    """
+    found = active and recorder()
+    if found is None:
+        return source()
+    found.anew += [(options, key) for key in anew if key in options]
+    return found.add_numbers(source)
+
+
+def manage(array: Any) -> None:
+    """Say that the source of a program's numbers writes an array itself, at each run."""
+    if active is not None and active.thread == threading.get_ident():
+        active.manage(array)

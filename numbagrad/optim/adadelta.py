@@ -38,15 +38,31 @@ class Adadelta(Optimizer):
         }  # fmt: skip
         super().__init__(params, defaults)
 
-    def _update(self, parameter: Tensor, gradient: Tensor, group: dict[str, Any]) -> None:
+    _anew = ("lr", "rho", "eps")
+
+    def _start(self, parameter: Tensor, group: dict[str, Any]) -> None:
         state = self.state[parameter]
-        if not state:
-            state["step"] = new_count()
-            state["square_avg"] = zeros_like(parameter, requires_grad=False)
-            state["acc_delta"] = zeros_like(parameter, requires_grad=False)
-        count_step(state)
-        rho, eps, rate = float(group["rho"]), float(group["eps"]), -float(group["lr"])
+        state["step"] = new_count()
+        state["square_avg"] = zeros_like(parameter, requires_grad=False)
+        state["acc_delta"] = zeros_like(parameter, requires_grad=False)
+
+    def _count(self, parameter: Tensor) -> float:
+        return count_step(self.state[parameter])
+
+    def _numbers(self, group: dict[str, Any], step: float) -> tuple[float, ...]:
+        rho = float(group["rho"])
+        return rho, 1 - rho, float(group["eps"]), -float(group["lr"])
+
+    def _update(
+        self,
+        parameter: Tensor,
+        gradient: Tensor,
+        group: dict[str, Any],
+        numbers: tuple[float, ...],
+    ) -> None:
+        state = self.state[parameter]
+        rho, share, eps, rate = numbers
         square, steps = state["square_avg"], state["acc_delta"]
-        update.accumulate_square(square, (square, gradient, rho, 1 - rho))
+        update.accumulate_square(square, (square, gradient, rho, share))
         update.adadelta(parameter, (parameter, gradient, square, steps, eps, rate))
-        update.adadelta_steps(steps, (steps, gradient, square, eps, rho, 1 - rho))
+        update.adadelta_steps(steps, (steps, gradient, square, eps, rho, share))

@@ -45,12 +45,11 @@ class Adagrad(Optimizer):
             for parameter in group["params"]:
                 self._start(parameter, group)
 
-    def _start(self, parameter: Tensor, group: dict[str, Any]) -> dict[str, Any]:
-        state: dict[str, Any] = self.state[parameter]
+    def _start(self, parameter: Tensor, group: dict[str, Any]) -> None:
+        state = self.state[parameter]
         initial = float(group["initial_accumulator_value"])
         state["step"] = new_count()
         state["sum"] = full_like(parameter, initial, requires_grad=False)
-        return state
 
     def share_memory(self) -> None:
         """Raises: tensors of this package are not shared between processes."""
@@ -59,11 +58,23 @@ class Adagrad(Optimizer):
             "state_dict in the other one"
         )
 
-    def _update(self, parameter: Tensor, gradient: Tensor, group: dict[str, Any]) -> None:
-        state = self.state[parameter] or self._start(parameter, group)
-        step = count_step(state)
+    _anew = ("lr", "lr_decay", "eps")
+
+    def _count(self, parameter: Tensor) -> float:
+        return count_step(self.state[parameter])
+
+    def _numbers(self, group: dict[str, Any], step: float) -> tuple[float, ...]:
         rate = -float(group["lr"]) / (1 + (step - 1) * group["lr_decay"])
-        total = state["sum"]
+        return rate, float(group["eps"])
+
+    def _update(
+        self,
+        parameter: Tensor,
+        gradient: Tensor,
+        group: dict[str, Any],
+        numbers: tuple[float, ...],
+    ) -> None:
+        rate, eps = numbers
+        total = self.state[parameter]["sum"]
         update.accumulate_square(total, (total, gradient, 1.0, 1.0))
-        operands = (parameter, gradient, total, float(group["eps"]), 1.0, rate)
-        update.divide_by_root(parameter, operands)
+        update.divide_by_root(parameter, (parameter, gradient, total, eps, 1.0, rate))

@@ -49,23 +49,21 @@ class Adam(Optimizer):
         }  # fmt: skip
         super().__init__(params, defaults)
 
-    def _update(self, parameter: Tensor, gradient: Tensor, group: dict[str, Any]) -> None:
+    _anew = ("lr", "betas", "eps")
+
+    def _start(self, parameter: Tensor, group: dict[str, Any]) -> None:
         state = self.state[parameter]
-        if not state:
-            state["step"] = new_count()
-            state["exp_avg"] = zeros_like(parameter, requires_grad=False)
-            state["exp_avg_sq"] = zeros_like(parameter, requires_grad=False)
-            if group["amsgrad"]:
-                state["max_exp_avg_sq"] = zeros_like(parameter, requires_grad=False)
-        step = count_step(state)
-        beta1, beta2 = group["betas"]
-        mean, square = state["exp_avg"], state["exp_avg_sq"]
-        update.lerp(mean, (mean, gradient, 1 - beta1))
-        update.accumulate_square(square, (square, gradient, beta2, 1 - beta2))
+        state["step"] = new_count()
+        state["exp_avg"] = zeros_like(parameter, requires_grad=False)
+        state["exp_avg_sq"] = zeros_like(parameter, requires_grad=False)
         if group["amsgrad"]:
-            largest = state["max_exp_avg_sq"]
-            update.maximum(largest, (largest, square))
-            square = largest
+            state["max_exp_avg_sq"] = zeros_like(parameter, requires_grad=False)
+
+    def _count(self, parameter: Tensor) -> float:
+        return count_step(self.state[parameter])
+
+    def _numbers(self, group: dict[str, Any], step: float) -> tuple[float, ...]:
+        beta1, beta2 = group["betas"]
         rate = float(group["lr"])
         keep = 1.0
         if group["decoupled_weight_decay"]:
@@ -73,7 +71,24 @@ class Adam(Optimizer):
         # rate * m / (sqrt(v) / correction + eps), with the correction moved out of the division.
         correction = (1 - beta2**step) ** 0.5
         step_size = -rate / (1 - beta1**step) * correction
-        eps = group["eps"] * correction
+        return 1 - beta1, beta2, 1 - beta2, group["eps"] * correction, keep, step_size
+
+    def _update(
+        self,
+        parameter: Tensor,
+        gradient: Tensor,
+        group: dict[str, Any],
+        numbers: tuple[float, ...],
+    ) -> None:
+        state = self.state[parameter]
+        share, beta2, rest, eps, keep, step_size = numbers
+        mean, square = state["exp_avg"], state["exp_avg_sq"]
+        update.lerp(mean, (mean, gradient, share))
+        update.accumulate_square(square, (square, gradient, beta2, rest))
+        if group["amsgrad"]:
+            largest = state["max_exp_avg_sq"]
+            update.maximum(largest, (largest, square))
+            square = largest
         update.divide_by_root(parameter, (parameter, mean, square, eps, keep, step_size))
 
 

@@ -16,6 +16,7 @@ from typing import Any
 
 from ..autograd.grad_mode import enable_grad, no_grad
 from ..autograd.hooks import RemovableHandle, add_hook
+from ..executor import capture
 from ..nn.module import forget_gradient
 from ..ops.from_data import tensor
 from ..ops.query import typename
@@ -236,11 +237,51 @@ class Optimizer:
 
     def _update_group(self, group: dict[str, Any]) -> None:
         """Change the parameters of one group; recording is off."""
-        for parameter in group["params"]:
-            if parameter._grad is not None:
-                self._update(parameter, gradient_of(parameter, group), group)
+        found = [parameter for parameter in group["params"] if parameter._grad is not None]
+        if not found:
+            return
+        for parameter in found:
+            if not self.state.get(parameter):
+                self._start(parameter, group)
+        numbers = self._draw(group, found)
+        for parameter, own in zip(found, numbers, strict=True):
+            self._update(parameter, gradient_of(parameter, group), group, own)
 
-    def _update(self, parameter: Tensor, gradient: Tensor, group: dict[str, Any]) -> None:
+    def _draw(self, group: dict[str, Any], parameters: list[Tensor]) -> list[tuple[float, ...]]:
+        """The numbers of the update of each parameter; those with as many steps share them."""
+        places: list[int] = []
+
+        def compute() -> tuple[float, ...]:
+            steps = [self._count(parameter) for parameter in parameters]
+            distinct = list(dict.fromkeys(steps))
+            places[:] = [distinct.index(step) for step in steps]
+            return tuple([x for step in distinct for x in self._numbers(group, step)])
+
+        flat = capture.numbers(compute, group, self._anew)
+        width = len(flat) // (max(places) + 1)
+        return [flat[width * place : width * (place + 1)] for place in places]
+
+    #: Options that every step reads anew, so that a compiled step follows them as they change.
+    _anew: tuple[str, ...] = ("lr",)
+
+    def _start(self, parameter: Tensor, group: dict[str, Any]) -> None:
+        """Fill the state of a parameter before its first step."""
+
+    def _count(self, parameter: Tensor) -> float:
+        """Count a step of a parameter, if its state does."""
+        return 0.0
+
+    def _numbers(self, group: dict[str, Any], step: float) -> tuple[float, ...]:
+        """The numbers that the formulas of a step need; ``step`` counts from 1."""
+        return ()
+
+    def _update(
+        self,
+        parameter: Tensor,
+        gradient: Tensor,
+        group: dict[str, Any],
+        numbers: tuple[float, ...],
+    ) -> None:
         """Change one parameter; ``gradient`` is the direction in which the loss grows."""
         raise NotImplementedError(f"{type(self).__name__} defines neither step nor _update")
 
@@ -363,6 +404,7 @@ def count_step(state: dict[str, Any]) -> float:
     """Count one step of a parameter, in the tensor that its state has for that."""
     array = state["step"]._array
     array += 1
+    capture.manage(array)
     return float(array)
 
 

@@ -41,25 +41,41 @@ class RMSprop(Optimizer):
         }  # fmt: skip
         super().__init__(params, defaults)
 
-    def _update(self, parameter: Tensor, gradient: Tensor, group: dict[str, Any]) -> None:
+    _anew = ("lr", "alpha", "eps")
+
+    def _start(self, parameter: Tensor, group: dict[str, Any]) -> None:
         state = self.state[parameter]
-        if not state:
-            state["step"] = new_count()
-            state["square_avg"] = zeros_like(parameter, requires_grad=False)
-            if group["momentum"] > 0:
-                state["momentum_buffer"] = zeros_like(parameter, requires_grad=False)
-            if group["centered"]:
-                state["grad_avg"] = zeros_like(parameter, requires_grad=False)
-        count_step(state)
-        alpha, eps, rate = float(group["alpha"]), float(group["eps"]), -float(group["lr"])
+        state["step"] = new_count()
+        state["square_avg"] = zeros_like(parameter, requires_grad=False)
+        if group["momentum"] > 0:
+            state["momentum_buffer"] = zeros_like(parameter, requires_grad=False)
+        if group["centered"]:
+            state["grad_avg"] = zeros_like(parameter, requires_grad=False)
+
+    def _count(self, parameter: Tensor) -> float:
+        return count_step(self.state[parameter])
+
+    def _numbers(self, group: dict[str, Any], step: float) -> tuple[float, ...]:
+        alpha = float(group["alpha"])
+        return alpha, 1 - alpha, float(group["eps"]), -float(group["lr"]), float(group["momentum"])
+
+    def _update(
+        self,
+        parameter: Tensor,
+        gradient: Tensor,
+        group: dict[str, Any],
+        numbers: tuple[float, ...],
+    ) -> None:
+        state = self.state[parameter]
+        alpha, share, eps, rate, momentum = numbers
         square = state["square_avg"]
-        update.accumulate_square(square, (square, gradient, alpha, 1 - alpha))
+        update.accumulate_square(square, (square, gradient, alpha, share))
         if group["centered"]:
             mean = state["grad_avg"]
-            update.lerp(mean, (mean, gradient, 1 - alpha))
+            update.lerp(mean, (mean, gradient, share))
             square = square.addcmul(mean, mean, value=-1)
         if group["momentum"] > 0:
-            buffer, momentum = state["momentum_buffer"], float(group["momentum"])
+            buffer = state["momentum_buffer"]
             update.divide_by_root(buffer, (buffer, gradient, square, eps, momentum, 1.0))
             update.add_scaled(parameter, (parameter, buffer, rate))
         else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..executor import capture
 from ..tensor import Tensor
 from . import update
 from .optimizer import Optimizer, check_range, check_rate
@@ -48,15 +49,24 @@ class SGD(Optimizer):
         if group["momentum"] or group["weight_decay"] or group["maximize"]:
             super()._update_group(group)
             return
-        rate = -float(group["lr"])
+        (rate,) = capture.numbers(lambda: (-float(group["lr"]),), group, self._anew)
         for parameter in group["params"]:
             gradient = parameter._grad
             if gradient is not None:
                 update.add_scaled(parameter, (parameter, gradient, rate))
 
-    def _update(self, parameter: Tensor, gradient: Tensor, group: dict[str, Any]) -> None:
-        rate, momentum = -float(group["lr"]), float(group["momentum"])
-        if not momentum:
+    def _numbers(self, group: dict[str, Any], step: float) -> tuple[float, ...]:
+        return -float(group["lr"]), float(group["momentum"]), 1.0 - group["dampening"]
+
+    def _update(
+        self,
+        parameter: Tensor,
+        gradient: Tensor,
+        group: dict[str, Any],
+        numbers: tuple[float, ...],
+    ) -> None:
+        rate, momentum, share = numbers
+        if not group["momentum"]:
             update.add_scaled(parameter, (parameter, gradient, rate))
             return
         state = self.state[parameter]
@@ -64,7 +74,6 @@ class SGD(Optimizer):
         if buffer is None:
             buffer = state["momentum_buffer"] = gradient.detach().clone()
         else:
-            share = 1.0 - group["dampening"]
             update.accumulate(buffer, (buffer, gradient, momentum, share))
         if group["nesterov"]:
             update.nesterov(parameter, (parameter, gradient, buffer, momentum, rate))

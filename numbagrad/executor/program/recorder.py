@@ -66,6 +66,10 @@ class Recorder:
         self.number_sources: list[Callable[[], tuple[float, ...]]] = []
         self.numbers: dict[int, Number] = {}
         self.drawn: list[float] = []
+        #: Memory that the sources of numbers write, by the id of its owner.
+        self.managed: set[int] = set()
+        #: Entries of dictionaries that the sources of numbers read: they may change between runs.
+        self.anew: list[tuple[dict[Any, Any], Any]] = []
         self._kept: list[Any] = []
         self._checked = 0
         #: Ids of the tensors from which backward freed the graph.
@@ -147,12 +151,18 @@ class Recorder:
 
     def add_numbers(self, source: Callable[[], tuple[float, ...]]) -> tuple[float, ...]:
         """Numbers that ``source`` computes, now and before each run of the program."""
-        values = tuple([DrawnNumber(value) for value in source()])
+        with self.pause():
+            values = tuple([DrawnNumber(value) for value in source()])
         for value in values:
             self.numbers[id(value)] = Number(len(self.numbers))
         self.drawn += values
         self.number_sources.append(source)
         return values
+
+    def manage(self, array: Array) -> None:
+        """Leave the memory of an array to a source of numbers."""
+        self.managed.add(id(root_of(array)))
+        self.keep(array)
 
     # --- operations -------------------------------------------------------------------------------
 
