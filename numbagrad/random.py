@@ -12,10 +12,11 @@ import functools
 import os
 import threading
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
-from .executor import library
+from .executor import capture, library
 
 # Layout of a generator's state, as kernels/random_numbers.py defines it (a test compares the two).
 _SEED, _LEFT, _NEXT, _NORMAL_IS_CACHED, _CACHED_NORMAL = 0, 1, 2, 3, 4
@@ -236,6 +237,19 @@ _UNIFORM = {dtype: f"uniform_{dtype}" for dtype in _LARGEST}
 _NORMAL = {dtype: f"normal_{dtype}" for dtype in _LARGEST}
 
 
+def _drawing(fill: Callable[..., None]) -> Callable[..., None]:
+    """``fill(generator, array, ...)`` as an operation that a compiled program repeats."""
+
+    @functools.wraps(fill)
+    def draw(generator: Generator | None, array: np.ndarray, *arguments: Any) -> None:
+        if capture.active is None:
+            fill(generator, array, *arguments)
+        else:
+            capture.draw(functools.partial(fill, generator), array, *arguments)
+
+    return draw
+
+
 def _require_floating(function: str, array: np.ndarray) -> None:
     if array.dtype.kind != "f":
         raise NotImplementedError(
@@ -244,6 +258,7 @@ def _require_floating(function: str, array: np.ndarray) -> None:
         )
 
 
+@_drawing
 def fill_uniform(
     generator: Generator | None, array: np.ndarray, low: float = 0.0, high: float = 1.0
 ) -> None:
@@ -268,6 +283,7 @@ def fill_uniform(
     _fill(array, array.dtype, lambda out: generator._run(kernel, out, low, high))
 
 
+@_drawing
 def fill_normal(
     generator: Generator | None, array: np.ndarray, mean: float = 0.0, std: float = 1.0
 ) -> None:
@@ -303,6 +319,7 @@ def _fill_real(
     _fill(array, np.dtype(np.float64), lambda out: generator._run(kernel, out, first, second))
 
 
+@_drawing
 def fill_log_normal(
     generator: Generator | None, array: np.ndarray, mean: float = 1.0, std: float = 2.0
 ) -> None:
@@ -313,6 +330,7 @@ def fill_log_normal(
     _fill_real("log_normal", generator, array, float(mean), float(std))
 
 
+@_drawing
 def fill_exponential(generator: Generator | None, array: np.ndarray, rate: float = 1.0) -> None:
     """Exponentially distributed numbers with the given rate (torch's ``lambd``)."""
     _require_floating("exponential_", array)
@@ -321,6 +339,7 @@ def fill_exponential(generator: Generator | None, array: np.ndarray, rate: float
     _fill_real("exponential", generator, array, float(rate), 0.0)
 
 
+@_drawing
 def fill_cauchy(
     generator: Generator | None, array: np.ndarray, median: float = 0.0, sigma: float = 1.0
 ) -> None:
@@ -331,6 +350,7 @@ def fill_cauchy(
     _fill_real("cauchy", generator, array, float(median), float(sigma))
 
 
+@_drawing
 def fill_geometric(generator: Generator | None, array: np.ndarray, p: float) -> None:
     """Numbers of trials up to the first success of probability ``p``."""
     if array.dtype == np.bool_:
@@ -340,6 +360,7 @@ def fill_geometric(generator: Generator | None, array: np.ndarray, p: float) -> 
     _fill_real("geometric", generator, array, float(p), 0.0)
 
 
+@_drawing
 def fill_bernoulli(
     generator: Generator | None, array: np.ndarray, p: float | np.ndarray = 0.5
 ) -> None:
@@ -395,6 +416,7 @@ def _nearest_inside(dtype: np.dtype, bound: int, inwards: int) -> int:
     return rounded + inwards * gap
 
 
+@_drawing
 def fill_randint(
     generator: Generator | None, array: np.ndarray, low: int, high: int | None = None
 ) -> None:
@@ -429,6 +451,7 @@ def fill_randint(
     _fill_integers(generator, array, high - low, low, high - low >= _RANGE_OF_64_BITS)
 
 
+@_drawing
 def fill_random(generator: Generator | None, array: np.ndarray) -> None:
     """Whole numbers over the range of the type, none negative: torch's ``random_()``."""
     number = _exact_integers(array.dtype)[1] + 1

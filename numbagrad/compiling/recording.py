@@ -92,6 +92,7 @@ class Recording:
             id(place.find(self.leaves)): _State(place.find(self.leaves)) for place in places
         }
         copies = {id(root_of(s.array)): root_of(s.array).copy("K") for s in before.values()}
+        recorder.outside = set(copies)
         with recorder.recording(), _listening(recorder):
             result = self.function(*self.args, **self.kwargs)
         if recorder.failure is not None:

@@ -115,3 +115,12 @@ def manage(array: Any) -> None:
     """Say that the source of a program's numbers writes an array itself, at each run."""
     if active is not None and active.thread == threading.get_ident():
         active.manage(array)
+
+
+def draw(function: Callable[..., Any], array: Any, *arguments: Any) -> None:
+    """``function(array, *arguments)``, which fills ``array`` with random numbers."""
+    found = recorder()
+    if found is None:
+        function(array, *arguments)
+    else:
+        found.write(function, array, *arguments, effect=True)

@@ -66,6 +66,8 @@ class Recorder:
         self.number_sources: list[Callable[[], tuple[float, ...]]] = []
         self.numbers: dict[int, Number] = {}
         self.drawn: list[float] = []
+        #: Memory of the tensors that were there before, by the id of its owner.
+        self.outside: set[int] = set()
         #: Memory that the sources of numbers write, by the id of its owner.
         self.managed: set[int] = set()
         #: Entries of dictionaries that the sources of numbers read: they may change between runs.
@@ -273,13 +275,16 @@ class Recorder:
         root = root_of(array)
         return any([root_of(x) is root for x in arrays_in(arguments)])
 
-    def write(self, function: Callable[..., Any], *arguments: Any) -> None:
+    def write(
+        self, function: Callable[..., Any], *arguments: Any, effect: bool = False
+    ) -> None:
         """``function(*arguments)``, which writes its first argument and returns nothing."""
         with self.pause():
             function(*arguments)
         name = getattr(function, "__name__", type(function).__name__)
+        self.memory(arguments[0], made=id(root_of(arguments[0])) not in self.outside)
         passed = self._passed(arguments)
-        self.operations.append(Call(name, function, passed, (), (passed[0],)))
+        self.operations.append(Call(name, function, passed, (), (passed[0],), effect))
 
     def check_written(self, array: Array) -> None:
         """Fail unless an operation since the last check writes the memory of an array."""
