@@ -467,6 +467,7 @@ def test_clipping():
             lambda: library.nn.utils.clip_grad_norm_(parameters, 0.5, float("inf")),
             lambda: library.nn.utils.clip_grad_norm_(parameters, 100.0, 1),
             lambda: library.nn.utils.clip_grad_value_(parameters, 0.3),
+            lambda: library.nn.utils.clip_grads_with_norm_(parameters, 0.3, library.tensor(2.0)),
         ):
             for parameter in parameters[:2]:
                 parameter.grad = library.randn(3, 2)

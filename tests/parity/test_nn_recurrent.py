@@ -115,7 +115,27 @@ def test_a_network_trained_from_a_seed_follows_torch():
     assert ours[-1] < ours[0]
 
 
+@pytest.mark.parametrize("options", [
+    {}, {"batch_first": True}, {"padding_value": -1.0, "padding_side": "left"},
+])  # fmt: skip
+def test_sequences_padded_and_cut(options):
+    def run(library):
+        rnn = library.nn.utils.rnn
+        sequences = [library.randn(length, 2, requires_grad=True) for length in (3, 1, 4)]
+        padded = rnn.pad_sequence(sequences, **options)
+        (padded * padded).sum().backward()
+        first = options.get("batch_first", False)
+        cut = rnn.unpad_sequence(padded * 1, library.tensor([3, 1, 4]), first)
+        return [padded, *cut, *[sequence.grad for sequence in sequences]]
+
+    for mine, reference in zip(*both(run), strict=True):
+        close(mine, reference)
+
+
 ERRORS = [
+    lambda lib: lib.nn.utils.rnn.pad_sequence([]),
+    lambda lib: lib.nn.utils.rnn.pad_sequence(3),
+    lambda lib: lib.nn.utils.rnn.pad_sequence([lib.ones(2)], padding_side="top"),
     lambda lib: lib.nn.RNN(3, 4, proj_size=1),
     lambda lib: lib.nn.RNN(3, 4, nonlinearity="gelu"),
     lambda lib: lib.nn.LSTM(3, 4, proj_size=4),

@@ -11,7 +11,10 @@ from ...ops.from_data import tensor
 from ...ops.join import stack
 from ...tensor import Tensor
 
-__all__ = ["clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "get_total_norm"]
+__all__ = [
+    "clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_",
+    "get_total_norm",
+]  # fmt: skip
 
 Tensors = Tensor | Iterable[Tensor]
 
@@ -63,12 +66,27 @@ def clip_grad_norm_(
         )
     gradients = [parameter.grad for parameter in found if parameter.grad is not None]
     total = get_total_norm(gradients, norm_type, error_if_nonfinite, foreach)
-    if gradients:
-        # A multiplication by one costs less than asking whether it is needed.
-        factor = (float(max_norm) / (total + 1e-6)).clamp(max=1.0)
-        for gradient in gradients:
-            gradient.mul_(factor)
+    _scale(gradients, max_norm, total)
     return total
+
+
+def _scale(gradients: list[Tensor], max_norm: float, total: Tensor) -> None:
+    """Let gradients of a total norm have one of at most ``max_norm``."""
+    if not gradients:
+        return
+    # A multiplication by one costs less than asking whether it is needed.
+    factor = (float(max_norm) / (total + 1e-6)).clamp(max=1.0)
+    for gradient in gradients:
+        gradient.mul_(factor)
+
+
+@no_grad()
+def clip_grads_with_norm_(
+    parameters: Tensors, max_norm: float, total_norm: Tensor, foreach: bool | None = None
+) -> None:
+    """``clip_grad_norm_`` with a total norm that is known, as from ``get_total_norm``."""
+    gradients = [p.grad for p in _list(parameters) if p.grad is not None]
+    _scale(gradients, max_norm, total_norm)
 
 
 def clip_grad_norm(
