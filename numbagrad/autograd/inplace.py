@@ -1,8 +1,8 @@
 """Writes in place under autograd: who may be written, and how histories follow the memory.
 
-``ops/view.py`` registers every view here; ``ops/inplace.py`` and assignment by index write through
-``apply_inplace`` and ``write``. Of operators this file knows only what their definitions offer, and
-the three region operators that ``ops/view.py`` installs.
+``ops/view_operator.py`` registers every view here; ``ops/inplace.py`` and assignment by index
+write through ``apply_inplace`` and ``write_inplace``. Of operators this file knows only what their
+definitions offer, and the three region operators that ``ops/strided.py`` installs.
 """
 
 from __future__ import annotations
