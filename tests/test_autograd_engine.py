@@ -91,6 +91,28 @@ def test_gradient_of_an_intermediate_is_complete_before_its_node_runs():
     assert values(x.grad) == [21 * 2 * 2.0]
 
 
+def test_a_chain_of_nodes_waits_where_another_path_joins():
+    x = leaf(2.0)
+    shared = x * x
+    chain = shared.exp().log().sqrt()
+    (chain + shared.neg()).sum().backward()
+    np.testing.assert_allclose(values(x.grad), [1 - 2 * 2.0], rtol=1e-6)
+
+
+def test_hooks_and_several_outputs_within_a_chain():
+    x = leaf(1.0, 2.0)
+    middle = (x * 2).exp()
+    middle.retain_grad()
+    seen = []
+    logarithm = middle.log()
+    logarithm.register_hook(lambda grad: seen.append(values(grad)))
+    first, second = logarithm.neg().unbind(0)
+    (first.abs() + second.neg()).backward()
+    assert seen == [[1.0, 1.0]]
+    np.testing.assert_allclose(values(middle.grad), 1 / np.exp([2.0, 4.0]), rtol=1e-6)
+    np.testing.assert_allclose(values(x.grad), [2.0, 2.0], rtol=1e-6)
+
+
 def test_backward_adds_to_grad_in_place():
     x = leaf(1.0, 2.0)
     (x * 2).sum().backward()

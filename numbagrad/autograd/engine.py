@@ -115,6 +115,22 @@ def _walk(
         # Gradients must not be held here while they are summed further on.
         buffer = gradient = order = None
         edges = node.next_edges
+        while len(edges) == 1 and len(results) == 1:
+            # The only input is run at once, without a buffer, if no other node comes before it.
+            edge = edges[0]
+            if edge is None or not isinstance(edge[0], Node):
+                break
+            target = edge[0]
+            number = -target.sequence_nr
+            if number in buffers or (ready and ready[0] < number):
+                break
+            if target._hooks is not None or target._output_count != 1 or results[0] is None:
+                break
+            node = target
+            results = node.backward(results[0])
+            if not retain_graph:
+                node.release()
+            edges = node.next_edges
         if len(edges) != len(results):
             raise _wrong_count(node, results)
         # Counting by hand: for one or two edges a zip costs more than all the rest.
@@ -371,7 +387,12 @@ def _finish(
     _ACCUMULATE_LOCK.acquire()  # a with statement takes three times as long
     try:
         for buffer in leaves.values():
-            _accumulate(buffer, create_graph)
+            grad = buffer[0]._grad
+            if grad is None or create_graph or buffer[1] is None:
+                _accumulate(buffer, create_graph)
+            else:
+                interface.add_(grad, buffer[1])
+                buffer[1] = None
     finally:
         _ACCUMULATE_LOCK.release()
     return []
@@ -457,12 +478,12 @@ def backward(
     if retain_graph is None:
         retain_graph = create_graph
     if (
-        grad_tensors is None
-        and inputs is None
+        inputs is None
         and grad_variables is None
         and isinstance(tensors, interface.Tensor)
+        and (grad_tensors is None or isinstance(grad_tensors, interface.Tensor))
     ):
-        gradient = _root_gradient(0, tensors, None, create_graph)
+        gradient = _root_gradient(0, tensors, grad_tensors, create_graph)
         run_backward((tensors,), (gradient,), retain_graph, create_graph)
         return
     if grad_variables is not None:

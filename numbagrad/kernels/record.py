@@ -12,7 +12,16 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from .intrinsics import address_of_stack, call_launcher, external, int64, load, store, subroutine
+from .intrinsics import (
+    address_of_stack,
+    call_launcher,
+    external,
+    int32,
+    int64,
+    load,
+    store,
+    subroutine,
+)
 from .launch import (
     decrement_reference,
     increment_reference,
@@ -26,10 +35,14 @@ from .launch import (
 )
 from .layout import *  # noqa: F403 - the words of the tables, all of them
 
+is_subtype = external("PyType_IsSubtype", types.int32, types.int64, types.int64)
 allocate = external("PyType_GenericAlloc", types.int64, types.int64, types.int64)
 next_of = external("PyIter_Next", types.int64, types.int64)
 list_new = external("PyList_New", types.int64, types.int64)
+list_get_item = external("PyList_GetItem", types.int64, types.int64, types.int64)
 list_set_item = external("PyList_SetItem", types.int32, types.int64, types.int64, types.int64)
+tuple_get_item = external("PyTuple_GetItem", types.int64, types.int64, types.int64)
+tuple_size = external("PyTuple_Size", types.int64, types.int64)
 
 NULL = 0
 
@@ -85,11 +98,10 @@ def put(runtime, object, name, value):
 
 @subroutine
 def is_tensor(runtime, object):
-    """Whether it is a Tensor or a Parameter. Other subclasses are left to Python."""
+    """Whether it is a Tensor or of a subclass."""
     kind = load(object + OBJECT_TYPE, 0, int64)
-    if kind == load(runtime, RUNTIME_TENSOR_TYPE, int64):
-        return True
-    return kind == load(runtime, RUNTIME_PARAMETER_TYPE, int64)
+    tensor_type = load(runtime, RUNTIME_TENSOR_TYPE, int64)
+    return kind == tensor_type or is_subtype(kind, tensor_type) != 0
 
 
 @subroutine
@@ -143,7 +155,7 @@ def save(runtime, tensor):
     saved = allocate(load(runtime, RUNTIME_SAVED_INPUT_TYPE, int64), 0)
     put(runtime, saved, FIELD_INPUT_TENSOR, tensor)
     put(runtime, saved, FIELD_INPUT_CELL, cell)
-    put(runtime, saved, FIELD_INPUT_VERSION, load(load(cell + LIST_ITEMS, 0, int64), 0, int64))
+    put(runtime, saved, FIELD_INPUT_VERSION, list_get_item(cell, 0))
     return saved
 
 
@@ -165,25 +177,23 @@ def save_output(runtime, tensor):
 
 
 @subroutine
-def find_recipe(runtime, table, arguments, count, array):
-    """The recipe for the node of a result, or NULL: then Python has to make it.
+def needs_gradient(runtime, operand):
+    if not is_tensor(runtime, operand):
+        return False
+    return field(runtime, operand, FIELD_REQUIRES_GRAD) == load(runtime, RUNTIME_TRUE, int64)
 
-    Operands that need a gradient must have the shape and the dtype of the result ``array``.
-    """
+
+@subroutine
+def find_recipe(runtime, table, arguments, count):
+    """The recipe for the node of a result, or NULL: then Python has to make it."""
     recipes = load(table, TABLE_RECIPES, int64)
     if recipes == NULL or count > RECIPE_OPERANDS:
         return NULL
-    true = load(runtime, RUNTIME_TRUE, int64)
     first = load(arguments, 0, int64)
     which = 0
     for k in range(count):
         operand = load(arguments, k, int64)
-        if is_tensor(runtime, operand) and field(runtime, operand, FIELD_REQUIRES_GRAD) == true:
-            own = field(runtime, operand, FIELD_ARRAY)
-            if load(own + ARRAY_DESCRIPTOR, 0, int64) != load(array + ARRAY_DESCRIPTOR, 0, int64):
-                return NULL
-            if not same_shape(own, array):
-                return NULL
+        if needs_gradient(runtime, operand):
             which |= (1 + (int64(operand == first) << RECIPE_OPERANDS)) << k
     recipe = recipes + 8 * RECIPE_WORDS * which
     if load(recipe, RECIPE_RULE, int64) == NULL:
@@ -192,15 +202,54 @@ def find_recipe(runtime, table, arguments, count, array):
 
 
 @subroutine
+def shape_and_dtype(array):
+    """A tuple of the shape and the dtype of an array."""
+    rank = int64(load(array + ARRAY_DIMENSIONS, 0, int32))
+    sizes = load(array + ARRAY_SHAPE, 0, int64)
+    shape = tuple_new(rank)
+    for d in range(rank):
+        tuple_set_item(shape, d, long_from_long(load(sizes, d, int64)))
+    dtype = load(array + ARRAY_DESCRIPTOR, 0, int64)
+    increment_reference(dtype)
+    both = tuple_new(2)
+    tuple_set_item(both, 0, shape)
+    tuple_set_item(both, 1, dtype)
+    return both
+
+
+@subroutine
+def new_restore(runtime, arguments, count, array):
+    """``restore`` of a node, or None if no operand has another shape or dtype than the result."""
+    none = load(runtime, RUNTIME_NONE, int64)
+    dtype = load(array + ARRAY_DESCRIPTOR, 0, int64)
+    restore = none
+    for k in range(count):
+        operand = load(arguments, k, int64)
+        if needs_gradient(runtime, operand):
+            own = field(runtime, operand, FIELD_ARRAY)
+            if load(own + ARRAY_DESCRIPTOR, 0, int64) != dtype or not same_shape(own, array):
+                if restore == none:
+                    restore = tuple_new(count)
+                tuple_set_item(restore, k, shape_and_dtype(own))
+    if restore != none:
+        for k in range(count):
+            if tuple_get_item(restore, k) == NULL:
+                increment_reference(none)
+                tuple_set_item(restore, k, none)
+    else:
+        increment_reference(none)
+    return restore
+
+
+@subroutine
 def new_edges(runtime, arguments, count):
     """``next_edges`` of a node; operands that are the first again share its edge."""
-    true = load(runtime, RUNTIME_TRUE, int64)
     edges = tuple_new(count)
     for k in range(count):
         operand = load(arguments, k, int64)
-        if is_tensor(runtime, operand) and field(runtime, operand, FIELD_REQUIRES_GRAD) == true:
+        if needs_gradient(runtime, operand):
             if k > 0 and operand == load(arguments, 0, int64):
-                edge = load(edges + TUPLE_ITEMS, 0, int64)
+                edge = tuple_get_item(edges, 0)
                 increment_reference(edge)
             else:
                 edge = new_edge(runtime, operand)
@@ -258,7 +307,8 @@ def add_node(runtime, recipe, arguments, count, result):
     put(runtime, node, FIELD_HOOKS, none)
     give(runtime, node, FIELD_SEQUENCE_NR, next_of(load(runtime, RUNTIME_SEQUENCE, int64)))
     put(runtime, node, FIELD_RULE, load(recipe, RECIPE_RULE, int64))
-    put(runtime, node, FIELD_RESTORE, none)
+    array = field(runtime, result, FIELD_ARRAY)
+    give(runtime, node, FIELD_RESTORE, new_restore(runtime, arguments, count, array))
     keep_used(runtime, recipe, node, arguments, result)
     decrement_reference(field(runtime, result, FIELD_GRAD_FN))
     give(runtime, result, FIELD_GRAD_FN, node)
@@ -268,18 +318,17 @@ def pointwise_recorded(self, arguments, given):
     """``builtin(*operands, recording) -> Tensor`` of Tensors and Python numbers.
 
     A result that requires grad and has no node is one that Python has to record. Misses as the
-    launcher of ndarrays does, for other operands, and if ``recording`` is neither True nor False.
+    launcher of ndarrays does, and for other operands.
     """
     table = load(self + ARRAY_DATA, 0, int64)
     runtime = load(table, TABLE_RUNTIME, int64)
     true = load(runtime, RUNTIME_TRUE, int64)
-    no = load(runtime, RUNTIME_FALSE, int64)
     count = given - 1
     recording = load(arguments, count, int64)
-    if count > MAX_OPERANDS or (recording != true and recording != no):
-        return raise_miss(runtime, MISS_OPERAND)
+    if count > MAX_OPERANDS:
+        return raise_miss(runtime, MISS_LIMIT)
     operands = address_of_stack(MAX_OPERANDS)
-    needed = no
+    needed = load(runtime, RUNTIME_FALSE, int64)
     for k in range(count):
         operand = load(arguments, k, int64)
         if is_tensor(runtime, operand):
@@ -295,7 +344,7 @@ def pointwise_recorded(self, arguments, given):
         return NULL
     result = new_tensor(runtime, array, needed)
     if result != NULL and needed == true:
-        recipe = find_recipe(runtime, table, arguments, count, array)
+        recipe = find_recipe(runtime, table, arguments, count)
         if recipe != NULL:
             add_node(runtime, recipe, arguments, count, result)
     return result
@@ -312,7 +361,7 @@ def bump_version(runtime, tensor):
         decrement_reference(none)
         give(runtime, tensor, FIELD_VERSION_CELL, cell)
     else:
-        count = long_as_long(load(load(cell + LIST_ITEMS, 0, int64), 0, int64))
+        count = long_as_long(list_get_item(cell, 0))
         list_set_item(cell, 0, long_from_long(count + 1))
 
 
@@ -343,34 +392,34 @@ def pointwise_into(self, arguments, given):
 def attach(self, arguments, given):
     """``builtin(array, node_type, inputs, saved) -> Tensor``: made by a new node of that type.
 
-    ``inputs`` is a tuple of Tensors and None; ``saved`` is one of the Tensors that the node keeps,
-    or None. Slots that nodes of the type have beyond those of ``Node`` are left to the caller.
+    ``inputs`` is a tuple of what the edges lead to, as far as it is a Tensor that requires grad;
+    ``saved`` is one of the Tensors that the node keeps, or None. Slots that nodes of the type have
+    beyond those of ``Node`` are left to the caller.
     """
     runtime = load(self + ARRAY_DATA, 0, int64)
     none = load(runtime, RUNTIME_NONE, int64)
-    true = load(runtime, RUNTIME_TRUE, int64)
     array = load(arguments, 0, int64)
     inputs = load(arguments, 2, int64)
     kept = load(arguments, 3, int64)
     increment_reference(array)
-    result = new_tensor(runtime, array, true)
+    result = new_tensor(runtime, array, load(runtime, RUNTIME_TRUE, int64))
     if result == NULL:
         return NULL
     node = allocate(load(arguments, 1, int64), 0)
-    count = load(inputs + TUPLE_SIZE, 0, int64)
+    count = tuple_size(inputs)
     edges = tuple_new(count)
     for k in range(count):
-        operand = load(inputs + TUPLE_ITEMS, k, int64)
+        operand = tuple_get_item(inputs, k)
         edge = none
-        if operand != none and field(runtime, operand, FIELD_REQUIRES_GRAD) == true:
+        if needs_gradient(runtime, operand):
             edge = new_edge(runtime, operand)
         else:
             increment_reference(edge)
         tuple_set_item(edges, k, edge)
-    count = load(kept + TUPLE_SIZE, 0, int64)
+    count = tuple_size(kept)
     saved = tuple_new(count)
     for k in range(count):
-        entry = load(kept + TUPLE_ITEMS, k, int64)
+        entry = tuple_get_item(kept, k)
         if entry == none:
             increment_reference(none)
         else:
@@ -390,13 +439,13 @@ def repeated(self, arguments, given):
     runtime = load(self + ARRAY_DATA, 0, int64)
     array = load(arguments, 0, int64)
     shape = load(arguments, 1, int64)
-    rank = load(shape + TUPLE_SIZE, 0, int64)
+    rank = tuple_size(shape)
     sizes = address_of_stack(MAX_DIMENSIONS)
     strides = address_of_stack(MAX_DIMENSIONS)
     if rank > MAX_DIMENSIONS:
         return raise_miss(runtime, MISS_LIMIT)
     for d in range(rank):
-        store(sizes, d, long_as_long(load(shape + TUPLE_ITEMS, d, int64)), int64)
+        store(sizes, d, long_as_long(tuple_get_item(shape, d)), int64)
         store(strides, d, 0, int64)
     view = new_view(
         load(runtime, RUNTIME_NEW_ARRAY, int64),
@@ -425,13 +474,13 @@ def saved_array(runtime, entry):
     if kind == load(runtime, RUNTIME_SAVED_INPUT_TYPE, int64):
         # A write in place makes another number of the count, so the same object means no write.
         cell = field(runtime, entry, FIELD_INPUT_CELL)
-        version = load(load(cell + LIST_ITEMS, 0, int64), 0, int64)
+        version = list_get_item(cell, 0)
         if version != field(runtime, entry, FIELD_INPUT_VERSION):
             return NULL
         return field(runtime, field(runtime, entry, FIELD_INPUT_TENSOR), FIELD_ARRAY)
     if kind == load(runtime, RUNTIME_SAVED_OUTPUT_TYPE, int64):
         cell = field(runtime, entry, FIELD_KEPT_CELL)
-        version = load(load(cell + LIST_ITEMS, 0, int64), 0, int64)
+        version = list_get_item(cell, 0)
         if version != field(runtime, entry, FIELD_KEPT_VERSION):
             return NULL
         return field(runtime, entry, FIELD_KEPT_ARRAY)
@@ -446,18 +495,18 @@ def unpack(runtime, node, operands):
     numbers = field(runtime, node, FIELD_NUMBERS)
     if saved == none:
         return -1
-    count = load(saved + TUPLE_SIZE, 0, int64)
+    count = tuple_size(saved)
     if numbers != none:
-        count = load(numbers + TUPLE_SIZE, 0, int64)
+        count = tuple_size(numbers)
     if count >= MAX_OPERANDS:
         return -1
     position = 0
     for k in range(count):
         operand = none
         if numbers != none:
-            operand = load(numbers + TUPLE_ITEMS, k, int64)
+            operand = tuple_get_item(numbers, k)
         if operand == none:
-            operand = saved_array(runtime, load(saved + TUPLE_ITEMS, position, int64))
+            operand = saved_array(runtime, tuple_get_item(saved, position))
             position += 1
         if operand == NULL:
             return -1
@@ -500,7 +549,7 @@ def pointwise_gradients(self, arguments, given):
         if place >= PLACE_OUTPUT:
             array = made
             if outputs > 1:
-                array = load(made + TUPLE_ITEMS, place - PLACE_OUTPUT, int64)
+                array = tuple_get_item(made, place - PLACE_OUTPUT)
             increment_reference(array)
             decrement_reference(value)
             value = new_tensor(runtime, array, load(runtime, RUNTIME_FALSE, int64))

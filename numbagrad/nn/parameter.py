@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from ..autograd import tensor_interface
-from ..ops.recorder import take_parameters
 from ..tensor import Tensor, new_tensor
 
 __all__ = ["Buffer", "Parameter"]
@@ -68,9 +67,6 @@ class Parameter(Tensor):
         return "Parameter containing:\n" + super().__repr__()
 
     __hash__ = Tensor.__hash__
-
-
-take_parameters(Parameter)
 
 
 class Buffer(Tensor):

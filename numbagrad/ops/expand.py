@@ -77,10 +77,12 @@ def sum_to_size(tensor: Tensor, shape: tuple[int, ...]) -> Tensor:
         return tensor
     added = len(own) - len(shape)
     dims = list(range(added))
+    if own[added:] == shape:  # whole dimensions were added in front
+        return tensor.sum(dims)
     for place, size in enumerate(shape, added):
         if size == 1 and own[place] != 1:
             dims.append(place)
-    summed = tensor.sum(tuple(dims), keepdim=True) if dims else tensor
+    summed = tensor.sum(dims, keepdim=True) if dims else tensor
     return summed if summed._array.shape == shape else reshape(summed, shape)
 
 

@@ -300,20 +300,25 @@ class PointwiseOperator:
         self.write: Callable[..., None] = self._write_in_python
 
     def _launch_in_python(self, *arguments: Any) -> Tensor:
-        if self._recipes is None and recorder.ready():
+        if recorder.ready():
             found = recorder.operator_launcher(self.program, self.recorded)
             if found is not None:
                 self._recipes = recorder.Recipes(self.program)
-                self.launch = found
-                return found(*arguments)
-        *operands, recording = arguments
-        if recording.__class__ is not bool:
-            raise LaunchMiss(layout.MISS_OPERAND)
-        result = new_tensor(self.program.call(*[_array_of(x) for x in operands]))
-        if recording and self.recorded:
-            needed = [isinstance(x, Tensor) and x._requires_grad for x in operands]
-            result._requires_grad = True in needed
-        return result
+            self.launch = found or self._run
+            return self.launch(*arguments)
+        return self._run(*arguments)
+
+    def _run(self, *arguments: Any) -> Tensor:
+        """What the compiled launcher does, as far as a node that is still to be recorded."""
+        recording = arguments[-1]
+        needed = False
+        arrays = []
+        for operand in arguments[:-1]:
+            if isinstance(operand, Tensor):
+                needed = needed or operand._requires_grad
+                operand = operand._array
+            arrays.append(operand)
+        return new_tensor(self.program.call(*arrays), needed and recording and self.recorded)
 
     @property
     def formula(self) -> Any:
@@ -327,21 +332,27 @@ class PointwiseOperator:
             self._node = type(self.definition.grad_fn, (PointwiseNode,), {"__slots__": ()})
         return self._node
 
-    def __call__(self, *operands: Any) -> Any:
-        """Compute the operator; a Tensor, or a tuple of them for several outputs."""
-        arrays = [x._array if isinstance(x, Tensor) else x for x in operands]
+    def __call__(self, *operands: Any) -> Tensor:
+        """Compute the operator and record it."""
+        try:
+            result = self.launch(*operands, grad_mode.enabled)
+        except LaunchMiss:
+            return self.compute(operands)
+        if result._requires_grad and result._grad_fn is None:
+            self.record(result, operands)
+        return result
+
+    def compute(self, operands: tuple[Any, ...]) -> Tensor:
+        """The operator in Python, whatever the operands: what ``launch`` misses arrives here."""
+        arrays = tuple([_array_of(x) for x in operands])
         try:
             made = self.program.call(*arrays)
         except LaunchMiss as miss:
-            made = self.program.resolve(miss, tuple(arrays))
-        if made.__class__ is tuple:
-            return tuple([new_tensor(array) for array in made])
+            made = self.program.resolve(miss, arrays)
         result = new_tensor(made)
-        for operand in operands:
-            if isinstance(operand, Tensor) and operand._requires_grad:
-                if grad_mode.enabled:
-                    self.record(result, operands)
-                break
+        needed = [isinstance(x, Tensor) and x._requires_grad for x in operands]
+        if grad_mode.enabled and True in needed:
+            self.record(result, operands)
         return result
 
     def rule(self, needed: tuple[int | None, ...]) -> GradientRule:
@@ -408,7 +419,7 @@ class PointwiseOperator:
             node.saved = ()
         else:
             self._save(node, result, operands)
-        if restore is None and self._recipes is not None:
+        if self._recipes is not None:
             self._recipes.add(needed, rule, node.__class__)
 
     def _save(self, node: Any, result: Tensor, operands: tuple[Any, ...]) -> None:
@@ -473,7 +484,7 @@ def binary(
         except LaunchMiss:
             if python_operator and not (is_operand(_array_of(a)) and is_operand(_array_of(b))):
                 return NotImplemented
-            return operator(a, b)
+            return operator.compute((a, b))
         if result._requires_grad and result._grad_fn is None:
             operator.record(result, (a, b))
         return result
@@ -489,7 +500,7 @@ def unary(operator: PointwiseOperator) -> Callable[[Any], Tensor]:
         try:
             result = operator.launch(a, grad_mode.enabled)
         except LaunchMiss:
-            return operator(a)
+            return operator.compute((a,))
         if result._requires_grad and result._grad_fn is None:
             operator.record(result, (a,))
         return result

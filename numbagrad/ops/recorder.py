@@ -69,16 +69,6 @@ def ready() -> bool:
 
 # --- what the builtins must know of objects -------------------------------------------------------
 
-#: The one subclass of Tensor that the builtins take as an operand; others are left to Python.
-_parameter_class: type[Tensor] = Tensor
-
-
-def take_parameters(cls: type[Tensor]) -> None:
-    """Let the builtins take operands of this subclass: it computes as Tensor does."""
-    global _parameter_class
-    _parameter_class = cls
-
-
 _FIELDS: dict[type, dict[int, str]] = {
     TensorState: {
         layout.FIELD_ARRAY: "_array",
@@ -127,7 +117,6 @@ def _install() -> None:
         for word, name in slots.items():
             block[word] = _slot_offset(cls, name)
     block[layout.RUNTIME_TENSOR_TYPE] = id(Tensor)
-    block[layout.RUNTIME_PARAMETER_TYPE] = id(_parameter_class)
     block[layout.RUNTIME_SAVED_INPUT_TYPE] = id(SavedInput)
     block[layout.RUNTIME_SAVED_OUTPUT_TYPE] = id(SavedOutput)
     block[layout.RUNTIME_ZERO] = id(0)
@@ -142,12 +131,12 @@ def _install() -> None:
 def _attach_in_python(
     array: np.ndarray[Any, Any],
     node_class: type[Node],
-    inputs: tuple[Tensor | None, ...],
+    inputs: tuple[Any, ...],
     saved: tuple[Tensor | None, ...],
 ) -> Tensor:
     ready()
     node = _new(node_class)
-    node.next_edges = tuple([None if x is None else edge_of(x) for x in inputs])
+    node.next_edges = tuple([edge_of(x) if isinstance(x, Tensor) else None for x in inputs])
     node._hooks = None
     node.sequence_nr = next_sequence_nr()
     node.saved = tuple([save(x) for x in saved])
@@ -160,7 +149,8 @@ def _repeated_in_python(array: np.ndarray[Any, Any], shape: tuple[int, ...]) -> 
 
 
 #: ``attach(array, node_class, inputs, saved)``: a Tensor made by a new node with edges to
-#: ``inputs`` (or None) that keeps the Tensors ``saved``. The other slots of the node are not set.
+#: those ``inputs`` that are Tensors, and keeps the Tensors ``saved``, which may have None among
+#: them. The other slots of the node are not set.
 attach: Callable[..., Tensor] = _attach_in_python
 
 #: ``repeated(array, shape)``: a Tensor of that shape, all of it the element of a 0-dim array.

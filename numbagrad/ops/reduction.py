@@ -57,7 +57,8 @@ def mask_of(dim: Any, rank: int) -> int:
     if dim.__class__ is int:
         return 1 << dimension(rank, dim)
     mask = 0
-    for d in dimensions(rank, dim) if isinstance(dim, Sequence) else [dimension(rank, int(dim))]:
+    several = dim.__class__ is tuple or dim.__class__ is list or isinstance(dim, Sequence)
+    for d in dimensions(rank, dim) if several else [dimension(rank, int(dim))]:
         mask |= 1 << d
     return mask or ALL
 

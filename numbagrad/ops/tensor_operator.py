@@ -60,7 +60,7 @@ class GradientPlan:
     its value.
     """
 
-    __slots__ = ("rules", "saves", "keeps", "results", "nothing")
+    __slots__ = ("rules", "inputs", "saves", "keeps", "results", "nothing")
 
     def __init__(self, operator: TensorOperator, needed: tuple[bool, ...]):
         names = operator.parameters
@@ -71,6 +71,8 @@ class GradientPlan:
         kept = [p for p in used if p not in saved and p not in _RESULTS]
         #: How many of the outputs are saved, from the first one on.
         self.results = max([_RESULTS.index(p) + 1 for p in used if p in _RESULTS], default=0)
+        #: Places of the arguments that have an edge each.
+        self.inputs = [i for i in range(len(needed)) if names[i] in operator.tensors]
         self.saves = [names.index(p) for p in saved]
         self.keeps = [
             (names.index(p.removesuffix("_shape")), p not in names) for p in kept
@@ -135,28 +137,29 @@ class TensorOperator:
 
     def __call__(self, *arguments: Any) -> Any:
         """Run forward on the memory of the arguments and record it; Tensor or tuple of them."""
-        needed = False
+        needed: list[bool] = []
         arrays: list[Any] = []
         for argument in arguments:
             if isinstance(argument, Tensor):
                 arrays.append(argument._array)
-                needed = needed or argument._requires_grad
+                needed.append(argument._requires_grad)
             elif self.variadic and argument.__class__ is list:
                 arrays.append([tensor._array for tensor in argument])
-                needed = needed or any([tensor._requires_grad for tensor in argument])
+                needed.append(any([tensor._requires_grad for tensor in argument]))
             else:
                 arrays.append(argument)
+                needed.append(False)
         made = self.forward(*arrays)
         if capture.active is not None:
             capture.note_result(self, arrays, made)
+        recording = True in needed and grad_mode.enabled
         if made.__class__ is tuple:
             results = tuple([new_tensor(array) for array in made])
-            if needed and grad_mode.enabled:
+            if recording:
                 self.record(results, arguments)
             return results
-        recording = needed and grad_mode.enabled
         if recording and not (self.view or self.variadic) and made.dtype.kind == "f":
-            return self._recorded(made, arguments)
+            return self._recorded(made, arguments, tuple(needed))
         result = new_tensor(made)
         if self.view:
             share_memory(result, arguments[0])
@@ -164,20 +167,20 @@ class TensorOperator:
             self.record((result,), arguments)
         return result
 
-    def _recorded(self, made: Any, arguments: tuple[Any, ...]) -> Tensor:
-        """A Tensor of its own that remembers how it came about: the ordinary case."""
-        inputs: list[Tensor | None] = []
-        needed = []
-        for differentiable, argument in zip(self._differentiable, arguments, strict=False):
-            wanted = isinstance(argument, Tensor) and argument._requires_grad
-            needed.append(wanted)
-            if differentiable:
-                inputs.append(argument if wanted else None)
-            elif wanted:
-                raise self._no_gradient(argument, arguments)
-        plan = self._plan_for(tuple(needed))
-        saved = tuple([arguments[i] for i in plan.saves])
-        result = recorder.attach(made, self._node, tuple(inputs), saved)
+    def _recorded(self, made: Any, arguments: tuple[Any, ...], needed: tuple[bool, ...]) -> Tensor:
+        """A new Tensor that remembers how it came about: the ordinary case of :meth:`record`."""
+        plan = self._plans.get(needed)
+        if plan is None:
+            for place, argument in enumerate(arguments):
+                if needed[place] and not self._differentiable[place]:
+                    raise self._no_gradient(argument, arguments)
+            plan = self._plan_for(needed)
+        result = recorder.attach(
+            made,
+            self._node,
+            tuple([arguments[i] for i in plan.inputs]),
+            tuple([arguments[i] for i in plan.saves]),
+        )
         node: Any = result._grad_fn
         node._output_count = 1
         self._describe(node, plan, (result,), arguments)
