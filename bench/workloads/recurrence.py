@@ -1,0 +1,115 @@
+"""recurrence: y[t] = a y[t-1] + b x[t], an operator that its user writes as loops for Numba."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+
+from .workload import Task, Workload, leaf, normal, uniform
+
+TIMES, CHANNELS = 4096, 64
+
+
+def data():
+    """The sequence, and the factors a and b of each channel."""
+    return (
+        normal(1, TIMES, CHANNELS),
+        uniform(2, 0.5, 0.95, CHANNELS),
+        normal(3, CHANNELS),
+    )
+
+
+def forward_loops(a, b, x, y):
+    """Write y, given a, b and x."""
+    for k in range(a.size):
+        y[0, k] = b[k] * x[0, k]
+    for t in range(1, x.shape[0]):
+        for k in range(a.size):
+            y[t, k] = a[k] * y[t - 1, k] + b[k] * x[t, k]
+
+
+def backward_loops(a, b, x, y, grad_y, grad_a, grad_b, grad_x, carried):
+    """Write the gradients; ``carried`` is what flows back to y[t], one number a channel."""
+    for k in range(a.size):
+        carried[k] = grad_a[k] = grad_b[k] = 0
+    for t in range(x.shape[0] - 1, -1, -1):
+        for k in range(a.size):
+            flow = grad_y[t, k] + carried[k]
+            if t > 0:
+                grad_a[k] += flow * y[t - 1, k]
+            grad_b[k] += flow * x[t, k]
+            grad_x[t, k] = flow * b[k]
+            carried[k] = flow * a[k]
+
+
+@functools.cache
+def compiled_loops():
+    """The loops as Numba compiles them."""
+    import numba
+
+    return numba.njit(forward_loops), numba.njit(backward_loops)
+
+
+def operator(torch: Any) -> Any:
+    """``y = apply(a, b, x)`` as a differentiable operator of a torch-like library."""
+    forward_kernel, backward_kernel = compiled_loops()
+
+    class Recurrence(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, a, b, x):
+            y = torch.empty_like(x)
+            forward_kernel(*[each.detach().numpy() for each in (a, b, x, y)])
+            ctx.save_for_backward(a, b, x, y)
+            return y
+
+        @staticmethod
+        def backward(ctx, grad_y):
+            saved = ctx.saved_tensors
+            gradients = [torch.empty_like(each) for each in saved[:3]]
+            carried = np.empty(CHANNELS, np.float32)
+            arrays = [each.detach().numpy() for each in (*saved, grad_y, *gradients)]
+            backward_kernel(*arrays, carried)
+            return tuple(gradients)
+
+    return Recurrence.apply
+
+
+def make(torch: Any) -> Task:
+    """The step for a torch-like library."""
+    recurrence = operator(torch)
+    x, a, b = [leaf(torch, array) for array in data()]
+
+    def step():
+        for each in (x, a, b):
+            each.grad = None
+        loss = recurrence(a, b, x).pow(2).mean()
+        loss.backward()
+        return loss
+
+    return Task(step, (), [x, a, b])
+
+
+def make_jax():
+    """The step for JAX. Nothing is donated, since no input is used up."""
+    import jax
+    import jax.numpy as jnp
+
+    def loss_of(x, a, b):
+        def one(y, x):
+            y = a * y + b * x
+            return y, y
+
+        _, y = jax.lax.scan(one, jnp.zeros_like(a), x)
+        return jnp.mean(y**2)
+
+    step = jax.jit(jax.value_and_grad(loss_of, argnums=(0, 1, 2)))
+    arguments = [jnp.asarray(each) for each in data()]
+    return lambda: jax.block_until_ready(step(*arguments))[0]
+
+
+workload = Workload(
+    "recurrence", "y[t] = a y[t-1] + b x[t], 4096×64, the user's loops, all gradients", 0.7,
+    make, make_jax, torch_compiles=False,
+)  # fmt: skip
