@@ -1,4 +1,4 @@
-"""Activation layers: a class for each activation of ``functional.py``.
+"""Activation layers: a class for each activation of ``functional/``.
 
 A class keeps the arguments of its function as attributes and prints them as torch does.
 """

@@ -1,6 +1,6 @@
 """Linear layers and lookup: Identity, Linear, Bilinear, Embedding.
 
-Parameters with torch's initial values, and ``forward`` in one call of ``functional.py``.
+Parameters with torch's initial values, and ``forward`` in one call of ``functional/``.
 """
 
 from __future__ import annotations

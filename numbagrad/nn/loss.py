@@ -1,4 +1,4 @@
-"""Loss layers: the functions of ``functional.py`` with their options kept.
+"""Loss layers: the functions of ``functional/`` with their options kept.
 
 ``size_average`` and ``reduce`` are how reductions were named before torch 0.4.1.
 """
