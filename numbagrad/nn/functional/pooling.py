@@ -100,21 +100,31 @@ def _largest(array: Array, windows: Windows, counts: tuple[int, ...]) -> Array:
     """
     lowest = -np.inf if array.dtype.kind == "f" else np.iinfo(array.dtype).min
     padded = windows.padded(array, counts, lowest)
-    sizes = array.shape[2:]
     best = np.full((*array.shape[:2], *counts), lowest, array.dtype)
-    where = np.empty(best.shape, np.int64)
-    where[...] = _flat(_first_inside(windows, counts), sizes)
-    for place, index in windows.places(counts):
+    # The number of the place in the kernel, and none where nothing was larger than the lowest.
+    chosen = np.full(best.shape, -1, np.int16)
+    for number, (_, index) in enumerate(windows.places(counts)):
         values = padded[index]
-        larger = (values > best) | (values != values)
-        positions = [
-            np.arange(count) * s - p + k * d
-            for count, s, p, k, d in zip(
-                counts, windows.stride, windows.padding, place, windows.dilation, strict=True
-            )
-        ]
+        larger = values > best
+        if array.dtype.kind == "f":
+            larger |= np.isnan(values)
         np.copyto(best, values, where=larger)
-        np.copyto(where, _flat(positions, sizes), where=larger)
+        np.copyto(chosen, number, where=larger)
+    return _flat_places(chosen, windows, array.shape[2:])
+
+
+def _flat_places(chosen: Array, windows: Windows, sizes: tuple[int, ...]) -> Array:
+    """Indices in the flattened spatial dimensions, from numbers of places in the kernel."""
+    counts = chosen.shape[2:]
+    steps = np.cumprod([1, *sizes[:0:-1]])[::-1]
+    starts, offsets = np.zeros((), np.int64), np.zeros((), np.int64)
+    for count, step, k, s, p, d in zip(counts, steps, *windows, strict=True):
+        starts = np.add.outer(starts, (np.arange(count) * s - p) * step)
+        offsets = np.add.outer(offsets, np.arange(k) * d * step)
+    where = offsets.reshape(-1)[chosen] + starts
+    if chosen.min(initial=0) < 0:
+        first = _flat(_first_inside(windows, counts), sizes)
+        where = np.where(chosen < 0, first, where)
     return where
 
 
