@@ -9,8 +9,8 @@ from collections import namedtuple
 from typing import Any
 
 __all__ = [
-    "aminmax", "cummax", "cummin", "kthvalue", "max", "median", "min", "mode", "nanmedian", "sort",
-    "topk",
+    "aminmax", "cummax", "cummin", "kthvalue", "linalg_eigh", "linalg_svd", "max", "median", "min",
+    "mode", "nanmedian", "slogdet", "sort", "topk",
 ]  # fmt: skip
 
 
@@ -30,10 +30,13 @@ aminmax = _named("aminmax", "min", "max")
 cummax = _named("cummax", "values", "indices")
 cummin = _named("cummin", "values", "indices")
 kthvalue = _named("kthvalue", "values", "indices")
+linalg_eigh = _named("linalg_eigh", "eigenvalues", "eigenvectors")
+linalg_svd = _named("linalg_svd", "U", "S", "Vh")
 max = _named("max", "values", "indices")
 median = _named("median", "values", "indices")
 min = _named("min", "values", "indices")
 mode = _named("mode", "values", "indices")
 nanmedian = _named("nanmedian", "values", "indices")
+slogdet = _named("slogdet", "sign", "logabsdet")
 sort = _named("sort", "values", "indices")
 topk = _named("topk", "values", "indices")

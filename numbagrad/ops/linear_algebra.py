@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from .. import return_types
 from ..dtype import bool_
 from ..dtype import dtype as DType
 from ..executor.pointwise import scalar_type_name
@@ -259,13 +260,6 @@ def det(A: Tensor, *, out: Tensor | None = None) -> Tensor:
     return write_result("linalg.det", _det(A), out)
 
 
-class SlogdetResult(NamedTuple):
-    """What ``slogdet`` returns."""
-
-    sign: Tensor
-    logabsdet: Tensor
-
-
 _slogdet = TensorOperator(
     "linalg_slogdet",
     lambda A: tuple([np.asarray(part, A.dtype) for part in np.linalg.slogdet(A)]),
@@ -276,10 +270,10 @@ _slogdet = TensorOperator(
 
 
 @method()
-def slogdet(A: Tensor) -> SlogdetResult:
+def slogdet(A: Tensor) -> Any:
     """Signs and logarithms of the absolute values of the determinants of square matrices."""
     _check_matrices("linalg.slogdet", A)
-    return SlogdetResult(*_slogdet(A))
+    return return_types.slogdet(*_slogdet(A))
 
 
 @method()
@@ -348,13 +342,6 @@ def cholesky(A: Tensor, upper: bool = False, *, out: Tensor | None = None) -> Te
     return write_result("linalg.cholesky", made.mT if upper else made, out)
 
 
-class EighResult(NamedTuple):
-    """What ``eigh`` returns."""
-
-    eigenvalues: Tensor
-    eigenvectors: Tensor
-
-
 def _eigh_forward(array: Array, UPLO: Any) -> tuple[Array, Array]:
     values, vectors = np.linalg.eigh(array, UPLO)
     return values, _by_columns(vectors)
@@ -378,26 +365,18 @@ _eigh = TensorOperator(
 )
 
 
-def eigh(A: Tensor, UPLO: str = "L") -> EighResult:
+def eigh(A: Tensor, UPLO: str = "L") -> Any:
     """Eigenvalues (ascending) and eigenvectors (columns) of symmetric matrices.
 
     ``UPLO`` says which triangle is read.
     """
     _check_matrices("linalg.eigh", A)
-    return EighResult(*_eigh(A, UPLO))
+    return return_types.linalg_eigh(*_eigh(A, UPLO))
 
 
 def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
     """Eigenvalues of symmetric matrices, ascending."""
     return eigh(A, UPLO).eigenvalues
-
-
-class SvdResult(NamedTuple):
-    """What ``svd`` returns."""
-
-    U: Tensor
-    S: Tensor
-    Vh: Tensor
 
 
 def _svd_forward(array: Array) -> tuple[Array, Array, Array]:
@@ -436,7 +415,7 @@ def _svd_gradient(grad: Any, result: Tensor, result1: Tensor, result2: Tensor) -
 _svd = TensorOperator("linalg_svd", lambda A: _svd_forward(A), {"A": _svd_gradient})
 
 
-def svd(A: Tensor, full_matrices: bool = True) -> SvdResult:
+def svd(A: Tensor, full_matrices: bool = True) -> Any:
     """``U @ S.diag_embed() @ Vh`` with orthonormal columns of U, rows of Vh, and descending S.
 
     Gradients through U and Vh are infinite where singular values are equal.
@@ -450,7 +429,7 @@ def svd(A: Tensor, full_matrices: bool = True) -> SvdResult:
             "linalg.svd: only reduced decompositions are made of matrices that are not square; "
             "pass full_matrices=False"
         )
-    return SvdResult(*_svd(A))
+    return return_types.linalg_svd(*_svd(A))
 
 
 def svdvals(A: Tensor) -> Tensor:
