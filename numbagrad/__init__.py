@@ -17,7 +17,6 @@ from .autograd.grad_mode import (
     no_grad,
     set_grad_enabled,
 )
-from .compiling import compile
 from .device import device, get_default_device, set_default_device
 from .dtype import (
     can_cast,
@@ -79,6 +78,7 @@ from .ops.view import *
 from .ops.sequences import range_ as range
 from .ops import autograd_interface as _autograd_interface
 from . import linalg, nn, optim, utils
+from .compiling import compile
 from .serialization import load, save
 from .printing import get_printoptions, printoptions, set_printoptions
 from .size import Size

@@ -252,3 +252,55 @@ def test_sums_of_many_chunks_and_of_columns():
         return step
 
     follow(make, (torch.randn(5000, 37) * 0.1,), steps=4)
+
+
+def test_a_module_compiles_with_its_backward():
+    def make():
+        torch.manual_seed(4)
+        return nn.Sequential(nn.Linear(6, 8), nn.LayerNorm(8), nn.GELU(), nn.Linear(8, 3))
+
+    def train(net, model):
+        update = optim.Adam(net.parameters(), lr=0.01)
+        torch.manual_seed(5)
+        x, y = torch.randn(9, 6), torch.randn(9, 3)
+        losses = []
+        for _ in range(8):
+            update.zero_grad()
+            loss = F.mse_loss(model(x), y)
+            loss.backward()
+            update.step()
+            losses.append(loss.item())
+        return losses
+
+    plain, net = make(), make()
+    compiled = torch.compile(net)
+    np.testing.assert_allclose(train(net, compiled), train(plain, plain), rtol=1e-5)
+    assert list(compiled.state_dict()) == [f"_orig_mod.{name}" for name in net.state_dict()]
+    compiled(torch.ones(2, 6))
+    assert compiled(torch.ones(2, 6)).grad_fn.name() == "CompiledFunctionBackward"
+
+
+def test_the_backward_of_a_compiled_function_notices_what_was_overwritten():
+    weight = torch.randn(3, requires_grad=True)
+    compiled = torch.compile(lambda x: (x * weight).exp())
+    for _ in range(3):
+        result = compiled(torch.ones(3, requires_grad=True))
+    with torch.no_grad():
+        weight.mul_(2)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        result.sum().backward()
+    result = compiled(torch.ones(3))
+    result.sum().backward()
+    with pytest.raises(RuntimeError, match="second time"):
+        result.sum().backward()
+
+
+def test_compile_is_a_decorator_and_takes_the_options_of_torch():
+    @torch.compile(mode="max-autotune", dynamic=True, backend="inductor")
+    def double(x):
+        return x * 2
+
+    assert double(torch.ones(1)).item() == 2
+    assert torch.compile(double, disable=True) is double
+    with pytest.raises(TypeError, match="takes a function or a Module"):
+        torch.compile(3)

@@ -107,34 +107,4 @@ def _signature(leaf: Any) -> Any:
     return id(leaf)
 
 
-def compile(
-    model: Any = None,
-    *,
-    fullgraph: bool = False,
-    dynamic: bool | None = None,
-    backend: Any = "numbagrad",
-    mode: str | None = None,
-    options: dict[str, Any] | None = None,
-    disable: bool = False,
-) -> Any:
-    """A function that runs as one program after its first calls; also a decorator.
-
-    The program holds everything the function does: forward, ``backward()``, the step of the
-    optimizer. It is recorded once a signature (shapes, dtypes, flags), and again when a Python
-    value that the function can reach has changed. With ``fullgraph`` what cannot be part of a
-    program raises :class:`CompileError`; else the function then runs as always, with a warning.
-    ``dynamic``, ``backend``, ``mode`` and ``options`` are accepted for torch's sake.
-    """
-    if model is None:
-        return functools.partial(
-            compile, fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode,
-            options=options, disable=disable,
-        )  # fmt: skip
-    if disable:
-        return model
-    if not callable(model):
-        raise TypeError(f"compile() takes a function or a Module, not {type(model).__name__}")
-    return CompiledFunction(model, fullgraph)
-
-
-__all__ = ["CompileError", "CompiledFunction", "compile"]
+__all__ = ["CompileError", "CompiledFunction"]

@@ -23,6 +23,13 @@ from ..executor.program.graph import Array, Call, Memory, View
 from ..executor.program.program import Program, as_view
 from ..executor.program.recorder import Recorder, is_library, root_of
 from ..tensor import Tensor, new_tensor
+from .backward import (
+    Backward,
+    CannotDifferentiate,
+    CompiledFunctionBackward,
+    record_backward,
+    whole,
+)
 from .structure import flatten, rebuild
 from .surroundings import Surroundings, Unreachable
 
@@ -141,14 +148,32 @@ class Recording:
             memory = recorder.memories.get(id(root_of(state.array)))
             if memory is not None and not memory.made and memory not in owners:
                 owners[memory] = place, recorder.view(state.array)
+        effects, results, live = self._effects(places, before, result, owners)
+        count, backward = len(recorder.operations), None
+        if live:
+            inputs = [place for place in places if self._is_input(place)]
+            tensors = [place.find(self.leaves) for place in inputs]
+            try:
+                backward, count = record_backward(recorder, live, tensors, results)
+            except CannotDifferentiate as reason:
+                raise _Unusable(str(reason)) from None
+            results += [memory for memory in backward.saved if memory not in results]
+            own = {view.memory for view in backward.gradients}
+            effects.backward = _Live(backward, inputs, len(live), results, owners)
+        else:
+            own = set()
+        for place in places:
+            state = before[id(_before(place, before, self.leaves))]
+            memory = recorder.memories.get(id(root_of(state.array)))
+            if memory is not None and not memory.made and memory not in owners:
+                owners[memory] = place, recorder.view(state.array)
         for memory in recorder.memories.values():
-            if not memory.made and memory not in owners:
+            if not memory.made and memory not in owners and memory not in own:
                 raise _Unusable(
                     f"memory of shape {memory.array.shape} that no tensor reachable from the "
                     "function or its arguments holds"
                 )
-        effects, results = self._effects(places, before, result, owners)
-        operations = optimise(recorder.operations, results)
+        operations = optimise(recorder.operations[:count], results)
         given = [view for _, view in owners.values()]
         program = Program(operations, given, results, recorder.number_sources)
         self._verify(program, copies, [root_of(state.array) for state in before.values()])
@@ -160,6 +185,9 @@ class Recording:
         return Recorded(
             surroundings, self.leaves, list(owners.values()), program, effects, had_gradient
         )
+
+    def _is_input(self, place: _Place) -> bool:
+        return not place.of_gradient and bool(place.find(self.leaves)._requires_grad)
 
     def _verify(
         self, program: Program, copies: dict[int, Array], reachable: list[Array]
@@ -191,8 +219,9 @@ class Recording:
         before: dict[int, _State],
         result: Any,
         owners: dict[Memory, tuple[_Place, View]],
-    ) -> tuple[_Effects, list[Memory]]:
+    ) -> tuple[_Effects, list[Memory], list[Tensor]]:
         results: dict[Memory, int] = {}
+        live: list[Tensor] = []
 
         def described(tensor: Tensor) -> _Made:
             """A tensor that the call made, as a view of a result or of given memory."""
@@ -207,16 +236,17 @@ class Recording:
                 raise _Unusable("a result in memory that the program does not know")
             if type(tensor) is not Tensor:
                 raise _Unusable(f"a result of the class {type(tensor).__name__}")
-            name = None
+            name = output = None
             if tensor._grad_fn is not None:
                 node = tensor._grad_fn
-                if id(tensor) not in self.recorder.used_up and not _is_freed(node):
-                    raise _Unusable(
-                        "a result whose graph is still needed; call backward() inside the "
-                        "function, or detach() the result"
-                    )
-                name = node.name()
-            return _Made(view, place, owner, tensor._requires_grad, name)
+                if id(tensor) in self.recorder.used_up or _is_freed(node):
+                    name = node.name()
+                elif owner is not None:
+                    raise _Unusable("a view of an argument whose graph is still needed")
+                else:
+                    output = len(live)
+                    live.append(tensor)
+            return _Made(view, place, owner, tensor._requires_grad, name, output)
 
         gradients = []
         versions = []
@@ -235,6 +265,8 @@ class Recording:
             gradient = tensor._grad
             if gradient is not state.gradient:
                 made = None if gradient is None else described(gradient)
+                if live:
+                    raise _Unusable("a gradient that has a graph")
                 gradients.append((place, made))
             cell = tensor._version_cell
             if cell is not None and id(cell) not in seen:
@@ -253,7 +285,7 @@ class Recording:
                 returned.append((_KNOWN, known[id(leaf)]))
             else:
                 returned.append((_MADE, described(leaf)))
-        return _Effects(gradients, versions, structure, returned), list(results)
+        return _Effects(gradients, versions, structure, returned), list(results), live
 
 
 def _before(place: _Place, before: dict[int, _State], leaves: list[Any]) -> Any:
@@ -310,20 +342,53 @@ class _Made:
     owner: tuple[_Place, View] | None
     requires_grad: bool
     grad_fn: str | None
+    output: int | None
 
-    def make(self, results: list[Array], leaves: list[Any]) -> Tensor:
-        """The tensor of one run."""
+    def make(self, results: list[Array], leaves: list[Any], graph: Node | None = None) -> Tensor:
+        """The tensor of one run; ``graph`` is the node of the results with a live graph."""
         if self.result is not None:
             array = as_view(results[self.result], self.view)
         else:
             assert self.owner is not None
             place, view = self.owner
             array = as_view(place.find(leaves)._array, self.view, view.offset)
+        if self.output is not None:
+            return new_tensor(array, True, graph, self.output)
         node = None
         if self.grad_fn is not None:
             node = FreedNode(())
             node.called = self.grad_fn
         return new_tensor(array, self.requires_grad, node, 0)
+
+
+class _Live:
+    """The backward of results with a live graph, and where a run finds what it needs."""
+
+    def __init__(
+        self,
+        backward: Backward,
+        inputs: list[_Place],
+        outputs: int,
+        results: list[Memory],
+        owners: dict[Memory, tuple[_Place, View]],
+    ):
+        self.backward = backward
+        self.inputs = inputs
+        self.outputs = outputs
+        self._saved = [results.index(memory) for memory in backward.saved]
+        self._owners = owners
+
+    def node(self, results: list[Array], leaves: list[Any]) -> CompiledFunctionBackward:
+        """The node of one run."""
+        kept = [results[place] for place in self._saved]
+        watched = []
+        for memory in self.backward.given:
+            place, view = self._owners[memory]
+            tensor = place.find(leaves)
+            watched.append(tensor)
+            kept.append(as_view(tensor._array, whole(memory), view.offset))
+        inputs = [place.find(leaves) for place in self.inputs]
+        return CompiledFunctionBackward(self.backward, inputs, kept, watched, self.outputs)
 
 
 @dataclasses.dataclass
@@ -334,6 +399,7 @@ class _Effects:
     versions: list[tuple[_Place, int]]
     structure: Any
     returned: list[tuple[int, Any]]
+    backward: _Live | None = None
 
 
 def _is_freed(node: Any) -> bool:
@@ -419,9 +485,10 @@ class Recorded:
             else:
                 tensor._version_cell[0] += count
         returned = []
+        graph = None if effects.backward is None else effects.backward.node(results, leaves)
         for kind, value in effects.returned:
             if kind == _MADE:
-                returned.append(value.make(results, leaves))
+                returned.append(value.make(results, leaves, graph))
             elif kind == _KNOWN:
                 returned.append(value.find(leaves))
             else:
