@@ -220,6 +220,9 @@ class Surroundings:
                 ]
 
     def _object(self, name: str, value: Any) -> None:
+        module = sys.modules.get(type(value).__module__)
+        if _is_installed(module) and not is_library(getattr(module, "__file__", None) or ""):
+            return  # of another package: told by its identity, in whatever holds it
         self._pending.append((type(value).__name__, type(value)))
         attributes = getattr(value, "__dict__", None)
         if isinstance(attributes, dict):
@@ -228,7 +231,6 @@ class Surroundings:
         slots = [
             slot for each in type(value).__mro__ for slot in _slots(each) if hasattr(value, slot)
         ]
-        module = sys.modules.get(type(value).__module__)
         if slots and not _is_installed(module):
             self._watch(
                 name, functools.partial(_attributes, value, slots), _attributes(value, slots)

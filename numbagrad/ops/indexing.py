@@ -15,6 +15,7 @@ import numpy as np
 from ..autograd.grad_mode import state as grad_mode
 from ..autograd.inplace import recording, write_inplace
 from ..autograd.tensor_interface import bump_version
+from ..executor import capture
 from ..executor import indexing as executor
 from ..executor.pointwise import check_written_once
 from ..tensor import Tensor, new_tensor
@@ -296,7 +297,9 @@ def _number_for(tensor: Tensor, value: Any) -> Tensor:
             f"can't assign a {type(value).__name__} to a torch.{_type_name(tensor)}"
         )
     kind = tensor._array.dtype
-    return new_tensor(np.array(checked_number(value, kind), dtype=kind))
+    made = np.array(checked_number(value, kind), dtype=kind)
+    capture.note_fill(made, made[()])
+    return new_tensor(made)
 
 
 def _type_name(tensor: Tensor) -> str:
