@@ -11,7 +11,6 @@ import hashlib
 import io
 import os
 import pickle
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any
@@ -79,6 +78,8 @@ def _packed(obj: Any, pickle_module: Any, protocol: int) -> bytes:
 
 def _replace(path: Path, content: bytes) -> None:
     """Let ``path`` hold ``content``: all of it, or what was there before."""
+    import tempfile  # slow to import, and most programs save nothing
+
     folder = path.parent
     # Beside the destination, since only within one file system does a rename replace in one step.
     descriptor, temporary = tempfile.mkstemp(dir=folder, prefix=f".{path.name}.", suffix=".tmp")

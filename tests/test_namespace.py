@@ -109,6 +109,19 @@ def test_the_import_leaves_the_compiler_alone():
     assert done.stdout.strip() == "[]"
 
 
+def test_what_few_programs_use_is_imported_when_it_is_asked_for():
+    code = (
+        "import sys, numbagrad, numbagrad.compiling as room; "
+        "rooms = ('numbagrad.compiling.recording', 'numbagrad.executor.program', 'numbagrad.data');"
+        "before = [m for m in rooms if m in sys.modules]; "
+        "names = {'CompiledFunction', 'compile'} <= {*dir(room)}, 'data' in dir(numbagrad.utils); "
+        "numbagrad.utils.data.DataLoader, room.CompileError, numbagrad.compile(len); "
+        "print(before, names, all([m in sys.modules for m in rooms]), hasattr(room, 'nothing'))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[] (True, True) True False"
+
+
 def test_the_stubs_are_what_the_tool_writes():
     path = ROOT / "tools" / "write_stubs.py"
     specification = importlib.util.spec_from_file_location("write_stubs", path)

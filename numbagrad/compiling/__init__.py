@@ -8,13 +8,26 @@ program, ``backward.py`` does so for the backward of what is differentiated late
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from ..lazy import lazy_names
 from ..nn.module import Module
-from .function import CompiledFunction, CompileError
-from .module import OptimizedModule
+
+if TYPE_CHECKING:
+    from .function import CompiledFunction, CompileError
+    from .module import OptimizedModule
 
 __all__ = ["CompileError", "CompiledFunction", "OptimizedModule", "compile"]
+
+# Programs that compile nothing do without the recorder and the fuser.
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "CompileError": ".function",
+        "CompiledFunction": ".function",
+        "OptimizedModule": ".module",
+    },
+)
 
 
 def compile(
@@ -44,6 +57,9 @@ def compile(
         return model
     if not callable(model):
         raise TypeError(f"compile() takes a function or a Module, not {type(model).__name__}")
+    from .function import CompiledFunction
+    from .module import OptimizedModule
+
     if isinstance(model, Module):
         return OptimizedModule(model, fullgraph)
     return CompiledFunction(model, fullgraph)

@@ -1,0 +1,38 @@
+"""Names of a package whose modules are imported when a name is first asked for.
+
+A package whose code most programs never run lists its public names with the modules that define
+them, and takes its ``__getattr__`` and ``__dir__`` (PEP 562) from here.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any
+
+
+def lazy_names(
+    package: str, homes: Mapping[str, str]
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """``__getattr__`` and ``__dir__`` of a package.
+
+    Args:
+        package: its ``__name__``.
+        homes: for every name the module of the package that defines it, ``".module"``; a name
+            that is a module itself is its own home.
+    """
+
+    def find(name: str) -> Any:
+        home = homes.get(name)
+        if home is None:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        module = importlib.import_module(home, package)
+        value = module if home == f".{name}" else getattr(module, name)
+        setattr(sys.modules[package], name, value)  # the next access finds it without a call
+        return value
+
+    def names() -> list[str]:
+        return sorted({*vars(sys.modules[package]), *homes})
+
+    return find, names
