@@ -36,13 +36,14 @@ else:
 class TensorState:
     """The slots every tensor has; everything else has a default on the class."""
 
-    __slots__ = ("_array", "_requires_grad", "_grad_fn", "_output_nr", "_version_cell")
+    __slots__ = ("_array", "_requires_grad", "_grad_fn", "_output_nr", "_version_cell", "_grad")
 
     _array: np.ndarray[Any, Any]
     _requires_grad: bool
     _grad_fn: Node | None
     _output_nr: int
     _version_cell: list[int] | None
+    _grad: Tensor | None
 
 
 _new = object.__new__
@@ -62,6 +63,7 @@ def new_tensor(
     tensor._grad_fn = grad_fn
     tensor._output_nr = output_nr
     tensor._version_cell = None
+    tensor._grad = None
     return tensor
 
 
@@ -76,7 +78,6 @@ _GRAD_OF_NON_LEAF = (
 class Tensor(TensorState, InstalledMethods):
     """An n-dimensional array of one dtype that can record how it was computed."""
 
-    _grad: Tensor | None = None
     _hooks: Any = None
     _retains_grad = False
     _base: Tensor | None = None
@@ -504,7 +505,8 @@ class Tensor(TensorState, InstalledMethods):
     # --- copies of the object -----------------------------------------------------------------
 
     def __copy__(self) -> Tensor:
-        return _rebuilt(type(self), tensor_interface.alias(self), self._requires_grad, vars(self))
+        source = tensor_interface.alias(self)
+        return _rebuilt(type(self), source, self._requires_grad, _attributes(self))
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
         if self._grad_fn is not None:
@@ -514,7 +516,7 @@ class Tensor(TensorState, InstalledMethods):
             )
         if id(self) in memo:
             return memo[id(self)]
-        attributes = {k: copy.deepcopy(v, memo) for k, v in _user_attributes(vars(self)).items()}
+        attributes = {k: copy.deepcopy(v, memo) for k, v in _attributes(self).items()}
         made = _rebuilt(
             type(self), new_tensor(self._array.copy("K")), self._requires_grad, attributes
         )
@@ -527,7 +529,7 @@ class Tensor(TensorState, InstalledMethods):
             self._array,
             tuple(sorted(range(self.ndim), key=lambda axis: -self._array.strides[axis])),
             self._requires_grad,
-            _user_attributes(vars(self)),
+            _attributes(self),
         )
 
     def __hash__(self) -> int:
@@ -593,8 +595,10 @@ _NOT_COPIED = frozenset(
 )
 
 
-def _user_attributes(attributes: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in attributes.items() if name not in _NOT_COPIED}
+def _attributes(tensor: Tensor) -> dict[str, Any]:
+    """What copies of a tensor have too: its gradient, and what users set on it."""
+    found = {name: value for name, value in vars(tensor).items() if name not in _NOT_COPIED}
+    return found if tensor._grad is None else {**found, "_grad": tensor._grad}
 
 
 def _rebuilt(
@@ -607,7 +611,9 @@ def _rebuilt(
     made._grad_fn = None
     made._output_nr = 0
     made._version_cell = source._version_cell
-    vars(made).update(_user_attributes(attributes))
+    others = dict(attributes)
+    made._grad = others.pop("_grad", None)
+    vars(made).update(others)
     return made
 
 

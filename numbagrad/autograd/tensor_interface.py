@@ -13,8 +13,8 @@ from ..executor import capture
 __all__ = ["register"]
 
 #: The Tensor class. Its instances have the slots ``_array``, ``_requires_grad``, ``_grad_fn``,
-#: ``_output_nr`` and ``_version_cell``; its class has the defaults ``_grad = None``,
-#: ``_hooks = None`` and ``_retains_grad = False``.
+#: ``_output_nr``, ``_version_cell`` and ``_grad``; its class has the defaults ``_hooks = None`` and
+#: ``_retains_grad = False``.
 Tensor: Any = None
 
 #: ``new_tensor(array, requires_grad, grad_fn, output_nr)``: wrap an ndarray, nothing copied.

@@ -110,6 +110,7 @@ FIELD_KEPT_ARRAY = 63
 FIELD_KEPT_CELL = 64
 FIELD_KEPT_VERSION = 65
 FIELD_KEPT_OUTPUT_NR = 66
+FIELD_GRAD = 67
 RUNTIME_WORDS = 80
 
 # --- recipes: how the node of an operator is made, by which of its operands need a gradient -----

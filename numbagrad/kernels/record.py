@@ -127,6 +127,7 @@ def new_tensor(runtime, array, requires_grad):
     put(runtime, tensor, FIELD_GRAD_FN, load(runtime, RUNTIME_NONE, int64))
     put(runtime, tensor, FIELD_OUTPUT_NR, load(runtime, RUNTIME_ZERO, int64))
     put(runtime, tensor, FIELD_VERSION_CELL, load(runtime, RUNTIME_NONE, int64))
+    put(runtime, tensor, FIELD_GRAD, load(runtime, RUNTIME_NONE, int64))
     return tensor
 
 

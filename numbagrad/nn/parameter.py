@@ -23,6 +23,7 @@ def _of_class(cls: type[Tensor], source: Tensor, requires_grad: bool) -> Any:
     made._requires_grad = False
     made._grad_fn = None
     made._output_nr = 0
+    made._grad = None
     made._version_cell = shared._version_cell
     if requires_grad:
         if made._array.dtype.kind != "f":

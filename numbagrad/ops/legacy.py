@@ -32,7 +32,7 @@ from ..dtype import (
 )
 from ..dtype import dtype as DType
 from ..size import Size
-from ..tensor import Tensor, new_tensor
+from ..tensor import Tensor, TensorState, new_tensor
 from .arguments import shape_of
 from .from_data import array_of
 from .registry import method
@@ -69,7 +69,7 @@ def _new(cls: type[Tensor], *arguments: Any, device: Any = None) -> Tensor:
     if cls is Tensor:
         return made
     other: Tensor = object.__new__(cls)
-    for slot in ("_array", "_requires_grad", "_grad_fn", "_output_nr", "_version_cell"):
+    for slot in TensorState.__slots__:
         setattr(other, slot, getattr(made, slot))
     return other
 

@@ -76,6 +76,7 @@ _FIELDS: dict[type, dict[int, str]] = {
         layout.FIELD_GRAD_FN: "_grad_fn",
         layout.FIELD_OUTPUT_NR: "_output_nr",
         layout.FIELD_VERSION_CELL: "_version_cell",
+        layout.FIELD_GRAD: "_grad",
     },
     PointwiseState: {
         layout.FIELD_NEXT_EDGES: "next_edges",

@@ -51,6 +51,7 @@ class ViewOperator(TensorOperator):
         result._requires_grad = False
         result._grad_fn = None
         result._output_nr = 0
+        result._grad = None
         cell = input._version_cell
         if cell is None:
             cell = input._version_cell = [0]
