@@ -26,7 +26,7 @@ def test_compiled_step_equals_eager_step(name):
         assert largest <= ROUNDING, f"{where}, step {k}"
 
 
-@pytest.mark.parametrize("name", [name for name in WORKLOADS if name != "recurrence"])
+@pytest.mark.parametrize("name", WORKLOADS)
 def test_step_becomes_a_program(name):
     task = WORKLOADS[name].make(numbagrad)
     step = numbagrad.compile(task.step)

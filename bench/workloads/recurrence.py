@@ -30,10 +30,11 @@ def forward_loops(a, b, x, y):
             y[t, k] = a[k] * y[t - 1, k] + b[k] * x[t, k]
 
 
-def backward_loops(a, b, x, y, grad_y, grad_a, grad_b, grad_x, carried):
-    """Write the gradients; ``carried`` is what flows back to y[t], one number a channel."""
-    for k in range(a.size):
-        carried[k] = grad_a[k] = grad_b[k] = 0
+def backward_loops(a, b, x, y, grad_y, grad_a, grad_b, grad_x):
+    """Write the gradients of a, b and x, given that of y."""
+    carried = np.zeros_like(a)  # what flows back to y[t]
+    grad_a[:] = 0
+    grad_b[:] = 0
     for t in range(x.shape[0] - 1, -1, -1):
         for k in range(a.size):
             flow = grad_y[t, k] + carried[k]
@@ -53,8 +54,12 @@ def compiled_loops():
 
 
 def operator(torch: Any) -> Any:
-    """``y = apply(a, b, x)`` as a differentiable operator of a torch-like library."""
+    """``y = apply(a, b, x)`` as a differentiable operator of numbagrad or torch."""
     forward_kernel, backward_kernel = compiled_loops()
+    if hasattr(torch, "kernel"):
+        return torch.kernel(
+            forward_kernel, backward_kernel, shapes=lambda a, b, x: x, name="recurrence"
+        )
 
     class Recurrence(torch.autograd.Function):
         @staticmethod
@@ -68,9 +73,7 @@ def operator(torch: Any) -> Any:
         def backward(ctx, grad_y):
             saved = ctx.saved_tensors
             gradients = [torch.empty_like(each) for each in saved[:3]]
-            carried = np.empty(CHANNELS, np.float32)
-            arrays = [each.detach().numpy() for each in (*saved, grad_y, *gradients)]
-            backward_kernel(*arrays, carried)
+            backward_kernel(*[each.detach().numpy() for each in (*saved, grad_y, *gradients)])
             return tuple(gradients)
 
     return Recurrence.apply

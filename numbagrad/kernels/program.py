@@ -28,6 +28,7 @@ from .program_layout import (
     PATCH_OFFSET,
     PATCH_TARGET,
     PATCH_WORDS,
+    PROGRAM_FAILED,
     PROGRAM_LAUNCHES,
     PROGRAM_LAUNCHES_AT,
     PROGRAM_LONG,
@@ -67,6 +68,8 @@ def run_program(self, arguments, given):
             call_kernel(kernel, packed, 0, total)
         else:
             parallel_for(pool, kernel, packed, total, grain)
+        if load(table, PROGRAM_FAILED, int64) != 0:  # a function of the user's raised
+            break
         launch += 8 * LAUNCH_WORDS
     if long != 0:
         restore_gil(state)

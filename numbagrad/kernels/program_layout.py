@@ -11,7 +11,8 @@ PROGRAM_LAUNCHES_AT = 2
 PROGRAM_PATCHES = 3  # number of patches, and the address of the first
 PROGRAM_PATCHES_AT = 4
 PROGRAM_LONG = 5  # 1 if the program is worth letting go of the GIL for
-PROGRAM_WORDS = 6
+PROGRAM_FAILED = 6  # number of the launch that failed, from 1 on; 0 if none did
+PROGRAM_WORDS = 7
 
 # --- a launch -------------------------------------------------------------------------------------
 LAUNCH_KERNEL = 0

@@ -318,6 +318,28 @@ class Call(Operation):
         return iter((*self.outputs, *self.written))
 
 
+@dataclasses.dataclass(eq=False)
+class Opaque(Operation):
+    """A function that a user compiled with Numba: it reads its arguments and writes the outputs.
+
+    ``arguments`` are all that it is called with, in order, the outputs among them; views are in C
+    order.
+    """
+
+    name: str
+    function: Any
+    arguments: tuple[Operand, ...]
+    outputs: tuple[View, ...]
+
+    @property
+    def reads(self) -> Iterator[View]:
+        return (x for x in self.arguments if isinstance(x, View) and x not in self.outputs)
+
+    @property
+    def writes(self) -> Iterator[View]:
+        return iter(self.outputs)
+
+
 def views_in(value: Any) -> Iterator[View]:
     """The views among arguments, which may be nested in lists and tuples."""
     if isinstance(value, View):

@@ -15,12 +15,13 @@ from ...dtype import from_numpy as dtype_of
 from ...formula import Formula, constant
 from ...kernels import layout, matmul_layout, pointwise, reduction, rowwise
 from ...kernels.loader import host_vector_bits
-from .. import library, pool
+from .. import library, numba_function, pool
 from ..matmul import kernel_of
 from ..pointwise import GRAIN, kernel_source
 from .graph import (
     Memory,
     Number,
+    Opaque,
     Operand,
     Operation,
     Pointwise,
@@ -52,6 +53,8 @@ class Launch:
     numbers: list[tuple[int, Any, str]] = dataclasses.field(default_factory=list)
     #: Elements it touches, to tell short programs from long ones.
     work: int = 0
+    #: Whether it may fail: then it says so in a word of the program's table.
+    fallible: bool = False
 
 
 def lower(operation: Operation) -> list[Launch]:
@@ -347,12 +350,42 @@ def _rowwise(operation: Rowwise) -> list[Launch]:
     ]
 
 
+# --- functions of users ---------------------------------------------------------------------------
+
+
+def _opaque(operation: Opaque) -> list[Launch]:
+    """A call of a function that a user compiled, as ``executor/numba_function.py`` makes it."""
+    w = numba_function
+    kinds: list[Any] = []
+    words = [0] * w.ARGUMENTS
+    addresses: list[tuple[int, Memory, int]] = []
+    numbers: list[tuple[int, Any, str]] = []
+    for argument in operation.arguments:
+        start = len(words)
+        if isinstance(argument, View):
+            kinds.append((argument.dtype, len(argument.shape)))
+            addresses.append((start + w.ADDRESS, argument.memory, argument.offset))
+            words += [0] * w.FIELDS
+            words[start + w.ELEMENTS] = argument.size
+            words[start + w.ITEM] = argument.dtype.itemsize
+            words += [*argument.shape, *argument.strides]
+        else:
+            kinds.append("float64" if isinstance(argument, Number) else w.kind_of(argument))
+            numbers.append((start, argument, kinds[-1]))
+            words.append(0)
+    kernel, words[w.FUNCTION] = w.entry(operation.function, tuple(kinds))
+    work = sum([x.size for x in operation.arguments if isinstance(x, View)])
+    packed = np.array(words, dtype=np.int64)
+    return [Launch(operation.name, kernel, packed, 1, 1, addresses, numbers, work, fallible=True)]
+
+
 _LOWERINGS: dict[type, Any] = {
     RowLoop: lambda operation: [lower_rows(operation, Launch)],
     Pointwise: _pointwise,
     Product: _product,
     Reduce: _reduce,
     Rowwise: _rowwise,
+    Opaque: _opaque,
 }
 
 __all__ = ["Launch", "Number", "lower", "merged"]

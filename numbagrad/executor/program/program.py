@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ...kernels import program_layout as words
+from .. import numba_function
 from ..builtin import launcher, make_builtin, runtime
 from ..indexing import view_at
 from .graph import Array, Call, Memory, Number, Operation, View
@@ -32,6 +33,8 @@ class _Native:
     first: int  # number of its first launch in the whole program
     run: Callable[..., None] | None = None
     slots: tuple[int, ...] = ()
+    #: The table, if a launch may fail.
+    watched: Array | None = None
     keep: tuple[Any, ...] = ()
 
 
@@ -180,6 +183,10 @@ class Program:
             for word, number, dtype in launch.numbers:
                 place = self._number_places[number, dtype]
                 own[word] = self._numbers.ctypes.data + 8 * place
+            if launch.fallible:
+                own[numba_function.FAILED] = table.ctypes.data + 8 * words.PROGRAM_FAILED
+                own[numba_function.FAILURE] = k + 1
+                part.watched = table
             launches[k] = launch.kernel, own.ctypes.data, launch.total, launch.grain
         patch_words = np.array(patches or [(0, 0, 0)], dtype=np.int64)
         table[0] = runtime().ctypes.data
@@ -223,15 +230,30 @@ class Program:
                 part = self._parts[0]
                 arrays = [*given, *made]
                 part.run(*[arrays[slot] for slot in part.slots])  # type: ignore[misc]
+                if part.watched is not None:
+                    self._check(part, part.watched)
             else:
                 arrays = [*given, *made, *[None] * (len(self._slot) - len(given) - len(made))]
                 for each in self._parts:
                     if isinstance(each, _Native):
                         each.run(*[arrays[slot] for slot in each.slots])  # type: ignore[misc]
+                        if each.watched is not None:
+                            self._check(each, each.watched)
                     else:
                         self._call(each.call, arrays)
                 made = arrays[len(given) : len(given) + len(made)]
         return made
+
+    @staticmethod
+    def _check(part: _Native, table: Array) -> None:
+        """Raise if a launch of a part failed; those after it did not run."""
+        failed = int(table[words.PROGRAM_FAILED])
+        if failed:
+            table[words.PROGRAM_FAILED] = 0
+            raise RuntimeError(
+                f"kernel {part.launches[failed - 1].name} raised an exception inside a compiled "
+                "program; call the function without compile() to see which, and where"
+            )
 
     def _call(self, call: Call, arrays: list[Any]) -> None:
         """Call a Python function, and keep the arrays it makes."""

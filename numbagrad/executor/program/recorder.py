@@ -23,13 +23,14 @@ import numpy as np
 from ...dtype import from_numpy as dtype_of
 from ...formula import Formula, constant, trace
 from ...kernels import layout
-from .. import capture
+from .. import capture, numba_function
 from ..builtin import LaunchMiss, runtime
 from .graph import (
     Array,
     Call,
     Memory,
     Number,
+    Opaque,
     Operation,
     Pointwise,
     Product,
@@ -251,6 +252,27 @@ class Recorder:
             )
             return made
         return self._note(Call(program.name, program.run, (), ()), (dim, *arrays), made)
+
+    def opaque(
+        self,
+        name: str,
+        function: Any,
+        run: Callable[..., None],
+        arguments: tuple[Any, ...],
+        outputs: list[Array],
+    ) -> None:
+        """``run(*arguments)`` for a user's function that writes ``outputs``, new arrays."""
+        with self.pause():
+            run(*arguments)
+            native = numba_function.is_native(function, arguments)
+        made = tuple([self.view(array, made=True) for array in outputs])
+        if native:
+            passed = tuple([
+                self.view(x) if isinstance(x, np.ndarray) else self.number(x) for x in arguments
+            ])
+            self.operations.append(Opaque(name, function, passed, made))
+        else:
+            self.operations.append(Call(name, run, self._passed(arguments), (), made))
 
     def call(self, function: Callable[..., Any], *arguments: Any, effect: bool = False) -> Any:
         """``function(*arguments)`` as one operation that runs in Python each time."""
