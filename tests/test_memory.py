@@ -82,7 +82,8 @@ def test_no_more_is_kept_than_the_limit() -> None:
     made = [a + k for k in range(8)]
     del made
     assert memory.pool_stats().kept == 3 * buffer_layout.LARGE_BYTES
-    larger = numbagrad.ones(2 * LARGE) + 1  # what was kept makes room for what is used now
+    # What was kept makes room for what is used now.
+    larger = numbagrad.from_numpy(np.ones(2 * LARGE, np.float32)) + 1
     del larger
     assert memory.pool_stats().kept == 3 * buffer_layout.LARGE_BYTES
     memory.set_pool_limit(0)
@@ -151,3 +152,25 @@ def test_arrays_that_outlive_the_interpreter() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: numbagrad.zeros(1024, 1024),
+        lambda: numbagrad.ones(1024, 1024, dtype=numbagrad.float64),
+        lambda: numbagrad.empty(1 << 20),
+        lambda: numbagrad.full((1024, 1024), 3.5),
+        lambda: numbagrad.randn(1024, 1024),
+        lambda: numbagrad.rand(512, 2048, dtype=numbagrad.float64),
+        lambda: numbagrad.randint(0, 9, (1024, 1024)),
+        lambda: numbagrad.zeros_like(numbagrad.ones(1024, 1024)),
+    ],
+)
+def test_large_tensors_made_in_python_lie_in_buffers_of_the_pool(make):
+    before = memory.pool_stats()
+    made = make()
+    after = memory.pool_stats()
+    assert after.taken + after.reused > before.taken + before.reused
+    assert made.data_ptr() % 4096 == 0
+    assert made.is_contiguous()

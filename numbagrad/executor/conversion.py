@@ -16,6 +16,7 @@ from ..dtype import dtype as DType
 from ..dtype import from_numpy as dtype_of
 from ..formula import trace
 from . import library
+from .arrays import new_array
 from .builtin import LaunchMiss
 from .pointwise import GRAIN, JIT_DISABLED, PointwiseProgram, decode
 
@@ -63,8 +64,10 @@ def dense_like(array: np.ndarray[Any, Any], kind: np.dtype[Any]) -> np.ndarray[A
     """Memory for as many elements without gaps, its dimensions in the order of the strides."""
     if 0 in array.strides and array.size:
         order = _memory_order(array.shape, array.strides)
-        made = np.empty([array.shape[dim] for dim in order], kind)
+        made = new_array(tuple([array.shape[dim] for dim in order]), np.dtype(kind))
         return made.transpose(np.argsort(order))
+    if array.flags.c_contiguous:
+        return new_array(array.shape, np.dtype(kind))
     return np.empty_like(array, kind)
 
 

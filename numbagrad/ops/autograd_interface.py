@@ -12,6 +12,7 @@ import numpy as np
 from ..autograd import tensor_interface
 from ..autograd.inplace import rebase_history
 from ..executor import capture
+from ..executor.arrays import filled
 from ..executor.builtin import LaunchMiss
 from ..random import fill_uniform
 from ..tensor import Tensor, new_tensor
@@ -45,7 +46,7 @@ def _ones_like(tensor: Tensor) -> Tensor:
 
 
 def _zeros(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Tensor:
-    return new_tensor(capture.filled(shape, dtype, 0))
+    return new_tensor(filled(shape, dtype, 0))
 
 
 def _uniform(

@@ -16,6 +16,7 @@ from ..dtype import dtype as DType
 from ..dtype import from_numpy as dtype_of
 from ..dtype import get_default_dtype, scalar_dtype
 from ..executor import capture
+from ..executor.arrays import filled, new_array
 from ..executor.conversion import dense_like
 from ..layout import contiguous_format
 from ..tensor import Tensor
@@ -86,13 +87,13 @@ def empty_array_like(
     array = input._array
     kind = numpy_dtype(function, dtype, array.dtype)
     if memory_format is contiguous_format:
-        return np.empty(array.shape, kind)
+        return new_array(array.shape, kind)
     return dense_like(array, kind)
 
 
-zeros = _uniform("zeros", lambda shape, kind: capture.filled(shape, kind, 0), "filled with 0")
-ones = _uniform("ones", lambda shape, kind: capture.filled(shape, kind, 1), "filled with 1")
-empty = _uniform("empty", np.empty, "whose elements are not set")
+zeros = _uniform("zeros", lambda shape, kind: filled(shape, kind, 0), "filled with 0")
+ones = _uniform("ones", lambda shape, kind: filled(shape, kind, 1), "filled with 1")
+empty = _uniform("empty", new_array, "whose elements are not set")
 zeros_like = _uniform_like("zeros_like", 0, "filled with 0")
 ones_like = _uniform_like("ones_like", 1, "filled with 1")
 empty_like = _uniform_like("empty_like", None, "whose elements are not set")
@@ -117,7 +118,7 @@ def full(
         kind = numpy_dtype("full", dtype, fill_value._array.dtype)
     else:
         kind = numpy_dtype("full", dtype, _dtype_of_number("full", value).numpy)
-    array = np.empty(shape_of("full", (), size), kind)
+    array = new_array(shape_of("full", (), size), kind)
     array.fill(checked_number(value, kind))
     capture.note_fill(array, array.flat[0] if array.size else 0)
     return leaf(array, requires_grad, out)

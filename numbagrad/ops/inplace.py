@@ -23,6 +23,7 @@ from ..autograd.inplace import (
 from ..autograd.tensor_interface import bump_version
 from ..dtype import can_cast
 from ..executor import capture
+from ..executor.arrays import filled
 from ..executor.pointwise import check_written_once, scalar_type_name
 from ..tensor import Tensor, new_tensor
 from . import pointwise as table  # noqa: F401 - fills the register
@@ -256,7 +257,7 @@ for _name, _write in {
 
 def zeros_for(grad: Tensor) -> Tensor:
     """The gradient of what was overwritten."""
-    return new_tensor(capture.filled(grad._array.shape, grad._array.dtype, 0))
+    return new_tensor(filled(grad._array.shape, grad._array.dtype, 0))
 
 
 _zero = TensorOperator(

@@ -17,6 +17,7 @@ from ..autograd.inplace import compute_then_write
 from ..autograd.tensor_interface import bump_version
 from ..cuda import require_cpu
 from ..dtype import int64
+from ..executor.arrays import new_array
 from ..random import Generator, default_generator, initial_seed, manual_seed, seed
 from ..tensor import Tensor, new_tensor
 from .arguments import checked_number, leaf, numpy_dtype, require_tensor, shape_of
@@ -64,7 +65,7 @@ def _sampler(name: str, fill: Callable[..., None], content: str) -> Any:
     ) -> Tensor:
         require_cpu(device)
         kind = numpy_dtype(name, dtype, None if out is None else out._array.dtype)
-        array = np.empty(shape_of(name, sizes, size), kind)
+        array = new_array(shape_of(name, sizes, size), kind)
         fill(generator, array)
         return leaf(array, requires_grad, out)
 
@@ -127,7 +128,7 @@ def randint(
         )
     require_cpu(device)
     default = int64.numpy if out is None else out._array.dtype
-    array = np.empty(shape_of("randint", (), size), numpy_dtype("randint", dtype, default))
+    array = new_array(shape_of("randint", (), size), numpy_dtype("randint", dtype, default))
     numbers.fill_randint(generator, array, low, high)
     return leaf(array, requires_grad, out)
 
@@ -191,7 +192,7 @@ def normal(
     """
     require_cpu(device)
     if size is not None:
-        array = np.empty(shape_of("normal", (), size), numpy_dtype("normal", dtype))
+        array = new_array(shape_of("normal", (), size), numpy_dtype("normal", dtype))
         numbers.fill_normal(generator, array, mean, std)
         return leaf(array, requires_grad, out)
     tensors = [x for x in (mean, std) if isinstance(x, Tensor)]
@@ -201,7 +202,7 @@ def normal(
         )
     shape = common_shape([x._array.shape for x in tensors])
     kind = tensors[0]._array.dtype
-    array = np.empty(shape, kind)
+    array = new_array(shape, kind)
     if isinstance(std, Tensor):
         if (std._array < 0).any():
             raise RuntimeError(

@@ -1,0 +1,46 @@
+"""New ndarrays for what Python fills: small ones from NumPy, large ones from the pool of buffers.
+
+Called by the operators that create or copy. Memory of the pool begins at a page and lies in huge
+pages, which operators on large arrays read a tenth faster; ``memory.py`` has the pool.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from typing import Any
+
+import numpy as np
+
+from ..kernels import buffer_layout, layout
+from . import capture
+from .builtin import runtime
+from .pointwise import JIT_DISABLED
+
+_WORD = ctypes.c_int64
+_NEW_LARGE_ARRAY = ctypes.PYFUNCTYPE(ctypes.py_object, *[_WORD] * 5)
+
+
+def new_array(shape: tuple[int, ...], kind: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    """An ndarray in C order whose elements are not set."""
+    size = math.prod(shape) * kind.itemsize
+    if size < buffer_layout.LARGE_BYTES or JIT_DISABLED:
+        return np.empty(shape, kind)
+    block = runtime()
+    if size < block[layout.RUNTIME_LARGE_BYTES]:
+        return np.empty(shape, kind)
+    sizes = (_WORD * len(shape))(*shape)
+    make = _NEW_LARGE_ARRAY(int(block[layout.RUNTIME_NEW_LARGE_ARRAY]))
+    made: np.ndarray[Any, Any] = make(
+        block.ctypes.data, len(shape), ctypes.addressof(sizes), kind.num, 0
+    )
+    return made
+
+
+def filled(shape: tuple[int, ...], kind: np.dtype[Any], value: Any) -> np.ndarray[Any, Any]:
+    """A new ndarray of which every element is ``value``."""
+    array = new_array(shape, kind)
+    array.fill(value)
+    if capture.active is not None:
+        capture.note_fill(array, value)
+    return array
