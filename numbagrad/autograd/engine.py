@@ -55,8 +55,8 @@ def run_backward(
     Returns:
         The gradients of ``inputs``, None where the roots do not depend on one.
     """
-    if capture.active is not None and not retain_graph:
-        capture.note_backward(roots)
+    if capture.active is not None:
+        capture.note_backward(roots, retain_graph)
     plan = None if inputs is None else _Plan(roots, inputs)
     leaves: dict[int, list[Any]] = {}
     buffers: dict[int, list[Any]] = {}

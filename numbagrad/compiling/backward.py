@@ -8,7 +8,7 @@ that the engine treats like any other.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -73,8 +73,9 @@ def record_backward(
     The graph stays as it is: the caller of the function may walk it as well. ``kept`` is memory
     that the forward hands out anyway.
     """
-    if any([node._hooks is not None for node in _nodes(roots)]):
+    if any([node._hooks is not None for node in nodes_behind(roots)]):
         raise CannotDifferentiate("a graph with hooks that outlives the function")
+    _check_independent(inputs)
     start = len(recorder.operations)
     random = np.random.default_rng(0)
     given = [
@@ -109,6 +110,16 @@ def record_backward(
     return Backward(program, views, saved, given_before, copied), start
 
 
+def _check_independent(inputs: list[Tensor]) -> None:
+    """The walk ends at the inputs: none may be part of the graph of another."""
+    ends = {id(edge[0]) for tensor in inputs if (edge := edge_of(tensor)) is not None}
+    inner = [x for x in inputs if x._grad_fn is not None]
+    for node in nodes_behind(inner):
+        for edge in node.next_edges:
+            if edge is not None and id(edge[0]) in ends:
+                raise CannotDifferentiate("an input that was computed from another one")
+
+
 def _copies(
     operations: list[Any], results: list[View | None], made_before: set[Memory]
 ) -> list[View | None]:
@@ -126,8 +137,9 @@ def whole(memory: Memory) -> View:
     return View(memory, 0, array.shape, array.strides, array.dtype)
 
 
-def _nodes(roots: list[Tensor]) -> list[Node]:
-    pending: list[Any] = [root._grad_fn for root in roots]
+def nodes_behind(tensors: Iterable[Tensor]) -> list[Node]:
+    """All nodes of the graph of some tensors."""
+    pending: list[Any] = [tensor._grad_fn for tensor in tensors]
     seen: dict[int, Node] = {}
     while pending:
         node = pending.pop()

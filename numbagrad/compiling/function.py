@@ -7,23 +7,34 @@ program. What cannot be recorded runs as always.
 
 from __future__ import annotations
 
+import copy
+import enum
 import functools
+import sys
 import threading
 import types
 import warnings
 from collections.abc import Callable
 from typing import Any
 
-from ..autograd.grad_mode import state as grad_mode
+from ..device import device
+from ..dtype import dtype
+from ..executor import capture
 from ..executor.pointwise import JIT_DISABLED
 from ..tensor import Tensor
 from .recording import Recorded, Recording
 from .structure import flatten
+from .surroundings import extras_of, global_settings
 
 #: Recordings of one signature that may turn out useless before the function is left alone.
 PATIENCE = 8
 #: Signatures of one function after which compile() asks whether something is wrong.
 MANY_SIGNATURES = 64
+
+
+_OWN_ATTRIBUTES = frozenset(
+    ("_function", "_fullgraph", "_programs", "_useless", "_given_up", "_lock")
+)
 
 
 class CompileError(RuntimeError):
@@ -34,7 +45,8 @@ class CompiledFunction:
     """A function that runs as a compiled program where it can. Made by ``numbagrad.compile``."""
 
     def __init__(self, function: Callable[..., Any], fullgraph: bool = False):
-        functools.update_wrapper(self, function)
+        if isinstance(function, types.FunctionType):
+            functools.update_wrapper(self, function)
         self._function = function
         self._fullgraph = fullgraph
         self._programs: dict[Any, list[Recorded]] = {}
@@ -45,22 +57,43 @@ class CompiledFunction:
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else types.MethodType(self, instance)
 
+    def __reduce__(self) -> Any:
+        """A copy, or what is unpickled, is compiled anew; decorated functions go by their name."""
+        found: Any = sys.modules.get(getattr(self, "__module__", None) or "")
+        name = getattr(self, "__qualname__", "")
+        for part in name.split("."):
+            found = getattr(found, part, None)
+        if found is self:
+            return name
+        return type(self), (self._function, self._fullgraph)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> CompiledFunction:
+        return type(self)(copy.deepcopy(self._function, memo), self._fullgraph)
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if self._given_up or JIT_DISABLED:
+        # Inside of another compiled function this one is a part of what that does.
+        if self._given_up or JIT_DISABLED or capture.is_recording():
             return self._function(*args, **kwargs)
         leaves, structure = flatten((args, kwargs))
-        key = (structure, grad_mode.enabled, *[_signature(leaf) for leaf in leaves])
-        for recorded in self._programs.get(key, ()):
-            if recorded.holds(leaves):
-                return recorded.run(leaves)
+        key = (structure, global_settings(), *_signatures(leaves))
         with self._lock:
-            return self._record(key, leaves, args, kwargs)
+            for recorded in self._programs.get(key, ()):
+                if recorded.holds(leaves):
+                    return recorded.run(leaves)
+            if self._may_record(key):
+                recording = Recording(self._function, leaves, args, kwargs, structure)
+                return self._record(key, recording)
+        return self._function(*args, **kwargs)
 
-    def _record(
-        self, key: Any, leaves: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> Any:
+    def _may_record(self, key: Any) -> bool:
+        """Whether another program would be worth its memory."""
+        known = self._programs.get(key)
+        if known is None:
+            return len(self._programs) < MANY_SIGNATURES
+        return len(known) < PATIENCE
+
+    def _record(self, key: Any, recording: Recording) -> Any:
         """Call the function, and keep its program if it has one."""
-        recording = Recording(self._function, leaves, args, kwargs)
         if self._fullgraph:
             recording.recorder.when_failed = _raise
         result, recorded, reason = recording.run()
@@ -71,7 +104,7 @@ class CompiledFunction:
                 warnings.warn(
                     f"compile: {self._name} was compiled for {len(self._programs)} signatures, "
                     f"{len(programs)} times for this one; what changes is: "
-                    f"{recording.difference(programs)}",
+                    f"{recording.difference(programs)}. No more of these are compiled.",
                     stacklevel=3,
                 )
             return result
@@ -86,6 +119,16 @@ class CompiledFunction:
         return result
 
     @property
+    def compiled_function(self) -> Callable[..., Any]:
+        """The function as it was given."""
+        return self._function
+
+    @property
+    def attributes(self) -> dict[str, Any]:
+        """What users set on this object, as on a function."""
+        return {key: value for key, value in vars(self).items() if key not in _OWN_ATTRIBUTES}
+
+    @property
     def _name(self) -> str:
         return getattr(self._function, "__qualname__", type(self._function).__name__)
 
@@ -94,15 +137,27 @@ def _raise(reason: str) -> None:
     raise CompileError(f"compile(fullgraph=True): {reason} cannot be part of a program")
 
 
+def _signatures(leaves: list[Any]) -> list[Any]:
+    """What decides the program of the arguments; one tensor given twice is not two tensors."""
+    tensors = [id(leaf) for leaf in leaves if isinstance(leaf, Tensor)]
+    found = [_signature(leaf) for leaf in leaves]
+    if len(set(tensors)) < len(tensors):
+        found.append(tuple([tensors.index(each) for each in tensors]))
+    return found
+
+
 def _signature(leaf: Any) -> Any:
     """What decides the program of an argument."""
     if isinstance(leaf, Tensor):
         array = leaf._array
+        extras = extras_of(leaf)
         return (
             type(leaf), array.shape, array.strides, array.dtype, leaf._requires_grad,
-            leaf._grad_fn is None,
+            leaf._grad_fn is None, tuple(map(id, extras)) if extras else (),
         )  # fmt: skip
-    if isinstance(leaf, (bool, int, float, str, bytes, type(None))):
+    if isinstance(leaf, float):
+        return type(leaf), leaf if leaf else repr(leaf)  # 0.0 and -0.0 are equal, but not the same
+    if isinstance(leaf, (bool, int, str, bytes, type(None), dtype, device, enum.Enum)):
         return type(leaf), leaf
     return id(leaf)
 

@@ -9,36 +9,44 @@ from __future__ import annotations
 
 import dataclasses
 import operator
-import os
 import sys
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from ..autograd.node import Node
+from ..autograd.node import Node, next_sequence_nr
 from ..autograd.saved import FREED
 from ..executor.program.fusion import optimise
-from ..executor.program.graph import Array, Call, Memory, View
+from ..executor.program.graph import (
+    Array,
+    Call,
+    Memory,
+    Pointwise,
+    Product,
+    Reduce,
+    RowLoop,
+    Rowwise,
+    View,
+)
 from ..executor.program.program import Program, as_view
-from ..executor.program.recorder import Recorder, is_library, root_of
+from ..executor.program.recorder import DrawnNumber, Recorder, root_of
 from ..tensor import Tensor, new_tensor
 from .backward import (
     Backward,
     CannotDifferentiate,
     CompiledFunctionBackward,
+    nodes_behind,
     record_backward,
     whole,
 )
-from .structure import flatten, rebuild
-from .surroundings import Surroundings, Unreachable
+from .listening import listening
+from .memory_layout import Layout, shared
+from .structure import containers_in, flatten, rebuild
+from .surroundings import Surroundings, Unreachable, extras_of, global_settings
 
-#: Functions in C that a program would leave out, by module; calling one ends the recording.
-_IMPURE_MODULES = frozenset(
-    ("time", "_random", "random", "posix", "os", "io", "_io", "numpy.random", "_socket", "select")
-)
-_STANDARD = os.path.dirname(os.__file__)
-_IMPURE_FUNCTIONS = frozenset(("print", "input", "open", "next", "exec", "eval"))
+#: Operations that no values make fail.
+_SURE = (Pointwise, Product, Reduce, Rowwise, RowLoop)
 
 
 @dataclasses.dataclass
@@ -51,7 +59,7 @@ class _Place:
 
     def find(self, leaves: list[Any]) -> Any:
         """The tensor (or its gradient) in a later call."""
-        tensor = self.tensor if self.argument is None else leaves[self.argument]
+        tensor: Any = self.tensor if self.argument is None else leaves[self.argument]
         return tensor._grad if self.of_gradient else tensor
 
 
@@ -59,6 +67,8 @@ class FreedNode(Node):
     """Stands for the graph of a result whose backward ran inside the program."""
 
     __slots__ = ("called",)
+
+    called: str
 
     def backward(self, *grads: Any) -> tuple[Any, ...]:
         """Raises, as the node would whose place this one takes."""
@@ -78,11 +88,13 @@ class Recording:
         leaves: list[Any],
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
+        structure: Any,
     ):
         self.function = function
         self.leaves = leaves
         self.args = args
         self.kwargs = kwargs
+        self.structure = structure
         self.recorder = Recorder()
         #: Whether another recording may do better.
         self.may_settle = False
@@ -91,7 +103,7 @@ class Recording:
         """The result of the call; what later calls can use, or None and why not."""
         recorder = self.recorder
         try:
-            surroundings = Surroundings({"the function": self.function, "arguments": self.leaves})
+            surroundings = Surroundings({"the function": self.function}, self.leaves)
         except Unreachable as reason:
             return self.function(*self.args, **self.kwargs), None, str(reason)
         places = self._places(surroundings)
@@ -100,10 +112,16 @@ class Recording:
         }
         copies = {id(root_of(s.array)): root_of(s.array).copy("K") for s in before.values()}
         recorder.outside = set(copies)
-        with recorder.recording(), _listening(recorder):
+        settings = global_settings()
+        self.begin = next_sequence_nr()
+        with recorder.recording(), listening(recorder):
             result = self.function(*self.args, **self.kwargs)
         if recorder.failure is not None:
             return result, None, recorder.failure
+        if global_settings() != settings:
+            return result, None, "a setting of the whole process that the function changes"
+        if not self._arguments_unchanged():
+            return result, None, "a list, dict or dataclass among the arguments, which it changes"
         for dictionary, key in recorder.anew:
             surroundings.ignore(dictionary, key)
         changed = surroundings.changed()
@@ -115,21 +133,31 @@ class Recording:
         except _Unusable as reason:
             return result, None, str(reason)
 
+    def _arguments_unchanged(self) -> bool:
+        """Whether the containers among the arguments hold what they held before the call."""
+        leaves, structure = flatten((self.args, self.kwargs))
+        same = len(leaves) == len(self.leaves) and all(map(operator.is_, leaves, self.leaves))
+        return same and structure == self.structure
+
     def difference(self, programs: list[Recorded]) -> str:
         """What told the recordings of one signature apart."""
         found = [each.surroundings.changed() for each in programs[:-1]]
         return ", ".join(sorted({text for text in found if text})) or "the shapes of arguments"
 
     def _places(self, surroundings: Surroundings) -> list[_Place]:
+        # A tensor that the function reaches by itself is that tensor, also as an argument.
         arguments = {
-            id(leaf): k for k, leaf in enumerate(self.leaves) if isinstance(leaf, Tensor)
+            id(leaf): k
+            for k, leaf in reversed([*enumerate(self.leaves)])
+            if isinstance(leaf, Tensor) and id(leaf) not in surroundings.known
         }
-        places = []
-        for tensor in surroundings.tensors:
-            argument = arguments.get(id(tensor))
-            places.append(_Place(tensor if argument is None else None, argument))
-            if tensor._grad is not None:
-                places.append(_Place(places[-1].tensor, argument, of_gradient=True))
+        fixed = [tensor for tensor in surroundings.tensors if id(tensor) not in arguments]
+        places = [_Place(tensor, None) for tensor in fixed]
+        places += [_Place(x, None, of_gradient=True) for x in fixed if x._grad is not None]
+        for k in arguments.values():
+            places.append(_Place(None, k))
+            if self.leaves[k]._grad is not None:
+                places.append(_Place(None, k, of_gradient=True))
         return places
 
     def _recorded(
@@ -141,14 +169,15 @@ class Recording:
         copies: dict[int, Array],
     ) -> Recorded:
         recorder = self.recorder
-        # Memory that was there before: which tensor leads to it.
+        if any([node.sequence_nr < self.begin for node in nodes_behind(recorder.walked)]):
+            raise _Unusable("a graph that was made before the call, and is walked in it")
+        arrays = [before[id(_before(place, before, self.leaves))].array for place in places]
+        #: Memory that was there before: which tensor leads to it.
         owners: dict[Memory, tuple[_Place, View]] = {}
-        for place in places:
-            state = before[id(_before(place, before, self.leaves))]
-            memory = recorder.memories.get(id(root_of(state.array)))
-            if memory is not None and not memory.made and memory not in owners:
-                owners[memory] = place, recorder.view(state.array)
-        effects, results, live = self._effects(places, before, result, owners)
+        self._find_owners(places, arrays, owners)
+        effects, results, live = self._effects(
+            places, before, result, owners, surroundings
+        )
         count, backward = len(recorder.operations), None
         if live:
             inputs = [place for place in places if self._is_input(place)]
@@ -162,11 +191,10 @@ class Recording:
             effects.backward = _Live(backward, inputs, len(live), results, owners)
         else:
             own = set()
-        for place in places:
-            state = before[id(_before(place, before, self.leaves))]
-            memory = recorder.memories.get(id(root_of(state.array)))
-            if memory is not None and not memory.made and memory not in owners:
-                owners[memory] = place, recorder.view(state.array)
+        self._find_owners(places, arrays, owners)
+        for array in recorder.constants:
+            owners[recorder.memory(array)] = _Place(new_tensor(array), None), recorder.view(array)
+            copies[id(array)] = array
         for memory in recorder.memories.values():
             if not memory.made and memory not in owners and memory not in own:
                 raise _Unusable(
@@ -177,14 +205,43 @@ class Recording:
         given = [view for _, view in owners.values()]
         program = Program(operations, given, results, recorder.number_sources)
         self._verify(program, copies, [root_of(state.array) for state in before.values()])
-        had_gradient = [
-            (place, before[id(place.find(self.leaves))].gradient is not None)
-            for place in places
-            if not place.of_gradient
-        ]
+        layout = self._layout(arrays, owners)
         return Recorded(
-            surroundings, self.leaves, list(owners.values()), program, effects, had_gradient
-        )
+            surroundings, self.leaves, places, [place for place, _ in owners.values()], layout,
+            program, effects, recorder.managed_arrays,
+        )  # fmt: skip
+
+    def _find_owners(
+        self,
+        places: list[_Place],
+        arrays: list[Array],
+        owners: dict[Memory, tuple[_Place, View]],
+    ) -> None:
+        """For the memory that was given, the tensor that leads to most of it."""
+        for place, array in zip(places, arrays, strict=True):
+            memory = self.recorder.memories.get(id(root_of(array)))
+            if memory is None or memory.made:
+                continue
+            view = self.recorder.view(array)
+            if memory not in owners or _length(view) > _length(owners[memory][1]):
+                owners[memory] = place, view
+
+    def _layout(
+        self, arrays: list[Array], owners: dict[Memory, tuple[_Place, View]]
+    ) -> Layout:
+        """How the arrays have to lie that the program is given."""
+        writes = False
+        for operation in self.recorder.operations:
+            for view in (*operation.reads, *operation.writes):
+                if view.memory in owners:
+                    low, high = owners[view.memory][1].bytes
+                    if view.size and (view.bytes[0] < low or view.bytes[1] > high):
+                        raise _Unusable("memory beyond the elements of the tensor it belongs to")
+            writes = writes or any([view.memory in owners for view in operation.writes])
+        if writes and shared([memory.array for memory in owners]):
+            raise _Unusable("memory that two tensors share without knowing of each other")
+        roots = {id(memory.array) for memory in owners}
+        return Layout(arrays, [id(root_of(array)) in roots for array in arrays], writes)
 
     def _is_input(self, place: _Place) -> bool:
         return not place.of_gradient and bool(place.find(self.leaves)._requires_grad)
@@ -219,9 +276,28 @@ class Recording:
         before: dict[int, _State],
         result: Any,
         owners: dict[Memory, tuple[_Place, View]],
+        surroundings: Surroundings,
     ) -> tuple[_Effects, list[Memory], list[Tensor]]:
         results: dict[Memory, int] = {}
         live: list[Tensor] = []
+        known: dict[int, _Place] = {}
+        cells: dict[int, _Place] = {}
+        for place in places:
+            tensor = _before(place, before, self.leaves)
+            known.setdefault(id(tensor), place)
+            if tensor._version_cell is not None:
+                cells.setdefault(id(tensor._version_cell), place)
+        made: dict[int, _Made] = {}
+
+        def reference(tensor: Any) -> tuple[int, Any]:
+            """How a later run finds, or makes, a value that the call left behind."""
+            if not isinstance(tensor, Tensor):
+                return _CONSTANT, tensor
+            if id(tensor) in known:
+                return _KNOWN, known[id(tensor)]
+            if id(tensor) not in made:
+                made[id(tensor)] = described(tensor)
+            return _MADE, made[id(tensor)]
 
         def described(tensor: Tensor) -> _Made:
             """A tensor that the call made, as a view of a result or of given memory."""
@@ -236,6 +312,10 @@ class Recording:
                 raise _Unusable("a result in memory that the program does not know")
             if type(tensor) is not Tensor:
                 raise _Unusable(f"a result of the class {type(tensor).__name__}")
+            if extras_of(tensor):
+                raise _Unusable("a result with hooks, or with attributes of its own")
+            if tensor._grad is not None:
+                raise _Unusable("a result that has a gradient")
             name = output = None
             if tensor._grad_fn is not None:
                 node = tensor._grad_fn
@@ -246,15 +326,20 @@ class Recording:
                 else:
                     output = len(live)
                     live.append(tensor)
-            return _Made(view, place, owner, tensor._requires_grad, name, output)
+            cell = tensor._version_cell
+            base = tensor._base
+            return _Made(
+                view, place, owner, tensor._requires_grad, name, output,
+                None if cell is None else cells.get(id(cell), id(cell)),
+                0 if cell is None else cell[0],
+                None if base is None else known.get(id(base)),
+            )  # fmt: skip
 
         gradients = []
         versions = []
         seen = set()
         for place in places:
-            if place.of_gradient:
-                continue
-            tensor = place.find(self.leaves)
+            tensor = _before(place, before, self.leaves)
             state = before[id(tensor)]
             if tensor._array is not state.array:
                 raise _Unusable("a tensor that was given other memory, as by .data = ...")
@@ -262,29 +347,26 @@ class Recording:
                 tensor._requires_grad != state.requires_grad
             ):
                 raise _Unusable("a tensor that exists outside and got a history")
-            gradient = tensor._grad
-            if gradient is not state.gradient:
-                made = None if gradient is None else described(gradient)
+            if not place.of_gradient and tensor._grad is not state.gradient:
+                gradients.append((place, reference(tensor._grad)))
                 if live:
                     raise _Unusable("a gradient that has a graph")
-                gradients.append((place, made))
             cell = tensor._version_cell
             if cell is not None and id(cell) not in seen:
                 seen.add(id(cell))
                 if cell[0] != state.version:
                     versions.append((place, cell[0] - state.version))
         leaves, structure = flatten(result)
-        returned: list[Any] = []
-        known = {id(place.find(self.leaves)): place for place in places}
+        containers = {id(x) for x in containers_in((self.args, self.kwargs))}
+        for container in containers_in(result):
+            if id(container) in surroundings.reached or id(container) in containers:
+                raise _Unusable("a list, dict or dataclass that outlives the call, returned")
         for leaf in leaves:
-            if not isinstance(leaf, Tensor):
-                if not isinstance(leaf, (bool, int, float, str, bytes, type(None))):
-                    raise _Unusable(f"a result of type {type(leaf).__name__}")
-                returned.append((_CONSTANT, leaf))
-            elif id(leaf) in known:
-                returned.append((_KNOWN, known[id(leaf)]))
-            else:
-                returned.append((_MADE, described(leaf)))
+            if not isinstance(leaf, (Tensor, bool, int, float, str, bytes, type(None))):
+                raise _Unusable(f"a result of type {type(leaf).__name__}")
+            if isinstance(leaf, DrawnNumber):
+                raise _Unusable("a number that changes from step to step, returned")
+        returned = [reference(leaf) for leaf in leaves]
         return _Effects(gradients, versions, structure, returned), list(results), live
 
 
@@ -294,6 +376,11 @@ def _before(place: _Place, before: dict[int, _State], leaves: list[Any]) -> Any:
         return place.find(leaves)
     owner = place.tensor if place.argument is None else leaves[place.argument]
     return before[id(owner)].gradient
+
+
+def _length(view: View) -> int:
+    low, high = view.bytes
+    return high - low
 
 
 def _nan(array: Array) -> bool:
@@ -343,22 +430,58 @@ class _Made:
     requires_grad: bool
     grad_fn: str | None
     output: int | None
+    #: The count of writes: that of a tensor known, or the number of one that results share.
+    cell: _Place | int | None
+    version: int
+    base: _Place | None
 
-    def make(self, results: list[Array], leaves: list[Any], graph: Node | None = None) -> Tensor:
-        """The tensor of one run; ``graph`` is the node of the results with a live graph."""
+    def make(self, run: _Run) -> Tensor:
+        """The tensor of one run."""
+        found = run.made.get(id(self))
+        if found is None:
+            found = run.made[id(self)] = self._make(run)
+        return found
+
+    def _make(self, run: _Run) -> Tensor:
         if self.result is not None:
-            array = as_view(results[self.result], self.view)
+            array = as_view(run.results[self.result], self.view)
         else:
             assert self.owner is not None
             place, view = self.owner
-            array = as_view(place.find(leaves)._array, self.view, view.offset)
+            array = as_view(place.find(run.leaves)._array, self.view, view.offset)
         if self.output is not None:
-            return new_tensor(array, True, graph, self.output)
-        node = None
-        if self.grad_fn is not None:
-            node = FreedNode(())
-            node.called = self.grad_fn
-        return new_tensor(array, self.requires_grad, node, 0)
+            tensor = new_tensor(array, True, run.graph, self.output)
+        else:
+            node = None
+            if self.grad_fn is not None:
+                node = FreedNode(())
+                node.called = self.grad_fn
+            tensor = new_tensor(array, self.requires_grad, node, 0)
+        if isinstance(self.cell, _Place):
+            tensor._version_cell = _cell_of(self.cell.find(run.leaves))
+        elif self.cell is not None:
+            tensor._version_cell = run.cells.setdefault(self.cell, [self.version])
+        if self.base is not None:
+            tensor._base = self.base.find(run.leaves)
+        return tensor
+
+
+@dataclasses.dataclass
+class _Run:
+    """What one run of a program made so far."""
+
+    results: list[Array]
+    leaves: list[Any]
+    graph: Node | None = None
+    made: dict[int, Tensor] = dataclasses.field(default_factory=dict)
+    cells: dict[int, list[int]] = dataclasses.field(default_factory=dict)
+
+
+def _cell_of(tensor: Tensor) -> list[int]:
+    """The count of writes of a tensor; there is one from now on."""
+    if tensor._version_cell is None:
+        tensor._version_cell = [0]
+    return tensor._version_cell
 
 
 class _Live:
@@ -395,7 +518,7 @@ class _Live:
 class _Effects:
     """What a call leaves behind beside what it writes into given memory."""
 
-    gradients: list[tuple[_Place, _Made | None]]
+    gradients: list[tuple[_Place, tuple[int, Any]]]
     versions: list[tuple[_Place, int]]
     structure: Any
     returned: list[tuple[int, Any]]
@@ -416,35 +539,67 @@ def _is_freed(node: Any) -> bool:
     return False
 
 
+def _key(place: _Place) -> int:
+    """What tells the tensors of places apart: numbers of arguments, and ids of the others."""
+    return id(place.tensor) if place.argument is None else place.argument
+
+
 _array_of = operator.attrgetter("_array")
 _gradient_of = operator.attrgetter("_grad")
 _flag_of = operator.attrgetter("_requires_grad")
 
 
 class Recorded:
-    """A program and what surrounds it: ready to stand for a call of the function."""
+    """A program and what surrounds it: ready to stand for a call of the function.
+
+    Args:
+        surroundings: the Python values that it holds for.
+        leaves: the arguments of the recorded call.
+        places: all tensors and gradients that the call could reach, as they were before it.
+        owners: for each block of memory that the program is given, the place that leads to it.
+        layout: how the arrays at the places lie in memory.
+        managed: arrays that the sources of the program's numbers write.
+    """
 
     def __init__(
         self,
         surroundings: Surroundings,
         leaves: list[Any],
-        owners: list[tuple[_Place, View]],
+        places: list[_Place],
+        owners: list[_Place],
+        layout: Layout,
         program: Program,
         effects: _Effects,
-        had_gradient: list[tuple[_Place, bool]],
+        managed: list[Array],
     ):
         self.surroundings = surroundings
         self.program = program
         self._effects = effects
-        self._views = [view for _, view in owners]
-        self._owners = [place for place, _ in owners]
-        #: The arrays that were found to lie as the views do, so that they need no other look.
-        self._arrays: list[Any] = [None] * len(owners)
-        self._tensors, self._arguments = _split([place for place, _ in had_gradient])
-        self._had = [had for place, had in had_gradient if place.argument is None]
-        self._argument_had = [had for place, had in had_gradient if place.argument is not None]
+        self._layout = layout
+        numbers = {id(place): k for k, place in enumerate(places)}
+        self._owners = [numbers[id(each)] for each in owners if id(each) in numbers]
+        self._constants = [each.find([])._array for each in owners if id(each) not in numbers]
+        #: The arrays that were found to lie as the layout says, so that they need no other look.
+        self._found: list[Any] = [None] * len(places)
+        self._given: list[Array] = []
+        tensors = [place for place in places if not place.of_gradient]
+        self._tensors = [place.tensor for place in tensors if place.tensor is not None]
+        self._arguments = [place.argument for place in tensors if place.argument is not None]
+        with_gradient = {_key(place) for place in places if place.of_gradient}
+        self._had = [id(tensor) in with_gradient for tensor in self._tensors]
+        self._argument_had = [argument in with_gradient for argument in self._arguments]
+        self._with_gradient = [x for x, had in zip(self._tensors, self._had, strict=True) if had]
         self._flags = list(map(_flag_of, self._tensors))
-        self._reused = _Reused(effects)
+        self._gradient_flags = list(map(_flag_of, map(_gradient_of, self._with_gradient)))
+        self._known = surroundings.known
+        self._same = [
+            (k, leaf) for k, leaf in enumerate(leaves)
+            if isinstance(leaf, Tensor) and id(leaf) in self._known
+        ]  # fmt: skip
+        #: What users wrote, or is in Python, may raise in the middle of a run.
+        self._may_fail = not all([isinstance(each, _SURE) for each in program.operations])
+        self._managed = managed if self._may_fail else []
+        self._reused = _Reused(effects, possible=not self._may_fail)
 
     def holds(self, leaves: list[Any]) -> bool:
         """Whether the program does what a call with these arguments would do."""
@@ -454,55 +609,60 @@ class Recorded:
             return False
         if [gradient is not None for gradient in map(_gradient_of, self._tensors)] != self._had:
             return False
+        gradients = list(map(_gradient_of, self._with_gradient))
+        if list(map(_flag_of, gradients)) != self._gradient_flags:
+            return False
+        for k, tensor in self._same:
+            if leaves[k] is not tensor:
+                return False
+        arrays = [*map(_array_of, self._tensors), *map(_array_of, gradients)]
         for argument, had in zip(self._arguments, self._argument_had, strict=True):
-            if (leaves[argument]._grad is not None) != had:
+            tensor = leaves[argument]
+            if id(tensor) in self._known or (tensor._grad is not None) != had:
                 return False
-        arrays = [place.find(leaves)._array for place in self._owners]
-        if all(map(operator.is_, arrays, self._arrays)):
-            return True
-        for array, view in zip(arrays, self._views, strict=True):
-            if array.shape != view.shape or array.strides != view.strides:
+            arrays.append(tensor._array)
+            if had:
+                arrays.append(tensor._grad._array)
+        if not all(map(operator.is_, arrays, self._found)):
+            if not self._layout.holds(arrays):
                 return False
-            if array.dtype != view.dtype:
-                return False
-        self._arrays = arrays
+            self._found = arrays
+            self._given = [*[arrays[k] for k in self._owners], *self._constants]
         return True
 
     def run(self, leaves: list[Any]) -> Any:
         """Run the program in place of a call for which it holds."""
         reused = self._reused.take()
-        results = self.program.run(self._arrays, reused)
         effects = self._effects
-        if reused is None:
-            attached = [
-                self._attach(place, made, results, leaves) for place, made in effects.gradients
-            ]
-            self._reused.keep(results, attached)
+        before = [array.copy() for array in self._managed]
+        try:
+            run = _Run(self.program.run(self._given, reused), leaves)
+        except BaseException:
+            for array, value in zip(self._managed, before, strict=True):
+                array[...] = value
+            raise
         for place, count in effects.versions:
-            tensor = place.find(leaves)
-            if tensor._version_cell is None:
-                tensor._version_cell = [count]
-            else:
-                tensor._version_cell[0] += count
-        returned = []
-        graph = None if effects.backward is None else effects.backward.node(results, leaves)
-        for kind, value in effects.returned:
-            if kind == _MADE:
-                returned.append(value.make(results, leaves, graph))
-            elif kind == _KNOWN:
-                returned.append(value.find(leaves))
-            else:
-                returned.append(value)
+            _cell_of(place.find(leaves))[0] += count
+        if effects.backward is not None:
+            run.graph = effects.backward.node(run.results, leaves)
+        gradients = [] if reused is not None else [
+            (place.find(leaves), self._value(reference, run))
+            for place, reference in effects.gradients
+        ]  # fmt: skip
+        returned = [self._value(reference, run) for reference in effects.returned]
+        if reused is None:
+            for tensor, gradient in gradients:
+                tensor._grad = gradient
+            self._reused.keep(run.results, gradients)
         return rebuild(effects.structure, iter(returned))
 
     @staticmethod
-    def _attach(
-        place: _Place, made: _Made | None, results: list[Array], leaves: list[Any]
-    ) -> tuple[Tensor, Tensor | None]:
-        tensor = place.tensor if place.argument is None else leaves[place.argument]
-        gradient = None if made is None else made.make(results, leaves)
-        tensor._grad = gradient
-        return tensor, gradient
+    def _value(reference: tuple[int, Any], run: _Run) -> Any:
+        """A value that the recorded call left behind, as this run leaves it."""
+        kind, value = reference
+        if kind == _MADE:
+            return value.make(run)
+        return value.find(run.leaves) if kind == _KNOWN else value
 
 
 def _count_of_two() -> int:
@@ -519,24 +679,24 @@ _OWNED_TWICE = _count_of_two()
 class _Reused:
     """Gradients of the run before, whose memory the next run may write if nobody else has them."""
 
-    def __init__(self, effects: _Effects):
+    def __init__(self, effects: _Effects, possible: bool):
         made = [value for kind, value in effects.returned if kind == _MADE]
         returned = {value.result for value in made}
-        gradients = [made for _, made in effects.gradients if made is not None]
+        gradients = [value for _, (kind, value) in effects.gradients if kind == _MADE]
         counts = [made.result for made in gradients if made.result is not None]
         #: Results that are a gradient and nothing else.
         self._places = [x for x in counts if counts.count(x) == 1 and x not in returned]
-        self._possible = len(self._places) == len(effects.gradients)
+        self._possible = possible and len(self._places) == len(effects.gradients)
         self._tensors: list[Tensor] = []
         self._gradients: list[Tensor] = []
         self._arrays: list[Array] = []
 
-    def keep(self, results: list[Array], attached: list[tuple[Tensor, Tensor | None]]) -> None:
+    def keep(self, results: list[Array], attached: list[tuple[Tensor, Any]]) -> None:
         """Remember what a run made."""
         if not self._possible or not attached:
             return
         self._tensors = [tensor for tensor, _ in attached]
-        self._gradients = [gradient for _, gradient in attached]  # type: ignore[misc]
+        self._gradients = [gradient for _, gradient in attached]
         self._arrays = [results[place] for place in self._places]
         whole = map(operator.is_, map(_array_of, self._gradients), self._arrays)
         if not all(whole):
@@ -549,56 +709,13 @@ class _Reused:
             return None
         if not all(map(operator.is_, map(_gradient_of, self._tensors), self._gradients)):
             return None
+        if any(map(_flag_of, self._gradients)):  # somebody gave one a graph
+            return None
         if max(map(sys.getrefcount, self._gradients)) > _OWNED_TWICE:
             return None
         if max(map(sys.getrefcount, self._arrays)) > _OWNED_TWICE:
             return None
         return dict(zip(self._places, self._arrays, strict=True))
-
-
-def _split(places: list[_Place]) -> tuple[list[Tensor], list[int]]:
-    """The tensors among places, and the numbers of the arguments among them."""
-    tensors = [place.tensor for place in places if place.tensor is not None]
-    return tensors, [place.argument for place in places if place.argument is not None]
-
-
-class _listening:
-    """End the recording when the function calls something in C that a program would leave out."""
-
-    def __init__(self, recorder: Recorder):
-        self._recorder = recorder
-
-    def __enter__(self) -> None:
-        self._before = sys.getprofile()
-        sys.setprofile(self._event)
-
-    def __exit__(self, *error: Any) -> None:
-        sys.setprofile(self._before)
-
-    def _event(self, frame: Any, event: str, argument: Any) -> None:
-        if event != "c_call" or self._recorder.paused:  # paused: kernels are being compiled
-            return
-        if is_library(frame.f_code.co_filename):
-            return
-        owner = getattr(argument, "__self__", None)
-        module = getattr(argument, "__module__", None) or type(owner).__module__
-        name = argument.__name__
-        impure = module in _IMPURE_MODULES
-        if not impure and not (module == "builtins" and name in _IMPURE_FUNCTIONS):
-            return
-        caller = frame
-        while caller.f_back is not None and _is_foreign(caller.f_code.co_filename):
-            caller = caller.f_back
-        if is_library(caller.f_code.co_filename) or (not impure and caller is not frame):
-            return
-        self._recorder.fail(f"{name}(), which a program cannot repeat")
-
-
-def _is_foreign(filename: str) -> bool:
-    """Whether code is neither the user's nor of this package."""
-    if is_library(filename):
-        return False
-    return filename.startswith((_STANDARD, "<frozen")) or "site-packages" in filename
 
 
 __all__ = ["Recorded", "Recording"]

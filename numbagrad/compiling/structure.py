@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
+
+from ..size import Size
 
 #: Stands for a leaf in a structure.
 LEAF = "*"
@@ -25,27 +27,57 @@ def _flatten(value: Any, leaves: list[Any]) -> Any:
         return (kind, tuple(value), *[_flatten(each, leaves) for each in value.values()])
     if isinstance(value, tuple) and hasattr(kind, "_fields"):
         return (kind, *[_flatten(each, leaves) for each in value])
+    if kind is Size:
+        return (kind, *value)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        names = tuple([field.name for field in dataclasses.fields(value)])
+        names = _attributes(value)
         return (kind, names, *[_flatten(getattr(value, name), leaves) for name in names])
     leaves.append(value)
     return LEAF
+
+
+def _attributes(value: Any) -> tuple[str, ...]:
+    """The names of the fields of a dataclass, and of what was set on the object beside them."""
+    names = [field.name for field in dataclasses.fields(value) if hasattr(value, field.name)]
+    return tuple(dict.fromkeys([*names, *getattr(value, "__dict__", ())]))
+
+
+def containers_in(value: Any) -> Iterator[Any]:
+    """The lists, dicts and dataclasses that ``flatten`` looks into: what can be written."""
+    if isinstance(value, (tuple, list)):
+        entries: Iterable[Any] = value
+    elif value.__class__ is dict or value.__class__ is OrderedDict:
+        entries = value.values()
+    elif dataclasses.is_dataclass(value) and not isinstance(value, type):
+        entries = [getattr(value, name) for name in _attributes(value)]
+    else:
+        return
+    if not isinstance(value, tuple):
+        yield value
+    for each in entries:
+        yield from containers_in(each)
 
 
 def rebuild(structure: Any, leaves: Iterator[Any]) -> Any:
     """The nested value of a structure, with these leaves."""
     if structure == LEAF:
         return next(leaves)
+    kind: Any
     kind, *rest = structure
     if kind is tuple or kind is list:
         return kind([rebuild(each, leaves) for each in rest])
     if kind is dict or kind is OrderedDict or dataclasses.is_dataclass(kind):
         names, *rest = rest
         values = [rebuild(each, leaves) for each in rest]
-        if dataclasses.is_dataclass(kind):
-            return kind(**dict(zip(names, values, strict=True)))
-        return kind(zip(names, values, strict=True))
+        if kind is dict or kind is OrderedDict:
+            return kind(zip(names, values, strict=True))
+        made: Any = object.__new__(kind)  # type: ignore[arg-type]  # neither its __init__ nor its __post_init__ runs again
+        for name, value in zip(names, values, strict=True):
+            object.__setattr__(made, name, value)
+        return made
+    if kind is Size:
+        return kind(rest)
     return kind(*[rebuild(each, leaves) for each in rest])
 
 
-__all__ = ["flatten", "rebuild"]
+__all__ = ["containers_in", "flatten", "rebuild"]

@@ -7,32 +7,55 @@ every run by comparing identities. Called by ``function.py``.
 
 from __future__ import annotations
 
+import array
 import collections
 import dis
 import functools
 import operator
 import sys
 import types
-from collections.abc import Callable, Iterator
-from typing import Any
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..device import device
-from ..dtype import dtype
+from ..autograd.anomaly import anomaly
+from ..autograd.grad_mode import state as grad_mode
+from ..device import device, get_default_device
+from ..dtype import dtype, get_default_dtype
 from ..executor.program.guards import Guards, can_watch
 from ..executor.program.recorder import is_library
+from ..nn.module_hooks import EVERY_MODULE
+from ..random import Generator
 from ..tensor import Tensor
 
 #: Values that are compared; everything else is what it is.
 _PLAIN = (
     bool, int, float, complex, str, bytes, type(None), type(Ellipsis), slice, range, dtype, device,
+    np.generic, np.dtype,
 )  # fmt: skip
 
 _FUNCTIONS = (types.FunctionType, types.MethodType, functools.partial)
 
 #: Objects that change without showing it.
 _HIDDEN = (types.GeneratorType, types.CoroutineType, np.random.Generator, np.random.RandomState)
+
+
+#: What its own state cannot change behind: recorded draws read it anew in every run.
+_HARMLESS = (Generator, types.BuiltinFunctionType, types.MethodWrapperType)
+
+#: Modules of Python whose objects hold what users put into them.
+_HOLDERS = frozenset(("argparse", "collections", "enum", "functools", "_thread", "types"))
+
+#: Arrays of NumPy, and the like, that are compared byte by byte; larger ones are not watched.
+_MOST_BYTES = 1 << 16
+_BYTES = (np.ndarray, bytearray, memoryview, array.array)
+
+_CONTAINERS = (dict, list, tuple, set, frozenset, collections.deque)
+
+#: Stands for a global that is not there.
+_ABSENT = object()
 
 
 class Unreachable(Exception):  # noqa: N818 - a signal to the caller
@@ -64,9 +87,7 @@ class Watched:
             return True
         return all(
             [
-                a is b
-                or (self.plain[k] and type(a) is type(b) and (a == b or (a != a and b != b)))
-                or k in self.ignored
+                a is b or (self.plain[k] and _same(a, b)) or k in self.ignored
                 for k, (a, b) in enumerate(zip(now, values, strict=True))
             ]
         )
@@ -78,16 +99,33 @@ class Surroundings:
     Attributes:
         tensors: the tensors among it, each once.
         watched: the containers of plain values and of references.
+        reached: every object that was visited, by its id.
     """
 
-    def __init__(self, roots: dict[str, Any]):
+    def __init__(self, roots: dict[str, Any], arguments: Sequence[Any] = ()):
         self.tensors: list[Tensor] = []
         self.watched: list[Watched] = []
         self._guards: Guards | None = None
         self._rest: list[Watched] = []
         self._dictionaries: dict[int, tuple[dict[Any, Any], Watched]] = {}
-        self._seen: dict[int, Any] = {}
+        self.reached: dict[int, Any] = {}
+        #: Texts that the code of users names: keys of dictionaries among them.
+        self._texts: set[Any] = set()
+        self._modules: set[tuple[int, str, int]] = set()
+        self._arguments = {id(each) for each in arguments}
+        self._at_arguments = False
         self._pending: list[tuple[str, Any]] = list(roots.items())
+        if EVERY_MODULE.any:
+            self._pending.append(("the hooks of every module", EVERY_MODULE))
+        self._pending += [("an argument", x) for x in arguments if not isinstance(x, Tensor)]
+        self._walk()
+        #: Ids of the tensors that the function knows, whatever its arguments are.
+        self.known = {id(tensor) for tensor in self.tensors}
+        self._at_arguments = True
+        self._pending += [("an argument", x) for x in arguments]
+        self._walk()
+
+    def _walk(self) -> None:
         while self._pending:
             self._visit(*self._pending.pop())
 
@@ -114,19 +152,24 @@ class Surroundings:
         return None
 
     def ignore(self, dictionary: dict[Any, Any], key: Any) -> None:
-        """Let an entry of a dictionary be anything: each run of the program reads it anew."""
+        """Let an entry of a dictionary be anything: each run of the program reads it anew.
+
+        Not so if code of users names the key: it may read the entry as well, as a number that the
+        program then holds.
+        """
         found = self._dictionaries.get(id(dictionary))
-        if found is not None:
-            found[1].ignored.add(list(dictionary).index(key))
+        if found is not None and key not in self._texts:
+            found[1].ignored.add(len(dictionary) + list(dictionary).index(key))
 
     # --- the walk ---------------------------------------------------------------------------------
 
     def _visit(self, name: str, value: Any) -> None:
-        if isinstance(value, _PLAIN) or id(value) in self._seen:
+        if isinstance(value, _PLAIN) or id(value) in self.reached:
             return
-        self._seen[id(value)] = value
+        self.reached[id(value)] = value
         if isinstance(value, Tensor):
             self.tensors.append(value)
+            self._tensor(name, value)
         elif isinstance(value, dict):
             self._dictionary(name, value)
         elif isinstance(value, (list, tuple, collections.deque)):
@@ -140,11 +183,20 @@ class Surroundings:
             self._watch(name, functools.partial(_contents, value), contents, value)
         elif isinstance(value, type):
             self._class(name, value)
-        elif isinstance(value, (types.ModuleType, types.BuiltinFunctionType, np.ndarray)):
-            pass
+        elif isinstance(value, types.ModuleType):
+            if not _is_installed(value):
+                self._dictionary(name, vars(value))
+        elif isinstance(value, _HARMLESS):
+            self._pending.append((name, getattr(value, "__self__", None)))
+        elif isinstance(value, _BYTES):
+            self._bytes(name, value)
+        elif isinstance(value, weakref.ReferenceType):
+            self._watch(name, lambda: [value()], [value()])
         elif isinstance(value, _HIDDEN) or isinstance(value, Iterator):
             raise Unreachable(f"{name}, a {type(value).__name__}, whose state cannot be watched")
         else:
+            self._object(name, value)
+        if isinstance(value, _CONTAINERS) and type(value) not in _CONTAINERS:
             self._object(name, value)
 
     def _watch(
@@ -156,7 +208,23 @@ class Surroundings:
             if not isinstance(value, _PLAIN):
                 self._pending.append((name, value))
 
-    def _dictionary(self, name: str, value: dict[Any, Any]) -> None:
+    def _bytes(self, name: str, value: Any) -> None:
+        """Watch what lies in an array of NumPy, or in other memory."""
+        objects = isinstance(value, np.ndarray) and value.dtype.hasobject
+        if objects or memoryview(value).nbytes > _MOST_BYTES:
+            raise Unreachable(
+                f"{name}, a {type(value).__name__} that is too large to be watched, or holds "
+                "objects; keep it in a tensor"
+            )
+        self.watched.append(Watched(lambda: [memoryview(value).tobytes()], name))
+
+    def _tensor(self, name: str, value: Tensor) -> None:
+        """Watch the hooks of a tensor, and what users set on it; those of arguments are a key."""
+        if not (self._at_arguments and id(value) in self._arguments):
+            self.watched.append(Watched(functools.partial(extras_of, value), name))
+        self._pending += [(name, each) for each in extras_of(value)]
+
+    def _dictionary(self, name: str, value: Any) -> None:
         watched = Watched(functools.partial(_values, value), name, value)
         self.watched.append(watched)
         self._dictionaries[id(value)] = value, watched
@@ -174,36 +242,44 @@ class Surroundings:
         elif not _is_installed(sys.modules.get(value.__module__)):
             self._pending += [(name, cell) for cell in value.__closure__ or ()]
             self._pending += [(name, value.__defaults__), (name, value.__kwdefaults__)]
+            self._pending.append((name, value.__dict__))
             self._globals(value)
-            wrapped = getattr(value, "__wrapped__", None)
-            if wrapped is not None:
-                self._pending.append((name, wrapped))
 
     def _globals(self, function: types.FunctionType) -> None:
         """The globals that a function names, and what it names of modules among them."""
-        scope = function.__globals__
-        names = [name for name in _names_of(function.__code__) if name in scope]
-        if not names:
-            return
-        self.watched.append(Watched(functools.partial(_of, scope, names), "the globals"))
+        scope, code = function.__globals__, _names_of(function.__code__)
+        self._texts |= code.texts
+        names = [name for name in code.names if name in scope or name in code.stored]
+        if names:
+            self.watched.append(Watched(functools.partial(_of, scope, names), "the globals"))
         for name in names:
-            found = scope[name]
+            found = scope.get(name)
             if isinstance(found, types.ModuleType):
-                self._module(found, function.__code__)
+                self._module(found, code)
             else:
                 self._pending.append((name, found))
+        for name in code.imported:
+            module = sys.modules.get(name)
+            if module is None:
+                raise Unreachable(f"an import of {name!r} inside a function; import it before")
+            self._module(module, code)
 
-    def _module(self, module: types.ModuleType, code: types.CodeType) -> None:
-        if _is_installed(module):
+    def _module(self, module: types.ModuleType, code: _Names) -> None:
+        """What code names of a module; of the package and of Python nothing changes."""
+        if _is_of_python(module):
             return
         scope = vars(module)
-        names = [name for name in _names_of(code) if name in scope]
+        names = [name for name in code.names if name in scope or name in code.stored]
+        if not names or (id(module), names[0], len(names)) in self._modules:
+            return
+        self._modules.add((id(module), names[0], len(names)))
         self.watched.append(Watched(functools.partial(_of, scope, names), module.__name__))
-        self._pending += [
-            (f"{module.__name__}.{name}", scope[name])
-            for name in names
-            if not isinstance(scope[name], types.ModuleType)
-        ]
+        for name in names:
+            found = scope.get(name)
+            if isinstance(found, types.ModuleType):
+                self._module(found, code)
+            elif not _is_installed(module):
+                self._pending.append((f"{module.__name__}.{name}", found))
 
     def _class(self, name: str, value: type) -> None:
         for each in value.__mro__:
@@ -220,13 +296,20 @@ class Surroundings:
                 ]
 
     def _object(self, name: str, value: Any) -> None:
+        compiled = getattr(type(value), "compiled_function", None)
+        if compiled is not None:  # what it keeps for itself changes, and matters to nobody
+            self._pending.append((name, compiled.fget(value)))
+            self.watched.append(Watched(lambda: _values(value.attributes), name))
+            return
         module = sys.modules.get(type(value).__module__)
-        if _is_installed(module) and not is_library(getattr(module, "__file__", None) or ""):
-            return  # of another package: told by its identity, in whatever holds it
-        self._pending.append((type(value).__name__, type(value)))
         attributes = getattr(value, "__dict__", None)
+        if _is_foreign(module):
+            if isinstance(attributes, dict):  # of another package: only what it holds itself
+                self.watched.append(Watched(functools.partial(_values, attributes), name))
+            return
+        self._pending.append((type(value).__name__, type(value)))
         if isinstance(attributes, dict):
-            self._seen[id(attributes)] = attributes
+            self.reached[id(attributes)] = attributes
             self._dictionary(name, attributes)
         slots = [
             slot for each in type(value).__mro__ for slot in _slots(each) if hasattr(value, slot)
@@ -237,6 +320,17 @@ class Surroundings:
             )
 
 
+def global_settings() -> tuple[Any, ...]:
+    """The switches outside of the function that decide what it does."""
+    hooks = EVERY_MODULE
+    return (
+        grad_mode.enabled, grad_mode.inference, get_default_dtype(), get_default_device(),
+        anomaly.enabled, anomaly.check_nan,
+        *((*hooks.forward_pre, *hooks.forward, *hooks.backward_pre, *hooks.backward)
+          if hooks.any else ()),
+    )  # fmt: skip
+
+
 def _contents(cell: types.CellType) -> list[Any]:
     try:
         return [cell.cell_contents]
@@ -245,11 +339,30 @@ def _contents(cell: types.CellType) -> list[Any]:
 
 
 def _of(scope: dict[str, Any], names: list[str]) -> list[Any]:
-    return [scope.get(name) for name in names]
+    return [scope.get(name, _ABSENT) for name in names]
 
 
 def _values(scope: Any) -> list[Any]:
-    return list(scope.values())
+    return [*scope.keys(), *scope.values()]
+
+
+def _same(a: Any, b: Any) -> bool:
+    """Whether two plain values are equal: 1, 1.0 and True are not, nor are 0.0 and -0.0."""
+    if type(a) is not type(b):
+        return False
+    return bool(a == b and (a or repr(a) == repr(b)) or (a != a and b != b))
+
+
+#: What the dictionary of a tensor holds that is no state of its own, or that recordings look at.
+_OWN = frozenset(("_grad", "_base", "_view_origin"))
+
+
+def extras_of(tensor: Tensor) -> list[Any]:
+    """The hooks of a tensor and what users set on it: names, each followed by its value."""
+    found = vars(tensor)
+    if not found:
+        return []
+    return [part for key, value in found.items() if key not in _OWN for part in (key, value)]
 
 
 def _attributes(value: Any, slots: list[str]) -> list[Any]:
@@ -261,18 +374,57 @@ def _slots(kind: type) -> tuple[str, ...]:
     return (slots,) if isinstance(slots, str) else tuple(slots)
 
 
+class _Names(NamedTuple):
+    """What code names: globals and attributes, those it stores, modules, and texts."""
+
+    names: tuple[str, ...]
+    stored: frozenset[str]
+    imported: frozenset[str]
+    texts: frozenset[str]
+
+
+_STORES = frozenset(("STORE_GLOBAL", "DELETE_GLOBAL", "STORE_NAME", "STORE_ATTR", "DELETE_ATTR"))
+_LOADS = frozenset(("LOAD_GLOBAL", "LOAD_NAME", "LOAD_ATTR", "LOAD_METHOD", "IMPORT_FROM"))
+
+
 @functools.cache
-def _names_of(code: types.CodeType) -> tuple[str, ...]:
+def _names_of(code: types.CodeType) -> _Names:
     """The globals and attributes that code names, that of the functions inside it included."""
-    names = {
-        instruction.argval
-        for instruction in dis.get_instructions(code)
-        if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_ATTR", "LOAD_METHOD")
-    }
+    found: dict[str, set[str]] = {"load": set(), "store": set(), "import": set()}
+    for instruction in dis.get_instructions(code):
+        if instruction.opname in _LOADS:
+            found["load"].add(instruction.argval)
+        elif instruction.opname in _STORES:
+            found["store"].add(instruction.argval)
+        elif instruction.opname == "IMPORT_NAME":
+            found["import"].add(instruction.argval)
+    texts = {constant for constant in code.co_consts if isinstance(constant, str)}
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
-            names.update(_names_of(constant))
-    return tuple(sorted(names))
+            inner = _names_of(constant)
+            found["load"].update(inner.names)
+            found["store"].update(inner.stored)
+            found["import"].update(inner.imported)
+            texts |= inner.texts
+    names = tuple(sorted(found["load"] | found["store"]))
+    return _Names(names, frozenset(found["store"]), frozenset(found["import"]), frozenset(texts))
+
+
+def _is_foreign(module: types.ModuleType | None) -> bool:
+    """Whether objects of a module belong to another package, which is not looked into."""
+    if not _is_installed(module) or module is None or module.__name__ in _HOLDERS:
+        return False
+    return not is_library(getattr(module, "__file__", None) or "")
+
+
+@functools.cache
+def _is_of_python(module: types.ModuleType) -> bool:
+    """Whether a module is of this package, of NumPy or of Python."""
+    root = module.__name__.split(".")[0]
+    path = getattr(module, "__file__", None)
+    if path is None:
+        return root in sys.stdlib_module_names and root != "__main__"
+    return root in sys.stdlib_module_names or root == "numpy" or is_library(path)
 
 
 @functools.cache

@@ -24,6 +24,11 @@ def recorder() -> Any:
     return found
 
 
+def is_recording() -> bool:
+    """Whether this thread is inside of a recording, be it one that has ended early."""
+    return active is not None and active.thread == threading.get_ident()
+
+
 def call(function: Callable[..., Any], *arguments: Any) -> Any:
     """``function(*arguments)``, noted as one operation if this thread records.
 
@@ -65,12 +70,22 @@ def note_result(operator: Any, arguments: list[Any], made: Any) -> None:
         found.result_of(operator.name, operator.forward, tuple(arguments), made)
 
 
-def note_backward(tensors: Any) -> None:
-    """Tell the recorder of this thread, if it has one, that the graph of these was used up."""
+def note_backward(tensors: Any, retain_graph: bool) -> None:
+    """Tell the recorder of this thread, if it has one, that the graph of these was walked."""
     found = recorder()
     if found is not None:
-        found.used_up.update([id(tensor) for tensor in tensors])
-        found.keep(tensors)
+        found.walked += tensors
+        if not retain_graph:
+            found.used_up.update([id(tensor) for tensor in tensors])
+
+
+def constant(array: Any) -> Any:
+    """``array``, whose elements follow from shapes and Python values alone; noted if recording."""
+    if active is not None:
+        found = recorder()
+        if found is not None:
+            found.constant(array)
+    return array
 
 
 def check_written(array: Any) -> None:

@@ -10,8 +10,8 @@ GUARD_WORDS = 3
 # --- a container ----------------------------------------------------------------------------------
 CONTAINER_KIND = 0
 CONTAINER_OBJECT = 1  # address of the dictionary, list or cell
-CONTAINER_SIZE = 2  # number of values, and the address of the first of their addresses
-CONTAINER_VALUES = 3
+CONTAINER_SIZE = 2  # number of values, and the address of the first of their addresses;
+CONTAINER_VALUES = 3  # of a dictionary the addresses of its keys come first, then its values
 CONTAINER_WORDS = 4
 
 DICTIONARY, LIST, CELL = range(3)

@@ -35,11 +35,13 @@ CELL_CONTENTS = 16
 
 @subroutine
 def same_dictionary(dictionary, size, values, frame):
-    """Whether the values of a dictionary, in its order, are these objects."""
+    """Whether the keys of a dictionary, in its order, and then its values are these objects."""
     store(frame, 0, 0, int64)
     found = 0
     while next_entry(dictionary, frame, frame + 8, frame + 16) != 0:
-        if found >= size or load(frame, 2, int64) != load(values, found, int64):
+        if found >= size or load(frame, 1, int64) != load(values, found, int64):
+            return False
+        if load(frame, 2, int64) != load(values, size + found, int64):
             return False
         found += 1
     return found == size

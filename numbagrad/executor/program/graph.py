@@ -40,7 +40,8 @@ class Memory:
     def scratch(cls, nbytes: int) -> Memory:
         """Memory that only the launches of one operation use."""
         memory = cls.__new__(cls)
-        memory.array, memory.made, memory.address, memory.nbytes = None, True, 0, nbytes
+        memory.array, memory.made, memory.address = np.empty(0), True, 0
+        memory.nbytes = nbytes
         return memory
 
     def __repr__(self) -> str:

@@ -24,6 +24,8 @@ def can_watch(container: Any) -> bool:
 class Guards:
     """Containers and the values they are expected to hold, in their order.
 
+    For a dictionary the values are its keys followed by what they map to.
+
     Calling ``unchanged()`` returns True if all of them hold exactly these objects. The containers
     and values are kept alive.
     """
@@ -38,7 +40,8 @@ class Guards:
         start = addresses.ctypes.data
         for entry, (container, values) in zip(entries, self._kept, strict=True):
             kind = next(_KINDS[base] for base in type(container).__mro__ if base in _KINDS)
-            entry[:] = kind, id(container), len(values), start
+            size = len(values) // 2 if kind == words.DICTIONARY else len(values)
+            entry[:] = kind, id(container), size, start
             start += 8 * len(values)
         table[0] = runtime().ctypes.data
         table[words.GUARD_CONTAINERS] = len(self._kept)

@@ -17,8 +17,9 @@ from ...kernels import program_layout as words
 from .. import numba_function
 from ..builtin import launcher, make_builtin, runtime
 from ..indexing import view_at
-from .graph import Array, Call, Memory, Number, Operation, View
+from .graph import Array, Call, Memory, Number, Operation, View, extent
 from .lowering import Launch, lower
+from .recorder import root_of
 
 #: Work (elements) from which on a program lets go of the GIL.
 _LONG = 1 << 16
@@ -94,7 +95,7 @@ class Program:
                 for view in operation.outputs:
                     if view.memory not in self._slot:
                         self._slot[view.memory] = len(self._slot)
-                        self._start.append(view.offset)
+                        self._start.append(0)
                 continue
             launches = lower(operation)
             if not self._parts or isinstance(self._parts[-1], _Python):
@@ -221,19 +222,18 @@ class Program:
         else:
             made = [np.empty_like(memory.array) for memory in self.results]
         with self._lock:
-            if self._number_cells:
-                if numbers is None:
-                    numbers = [x for source in self.sources for x in source()]
-                for index, cell in self._number_cells:
-                    cell[0] = numbers[index]
+            if numbers is None:
+                numbers = [x for source in self.sources for x in source()]
+            for index, cell in self._number_cells:
+                cell[0] = numbers[index]
+            arrays: list[Any] = [*given, *made]
             if len(self._parts) == 1 and isinstance(self._parts[0], _Native):
                 part = self._parts[0]
-                arrays = [*given, *made]
                 part.run(*[arrays[slot] for slot in part.slots])  # type: ignore[misc]
                 if part.watched is not None:
                     self._check(part, part.watched)
             else:
-                arrays = [*given, *made, *[None] * (len(self._slot) - len(given) - len(made))]
+                arrays += [None] * (len(self._slot) - len(arrays))
                 for each in self._parts:
                     if isinstance(each, _Native):
                         each.run(*[arrays[slot] for slot in each.slots])  # type: ignore[misc]
@@ -265,11 +265,15 @@ class Program:
                     f"{call.name} made an array of shape {array.shape} where the compiled program "
                     f"expects {view.shape}: its shape depends on values"
                 )
-            if array.strides != view.strides:
-                ordered = np.empty_like(view.memory.array)
-                ordered[...] = array
-                array = ordered
-            arrays[self._slot[view.memory]] = array
+            slot = self._slot[view.memory]
+            root = root_of(array)
+            own = not any([root is each for each in arrays])  # it may return what it was given
+            if own and _lies_as(array, root, view):
+                arrays[slot] = root
+            else:  # into memory as it was when recorded; outputs may share a block
+                if arrays[slot] is None:
+                    arrays[slot] = np.empty_like(view.memory.array)
+                as_view(arrays[slot], view)[...] = array
 
     def _arrays_for(self, arguments: Any, arrays: list[Any]) -> Any:
         """Arguments with arrays in the places of views."""
@@ -291,6 +295,17 @@ class Program:
 def _stored(dtype: str) -> np.dtype[Any]:
     """The dtype a Python number is written in."""
     return np.dtype("float32" if dtype == "float16" else dtype)
+
+
+def _lies_as(array: Array, root: Array, view: View) -> bool:
+    """Whether an array lies in the memory of ``root`` as a view does in its own."""
+    return bool(
+        root.shape == view.memory.array.shape
+        and root.strides == view.memory.array.strides
+        and root.dtype == view.memory.array.dtype
+        and array.strides == view.strides
+        and array.__array_interface__["data"][0] - extent(root)[0] == view.offset
+    )
 
 
 def as_view(array: Array, view: View, start: int = 0) -> Array:

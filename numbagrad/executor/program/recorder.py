@@ -52,9 +52,31 @@ _COPIES = frozenset(("clone", "unsafe_view"))
 
 
 class DrawnNumber(float):
-    """A number that a program is given anew at each run; known by its identity."""
+    """A number that a program is given anew at each run; known by its identity.
+
+    What Python computes of it would be a constant of the program: that ends the recording.
+    """
 
     __slots__ = ()
+
+
+def _watched(name: str) -> Callable[..., Any]:
+    compute = getattr(float, name)
+
+    def method(self: DrawnNumber, *others: Any) -> Any:
+        capture.refuse("arithmetic on a number that changes from step to step")
+        return compute(self, *others)
+
+    return method
+
+
+for _name in (
+    "add", "radd", "sub", "rsub", "mul", "rmul", "truediv", "rtruediv", "pow", "rpow", "mod",
+    "rmod", "floordiv", "rfloordiv", "neg", "abs", "bool", "int", "eq", "ne", "lt", "le", "gt",
+    "ge", "round", "trunc", "floor", "ceil", "repr", "format",
+):  # fmt: skip
+    setattr(DrawnNumber, f"__{_name}__", _watched(f"__{_name}__"))
+DrawnNumber.__hash__ = float.__hash__  # type: ignore[method-assign]
 
 
 class Recorder:
@@ -71,12 +93,17 @@ class Recorder:
         self.outside: set[int] = set()
         #: Memory that the sources of numbers write, by the id of its owner.
         self.managed: set[int] = set()
+        self.managed_arrays: list[Array] = []
         #: Entries of dictionaries that the sources of numbers read: they may change between runs.
         self.anew: list[tuple[dict[Any, Any], Any]] = []
         self._kept: list[Any] = []
         self._checked = 0
         #: Ids of the tensors from which backward freed the graph.
         self.used_up: set[int] = set()
+        #: Tensors whose graph backward walked.
+        self.walked: list[Any] = []
+        #: Arrays that every run may read and none writes.
+        self.constants: list[Array] = []
         self.thread = threading.get_ident()
         self.paused = False
         #: Why what ran cannot become a program, and the line of the user's code; None if it can.
@@ -165,7 +192,7 @@ class Recorder:
     def manage(self, array: Array) -> None:
         """Leave the memory of an array to a source of numbers."""
         self.managed.add(id(root_of(array)))
-        self.keep(array)
+        self.managed_arrays.append(array)
 
     # --- operations -------------------------------------------------------------------------------
 
@@ -213,6 +240,12 @@ class Recorder:
         self.operations.append(
             Pointwise("copy", trace(lambda x: x), (read,), (written,), compute, (None,))
         )
+
+    def constant(self, array: Array) -> None:
+        """An array that Python made, and would make again with the same elements."""
+        kept = array.copy()
+        self.constants.append(kept)
+        self.copy(kept, array, made=True)
 
     def product(self, function: Callable[..., Array], a: Array, b: Array) -> Array:
         """A call of the matrix product."""
@@ -322,6 +355,8 @@ class Recorder:
             return self.view(arguments)
         if isinstance(arguments, (tuple, list)):
             return type(arguments)([self._passed(each) for each in arguments])
+        if id(arguments) in self.numbers:
+            self.fail("a number that changes from step to step, given to a Python function")
         return arguments
 
     def _note(self, operation: Call, arguments: tuple[Any, ...], made: Any) -> Any:

@@ -284,7 +284,8 @@ def row_operations(
     if any(by_columns):
         chunk = max(chunk, -(-rows_ // _CHUNKS))
     chunks = -(-rows_ // chunk)
-    totals, after = [], []
+    totals: list[Total] = []
+    after: list[Operation] = []
     for (operation, value), columnwise in zip(computation.totals, by_columns, strict=True):
         combine = operation.program.definition.combine
         shape = (columns,) if columnwise else ()
@@ -417,7 +418,9 @@ def lower_rows(operation: RowLoop, make_launch: Callable[..., Any]) -> Any:
         if isinstance(operand, View):
             launch.addresses.append((word, operand.memory, operand.offset))
             partial = k >= len(operation.inputs) + len(operation.outputs)
-            words[word + 1] = operand.strides[0] if partial else row_step(operand)
+            step = operand.strides[0] if partial else row_step(operand)
+            assert step is not None  # rows of a loop follow each other
+            words[word + 1] = step
             words[word + 2] = operand.strides[-1] if operand.strides else 0
         else:
             launch.numbers.append((word, operand, operation.inputs[k].number))
