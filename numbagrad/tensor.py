@@ -81,7 +81,7 @@ class Tensor(TensorState, InstalledMethods):
     _hooks: Any = None
     _retains_grad = False
     _base: Tensor | None = None
-    _view_origin: str  # set by views that may not be written, see autograd/inplace.py
+    _view_origin: str | None = None  # set by views that may not be written: autograd/inplace.py
     _post_accumulate_grad_hooks: Any = None
     #: Of ``data`` without dimensions: in 2017 ``loss.data[0]`` was the number.
     _is_data = False

@@ -11,16 +11,19 @@ import pytest
 
 import numbagrad as torch
 from numbagrad.autograd.saved import SavedInput, SavedOutput
+from numbagrad.executor import deferred
 from numbagrad.ops import recorder
 from numbagrad.ops.definition import POINTWISE
 from numbagrad.ops.operator import PointwiseOperator, binary, unary
+from numbagrad.ops.tensor_operator import TensorOperator
+from numbagrad.ops.view_operator import ViewOperator
 
 
 @pytest.fixture(params=["compiled", "python"])
 def mode(request, monkeypatch):
     """Both ways, for operators that are made within the test."""
     if request.param == "compiled":
-        monkeypatch.setattr(recorder, "CALLS_WORTH_COMPILING", 0)
+        monkeypatch.setattr(deferred, "CALLS_WORTH_COMPILING", 0)
         recorder.ready()
         assert recorder.ready()
     else:
@@ -213,21 +216,25 @@ def test_writing_counts_versions(mode):
 @pytest.mark.parametrize("mode", ["python"], indirect=True)
 def test_compiling_waits_until_it_pays(mode, monkeypatch):
     monkeypatch.undo()
-    monkeypatch.setattr(recorder, "_ready", False)
-    monkeypatch.setattr(recorder, "_asked_disk", True)
-    monkeypatch.setattr(recorder, "_count_call", iter(range(100)).__next__)
-    monkeypatch.setattr(recorder, "CALLS_WORTH_COMPILING", 3)
-    assert [recorder.ready() for _ in range(5)] == [False, False, False, True, True]
+    monkeypatch.setattr(deferred, "CALLS_WORTH_COMPILING", 3)
+    installed = []
+    group = deferred.Deferred({"never_compiled": "record"}, lambda: installed.append(True))
+    monkeypatch.setattr(deferred, "launcher", lambda *names, compiling: 0)
+    assert [group.ready() for _ in range(5)] == [False, False, False, True, True]
+    assert installed == [True]
 
 
 def steps():
     """A function that goes through every builtin, their misses included."""
     multiply, tanh, add = Operator("mul"), Operator("tanh"), PointwiseOperator(POINTWISE["add"])
     a, b, row = leaf(4, 4), leaf(4, 4), leaf(4)
+    turn = ViewOperator("turn", lambda input: input.T, lambda grad: turn(grad))
+    scale = scaled()
 
     def step():
         made = tanh(multiply(multiply(a, b), 2.0))
         total = multiply(made, row).sum() + made.mm(b).sum()
+        total = total + scale(turn(made), b, 2.0).sum() + torch.cat([made, b]).max(1)[0].sum()
         total.backward()
         for x in (a, b, row):
             add.into(x.grad, (x.grad, 1))
@@ -266,3 +273,119 @@ def test_a_tensor_without_memory_raises(mode):
     multiply(a, a)
     with pytest.raises(AttributeError):
         multiply(object.__new__(torch.Tensor), a)
+
+
+# --- views and operators that are no formula ------------------------------------------------------
+
+
+def test_views_share_memory_and_history(mode):
+    make = ViewOperator("turn", lambda input: input.T, lambda grad: make(grad))
+    a = leaf(2, 3)
+    view = [make(a) for _ in range(3)][-1]
+    assert view.grad_fn.name() == "TurnBackward0"
+    assert view.grad_fn.next_edges == ((a, 0),) and view.grad_fn.saved == ()
+    assert view._base is a and view._version_cell is a._version_cell
+    assert view._view_origin is None and view._array.base is a._array
+    again = make(view)
+    assert again._base is a and again.grad_fn.next_edges == ((view.grad_fn, 0),)
+    with torch.no_grad():
+        hidden = make(a)
+    assert not hidden.requires_grad and hidden._view_origin == "no_grad"
+    assert make(hidden)._view_origin == "no_grad"
+    assert make(torch.arange(6).view(2, 3)).grad_fn is None
+    (view * 2).sum().backward()
+    assert a.grad.tolist() == [[2.0] * 3] * 2
+
+
+def test_dead_views_are_forgotten(mode):
+    make = ViewOperator("turn", lambda input: input.T, lambda grad: make(grad))
+    a, kept = leaf(2, 3), []
+    for k in range(1000):
+        view = make(a)
+        if k < 3:
+            kept.append(view)
+    assert len(a._version_cell) < 200
+    alive = [reference() for reference in a._version_cell[1:]]
+    assert all([any([x is view for x in alive]) for view in kept])
+
+
+def test_views_follow_writes(mode):
+    make = ViewOperator("turn", lambda input: input.T, lambda grad: make(grad))
+    for _ in range(3):
+        a = leaf(2, 3)
+        base = a * 1
+        view = make(base)
+        view.mul_(3)
+        assert base.grad_fn.name() == "CopySlices"
+        base.sum().backward()
+        assert a.grad.tolist() == [[3.0] * 3] * 2
+
+
+def scaled():
+    """An operator that uses an input, a shape, a value and its result in gradients."""
+    return TensorOperator(
+        "scaled",
+        lambda input, other, factor: input * other * factor,
+        {
+            "input": lambda grad, input_shape, other, factor: (grad * other * factor).reshape(
+                input_shape
+            ),
+            "other": lambda grad, other, result: grad * result / other,
+        },
+    )
+
+
+def test_operators_are_recorded(mode):
+    operator = scaled()
+    for _ in range(3):
+        a, b = leaf(2, 3), leaf(2, 3)
+        result = operator(a, b, 2.0)
+        node = result.grad_fn
+        assert node.name() == "ScaledBackward0" and node._output_count == 1
+        assert [target for target, _ in node.next_edges] == [a, b]
+        assert node.saved[0] is b and isinstance(node.saved[1], SavedOutput)
+        result.sum().backward()
+        np.testing.assert_allclose(a.grad.numpy(), 2 * b.detach().numpy(), rtol=1e-6)
+        np.testing.assert_allclose(b.grad.numpy(), 2 * a.detach().numpy(), rtol=1e-6)
+        plain = operator(a.detach(), b, 2.0).grad_fn
+        assert plain.next_edges[0] is None
+        with torch.no_grad():
+            assert operator(a, b, 2.0).grad_fn is None
+
+
+def test_operators_of_lists_and_of_several_results(mode):
+    joined = TensorOperator(
+        "joined",
+        lambda dim, tensors: np.concatenate(tensors, dim),
+        {"tensors": lambda grad, tensors_shape, dim: [
+            grad.narrow(dim, k, 1) for k in range(len(tensors_shape))]},
+        variadic="tensors",
+    )  # fmt: skip
+    largest = TensorOperator(
+        "largest",
+        lambda input: (input.max(1), input.argmax(1)),
+        {"input": lambda grad, result1, input_shape: grad[0].unsqueeze(1)
+            * torch.nn.functional.one_hot(result1, input_shape[1])},
+        outputs=2,
+    )  # fmt: skip
+    for _ in range(3):
+        a, b = leaf(1, 3), torch.ones(1, 3)
+        both = joined(0, [a, b, a])
+        assert both.grad_fn.next_edges == ((a, 0), None, (a, 0))
+        assert both.grad_fn.values == ([(1, 3)] * 3, 0)
+        values, places = largest(both)
+        assert values.grad_fn.name() == "LargestBackward0" and values.output_nr == 0
+        assert places.grad_fn is None and not places.requires_grad
+        values.sum().backward()
+        assert a.grad.tolist() == [[0.0, 0.0, 2.0]]
+
+
+def test_operators_without_a_gradient_say_so(mode):
+    picked = TensorOperator(
+        "picked", lambda input, other: input + other, {"input": lambda grad: grad}
+    )
+    a = leaf(3)
+    for _ in range(3):
+        with pytest.raises(RuntimeError, match="picked: there is no gradient .* 'other'"):
+            picked(torch.ones(3), a)
+        assert picked(a, torch.ones(3)).grad_fn is not None

@@ -23,7 +23,7 @@ from .node import Node, edge_of
 
 __all__ = [
     "MULTIPLE", "NO_GRAD", "Geometry", "apply_inplace", "check_inplace", "compute_then_write",
-    "install_regions", "rebase_history", "recording", "register_view", "take_history",
+    "install_regions", "prune", "rebase_history", "recording", "register_view", "take_history",
     "write_inplace",
 ]  # fmt: skip
 
@@ -37,18 +37,19 @@ NO_GRAD = "no_grad"
 MULTIPLE = "multiple"
 
 _prune_lock = threading.Lock()
-_PRUNE_FROM = 64
+#: From so many entries on, a cell is cleaned each time their number has doubled.
+PRUNE_FROM = 64
 
 
 def register_view(view: Any, cell: list[Any]) -> None:
     """Remember a view made while recording; ``cell`` is the version cell it shares."""
     cell.append(weakref.ref(view))
     count = len(cell)
-    if count >= _PRUNE_FROM and count & (count - 1) == 0:
-        _prune(cell)
+    if count >= PRUNE_FROM and count & (count - 1) == 0:
+        prune(cell)
 
 
-def _prune(cell: list[Any]) -> None:
+def prune(cell: list[Any]) -> None:
     """Drop the references to views that died; appends by other threads stay untouched."""
     if _prune_lock.acquire(blocking=False):
         try:
@@ -79,7 +80,7 @@ def check_inplace(tensor: Any) -> None:
     """
     base = tensor._base
     if base is not None:
-        origin = vars(tensor).get("_view_origin")
+        origin = tensor._view_origin
         if origin is not None:
             raise RuntimeError(_view_text(tensor, origin, "is being"))
         if tensor._requires_grad and base._grad_fn is None:
@@ -278,7 +279,7 @@ def _refresh_views(base: Any) -> None:
     for view in _live_views(base):
         if view._array.dtype != base._array.dtype:
             continue
-        origin = vars(view).get("_view_origin")
+        origin = view._view_origin
         if origin is not None:
             text = _view_text(view, origin, "its base or another view of its base has been")
             take_history(view, StaleView((edge_of(base),), text), 0)

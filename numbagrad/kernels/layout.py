@@ -110,7 +110,22 @@ FIELD_KEPT_ARRAY = 63
 FIELD_KEPT_CELL = 64
 FIELD_KEPT_VERSION = 65
 FIELD_KEPT_OUTPUT_NR = 66
+<<<<<<< ours
 FIELD_GRAD = 67
+=======
+FIELD_PLAN = 67
+FIELD_VALUES = 68
+FIELD_OUTPUT_COUNT = 69
+RUNTIME_LIST_TYPE = 70
+RUNTIME_TUPLE_TYPE = 71
+RUNTIME_GRAD_MODE = 72  # the switches of the thread: ``autograd.grad_mode.state``
+RUNTIME_NAME_ENABLED = 73  # names of attributes, and what they are set to
+RUNTIME_NAME_BASE = 74
+RUNTIME_NAME_VIEW_ORIGIN = 75
+RUNTIME_NO_GRAD = 76
+RUNTIME_PRUNE = 77  # the function that drops references to dead views from a version cell
+RUNTIME_PRUNE_FROM = 78  # how many entries it has then
+>>>>>>> theirs
 RUNTIME_WORDS = 80
 
 # --- recipes: how the node of an operator is made, by which of its operands need a gradient -----
@@ -126,6 +141,33 @@ PLACE_BITS = 4
 PLACE_NOTHING = 0
 PLACE_PASSED = 1  # the incoming gradient itself
 PLACE_OUTPUT = 2  # the first output of the kernel; others follow
+
+# --- nodes of operators that are no formula ----------------------------------------------------
+# The recipe of a node, in places of arguments plus one, PLACE_BITS each; a view has a single one.
+NODE_RUNTIME = 0
+NODE_TYPE = 1
+NODE_PLAN = 2  # the gradient plan, or 0 if there is no recipe
+NODE_INPUTS = 3  # places that have edges
+NODE_SAVES = 4  # places of the Tensors that are saved
+NODE_KEEPS = 5  # places of what else is kept, KEPT_BITS each
+NODE_RESULTS = 6  # how many of the outputs are saved
+NODE_WORDS = 7
+KEPT_BITS = 5
+KEPT_PLACE = 15
+KEPT_AS_SHAPE = 16  # the shape of the argument is kept, not the argument
+NOT_RECORDED = -1
+
+# The table of an operator: its recipes are found by the mask of arguments that need a gradient.
+OPERATOR_RUNTIME = 0
+OPERATOR_FORWARD = 1  # the function on ndarrays
+OPERATOR_PYTHON = 2  # the function that does what the launcher cannot
+OPERATOR_FINISH = 3  # the function that makes Tensors of results of other types
+OPERATOR_VARIADIC = 4  # 1 if lists among the arguments are lists of Tensors
+OPERATOR_RECIPES = 5
+OPERATOR_WORDS = 6
+OPERATOR_ARGUMENTS = 6  # operators with more arguments are recorded in Python
+MAX_VALUES = 12
+MAX_RESULTS = 8
 
 # --- why a launcher gave up (the argument of LaunchMiss; a key is not negative) ---------------
 MISS_OPERAND = -1  # an operand that is neither an ndarray nor a Python number

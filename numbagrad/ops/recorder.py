@@ -9,35 +9,29 @@ without a compiler, Python code does the same.
 from __future__ import annotations
 
 import ctypes
-import itertools
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from ..autograd import inplace
+from ..autograd.grad_mode import state as grad_mode
 from ..autograd.node import Node, edge_of, next_sequence_nr
 from ..autograd.saved import SavedInput, SavedOutput, save
-from ..executor import library
 from ..executor.builtin import launcher, make_builtin, runtime
-from ..executor.pointwise import JIT_DISABLED, PointwiseProgram
+from ..executor.deferred import Deferred
+from ..executor.pointwise import PointwiseProgram
 from ..kernels import layout
 from ..tensor import Tensor, TensorState, new_tensor
 
 _new = object.__new__
 
-#: Compiling takes a quarter of a second, and then every call saves most of a microsecond. A program
-#: that made so many calls is likely to make many more; others are faster without. What is on disk
-#: is used from the first call on.
-CALLS_WORTH_COMPILING = 20_000
-
-_FUNCTIONS = (
-    "pointwise_recorded", "pointwise_gradients", "pointwise_into", "attach", "repeated",
-)  # fmt: skip
-
-_count_call = itertools.count().__next__
-_ready = False
-_asked_disk = False
-
+_FUNCTIONS = {
+    "pointwise_recorded": "record", "pointwise_gradients": "record", "pointwise_into": "record",
+    "attach": "record", "repeated": "record", "view": "record_operator",
+    "operator": "record_operator",
+}  # fmt: skip
 
 class PointwiseState(Node):
     """The slots of the node of a pointwise operator: the builtins fill them."""
@@ -49,22 +43,18 @@ class PointwiseState(Node):
     restore: Sequence[Any] | None
 
 
+class OperatorState(Node):
+    """The slots of the node of a ``TensorOperator``."""
+
+    __slots__ = ("plan", "values", "_output_count")
+
+    plan: Any
+    values: tuple[Any, ...]
+
+
 def ready() -> bool:
     """Whether the builtins are to be used. Counts the calls that had to do without."""
-    global _ready, _asked_disk
-    if _ready or JIT_DISABLED:
-        return _ready
-    if not _asked_disk:
-        _asked_disk = True
-        on_disk = all([launcher(name, "record", compiling=False) for name in _FUNCTIONS])
-    else:
-        on_disk = False
-    if on_disk or _count_call() >= CALLS_WORTH_COMPILING:
-        with library.lock:
-            if not _ready:
-                _install()
-                _ready = True
-    return _ready
+    return _builtins.ready()
 
 
 # --- what the builtins must know of objects -------------------------------------------------------
@@ -86,6 +76,11 @@ _FIELDS: dict[type, dict[int, str]] = {
         layout.FIELD_RULE: "rule",
         layout.FIELD_NUMBERS: "numbers",
         layout.FIELD_RESTORE: "restore",
+    },
+    OperatorState: {
+        layout.FIELD_PLAN: "plan",
+        layout.FIELD_VALUES: "values",
+        layout.FIELD_OUTPUT_COUNT: "_output_count",
     },
     SavedInput: {
         layout.FIELD_INPUT_TENSOR: "tensor",
@@ -122,8 +117,20 @@ def _install() -> None:
     block[layout.RUNTIME_SAVED_OUTPUT_TYPE] = id(SavedOutput)
     block[layout.RUNTIME_ZERO] = id(0)
     block[layout.RUNTIME_SEQUENCE] = id(next_sequence_nr.__self__)  # type: ignore[attr-defined]
+    block[layout.RUNTIME_LIST_TYPE] = id(list)
+    block[layout.RUNTIME_TUPLE_TYPE] = id(tuple)
+    block[layout.RUNTIME_GRAD_MODE] = id(grad_mode)
+    block[layout.RUNTIME_NAME_ENABLED] = id(sys.intern("enabled"))
+    block[layout.RUNTIME_NAME_BASE] = id(sys.intern("_base"))
+    block[layout.RUNTIME_NAME_VIEW_ORIGIN] = id(sys.intern("_view_origin"))
+    block[layout.RUNTIME_NO_GRAD] = id(inplace.NO_GRAD)
+    block[layout.RUNTIME_PRUNE] = id(inplace.prune)
+    block[layout.RUNTIME_PRUNE_FROM] = inplace.PRUNE_FROM
     attach = make_builtin("attach", launcher("attach", "record"), block)
     repeated = make_builtin("repeated", launcher("repeated", "record"), block)
+
+
+_builtins = Deferred(_FUNCTIONS, _install)
 
 
 # --- Tensors and nodes of any operator ------------------------------------------------------------
@@ -199,8 +206,8 @@ def _native(
     return make_builtin(program.name, launcher(function, "record"), table.words)
 
 
-def _packed(places: Sequence[int]) -> int:
-    return sum(place << (layout.PLACE_BITS * k) for k, place in enumerate(places))
+def _packed(places: Sequence[int], bits: int = layout.PLACE_BITS) -> int:
+    return sum(place << (bits * k) for k, place in enumerate(places))
 
 
 class Recipes:
@@ -231,3 +238,68 @@ class Recipes:
         recipe[layout.RECIPE_USES] = _packed([place + 1 for place in rule.uses])
         recipe[layout.RECIPE_USES_RESULT] = rule.uses_result
         recipe[layout.RECIPE_RULE] = id(rule)  # last: another thread may look
+
+
+# --- other operators ------------------------------------------------------------------------------
+
+
+def _write_recipe(recipe: np.ndarray[Any, Any], plan: Any, node_class: type[Node]) -> bool:
+    """Say how the nodes of a plan are made; False if a word does not hold what it keeps."""
+    places = [*plan.inputs, *plan.saves, *[place for place, _ in plan.keeps]]
+    counts = (len(plan.inputs), len(plan.saves), len(plan.keeps))
+    if max(places, default=0) >= layout.KEPT_PLACE or max(counts) * layout.KEPT_BITS >= 63:
+        return False
+    recipe[layout.NODE_RUNTIME] = runtime().ctypes.data
+    recipe[layout.NODE_TYPE] = id(node_class)
+    recipe[layout.NODE_INPUTS] = _packed([place + 1 for place in plan.inputs])
+    recipe[layout.NODE_SAVES] = _packed([place + 1 for place in plan.saves])
+    recipe[layout.NODE_KEEPS] = _packed(
+        [(place + 1) | (layout.KEPT_AS_SHAPE if shape else 0) for place, shape in plan.keeps],
+        layout.KEPT_BITS,
+    )
+    recipe[layout.NODE_RESULTS] = plan.results
+    recipe[layout.NODE_PLAN] = id(plan)  # last: another thread may look
+    return True
+
+
+def view_launcher(name: str, plan: Any, node_class: type[Node]) -> Callable[..., Tensor]:
+    """``wrap(array, input, values)`` of a view operator, whose nodes all have one plan."""
+    recipe = np.zeros(layout.NODE_WORDS, dtype=np.int64)
+    if not _write_recipe(recipe, plan, node_class):
+        raise ValueError(f"{name}: a view that keeps so many values has no compiled node")
+    return make_builtin(name, launcher("view", "record_operator"), recipe)
+
+
+class OperatorLauncher:
+    """``launch(*arguments)`` of a ``TensorOperator``, and how its nodes are made."""
+
+    __slots__ = ("launch", "_recipes", "_table")
+
+    def __init__(
+        self,
+        name: str,
+        forward: Callable[..., Any],
+        python: Callable[..., Any],
+        finish: Callable[..., Any],
+        variadic: bool,
+    ) -> None:
+        """``python(*arguments)`` is the operator; ``finish(made, arguments)`` its last part."""
+        self._table = np.zeros(layout.OPERATOR_WORDS, dtype=np.int64)
+        self._table[layout.OPERATOR_RUNTIME] = runtime().ctypes.data
+        self._table[layout.OPERATOR_FORWARD] = id(forward)
+        self._table[layout.OPERATOR_PYTHON] = id(python)
+        self._table[layout.OPERATOR_FINISH] = id(finish)
+        self._table[layout.OPERATOR_VARIADIC] = variadic
+        self._recipes: np.ndarray[Any, Any] | None = None
+        self.launch = make_builtin(name, launcher("operator", "record_operator"), self._table)
+
+    def add(self, needed: Sequence[bool], plan: Any, node_class: type[Node]) -> None:
+        """Let nodes for these arguments that need a gradient be made natively from now on."""
+        if len(needed) > layout.OPERATOR_ARGUMENTS:
+            return
+        if self._recipes is None:
+            count = 1 << layout.OPERATOR_ARGUMENTS
+            self._recipes = np.zeros((count, layout.NODE_WORDS), dtype=np.int64)
+            self._table[layout.OPERATOR_RECIPES] = self._recipes.ctypes.data
+        which = sum([need << place for place, need in enumerate(needed)])
+        _write_recipe(self._recipes[which], plan, node_class)

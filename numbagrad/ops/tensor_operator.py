@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..autograd.grad_mode import state as grad_mode
-from ..autograd.node import Node, edge_of, next_sequence_nr
+from ..autograd.node import edge_of, next_sequence_nr
 from ..autograd.saved import save, save_output
 from ..executor import capture
 from ..tensor import Tensor, new_tensor
@@ -19,13 +19,12 @@ from . import recorder
 _new = object.__new__
 
 
-class OperatorNode(Node):
+class OperatorNode(recorder.OperatorState):
     """Node of a :class:`TensorOperator`. Subclasses are named as torch's nodes."""
 
-    __slots__ = ("plan", "values", "_output_count")
+    __slots__ = ()
 
     plan: GradientPlan
-    values: tuple[Any, ...]
 
     def backward(self, *grads: Any) -> tuple[Any, ...]:
         """The gradients of the inputs that need one, None for the others."""
@@ -103,12 +102,12 @@ class TensorOperator:
     the rest are parameters. ``gradient`` maps an input to a function of what it uses, by name (see
     :class:`GradientPlan`), written in Tensor operations, so that it can be recorded itself. The
     last input may be a list of Tensors, named in ``variadic``; its gradient function returns a
-    list. A ``view`` shares the memory of its first input.
+    list.
     """
 
     __slots__ = (
-        "name", "forward", "gradient", "grad_fn", "parameters", "tensors", "view", "variadic",
-        "outputs", "_differentiable", "_plans", "_node",
+        "name", "forward", "gradient", "grad_fn", "parameters", "tensors", "variadic",
+        "outputs", "launch", "_differentiable", "_native", "_plans", "_node", "_python",
     )  # fmt: skip
 
     def __init__(
@@ -118,7 +117,6 @@ class TensorOperator:
         gradient: dict[str, Callable[..., Any]],
         *,
         grad_fn: str = "",
-        view: bool = False,
         variadic: str = "",
         outputs: int = 1,
     ):
@@ -128,63 +126,61 @@ class TensorOperator:
         self.grad_fn = grad_fn or camel_case(name) + "Backward0"
         self.parameters = _parameters(forward)
         self.tensors = frozenset(gradient)
-        self.view = view
         self.variadic = variadic
         self.outputs = outputs
         self._differentiable = tuple([name in gradient for name in self.parameters])
         self._plans: dict[tuple[bool, ...], GradientPlan] = {}
         self._node: Any = type(self.grad_fn, (OperatorNode,), {"__slots__": ()})
+        self._native: recorder.OperatorLauncher | None = None
+        #: What the launcher calls: it holds no references itself.
+        self._python = (self._compute, self._finish)
+        #: ``launch(*arguments)``: the operator, compiled around its forward as soon as that pays.
+        self.launch: Callable[..., Any] = self._launch_in_python
 
     def __call__(self, *arguments: Any) -> Any:
         """Run forward on the memory of the arguments and record it; Tensor or tuple of them."""
-        needed: list[bool] = []
-        arrays: list[Any] = []
-        for argument in arguments:
-            if isinstance(argument, Tensor):
-                arrays.append(argument._array)
-                needed.append(argument._requires_grad)
-            elif self.variadic and argument.__class__ is list:
-                arrays.append([tensor._array for tensor in argument])
-                needed.append(any([tensor._requires_grad for tensor in argument]))
-            else:
-                arrays.append(argument)
-                needed.append(False)
+        return self.launch(*arguments)
+
+    def _launch_in_python(self, *arguments: Any) -> Any:
+        if recorder.ready():
+            self._native = recorder.OperatorLauncher(
+                self.name, self.forward, *self._python, bool(self.variadic)
+            )
+            self.launch = self._native.launch
+            return self.launch(*arguments)
+        return self._compute(*arguments)
+
+    def _compute(self, *arguments: Any) -> Any:
+        """The operator in Python: what the launcher leaves to it arrives here as well."""
+        arrays = [self._memory_of(argument) for argument in arguments]
         made = self.forward(*arrays)
         if capture.active is not None:
             capture.note_result(self, arrays, made)
-        recording = True in needed and grad_mode.enabled
+        return self._finish(made, arguments)
+
+    def _memory_of(self, argument: Any) -> Any:
+        if isinstance(argument, Tensor):
+            return argument._array
+        if self.variadic and argument.__class__ is list:
+            return [tensor._array for tensor in argument]
+        return argument
+
+    def _needs_gradient(self, argument: Any) -> bool:
+        if isinstance(argument, Tensor):
+            return argument._requires_grad
+        if self.variadic and argument.__class__ is list:
+            return any([tensor._requires_grad for tensor in argument])
+        return False
+
+    def _finish(self, made: Any, arguments: tuple[Any, ...]) -> Any:
+        """Make Tensors of what forward returned, and record them."""
         if made.__class__ is tuple:
             results = tuple([new_tensor(array) for array in made])
-            if recording:
-                self.record(results, arguments)
-            return results
-        if recording and not (self.view or self.variadic) and made.dtype.kind == "f":
-            return self._recorded(made, arguments, tuple(needed))
-        result = new_tensor(made)
-        if self.view:
-            share_memory(result, arguments[0])
-        if recording:
-            self.record((result,), arguments)
-        return result
-
-    def _recorded(self, made: Any, arguments: tuple[Any, ...], needed: tuple[bool, ...]) -> Tensor:
-        """A new Tensor that remembers how it came about: the ordinary case of :meth:`record`."""
-        plan = self._plans.get(needed)
-        if plan is None:
-            for place, argument in enumerate(arguments):
-                if needed[place] and not self._differentiable[place]:
-                    raise self._no_gradient(argument, arguments)
-            plan = self._plan_for(needed)
-        result = recorder.attach(
-            made,
-            self._node,
-            tuple([arguments[i] for i in plan.inputs]),
-            tuple([arguments[i] for i in plan.saves]),
-        )
-        node: Any = result._grad_fn
-        node._output_count = 1
-        self._describe(node, plan, (result,), arguments)
-        return result
+        else:
+            results = (new_tensor(made),)
+        if grad_mode.enabled and True in [self._needs_gradient(x) for x in arguments]:
+            self.record(results, arguments)
+        return results if made.__class__ is tuple else results[0]
 
     def _plan_for(self, needed: tuple[bool, ...]) -> GradientPlan:
         plan = self._plans.get(needed)
@@ -240,6 +236,8 @@ class TensorOperator:
                 result._requires_grad = True
                 result._grad_fn = node
                 result._output_nr = number
+        if self._native is not None:
+            self._native.add(needed, plan, self._node)
 
     def _no_gradient(self, argument: Any, arguments: tuple[Any, ...]) -> RuntimeError:
         place = next(i for i, x in enumerate(arguments) if x is argument)

@@ -19,6 +19,7 @@ from ..autograd.inplace import (
 )
 from ..autograd.node import next_sequence_nr
 from ..tensor import Tensor, new_tensor
+from . import recorder
 from .tensor_operator import GradientPlan, TensorOperator
 
 __all__: list[str] = []
@@ -33,19 +34,26 @@ class ViewOperator(TensorOperator):
     is written out here for one input and one output.
     """
 
-    __slots__ = ("_plan", "_keeps")
+    __slots__ = ("wrap", "_plan", "_keeps")
 
     def __init__(self, name: str, forward: Any, gradient: Callable[..., Any], grad_fn: str = ""):
-        super().__init__(name, forward, {"input": gradient}, grad_fn=grad_fn, view=True)
+        super().__init__(name, forward, {"input": gradient}, grad_fn=grad_fn)
         self._plan = GradientPlan(self, (True,))
         self._keeps = self._plan.keeps
+        #: ``wrap(array, input, values)``: ``array``, a view of the memory of ``input``, as a
+        #: Tensor with its history. Compiled as soon as that pays.
+        self.wrap: Callable[..., Tensor] = self._wrap_in_python
 
     def __call__(self, input: Tensor, *values: Any) -> Tensor:
         """The view of ``input`` that ``values`` describe."""
         return self.wrap(self.forward(input._array, *values), input, values)
 
-    def wrap(self, array: np.ndarray[Any, Any], input: Tensor, values: tuple[Any, ...]) -> Tensor:
-        """Make ``array``, a view of the memory of ``input``, a Tensor with its history."""
+    def _wrap_in_python(
+        self, array: np.ndarray[Any, Any], input: Tensor, values: tuple[Any, ...]
+    ) -> Tensor:
+        if recorder.ready():
+            self.wrap = recorder.view_launcher(self.name, self._plan, self._node)
+            return self.wrap(array, input, values)
         result = _new(Tensor)
         result._array = array
         result._requires_grad = False
@@ -63,7 +71,7 @@ class ViewOperator(TensorOperator):
             return result
         register_view(result, cell)
         if base is not None:
-            origin = input.__dict__.get("_view_origin")
+            origin = input._view_origin
             if origin is not None:
                 result._view_origin = origin
         if input._requires_grad and array.dtype.kind == "f":

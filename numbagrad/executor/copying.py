@@ -1,0 +1,71 @@
+"""New ndarrays of elements of others: at indices, or one array after another.
+
+Called by ``ops/gather.py``, ``indexing.py`` and ``join.py``. Each function returns None for what is
+not the ordinary case, contiguous arrays and indices in range; its caller then goes another way.
+The launchers are in ``kernels/copying.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..kernels import indexing_layout as layout
+from . import library
+from .builtin import launcher, make_builtin, runtime
+from .deferred import Deferred
+
+Array = np.ndarray[Any, Any]
+
+_GRAIN = 32768  # elements that are worth a thread of their own
+
+
+def _read_rows_later(array: Array, dim: int, index: Array) -> Array | None:
+    return read_rows(array, dim, index) if _launchers.ready() else None
+
+
+def _read_elements_later(array: Array, dim: int, index: Array) -> Array | None:
+    return read_elements(array, dim, index) if _launchers.ready() else None
+
+
+def _join_later(arrays: list[Array], dim: int, stacking: int) -> Array | None:
+    return join(arrays, dim, stacking) if _launchers.ready() else None
+
+
+#: ``read_rows(array, dim, index)``: the entries of a dimension at the indices, whose dimensions
+#: stand in its place; with ``ALL_IN_A_ROW`` for ``dim`` the elements in a row.
+read_rows: Callable[..., Array | None] = _read_rows_later
+
+#: ``read_elements(array, dim, index)``: as torch's gather.
+read_elements: Callable[..., Array | None] = _read_elements_later
+
+#: ``join(arrays, dim, stacking)``: the arrays of a list along ``dim``, a new one if ``stacking``.
+join: Callable[..., Array | None] = _join_later
+
+
+def _reading_table(kernel: str) -> Array:
+    table = np.zeros(layout.READ_TABLE_WORDS, dtype=np.int64)
+    table[layout.READ_RUNTIME] = runtime().ctypes.data
+    table[layout.READ_GRAIN] = _GRAIN
+    for place in range(4):
+        word = library.hand_written("indexing", f"{kernel}_{1 << place}")
+        table[layout.READ_KERNELS + place] = word
+    return table
+
+
+def _install() -> None:
+    global join, read_elements, read_rows
+    join = make_builtin("join", launcher("join", "copying"), runtime())
+    read_rows = make_builtin(
+        "read_rows", launcher("read_rows", "copying"), _reading_table("index_select")
+    )
+    read_elements = make_builtin(
+        "read_elements", launcher("read_elements", "copying"), _reading_table("gather")
+    )
+
+
+_launchers = Deferred(
+    {"join": "copying", "read_rows": "copying", "read_elements": "copying"}, _install
+)

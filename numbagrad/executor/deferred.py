@@ -1,0 +1,49 @@
+"""When launchers that only save overhead are compiled: once a program has made enough calls.
+
+``executor/copying.py`` and ``ops/recorder.py`` each have such a group; until it is ready, and
+without a compiler, Python code does the same.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping
+
+from . import library
+from .builtin import launcher
+from .pointwise import JIT_DISABLED
+
+#: Compiling a group takes a quarter of a second, and then every call saves a microsecond or so. A
+#: program that made so many calls is likely to make many more; others are faster without. What is
+#: on disk is used from the first call on.
+CALLS_WORTH_COMPILING = 20_000
+
+
+class Deferred:
+    """Launchers, named by function and module, that are installed together or not at all."""
+
+    __slots__ = ("functions", "installed", "_install", "_count_call", "_asked_disk")
+
+    def __init__(self, functions: Mapping[str, str], install: Callable[[], None]) -> None:
+        """``install`` is called once, when the launchers are to be used from then on."""
+        self.functions = functions
+        self.installed = False
+        self._install = install
+        self._count_call = itertools.count().__next__
+        self._asked_disk = False
+
+    def ready(self) -> bool:
+        """Whether the launchers are to be used. Counts the calls that had to do without."""
+        if self.installed or JIT_DISABLED:
+            return self.installed
+        on_disk = False
+        if not self._asked_disk:
+            self._asked_disk = True
+            functions = self.functions.items()
+            on_disk = all([launcher(name, module, compiling=False) for name, module in functions])
+        if on_disk or self._count_call() >= CALLS_WORTH_COMPILING:
+            with library.lock:
+                if not self.installed:
+                    self._install()
+                    self.installed = True
+        return self.installed
