@@ -110,23 +110,20 @@ FIELD_KEPT_ARRAY = 63
 FIELD_KEPT_CELL = 64
 FIELD_KEPT_VERSION = 65
 FIELD_KEPT_OUTPUT_NR = 66
-<<<<<<< ours
 FIELD_GRAD = 67
-=======
-FIELD_PLAN = 67
-FIELD_VALUES = 68
-FIELD_OUTPUT_COUNT = 69
-RUNTIME_LIST_TYPE = 70
-RUNTIME_TUPLE_TYPE = 71
-RUNTIME_GRAD_MODE = 72  # the switches of the thread: ``autograd.grad_mode.state``
-RUNTIME_NAME_ENABLED = 73  # names of attributes, and what they are set to
-RUNTIME_NAME_BASE = 74
-RUNTIME_NAME_VIEW_ORIGIN = 75
-RUNTIME_NO_GRAD = 76
-RUNTIME_PRUNE = 77  # the function that drops references to dead views from a version cell
-RUNTIME_PRUNE_FROM = 78  # how many entries it has then
->>>>>>> theirs
-RUNTIME_WORDS = 80
+FIELD_PLAN = 68
+FIELD_VALUES = 69
+FIELD_OUTPUT_COUNT = 70
+RUNTIME_LIST_TYPE = 71
+RUNTIME_TUPLE_TYPE = 72
+RUNTIME_GRAD_MODE = 73  # the switches of the thread: ``autograd.grad_mode.state``
+RUNTIME_NAME_ENABLED = 74  # names of attributes, and what they are set to
+RUNTIME_NAME_BASE = 75
+RUNTIME_NAME_VIEW_ORIGIN = 76
+RUNTIME_NO_GRAD = 77
+RUNTIME_PRUNE = 78  # the function that drops references to dead views from a version cell
+RUNTIME_PRUNE_FROM = 79  # how many entries it has then
+RUNTIME_WORDS = 88
 
 # --- recipes: how the node of an operator is made, by which of its operands need a gradient -----
 # A recipe is found by the mask of those operands, and of those of them that are the first again.
