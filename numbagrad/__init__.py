@@ -78,7 +78,7 @@ from .ops.view import *
 from .ops.sequences import range_ as range
 from .ops import autograd_interface as _autograd_interface
 from . import linalg, nn, optim, utils
-from .compiling import compile
+from .compiling import compile, explain
 from .ops.user_kernel import kernel
 from .serialization import load, save
 from .printing import get_printoptions, printoptions, set_printoptions

@@ -8,6 +8,7 @@ program, ``backward.py`` does so for the backward of what is differentiated late
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ..lazy import lazy_names
@@ -16,8 +17,12 @@ from ..nn.module import Module
 if TYPE_CHECKING:
     from .function import CompiledFunction, CompileError
     from .module import OptimizedModule
+    from .program_explanation import ProgramExplanation
 
-__all__ = ["CompileError", "CompiledFunction", "OptimizedModule", "compile"]
+__all__ = [
+    "CompileError", "CompiledFunction", "OptimizedModule", "ProgramExplanation", "compile",
+    "explain",
+]  # fmt: skip
 
 # Programs that compile nothing do without the recorder and the fuser.
 __getattr__, __dir__ = lazy_names(
@@ -26,6 +31,7 @@ __getattr__, __dir__ = lazy_names(
         "CompileError": ".function",
         "CompiledFunction": ".function",
         "OptimizedModule": ".module",
+        "ProgramExplanation": ".program_explanation",
     },
 )
 
@@ -63,3 +69,16 @@ def compile(
     if isinstance(model, Module):
         return OptimizedModule(model, fullgraph)
     return CompiledFunction(model, fullgraph)
+
+
+def explain(function: Callable[..., Any]) -> Callable[..., Any]:
+    """``explain(step)(*args)``: call ``step``, and say what that ran.
+
+    For a function or Module that :func:`compile` made it is the program: the launches in order with
+    what was fused into each, the memory, what is left to Python. The call does what it always does,
+    and if it is the first of its kind it is the one that is recorded. For any other function it is
+    the kernels with their sources, as ``executor.explain`` shows them.
+    """
+    from .program_explanation import explaining
+
+    return explaining(function)

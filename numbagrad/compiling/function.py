@@ -33,7 +33,7 @@ MANY_SIGNATURES = 64
 
 
 _OWN_ATTRIBUTES = frozenset(
-    ("_function", "_fullgraph", "_programs", "_useless", "_given_up", "_lock")
+    ("_function", "_fullgraph", "_programs", "_useless", "_given_up", "_lock", "_reason")
 )
 
 
@@ -52,6 +52,7 @@ class CompiledFunction:
         self._programs: dict[Any, list[Recorded]] = {}
         self._useless = 0
         self._given_up = False
+        self._reason = "it has not been called yet"
         self._lock = threading.RLock()
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
@@ -108,6 +109,7 @@ class CompiledFunction:
                     stacklevel=3,
                 )
             return result
+        self._reason = reason
         if self._fullgraph and not recording.may_settle:
             _raise(reason)
         self._useless += 1
@@ -117,6 +119,22 @@ class CompiledFunction:
                 f"compile: {self._name} runs uncompiled, because of {reason}", stacklevel=3
             )
         return result
+
+    def call_and_find(self, *args: Any, **kwargs: Any) -> tuple[Any, Recorded | None]:
+        """What a call returns, and the program that it ran, or that was recorded from it."""
+        leaves, structure = flatten((args, kwargs))
+        key = (structure, global_settings(), *_signatures(leaves))
+        with self._lock:
+            known = list(self._programs.get(key, ()))
+            found = next((each for each in known if each.holds(leaves)), None)
+            result = self(*args, **kwargs)
+            new = [each for each in self._programs.get(key, ()) if each not in known]
+        return result, found or next(iter(new), None)
+
+    @property
+    def reason(self) -> str:
+        """Why the last call that could not be recorded could not."""
+        return "NUMBAGRAD_DISABLE_JIT is set" if JIT_DISABLED else self._reason
 
     @property
     def compiled_function(self) -> Callable[..., Any]:

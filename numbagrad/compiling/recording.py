@@ -601,6 +601,12 @@ class Recorded:
         self._managed = managed if self._may_fail else []
         self._reused = _Reused(effects, possible=not self._may_fail)
 
+    @property
+    def programs(self) -> tuple[Program, Program | None]:
+        """The program, and that of the backward of results that are differentiated later."""
+        live = self._effects.backward
+        return self.program, None if live is None else live.backward.program
+
     def holds(self, leaves: list[Any]) -> bool:
         """Whether the program does what a call with these arguments would do."""
         if not self.surroundings.hold():

@@ -230,11 +230,13 @@ def fuse(operations: list[Operation], kept: set[Memory]) -> list[Operation]:
         if target.loop:
             _pull(steps, target, [steps[k] for k in depends if steps[k] is not target])
         _touch(target, touched)
-    return [
-        operation
-        for k, step in enumerate(steps)
-        for operation in _emit(step, steps[k + 1 :], kept)
-    ]
+    emitted: list[Operation] = []
+    for k, step in enumerate(steps):
+        made = _emit(step, steps[k + 1 :], kept)
+        for each in made:
+            each.parts = tuple([member.name for member in step.members])
+        emitted += made
+    return emitted
 
 
 def _near(operation: Operation, touched: dict[Memory, list[_Step]]) -> set[int]:

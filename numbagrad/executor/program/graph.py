@@ -136,6 +136,8 @@ class Operation:
     """One step of a program. Subclasses say what it does."""
 
     name: str
+    #: The operators that were fused into it, in the order they ran.
+    parts: tuple[str, ...] = ()
 
     @property
     def reads(self) -> Iterator[View]:

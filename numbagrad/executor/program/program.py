@@ -31,7 +31,7 @@ class _Native:
     """Launches that follow one another without Python."""
 
     launches: list[Launch]
-    first: int  # number of its first launch in the whole program
+    first: int  # the moment of its first launch
     run: Callable[..., None] | None = None
     slots: tuple[int, ...] = ()
     #: The table, if a launch may fail.
@@ -78,6 +78,8 @@ class Program:
         self._number_cells: list[tuple[int, Array]] = []
         self._number_places: dict[tuple[Any, str], int] = {}
         self.launches: list[Launch] = []
+        #: The operation of every moment: of each launch and each call of Python, in order.
+        self.moments: list[Operation] = []
         self._cut()
         self.arena_bytes = 0
         self.places = self._plan()
@@ -91,7 +93,8 @@ class Program:
         """Lower the operations, and cut them where Python has to act."""
         for operation in self.operations:
             if isinstance(operation, Call):
-                self._parts.append(_Python(operation, len(self.launches)))
+                self._parts.append(_Python(operation, len(self.moments)))
+                self.moments.append(operation)
                 for view in operation.outputs:
                     if view.memory not in self._slot:
                         self._slot[view.memory] = len(self._slot)
@@ -99,26 +102,28 @@ class Program:
                 continue
             launches = lower(operation)
             if not self._parts or isinstance(self._parts[-1], _Python):
-                self._parts.append(_Native([], len(self.launches)))
+                self._parts.append(_Native([], len(self.moments)))
             part = self._parts[-1]
             assert isinstance(part, _Native)
             part.launches += launches
             self.launches += launches
+            self.moments += [operation] * len(launches)
 
-    def _lifetimes(self) -> dict[Memory, tuple[int, int]]:
-        """For every block of the arena the first and the last launch that needs it."""
+    def lifetimes(self) -> dict[Memory, tuple[int, int]]:
+        """For every block of the arena the first and the last moment that needs it."""
         spans: dict[Memory, tuple[int, int]] = {}
 
         def needed(block: Memory, at: int) -> None:
             first, last = spans.get(block, (at, at))
             spans[block] = min(first, at), max(last, at)
 
-        for at, launch in enumerate(self.launches):
-            for _, memory, _ in launch.addresses:
-                if memory not in self._slot:
-                    needed(memory, at)
         for part in self._parts:
-            if isinstance(part, _Python):
+            if isinstance(part, _Native):
+                for at, launch in enumerate(part.launches, part.first):
+                    for _, memory, _ in launch.addresses:
+                        if memory not in self._slot:
+                            needed(memory, at)
+            else:
                 for view in (*part.call.reads, *part.call.written):
                     if view.memory not in self._slot:
                         needed(view.memory, part.at)
@@ -126,7 +131,7 @@ class Program:
 
     def _plan(self) -> dict[Memory, int]:
         """Where each block lies in the arena: large ones first, each at the first place free."""
-        spans = self._lifetimes()
+        spans = self.lifetimes()
         order = sorted(spans, key=lambda block: (-block.nbytes, spans[block]))
         placed: list[tuple[int, int, int, int]] = []
         places: dict[Memory, int] = {}

@@ -1,0 +1,80 @@
+"""``explain``: what a call does, for people: of a compiled function its program, else the kernels.
+
+The program itself is described by ``executor/program/explanation.py``, the kernels of an ordinary
+call by ``executor/explain.py``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import pathlib
+from collections.abc import Callable
+from typing import Any
+
+from ..executor.explain import explain as explain_kernels
+from ..executor.program.explanation import Description, describe
+from .function import CompiledFunction
+from .module import OptimizedModule
+
+
+@dataclasses.dataclass(frozen=True)
+class ProgramExplanation:
+    """The program that stood for a call of a compiled function, and what the call returned.
+
+    ``str()`` is a text; a notebook shows a picture. ``backward`` describes the program that runs
+    when the results are differentiated later, if they can be. Without a program ``forward`` is None
+    and ``reason`` says why.
+    """
+
+    call: str
+    result: Any
+    forward: Description | None
+    backward: Description | None = None
+    reason: str = ""
+
+    def __str__(self) -> str:
+        if self.forward is None:
+            return f"{self.call} ran uncompiled: {self.reason}"
+        parts = [self.forward, self.backward]
+        return "\n\n".join([str(part) for part in parts if part is not None])
+
+    __repr__ = __str__
+
+    def _repr_svg_(self) -> str | None:
+        return None if self.forward is None else self.forward.svg()
+
+    def save_svg(self, path: str | pathlib.Path, backward: bool = False) -> None:
+        """Write the picture of the program (or of that of the backward) to a file."""
+        found = self.backward if backward else self.forward
+        if found is None:
+            raise ValueError(f"{self.call} has no program to draw: {self.reason or 'no backward'}")
+        pathlib.Path(path).write_text(found.svg(), encoding="utf-8")
+
+
+def explaining(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that calls ``function`` and returns an explanation; see ``numbagrad.explain``."""
+
+    @functools.wraps(function, updated=())
+    def explained(*args: Any, **kwargs: Any) -> Any:
+        compiled = function
+        if isinstance(compiled, OptimizedModule):
+            compiled = compiled.__dict__["_compiled"]
+        if not isinstance(compiled, CompiledFunction):
+            return explain_kernels(function, *args, **kwargs)
+        result, recorded = compiled.call_and_find(*args, **kwargs)
+        name = getattr(function, "__qualname__", type(function).__name__)
+        if recorded is None:
+            return ProgramExplanation(name, result, None, reason=compiled.reason)
+        forward, backward = recorded.programs
+        return ProgramExplanation(
+            name,
+            result,
+            describe(forward, name),
+            None if backward is None else describe(backward, f"backward of {name}"),
+        )
+
+    return explained
+
+
+__all__ = ["ProgramExplanation", "explaining"]

@@ -1,0 +1,53 @@
+"""What an operation of a program costs by its definition: arithmetic, and memory read and written.
+
+For people and for ratios: ``explanation.py`` prints these numbers, the profiler divides them by
+time. Elementary functions count as one operation; a kernel does more arithmetic than that.
+"""
+
+from __future__ import annotations
+
+from ...formula.expression import postorder
+from .graph import Call, Opaque, Operation, Pointwise, Product, Reduce, RowLoop, Rowwise, View
+
+_FREE = frozenset(("input", "constant", "cast"))
+
+
+def flops(operation: Operation) -> int | None:
+    """Arithmetic operations of one run; None for what nobody can know, as a user's function."""
+    if isinstance(operation, Product):
+        return 2 * operation.c.size * operation.a.shape[-1]
+    if isinstance(operation, Pointwise):
+        return operation.outputs[0].size * _nodes(operation.formula.outputs)
+    if isinstance(operation, RowLoop):
+        reduced = [value for _, _, value in operation.reductions]
+        summed = [total.value for total in operation.totals]
+        written = [value for view, value in operation.outputs if view.strides[-1] != 0]
+        combined = len(reduced) + len(summed)
+        return operation.elements * (_nodes([*reduced, *summed, *written]) + combined)
+    if isinstance(operation, Reduce):
+        mapped, _ = operation.program.formulas
+        return operation.source.size * (1 + (0 if mapped is None else _nodes(mapped.outputs)))
+    if isinstance(operation, Rowwise):
+        return operation.inputs[0].size * len(operation.inputs)
+    assert isinstance(operation, (Call, Opaque)), operation
+    return None
+
+
+def _nodes(expressions: object) -> int:
+    return len([x for x in postorder(expressions) if x.operation not in _FREE])  # type: ignore[arg-type]
+
+
+def moved(operation: Operation) -> int:
+    """Bytes that one run reads and writes, each view once."""
+    return sum([_bytes(view) for view in (*set(operation.reads), *set(operation.writes))])
+
+
+def _bytes(view: View) -> int:
+    """Bytes of the elements of a view; what is broadcast is read once."""
+    size = view.dtype.itemsize
+    for length, stride in zip(view.shape, view.strides, strict=True):
+        size *= length if stride else 1
+    return size
+
+
+__all__ = ["flops", "moved"]
