@@ -38,6 +38,25 @@ def call(function: Callable[..., Any], *arguments: Any) -> Any:
     return function(*arguments) if found is None else found.call(function, *arguments)
 
 
+def check(function: Callable[..., None], *arguments: Any) -> None:
+    """``function(*arguments)``, which raises or does nothing; in a program, at each run.
+
+    A program calls it before all else where it can, so that a run that fails leaves nothing behind.
+    """
+    found = active and recorder()
+    if found is None:
+        function(*arguments)
+    else:
+        found.check(function, arguments)
+
+
+def note_kernel(kernel: Any, total: int, grain: int, words: tuple[Any, ...]) -> None:
+    """Tell the recorder of this thread, if it has one, that a ``WordKernel`` ran."""
+    found = recorder()
+    if found is not None:
+        found.kernel(kernel, total, grain, words)
+
+
 def refuse(what: str) -> None:
     """Say that ``what`` cannot be part of a program: if this thread records, it stops to."""
     if active is not None:

@@ -18,8 +18,8 @@ from .simplify import simplify_all
 RESERVED = frozenset(
     "math np fma fmod bits from_bits rint floor ceil trunc copysign sqrt absolute select float16 "
     "float32 float64 int8 int16 int32 int64 uint8 uint16 uint32 uint64 boolean "
-    "load store min max range kernel args lo hi i d dimensions size row column extent outer "
-    "position count rows start stop outside beyond".split()
+    "load store load_apart store_apart min max range kernel args lo hi i d dimensions size row "
+    "column extent outer position count rows start stop outside beyond".split()
 )
 
 

@@ -23,12 +23,13 @@ from numba.core.types import float16
 from numba.extending import intrinsic
 
 from .compiler import subroutine
+from .layout import APART
 
 __all__ = [
     "absolute", "address_of_stack", "bits", "boolean", "call_kernel", "call_launcher", "ceil",
     "copysign", "external", "float16", "float32", "float64", "floor", "fma", "fmod", "from_bits",
-    "int8", "int16", "int32", "int64", "load", "new_array", "rint", "select", "sqrt", "store",
-    "subroutine", "trunc", "uint8",
+    "int8", "int16", "int32", "int64", "load", "load_apart", "new_array", "rint", "select", "sqrt",
+    "store", "store_apart", "subroutine", "trunc", "uint8",
 ]  # fmt: skip
 
 _HALF = ir.HalfType()
@@ -47,29 +48,37 @@ def _pointer(builder, address, element_type):
     return builder.inttoptr(address, element_type.as_pointer())
 
 
-@intrinsic
-def load(typing_context, address, index, dtype):
-    """Element ``index`` of the array at ``address``; float16 comes back as float32."""
-    stored = dtype.dtype
+def _note_memory(builder, instruction, memory):
+    """Tell LLVM that an access shares no byte with those of other numbers (its alias scopes)."""
+    module = builder.module
+    domain = module.add_metadata(["numbagrad"])
+    scopes = [module.add_metadata([f"memory {k}", domain]) for k in range(1, APART + 1)]
+    own = scopes.pop(memory - 1)
+    instruction.set_metadata("alias.scope", module.add_metadata([own]))
+    instruction.set_metadata("noalias", module.add_metadata(scopes))
+
+
+def _load(stored, memory=0):
+    """Type that a load of ``stored`` returns, and the code of it."""
     returned = types.float32 if stored == types.float16 else stored
 
     def codegen(context, builder, signature, arguments):
         element_type, alignment = _memory_type(context, stored)
         pointer = builder.gep(_pointer(builder, arguments[0], element_type), [arguments[1]])
         value = builder.load(pointer, align=alignment)
+        if memory:
+            _note_memory(builder, value, memory)
         if stored == types.float16:
             return builder.fpext(value, ir.FloatType())
         if stored == types.boolean:
             return builder.icmp_unsigned("!=", value, ir.Constant(value.type, 0))
         return value
 
-    return returned(types.int64, types.int64, dtype), codegen
+    return returned, codegen
 
 
-@intrinsic
-def store(typing_context, address, index, value, dtype):
-    """Write ``value``, converted to ``dtype``, to element ``index`` of the array at ``address``."""
-    stored = dtype.dtype
+def _store(stored, memory=0):
+    """Type of the value that a store of ``stored`` takes, and the code of it."""
     passed = types.float32 if stored == types.float16 else stored
 
     def codegen(context, builder, signature, arguments):
@@ -80,10 +89,47 @@ def store(typing_context, address, index, value, dtype):
             value = builder.fptrunc(value, _HALF)
         elif stored == types.boolean:
             value = builder.zext(value, element_type)
-        builder.store(value, pointer, align=alignment)
+        instruction = builder.store(value, pointer, align=alignment)
+        if memory:
+            _note_memory(builder, instruction, memory)
         return context.get_dummy_value()
 
+    return passed, codegen
+
+
+@intrinsic
+def load(typing_context, address, index, dtype):
+    """Element ``index`` of the array at ``address``; float16 comes back as float32."""
+    returned, codegen = _load(dtype.dtype)
+    return returned(types.int64, types.int64, dtype), codegen
+
+
+@intrinsic
+def store(typing_context, address, index, value, dtype):
+    """Write ``value``, converted to ``dtype``, to element ``index`` of the array at ``address``."""
+    passed, codegen = _store(dtype.dtype)
     return types.void(types.int64, types.int64, passed, dtype), codegen
+
+
+@intrinsic
+def load_apart(typing_context, address, index, dtype, memory):
+    """``load`` from memory number ``memory`` (a literal), of which no other number has a byte.
+
+    LLVM then vectorises without comparing addresses first, which it gives up for many arrays.
+    """
+    if not isinstance(memory, types.IntegerLiteral):
+        return None
+    returned, codegen = _load(dtype.dtype, memory.literal_value)
+    return returned(types.int64, types.int64, dtype, memory), codegen
+
+
+@intrinsic
+def store_apart(typing_context, address, index, value, dtype, memory):
+    """``store`` to memory number ``memory``, as :func:`load_apart` has it."""
+    if not isinstance(memory, types.IntegerLiteral):
+        return None
+    passed, codegen = _store(dtype.dtype, memory.literal_value)
+    return types.void(types.int64, types.int64, passed, dtype, memory), codegen
 
 
 def _integer_of(dtype):

@@ -21,6 +21,9 @@ ZERO = 1  # one element for the whole dimension
 STRIDED = 2  # any stride; then every operand of the kernel is taken as strided
 ALIAS = 3  # the same memory as the output, element for element
 
+#: Blocks of memory that a kernel can tell apart by number (``intrinsics.load_apart``), from 1 on.
+APART = 40
+
 # --- codes of operands in a signature key -----------------------------------------------------
 # A NumPy type number (0 to 23) for an array, or one of these for a Python number.
 PYTHON_BOOL = 24

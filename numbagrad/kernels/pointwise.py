@@ -19,12 +19,14 @@ class Operand:
     """An input or output of a pointwise kernel: its name, dtype in memory and layout.
 
     An input with the layout ``ALIAS`` is the output named ``of``, the first if that is empty.
+    Operands with different numbers in ``memory`` share no byte; 0 is what nothing is known of.
     """
 
     name: str
     dtype: str
     layout: int = layout.UNIT
     of: str = ""
+    memory: int = 0
 
 
 _LAYOUT_NAMES = {
@@ -274,7 +276,7 @@ def _element(operand: Operand, index: str, place: str) -> str:
 
 def _load(operand: Operand, compute_dtype: str, index: str, output: str = "") -> str:
     place = operand.of or output if operand.layout == layout.ALIAS else operand.name
-    value = f"load({_element(operand, index, place)}, {numba_name(operand.dtype)})"
+    value = load_text(_element(operand, index, place), operand.dtype, operand.memory)
     loaded = "float32" if operand.dtype == "float16" else operand.dtype
     if loaded == compute_dtype:
         return value
@@ -289,4 +291,19 @@ def _store(operand: Operand, value: str, streamed: bool = False, index: str = "i
     element = _element(operand, index, operand.name)
     if streamed:
         element = f"into_{operand.name}, {index}"
-    return f"store({element}, {value}, {numba_name(operand.dtype)})"
+        return f"store({element}, {value}, {numba_name(operand.dtype)})"
+    return store_text(element, value, operand.dtype, operand.memory)
+
+
+def load_text(element: str, dtype: str, memory: int) -> str:
+    """The call that loads an element (``"address, index"``) of memory of that number."""
+    if memory:
+        return f"load_apart({element}, {numba_name(dtype)}, {memory})"
+    return f"load({element}, {numba_name(dtype)})"
+
+
+def store_text(element: str, value: str, dtype: str, memory: int) -> str:
+    """The call that stores an element of memory of that number."""
+    if memory:
+        return f"store_apart({element}, {value}, {numba_name(dtype)}, {memory})"
+    return f"store({element}, {value}, {numba_name(dtype)})"

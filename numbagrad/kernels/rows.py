@@ -11,9 +11,11 @@ that the bits do not depend on the number of threads.
 from __future__ import annotations
 
 import dataclasses
+import functools
+from collections.abc import Callable
 
 from . import layout
-from .pointwise import Operand, _load, _store, numba_name
+from .pointwise import Operand, _load, _store, load_text, numba_name, store_text
 from .reduction import identity
 
 # --- packed arguments (64-bit words) --------------------------------------------------------------
@@ -98,6 +100,8 @@ def source(
         if operand.layout == layout.STRIDED:
             text.append(f"    step_{operand.name} = load(args, {word} + 2, int64)")
     kinds = {o.name: "bool" if o.name in booleans else compute for o in operands}
+    last = max([operand.memory for operand in operands], default=0)
+    apart = functools.partial(_number_of_place, last)
     totals = [x for stage in stages for x in stage.totals]
     column_totals = [x for stage in stages for x in stage.column_totals]
     partial = {operand.name for operand, _, _ in (*totals, *column_totals)}
@@ -118,7 +122,7 @@ def source(
     ]
     row += before
     for stage in stages:
-        row += _stage(stage, by_name, kinds, compute)
+        row += _stage(stage, by_name, kinds, compute, apart)
     row += [f"at_{o.name} += jump_{o.name}" for o in operands if o.name not in partial]
     chunk += ["for row in range(first, min(first + chunk_rows, rows)):"]
     chunk += [f"    {line}" for line in row]
@@ -127,15 +131,25 @@ def source(
     return "\n".join(text)
 
 
+def _number_of_place(last: int, place: int) -> int:
+    """The number of a row of scratch memory, after the ``last`` one of the operands."""
+    number = last + 1 + place
+    return number if number <= layout.APART else 0
+
+
 def _stage(
-    stage: Stage, operands: dict[str, Operand], kinds: dict[str, str], compute: str
+    stage: Stage,
+    operands: dict[str, Operand],
+    kinds: dict[str, str],
+    compute: str,
+    apart: Callable[[int], int],
 ) -> list[str]:
-    """The statements of a stage."""
+    """The statements of a stage; ``apart`` numbers the places of the scratch memory."""
     dtype = numba_name(compute)
     lines = [f"{variable} = {identity(kind, compute)}" for variable, kind, _ in stage.combined]
     body = [f"{x} = {_load(operands[x], kinds[x], 'i')}" for x in stage.reads]
     body += [
-        f"{variable} = load(scratch + {place} * columns * {_bytes(compute)}, i, {dtype})"
+        f"{variable} = {load_text(_scratch(place, compute), compute, apart(place))}"
         for variable, place in stage.found.items()
     ]
     body += stage.lines
@@ -144,7 +158,7 @@ def _stage(
         for variable, kind, value in stage.combined
     ]
     body += [
-        f"store(scratch + {place} * columns * {_bytes(compute)}, i, {dtype}({value}), {dtype})"
+        store_text(_scratch(place, compute), f"{dtype}({value})", compute, apart(place))
         for place, value in stage.kept
     ]
     body += [_store(operand, value) for operand, value in stage.stores]
@@ -160,6 +174,11 @@ def _stage(
     lines += stage.after
     lines += [_store(operand, value, index="0") for operand, value in stage.row_stores]
     return lines
+
+
+def _scratch(place: int, dtype: str) -> str:
+    """The current element of a row of the scratch memory."""
+    return f"scratch + {place} * columns * {_bytes(dtype)}, i"
 
 
 def _bytes(dtype: str) -> int:

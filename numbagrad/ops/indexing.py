@@ -249,7 +249,8 @@ def _setitem(self: Tensor, key: Any, value: Any) -> None:
         value = _number_for(self, value)
     elif value._array.size == 1 and kind is Tensor and key._array.dtype.kind == "b":
         value = reshape(value, ())  # a mask is filled with a single element, whatever its dtype
-    if not arrays and not recording(self, value) and _write_plain(self, basic, value):
+    plain = not arrays and capture.active is None and not recording(self, value)
+    if plain and _write_plain(self, basic, value):
         return
     target = getitem(self, basic) if any([x is not ALL for x in basic[:-1]]) else self
     if arrays:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from ...formula import Formula, as_boolean, symbol
+from ...dtype import from_numpy as dtype_of
+from ...formula import Formula, as_boolean, constant, symbol
 from ...formula.expression import Expression, postorder, substitute
 from .graph import Call, Memory, Operand, Operation, Pointwise, View, overlap
 from .rows import (
@@ -39,8 +40,25 @@ def optimise(operations: Sequence[Operation], kept: Iterable[Memory]) -> list[Op
     always counts as read.
     """
     alive = set(kept)
-    remaining = without_dead(forward_copies(list(operations), alive), alive)
+    remaining = without_fills(checks_first(list(operations)))
+    remaining = without_dead(forward_copies(remaining, alive), alive)
     return without_dead(fuse(remaining, alive), alive)
+
+
+# --- checks ---------------------------------------------------------------------------------------
+
+
+def checks_first(operations: list[Operation]) -> list[Operation]:
+    """The operations with the checks of what no operation before them writes at the front."""
+    written: set[Memory] = set()
+    checks: list[Operation] = []
+    rest: list[Operation] = []
+    for operation in operations:
+        check = isinstance(operation, Call) and operation.check
+        early = check and not any([view.memory in written for view in operation.reads])
+        (checks if early else rest).append(operation)
+        written.update([view.memory for view in operation.writes])
+    return checks + rest
 
 
 # --- dead work ------------------------------------------------------------------------------------
@@ -51,7 +69,7 @@ def without_dead(operations: list[Operation], kept: set[Memory]) -> list[Operati
     needed = set(kept)
     found: list[Operation] = []
     for operation in reversed(operations):
-        effect = isinstance(operation, Call) and operation.effect
+        effect = isinstance(operation, Call) and (operation.effect or operation.check)
         wanted = [v for v in operation.writes if not v.memory.made or v.memory in needed]
         if not (effect or wanted):
             continue
@@ -59,6 +77,56 @@ def without_dead(operations: list[Operation], kept: set[Memory]) -> list[Operati
         needed.update([view.memory for view in operation.reads])
     found.reverse()
     return found
+
+
+# --- fills ----------------------------------------------------------------------------------------
+
+#: Numbers that a formula may know: others are passed to the kernel, which serves them all.
+_KNOWN_NUMBERS = (0.0, 1.0, -1.0)
+
+
+def without_fills(operations: list[Operation]) -> list[Operation]:
+    """Pointwise operations that read memory of one known number take the number instead."""
+    writes: dict[Memory, int] = {}
+    for operation in operations:
+        for memory in {view.memory for view in operation.writes}:
+            writes[memory] = writes.get(memory, 0) + 1
+    filled: dict[Memory, float] = {}
+    found: list[Operation] = []
+    for operation in operations:
+        if isinstance(operation, Pointwise):
+            if any([isinstance(x, View) and x.memory in filled for x in operation.operands]):
+                operation = _with_numbers(operation, filled)
+            (target, *more), (result, *_) = operation.outputs, operation.formula.outputs
+            once = target.memory.made and writes[target.memory] == 1 and not more
+            if once and result.operation == "constant" and _covers(target):
+                filled[target.memory] = result.value
+        found.append(operation)
+    return found
+
+
+def _with_numbers(operation: Pointwise, filled: dict[Memory, float]) -> Pointwise:
+    """The operation with numbers for the operands that are filled with one."""
+    formula = operation.formula
+    operands, numbers = list(operation.operands), list(operation.numbers)
+    known: dict[str, Expression] = {}
+    for k, (name, x) in enumerate(zip(formula.inputs, operation.operands, strict=True)):
+        if not isinstance(x, View) or x.memory not in filled or x.dtype.name == "float16":
+            continue
+        value = filled[x.memory]
+        operands[k], numbers[k] = value, dtype_of(x.dtype).name
+        exact = x.dtype.name == operation.compute and name not in formula.booleans
+        if exact and isinstance(value, float) and value in _KNOWN_NUMBERS:
+            known[name] = constant(value)
+    kept = [k for k, name in enumerate(formula.inputs) if name not in known]
+    if known:
+        formula = formula.substitute(known, [formula.inputs[k] for k in kept])
+    return dataclasses.replace(
+        operation,
+        formula=formula,
+        operands=tuple([operands[k] for k in kept]),
+        numbers=tuple([numbers[k] for k in kept]),
+    )
 
 
 # --- copies ---------------------------------------------------------------------------------------
@@ -77,8 +145,14 @@ def _is_copy(operation: Operation) -> bool:
 
 
 def _covers(view: View) -> bool:
-    """Whether a view is all of its memory."""
-    return view.bytes == (0, view.memory.nbytes)
+    """Whether a view is all of its memory, each element once."""
+    step = view.dtype.itemsize
+    for stride, size in sorted(zip(view.strides, view.shape, strict=True)):
+        if size != 1:
+            if stride != step:
+                return False
+            step *= size
+    return view.offset == 0 and step == view.memory.nbytes
 
 
 def forward_copies(operations: list[Operation], kept: set[Memory]) -> list[Operation]:

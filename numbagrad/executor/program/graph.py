@@ -7,12 +7,13 @@ here is about addresses and arrays; Tensors and gradients have already become pl
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from ...formula import Expression, Formula
+from ...kernels.layout import APART
 
 Array = np.ndarray[Any, Any]
 
@@ -129,7 +130,64 @@ def overlap(first: View, second: View) -> bool:
     if first.memory is not second.memory:
         return False
     (low, high), (other_low, other_high) = first.bytes, second.bytes
-    return low < other_high and other_low < high
+    if low >= other_high or other_low >= high:
+        return False
+    return not any([
+        _are_columns_apart(first, second, step) for step in {*first.strides, *second.strides}
+    ])
+
+
+def _are_columns_apart(first: View, second: View, step: int) -> bool:
+    """Whether two views lie in different columns of rows that are ``step`` bytes long."""
+    if step <= 0:
+        return False
+    columns, others = _columns(first, step), _columns(second, step)
+    if columns is None or others is None:
+        return False
+    return columns[1] <= others[0] or others[1] <= columns[0]
+
+
+def _columns(view: View, step: int) -> Range | None:
+    """The bytes of each row of ``step`` bytes that a view has, if they are one range."""
+    start = view.offset % step
+    end = start + view.dtype.itemsize
+    for size, stride in zip(view.shape, view.strides, strict=True):
+        if stride < 0:
+            return None
+        if stride % step and size > 1:
+            end += (size - 1) * stride
+    return (start, end) if end <= step else None
+
+
+def numbered_apart(views: Sequence[View | None]) -> list[int]:
+    """A number for each view, the same for views that may share a byte; 0 where it is not known.
+
+    Memory that was given counts as another than what its address says only if that lies apart.
+    """
+    groups: list[list[View]] = []
+    for view in views:
+        if view is None:
+            continue
+        touching = [group for group in groups if any([_may_share(view, x) for x in group])]
+        groups = [group for group in groups if group not in touching]
+        groups.append([*[x for group in touching for x in group], view])
+    if len(groups) > APART:
+        return [0] * len(views)
+    group_of = {id(view): k for k, group in enumerate(groups) for view in group}
+    numbers: dict[int, int] = {}
+    return [
+        0 if view is None else numbers.setdefault(group_of[id(view)], len(numbers) + 1)
+        for view in views
+    ]
+
+
+def _may_share(first: View, second: View) -> bool:
+    if first.memory is second.memory:
+        return overlap(first, second)
+    a, b = first.memory, second.memory
+    if a.made or b.made:
+        return False
+    return a.address < b.address + b.nbytes and b.address < a.address + a.nbytes
 
 
 class Operation:
@@ -297,6 +355,28 @@ class RowLoop(Operation):
 
 
 @dataclasses.dataclass(eq=False)
+class Kernel(Operation):
+    """A ``WordKernel`` over ``total`` units of work; the first of its words is what it writes."""
+
+    kernel: Any
+    total: int
+    grain: int
+    words: tuple[Any, ...]
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        return str(self.kernel.name)
+
+    @property
+    def reads(self) -> Iterator[View]:
+        return views_in(self.words[1:])
+
+    @property
+    def writes(self) -> Iterator[View]:
+        return iter(self.words[:1])
+
+
+@dataclasses.dataclass(eq=False)
 class Call(Operation):
     """A Python function of arrays, called at each run: what has no kernel a program can hold.
 
@@ -311,6 +391,8 @@ class Call(Operation):
     written: tuple[View, ...] = ()
     #: Whether it must run though nobody reads what it makes, as a random draw.
     effect: bool = False
+    #: Whether it only raises or does nothing.
+    check: bool = False
 
     @property
     def reads(self) -> Iterator[View]:

@@ -19,6 +19,7 @@ from .. import library, numba_function, pool
 from ..matmul import kernel_of
 from ..pointwise import GRAIN, kernel_source
 from .graph import (
+    Kernel,
     Memory,
     Number,
     Opaque,
@@ -30,6 +31,7 @@ from .graph import (
     RowLoop,
     Rowwise,
     View,
+    numbered_apart,
 )
 from .rows import lower_rows
 
@@ -135,6 +137,14 @@ def _pointwise(operation: Pointwise) -> list[Launch]:
         _aliased(operand, x, names, outputs, shape)
         for operand, x in zip(inputs, operation.operands, strict=True)
     ]
+    numbers = numbered_apart(
+        [x if isinstance(x, View) else None for x in (*operation.operands, *outputs)]
+    )
+    described = [
+        dataclasses.replace(x, memory=number)
+        for x, number in zip((*inputs, *made), numbers, strict=True)
+    ]
+    inputs, made = described[: len(inputs)], described[len(inputs) :]
     flat = len(sizes) == 1 and all([x.layout != layout.STRIDED for x in (*inputs, *made)])
     source = kernel_source(
         operation.name, operation.formula, inputs, made, operation.compute, flat
@@ -379,6 +389,28 @@ def _opaque(operation: Opaque) -> list[Launch]:
     return [Launch(operation.name, kernel, packed, 1, 1, addresses, numbers, work, fallible=True)]
 
 
+# --- kernels that bring their own words -----------------------------------------------------------
+
+
+def _kernel(operation: Kernel) -> list[Launch]:
+    words = np.array(
+        [0 if isinstance(word, View) else word for word in operation.words], dtype=np.int64
+    )
+    addresses = [
+        (k, word.memory, word.offset)
+        for k, word in enumerate(operation.words)
+        if isinstance(word, View)
+    ]
+    work = max([view.size for view in (*operation.reads, *operation.writes)])
+    grain = operation.total if operation.total < 2 * operation.grain else operation.grain
+    return [
+        Launch(
+            operation.name, operation.kernel.address, words, operation.total, grain, addresses,
+            work=work,
+        )
+    ]  # fmt: skip
+
+
 _LOWERINGS: dict[type, Any] = {
     RowLoop: lambda operation: [lower_rows(operation, Launch)],
     Pointwise: _pointwise,
@@ -386,6 +418,7 @@ _LOWERINGS: dict[type, Any] = {
     Reduce: _reduce,
     Rowwise: _rowwise,
     Opaque: _opaque,
+    Kernel: _kernel,
 }
 
 __all__ = ["Launch", "Number", "lower", "merged"]

@@ -28,6 +28,7 @@ from ..builtin import LaunchMiss, runtime
 from .graph import (
     Array,
     Call,
+    Kernel,
     Memory,
     Number,
     Opaque,
@@ -49,6 +50,26 @@ _lock = threading.Lock()
 
 #: Operators that only copy their first argument, in C order.
 _COPIES = frozenset(("clone", "unsafe_view"))
+
+
+def _parts_of_cat(made: Array, dim: int, arrays: list[Array]) -> list[tuple[Array, Array]]:
+    parts, start = [], 0
+    before = (slice(None),) * dim
+    for array in arrays:
+        if array.shape != (0,) or made.ndim == 1:
+            end = start + array.shape[dim]
+            parts.append((array, made[before + (slice(start, end),)]))
+            start = end
+    return parts
+
+
+def _parts_of_stack(made: Array, dim: int, arrays: list[Array]) -> list[tuple[Array, Array]]:
+    before: tuple[Any, ...] = (slice(None),) * dim
+    return [(x, made[before + (k,)]) for k, x in enumerate(arrays)]
+
+
+#: Operators that only copy arrays into the parts of a new one: pairs of array and part.
+_PARTS = {"cat": _parts_of_cat, "stack": _parts_of_stack}
 
 
 class DrawnNumber(float):
@@ -314,6 +335,19 @@ class Recorder:
         name = getattr(function, "__name__", type(function).__name__)
         return self._note(Call(name, function, (), (), effect=effect), arguments, made)
 
+    def check(self, function: Callable[..., None], arguments: tuple[Any, ...]) -> None:
+        """``function(*arguments)``, which raises or does nothing."""
+        with self.pause():
+            function(*arguments)
+        name = getattr(function, "__name__", type(function).__name__)
+        self.operations.append(Call(name, function, self._passed(arguments), (), check=True))
+
+    def kernel(self, kernel: Any, total: int, grain: int, words: tuple[Any, ...]) -> None:
+        """A call of a ``WordKernel``."""
+        output = words[0]
+        self.memory(output, made=id(root_of(output)) not in self.outside)
+        self.operations.append(Kernel(kernel, total, grain, self._passed(words)))
+
     def result_of(
         self, name: str, function: Callable[..., Any], arguments: tuple[Any, ...], made: Any
     ) -> None:
@@ -321,6 +355,12 @@ class Recorder:
         outputs = made if isinstance(made, (tuple, list)) else (made,)
         if all([self.knows(x) or self._within(x, arguments) for x in outputs]):
             return
+        if name in _PARTS and isinstance(made, np.ndarray) and made.flags.c_contiguous:
+            pieces = _PARTS[name](made, *arguments)
+            if all([array.dtype == part.dtype for array, part in pieces]):
+                for array, part in pieces:
+                    self.copy(array, part, made=True)
+                return
         if name in _COPIES and isinstance(made, np.ndarray) and made.dtype == arguments[0].dtype:
             self.copy(arguments[0], made, made=True)
         else:

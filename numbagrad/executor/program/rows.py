@@ -39,6 +39,7 @@ from .graph import (
     Rowwise,
     Total,
     View,
+    numbered_apart,
 )
 
 Shape = tuple[int, ...]
@@ -392,6 +393,13 @@ def lower_rows(operation: RowLoop, make_launch: Callable[..., Any]) -> Any:
         KernelOperand(f"sum{k}", operation.compute, layout.UNIT)
         for k in range(len(operation.totals))
     ]
+    operands = [x.operand for x in operation.inputs] + [view for view, _ in operation.outputs]
+    operands += [total.partials for total in operation.totals]
+    numbers = iter(numbered_apart([x if isinstance(x, View) else None for x in operands]))
+    inputs, outputs, totals = (
+        [dataclasses.replace(x, memory=next(numbers)) for x in each]
+        for each in (inputs, outputs, totals)
+    )
     stages, before, kept = _cut(operation, outputs, totals)
     text = rows.source(
         operation.name, [*inputs, *outputs, *totals], operation.compute,
@@ -400,8 +408,6 @@ def lower_rows(operation: RowLoop, make_launch: Callable[..., Any]) -> Any:
     )  # fmt: skip
     kernel = library.generated(operation.name, text)
     chunks = -(-count // operation.chunk)
-    operands = [x.operand for x in operation.inputs] + [view for view, _ in operation.outputs]
-    operands += [total.partials for total in operation.totals]
     words = np.zeros(rows.OPERANDS + rows.OPERAND_WORDS * len(operands), dtype=np.int64)
     words[[rows.COLUMNS, rows.ROWS, rows.ELEMENTS]] = columns, count, operation.elements
     words[rows.CHUNK] = operation.chunk

@@ -1,7 +1,7 @@
 """Losses of scores against classes: negative log likelihood and cross entropy.
 
 Called by users and by the layers of ``nn/loss.py``. Picking the entry of the class, and the sum of
-what was picked, are the operators at the top.
+what was picked, are the operators at the top; ``executor/class_loss.py`` runs their kernels.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ...executor import capture
+from ...executor import capture, class_loss
 from ...executor.pointwise import scalar_type_name
 from ...ops.softmax import log_softmax
 from ...ops.tensor_operator import TensorOperator
@@ -18,25 +18,6 @@ from ...tensor import Tensor
 from .reduction import reduce_loss, reduction_name
 
 __all__ = ["cross_entropy", "nll_loss"]
-
-Array = np.ndarray[Any, Any]
-
-
-def _places(target: Array) -> tuple[Array, ...]:
-    """Indices of one class for every element of ``target``, in (batch, class, ...) arrays."""
-    grid = np.ogrid[tuple(slice(size) for size in target.shape)]
-    batch, *rest = grid
-    return (batch, target, *rest)
-
-
-def _chosen(input: Array, target: Array, factor: Array) -> Array:
-    return -input[_places(target)] * factor
-
-
-def _placed(grad: Array, target: Array, factor: Array, shape: tuple[int, ...]) -> Array:
-    made = np.zeros(shape, grad.dtype)
-    made[_places(target)] = -grad * factor
-    return made
 
 
 def _picking(name: str, forward: Any) -> tuple[TensorOperator, TensorOperator]:
@@ -50,8 +31,8 @@ def _picking(name: str, forward: Any) -> tuple[TensorOperator, TensorOperator]:
             name,
             forward,
             {
-                "input": lambda grad, target, factor, input_shape: gradient(
-                    grad, target, factor, input_shape
+                "input": lambda grad, target, factor, ignored, input_shape: gradient(
+                    grad.contiguous(), target, factor, ignored, input_shape
                 )
             },
             grad_fn=grad_fn,
@@ -60,20 +41,27 @@ def _picking(name: str, forward: Any) -> tuple[TensorOperator, TensorOperator]:
     plain, of_places = operator("NllLossBackward0"), operator("NllLoss2DBackward0")
     gradient = TensorOperator(
         "nll_loss_backward",
-        lambda grad_output, target, factor, shape: _placed(grad_output, target, factor, shape),
-        {"grad_output": lambda grad, target, factor: plain(grad, target, factor)},
+        lambda grad_output, target, factor, ignored, shape: class_loss.placed(
+            grad_output, target, factor, ignored, shape
+        ),
+        {
+            "grad_output": lambda grad, target, factor, ignored: plain(
+                grad.contiguous(), target, factor, ignored
+            )
+        },
     )
     return plain, of_places
 
 
 #: Minus the entry of the class of every element, times a factor; classes are dimension 1.
 nll_elements, nll_elements_2d = _picking(
-    "nll_elements", lambda input, target, factor: _chosen(input, target, factor)
+    "nll_elements",
+    lambda input, target, factor, ignored: class_loss.elements(input, target, factor, ignored),
 )
 #: The sum of the above.
 nll_total, nll_total_2d = _picking(
     "nll_total",
-    lambda input, target, factor: np.asarray(_chosen(input, target, factor).sum(), input.dtype),
+    lambda input, target, factor, ignored: class_loss.total(input, target, factor, ignored),
 )
 
 
@@ -96,31 +84,6 @@ def _check_nll(input: Tensor, target: Tensor, weight: Tensor | None, ignore_inde
             f"weight tensor should be defined either for all {x.shape[1]} classes or no classes "
             f"but got weight tensor of shape: {list(weight._array.shape)}"
         )
-    wrong = (classes != ignore_index) & ((classes < 0) | (classes >= x.shape[1]))
-    if wrong.any():
-        raise IndexError(f"Target {classes[wrong].flat[0]} is out of bounds.")
-
-
-def _classes_and_factors(
-    target: np.ndarray[Any, Any],
-    weights: np.ndarray[Any, Any] | None,
-    ignore_index: int,
-    mean: bool,
-    kind: np.dtype[Any],
-) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """Which element of each row counts, and with which factor."""
-    classes = target.astype(np.int64)
-    ignored = classes == ignore_index
-    factor = np.ones(classes.shape, kind)
-    if weights is not None:
-        factor = weights[np.where(ignored, 0, classes)]
-    if ignored.any():
-        classes = np.where(ignored, 0, classes)
-        factor = np.where(ignored, 0, factor)
-    if mean:
-        with np.errstate(invalid="ignore", divide="ignore"):
-            factor = (factor / factor.sum(dtype=np.float64)).astype(kind)
-    return classes, factor
 
 
 def nll_loss(
@@ -155,17 +118,17 @@ def nll_loss(
         )
         return loss.squeeze(0) if reduction == "none" else loss
     _check_nll(input, target, weight, ignore_index)
-    weights = None if weight is None else weight._array
-    classes, factor = capture.call(
-        _classes_and_factors, target._array, weights, ignore_index, reduction == "mean",
-        input._array.dtype,
-    )  # fmt: skip
+    classes = target.long().contiguous()._array
+    capture.check(class_loss.check_classes, classes, input._array.shape[1], ignore_index)
+    kind = input._array.dtype
+    weights = None if weight is None else weight.to(input.dtype).contiguous()._array
+    factor = class_loss.factors(classes, weights, ignore_index, reduction == "mean", kind)
     plain = input._array.ndim == 2
     if reduction == "none":
         operator = nll_elements if plain else nll_elements_2d
     else:
         operator = nll_total if plain else nll_total_2d
-    return operator(input, classes, factor)
+    return operator(input.contiguous(), classes, factor, ignore_index)
 
 
 def cross_entropy(

@@ -1,0 +1,102 @@
+"""Negative log likelihood on ndarrays: the entries of classes, their factors and gradients.
+
+Called by ``nn/functional/class_loss.py``; runs what ``kernels/class_loss.py`` holds. Input is
+(batch, classes, ...), target an int64 array of (batch, ...); both are contiguous, and the targets
+were checked. An element whose target is the ignored class counts for nothing.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+
+from .pointwise import JIT_DISABLED
+from .words import WordKernel
+
+Array = np.ndarray[Any, Any]
+
+_GRAIN = 32768  # elements that are worth a thread of their own
+_PICKS = 4096  # the same, where each is read from a place of its own
+
+
+@functools.cache
+def _kernel(name: str, kind: np.dtype[Any] | None = None) -> WordKernel:
+    return WordKernel("class_loss", name if kind is None else f"{name}_{kind.name}")
+
+
+def check_classes(target: Array, classes: int, ignored: int) -> None:
+    """Raise torch's error for a target that is no class."""
+    if JIT_DISABLED:
+        wrong = np.flatnonzero((target != ignored) & ((target < 0) | (target >= classes)))
+        place = int(wrong[0]) if wrong.size else -1
+    else:
+        found = np.empty(1, np.int64)
+        _kernel("wrong_class")(1, 1, found, target, target.size, ignored, classes)
+        place = int(found[0])
+    if place >= 0:
+        raise IndexError(f"Target {target.flat[place]} is out of bounds.")
+
+
+def factors(
+    target: Array, weights: Array | None, ignored: int, mean: bool, kind: np.dtype[Any]
+) -> Array:
+    """The factor of every element: the weight of its class or 1, over their sum for a mean."""
+    if JIT_DISABLED:
+        counts = target != ignored
+        known = np.where(counts, target, 0)
+        values = np.ones(target.shape, kind) if weights is None else weights[known]
+        values = np.where(counts, values, 0)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return (values / values.sum(dtype=np.float64) if mean else values).astype(kind)
+    made = np.empty(target.shape, kind)
+    given = 0 if weights is None else weights
+    _kernel("factors", kind)(1, 1, made, target, target.size, ignored, int(mean), given)
+    return made
+
+
+def _sizes(shape: tuple[int, ...]) -> tuple[int, int]:
+    """Classes, and elements of a batch entry."""
+    inner = 1
+    for size in shape[2:]:
+        inner *= size
+    return shape[1], inner
+
+
+def elements(input: Array, target: Array, factor: Array, ignored: int) -> Array:
+    """Minus the entry of its class, of every element, times its factor."""
+    if JIT_DISABLED:
+        picked = np.take_along_axis(input, np.where(target == ignored, 0, target)[:, None], 1)
+        return np.where(target == ignored, 0, -picked[:, 0] * factor).astype(input.dtype)
+    made = np.empty(target.shape, input.dtype)
+    words = made, input, target, factor, *_sizes(input.shape), ignored
+    _kernel("elements", input.dtype)(target.size, _PICKS, *words)
+    return made
+
+
+def total(input: Array, target: Array, factor: Array, ignored: int) -> Array:
+    """The sum of :func:`elements`."""
+    if JIT_DISABLED:
+        return np.asarray(elements(input, target, factor, ignored).sum(), input.dtype)
+    made = np.empty((), input.dtype)
+    words = made, input, target, factor, *_sizes(input.shape), ignored, target.size
+    _kernel("total", input.dtype)(1, 1, *words)
+    return made
+
+
+def placed(
+    grad: Array, target: Array, factor: Array, ignored: int, shape: tuple[int, ...]
+) -> Array:
+    """The gradient of the input: ``grad`` is one number, or has one for every element."""
+    if JIT_DISABLED:
+        made = np.zeros(shape, grad.dtype)
+        values = np.where(target == ignored, 0, -grad * factor).astype(grad.dtype)
+        np.put_along_axis(made, np.where(target == ignored, 0, target)[:, None], values[:, None], 1)
+        return made
+    made = np.empty(shape, grad.dtype)
+    classes, inner = _sizes(shape)
+    words = made, grad, target, factor, classes, inner, ignored, int(grad.ndim > 0)
+    grain = max(_GRAIN // max(classes * inner, 1), 1)
+    _kernel("placed", grad.dtype)(shape[0], grain, *words)
+    return made

@@ -1,0 +1,50 @@
+"""Hand-written kernels whose packed arguments are the memory of arrays, and ints.
+
+Called by the families of operators that have such kernels (``class_loss.py``). A call runs at once;
+while a program is recorded it is also noted, as an operation that later runs without Python.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..kernels import indexing_layout as layout
+from . import capture, library
+from .builtin import launcher, make_builtin, runtime
+
+
+class WordKernel:
+    """``kernel(total, grain, *words)``: ``numbagrad.kernels.<module>.<name>`` over ``[0, total)``.
+
+    ``grain`` units of work are worth a thread of their own. Words are contiguous ndarrays and ints;
+    the first is the array that is written.
+    """
+
+    def __init__(self, module: str, name: str):
+        self.module = module
+        self.name = name
+        self._run: Callable[..., None] | None = None
+        library.when_forgetting(self._forget)
+
+    def _forget(self) -> None:
+        self._run = None
+
+    @property
+    def address(self) -> int:
+        """Where its machine code is, compiled if need be."""
+        return library.hand_written(self.module, self.name)
+
+    def __call__(self, total: int, grain: int, *words: Any) -> None:
+        run = self._run
+        if run is None:
+            table = np.zeros(layout.LAUNCH_TABLE_WORDS, dtype=np.int64)
+            table[layout.LAUNCH_RUNTIME] = runtime().ctypes.data
+            table[layout.LAUNCH_KERNEL] = self.address
+            address = launcher("launch_words", "indexing")
+            run = self._run = make_builtin(self.name, address, table)
+        run(total, grain, *words)
+        if capture.active is not None:
+            capture.note_kernel(self, total, grain, words)

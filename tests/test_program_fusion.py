@@ -1,0 +1,253 @@
+"""Fusion: which operations of a program become one, and that they compute what they did apart."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import numbagrad as torch
+from numbagrad.executor.pointwise import JIT_DISABLED
+from numbagrad.executor.program.graph import Call, Pointwise, View, numbered_apart, overlap
+from numbagrad.executor.program.recorder import Recorder
+from numbagrad.kernels.compiler import assembly
+
+F = torch.nn.functional
+
+pytestmark = pytest.mark.skipif(JIT_DISABLED, reason="compile() runs functions as they are")
+
+
+def compiled_operations(step, arguments, calls=4, rtol=1e-5):
+    """The operations of a step's program, after checking that it computes what the step does."""
+    compiled = torch.compile(step)
+    for _ in range(calls):
+        expected, found = step(*arguments), compiled(*arguments)
+        expected = expected if isinstance(expected, tuple) else (expected,)
+        found = found if isinstance(found, tuple) else (found,)
+        for a, b in zip(expected, found, strict=True):
+            np.testing.assert_allclose(
+                b.detach().numpy(), a.detach().numpy(), rtol=rtol, atol=1e-6
+            )
+    (recorded,) = [each for found in compiled._programs.values() for each in found]
+    return recorded.program.operations
+
+
+def test_a_price_and_its_gradients_are_one_loop():
+    def cumulative(x):
+        return 0.5 * (1 + torch.erf(x * math.sqrt(0.5)))
+
+    def step(spot, volatility, strike, expiry):
+        spread = volatility * torch.sqrt(expiry)
+        d1 = (torch.log(spot / strike) + 0.03 * expiry) / spread + 0.5 * spread
+        discounted = strike * torch.exp(-0.03 * expiry)
+        price = spot * cumulative(d1) - discounted * cumulative(d1 - spread)
+        delta, vega = torch.autograd.grad(price.sum(), (spot, volatility))
+        return price.detach(), delta, vega
+
+    torch.manual_seed(0)
+    arguments = [torch.rand(1000) + 0.5 for _ in range(4)]
+    for each in arguments[:2]:
+        each.requires_grad_()
+    (operation,) = compiled_operations(step, arguments, rtol=1e-4)
+    assert isinstance(operation, Pointwise)
+    assert len(operation.outputs) == 3
+
+
+def test_what_is_filled_with_a_number_is_that_number():
+    def step(x):
+        return x * torch.ones(3, 4) + torch.full((4,), 2.5) - torch.full((), 3.0)
+
+    (operation,) = compiled_operations(step, (torch.randn(3, 4),))
+    assert [x for x in operation.operands if isinstance(x, View)] == [operation.operands[0]]
+
+
+def test_a_fill_that_is_written_again_is_no_number():
+    def step(x):
+        total = torch.zeros(3, 4)
+        for k in range(3):
+            total += x * k
+        total[1] = 7.0
+        return total * 2
+
+    compiled_operations(step, (torch.randn(3, 4),))
+
+
+@pytest.mark.parametrize("dim", [0, 1])
+def test_cat_and_stack_are_copies_into_parts(dim):
+    def step(x):
+        first, second, third = x.chunk(3, dim)
+        joined = torch.cat([first * 2, second + 1, third.exp()], dim)
+        return joined, torch.stack([first, -second], dim) * 3
+
+    x = torch.randn(6, 9)
+    operations = compiled_operations(step, (x,))
+    assert all([isinstance(operation, Pointwise) for operation in operations])
+
+
+def test_the_gradient_of_chunk_is_written_into_its_place():
+    def step(x, w):
+        a, b, c = (x @ w).chunk(3, 1)
+        loss = (torch.sigmoid(a) * torch.tanh(b) + c).pow(2).sum()
+        return torch.autograd.grad(loss, (x, w))
+
+    x = torch.randn(5, 4, requires_grad=True)
+    w = torch.randn(4, 12, requires_grad=True)
+    operations = compiled_operations(step, (x, w), rtol=1e-4)
+    assert [type(operation).__name__ for operation in operations].count("Pointwise") == 1
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+def test_cross_entropy_runs_without_python(reduction):
+    weight = torch.rand(5) + 0.5
+
+    def step(x, target):
+        loss = F.cross_entropy(x, target, weight, ignore_index=2, reduction=reduction)
+        (gradient,) = torch.autograd.grad(loss.sum(), x)
+        return loss.detach(), gradient
+
+    x = torch.randn(7, 5, requires_grad=True)
+    target = torch.tensor([0, 1, 2, 3, 4, 2, 1])
+    operations = compiled_operations(step, (x, target))
+    calls = [x.name for x in operations if isinstance(x, Call)]
+    assert calls == ["check_classes"]
+    assert isinstance(operations[0], Call)
+
+
+def test_classes_are_checked_at_every_run_before_anything_is_written():
+    weight = torch.ones(4, 3, requires_grad=True)
+
+    @torch.compile
+    def step(x, target):
+        with torch.no_grad():
+            weight.mul_(0.5)
+        loss = F.cross_entropy(x @ weight, target)
+        loss.backward()
+        return loss
+
+    x = torch.randn(2, 4)
+    for _ in range(4):
+        step(x, torch.tensor([0, 2]))
+    before = weight.detach().numpy().copy()
+    with pytest.raises(IndexError, match="Target 3 is out of bounds"):
+        step(x, torch.tensor([0, 3]))
+    np.testing.assert_array_equal(weight.detach().numpy(), before)
+
+
+# --- memory ---------------------------------------------------------------------------------------
+
+
+def test_columns_of_a_matrix_share_nothing():
+    recorder = Recorder()
+    matrix = np.zeros((4, 12), np.float32)
+    left, middle, right = [recorder.view(matrix[:, k : k + 4]) for k in (0, 4, 8)]
+    assert not overlap(left, middle)
+    assert not overlap(middle, right)
+    assert overlap(left, recorder.view(matrix[:, 3:7]))
+    assert overlap(left, recorder.view(matrix))
+    assert overlap(left, recorder.view(matrix[2]))
+    even, odd = recorder.view(matrix[:, ::2]), recorder.view(matrix[:, 1::2])
+    assert not overlap(even, odd)
+    assert overlap(even, recorder.view(matrix[:, ::3]))
+
+
+def test_overlap_never_misses_a_shared_element():
+    random = np.random.default_rng(0)
+    recorder = Recorder()
+    block = np.zeros((6, 5, 7), np.float32)
+    for _ in range(500):
+        parts = []
+        for _ in range(2):
+            key = []
+            for size in block.shape:
+                start = int(random.integers(0, size))
+                key.append(slice(start, int(random.integers(start, size)) + 1, None))
+            part = block[tuple(key)][:: random.integers(1, 3), :, :: random.integers(1, 4)]
+            parts.append(part.transpose(random.permutation(3)))
+        views = [recorder.view(part) for part in parts]
+        if np.shares_memory(*parts):
+            assert overlap(*views)
+            assert len(set(numbered_apart(views))) == 1
+
+
+def test_given_memory_at_the_same_address_is_not_apart():
+    recorder = Recorder()
+    block = bytearray(64)
+    first = recorder.view(np.frombuffer(block, np.float32))
+    second = recorder.view(np.frombuffer(block, np.float32)[4:])
+    third = recorder.view(np.zeros(16, np.float32))
+    assert numbered_apart([first, second, None, third]) == [1, 1, 0, 2]
+
+
+# --- whole graphs ---------------------------------------------------------------------------------
+
+
+def random_step(seed, assign=True):
+    """A step of random operations: by elements, by rows, by columns, and in place."""
+    random = np.random.default_rng(seed)
+    recipe = [tuple(random.integers(0, 1000, 4)) for _ in range(18)]
+
+    def step(x, y, row, column):
+        known = [x, y, x * 0.5]
+        for kind, a, b, part in recipe:
+            first, second = known[a % len(known)], known[b % len(known)]
+            made = [
+                lambda p, q: p + q,
+                lambda p, q: p * q - 0.25,
+                lambda p, q: torch.tanh(p) * row,
+                lambda p, q: torch.exp(-(p * p)) + column,
+                lambda p, q: torch.where(p > q, p, q * 0.5),
+                lambda p, q: p - q.mean(1, keepdim=True),
+                lambda p, q: torch.softmax(p, 1) + q,
+                lambda p, q: p / (1 + q.abs().amax(1, keepdim=True).detach()),
+                lambda p, q: p * torch.sigmoid(q.sum(0) * 0.01),
+                lambda p, q: torch.cat([p[:, :7], q[:, 7:]], 1),
+                lambda p, q: torch.sin(p) + q.sum() * 0.001,
+                lambda p, q: (p + 0).mul_(0.5).add_(q),
+                lambda p, q: (p * 1.5).t().contiguous().t(),
+            ][kind % 13](first, second)
+            if assign and part % 5 == 0:
+                made = made.clone()
+                made[:, part % 7 :: 2] = second[:, part % 7 :: 2]
+            known.append(made)
+        return tuple(known[-4:])
+
+    return step
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_graphs(seed):
+    torch.manual_seed(seed)
+    arguments = torch.randn(6, 11), torch.randn(6, 11), torch.randn(11), torch.randn(6, 1)
+    compiled_operations(random_step(seed), arguments, rtol=1e-4)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_gradients_of_random_graphs(seed):
+    torch.manual_seed(seed)
+    forward = random_step(100 + seed, assign=False)
+
+    def step(*leaves):
+        total = sum([each.square().mean() for each in forward(*leaves)])
+        gradients = torch.autograd.grad(total, leaves, allow_unused=True)
+        return total.detach(), *[g for g in gradients if g is not None]
+
+    shapes = (6, 11), (6, 11), (11,), (6, 1)
+    arguments = [torch.randn(*shape, requires_grad=True) for shape in shapes]
+    compiled_operations(step, arguments, rtol=1e-3)
+
+
+def test_a_loop_over_many_arrays_uses_vectors():
+    inputs, outputs = range(6), range(6)
+    lines = ["def kernel(args, lo, hi):"]
+    lines += [f"    x{k} = load(args, {k}, int64)" for k in inputs]
+    lines += [f"    y{k} = load(args, {6 + k}, int64)" for k in outputs]
+    lines.append("    for i in range(lo, hi):")
+    lines += [f"        a{k} = load_apart(x{k}, i, float32, {k + 1})" for k in inputs]
+    lines += [
+        f"        store_apart(y{k}, i, a{k} * a{(k + 1) % 6}, float32, {7 + k})" for k in outputs
+    ]
+    namespace = {}
+    exec("from numbagrad.kernels.intrinsics import *\n" + "\n".join(lines), namespace)
+    text = assembly(namespace["kernel"], "void(int64, int64, int64)", code="formula")
+    assert text.count("mulps") >= 6
