@@ -985,6 +985,7 @@ NO_OPERATORS = {
     "random": "draws random numbers",
     "query": "answers questions about tensors",
     "legacy": "names of torch's older interface",
+    "user_kernel": "makes operators of the loops that users write",
 }
 
 #: Public functions that no entry covers, and why.

@@ -5,7 +5,7 @@ import ctypes
 import numpy as np
 import pytest
 from numba import njit
-from numba.core.errors import TypingError
+from numba.core.errors import NumbaError, TypingError
 
 from numbagrad.kernels import loader
 from numbagrad.kernels.compiler import assembly, compile_to_module, compile_to_object, subroutine
@@ -107,7 +107,8 @@ def test_what_cannot_be_typed_raises_instead_of_falling_back_to_python():
     def kernel(first, second):
         return {"first": first}[second]
 
-    with pytest.raises(TypingError):
+    # Which of Numba's errors depends on whether the process has imported its typed dictionaries.
+    with pytest.raises(NumbaError):
         compile_to_module(kernel, "int64(int64, int64)")
 
 
