@@ -42,6 +42,7 @@ from .dtype import float64 as double
 from .dtype import int16 as short
 from .dtype import int32 as int
 from .dtype import int64 as long
+from .executor import profile
 from .executor.pool import get_num_threads, set_num_threads
 from .layout import contiguous_format, layout, memory_format, preserve_format, strided
 from .ops.contraction import *

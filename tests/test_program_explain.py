@@ -49,7 +49,8 @@ def test_the_launches_in_order_and_what_was_fused_into_them():
     assert products[0].flops == 2 * 6 * 30 * 20
     assert products[0].bytes == 4 * (6 * 30 + 30 * 20 + 6 * 20)
     fused = [row.operators for row in rows]
-    assert ("sub", "pow_2", "sum") in fused and ("mul", "sub") in fused
+    assert any([names[:3] == ("sub", "pow_2", "sum") for names in fused])
+    assert any([names[-2:] == ("mul", "sub") for names in fused])
     assert all([row.launches for row in rows]) and found.forward.python_calls == ()
     assert found.result.item() > 0
 

@@ -26,7 +26,7 @@ def recorder() -> Any:
 
 def is_recording() -> bool:
     """Whether this thread is inside of a recording, be it one that has ended early."""
-    return active is not None and active.thread == threading.get_ident()
+    return active is not None and not active.observes and active.thread == threading.get_ident()
 
 
 def call(function: Callable[..., Any], *arguments: Any) -> Any:

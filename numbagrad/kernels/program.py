@@ -7,6 +7,7 @@ runs the launches one after another, each over threads if it is worth that.
 
 from __future__ import annotations
 
+from .atomics import call_2
 from .intrinsics import call_kernel, int64, load, store
 from .launch import increment_reference, raise_miss, release_gil, restore_gil
 from .layout import (
@@ -28,12 +29,15 @@ from .program_layout import (
     PATCH_OFFSET,
     PATCH_TARGET,
     PATCH_WORDS,
+    PROGRAM_CLOCK,
+    PROGRAM_CLOCK_ID,
     PROGRAM_FAILED,
     PROGRAM_LAUNCHES,
     PROGRAM_LAUNCHES_AT,
     PROGRAM_LONG,
     PROGRAM_PATCHES,
     PROGRAM_PATCHES_AT,
+    PROGRAM_TIMES,
 )
 from .threads import parallel_for
 
@@ -59,6 +63,10 @@ def run_program(self, arguments, given):
         state = release_gil()
     pool = load(runtime, RUNTIME_POOL, int64)
     launch = load(table, PROGRAM_LAUNCHES_AT, int64)
+    clock = load(table, PROGRAM_CLOCK, int64)
+    time = load(table, PROGRAM_TIMES, int64)
+    if clock != 0:
+        call_2(clock, load(table, PROGRAM_CLOCK_ID, int64), time)
     for _ in range(load(table, PROGRAM_LAUNCHES, int64)):
         kernel = load(launch, LAUNCH_KERNEL, int64)
         packed = load(launch, LAUNCH_ARGUMENTS, int64)
@@ -70,6 +78,9 @@ def run_program(self, arguments, given):
             parallel_for(pool, kernel, packed, total, grain)
         if load(table, PROGRAM_FAILED, int64) != 0:  # a function of the user's raised
             break
+        if clock != 0:
+            time += 16  # seconds and nanoseconds
+            call_2(clock, load(table, PROGRAM_CLOCK_ID, int64), time)
         launch += 8 * LAUNCH_WORDS
     if long != 0:
         restore_gil(state)

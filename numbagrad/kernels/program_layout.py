@@ -12,7 +12,10 @@ PROGRAM_PATCHES = 3  # number of patches, and the address of the first
 PROGRAM_PATCHES_AT = 4
 PROGRAM_LONG = 5  # 1 if the program is worth letting go of the GIL for
 PROGRAM_FAILED = 6  # number of the launch that failed, from 1 on; 0 if none did
-PROGRAM_WORDS = 7
+PROGRAM_CLOCK = 7  # address of clock_gettime while the program is timed, or 0
+PROGRAM_CLOCK_ID = 8  # the clock it is asked for
+PROGRAM_TIMES = 9  # where its answers go: before the first launch, and after each
+PROGRAM_WORDS = 10
 
 # --- a launch -------------------------------------------------------------------------------------
 LAUNCH_KERNEL = 0

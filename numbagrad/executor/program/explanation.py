@@ -13,10 +13,10 @@ from collections.abc import Iterator
 from .. import library
 from ..library import Kernel
 from .drawing import Band, Box, draw
-from .graph import Call, Memory, Operation, Pointwise, RowLoop, View
+from .graph import Call, Memory, Operation, View
 from .lowering import lower
 from .program import Program
-from .work import flops, moved
+from .work import flops, moved, space
 
 
 @dataclasses.dataclass(frozen=True)
@@ -159,24 +159,9 @@ def _row(
     reads = dict.fromkeys([names[view.memory] for view in operation.reads])
     writes = dict.fromkeys([names[view.memory] for view in operation.writes])
     return LaunchRow(
-        operation.name, operation.parts or (operation.name,), _space(operation), flops(operation),
+        operation.name, operation.parts or (operation.name,), space(operation), flops(operation),
         moved(operation), tuple(reads), tuple(writes), launches, tuple(kernels),
     )  # fmt: skip
-
-
-def _space(operation: Operation) -> str:
-    """What an operation runs over."""
-    if isinstance(operation, RowLoop):
-        return _sizes(operation.space)
-    read = [_sizes(view.shape) for view in operation.reads]
-    written = ", ".join([_sizes(view.shape) for view in operation.writes])
-    if isinstance(operation, Pointwise):
-        return _sizes(operation.shape)
-    return f"{', '.join(read[:4])} -> {written}"
-
-
-def _sizes(shape: tuple[int, ...]) -> str:
-    return "×".join(map(str, shape)) or "one element"
 
 
 def _shape(view: View) -> str:

@@ -17,6 +17,7 @@ from ...kernels import program_layout as words
 from .. import numba_function
 from ..builtin import launcher, make_builtin, runtime
 from ..indexing import view_at
+from . import timing
 from .graph import Array, Call, Memory, Number, Operation, View, extent
 from .lowering import Launch, lower
 from .recorder import root_of
@@ -34,7 +35,8 @@ class _Native:
     first: int  # the moment of its first launch
     run: Callable[..., None] | None = None
     slots: tuple[int, ...] = ()
-    #: The table, if a launch may fail.
+    #: The table, and the same if a launch may fail.
+    table: Array | None = None
     watched: Array | None = None
     keep: tuple[Any, ...] = ()
 
@@ -204,6 +206,7 @@ class Program:
         address = launcher("run_program", "program")
         part.run = make_builtin("run_program", address, table)
         part.slots = tuple(slots)
+        part.table = table
         part.keep = (packed, launches, patch_words)
 
     # --- running ----------------------------------------------------------------------------------
@@ -232,6 +235,9 @@ class Program:
             for index, cell in self._number_cells:
                 cell[0] = numbers[index]
             arrays: list[Any] = [*given, *made]
+            watch = timing.active
+            if watch is not None:
+                watch.start(self)
             if len(self._parts) == 1 and isinstance(self._parts[0], _Native):
                 part = self._parts[0]
                 part.run(*[arrays[slot] for slot in part.slots])  # type: ignore[misc]
@@ -244,10 +250,22 @@ class Program:
                         each.run(*[arrays[slot] for slot in each.slots])  # type: ignore[misc]
                         if each.watched is not None:
                             self._check(each, each.watched)
-                    else:
+                    elif watch is None:
                         self._call(each.call, arrays)
+                    else:
+                        watch.call(each.call, self._call, arrays)
                 made = arrays[len(given) : len(given) + len(made)]
+            if watch is not None:
+                watch.stop(self)
         return made
+
+    def natives(self) -> list[tuple[Array, list[Operation]]]:
+        """Of every part without Python the table, and the operation of each launch."""
+        return [
+            (part.table, self.moments[part.first : part.first + len(part.launches)])
+            for part in self._parts
+            if isinstance(part, _Native) and part.table is not None
+        ]
 
     @staticmethod
     def _check(part: _Native, table: Array) -> None:

@@ -103,6 +103,9 @@ DrawnNumber.__hash__ = float.__hash__  # type: ignore[method-assign]
 class Recorder:
     """The operations that one thread ran, and the memory they touched."""
 
+    #: Whether it only looks on: then what runs is no recording, and another recorder comes first.
+    observes = False
+
     def __init__(self) -> None:
         self.operations: list[Operation] = []
         self.memories: dict[int, Memory] = {}
@@ -137,17 +140,20 @@ class Recorder:
     @contextlib.contextmanager
     def recording(self) -> Iterator[Recorder]:
         """Record what this thread computes inside the ``with`` block."""
-        if capture.active is not None and capture.active.thread == self.thread:
+        if capture.is_recording():
             raise RuntimeError("this thread records already")
         _lock.acquire()
+        before = capture.active
         try:
             capture.active = self
             self._attend(True)
             yield self
         finally:
             self._attend(False)
-            capture.active = None
+            capture.active = before
             _lock.release()
+            if before is not None and before.thread == self.thread:
+                before._attend(True)
 
     @contextlib.contextmanager
     def pause(self) -> Iterator[None]:

@@ -1,7 +1,7 @@
 """What an operation of a program costs by its definition: arithmetic, and memory read and written.
 
-For people and for ratios: ``explanation.py`` prints these numbers, the profiler divides them by
-time. Elementary functions count as one operation; a kernel does more arithmetic than that.
+For people and for ratios: ``explanation.py`` prints these numbers, ``executor/profiling.py``
+divides them by time. Elementary functions count as one operation, though a kernel does more.
 """
 
 from __future__ import annotations
@@ -50,4 +50,19 @@ def _bytes(view: View) -> int:
     return size
 
 
-__all__ = ["flops", "moved"]
+def space(operation: Operation) -> str:
+    """What an operation runs over, as text: ``64×10``, or ``64×100, 100×10 -> 64×10``."""
+    if isinstance(operation, RowLoop):
+        return _sizes(operation.space)
+    if isinstance(operation, Pointwise):
+        return _sizes(operation.shape)
+    read = [_sizes(view.shape) for view in operation.reads]
+    written = ", ".join([_sizes(view.shape) for view in operation.writes])
+    return f"{', '.join(read[:4])} -> {written}"
+
+
+def _sizes(shape: tuple[int, ...]) -> str:
+    return "×".join(map(str, shape)) or "one element"
+
+
+__all__ = ["flops", "moved", "space"]
