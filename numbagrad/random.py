@@ -81,6 +81,7 @@ class Generator:
             raise RuntimeError(
                 f"manual_seed expects a value of 64 bits, in [-2**63, 2**64 - 1], but got {seed}"
             )
+        capture.refuse("a seed set")
         with self._lock:
             self._reset(seed % (1 << 64))
         return self
@@ -93,10 +94,12 @@ class Generator:
 
     def initial_seed(self) -> int:
         """The seed this generator last started from."""
+        capture.refuse("the seed of a generator")
         return int(self._words[_SEED]) % (1 << 64)
 
     def get_state(self) -> np.ndarray:
         """The state as uint8 array, in the format of torch's ``get_rng_state``."""
+        capture.refuse("the state of a generator")
         state = np.zeros((), _TORCH_STATE)
         with self._lock:
             words = self._words.copy()
@@ -113,6 +116,7 @@ class Generator:
 
         Raises ``TypeError`` unless it is made of bytes, ``RuntimeError`` if it is no valid state.
         """
+        capture.refuse("the state of a generator")
         array = np.asarray(new_state)
         if array.dtype != np.uint8:
             raise TypeError(f"set_state: RNG state must be a uint8 array, but got {array.dtype}")

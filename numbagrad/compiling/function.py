@@ -110,9 +110,9 @@ class CompiledFunction:
                 )
             return result
         self._reason = reason
-        if self._fullgraph and not recording.may_settle:
-            _raise(reason)
         self._useless += 1
+        if self._fullgraph and not (recording.may_settle and self._useless < PATIENCE):
+            _raise(reason)
         if not recording.may_settle or self._useless >= PATIENCE:
             self._given_up = True
             warnings.warn(

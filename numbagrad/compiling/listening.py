@@ -10,6 +10,8 @@ import os
 import sys
 from typing import Any
 
+import numpy as np
+
 from ..executor.program.recorder import Recorder, is_library
 
 #: Modules in C (or the first part of their names) of which every function has such an effect.
@@ -27,7 +29,7 @@ _IMPURE_FUNCTIONS = {
     "gc": frozenset(("get_objects", "get_referrers", "get_count")),
 }
 #: Files of Python's library whose functions answer differently at different times.
-_ENVIRONMENT = os.__file__
+_ENVIRONMENT = os.getenv.__code__.co_filename
 _STANDARD = os.path.dirname(os.__file__)
 
 
@@ -39,10 +41,13 @@ class listening:  # noqa: N801 - a context, named for how it reads
 
     def __enter__(self) -> None:
         self._before = sys.getprofile()
+        self._numpy = _state_of_numpy()
         sys.setprofile(self._event)
 
     def __exit__(self, *error: Any) -> None:
         sys.setprofile(self._before)
+        if not self._recorder.paused and _state_of_numpy() != self._numpy:
+            self._recorder.fail("numpy.random")  # of its functions Python does not report calls
 
     def _event(self, frame: Any, event: str, argument: Any) -> None:
         if event != "c_call" or self._recorder.paused:  # paused: kernels are being compiled
@@ -61,6 +66,12 @@ class listening:  # noqa: N801 - a context, named for how it reads
         if not everywhere and file != _ENVIRONMENT and caller is not frame:
             return
         self._recorder.fail(f"{argument.__name__}(), which a program cannot repeat")
+
+
+def _state_of_numpy() -> tuple[Any, ...]:
+    """The state of NumPy's global generator, if a program has used it."""
+    state: Any = np.random.get_state()
+    return state[0], state[1].tobytes(), *state[2:]
 
 
 def _is_impure(function: Any) -> bool:

@@ -209,6 +209,8 @@ class Recording:
         return Recorded(
             surroundings, self.leaves, places, [place for place, _ in owners.values()], layout,
             program, effects, recorder.managed_arrays,
+            [before[id(_before(place, before, self.leaves))].requires_grad for place in places
+             if place.of_gradient and place.argument is None],
         )  # fmt: skip
 
     def _find_owners(
@@ -559,6 +561,8 @@ class Recorded:
         owners: for each block of memory that the program is given, the place that leads to it.
         layout: how the arrays at the places lie in memory.
         managed: arrays that the sources of the program's numbers write.
+        gradient_flags: whether the gradients that were there, but for those of arguments, required
+            one themselves.
     """
 
     def __init__(
@@ -571,6 +575,7 @@ class Recorded:
         program: Program,
         effects: _Effects,
         managed: list[Array],
+        gradient_flags: list[bool],
     ):
         self.surroundings = surroundings
         self.program = program
@@ -590,7 +595,7 @@ class Recorded:
         self._argument_had = [argument in with_gradient for argument in self._arguments]
         self._with_gradient = [x for x, had in zip(self._tensors, self._had, strict=True) if had]
         self._flags = list(map(_flag_of, self._tensors))
-        self._gradient_flags = list(map(_flag_of, map(_gradient_of, self._with_gradient)))
+        self._gradient_flags = gradient_flags
         self._known = surroundings.known
         self._same = [
             (k, leaf) for k, leaf in enumerate(leaves)
@@ -692,7 +697,8 @@ class _Reused:
         counts = [made.result for made in gradients if made.result is not None]
         #: Results that are a gradient and nothing else.
         self._places = [x for x in counts if counts.count(x) == 1 and x not in returned]
-        self._possible = possible and len(self._places) == len(effects.gradients)
+        known = all([place.argument is None for place, _ in effects.gradients])
+        self._possible = possible and known and len(self._places) == len(effects.gradients)
         self._tensors: list[Tensor] = []
         self._gradients: list[Tensor] = []
         self._arrays: list[Array] = []

@@ -11,6 +11,7 @@ import array
 import collections
 import dis
 import functools
+import gc
 import operator
 import sys
 import types
@@ -24,7 +25,7 @@ from ..autograd.anomaly import anomaly
 from ..autograd.grad_mode import state as grad_mode
 from ..device import device, get_default_device
 from ..dtype import dtype, get_default_dtype
-from ..executor.program.guards import Guards, can_watch
+from ..executor.program.guards import Entries, Guards, can_watch
 from ..executor.program.recorder import is_library
 from ..nn.module_hooks import EVERY_MODULE
 from ..random import Generator
@@ -53,9 +54,6 @@ _MOST_BYTES = 1 << 16
 _BYTES = (np.ndarray, bytearray, memoryview, array.array)
 
 _CONTAINERS = (dict, list, tuple, set, frozenset, collections.deque)
-
-#: Stands for a global that is not there.
-_ABSENT = object()
 
 
 class Unreachable(Exception):  # noqa: N818 - a signal to the caller
@@ -132,16 +130,16 @@ class Surroundings:
     def hold(self) -> bool:
         """Whether everything is what it was: natively if no number was replaced by an equal one."""
         guards = self._guards
-        if guards is None:
-            guards = self._guards = Guards(
-                [(w.container, w.read()) for w in self.watched if w.container is not None]
-            )
-            self._rest = [w for w in self.watched if w.container is None]
-        if guards.unchanged() and all([watched.holds() for watched in self._rest]):
-            return True
+        if guards is not None and guards.unchanged():
+            if all([watched.holds() for watched in self._rest]):
+                return True
         if self.changed() is not None:
             return False
-        self._guards = None
+        # Equal values: from now on these very objects are looked for.
+        self._guards = Guards(
+            [(w.container, w.read()) for w in self.watched if w.container is not None]
+        )
+        self._rest = [w for w in self.watched if w.container is None]
         return True
 
     def changed(self) -> str | None:
@@ -221,7 +219,8 @@ class Surroundings:
     def _tensor(self, name: str, value: Tensor) -> None:
         """Watch the hooks of a tensor, and what users set on it; those of arguments are a key."""
         if not (self._at_arguments and id(value) in self._arguments):
-            self.watched.append(Watched(functools.partial(extras_of, value), name))
+            extras = vars(value)
+            self.watched.append(Watched(functools.partial(_values, extras), name, extras))
         self._pending += [(name, each) for each in extras_of(value)]
 
     def _dictionary(self, name: str, value: Any) -> None:
@@ -251,7 +250,8 @@ class Surroundings:
         self._texts |= code.texts
         names = [name for name in code.names if name in scope or name in code.stored]
         if names:
-            self.watched.append(Watched(functools.partial(_of, scope, names), "the globals"))
+            entries = Entries(scope, names)
+            self.watched.append(Watched(entries.read, "the globals", entries))
         for name in names:
             found = scope.get(name)
             if isinstance(found, types.ModuleType):
@@ -273,7 +273,8 @@ class Surroundings:
         if not names or (id(module), names[0], len(names)) in self._modules:
             return
         self._modules.add((id(module), names[0], len(names)))
-        self.watched.append(Watched(functools.partial(_of, scope, names), module.__name__))
+        entries = Entries(scope, names)
+        self.watched.append(Watched(entries.read, module.__name__, entries))
         for name in names:
             found = scope.get(name)
             if isinstance(found, types.ModuleType):
@@ -287,7 +288,8 @@ class Surroundings:
             if _is_installed(module):
                 continue
             scope = vars(each)
-            self.watched.append(Watched(functools.partial(_values, scope), name))
+            (entries,) = gc.get_referents(scope)  # the dictionary behind the read-only view
+            self.watched.append(Watched(functools.partial(_values, scope), name, entries))
             for key, entry in scope.items():
                 entry = getattr(entry, "__func__", entry)
                 self._pending += [
@@ -314,7 +316,7 @@ class Surroundings:
         slots = [
             slot for each in type(value).__mro__ for slot in _slots(each) if hasattr(value, slot)
         ]
-        if slots and not _is_installed(module):
+        if slots:
             self._watch(
                 name, functools.partial(_attributes, value, slots), _attributes(value, slots)
             )
@@ -336,10 +338,6 @@ def _contents(cell: types.CellType) -> list[Any]:
         return [cell.cell_contents]
     except ValueError:  # not assigned yet
         return []
-
-
-def _of(scope: dict[str, Any], names: list[str]) -> list[Any]:
-    return [scope.get(name, _ABSENT) for name in names]
 
 
 def _values(scope: Any) -> list[Any]:

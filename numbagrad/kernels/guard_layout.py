@@ -14,7 +14,8 @@ CONTAINER_SIZE = 2  # number of values, and the address of the first of their ad
 CONTAINER_VALUES = 3  # of a dictionary the addresses of its keys come first, then its values
 CONTAINER_WORDS = 4
 
-DICTIONARY, LIST, CELL = range(3)
+#: Of a dictionary all entries are looked at, in their order; of ENTRIES those with the given keys.
+DICTIONARY, LIST, CELL, ENTRIES = range(4)
 
 # --- CPython's PyListObject (bytes) ---------------------------------------------------------------
 LIST_SIZE = 16

@@ -16,6 +16,7 @@ from .guard_layout import (
     CONTAINER_VALUES,
     CONTAINER_WORDS,
     DICTIONARY,
+    ENTRIES,
     GUARD_CONTAINERS,
     GUARD_CONTAINERS_AT,
     LIST,
@@ -29,6 +30,8 @@ from .layout import ARRAY_DATA, RUNTIME_NONE, RUNTIME_TRUE, TABLE_RUNTIME
 next_entry = external(
     "PyDict_Next", types.int32, types.int64, types.int64, types.int64, types.int64
 )
+
+get_item = external("PyDict_GetItem", types.int64, types.int64, types.int64)
 
 CELL_CONTENTS = 16
 
@@ -45,6 +48,15 @@ def same_dictionary(dictionary, size, values, frame):
             return False
         found += 1
     return found == size
+
+
+@subroutine
+def same_entries(dictionary, size, values):
+    """Whether a dictionary maps these keys to these objects; to none where the address is 0."""
+    for i in range(size):
+        if get_item(dictionary, load(values, i, int64)) != load(values, size + i, int64):
+            return False
+    return True
 
 
 @subroutine
@@ -67,6 +79,8 @@ def same_container(container, frame):
         if load(value + LIST_SIZE, 0, int64) != size:
             return False
         return same_list(load(value + LIST_ITEMS, 0, int64), size, values)
+    if kind == ENTRIES:
+        return same_entries(value, size, values)
     if kind == CELL:
         return load(value + CELL_CONTENTS, 0, int64) == load(values, 0, int64)
     return False

@@ -11,20 +11,38 @@ import numpy as np
 from ...kernels import guard_layout as words
 from ..builtin import launcher, make_builtin, runtime
 
-Container = dict[Any, Any] | list[Any] | types.CellType
-
 _KINDS = {dict: words.DICTIONARY, list: words.LIST, types.CellType: words.CELL}
+
+#: Stands for an entry that is not there.
+ABSENT = object()
+
+
+class Entries:
+    """Some entries of a dictionary, by their keys: a container whose other entries may change."""
+
+    __slots__ = ("dictionary", "keys")
+
+    def __init__(self, dictionary: dict[Any, Any], keys: Sequence[Any]):
+        self.dictionary = dictionary
+        self.keys = list(keys)
+
+    def read(self) -> list[Any]:
+        """The keys followed by what they map to, or by ``ABSENT``."""
+        return [*self.keys, *[self.dictionary.get(key, ABSENT) for key in self.keys]]
+
+
+Container = dict[Any, Any] | list[Any] | types.CellType | Entries
 
 
 def can_watch(container: Any) -> bool:
     """Whether :class:`Guards` knows how to look into a container."""
-    return isinstance(container, (dict, list, types.CellType))
+    return isinstance(container, (dict, list, types.CellType, Entries))
 
 
 class Guards:
     """Containers and the values they are expected to hold, in their order.
 
-    For a dictionary the values are its keys followed by what they map to.
+    For a dictionary, and for entries, the values are the keys followed by what they map to.
 
     Calling ``unchanged()`` returns True if all of them hold exactly these objects. The containers
     and values are kept alive.
@@ -35,13 +53,24 @@ class Guards:
         table = np.zeros(words.GUARD_WORDS, dtype=np.int64)
         entries = np.zeros((len(self._kept), words.CONTAINER_WORDS), dtype=np.int64)
         addresses = np.array(
-            [id(value) for _, values in self._kept for value in values] or [0], dtype=np.int64
+            [
+                0 if value is ABSENT else id(value)
+                for _, values in self._kept
+                for value in values
+            ]
+            or [0],
+            dtype=np.int64,
         )
         start = addresses.ctypes.data
+        watched: Any
         for entry, (container, values) in zip(entries, self._kept, strict=True):
-            kind = next(_KINDS[base] for base in type(container).__mro__ if base in _KINDS)
-            size = len(values) // 2 if kind == words.DICTIONARY else len(values)
-            entry[:] = kind, id(container), size, start
+            if isinstance(container, Entries):
+                kind, watched = words.ENTRIES, container.dictionary
+            else:
+                kind = next(_KINDS[base] for base in type(container).__mro__ if base in _KINDS)
+                watched = container
+            keyed = kind in (words.DICTIONARY, words.ENTRIES)
+            entry[:] = kind, id(watched), len(values) // (2 if keyed else 1), start
             start += 8 * len(values)
         table[0] = runtime().ctypes.data
         table[words.GUARD_CONTAINERS] = len(self._kept)
