@@ -17,6 +17,8 @@ from typing import Any
 import numpy as np
 
 from .executor import capture, library
+from .executor.builtin import launcher, make_builtin, runtime
+from .executor.deferred import Deferred
 
 # Layout of a generator's state, as kernels/random_numbers.py defines it (a test compares the two).
 _SEED, _LEFT, _NEXT, _NORMAL_IS_CACHED, _CACHED_NORMAL = 0, 1, 2, 3, 4
@@ -52,6 +54,19 @@ def _kernel(name: str, signature: str) -> Callable[..., None]:
     parameter = ctypes.c_double if signature is _REALS else ctypes.c_int64
     types = [ctypes.c_int64] * 3 + [parameter] * 2
     return ctypes.CFUNCTYPE(None, *types)(address)
+
+
+#: Arrays of at most so many elements are drawn by the launcher, which keeps the GIL.
+_SMALL = 1024
+_launchers = Deferred({"draw": "drawing"}, lambda: None)
+
+
+@library.remembered
+def _small_kernel(name: str) -> Callable[..., None]:
+    """``draw(state, array, first, second)`` for contiguous arrays."""
+    address = library.hand_written("random_numbers", name, _REALS, fastmath=())
+    table = np.array([runtime().ctypes.data, address])
+    return make_builtin(name, launcher("draw", "drawing"), table)
 
 
 class Generator:
@@ -157,6 +172,11 @@ class Generator:
     def _run(
         self, name: str, out: np.ndarray, first: float, second: float, signature: str = _REALS
     ) -> None:
+        if out.size <= _SMALL and signature is _REALS and _launchers.ready():
+            draw = _small_kernel(name)
+            with self._lock:
+                draw(self._address, out, first, second)
+            return
         kernel = _kernel(name, signature)
         with self._lock:
             kernel(self._address, out.ctypes.data, out.size, first, second)
@@ -268,6 +288,10 @@ def fill_uniform(
 ) -> None:
     """Uniform numbers in ``[low, high)``."""
     _require_floating("uniform_", array)
+    if low == 0.0 and high == 1.0 and array.flags.c_contiguous:
+        generator = generator or default_generator()
+        generator._run(_UNIFORM[array.dtype], array, 0.0, 1.0)
+        return
     low, high = float(low), float(high)
     largest = _LARGEST[array.dtype]
     for name, bound in (("from", low), ("to", high)):

@@ -7,7 +7,6 @@ pages, which operators on large arrays read a tenth faster; ``memory.py`` has th
 from __future__ import annotations
 
 import ctypes
-import math
 from typing import Any
 
 import numpy as np
@@ -23,15 +22,16 @@ _NEW_LARGE_ARRAY = ctypes.PYFUNCTYPE(ctypes.py_object, *[_WORD] * 5)
 
 def new_array(shape: tuple[int, ...], kind: np.dtype[Any]) -> np.ndarray[Any, Any]:
     """An ndarray in C order whose elements are not set."""
-    size = math.prod(shape) * kind.itemsize
+    made: np.ndarray[Any, Any] = np.empty(shape, kind)  # a large one costs nothing until it is used
+    size = made.nbytes
     if size < buffer_layout.LARGE_BYTES or JIT_DISABLED:
-        return np.empty(shape, kind)
+        return made
     block = runtime()
     if size < block[layout.RUNTIME_LARGE_BYTES]:
-        return np.empty(shape, kind)
+        return made
     sizes = (_WORD * len(shape))(*shape)
     make = _NEW_LARGE_ARRAY(int(block[layout.RUNTIME_NEW_LARGE_ARRAY]))
-    made: np.ndarray[Any, Any] = make(
+    made = make(
         block.ctypes.data, len(shape), ctypes.addressof(sizes), kind.num, 0
     )
     return made

@@ -15,6 +15,7 @@ from ..dtype import bool_, float16, float32, int64
 from ..dtype import dtype as DType
 from ..dtype import from_numpy as dtype_of
 from ..formula import trace
+from ..kernels.buffer_layout import LARGE_BYTES
 from . import library
 from .arrays import new_array
 from .builtin import LaunchMiss
@@ -64,10 +65,10 @@ def dense_like(array: np.ndarray[Any, Any], kind: np.dtype[Any]) -> np.ndarray[A
     """Memory for as many elements without gaps, its dimensions in the order of the strides."""
     if 0 in array.strides and array.size:
         order = _memory_order(array.shape, array.strides)
-        made = new_array(tuple([array.shape[dim] for dim in order]), np.dtype(kind))
+        made = new_array(tuple([array.shape[dim] for dim in order]), kind)
         return made.transpose(np.argsort(order))
-    if array.flags.c_contiguous:
-        return new_array(array.shape, np.dtype(kind))
+    if array.nbytes >= LARGE_BYTES and array.flags.c_contiguous:
+        return new_array(array.shape, kind)
     return np.empty_like(array, kind)
 
 

@@ -34,6 +34,22 @@ def _join_later(arrays: list[Array], dim: int, stacking: int) -> Array | None:
     return join(arrays, dim, stacking) if _launchers.ready() else None
 
 
+def _inside_later(index: Array, size: int) -> bool | None:
+    return inside(index, size) if _launchers.ready() else None
+
+
+def are_inside(index: Array, size: int) -> bool:
+    """Whether all indices of an array of int64 are in [0, size)."""
+    found = inside(index, size)
+    if found is None:
+        # Read as unsigned, a negative index is greater than any size.
+        return not index.size or bool(np.maximum.reduce(index.view(np.uint64), None) < size)
+    return found
+
+
+#: ``inside(index, size)``: what ``are_inside`` returns.
+inside: Callable[..., bool | None] = _inside_later
+
 #: ``read_rows(array, dim, index)``: the entries of a dimension at the indices, whose dimensions
 #: stand in its place; with ``ALL_IN_A_ROW`` for ``dim`` the elements in a row.
 read_rows: Callable[..., Array | None] = _read_rows_later
@@ -56,7 +72,8 @@ def _reading_table(kernel: str) -> Array:
 
 
 def _install() -> None:
-    global join, read_elements, read_rows
+    global inside, join, read_elements, read_rows
+    inside = make_builtin("inside", launcher("inside", "copying"), runtime())
     join = make_builtin("join", launcher("join", "copying"), runtime())
     read_rows = make_builtin(
         "read_rows", launcher("read_rows", "copying"), _reading_table("index_select")
@@ -67,5 +84,5 @@ def _install() -> None:
 
 
 _launchers = Deferred(
-    {"join": "copying", "read_rows": "copying", "read_elements": "copying"}, _install
+    dict.fromkeys(("inside", "join", "read_rows", "read_elements"), "copying"), _install
 )

@@ -42,9 +42,11 @@ from .layout import (
     MAX_DIMENSIONS,
     OBJECT_TYPE,
     RUNTIME_ARRAY_TYPE,
+    RUNTIME_FALSE,
     RUNTIME_ITEM_SIZES,
     RUNTIME_NONE,
     RUNTIME_POOL,
+    RUNTIME_TRUE,
 )
 from .threads import parallel_for
 
@@ -147,6 +149,20 @@ def read(table, array, index, sizes, rank, outer, size, inner, count):
 def is_index(runtime, index):
     code = type_number(index)
     return is_plain(runtime, index) and (code == INT64[0] or code == INT64[1])
+
+
+def inside(self, arguments, given):
+    """``builtin(index, size) -> bool``: whether all indices are in [0, size)."""
+    runtime = load(self + ARRAY_DATA, 0, int64)
+    index = load(arguments, 0, int64)
+    if not is_index(runtime, index):
+        return nothing(runtime)
+    count = product(index, 0, rank_of(index))
+    answer = load(runtime, RUNTIME_FALSE, int64)
+    if in_range(index, count, long_as_long(load(arguments, 1, int64))):
+        answer = load(runtime, RUNTIME_TRUE, int64)
+    increment_reference(answer)
+    return answer
 
 
 def read_rows(self, arguments, given):

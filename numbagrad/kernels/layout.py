@@ -126,6 +126,7 @@ RUNTIME_NAME_VIEW_ORIGIN = 76
 RUNTIME_NO_GRAD = 77
 RUNTIME_PRUNE = 78  # the function that drops references to dead views from a version cell
 RUNTIME_PRUNE_FROM = 79  # how many entries it has then
+RUNTIME_MULTIPLE = 80
 RUNTIME_WORDS = 88
 
 # --- recipes: how the node of an operator is made, by which of its operands need a gradient -----

@@ -282,6 +282,36 @@ def set_base_of_view(runtime, tensor, input):
     return not failed
 
 
+@subroutine
+def share(runtime, array, input):
+    """A new Tensor of an array in the memory of ``input``, with its version cell and base."""
+    increment_reference(array)
+    result = new_tensor(runtime, array, load(runtime, RUNTIME_FALSE, int64))
+    if result == NULL:
+        return NULL
+    cell = shared_cell(runtime, input)
+    decrement_reference(field(runtime, result, FIELD_VERSION_CELL))
+    put(runtime, result, FIELD_VERSION_CELL, cell)
+    if not set_base_of_view(runtime, result, input):
+        decrement_reference(result)
+        return NULL
+    return result
+
+
+@subroutine
+def set_origin(runtime, tensor, origin):
+    """Note why a view may not be written while recording."""
+    return set_attribute(tensor, load(runtime, RUNTIME_NAME_VIEW_ORIGIN, int64), origin) == 0
+
+
+@subroutine
+def known_arguments(input, values, known):
+    """Write the arguments of a view operator to ``known``."""
+    store(known, 0, input, int64)
+    for k in range(tuple_size(values)):
+        store(known, 1 + k, tuple_get_item(values, k), int64)
+
+
 def view(self, arguments, given):
     """``builtin(array, input, values) -> Tensor``: ``array``, in the memory of ``input``.
 
@@ -292,33 +322,59 @@ def view(self, arguments, given):
     array = load(arguments, 0, int64)
     input = load(arguments, 1, int64)
     values = load(arguments, 2, int64)
-    increment_reference(array)
-    result = new_tensor(runtime, array, load(runtime, RUNTIME_FALSE, int64))
+    result = share(runtime, array, input)
     if result == NULL:
         return NULL
-    cell = shared_cell(runtime, input)
-    decrement_reference(field(runtime, result, FIELD_VERSION_CELL))
-    put(runtime, result, FIELD_VERSION_CELL, cell)
-    done = set_base_of_view(runtime, result, input)
     if is_recording(runtime):
-        done = done and register_view(runtime, result, cell)
+        done = register_view(runtime, result, field(runtime, input, FIELD_VERSION_CELL))
         true = load(runtime, RUNTIME_TRUE, int64)
         if field(runtime, input, FIELD_REQUIRES_GRAD) == true and is_float(array):
             known = address_of_stack(MAX_VALUES)
-            store(known, 0, input, int64)
-            for k in range(tuple_size(values)):
-                store(known, 1 + k, tuple_get_item(values, k), int64)
+            known_arguments(input, values, known)
             node = new_node(runtime, recipe, known, NULL, 1)
             set_history(runtime, result, node, 0)
             decrement_reference(node)
     else:
-        origin_name = load(runtime, RUNTIME_NAME_VIEW_ORIGIN, int64)
-        no_grad = load(runtime, RUNTIME_NO_GRAD, int64)
-        done = done and set_attribute(result, origin_name, no_grad) == 0
+        done = set_origin(runtime, result, load(runtime, RUNTIME_NO_GRAD, int64))
     if not done:
         decrement_reference(result)
         return NULL
     return result
+
+
+def views(self, arguments, given):
+    """``builtin(arrays, input, values) -> tuple``: a Tensor for each array of a tuple.
+
+    Once they are recorded, none of them may be written.
+    """
+    recipe = load(self + ARRAY_DATA, 0, int64)
+    runtime = load(recipe, NODE_RUNTIME, int64)
+    arrays = load(arguments, 0, int64)
+    input = load(arguments, 1, int64)
+    count = tuple_size(arrays)
+    results = tuple_new(count)
+    recording = is_recording(runtime)
+    origin = load(runtime, RUNTIME_MULTIPLE if recording else RUNTIME_NO_GRAD, int64)
+    node = NULL
+    true = load(runtime, RUNTIME_TRUE, int64)
+    if recording and field(runtime, input, FIELD_REQUIRES_GRAD) == true and count > 0:
+        known = address_of_stack(MAX_VALUES)
+        known_arguments(input, load(arguments, 2, int64), known)
+        node = new_node(runtime, recipe, known, NULL, count)
+    for n in range(count):
+        result = share(runtime, tuple_get_item(arrays, n), input)
+        done = result != NULL and set_origin(runtime, result, origin)
+        if done and recording:
+            done = register_view(runtime, result, field(runtime, input, FIELD_VERSION_CELL))
+        if not done:
+            decrement_reference(results)
+            return NULL
+        if node != NULL:
+            set_history(runtime, result, node, n)
+        tuple_set_item(results, n, result)
+    if node != NULL:
+        decrement_reference(node)
+    return results
 
 
 # --- operators ------------------------------------------------------------------------------------

@@ -36,6 +36,12 @@ def numpy_dtype(function: str, dtype: Any, default: np.dtype[Any] | None = None)
 
 def shape_of(function: str, arguments: tuple[Any, ...], size: Any = None) -> tuple[int, ...]:
     """The shape given as ``(2, 3)``, ``([2, 3],)`` or ``size=(2, 3)``."""
+    if size is None and arguments:
+        for length in arguments:
+            if length.__class__ is not int or length < 0:
+                break
+        else:
+            return arguments
     given: Sequence[Any] = arguments
     if size is not None:
         given = size if isinstance(size, (tuple, list)) else (size,)
@@ -99,6 +105,10 @@ def write(out: Tensor, array: np.ndarray[Any, Any]) -> Tensor:
 _C_NAMES = {"f": "", "i": "_t", "u": "_t", "b": ""}
 
 
+#: Floats within these bounds are numbers of every float dtype.
+SAFE = 65504.0
+
+
 def checked_number(value: Any, kind: np.dtype[Any]) -> Any:
     """``value`` as an element of a tensor of this type.
 
@@ -109,8 +119,9 @@ def checked_number(value: Any, kind: np.dtype[Any]) -> Any:
         return bool(value)
     if kind.kind == "f":
         number = float(value)
-        if math.isfinite(number) and abs(number) > float(np.finfo(kind).max):
-            raise _overflow(kind)
+        if not -SAFE < number < SAFE and math.isfinite(number):
+            if abs(number) > float(np.finfo(kind).max):
+                raise _overflow(kind)
         return number
     if not math.isfinite(value):
         raise _overflow(kind)

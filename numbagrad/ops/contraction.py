@@ -5,6 +5,7 @@ Built of permutations, products of matrices and sums, so that their gradients ar
 
 from __future__ import annotations
 
+import functools
 import math
 import string
 from collections.abc import Sequence
@@ -156,8 +157,11 @@ def einsum(equation: Any, *operands: Any) -> Tensor:
         equation, operands = _as_letters((equation, *operands))
     if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
         operands = tuple(operands[0])
-    terms, output = _parsed(equation, operands)
+    terms, output = _parsed(equation, tuple([x._array.ndim for x in operands]))
     _check_sizes(terms, operands)
+    plain = _plain_product(equation, operands)
+    if plain is not None:
+        return plain
     made, labels = _diagonals(operands[0], terms[0])
     for place, operand in enumerate(operands[1:], 1):
         kept = dict.fromkeys([*output, *[x for term in terms[place + 1 :] for x in term]])
@@ -168,6 +172,44 @@ def einsum(equation: Any, *operands: Any) -> Tensor:
     if labels == output and made is not operands[0]:
         return made
     return made.permute(*[labels.index(label) for label in output])
+
+
+@functools.lru_cache(maxsize=512)
+def _letters_of_product(equation: str) -> str:
+    """Which operands of an equation of two matrices are transposed, as "nn", "nt", "tn" or "tt".
+
+    Empty for all equations that are no product of two matrices.
+    """
+    terms = [term.strip() for term in equation.replace("->", ",").split(",")]
+    if len(terms) != 3 or "->" not in equation:
+        return ""
+    first, second, result = terms
+    if not all([len(term) == 2 and term[0] != term[1] and term.isalpha() for term in terms]):
+        return ""
+    shared = set(first) & set(second)
+    if len(shared) != 1 or shared & set(result):
+        return ""
+    (depth,) = shared
+    row, column = first.replace(depth, ""), second.replace(depth, "")
+    if result != row + column:
+        return ""
+    return ("t" if first[0] == depth else "n") + ("n" if second[0] == depth else "t")
+
+
+def _plain_product(equation: str, operands: Sequence[Tensor]) -> Tensor | None:
+    """The result of an equation that is a product of two matrices; None for any other.
+
+    Sizes of 1 may be broadcast, which is left to the general way.
+    """
+    turned = _letters_of_product(equation)
+    if not turned:
+        return None
+    a, b = operands
+    if turned[0] == "t":
+        a = a.t()
+    if turned[1] == "t":
+        b = b.t()
+    return mm(a, b) if a._array.shape[1] == b._array.shape[0] else None
 
 
 def _as_letters(arguments: Sequence[Any]) -> tuple[str, tuple[Tensor, ...]]:
@@ -186,24 +228,25 @@ def _as_letters(arguments: Sequence[Any]) -> tuple[str, tuple[Tensor, ...]]:
 _LETTERS = string.ascii_uppercase + string.ascii_lowercase
 
 
-def _parsed(equation: str, operands: Sequence[Tensor]) -> tuple[list[Labels], Labels]:
-    """The labels of every operand, and those of the result."""
+@functools.lru_cache(maxsize=512)
+def _parsed(equation: str, ranks: tuple[int, ...]) -> tuple[list[Labels], Labels]:
+    """The labels of every operand, and those of the result, for operands of these ranks."""
     inputs, arrow, kept = equation.replace(" ", "").partition("->")
     texts = inputs.split(",")
-    if len(texts) != len(operands):
+    if len(texts) != len(ranks):
         raise RuntimeError(
-            f"einsum(): the equation {equation!r} has {len(texts)} terms, but {len(operands)} "
+            f"einsum(): the equation {equation!r} has {len(texts)} terms, but {len(ranks)} "
             "operands were given"
         )
     terms = [
-        _labels(text, x._array.ndim - len(text.replace("...", "")))
-        for text, x in zip(texts, operands, strict=True)
+        _labels(text, rank - len(text.replace("...", "")))
+        for text, rank in zip(texts, ranks, strict=True)
     ]
-    for place, (labels, operand) in enumerate(zip(terms, operands, strict=True)):
-        if len(labels) != operand._array.ndim:
+    for place, (labels, rank) in enumerate(zip(terms, ranks, strict=True)):
+        if len(labels) != rank:
             raise RuntimeError(
                 f"einsum(): the number of subscripts in {texts[place]!r} does not match the number "
-                f"of dimensions ({operand._array.ndim}) of operand {place}"
+                f"of dimensions ({rank}) of operand {place}"
             )
     every = [label for labels in terms for label in labels]
     hidden = max([-label for label in every if isinstance(label, int)], default=0)
@@ -267,7 +310,11 @@ def _summed(tensor: Tensor, labels: Labels, kept: set[Any]) -> tuple[Tensor, Lab
 def _aligned(tensor: Tensor, labels: Labels, order: Labels) -> Tensor:
     """The dimensions in this order, of size 1 where a label is not the tensor's."""
     own = [label for label in order if label in labels]
-    moved = tensor.permute(*[labels.index(label) for label in own])
+    moved = tensor
+    if own != labels:
+        moved = tensor.permute(*[labels.index(label) for label in own])
+    if own == order:
+        return moved
     sizes = dict(zip(own, moved._array.shape, strict=True))
     return moved.reshape([sizes.get(label, 1) for label in order])
 
@@ -293,12 +340,23 @@ def _multiplied(
     row_sizes, column_sizes = shape_a[first : first + len(rows)], shape_b[len(shared) :]
     batch_sizes = common_shape([shape_a[:first], shape_b[:first]])
     depths = common_shape([shape_a[first + len(rows) :], shape_b[first : len(shared)]])
-    left = a.expand(*batch_sizes, *row_sizes, *depths)
-    right = b.expand(*batch_sizes, *depths, *column_sizes)
+    left = _expanded(a, (*batch_sizes, *row_sizes, *depths))
+    right = _expanded(b, (*batch_sizes, *depths, *column_sizes))
     sizes = (batch_sizes, row_sizes, depths, column_sizes)
     count, height, depth, width = map(math.prod, sizes)
     if batch:
-        product = bmm(left.reshape(count, height, depth), right.reshape(count, depth, width))
+        product = bmm(
+            _reshaped(left, (count, height, depth)), _reshaped(right, (count, depth, width))
+        )
     else:
-        product = mm(left.reshape(height, depth), right.reshape(depth, width))
-    return product.reshape(*batch_sizes, *row_sizes, *column_sizes), batch + rows + columns
+        product = mm(_reshaped(left, (height, depth)), _reshaped(right, (depth, width)))
+    made = _reshaped(product, (*batch_sizes, *row_sizes, *column_sizes))
+    return made, batch + rows + columns
+
+
+def _expanded(tensor: Tensor, shape: tuple[int, ...]) -> Tensor:
+    return tensor if tensor._array.shape == shape else tensor.expand(shape)
+
+
+def _reshaped(tensor: Tensor, shape: tuple[int, ...]) -> Tensor:
+    return tensor if tensor._array.shape == shape else tensor.reshape(shape)

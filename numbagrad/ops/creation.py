@@ -71,7 +71,8 @@ def _uniform_like(name: str, fill: Number | None, content: str) -> Any:
         array = empty_array_like(name, input, dtype, device, memory_format)
         if fill is not None:
             array.fill(fill)
-            capture.note_fill(array, fill)
+            if capture.active is not None:
+                capture.note_fill(array, fill)
         return leaf(array, requires_grad)
 
     function.__name__ = function.__qualname__ = name
@@ -120,7 +121,8 @@ def full(
         kind = numpy_dtype("full", dtype, _dtype_of_number("full", value).numpy)
     array = new_array(shape_of("full", (), size), kind)
     array.fill(checked_number(value, kind))
-    capture.note_fill(array, array.flat[0] if array.size else 0)
+    if capture.active is not None:
+        capture.note_fill(array, array.flat[0] if array.size else 0)
     return leaf(array, requires_grad, out)
 
 
@@ -139,7 +141,8 @@ def full_like(
     array = empty_array_like("full_like", input, dtype, device, memory_format)
     value = fill_value.item() if isinstance(fill_value, Tensor) else fill_value
     array.fill(checked_number(value, array.dtype))
-    capture.note_fill(array, array.flat[0] if array.size else 0)
+    if capture.active is not None:
+        capture.note_fill(array, array.flat[0] if array.size else 0)
     return leaf(array, requires_grad)
 
 

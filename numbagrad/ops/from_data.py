@@ -18,7 +18,7 @@ from ..dtype import bool_, get_default_dtype, int64, promote_types
 from ..dtype import dtype as DType
 from ..dtype import from_numpy as dtype_of
 from ..tensor import Tensor, new_tensor
-from .arguments import converted, leaf, numpy_dtype
+from .arguments import SAFE, converted, leaf, numpy_dtype
 from .registry import method
 
 __all__ = ["as_tensor", "asarray", "from_numpy", "frombuffer", "tensor"]
@@ -49,8 +49,28 @@ def tensor(
             UserWarning,
             stacklevel=2,
         )
-    kind = None if dtype is None else numpy_dtype("tensor", dtype)
-    return leaf(array_of(data, kind), requires_grad)
+    if dtype is None:
+        array = _array_of_numbers(data)
+        return leaf(array_of(data, None) if array is None else array, requires_grad)
+    return leaf(array_of(data, numpy_dtype("tensor", dtype)), requires_grad)
+
+
+def _array_of_numbers(data: Any) -> np.ndarray[Any, Any] | None:
+    """``array_of`` a float, or a list of nothing but floats or ints; None for all other data."""
+    if data.__class__ is float:
+        least = most = data
+    elif data.__class__ is list and data and len(types := set(map(type, data))) == 1:
+        if int in types:
+            made = np.array(data)
+            return made if made.dtype == np.int64 else None
+        if float not in types:
+            return None
+        least, most = min(data), max(data)
+    else:
+        return None
+    if not -SAFE < least <= most < SAFE:  # the conversion may overflow, which is no error here
+        return None
+    return np.array(data, get_default_dtype().numpy)
 
 
 def array_of(data: Any, kind: np.dtype[Any] | None) -> np.ndarray[Any, Any]:

@@ -12,7 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from ..executor import capture, copying
 from ..executor import indexing as executor
+from ..kernels.indexing_layout import ALL_IN_A_ROW
 from ..tensor import Tensor, new_tensor
 from .expand import expand
 from .indexing import getitem, index_backward, taken
@@ -40,19 +42,24 @@ def _index_of(name: str, index: Tensor) -> Array:
     return index._array.astype(np.int64, copy=False)
 
 
-def _is_outside(index: Array, size: int) -> bool:
-    # Read as unsigned, a negative index is greater than any size.
-    return bool(index.size) and np.maximum.reduce(index.view(np.uint64), None) >= size
+_INT64 = np.dtype(np.int64)
+
+
+def _int64(name: str, index: Tensor) -> Tensor:
+    """An index tensor of int64 with the values of one of int32 or int64."""
+    if index._array.dtype is _INT64:
+        return index
+    return index_tensor(index, _index_of(name, index))
 
 
 def _check_rows(index: Array, size: int) -> None:
-    if _is_outside(index, size):
+    if not copying.are_inside(index, size):
         raise IndexError("index out of range in self")
 
 
 def check_range(index: Array, dim: int, size: int) -> None:
     """Raise torch's error for an index below 0 or beyond ``size``."""
-    if _is_outside(index, size):
+    if not copying.are_inside(index, size):
         bad = index[(index < 0) | (index >= size)][0]
         raise RuntimeError(f"index {bad} is out of bounds for dimension {dim} with size {size}")
 
@@ -70,15 +77,19 @@ def index_tensor(index: Tensor, array: Array) -> Tensor:
 def check_index(name: str, input: Tensor, dim: int, index: Tensor) -> Array:
     """Check shapes, dtype and range of an index of gather or scatter; int64 indices."""
     array = _index_of(name, index)
-    shape = input._array.shape
+    _check_places(name, input._array, dim, array)
+    return array
+
+
+def _check_places(name: str, input: Array, dim: int, array: Array) -> None:
+    """Raise torch's errors for an index of another rank than the input, or out of range."""
+    shape = input.shape
     if max(array.ndim, 1) != max(len(shape), 1):
         other = "input" if name == "gather" else "self"
         raise RuntimeError(
             f"Index tensor must have the same number of dimensions as {other} tensor"
         )
-    check_range(array, dim, size_along(input._array, dim))
-    return array
-
+    check_range(array, dim, size_along(input, dim))
 
 
 def vector_of(name: str, index: Tensor) -> Array:
@@ -92,9 +103,25 @@ def vector_of(name: str, index: Tensor) -> Array:
 
 # --- one dimension, by an index of the same rank --------------------------------------------------
 
+
+
+def _gathered(array: Array, dim: int, index: Array) -> Array:
+    made = copying.read_elements(array, dim, index)
+    if made is not None:
+        return made
+    _check_places("gather", array, dim, index)
+    for place, (size, limit) in enumerate(zip(index.shape, array.shape, strict=False)):
+        if place != dim and size > limit:
+            raise RuntimeError(
+                f"Size does not match at dimension {place} expected index {list(index.shape)} to "
+                f"be no larger than self {list(array.shape)} apart from dimension {dim}"
+            )
+    return executor.gather(array, dim, index)
+
+
 gather_operator = TensorOperator(
     "gather",
-    lambda input, dim, index: executor.gather(input, dim, index),
+    lambda input, dim, index: _gathered(input, dim, index),
     {
         "input": lambda grad, input_shape, dim, index: scatter_add_operator(
             _zeros(input_shape, grad), dim, index, grad
@@ -160,14 +187,7 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False)
             ``input`` in another dimension.
     """
     dim = dimension(input._array.ndim, dim)
-    array = check_index("gather", input, dim, index)
-    for place, (size, limit) in enumerate(zip(array.shape, input._array.shape, strict=False)):
-        if place != dim and size > limit:
-            raise RuntimeError(
-                f"Size does not match at dimension {place} expected index {list(array.shape)} to "
-                f"be no larger than self {list(input._array.shape)} apart from dimension {dim}"
-            )
-    return gather_operator(input, dim, index_tensor(index, array))
+    return gather_operator.launch(input, dim, _int64("gather", index))
 
 
 @method()
@@ -189,11 +209,20 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
 
 # --- one dimension, by a vector -------------------------------------------------------------------
 
+
+
+def _selected(array: Array, dim: int, index: Array) -> Array:
+    made = copying.read_rows(array, dim, index)
+    if made is not None:
+        return made
+    _check_rows(index, size_along(array, dim))
+    shape = (*array.shape[:dim], index.size, *array.shape[dim + 1 :]) if array.ndim else ()
+    return executor.index_select(array, dim, index).reshape(shape)
+
+
 index_select_operator = TensorOperator(
     "index_select",
-    lambda input, dim, index: executor.index_select(input, dim, index).reshape(
-        (*input.shape[:dim], index.size, *input.shape[dim + 1 :]) if input.ndim else ()
-    ),
+    lambda input, dim, index: _selected(input, dim, index),
     {
         "input": lambda grad, input_shape, dim, index: index_add_operator(
             _zeros(input_shape, grad), dim, index, grad
@@ -228,14 +257,22 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
         IndexError: if an index is out of range (negative ones are).
     """
     dim = dimension(input._array.ndim, dim)
-    array = vector_of("index_select", index)
-    _check_rows(array, size_along(input._array, dim))
-    return index_select_operator(input, dim, index_tensor(index, array))
+    if index._array.ndim != 1 or index._array.dtype is not _INT64:
+        index = index_tensor(index, vector_of("index_select", index))
+    return index_select_operator.launch(input, dim, index)
+
+
+def _embedded_rows(weight: Array, indices: Array) -> Array:
+    made = copying.read_rows(weight, 0, indices)
+    if made is not None:
+        return made
+    _check_rows(indices, weight.shape[0])
+    return taken(weight, (indices,))
 
 
 _embedding = TensorOperator(
     "embedding",
-    lambda weight, indices, padding: taken(weight, (indices,)),
+    lambda weight, indices, padding: _embedded_rows(weight, indices),
     {
         "weight": lambda grad, weight_shape, indices, padding: _embedding_gradient(
             grad, weight_shape, indices, padding
@@ -276,18 +313,35 @@ def embedding(
         )
     if weight._array.ndim != 2:
         raise RuntimeError("'weight' must be 2-D")
-    array = _index_of("embedding", indices)
-    _check_rows(array, weight._array.shape[0])
-    return _embedding(weight, index_tensor(indices, array), padding_idx)
+    return _embedding.launch(weight, _int64("embedding", indices), padding_idx)
 
 
 # --- all elements in a row, and masks -------------------------------------------------------------
 
+
+
+def _taken(array: Array, index: Array) -> Array:
+    made = copying.read_rows(array, ALL_IN_A_ROW, index)
+    if made is not None:
+        return made
+    wrapped = _wrapped(index, array.size).reshape(-1)
+    return executor.index_select(array.reshape(-1), 0, wrapped).reshape(index.shape)
+
+
+def _wrapped(index: Array, count: int) -> Array:
+    """Indices into ``count`` elements in a row, counted from 0."""
+    return wrap_indices(
+        index,
+        count,
+        lambda bad: IndexError(
+            f"out of range: tried to access index {bad} on a tensor of {count} elements."
+        ),
+    )
+
+
 _take = TensorOperator(
     "take",
-    lambda input, index: executor.index_select(input.reshape(-1), 0, index.reshape(-1)).reshape(
-        index.shape
-    ),
+    lambda input, index: _taken(input, index),
     {
         "input": lambda grad, input_shape, index: _put_back(grad, input_shape, index),
         "index": None,  # type: ignore[dict-item]
@@ -298,22 +352,15 @@ _take = TensorOperator(
 def _put_back(grad: Tensor, shape: tuple[int, ...], index: Tensor) -> Tensor:
     """The gradient of ``take``: zeros with ``grad`` added at the places in a row of all."""
     zeros = _zeros((math.prod(shape),), grad)
-    added = index_add_operator(zeros, 0, reshape(index, -1), reshape(grad, -1))
+    places = new_tensor(_wrapped(index._array, math.prod(shape)).reshape(-1))
+    added = index_add_operator(zeros, 0, places, reshape(grad, -1))
     return reshape(added, shape)
 
 
 @method()
 def take(input: Tensor, index: Tensor) -> Tensor:
     """The elements at ``index``, counted through the whole tensor; of the shape of ``index``."""
-    count = input._array.size
-    array = wrap_indices(
-        _index_of("take", index),
-        count,
-        lambda bad: IndexError(
-            f"out of range: tried to access index {bad} on a tensor of {count} elements."
-        ),
-    )
-    return _take(input, index_tensor(index, array))
+    return _take.launch(input, _int64("take", index))
 
 
 def _mask_of(name: str, mask: Tensor) -> Array:
@@ -329,6 +376,7 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     shape = common_shape([input._array.shape, array.shape])
     if input._array.shape != shape:
         input = expand(input, shape)
+    capture.refuse("masked_select(), whose size depends on values")
     found = np.broadcast_to(array, shape).reshape(-1).nonzero()[0]
     return _masked_select(reshape(input, -1), 0, new_tensor(found))
 
@@ -343,6 +391,7 @@ _masked_select = TensorOperator(
 @method()
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     """Indices of the elements that are not zero: rows of a matrix, or a vector a dimension."""
+    capture.refuse("nonzero(), whose size depends on values")
     array = input._array
     if as_tuple:
         found = array.reshape(-1).nonzero() if array.ndim == 0 else array.nonzero()

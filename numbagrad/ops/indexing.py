@@ -15,7 +15,7 @@ import numpy as np
 from ..autograd.grad_mode import state as grad_mode
 from ..autograd.inplace import recording, write_inplace
 from ..autograd.tensor_interface import bump_version
-from ..executor import capture
+from ..executor import capture, copying
 from ..executor import indexing as executor
 from ..executor.pointwise import check_written_once
 from ..tensor import Tensor, new_tensor
@@ -63,6 +63,7 @@ def getitem(self: Tensor, key: Any) -> Tensor:
         array = self._array[key]
     except (IndexError, TypeError):
         if self._is_data and kind is int and key[0] == 0:
+            capture.refuse("the value of a tensor as a Python number")
             return self._array.item()  # loss.data[0], as in 2017
         array = _retry(self._array, key)
     if None in key:
@@ -156,6 +157,9 @@ def taken(array: Array, arrays: Key) -> Array:
         taken = array[arrays]
         return taken if taken.flags.c_contiguous else taken.copy("C")
     index = arrays[dim]
+    made = copying.read_rows(array, dim, index)
+    if made is not None:
+        return made
     shape = (*array.shape[:dim], *index.shape, *array.shape[dim + 1 :])
     return executor.index_select(array, dim, index.reshape(-1)).reshape(shape)
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..dtype import promote_types
+from ..executor import copying
 from ..tensor import Tensor, new_tensor
 from .expand import expand
 from .output import write_result
@@ -41,9 +42,37 @@ def _cat_gradient(grad: Tensor, tensors_shape: list[tuple[int, ...]], dim: int) 
     return gradients
 
 
+class _Unlike(Exception):  # noqa: N818 - a signal to the function that can convert
+    """The arrays to be joined are not of one dtype, or their shapes do not fit."""
+
+
 def _concatenated(dim: int, arrays: list[Array]) -> Array:
     """Of one array after another, in the order of indices; NumPy would follow the strides."""
-    return np.ascontiguousarray(np.concatenate(arrays, dim))
+    made = copying.join(arrays, dim, 0)
+    if made is not None:
+        return made
+    first = arrays[0]
+    for array in arrays:
+        if array.dtype != first.dtype or array.ndim != first.ndim or array.ndim == 0:
+            raise _Unlike
+    try:
+        return np.ascontiguousarray(np.concatenate(arrays, dim))
+    except (IndexError, ValueError):
+        raise _Unlike from None
+
+
+def _stacked(dim: int, arrays: list[Array]) -> Array:
+    made = copying.join(arrays, dim, 1)
+    if made is not None:
+        return made
+    first = arrays[0]
+    for array in arrays:
+        if array.dtype != first.dtype or array.shape != first.shape:
+            raise _Unlike
+    try:
+        return np.ascontiguousarray(np.stack(arrays, dim))
+    except IndexError:
+        raise _Unlike from None
 
 
 _cat = TensorOperator(
@@ -54,7 +83,7 @@ _cat = TensorOperator(
 )
 _stack = TensorOperator(
     "stack",
-    lambda dim, tensors: np.ascontiguousarray(np.stack(tensors, dim)),
+    lambda dim, tensors: _stacked(dim, tensors),
     {"tensors": lambda grad, dim: list(grad.unbind(dim))},
     variadic="tensors",
 )
@@ -86,12 +115,31 @@ def _promoted(name: str, tensors: Any) -> list[Tensor]:
     return [tensor if tensor.dtype is common else tensor.to(common) for tensor in tensors]
 
 
+def _joined_as_given(operator: TensorOperator, tensors: Any, dim: Any) -> Tensor | None:
+    """What ``operator`` makes of Tensors that are of one dtype and fit; None for all others."""
+    if not tensors or dim.__class__ is not int:
+        return None
+    if tensors.__class__ is not list:
+        if tensors.__class__ is not tuple:
+            return None
+        tensors = list(tensors)
+    try:
+        made: Tensor = operator.launch(dim, tensors)
+    except (_Unlike, AttributeError):  # the latter for what is no Tensor
+        return None
+    return made
+
+
 def cat(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor | None = None) -> Tensor:
     """The tensors one after another along ``dim``; empty tensors of one dimension are passed over.
 
     Raises:
         RuntimeError: if the other sizes differ.
     """
+    if out is None:
+        made = _joined_as_given(_cat, tensors, dim)
+        if made is not None:
+            return made
     joined = _promoted("cat", tensors)
     shapes = [tensor._array.shape for tensor in joined]
     counted = [shape for shape in shapes if shape != (0,)] or shapes[:1]
@@ -132,6 +180,10 @@ def stack(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor | None = None)
     Raises:
         RuntimeError: if the shapes differ.
     """
+    if out is None:
+        quick = _joined_as_given(_stack, tensors, dim)
+        if quick is not None:
+            return quick
     joined = _promoted("stack", tensors)
     first = joined[0]._array.shape
     for place, tensor in enumerate(joined):

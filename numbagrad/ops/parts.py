@@ -6,6 +6,8 @@ Their gradients are zeros with the part in its place, or the pieces put together
 
 from __future__ import annotations
 
+import functools
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -323,13 +325,16 @@ def with_size(shape: tuple[int, ...], dim: int, size: int) -> tuple[int, ...]:
     return (*shape[:dim], size, *shape[dim + 1 :])
 
 
-def _pieces(input: Array, sizes: Sequence[int], dim: int) -> tuple[Array, ...]:
-    pieces = []
-    start = 0
-    for size in sizes:
-        pieces.append(input[part(dim, slice(start, start + size))])
-        start += size
-    return tuple(pieces)
+@functools.lru_cache(maxsize=1024)
+def _keys(sizes: tuple[int, ...], dim: int) -> list[tuple[Any, ...]]:
+    """The keys of pieces of these sizes, one after another."""
+    starts = itertools.accumulate(sizes, initial=0)
+    pieces = [slice(start, start + size) for start, size in zip(starts, sizes, strict=False)]
+    return [part(dim, piece) for piece in pieces]
+
+
+def _pieces(input: Array, sizes: tuple[int, ...], dim: int) -> tuple[Array, ...]:
+    return tuple([input[key] for key in _keys(sizes, dim)])
 
 
 _unbind = MultiViewOperator(

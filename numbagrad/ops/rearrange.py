@@ -5,11 +5,13 @@ Most are their own gradient, or each other's.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from ..executor import capture
 from ..executor.conversion import dense_like
 from ..tensor import Tensor, new_tensor
 from .expand import expand
@@ -31,7 +33,17 @@ Array = np.ndarray[Any, Any]
 # --- turned ---------------------------------------------------------------------------------------
 
 
-def _flipped(array: Array, dims: Sequence[int]) -> Array:
+@functools.lru_cache(maxsize=256)
+def _backwards(dims: tuple[int, ...]) -> tuple[slice, ...]:
+    """The key that reverses the order of these dimensions."""
+    turned = slice(None, None, -1)
+    rank = max(dims, default=-1) + 1
+    return tuple([turned if dim in dims else slice(None) for dim in range(rank)])
+
+
+def _flipped(array: Array, dims: tuple[int, ...]) -> Array:
+    if array.flags.c_contiguous and array.ndim:
+        return array[_backwards(dims)].copy("C")
     made = dense_like(array, array.dtype)
     made[...] = np.flip(array, tuple(dims)) if array.ndim else array
     return made
@@ -68,10 +80,16 @@ _rot90 = TensorOperator(
 )
 
 
+@functools.lru_cache(maxsize=256)
+def _several(rank: int, dims: tuple[int, ...]) -> tuple[int, ...]:
+    """Dimensions counted from 0, each once."""
+    return tuple(dimensions(rank, dims))
+
+
 @method()
 def flip(input: Tensor, *dims: Any) -> Tensor:
     """A copy with some dimensions in reverse order."""
-    return _flip(input, tuple(dimensions(input._array.ndim, sizes_of(dims))))
+    return _flip.launch(input, _several(input._array.ndim, sizes_of(dims)))
 
 
 @method()
@@ -256,6 +274,8 @@ def repeat_interleave(
         input, dim = reshape(input, -1), 0
     dim = dimension(input._array.ndim, dim)
     shape = input._array.shape
+    if isinstance(repeats, Tensor):
+        capture.refuse("repeat_interleave() by a tensor, whose size depends on values")
     counts = repeats._array if isinstance(repeats, Tensor) else np.asarray(repeats)
     if (counts < 0).any():
         raise RuntimeError("repeats can not be negative")

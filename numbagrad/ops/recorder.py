@@ -30,7 +30,7 @@ _new = object.__new__
 _FUNCTIONS = {
     "pointwise_recorded": "record", "pointwise_gradients": "record", "pointwise_into": "record",
     "attach": "record", "repeated": "record", "view": "record_operator",
-    "operator": "record_operator",
+    "views": "record_operator", "operator": "record_operator",
 }  # fmt: skip
 
 class PointwiseState(Node):
@@ -124,6 +124,7 @@ def _install() -> None:
     block[layout.RUNTIME_NAME_BASE] = id(sys.intern("_base"))
     block[layout.RUNTIME_NAME_VIEW_ORIGIN] = id(sys.intern("_view_origin"))
     block[layout.RUNTIME_NO_GRAD] = id(inplace.NO_GRAD)
+    block[layout.RUNTIME_MULTIPLE] = id(inplace.MULTIPLE)
     block[layout.RUNTIME_PRUNE] = id(inplace.prune)
     block[layout.RUNTIME_PRUNE_FROM] = inplace.PRUNE_FROM
     attach = make_builtin("attach", launcher("attach", "record"), block)
@@ -262,12 +263,17 @@ def _write_recipe(recipe: np.ndarray[Any, Any], plan: Any, node_class: type[Node
     return True
 
 
-def view_launcher(name: str, plan: Any, node_class: type[Node]) -> Callable[..., Tensor]:
-    """``wrap(array, input, values)`` of a view operator, whose nodes all have one plan."""
+def view_launcher(
+    name: str, plan: Any, node_class: type[Node], several: bool = False
+) -> Callable[..., Any]:
+    """``wrap(array, input, values)`` of a view operator, whose nodes all have one plan.
+
+    An operator of ``several`` views takes and returns a tuple.
+    """
     recipe = np.zeros(layout.NODE_WORDS, dtype=np.int64)
     if not _write_recipe(recipe, plan, node_class):
         raise ValueError(f"{name}: a view that keeps so many values has no compiled node")
-    return make_builtin(name, launcher("view", "record_operator"), recipe)
+    return make_builtin(name, launcher("views" if several else "view", "record_operator"), recipe)
 
 
 class OperatorLauncher:

@@ -20,6 +20,10 @@ from .arguments import converted, leaf, numpy_dtype
 __all__ = ["arange", "linspace", "logspace", "tril_indices", "triu_indices"]
 
 
+#: Ints within these bounds are exact in float64, in which ranges are counted.
+_WHOLE = 1 << 48
+
+
 def _bound(value: Any) -> Any:
     return value.item() if isinstance(value, (Tensor, np.generic)) else value
 
@@ -39,6 +43,9 @@ def arange(
     require_cpu(device)
     if end is None:
         start, end = 0, start
+    if dtype is None and out is None and start.__class__ is end.__class__ is step.__class__ is int:
+        if step > 0 and start <= end and -_WHOLE < start and end < _WHOLE:
+            return leaf(np.arange(start, end, step), requires_grad)
     start, end, step = _bound(start), _bound(end), _bound(step)
     if out is not None and dtype is None:
         kind = out._array.dtype

@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from ..executor import capture
+from ..executor.copying import are_inside
 from ..tensor import Tensor
 
 Array = np.ndarray[Any, Any]
@@ -102,10 +104,12 @@ class Subscript:
                 basic.append(None)
                 arrays.append(ALL)
             elif entry.ndim == 0:  # a bool: a new dimension of size 1 or 0
+                capture.refuse("a bool as an index")
                 basic.append(None)
                 arrays.append(np.zeros(int(entry), np.int64))
                 order += 1
             elif entry.dtype.kind == "b":
+                capture.refuse("a mask as an index, which chooses as many elements as it holds")
                 if entry.shape != shape[dim : dim + entry.ndim]:
                     unfit = unfit or (entry, len(arrays))
                 basic += [ALL] * entry.ndim
@@ -221,8 +225,8 @@ def _wrapped(index: Array, order: int, size: int) -> Array:
 
 def wrap_indices(index: Array, size: int, error: Any) -> Array:
     """Indices counted from 0, or the exception ``error(index)`` for one out of range."""
-    if index.size == 0 or np.maximum.reduce(index.view(np.uint64), None) < size:
-        return index  # as unsigned numbers, negative ones are large
+    if are_inside(index, size):
+        return index
     low, high = index.min(), index.max()
     if low < -size or high >= size:
         raise error(int(index[(index < -size) | (index >= size)][0]))

@@ -319,6 +319,11 @@ def unsqueeze(input: Tensor, dim: int) -> Tensor:
 def squeeze(input: Tensor, dim: Any = None) -> Tensor:
     """The dimensions of size 1 left out: all of them, or those in ``dim``."""
     shape = input._array.shape
+    if dim.__class__ is int:
+        dim = dimension(len(shape), dim)
+        if shape and shape[dim] == 1:
+            shape = (*shape[:dim], *shape[dim + 1 :])
+        return _squeeze_dim.wrap(input._array.reshape(shape), input, (shape,))
     if dim is None:
         return _squeeze(input, tuple([size for size in shape if size != 1]))
     if isinstance(dim, (tuple, list)):

@@ -20,7 +20,7 @@ from ..autograd.inplace import (
 from ..autograd.node import next_sequence_nr
 from ..tensor import Tensor, new_tensor
 from . import recorder
-from .tensor_operator import GradientPlan, TensorOperator
+from .tensor_operator import GradientPlan, TensorOperator, share_memory
 
 __all__: list[str] = []
 
@@ -100,23 +100,31 @@ class ViewOperator(TensorOperator):
 class MultiViewOperator(TensorOperator):
     """An operator that returns several views of its input; once recorded, none may be written."""
 
-    __slots__ = ()
+    __slots__ = ("wrap", "_plan")
 
     def __init__(self, name: str, forward: Any, gradient: Callable[..., Any]):
         super().__init__(name, forward, {"input": gradient})
+        self._plan = GradientPlan(self, (True,))
+        #: ``wrap(arrays, input, values)``: Tensors of views; compiled as soon as that pays.
+        self.wrap: Callable[..., tuple[Tensor, ...]] = self._wrap_in_python
 
     def __call__(self, input: Tensor, *values: Any) -> tuple[Tensor, ...]:
         """The views of ``input`` that ``values`` describe."""
-        results = tuple([new_tensor(array) for array in self.forward(input._array, *values)])
-        if input._version_cell is None:
-            input._version_cell = [0]
+        return self.wrap(self.forward(input._array, *values), input, values)
+
+    def _wrap_in_python(
+        self, arrays: tuple[np.ndarray[Any, Any], ...], input: Tensor, values: tuple[Any, ...]
+    ) -> tuple[Tensor, ...]:
+        if recorder.ready():
+            self.wrap = recorder.view_launcher(self.name, self._plan, self._node, several=True)
+            return self.wrap(arrays, input, values)
+        results = tuple([new_tensor(array) for array in arrays])
         origin = MULTIPLE if grad_mode.enabled else NO_GRAD
         for result in results:
-            result._version_cell = input._version_cell
-            result._base = input if input._base is None else input._base
+            share_memory(result, input)
             result._view_origin = origin
             if origin is MULTIPLE:
-                register_view(result, input._version_cell)
+                register_view(result, result._version_cell)  # type: ignore[arg-type]
         if results and grad_mode.enabled and input._requires_grad:
             self.record(results, (input, *values))
         return results
