@@ -22,7 +22,7 @@ from ..dtype import dtype
 from ..executor import capture
 from ..executor.pointwise import JIT_DISABLED
 from ..tensor import Tensor
-from .recording import Recorded, Recording
+from .recording import CHANGED, Recorded, Recording
 from .structure import flatten
 from .surroundings import extras_of, global_settings
 
@@ -33,8 +33,11 @@ MANY_SIGNATURES = 64
 
 
 _OWN_ATTRIBUTES = frozenset(
-    ("_function", "_fullgraph", "_programs", "_useless", "_given_up", "_lock", "_reason")
-)
+    (
+        "_function", "_fullgraph", "_programs", "_latest", "_useless", "_given_up", "_reason",
+        "_lock",
+    )
+)  # fmt: skip
 
 
 class CompileError(RuntimeError):
@@ -50,6 +53,8 @@ class CompiledFunction:
         self._function = function
         self._fullgraph = fullgraph
         self._programs: dict[Any, list[Recorded]] = {}
+        #: The program that ran last, and the settings it ran with.
+        self._latest: tuple[tuple[Any, ...], Recorded] | None = None
         self._useless = 0
         self._given_up = False
         self._reason = "it has not been called yet"
@@ -75,11 +80,20 @@ class CompiledFunction:
         # Inside of another compiled function this one is a part of what that does.
         if self._given_up or JIT_DISABLED or capture.is_recording():
             return self._function(*args, **kwargs)
+        settings = global_settings()
+        latest = self._latest
+        if latest is not None and not kwargs and settings == latest[0]:
+            with self._lock:
+                result = latest[1].replay(args)
+            if result is not CHANGED:
+                return result
         leaves, structure = flatten((args, kwargs))
-        key = (structure, global_settings(), *_signatures(leaves))
+        key = (structure, settings, *_signatures(leaves))
         with self._lock:
             for recorded in self._programs.get(key, ()):
                 if recorded.holds(leaves):
+                    if len(leaves) == len(args) and not kwargs:  # no list, tuple or dict
+                        self._latest = settings, recorded
                     return recorded.run(leaves)
             if self._may_record(key):
                 recording = Recording(self._function, leaves, args, kwargs, structure)

@@ -10,13 +10,14 @@ from __future__ import annotations
 import dataclasses
 import operator
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..autograd.node import Node, next_sequence_nr
 from ..autograd.saved import FREED
+from ..executor.program import timing
 from ..executor.program.fusion import optimise
 from ..executor.program.graph import (
     Array,
@@ -31,6 +32,7 @@ from ..executor.program.graph import (
 )
 from ..executor.program.program import Program, as_view
 from ..executor.program.recorder import DrawnNumber, Recorder, root_of
+from ..kernels.replay_layout import OWNERS_OF_ARRAY, OWNERS_OF_GRADIENT
 from ..tensor import Tensor, new_tensor
 from .backward import (
     Backward,
@@ -42,6 +44,7 @@ from .backward import (
 )
 from .listening import listening
 from .memory_layout import Layout, shared
+from .replay import Found, Replay
 from .structure import containers_in, flatten, rebuild
 from .surroundings import Surroundings, Unreachable, extras_of, global_settings
 
@@ -57,7 +60,7 @@ class _Place:
     argument: int | None
     of_gradient: bool = False
 
-    def find(self, leaves: list[Any]) -> Any:
+    def find(self, leaves: Sequence[Any]) -> Any:
         """The tensor (or its gradient) in a later call."""
         tensor: Any = self.tensor if self.argument is None else leaves[self.argument]
         return tensor._grad if self.of_gradient else tensor
@@ -406,6 +409,9 @@ class _Unusable(Exception):  # noqa: N818 - a signal inside this file
 
 _CONSTANT, _KNOWN, _MADE = range(3)
 
+#: Returned in the place of a result by a program of which it is not sure that it holds.
+CHANGED = object()
+
 
 class _State:
     """A tensor as it was before the call."""
@@ -472,8 +478,8 @@ class _Made:
 class _Run:
     """What one run of a program made so far."""
 
-    results: list[Array]
-    leaves: list[Any]
+    results: Sequence[Array]
+    leaves: Sequence[Any]
     graph: Node | None = None
     made: dict[int, Tensor] = dataclasses.field(default_factory=dict)
     cells: dict[int, list[int]] = dataclasses.field(default_factory=dict)
@@ -503,7 +509,7 @@ class _Live:
         self._saved = [results.index(memory) for memory in backward.saved]
         self._owners = owners
 
-    def node(self, results: list[Array], leaves: list[Any]) -> CompiledFunctionBackward:
+    def node(self, results: Sequence[Array], leaves: Sequence[Any]) -> CompiledFunctionBackward:
         """The node of one run."""
         kept = [results[place] for place in self._saved]
         watched = []
@@ -604,7 +610,10 @@ class Recorded:
         #: What users wrote, or is in Python, may raise in the middle of a run.
         self._may_fail = not all([isinstance(each, _SURE) for each in program.operations])
         self._managed = managed if self._may_fail else []
-        self._reused = _Reused(effects, possible=not self._may_fail)
+        self._reused = _Reused(effects, possible=not self._may_fail and any(self._had))
+        self._replay = Replay(program)
+        #: How often Python had to look whether the program holds.
+        self._looks = 0
 
     @property
     def programs(self) -> tuple[Program, Program | None]:
@@ -637,11 +646,12 @@ class Recorded:
         if not all(map(operator.is_, arrays, self._found)):
             if not self._layout.holds(arrays):
                 return False
+            self._replay.forget()
             self._found = arrays
             self._given = [*[arrays[k] for k in self._owners], *self._constants]
         return True
 
-    def run(self, leaves: list[Any]) -> Any:
+    def run(self, leaves: Sequence[Any]) -> Any:
         """Run the program in place of a call for which it holds."""
         reused = self._reused.take()
         effects = self._effects
@@ -654,18 +664,73 @@ class Recorded:
             raise
         for place, count in effects.versions:
             _cell_of(place.find(leaves))[0] += count
+        result = self._leave(run, attach=reused is None)
+        self._looks += 1
+        if self._looks & (self._looks - 1) == 0:  # seldom, if it does not help
+            self._learn(leaves)
+        return result
+
+    def replay(self, arguments: tuple[Any, ...]) -> Any:
+        """What a call returns, if compiled code sees that nothing has changed; else CHANGED."""
+        keep = self._replay.holds(*arguments)
+        if keep is None or not self.surroundings.hold():
+            return CHANGED
+        run = self._replay.run
+        if run is None or timing.active is not None:
+            for place, argument in self._passed:
+                self._given[place] = arguments[argument]._array
+            return self.run(arguments)
+        if self.program.sources:
+            self.program.draw_numbers()
+        return self._leave(_Run(run(keep, *arguments), arguments), attach=not keep)
+
+    def _leave(self, run: _Run, attach: bool) -> Any:
+        """Leave behind what the recorded call did, and return what it returned."""
+        effects = self._effects
         if effects.backward is not None:
-            run.graph = effects.backward.node(run.results, leaves)
-        gradients = [] if reused is not None else [
-            (place.find(leaves), self._value(reference, run))
+            run.graph = effects.backward.node(run.results, run.leaves)
+        gradients = [
+            (place.find(run.leaves), self._value(reference, run))
             for place, reference in effects.gradients
-        ]  # fmt: skip
+        ] if attach else []  # fmt: skip
         returned = [self._value(reference, run) for reference in effects.returned]
-        if reused is None:
+        if attach:
             for tensor, gradient in gradients:
                 tensor._grad = gradient
-            self._reused.keep(run.results, gradients)
+            if self._reused.keep(run.results, gradients):
+                self._replay.forget()
         return rebuild(effects.structure, iter(returned))
+
+    def _learn(self, leaves: Sequence[Any]) -> None:
+        """Let compiled code see from now on that the program holds for what it was found to."""
+        same = [k for k, _ in self._same]
+        fixed = [k for k, leaf in enumerate(leaves) if not isinstance(leaf, Tensor) or k in same]
+        others = [leaf for k, leaf in enumerate(leaves) if k not in fixed]
+        if any(self._argument_had) or len(others) != len(self._arguments):
+            return
+        if any([extras_of(tensor) for tensor in others]):
+            return
+        known = len(self._tensors) + len(self._with_gradient)
+        for tensor, array in zip(
+            self._with_gradient, self._found[len(self._tensors) : known], strict=True
+        ):
+            if tensor._grad is None or tensor._grad._array is not array:
+                return  # the call left another gradient than it found
+        tensors = list(zip(self._tensors, self._had, strict=True))
+        numbers = [*[None] * known, *self._arguments]
+        given = [*[numbers[k] for k in self._owners], *[None] * len(self._constants)]
+        self._passed = [(k, number) for k, number in enumerate(given) if number is not None]
+        versions: list[Any] = [
+            (place.argument if place.tensor is None else place.tensor, place.of_gradient, count)
+            for place, count in self._effects.versions
+        ]
+        self._replay.learn(
+            Found(
+                leaves, fixed, tensors,
+                [x if n is None else n for x, n in zip(self._given, given, strict=True)],
+                self._reused.kept(), versions,
+            )
+        )  # fmt: skip
 
     @staticmethod
     def _value(reference: tuple[int, Any], run: _Run) -> Any:
@@ -676,15 +741,16 @@ class Recorded:
         return value.find(run.leaves) if kind == _KNOWN else value
 
 
-def _count_of_two() -> int:
-    """What ``map(sys.getrefcount, ...)`` says of an object that two owners hold."""
-    owned = object()
-    owners = [owned]
-    return next(map(sys.getrefcount, owners))
+def _count_of(owners: int) -> int:
+    """What ``map(sys.getrefcount, ...)`` says of an object that so many owners hold."""
+    owned = [object()] * owners
+    return next(map(sys.getrefcount, owned))
 
 
-#: The owners of a gradient are its tensor and ``_Reused``; those of its memory, it and ``_Reused``.
-_OWNED_TWICE = _count_of_two()
+#: The owners of a gradient are its tensor and ``_Reused``; those of its memory, it and ``_Reused``,
+#: and ``Recorded``, which found that it lies as it should.
+_GRADIENT_COUNT = _count_of(OWNERS_OF_GRADIENT)
+_ARRAY_COUNT = _count_of(OWNERS_OF_ARRAY)
 
 
 class _Reused:
@@ -703,10 +769,18 @@ class _Reused:
         self._gradients: list[Tensor] = []
         self._arrays: list[Array] = []
 
-    def keep(self, results: list[Array], attached: list[tuple[Tensor, Any]]) -> None:
-        """Remember what a run made."""
+    def kept(self) -> list[tuple[Tensor, Tensor, Array, int]]:
+        """Tensors, their gradients, the arrays of these, and which results they were."""
+        return list(
+            zip(self._tensors, self._gradients, self._arrays, self._places, strict=True)
+            if self._gradients
+            else ()
+        )
+
+    def keep(self, results: Sequence[Array], attached: list[tuple[Tensor, Any]]) -> bool:
+        """Remember what a run made, if it may be used again."""
         if not self._possible or not attached:
-            return
+            return False
         self._tensors = [tensor for tensor, _ in attached]
         self._gradients = [gradient for _, gradient in attached]
         self._arrays = [results[place] for place in self._places]
@@ -714,6 +788,7 @@ class _Reused:
         if not all(whole):
             self._possible = False
             self._gradients = []
+        return True
 
     def take(self) -> dict[int, Array] | None:
         """The results of the run before that this one may overwrite, or None."""
@@ -723,11 +798,11 @@ class _Reused:
             return None
         if any(map(_flag_of, self._gradients)):  # somebody gave one a graph
             return None
-        if max(map(sys.getrefcount, self._gradients)) > _OWNED_TWICE:
+        if max(map(sys.getrefcount, self._gradients)) > _GRADIENT_COUNT:
             return None
-        if max(map(sys.getrefcount, self._arrays)) > _OWNED_TWICE:
+        if max(map(sys.getrefcount, self._arrays)) > _ARRAY_COUNT:
             return None
         return dict(zip(self._places, self._arrays, strict=True))
 
 
-__all__ = ["Recorded", "Recording"]
+__all__ = ["CHANGED", "Recorded", "Recording"]

@@ -9,6 +9,7 @@ without a compiler, Python code does the same.
 from __future__ import annotations
 
 import ctypes
+import functools
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -105,9 +106,9 @@ def _slot_offset(cls: type, name: str) -> int:
     return 8 * list(words).index(id(marker))
 
 
-def _install() -> None:
-    """Fill the runtime block, and replace the functions of this file that are compiled."""
-    global attach, repeated
+@functools.lru_cache(maxsize=1)
+def described_runtime() -> np.ndarray[Any, Any]:
+    """The runtime block, with what compiled code must know of Tensors and nodes."""
     block = runtime()
     for cls, slots in _FIELDS.items():
         for word, name in slots.items():
@@ -127,6 +128,13 @@ def _install() -> None:
     block[layout.RUNTIME_MULTIPLE] = id(inplace.MULTIPLE)
     block[layout.RUNTIME_PRUNE] = id(inplace.prune)
     block[layout.RUNTIME_PRUNE_FROM] = inplace.PRUNE_FROM
+    return block
+
+
+def _install() -> None:
+    """Replace the functions of this file that are compiled."""
+    global attach, repeated
+    block = described_runtime()
     attach = make_builtin("attach", launcher("attach", "record"), block)
     repeated = make_builtin("repeated", launcher("repeated", "record"), block)
 

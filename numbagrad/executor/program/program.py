@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -35,10 +35,25 @@ class _Native:
     first: int  # the moment of its first launch
     run: Callable[..., None] | None = None
     slots: tuple[int, ...] = ()
+    native: NativeRun | None = None
     #: The table, and the same if a launch may fail.
     table: Array | None = None
     watched: Array | None = None
     keep: tuple[Any, ...] = ()
+
+
+class NativeRun(NamedTuple):
+    """How compiled code runs a program that has no parts in Python.
+
+    Attributes:
+        address: of the launcher, or 0 if there is nothing to run.
+        table: its self.
+        slots: what the launcher is called with, as numbers of the arrays given, then the results.
+    """
+
+    address: int
+    table: Array | None
+    slots: tuple[int, ...]
 
 
 @dataclasses.dataclass
@@ -207,9 +222,27 @@ class Program:
         part.run = make_builtin("run_program", address, table)
         part.slots = tuple(slots)
         part.table = table
+        part.native = NativeRun(address, table, part.slots)
         part.keep = (packed, launches, patch_words)
 
     # --- running ----------------------------------------------------------------------------------
+
+    @property
+    def native(self) -> NativeRun | None:
+        """How compiled code runs it, after :meth:`draw_numbers`; None if Python has to."""
+        if not self._parts:
+            return NativeRun(0, None, ())
+        first = self._parts[0]
+        if len(self._parts) > 1 or isinstance(first, _Python) or first.watched is not None:
+            return None
+        return first.native
+
+    def draw_numbers(self, numbers: Sequence[float] | None = None) -> None:
+        """Write the numbers of a run, those of the sources or the given ones."""
+        if numbers is None:
+            numbers = [x for source in self.sources for x in source()]
+        for index, cell in self._number_cells:
+            cell[0] = numbers[index]
 
     def run(
         self,
@@ -230,10 +263,7 @@ class Program:
         else:
             made = [np.empty_like(memory.array) for memory in self.results]
         with self._lock:
-            if numbers is None:
-                numbers = [x for source in self.sources for x in source()]
-            for index, cell in self._number_cells:
-                cell[0] = numbers[index]
+            self.draw_numbers(numbers)
             arrays: list[Any] = [*given, *made]
             watch = timing.active
             if watch is not None:
