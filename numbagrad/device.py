@@ -55,6 +55,8 @@ class device:
         return device, (self.type,) if self.index is None else (self.type, self.index)
 
     def __enter__(self) -> device:
+        global _chosen
+        _chosen = True
         _defaults.stack.append(self)
         return self
 
@@ -129,13 +131,19 @@ class _Defaults(threading.local):
 
 
 _defaults = _Defaults()
+#: Whether some thread has ever chosen a default device: until then it is the CPU.
+_chosen = False
 
 
 def get_default_device() -> device:
     """Return the device on which creation functions put tensors when not told otherwise."""
+    if not _chosen:
+        return CPU
     return _defaults.stack[-1] if _defaults.stack else _defaults.base
 
 
 def set_default_device(to: device | str | int | None) -> None:
     """Choose that device for this thread; None means the CPU."""
+    global _chosen
+    _chosen = True
     _defaults.base = CPU if to is None else device(to)

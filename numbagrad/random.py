@@ -61,12 +61,19 @@ _SMALL = 1024
 _launchers = Deferred({"draw": "drawing"}, lambda: None)
 
 
-@library.remembered
-def _small_kernel(name: str) -> Callable[..., None]:
-    """``draw(state, array, first, second)`` for contiguous arrays."""
+#: ``draw(state, array, first, second)`` for contiguous arrays, by the name of the kernel.
+_small_kernels: dict[str, Callable[..., None]] = {}
+library.when_forgetting(_small_kernels.clear)
+
+
+def _small_kernel(name: str) -> Callable[..., None] | None:
+    """Look up a launcher that is not in ``_small_kernels`` yet; None if there is to be none."""
+    if not _launchers.ready():
+        return None
     address = library.hand_written("random_numbers", name, _REALS, fastmath=())
     table = np.array([runtime().ctypes.data, address])
-    return make_builtin(name, launcher("draw", "drawing"), table)
+    made = _small_kernels[name] = make_builtin(name, launcher("draw", "drawing"), table)
+    return made
 
 
 class Generator:
@@ -172,11 +179,12 @@ class Generator:
     def _run(
         self, name: str, out: np.ndarray, first: float, second: float, signature: str = _REALS
     ) -> None:
-        if out.size <= _SMALL and signature is _REALS and _launchers.ready():
-            draw = _small_kernel(name)
-            with self._lock:
-                draw(self._address, out, first, second)
-            return
+        if out.size <= _SMALL and signature is _REALS:
+            draw = _small_kernels.get(name) or _small_kernel(name)
+            if draw is not None:
+                with self._lock:
+                    draw(self._address, out, first, second)
+                return
         kernel = _kernel(name, signature)
         with self._lock:
             kernel(self._address, out.ctypes.data, out.size, first, second)
@@ -259,6 +267,8 @@ def _fill(array: np.ndarray, dtype: np.dtype, draw: Callable[[np.ndarray], None]
 _LARGEST = {np.dtype(t): float(np.finfo(t).max) for t in (np.float16, np.float32, np.float64)}
 _UNIFORM = {dtype: f"uniform_{dtype}" for dtype in _LARGEST}
 _NORMAL = {dtype: f"normal_{dtype}" for dtype in _LARGEST}
+#: Those that draw groups of 16 into the array itself.
+_GROUPED_NORMAL = {dtype: name for dtype, name in _NORMAL.items() if dtype != np.float16}
 
 
 def _drawing(fill: Callable[..., None]) -> Callable[..., None]:
@@ -287,16 +297,16 @@ def fill_uniform(
     generator: Generator | None, array: np.ndarray, low: float = 0.0, high: float = 1.0
 ) -> None:
     """Uniform numbers in ``[low, high)``."""
-    _require_floating("uniform_", array)
-    if low == 0.0 and high == 1.0 and array.flags.c_contiguous:
-        generator = generator or default_generator()
-        generator._run(_UNIFORM[array.dtype], array, 0.0, 1.0)
+    kernel = _UNIFORM.get(array.dtype)
+    if kernel is not None and low == 0.0 and high == 1.0 and array.flags.c_contiguous:
+        (generator or default_generator())._run(kernel, array, 0.0, 1.0)
         return
+    _require_floating("uniform_", array)
     low, high = float(low), float(high)
     largest = _LARGEST[array.dtype]
-    for name, bound in (("from", low), ("to", high)):
+    for argument, bound in (("from", low), ("to", high)):
         if not -largest <= bound <= largest:
-            raise RuntimeError(f"uniform_: {name}={bound} is out of bounds for {array.dtype}")
+            raise RuntimeError(f"uniform_: {argument}={bound} is out of bounds for {array.dtype}")
     if low > high:
         raise RuntimeError(
             f"uniform_ expects to return a [from, to) range, but found from={low} > to={high}"
@@ -307,8 +317,8 @@ def fill_uniform(
             f"from={low}"
         )
     generator = generator or default_generator()
-    kernel = _UNIFORM[array.dtype]
-    _fill(array, array.dtype, lambda out: generator._run(kernel, out, low, high))
+    name = _UNIFORM[array.dtype]
+    _fill(array, array.dtype, lambda out: generator._run(name, out, low, high))
 
 
 @_drawing
@@ -320,6 +330,11 @@ def fill_normal(
     As in torch, a contiguous array of 16 elements or more is drawn in groups of 16, every other one
     number by number: the two give different numbers.
     """
+    if mean == 0.0 and std == 1.0 and array.size >= 16 and array.flags.c_contiguous:
+        kernel = _GROUPED_NORMAL.get(array.dtype)
+        if kernel is not None:
+            (generator or default_generator())._run(kernel, array, 0.0, 1.0)
+            return
     _require_floating("normal_", array)
     mean, std = float(mean), float(std)
     if not std >= 0.0:

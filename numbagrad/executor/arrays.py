@@ -39,8 +39,9 @@ def new_array(shape: tuple[int, ...], kind: np.dtype[Any]) -> np.ndarray[Any, An
 
 def filled(shape: tuple[int, ...], kind: np.dtype[Any], value: Any) -> np.ndarray[Any, Any]:
     """A new ndarray of which every element is ``value``."""
-    array = new_array(shape, kind)
-    array.fill(value)
+    if value or (array := np.zeros(shape, kind)).nbytes >= buffer_layout.LARGE_BYTES:
+        array = new_array(shape, kind)
+        array.fill(value)
     if capture.active is not None:
         capture.note_fill(array, value)
     return array

@@ -36,12 +36,16 @@ def numpy_dtype(function: str, dtype: Any, default: np.dtype[Any] | None = None)
 
 def shape_of(function: str, arguments: tuple[Any, ...], size: Any = None) -> tuple[int, ...]:
     """The shape given as ``(2, 3)``, ``([2, 3],)`` or ``size=(2, 3)``."""
-    if size is None and arguments:
-        for length in arguments:
+    plain: Any = arguments if size is None else size
+    if plain.__class__ is tuple and plain:
+        if plain[0].__class__ is tuple and size is None and len(plain) == 1:
+            plain = plain[0]
+        for length in plain:
             if length.__class__ is not int or length < 0:
                 break
         else:
-            return arguments
+            if plain:
+                return plain
     given: Sequence[Any] = arguments
     if size is not None:
         given = size if isinstance(size, (tuple, list)) else (size,)

@@ -372,14 +372,19 @@ def split(input: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Ten
     if not isinstance(split_size_or_sections, int):
         return split_with_sizes(input, split_size_or_sections, dim)
     sizes, dim = _equal_sizes("split", input, split_size_or_sections, dim)
-    return _split(input, sizes, dim)
+    return _split.wrap(_pieces(input._array, sizes, dim), input, (sizes, dim))
 
 
 def _equal_sizes(name: str, input: Tensor, size: int, dim: int) -> tuple[tuple[int, ...], int]:
     """The sizes of the pieces of one dimension, and the dimension counted from 0."""
     _check_not_scalar(name, input)
     dim = dimension(input._array.ndim, dim)
-    total = input._array.shape[dim]
+    return _sizes_of_pieces(input._array.shape[dim], size), dim
+
+
+@functools.lru_cache(maxsize=1024)
+def _sizes_of_pieces(total: int, size: int) -> tuple[int, ...]:
+    """``total`` in pieces of one size, of which the last may be smaller."""
     if size < 0:
         raise RuntimeError(f"split expects split_size be non-negative, but got split_size={size}")
     if size == 0 and total != 0:
@@ -387,8 +392,8 @@ def _equal_sizes(name: str, input: Tensor, size: int, dim: int) -> tuple[tuple[i
             f"split_size can only be 0 if dimension size is 0, but got dimension size of {total}"
         )
     if total == 0:
-        return (0,), dim
-    return tuple([min(size, total - start) for start in range(0, total, size)]), dim
+        return (0,)
+    return tuple([min(size, total - start) for start in range(0, total, size)])
 
 
 def _check_not_scalar(name: str, input: Tensor) -> None:
@@ -419,7 +424,8 @@ def split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tuple[Ten
 @method()
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """At most ``chunks`` pieces of one dimension, all but the last of one size."""
-    return _split(input, *_chunk_sizes(input, chunks, dim))
+    sizes, dim = _chunk_sizes(input, chunks, dim)
+    return _split.wrap(_pieces(input._array, sizes, dim), input, (sizes, dim))
 
 
 def _chunk_sizes(input: Tensor, chunks: int, dim: int) -> tuple[tuple[int, ...], int]:
@@ -430,7 +436,7 @@ def _chunk_sizes(input: Tensor, chunks: int, dim: int) -> tuple[tuple[int, ...],
     total = input._array.shape[dim]
     if total == 0:
         return (0,) * chunks, dim
-    return _equal_sizes("chunk", input, -(-total // chunks), dim)
+    return _sizes_of_pieces(total, -(-total // chunks)), dim
 
 
 @method()

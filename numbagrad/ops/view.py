@@ -204,7 +204,9 @@ swapdims = method("swapdims")(transpose)
 @method()
 def permute(input: Tensor, *dims: Any) -> Tensor:
     """Dimensions in another order."""
-    return _permute(input, _order(input._array.ndim, sizes_of(dims)))
+    array = input._array
+    order = _order(array.ndim, sizes_of(dims))
+    return _permute.wrap(array.transpose(order), input, (order,))
 
 
 @functools.lru_cache(maxsize=1024)
@@ -311,8 +313,9 @@ def _unsqueezed(array: Array, dim: int) -> Array:
 @method()
 def unsqueeze(input: Tensor, dim: int) -> Tensor:
     """A dimension of size 1 put in at ``dim``."""
-    dim = dimension(input._array.ndim + 1, dim)
-    return _unsqueeze(input, dim)
+    array = input._array
+    dim = dimension(array.ndim + 1, dim)
+    return _unsqueeze.wrap(_unsqueezed(array, dim), input, (dim,))
 
 
 @method()
@@ -358,7 +361,7 @@ _contiguous = TensorOperator(
 @method()
 def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
     """A copy of the memory, of the same strides where they are dense."""
-    return _clone(input)
+    return _clone.launch(input)
 
 
 @method()
