@@ -25,7 +25,7 @@ from ..autograd.anomaly import anomaly
 from ..autograd.grad_mode import state as grad_mode
 from ..device import device, get_default_device
 from ..dtype import dtype, get_default_dtype
-from ..executor.program.guards import Entries, Guards, can_watch
+from ..executor.program.guards import ANY, Entries, Guards, can_watch
 from ..executor.program.recorder import is_library
 from ..nn.module_hooks import EVERY_MODULE
 from ..random import Generator
@@ -91,6 +91,12 @@ class Watched:
         )
 
 
+    def expected(self) -> list[Any]:
+        """What a native check has to find, which is what is there now."""
+        now = list(self.read())
+        return [ANY if k in self.ignored else x for k, x in enumerate(now)] if self.ignored else now
+
+
 class Surroundings:
     """Everything that a function and its arguments can reach.
 
@@ -137,7 +143,7 @@ class Surroundings:
             return False
         # Equal values: from now on these very objects are looked for.
         self._guards = Guards(
-            [(w.container, w.read()) for w in self.watched if w.container is not None]
+            [(w.container, w.expected()) for w in self.watched if w.container is not None]
         )
         self._rest = [w for w in self.watched if w.container is None]
         return True
@@ -173,7 +179,7 @@ class Surroundings:
         elif isinstance(value, (list, tuple, collections.deque)):
             self._watch(name, functools.partial(list, value), value, value)
         elif isinstance(value, (set, frozenset)):
-            self._watch(name, functools.partial(list, value), value)
+            self._watch(name, functools.partial(list, value), value, value)
         elif isinstance(value, _FUNCTIONS):
             self._function(name, value)
         elif isinstance(value, types.CellType):
