@@ -209,6 +209,8 @@ class Recording:
         program = Program(operations, given, results, recorder.number_sources)
         self._verify(program, copies, [root_of(state.array) for state in before.values()])
         layout = self._layout(arrays, owners)
+        for memory in recorder.memories.values():  # what the call made is not kept with the program
+            memory.release()
         return Recorded(
             surroundings, self.leaves, places, [place for place, _ in owners.values()], layout,
             program, effects, recorder.managed_arrays,

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
 from ...formula import Expression, Formula
 from ...kernels.layout import APART
@@ -25,7 +26,8 @@ class Memory:
     """One block of memory: given from outside, or made by an operation of the program.
 
     Attributes:
-        array: the ndarray that owns the block while the program is recorded; None for scratch.
+        array: the ndarray that owns the block while the program is recorded; afterwards one that
+            only lies like it.
         made: whether an operation of the program makes it.
     """
 
@@ -44,6 +46,11 @@ class Memory:
         memory.array, memory.made, memory.address = np.empty(0), True, 0
         memory.nbytes = nbytes
         return memory
+
+    def release(self) -> None:
+        """Let go of the memory itself; ``array`` still says how the block lies."""
+        one = np.empty(1, self.array.dtype)
+        self.array = as_strided(one, self.array.shape, self.array.strides, writeable=False)
 
     def __repr__(self) -> str:
         return f"Memory({'made' if self.made else 'given'}, {self.nbytes} bytes)"

@@ -1,0 +1,87 @@
+"""Memory of compiled programs: what stays after recording, and how the arena is shared."""
+
+from __future__ import annotations
+
+import gc
+import tracemalloc
+
+import numpy as np
+import pytest
+
+import numbagrad as torch
+from numbagrad.executor.pointwise import JIT_DISABLED
+
+pytestmark = pytest.mark.skipif(JIT_DISABLED, reason="compile() runs functions as they are")
+
+SIZE = 300
+BYTES = 4 * SIZE * SIZE
+
+
+def deep(x, w):
+    w.grad = None
+    y = x
+    for _ in range(8):
+        y = (y @ w).tanh()
+    y.sum().backward()
+    return y.detach().amax()
+
+
+def peak_of(step, *arguments):
+    """Bytes that a call allocates at most beside what was there."""
+    gc.collect()
+    tracemalloc.start()
+    tracemalloc.reset_peak()
+    before = tracemalloc.get_traced_memory()[0]
+    step(*arguments)
+    found = tracemalloc.get_traced_memory()[1] - before
+    tracemalloc.stop()
+    return found
+
+
+@pytest.fixture
+def arguments():
+    torch.manual_seed(0)
+    w = torch.randn(SIZE, SIZE) / SIZE**0.5
+    return torch.randn(SIZE, SIZE), w.requires_grad_()
+
+
+def compiled_step(arguments):
+    compiled = torch.compile(deep)
+    for _ in range(3):
+        compiled(*arguments)
+    return compiled
+
+
+def test_what_was_recorded_is_not_kept(arguments):
+    compiled_step(arguments)  # kernels are compiled and loaded
+    arguments[1].grad = None
+    gc.collect()
+    tracemalloc.start()
+    before = tracemalloc.get_traced_memory()[0]
+    compiled = compiled_step(arguments)
+    gc.collect()
+    kept = tracemalloc.get_traced_memory()[0] - before
+    tracemalloc.stop()
+    arenas = sum(
+        recorded.program.arena_bytes for found in compiled._programs.values() for recorded in found
+    )
+    assert kept < arenas + 5 * BYTES  # the gradient, and Python's own objects
+
+
+def test_the_arena_is_as_small_as_what_lives_at_the_same_time(arguments):
+    compiled = compiled_step(arguments)
+    program = torch.explain(compiled)(*arguments).forward
+    least = max(
+        sum(block.bytes for block in program.blocks if block.first <= row <= block.last)
+        for row in range(len(program.rows))
+    )
+    assert program.arena_bytes <= 1.1 * least + 64 * len(program.blocks)
+
+
+def test_arena_and_results_take_no_more_than_an_eager_step(arguments):
+    deep(*arguments)
+    eager = peak_of(deep, *arguments)
+    compiled = compiled_step(arguments)
+    program = compiled._programs.popitem()[1][-1].program
+    assert program.arena_bytes + sum(m.nbytes for m in program.results) <= eager
+    assert np.isfinite(arguments[1].grad.numpy()).all()
