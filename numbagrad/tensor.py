@@ -160,6 +160,7 @@ class Tensor(TensorState, InstalledMethods):
 
     def data_ptr(self) -> int:
         """Address of the first element, or 0 if there is none."""
+        capture.refuse("the address of a tensor")
         return self._array.ctypes.data if self._array.size else 0
 
     def untyped_storage(self) -> UntypedStorage:
@@ -427,6 +428,7 @@ class Tensor(TensorState, InstalledMethods):
     def __dlpack__(self, **arguments: Any) -> Any:
         if self._requires_grad:
             raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+        capture.refuse("an export by DLPack")
         return self._array.__dlpack__(**arguments)
 
     def __dlpack_device__(self) -> tuple[int, int]:
@@ -500,6 +502,7 @@ class Tensor(TensorState, InstalledMethods):
                 "Tensor.__contains__ only supports Tensor or scalar, but you passed in a "
                 f"{type(element)}."
             )
+        capture.refuse("a question for the values of a tensor")
         return bool((self == element)._array.any())
 
     # --- copies of the object -----------------------------------------------------------------
@@ -524,6 +527,7 @@ class Tensor(TensorState, InstalledMethods):
         return made
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+        capture.refuse("a pickle of a tensor")
         return _unpickled, (
             type(self),
             self._array,

@@ -179,7 +179,7 @@ class Recording:
         owners: dict[Memory, tuple[_Place, View]] = {}
         self._find_owners(places, arrays, owners)
         effects, results, live = self._effects(
-            places, before, result, owners, surroundings
+            places, before, result, owners, surroundings, arrays
         )
         count, backward = len(recorder.operations), None
         if live:
@@ -284,6 +284,7 @@ class Recording:
         result: Any,
         owners: dict[Memory, tuple[_Place, View]],
         surroundings: Surroundings,
+        arrays: list[Array],
     ) -> tuple[_Effects, list[Memory], list[Tensor]]:
         results: dict[Memory, int] = {}
         live: list[Tensor] = []
@@ -310,6 +311,8 @@ class Recording:
             """A tensor that the call made, as a view of a result or of given memory."""
             view = self.recorder.view(tensor._array)
             memory = view.memory
+            if not memory.made and memory not in owners:  # nothing but views of it were made
+                self._find_owners(places, arrays, owners)
             if memory.made:
                 place: Any = results.setdefault(memory, len(results))
                 owner = None

@@ -16,6 +16,7 @@ from numba.core.typing.typeof import Purpose, typeof
 from numba.extending import NativeValue, box, lower_cast, register_model, typeof_impl, unbox
 
 from ..autograd.grad_mode import state as grad_mode
+from ..executor import capture
 from ..tensor import Tensor
 
 __all__ = ["TensorType"]
@@ -69,6 +70,7 @@ def _type_of_tensor(tensor: Tensor, context: Any) -> TensorType:
         raise RuntimeError(_REQUIRES_GRAD)
     if context.purpose is Purpose.constant:
         raise ValueError(_CONSTANT)
+    capture.refuse("a function compiled by Numba, given a tensor")
     array = tensor._array
     key = (array.dtype.num, array.ndim, array.flags.num)
     found = _types.get(key)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..executor import capture
 from ..executor.pointwise import scalar_type_name
 from ..tensor import Tensor, new_tensor
 from .registry import method
@@ -23,6 +24,7 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
     Raises:
         RuntimeError: for negative numbers, floats, or weights of another size.
     """
+    capture.refuse("bincount(), whose size depends on values")
     array = input._array
     if array.dtype.kind not in "iu":
         raise NotImplementedError(
@@ -47,6 +49,7 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
 
     If both are equal they are the extremes of the elements. What lies outside is not counted.
     """
+    capture.refuse("histc()")
     array = input._array
     if array.dtype.kind != "f":
         raise NotImplementedError(
@@ -71,6 +74,7 @@ def isin(
     elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False
 ) -> Tensor:
     """Whether each element is among the test elements; either may be a number."""
+    capture.refuse("isin()")
     own, others = (x._array if isinstance(x, Tensor) else x for x in (elements, test_elements))
     found = np.isin(own, others, assume_unique=assume_unique, invert=invert)
     return new_tensor(np.asarray(found))

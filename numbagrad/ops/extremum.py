@@ -15,6 +15,7 @@ from ..autograd import tensor_interface as tensors
 from ..autograd.grad_mode import state as grad_mode
 from ..autograd.node import Node, edge_of
 from ..autograd.saved import save
+from ..executor import capture
 from ..executor import indexing as executor
 from ..executor.reduction import Reduction, ReductionProgram, SelectionProgram
 from ..tensor import Tensor, new_tensor
@@ -59,6 +60,11 @@ def _shared_among_equals(grad: Tensor, input: Tensor, mask: int, result: Tensor)
 
 
 def _shared_among_equals_or_nan(grad: Tensor, input: Tensor, result: Tensor) -> Tensor:
+    if capture.is_recording():  # a program: without asking what the value is
+        nan = pointwise("isnan")(result)
+        chosen = pointwise("where")(nan, pointwise("isnan")(input), pointwise("eq")(input, result))
+        share = grad / tensors.cast(chosen, grad._array.dtype).sum()
+        return pointwise("where")(chosen, share, 0)
     value = result._array
     chosen = pointwise("isnan")(input) if value != value else pointwise("eq")(input, result)
     # Chosen, not multiplied by 0 or 1: a gradient that is NaN or infinite stays where it belongs.

@@ -16,6 +16,7 @@ import numpy as np
 from .. import return_types
 from ..dtype import bool_
 from ..dtype import dtype as DType
+from ..executor import capture
 from ..executor.pointwise import scalar_type_name
 from ..tensor import Tensor, new_tensor
 from .expand import sum_to_size
@@ -243,6 +244,7 @@ _singular_gradient = TensorOperator("det of a singular matrix", lambda A: _cofac
 
 
 def _det_gradient(grad: Tensor, A: Tensor, result: Tensor) -> Tensor:
+    capture.refuse("the gradient of det(), which asks whether a determinant is 0")
     if (result._array == 0).any():
         return grad[..., None, None] * _singular_gradient(A)
     return (grad * result)[..., None, None] * inv(A).mT

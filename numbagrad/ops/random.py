@@ -17,6 +17,7 @@ from ..autograd.inplace import compute_then_write
 from ..autograd.tensor_interface import bump_version
 from ..cuda import require_cpu
 from ..dtype import int64
+from ..executor import capture
 from ..executor.arrays import new_array
 from ..random import Generator, default_generator, initial_seed, manual_seed, seed
 from ..tensor import Tensor, new_tensor
@@ -202,6 +203,7 @@ def normal(
         )
     shape = common_shape([x._array.shape for x in tensors])
     kind = tensors[0]._array.dtype
+    capture.refuse("normal() of tensors")
     array = new_array(shape, kind)
     if isinstance(std, Tensor):
         if (std._array < 0).any():

@@ -17,6 +17,7 @@ from ..autograd import tensor_interface as tensors
 from ..autograd.grad_mode import state as grad_mode
 from ..autograd.node import Node
 from ..dtype import dtype as DType
+from ..executor import capture
 from ..executor.builtin import LaunchMiss
 from ..executor.pointwise import scalar_type_name
 from ..executor.reduction import Reduction, ReductionProgram
@@ -269,7 +270,9 @@ def _prod_gradient(grad: Tensor, input: Tensor, mask: int, result: Tensor) -> Te
     """The product of all others; without a division where an element is zero."""
     shape = input._array.shape
     grad = with_dims(grad, shape, mask)
-    if _question("all", "both", "bool").run(input._array, ALL, False):
+    # A program goes the way that is right whatever the elements are.
+    simple = not capture.is_recording()
+    if simple and _question("all", "both", "bool").run(input._array, ALL, False):
         return grad * with_dims(result, shape, mask) / input
     return grad * _others(input, mask)
 
@@ -278,13 +281,13 @@ def _others(input: Tensor, mask: int) -> Tensor:
     """For every element the product of the other elements that are reduced with it."""
     shape = input._array.shape
     if not shape:
-        return new_tensor(np.ones((), dtype=input._array.dtype))
+        return new_tensor(capture.filled((), input._array.dtype, 1))
     if mask == ALL and len(shape) > 1:
         return _others(input.reshape(-1), 1).reshape(shape)
     dim = 0 if mask == ALL else mask.bit_length() - 1
     edge = list(shape)
     edge[dim] = 1
-    one = new_tensor(np.ones(edge, dtype=input._array.dtype))
+    one = new_tensor(capture.filled(edge, input._array.dtype, 1))
     size = shape[dim]
     before = input.narrow(dim, 0, size - 1).cumprod(dim)
     after = input.narrow(dim, 1, size - 1).flip(dim).cumprod(dim).flip(dim)

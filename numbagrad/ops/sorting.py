@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from .. import return_types
+from ..executor import capture
 from ..executor import indexing as executor
 from ..executor.conversion import dense_like
 from ..tensor import Tensor, new_tensor
@@ -179,6 +180,7 @@ def quantile(
             "quantile() interpolation must be one of linear, lower, higher, midpoint or nearest, "
             f"but got {interpolation}"
         )
+    capture.refuse("quantile()")
     fractions = q._array if isinstance(q, Tensor) else np.asarray(q, array.dtype)
     if fractions.ndim > 1 or not ((fractions >= 0) & (fractions <= 1)).all():
         raise RuntimeError(
@@ -217,6 +219,7 @@ def unique(
     With ``return_inverse`` also the place of each element in the result, with ``return_counts`` how
     often each occurs.
     """
+    capture.refuse("unique(), whose size depends on values")
     axis = None if dim is None else dimension(input._array.ndim, dim)
     values, inverse, counts = np.unique(
         input._array, return_inverse=True, return_counts=True, axis=axis, equal_nan=False
@@ -242,6 +245,7 @@ def unique_consecutive(
     dim: int | None = None,
 ) -> Any:
     """One of each run of equal elements (or entries of ``dim``)."""
+    capture.refuse("unique_consecutive(), whose size depends on values")
     array = input._array.reshape(-1) if dim is None else input._array
     axis = 0 if dim is None else dimension(array.ndim, dim)
     entries = np.moveaxis(array, axis, 0)

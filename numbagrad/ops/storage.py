@@ -13,6 +13,7 @@ from ..autograd.inplace import check_inplace, recording
 from ..autograd.tensor_interface import alias, bump_version
 from ..dtype import FROM_TYPE_NUM
 from ..dtype import dtype as DType
+from ..executor import capture
 from ..executor.indexing import strided_view
 from ..tensor import Tensor, UntypedStorage
 from .registry import method
@@ -53,12 +54,15 @@ class TypedStorage(UntypedStorage):
 
     def tolist(self) -> list[Any]:
         """The elements as Python numbers."""
+        capture.refuse("the values of a storage")
         return self._elements.tolist()
 
     def __getitem__(self, index: Any) -> Any:
+        capture.refuse("the values of a storage")
         return self._elements[index].tolist()
 
     def __setitem__(self, index: Any, value: Any) -> None:
+        capture.refuse("a write to a storage")
         self._elements[index] = value
 
 

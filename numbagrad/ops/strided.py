@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..autograd.inplace import Geometry, install_regions
+from ..executor import capture
 from ..executor.indexing import strided_view
 from ..tensor import Tensor
 from .registry import method
@@ -117,6 +118,7 @@ def _start_of(array: Array) -> int:
 @method()
 def storage_offset(input: Tensor) -> int:
     """How many elements the first element lies behind the start of the memory."""
+    capture.refuse("the place of a tensor in its memory")
     if input._base is None:
         return 0
     array = input._array
@@ -141,6 +143,8 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
     memory = input._array if input._base is None else input._base._array
     item = memory.itemsize
     own = (_start_of(input._array) - _start_of(memory)) // item
+    if storage_offset is not None:
+        capture.refuse("as_strided() with an offset from the beginning of the memory")
     offset = own if storage_offset is None else storage_offset
     if offset < 0:
         raise RuntimeError(f"as_strided: storage offset must not be negative, got {offset}")

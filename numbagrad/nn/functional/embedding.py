@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...autograd.grad_mode import no_grad
+from ...executor import capture
 from ...ops import gather
 from ...ops.creation import zeros
 from ...ops.functions import where
@@ -44,6 +45,7 @@ def embedding(
 
 @no_grad()
 def _shorten_rows(weight: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> None:
+    capture.refuse("embedding() with max_norm, which changes rows in place")
     used = new_tensor(np.unique(indices._array))
     rows = weight[used]
     length = rows.norm(norm_type, 1, keepdim=True)
@@ -60,6 +62,7 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
         raise RuntimeError("Can not infer total number of classes from empty tensor.")
     if index.size and index.min() < 0:
         raise RuntimeError("Class values must be non-negative.")
+    capture.refuse("one_hot()")
     if num_classes == -1:
         num_classes = int(index.max()) + 1
     elif index.size and index.max() >= num_classes:

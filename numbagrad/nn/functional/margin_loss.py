@@ -6,9 +6,11 @@ Called by users and by the layers of ``nn/loss.py``.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
+from ...executor import capture
 from ...ops.functions import where
 from ...tensor import Tensor, new_tensor
 from .activation import logsigmoid, softplus
@@ -152,6 +154,11 @@ def triplet_margin_with_distance_loss(
 # --- of classes -----------------------------------------------------------------------------------
 
 
+def _check_classes(classes: np.ndarray[Any, Any], count: int) -> None:
+    if ((classes < 0) | (classes >= count)).any():
+        raise RuntimeError("target out of range")
+
+
 def multi_margin_loss(
     input: Tensor,
     target: Tensor,
@@ -178,8 +185,7 @@ def multi_margin_loss(
             f"samples (batch size). Expected target size [{samples}], but got "
             f"{list(target.shape)}. Input has shape {list(input.shape)}."
         )
-    if ((classes._array < 0) | (classes._array >= count)).any():
-        raise RuntimeError("target out of range")
+    capture.check(_check_classes, classes._array, count)
     if weight is not None and weight._array.shape != (count,):
         raise RuntimeError(
             f"inconsistent weight size, expected {count} but got {list(weight.shape)}"
@@ -210,6 +216,7 @@ def multilabel_margin_loss(
             f"inconsistent target size: {list(target.shape)} for input of size: "
             f"{list(input.shape)}"
         )
+    capture.refuse("multilabel_margin_loss()")
     classes = target._array.reshape(-1, target._array.shape[-1])
     if ((classes < -1) | (classes >= classes.shape[1])).any():
         raise RuntimeError("argument #2 'target' is out of range")
