@@ -24,10 +24,12 @@ def mode(request, monkeypatch):
     """Both ways, for operators that are made within the test."""
     if request.param == "compiled":
         monkeypatch.setattr(deferred, "CALLS_WORTH_COMPILING", 0)
-        recorder.ready()
-        assert recorder.ready()
+        for ready in (recorder.ready, recorder.operators_ready):
+            ready()
+            assert ready()
     else:
         monkeypatch.setattr(recorder, "ready", lambda: False)
+        monkeypatch.setattr(recorder, "operators_ready", lambda: False)
         monkeypatch.setattr(recorder, "attach", recorder._attach_in_python)
         monkeypatch.setattr(recorder, "repeated", recorder._repeated_in_python)
     return request.param

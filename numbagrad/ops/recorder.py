@@ -28,11 +28,6 @@ from ..tensor import Tensor, TensorState, new_tensor
 
 _new = object.__new__
 
-_FUNCTIONS = {
-    "pointwise_recorded": "record", "pointwise_gradients": "record", "pointwise_into": "record",
-    "attach": "record", "repeated": "record", "view": "record_operator",
-    "views": "record_operator", "operator": "record_operator",
-}  # fmt: skip
 
 class PointwiseState(Node):
     """The slots of the node of a pointwise operator: the builtins fill them."""
@@ -54,8 +49,13 @@ class OperatorState(Node):
 
 
 def ready() -> bool:
-    """Whether the builtins are to be used. Counts the calls that had to do without."""
-    return _builtins.ready()
+    """Whether the builtins of pointwise operators, ``attach`` and ``repeated`` are to be used."""
+    return _of_formulas.ready()
+
+
+def operators_ready() -> bool:
+    """Whether the builtins of views and of operators that are no formula are to be used."""
+    return _of_operators.ready()
 
 
 # --- what the builtins must know of objects -------------------------------------------------------
@@ -139,7 +139,16 @@ def _install() -> None:
     repeated = make_builtin("repeated", launcher("repeated", "record"), block)
 
 
-_builtins = Deferred(_FUNCTIONS, _install)
+_of_formulas = Deferred(
+    dict.fromkeys(
+        ("pointwise_recorded", "pointwise_gradients", "pointwise_into", "attach", "repeated"),
+        "record",
+    ),
+    _install,
+)
+_of_operators = Deferred(
+    dict.fromkeys(("view", "views", "operator"), "record_operator"), lambda: None
+)
 
 
 # --- Tensors and nodes of any operator ------------------------------------------------------------
@@ -258,7 +267,7 @@ def _write_recipe(recipe: np.ndarray[Any, Any], plan: Any, node_class: type[Node
     counts = (len(plan.inputs), len(plan.saves), len(plan.keeps))
     if max(places, default=0) >= layout.KEPT_PLACE or max(counts) * layout.KEPT_BITS >= 63:
         return False
-    recipe[layout.NODE_RUNTIME] = runtime().ctypes.data
+    recipe[layout.NODE_RUNTIME] = described_runtime().ctypes.data
     recipe[layout.NODE_TYPE] = id(node_class)
     recipe[layout.NODE_INPUTS] = _packed([place + 1 for place in plan.inputs])
     recipe[layout.NODE_SAVES] = _packed([place + 1 for place in plan.saves])
@@ -299,7 +308,7 @@ class OperatorLauncher:
     ) -> None:
         """``python(*arguments)`` is the operator; ``finish(made, arguments)`` its last part."""
         self._table = np.zeros(layout.OPERATOR_WORDS, dtype=np.int64)
-        self._table[layout.OPERATOR_RUNTIME] = runtime().ctypes.data
+        self._table[layout.OPERATOR_RUNTIME] = described_runtime().ctypes.data
         self._table[layout.OPERATOR_FORWARD] = id(forward)
         self._table[layout.OPERATOR_PYTHON] = id(python)
         self._table[layout.OPERATOR_FINISH] = id(finish)

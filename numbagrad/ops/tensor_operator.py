@@ -142,7 +142,7 @@ class TensorOperator:
         return self.launch(*arguments)
 
     def _launch_in_python(self, *arguments: Any) -> Any:
-        if recorder.ready():
+        if recorder.operators_ready():
             self._native = recorder.OperatorLauncher(
                 self.name, self.forward, *self._python, bool(self.variadic)
             )

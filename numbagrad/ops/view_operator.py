@@ -51,7 +51,7 @@ class ViewOperator(TensorOperator):
     def _wrap_in_python(
         self, array: np.ndarray[Any, Any], input: Tensor, values: tuple[Any, ...]
     ) -> Tensor:
-        if recorder.ready():
+        if recorder.operators_ready():
             self.wrap = recorder.view_launcher(self.name, self._plan, self._node)
             return self.wrap(array, input, values)
         result = _new(Tensor)
@@ -115,7 +115,7 @@ class MultiViewOperator(TensorOperator):
     def _wrap_in_python(
         self, arrays: tuple[np.ndarray[Any, Any], ...], input: Tensor, values: tuple[Any, ...]
     ) -> tuple[Tensor, ...]:
-        if recorder.ready():
+        if recorder.operators_ready():
             self.wrap = recorder.view_launcher(self.name, self._plan, self._node, several=True)
             return self.wrap(arrays, input, values)
         results = tuple([new_tensor(array) for array in arrays])
