@@ -79,8 +79,9 @@ def test_the_text_names_everything():
 def test_sources_are_files_that_name_the_operators():
     sources = explained().forward.sources
     path = next(path for path, name in sources.items() if name.startswith("sub_pow_2_sum"))
-    first, *rest = path.read_text().splitlines()
-    assert "sub_pow_2_sum" in first and any(["def kernel(args, lo, hi):" in x for x in rest])
+    first, second, *rest = path.read_text().splitlines()
+    assert "sub_pow_2_sum" in first and second.startswith("# fuses sub, pow_2, sum")
+    assert any(["def kernel(args, lo, hi):" in line for line in rest])
 
 
 def test_the_picture_has_a_box_for_each_operation_and_a_lane_for_each_block(tmp_path):

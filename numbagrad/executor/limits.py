@@ -18,9 +18,9 @@ from . import pool
 from .program.graph import Memory, Pointwise, View
 from .program.program import Program
 
-_REPETITIONS = 7
+_REPETITIONS = 15
 _COPIED = 1 << 24  # elements, more than caches hold
-_COMPUTED = 1 << 16  # elements, few enough to stay in the cache
+_COMPUTED = 1 << 19  # elements, enough for all threads
 _CHAINS, _STEPS = 8, 32
 
 

@@ -7,6 +7,7 @@ here is about addresses and arrays; Tensors and gradients have already become pl
 from __future__ import annotations
 
 import dataclasses
+import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -203,6 +204,14 @@ class Operation:
     name: str
     #: The operators that were fused into it, in the order they ran.
     parts: tuple[str, ...] = ()
+
+    def commented(self, source: str) -> str:
+        """The source of its kernel, with the operators that were fused named below the header."""
+        if len(self.parts) < 2:
+            return source
+        header, _, body = source.partition("\n")
+        names = textwrap.wrap(f"fuses {', '.join(self.parts)}", 97)
+        return "\n".join([header, *[f"# {line}" for line in names], body])
 
     @property
     def reads(self) -> Iterator[View]:

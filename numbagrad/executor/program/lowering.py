@@ -149,7 +149,7 @@ def _pointwise(operation: Pointwise) -> list[Launch]:
     source = kernel_source(
         operation.name, operation.formula, inputs, made, operation.compute, flat
     )
-    kernel = library.generated(operation.name, source)
+    kernel = library.generated(operation.name, operation.commented(source))
     count = len(inputs) + len(made)
     words = np.zeros(layout.ARGUMENT_OPERANDS + layout.OPERAND_WORDS * count, dtype=np.int64)
     words[layout.ARGUMENT_DIMENSIONS] = len(sizes)

@@ -406,7 +406,7 @@ def lower_rows(operation: RowLoop, make_launch: Callable[..., Any]) -> Any:
         frozenset([x.name for x in inputs]), before, stages,
         frozenset([x.name for x in operation.inputs if x.boolean]),
     )  # fmt: skip
-    kernel = library.generated(operation.name, text)
+    kernel = library.generated(operation.name, operation.commented(text))
     chunks = -(-count // operation.chunk)
     words = np.zeros(rows.OPERANDS + rows.OPERAND_WORDS * len(operands), dtype=np.int64)
     words[[rows.COLUMNS, rows.ROWS, rows.ELEMENTS]] = columns, count, operation.elements
