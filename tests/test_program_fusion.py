@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import numpy as np
 import pytest
 
 import numbagrad as torch
+from numbagrad.executor import library
 from numbagrad.executor.pointwise import JIT_DISABLED
+from numbagrad.executor.program import cost, lowering, rows
 from numbagrad.executor.program.graph import Call, Pointwise, View, numbered_apart, overlap
 from numbagrad.executor.program.recorder import Recorder
 from numbagrad.kernels.compiler import assembly
@@ -235,6 +238,71 @@ def test_gradients_of_random_graphs(seed):
     shapes = (6, 11), (6, 11), (11,), (6, 1)
     arguments = [torch.randn(*shape, requires_grad=True) for shape in shapes]
     compiled_operations(step, arguments, rtol=1e-3)
+
+
+@pytest.mark.parametrize("width", [300, 1024, 1100])
+def test_large_results_go_past_the_caches(width, monkeypatch):
+    for module in (lowering, rows):
+        monkeypatch.setattr(module, "stream_bytes", lambda: 1 << 14)
+
+    def step(x, y):
+        normed = torch.softmax(x, 1) * y
+        return normed, normed.sum(0), (x * 2 + y).exp(), x.t() + y.t()
+
+    x, y = torch.randn(37, width) * 0.1, torch.randn(37, width)
+    operations = compiled_operations(step, (x, y))
+    assert any(["stream(" in text_of(operation) for operation in operations])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_random_graphs_past_the_caches(seed, monkeypatch):
+    for module in (lowering, rows):
+        monkeypatch.setattr(module, "stream_bytes", lambda: 1 << 10)
+    torch.manual_seed(seed)
+    arguments = torch.randn(6, 301), torch.randn(6, 301), torch.randn(301), torch.randn(6, 1)
+    compiled_operations(random_step(200 + seed), arguments, rtol=1e-3)
+
+
+def test_values_of_a_row_are_divided_once():
+    def step(x, g):
+        (gradient,) = torch.autograd.grad(F.gelu(F.softmax(F.layer_norm(x, (300,)), 1)), x, g)
+        return gradient
+
+    x, g = torch.randn(9, 300, requires_grad=True), torch.randn(9, 300)
+    (operation,) = compiled_operations(step, (x, g))
+    text = text_of(operation)
+    assert text.count("store_apart(scratch + 0") > 1  # a place that several values take in turn
+    assert text.count("/ r3") == 1
+
+
+def test_gelu_shares_what_its_gradient_computes():
+    def step(x, g):
+        y = F.gelu(x)
+        (gradient,) = torch.autograd.grad(y, x, g)
+        return y.detach(), gradient
+
+    special = [0.0, -0.0, 1e-30, -1e-30, -5.5, 6.0, -13.0, -39.0, 100.0, np.inf, -np.inf, np.nan]
+    x = torch.tensor(special, requires_grad=True)
+    (operation,) = compiled_operations(step, (x, torch.ones(len(special))))
+    assert "gelu" not in repr(operation.formula)
+
+
+def test_the_cost_model_can_be_replaced(monkeypatch):
+    def step(x):
+        return torch.softmax(torch.exp(x) + 1, 1)
+
+    monkeypatch.setattr(cost, "model", dataclasses.replace(cost.model, keep=1e9))
+    (operation,) = compiled_operations(step, (torch.randn(9, 30),))
+    assert "scratch + " not in text_of(operation).replace("scratch_start + ", "")
+
+
+def text_of(operation):
+    """The sources of the kernels of an operation."""
+    found = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(library, "generated", lambda name, text, *rest: found.append(text) or 1)
+        lowering.lower(operation)
+    return "\n".join(found)
 
 
 def test_a_loop_over_many_arrays_uses_vectors():

@@ -13,6 +13,7 @@ import functools
 import os
 import pathlib
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -104,11 +105,29 @@ def empty_pool() -> None:
     set_pool_limit(limit)
 
 
+def maker_like(array: np.ndarray[Any, Any]) -> Callable[[np.ndarray[Any, Any]], Any]:
+    """What makes new arrays as ``array``: of the pool if it is large, and ``np.empty_like``."""
+    runtime = _runtime
+    if runtime is None or not array.flags.c_contiguous:
+        return np.empty_like
+    if array.nbytes < runtime[layout.RUNTIME_LARGE_BYTES]:
+        return np.empty_like
+    sizes = np.array(array.shape, dtype=np.int64)
+
+    def new(like: np.ndarray[Any, Any]) -> Any:
+        address = int(runtime[layout.RUNTIME_NEW_LARGE_ARRAY])  # another one after the first call
+        numbers = runtime.ctypes.data, array.ndim, sizes.ctypes.data, array.dtype.num, 0
+        return _C_NEW_OBJECT(address)(*numbers)
+
+    return new
+
+
 # --- what NumPy and the launchers call ----------------------------------------------------------
 
 _WORD = ctypes.c_int64
 _C_KERNEL = ctypes.PYFUNCTYPE(None, _WORD, _WORD, _WORD)
 _C_NEW_ARRAY = ctypes.PYFUNCTYPE(_WORD, *[_WORD] * 5)
+_C_NEW_OBJECT = ctypes.PYFUNCTYPE(ctypes.py_object, *[_WORD] * 5)
 _C_MALLOC = ctypes.PYFUNCTYPE(_WORD, _WORD, _WORD)
 _C_CALLOC = _C_REALLOC = ctypes.PYFUNCTYPE(_WORD, _WORD, _WORD, _WORD)
 
@@ -130,6 +149,10 @@ class _Handler(ctypes.Structure):
 _CAPSULE_NAME = b"mem_handler"  # what NumPy wants it to be called
 
 
+#: The runtime block, once there is one.
+_runtime: np.ndarray[Any, Any] | None = None
+
+
 @functools.lru_cache(maxsize=1)
 def _control_block() -> np.ndarray:
     words = np.zeros(buffer_layout.WORDS, dtype=np.int64)
@@ -144,6 +167,8 @@ def _control_block() -> np.ndarray:
 
 def install(runtime: np.ndarray, set_handler: int) -> None:
     """Tell the launchers where large arrays come from, and which are too large for the caches."""
+    global _runtime
+    _runtime = runtime
     runtime[layout.RUNTIME_STREAM_BYTES] = stream_bytes()
     words = _control_block()
     words[buffer_layout.SET_HANDLER] = set_handler

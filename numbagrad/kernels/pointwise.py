@@ -67,7 +67,7 @@ class Guard:
 BLOCK = 1024
 
 #: Bytes of a line of the cache; what is streamed is written in whole ones.
-_LINE_BYTES = 64
+LINE_BYTES = 64
 
 
 def source(
@@ -196,11 +196,11 @@ def _streamed(
         item = _ITEM_SIZES[o.dtype]
         before += [
             f"target_{o.name} = at_{o.name} + start * {item}",
-            f"into_{o.name} = block_{o.name} + target_{o.name} % {_LINE_BYTES} - start * {item}",
+            f"into_{o.name} = block_{o.name} + target_{o.name} % {LINE_BYTES} - start * {item}",
         ]
         source = f"into_{o.name} + start * {item}"
         after += [f"stream(target_{o.name}, {source}, (stop - start) * {item})"]
-    inside = f"target_{outputs[0].name} % {_LINE_BYTES} // {_ITEM_SIZES[outputs[0].dtype]}"
+    inside = f"target_{outputs[0].name} % {LINE_BYTES} // {_ITEM_SIZES[outputs[0].dtype]}"
     stop = f"stop = min(start + {BLOCK} - {inside}, {end})"
     block = [*before, stop, *loop("start", "stop"), *after, "start = stop"]
     return [f"start = {first}", f"while start < {end}:", *_indented(1, block)]
@@ -208,7 +208,7 @@ def _streamed(
 
 def _block_words(output: Operand) -> int:
     """Words of the stack for a block of an output, wherever in a line it begins."""
-    return (BLOCK * _ITEM_SIZES[output.dtype] + _LINE_BYTES) // 8
+    return (BLOCK * _ITEM_SIZES[output.dtype] + LINE_BYTES) // 8
 
 
 def _loop(body: list[str], first: str, end: str) -> list[str]:
@@ -291,7 +291,6 @@ def _store(operand: Operand, value: str, streamed: bool = False, index: str = "i
     element = _element(operand, index, operand.name)
     if streamed:
         element = f"into_{operand.name}, {index}"
-        return f"store({element}, {value}, {numba_name(operand.dtype)})"
     return store_text(element, value, operand.dtype, operand.memory)
 
 

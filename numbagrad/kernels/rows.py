@@ -15,7 +15,16 @@ import functools
 from collections.abc import Callable
 
 from . import layout
-from .pointwise import Operand, _load, _store, load_text, numba_name, store_text
+from .pointwise import (
+    _ITEM_SIZES,
+    LINE_BYTES,
+    Operand,
+    _load,
+    _store,
+    load_text,
+    numba_name,
+    store_text,
+)
 from .reduction import identity
 
 # --- packed arguments (64-bit words) --------------------------------------------------------------
@@ -66,12 +75,15 @@ def source(
     before: list[str],
     stages: list[Stage],
     booleans: frozenset[str],
+    places: int = 0,
+    streamed: frozenset[str] = frozenset(),
 ) -> str:
     """The module of a row kernel.
 
     ``operands`` are the inputs and outputs in the order of the packed arguments; those with the
     layout ``ZERO`` have one value a row. ``inputs`` names the first of them; ``before`` are
-    statements on the row before the first stage.
+    statements on the row before the first stage. Rows of the outputs in ``streamed`` are made in
+    the scratch memory, behind its ``places``, and from there written past the caches.
     """
     by_name = {operand.name: operand for operand in operands}
     described = ", ".join(f"{o.name} {o.dtype}" for o in operands)
@@ -83,6 +95,7 @@ def source(
         "from numbagrad.kernels import combine",
         "from numbagrad.kernels.intrinsics import *",
         "from numbagrad.kernels.rows import *",
+        *(["from numbagrad.kernels.streaming import *"] if streamed else []),
         "",
         "",
         "def kernel(args, lo, hi):",
@@ -93,6 +106,10 @@ def source(
         "    scratch_start = load(args, SCRATCH, int64)",
         "    scratch_bytes = load(args, SCRATCH_BYTES, int64)",
     ]
+    if streamed:
+        kept, rounded = places * _bytes(compute), 2 * LINE_BYTES - 1
+        text.append(f"    kept_bytes = ({kept} * columns + {rounded}) & -{LINE_BYTES}")
+        text.append(f"    stream_bytes = (8 * columns + {rounded}) & -{LINE_BYTES}")
     for k, operand in enumerate(operands):
         word = OPERANDS + OPERAND_WORDS * k
         text.append(f"    start_{operand.name} = load(args, {word}, int64)")
@@ -121,14 +138,19 @@ def source(
         if o.layout == layout.ZERO and o.name in inputs
     ]
     row += before
+    row += [
+        f"into_{name} = scratch + kept_bytes + {k} * stream_bytes + (at_{name} & {LINE_BYTES - 1})"
+        for k, name in enumerate(sorted(streamed))
+    ]
     for stage in stages:
-        row += _stage(stage, by_name, kinds, compute, apart)
+        row += _stage(stage, by_name, kinds, compute, apart, streamed)
     row += [f"at_{o.name} += jump_{o.name}" for o in operands if o.name not in partial]
     chunk += ["for row in range(first, min(first + chunk_rows, rows)):"]
     chunk += [f"    {line}" for line in row]
     chunk += [_store(operand, f"total_{operand.name}", index="0") for operand, _, _ in totals]
-    text += ["    for chunk in range(lo, hi):", *[f"        {line}" for line in chunk], ""]
-    return "\n".join(text)
+    text += ["    for chunk in range(lo, hi):", *[f"        {line}" for line in chunk]]
+    text += ["    streams_done()"] if streamed else []
+    return "\n".join([*text, ""])
 
 
 def _number_of_place(last: int, place: int) -> int:
@@ -143,6 +165,7 @@ def _stage(
     kinds: dict[str, str],
     compute: str,
     apart: Callable[[int], int],
+    streamed: frozenset[str],
 ) -> list[str]:
     """The statements of a stage; ``apart`` numbers the places of the scratch memory."""
     dtype = numba_name(compute)
@@ -161,7 +184,7 @@ def _stage(
         store_text(_scratch(place, compute), f"{dtype}({value})", compute, apart(place))
         for place, value in stage.kept
     ]
-    body += [_store(operand, value) for operand, value in stage.stores]
+    body += [_store(o, value, o.name in streamed) for o, value in stage.stores]
     body += [
         f"total_{operand.name} = combine.{kind}(total_{operand.name}, {value})"
         for operand, kind, value in stage.totals
@@ -171,9 +194,25 @@ def _stage(
         body.append(_store(operand, f"combine.{kind}({before}, {value})"))
     if len(body) > len(stage.lines) + len(stage.reads) + len(stage.found):
         lines += ["for i in range(width):", *[f"    {line}" for line in body]]
+    lines += [
+        f"stream(at_{o.name}, into_{o.name}, width * {_ITEM_SIZES[o.dtype]})"
+        for o, _ in stage.stores
+        if o.name in streamed
+    ]
     lines += stage.after
     lines += [_store(operand, value, index="0") for operand, value in stage.row_stores]
     return lines
+
+
+def scratch_bytes(columns: int, places: int, streamed: int, dtype: str) -> int:
+    """Bytes of the scratch memory of a chunk, as the kernel lays it out: whole lines."""
+    kept = _whole_lines(places * columns * _bytes(dtype))
+    return kept + streamed * _whole_lines(8 * columns)
+
+
+def _whole_lines(size: int) -> int:
+    """Room for so many bytes, wherever in a line they begin."""
+    return (size + 2 * LINE_BYTES - 1) & -LINE_BYTES
 
 
 def _scratch(place: int, dtype: str) -> str:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from ...dtype import from_numpy as dtype_of
 from ...formula import Formula, as_boolean, constant, symbol
 from ...formula.expression import Expression, postorder, substitute
+from . import cost
 from .graph import Call, Memory, Operand, Operation, Pointwise, View, overlap
 from .rows import (
     COLUMN_TOTAL,
@@ -25,12 +26,8 @@ from .rows import (
     role,
     row_operations,
     row_step,
+    with_shared_functions,
 )
-
-#: A loop that reads or writes more streams than this is bound by something else than memory.
-MAX_INPUTS = 16
-#: Nodes of a fused formula; the time to compile grows with them.
-MAX_NODES = 400
 
 
 def optimise(operations: Sequence[Operation], kept: Iterable[Memory]) -> list[Operation]:
@@ -371,7 +368,7 @@ def _fits(step: _Step, operations: Sequence[Operation], before: bool = False) ->
     members = [*step.members, *operations]
     made = {view.memory for member in members for view in member.writes}
     inputs = {view for member in members for view in member.reads if view.memory not in made}
-    if nodes > MAX_NODES or len(inputs) > MAX_INPUTS:
+    if nodes > cost.model.nodes or len(inputs) > cost.model.streams:
         return False
     for mine in step.members:
         for other in operations:
@@ -437,6 +434,7 @@ def _emit(step: _Step, later: Sequence[_Step], kept: set[Memory]) -> list[Operat
     inputs = computation.inputs
     names = [name for name, _ in inputs.values()]
     formula = Formula(names, [computation.values[view] for view in stored])
+    formula = Formula(names, with_shared_functions(formula.outputs))
     operands = {name: (operand, number) for (operand, _), (name, number) in inputs.items()}
     used = [name for name in formula.inputs if name in formula.uses]
     order = {old: f"x{k}" for k, old in enumerate(used)}

@@ -17,6 +17,7 @@ from ...kernels import layout, matmul_layout, pointwise, reduction, rowwise
 from ...kernels.loader import host_vector_bits
 from .. import library, numba_function, pool
 from ..matmul import kernel_of
+from ..memory import stream_bytes
 from ..pointwise import GRAIN, kernel_source
 from .graph import (
     Kernel,
@@ -146,8 +147,13 @@ def _pointwise(operation: Pointwise) -> list[Launch]:
     ]
     inputs, made = described[: len(inputs)], described[len(inputs) :]
     flat = len(sizes) == 1 and all([x.layout != layout.STRIDED for x in (*inputs, *made)])
+    streamed = sizes[-1] * min([x.dtype.itemsize for x in outputs]) >= layout.STREAM_ROW_BYTES
+    streamed = streamed and all([x.layout in (layout.UNIT, layout.ZERO) for x in (*inputs, *made)])
+    streamed = streamed and all([x.size * x.dtype.itemsize >= stream_bytes() for x in outputs])
+    known = {x.memory for x in made}
+    streamed = streamed and 0 not in known and not known & {x.memory for x in inputs}
     source = kernel_source(
-        operation.name, operation.formula, inputs, made, operation.compute, flat
+        operation.name, operation.formula, inputs, made, operation.compute, flat, streamed
     )
     kernel = library.generated(operation.name, operation.commented(source))
     count = len(inputs) + len(made)

@@ -17,6 +17,7 @@ from ...kernels import program_layout as words
 from .. import numba_function
 from ..builtin import launcher, make_builtin, runtime
 from ..indexing import view_at
+from ..memory import maker_like
 from . import timing
 from .graph import Array, Call, Memory, Number, Operation, View, extent
 from .lowering import Launch, lower
@@ -84,6 +85,7 @@ class Program:
         self.operations = tuple(operations)
         self.given = tuple(given)
         self.results = tuple(results)
+        self._makers = [(maker_like(memory.array), memory.array) for memory in results]
         self.sources = tuple(sources)
         self._lock = threading.Lock()
         # Slots of arrays that are known only when the program runs.
@@ -257,11 +259,11 @@ class Program:
         """
         if reused:
             made = [
-                reused[k] if k in reused else np.empty_like(memory.array)
-                for k, memory in enumerate(self.results)
+                reused[k] if k in reused else new(array)
+                for k, (new, array) in enumerate(self._makers)
             ]
         else:
-            made = [np.empty_like(memory.array) for memory in self.results]
+            made = [new(array) for new, array in self._makers]
         with self._lock:
             self.draw_numbers(numbers)
             arrays: list[Any] = [*given, *made]

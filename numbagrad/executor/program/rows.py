@@ -15,11 +15,12 @@ from typing import Any
 import numpy as np
 
 from ...dtype import from_numpy as dtype_of
-from ...formula import Expression, Formula, exp, log, print_numba, symbol, trace
+from ...formula import Expression, Formula, exp, log, print_numba, symbol, trace, where
 from ...formula.expression import (
     BITWISE,
     CLASSIFICATIONS,
     COMPARISONS,
+    make,
     postorder,
     substitute,
 )
@@ -27,8 +28,10 @@ from ...kernels import layout, rows
 from ...kernels.pointwise import Operand as KernelOperand
 from ...kernels.vector_math import CPU_LOWERING
 from .. import library
+from ..memory import stream_bytes
 from ..reduction import Reduction, ReductionProgram
 from ..rowwise import Softmax, SoftmaxGradient
+from . import cost
 from .graph import (
     Input,
     Memory,
@@ -43,12 +46,6 @@ from .graph import (
 )
 
 Shape = tuple[int, ...]
-
-#: Functions that cost more than writing a value to the cache and reading it back.
-_EXPENSIVE = frozenset(
-    "exp exp2 expm1 log log1p log2 log10 sin cos tan asin acos atan sinh cosh tanh asinh acosh "
-    "atanh erf erfc erfinv sigmoid gelu ndtr lgamma digamma polygamma pow atan2 hypot".split()
-)
 
 #: What is not worth a variable of its own, or is a truth value.
 _NOT_HOISTED = frozenset(("input", "constant", *COMPARISONS, *CLASSIFICATIONS, *BITWISE))
@@ -350,6 +347,24 @@ def _as_rows(operand: Any, space: Shape) -> Any:
     return View(operand.memory, operand.offset, space, strides, operand.dtype)
 
 
+def with_shared_functions(outputs: tuple[Expression, ...]) -> tuple[Expression, ...]:
+    """Simplified expressions with gelu by ndtr where that is computed as well, for its gradient."""
+    nodes = postorder(outputs)
+    known = {id(node.operands[0]): node for node in nodes if node.operation == "ndtr"}
+    if not known:
+        return outputs
+    done: dict[int, Expression] = {}
+    for node in nodes:
+        operands = tuple([done[id(x)] for x in node.operands])
+        if node.operation == "gelu" and id(node.operands[0]) in known:
+            (x,) = operands
+            share = make("ndtr", x)
+            done[id(node)] = where(x < -40, -0.0, x * share)  # -0.0 also where x is infinite
+        else:
+            done[id(node)] = Expression(node.operation, operands, node.value)
+    return tuple([done[id(output)] for output in outputs])
+
+
 # --- stages ---------------------------------------------------------------------------------------
 
 
@@ -401,10 +416,13 @@ def lower_rows(operation: RowLoop, make_launch: Callable[..., Any]) -> Any:
         for each in (inputs, outputs, totals)
     )
     stages, before, kept = _cut(operation, outputs, totals)
+    streamed = frozenset(
+        [x.name for x, (view, _) in zip(outputs, operation.outputs, strict=True) if _streams(view)]
+    )
     text = rows.source(
         operation.name, [*inputs, *outputs, *totals], operation.compute,
         frozenset([x.name for x in inputs]), before, stages,
-        frozenset([x.name for x in operation.inputs if x.boolean]),
+        frozenset([x.name for x in operation.inputs if x.boolean]), kept, streamed,
     )  # fmt: skip
     kernel = library.generated(operation.name, operation.commented(text))
     chunks = -(-count // operation.chunk)
@@ -415,8 +433,8 @@ def lower_rows(operation: RowLoop, make_launch: Callable[..., Any]) -> Any:
     launch = make_launch(
         operation.name, kernel, words, chunks, grain, [], work=operation.elements
     )
-    if kept:
-        size = kept * columns * np.dtype(operation.compute).itemsize
+    if kept or streamed:
+        size = rows.scratch_bytes(columns, kept, len(streamed), operation.compute)
         words[rows.SCRATCH_BYTES] = size
         launch.addresses.append((rows.SCRATCH, Memory.scratch(size * chunks), 0))
     for k, operand in enumerate(operands):
@@ -431,6 +449,13 @@ def lower_rows(operation: RowLoop, make_launch: Callable[..., Any]) -> Any:
         else:
             launch.numbers.append((word, operand, operation.inputs[k].number))
     return launch
+
+
+def _streams(view: View) -> bool:
+    """Whether an output is written past the caches: rows of memory too large to stay in them."""
+    item = view.dtype.itemsize
+    large = view.size * item >= stream_bytes()
+    return large and view.strides[-1] == item and view.shape[-1] * item >= layout.STREAM_ROW_BYTES
 
 
 def _operand(name: str, operand: Any, number: str | None) -> KernelOperand:
@@ -450,7 +475,7 @@ def _cut(
     expressions = [x for _, _, x in operation.reductions] + [x for _, x in operation.outputs]
     expressions += [total.value for total in operation.totals]
     names = [x.name for x in operation.inputs] + [name for name, _, _ in operation.reductions]
-    shared = Formula(names, expressions).outputs
+    shared = Formula(names, with_shared_functions(Formula(names, expressions).outputs)).outputs
     count = len(operation.reductions)
     summed = shared[count + len(operation.outputs) :]
     operation = dataclasses.replace(
@@ -546,7 +571,8 @@ def _cut(
                 column_totals=[(o, t.combine, x) for o, t, x in sums if t.by_columns],
             )
         )
-    return stages, before, len(kept)
+    stages, count = _with_shared_places(stages)
+    return stages, before, count
 
 
 def _kept(
@@ -556,13 +582,51 @@ def _kept(
     kept: dict[int, tuple[Expression, int, str]] = {}
     first: dict[int, int] = {}
     for stage, wanted in enumerate(roots):
-        for node in postorder(wanted, known={k for k, (_, s, _) in kept.items() if s < stage}):
-            if node.operation not in _EXPENSIVE or not plan.of(node)[1]:
+        pending = list(reversed(wanted))
+        seen: set[int] = set()
+        while pending:
+            node = pending.pop()
+            if id(node) in seen or id(node) in kept or not plan.of(node)[1]:
                 continue
-            if id(node) in first and first[id(node)] < stage:
+            seen.add(id(node))
+            if first.get(id(node), stage) < stage and _is_dear(node, plan, kept):
                 kept[id(node)] = node, first[id(node)], f"k{len(kept)}"
-            first.setdefault(id(node), stage)
+                continue
+            pending += reversed(node.operands)
+        for key in seen:
+            first.setdefault(key, stage)
     return kept
+
+
+def _is_dear(node: Expression, plan: _Stages, kept: dict[int, Any]) -> bool:
+    """Whether a value is rather kept than computed again from what is known of the row."""
+    rowwise = {id(x) for x in postorder((node,)) if not plan.of(x)[1]}
+    return cost.model.of(node, set(kept), rowwise) > cost.model.keep
+
+
+def _with_shared_places(stages: list[rows.Stage]) -> tuple[list[rows.Stage], int]:
+    """The stages with kept values in as few rows of scratch memory as possible, and how many.
+
+    A value may take the place of one that is read for the last time in the loop that makes it.
+    """
+    last = {place: k for k, stage in enumerate(stages) for place in stage.found.values()}
+    places: dict[int, int] = {}
+    taken_until: list[int] = []
+    for k, stage in enumerate(stages):
+        for own, _ in stage.kept:
+            free = [j for j, until in enumerate(taken_until) if until <= k]
+            if not free:
+                taken_until.append(0)
+            places[own] = place = free[0] if free else len(taken_until) - 1
+            taken_until[place] = max(last.get(own, k), k + 1)
+    return [
+        dataclasses.replace(
+            stage,
+            kept=[(places[own], value) for own, value in stage.kept],
+            found={name: places[own] for name, own in stage.found.items()},
+        )
+        for stage in stages
+    ], len(taken_until)
 
 
 class _Hoisted:

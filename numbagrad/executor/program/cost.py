@@ -1,0 +1,59 @@
+"""The cost model of fusion: how much a loop may hold, and what is computed twice.
+
+``fusion.py`` and ``rows.py`` ask here. The numbers are in units of one vector instruction; they may
+be changed (``cost.model = dataclasses.replace(cost.model, ...)``) before a function is compiled.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+from ...formula import Expression
+from ...formula.expression import postorder
+
+
+@dataclasses.dataclass(frozen=True)
+class CostModel:
+    """What the steps of a fused loop cost.
+
+    Attributes:
+        streams: arrays that one loop may read; with more, another thing than memory bounds it.
+        nodes: nodes of one fused formula; the time to compile grows with them.
+        keep: what a value of a row costs at least that is written to the cache, and read by later
+            loops over the row, rather than computed again.
+        load: reading an element from the cache.
+        function: an elementary function.
+        division: a division or a square root.
+    """
+
+    streams: int = 16
+    nodes: int = 400
+    keep: float = 5
+    load: float = 1
+    function: float = 20
+    division: float = 10
+
+    def of(self, root: Expression, known: set[int], free: set[int]) -> float:
+        """The cost of an expression; nodes whose ``id`` is ``known`` are read from the cache."""
+        nodes = postorder((root,), known=known | free)
+        read = {id(x) for node in nodes for x in node.operands} & known
+        return sum([self._step(node) for node in nodes]) + self.load * len(read)
+
+    def _step(self, node: Expression) -> float:
+        if node.operation in FUNCTIONS:
+            return self.function
+        if node.operation in ("div", "sqrt", "rsqrt", "remainder", "floor_divide", "fmod"):
+            return self.division
+        if node.operation == "constant":
+            return 0
+        return self.load if node.operation == "input" else 1
+
+
+#: Functions that cost many instructions.
+FUNCTIONS = frozenset(
+    "exp exp2 expm1 log log1p log2 log10 sin cos tan asin acos atan sinh cosh tanh asinh acosh "
+    "atanh erf erfc erfinv sigmoid gelu ndtr lgamma digamma polygamma pow atan2 hypot".split()
+)
+
+#: The model in use.
+model = CostModel()
