@@ -22,6 +22,7 @@ from ..executor.program.fusion import optimise
 from ..executor.program.graph import (
     Array,
     Call,
+    Kernel,
     Memory,
     Pointwise,
     Product,
@@ -49,7 +50,7 @@ from .structure import containers_in, flatten, rebuild
 from .surroundings import Surroundings, Unreachable, extras_of, global_settings
 
 #: Operations that no values make fail.
-_SURE = (Pointwise, Product, Reduce, Rowwise, RowLoop)
+_SURE = (Kernel, Pointwise, Product, Reduce, Rowwise, RowLoop)
 
 
 @dataclasses.dataclass
@@ -612,11 +613,14 @@ class Recorded:
             (k, leaf) for k, leaf in enumerate(leaves)
             if isinstance(leaf, Tensor) and id(leaf) in self._known
         ]  # fmt: skip
-        #: What users wrote, or is in Python, may raise in the middle of a run.
-        self._may_fail = not all([isinstance(each, _SURE) for each in program.operations])
-        self._managed = managed if self._may_fail else []
-        self._reused = _Reused(effects, possible=not self._may_fail and any(self._had))
+        # What users wrote, or is in Python, may raise: checks before anything is written.
+        unsure = [each for each in program.operations if not isinstance(each, _SURE)]
+        self._managed = managed if unsure else []
+        sure = len(unsure) == len(program.checks)
+        self._reused = _Reused(effects, possible=sure and any(self._had))
         self._replay = Replay(program)
+        #: Nothing comes before or after the launches.
+        self._is_simple = not (unsure or program.sources)
         #: How often Python had to look whether the program holds.
         self._looks = 0
 
@@ -659,17 +663,10 @@ class Recorded:
     def run(self, leaves: Sequence[Any]) -> Any:
         """Run the program in place of a call for which it holds."""
         reused = self._reused.take()
-        effects = self._effects
-        before = [array.copy() for array in self._managed]
-        try:
-            run = _Run(self.program.run(self._given, reused), leaves)
-        except BaseException:
-            for array, value in zip(self._managed, before, strict=True):
-                array[...] = value
-            raise
-        for place, count in effects.versions:
+        results = self._restoring(self.program.run, self._given, reused)
+        for place, count in self._effects.versions:
             _cell_of(place.find(leaves))[0] += count
-        result = self._leave(run, attach=reused is None)
+        result = self._leave(_Run(results, leaves), attach=reused is None)
         self._looks += 1
         if self._looks & (self._looks - 1) == 0:  # seldom, if it does not help
             self._learn(leaves)
@@ -680,14 +677,37 @@ class Recorded:
         keep = self._replay.holds(*arguments)
         if keep is None or not self.surroundings.hold():
             return CHANGED
-        run = self._replay.run
-        if run is None or timing.active is not None:
-            for place, argument in self._passed:
-                self._given[place] = arguments[argument]._array
+        if self._replay.run is None or timing.active is not None:
+            self._given = self._given_with(arguments)
             return self.run(arguments)
-        if self.program.sources:
-            self.program.draw_numbers()
-        return self._leave(_Run(run(keep, *arguments), arguments), attach=not keep)
+        if self._is_simple:
+            results = self._replay.run(keep, *arguments)
+        else:
+            results = self._restoring(self._run_natively, keep, arguments)
+        return self._leave(_Run(results, arguments), attach=not keep)
+
+    def _given_with(self, arguments: Sequence[Any]) -> list[Array]:
+        """What the program is given if it is called with these arguments."""
+        given = list(self._given)
+        for place, argument in self._passed:
+            given[place] = arguments[argument]._array
+        return given
+
+    def _run_natively(self, keep: bool, arguments: tuple[Any, ...]) -> Sequence[Array]:
+        self.program.prepare(self._given_with(arguments) if self.program.checks else ())
+        results = self._replay.run(keep, *arguments)  # type: ignore[misc]
+        self.program.check_launches()
+        return results
+
+    def _restoring(self, run: Callable[..., Any], *arguments: Any) -> Any:
+        """What ``run`` returns; if it raises, what the sources of numbers wrote is undone."""
+        before = [array.copy() for array in self._managed]
+        try:
+            return run(*arguments)
+        except BaseException:
+            for array, value in zip(self._managed, before, strict=True):
+                array[...] = value
+            raise
 
     def _leave(self, run: _Run, attach: bool) -> Any:
         """Leave behind what the recorded call did, and return what it returned."""

@@ -7,6 +7,8 @@ one arena by the time it is needed, and runs them: native parts in one call each
 from __future__ import annotations
 
 import dataclasses
+import functools
+import itertools
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -231,13 +233,36 @@ class Program:
 
     @property
     def native(self) -> NativeRun | None:
-        """How compiled code runs it, after :meth:`draw_numbers`; None if Python has to."""
-        if not self._parts:
+        """How compiled code runs it, between :meth:`prepare` and :meth:`check_launches`.
+
+        None if there is Python among its parts, other than checks before all else.
+        """
+        parts = self._parts[len(self.checks) :]
+        if not parts:
             return NativeRun(0, None, ())
-        first = self._parts[0]
-        if len(self._parts) > 1 or isinstance(first, _Python) or first.watched is not None:
+        if len(parts) > 1 or isinstance(parts[0], _Python):
             return None
-        return first.native
+        return parts[0].native
+
+    @functools.cached_property
+    def checks(self) -> tuple[Call, ...]:
+        """The checks that it begins with."""
+        found = itertools.takewhile(
+            lambda part: isinstance(part, _Python) and part.call.check, self._parts
+        )
+        return tuple([part.call for part in found if isinstance(part, _Python)])
+
+    def prepare(self, given: Sequence[Array]) -> None:
+        """What comes before a native run: the numbers, and checks of the arrays given."""
+        self.draw_numbers()
+        for call in self.checks:
+            call.function(*self._arrays_for(call.arguments, given))
+
+    def check_launches(self) -> None:
+        """Raise if a launch of a native run failed."""
+        part = self._parts[-1] if self._parts else None
+        if isinstance(part, _Native) and part.watched is not None:
+            self._check(part, part.watched)
 
     def draw_numbers(self, numbers: Sequence[float] | None = None) -> None:
         """Write the numbers of a run, those of the sources or the given ones."""
@@ -330,7 +355,7 @@ class Program:
                     arrays[slot] = np.empty_like(view.memory.array)
                 as_view(arrays[slot], view)[...] = array
 
-    def _arrays_for(self, arguments: Any, arrays: list[Any]) -> Any:
+    def _arrays_for(self, arguments: Any, arrays: Sequence[Any]) -> Any:
         """Arguments with arrays in the places of views."""
         if isinstance(arguments, View):
             slot = self._slot.get(arguments.memory)
