@@ -23,26 +23,28 @@ def data():
 
 def forward_loops(a, b, x, y):
     """Write y, given a, b and x."""
-    for k in range(a.size):
-        y[0, k] = b[k] * x[0, k]
-    for t in range(1, x.shape[0]):
+    state = np.zeros_like(a)
+    for t in range(x.shape[0]):
         for k in range(a.size):
-            y[t, k] = a[k] * y[t - 1, k] + b[k] * x[t, k]
+            state[k] = a[k] * state[k] + b[k] * x[t, k]
+            y[t, k] = state[k]
 
 
 def backward_loops(a, b, x, y, grad_y, grad_a, grad_b, grad_x):
-    """Write the gradients of a, b and x, given that of y."""
-    carried = np.zeros_like(a)  # what flows back to y[t]
+    """Write the gradients of a, b and x, given that of y. Loops of one statement vectorise."""
+    flow = np.zeros_like(a)  # what reaches y[t]
     grad_a[:] = 0
     grad_b[:] = 0
     for t in range(x.shape[0] - 1, -1, -1):
         for k in range(a.size):
-            flow = grad_y[t, k] + carried[k]
-            if t > 0:
-                grad_a[k] += flow * y[t - 1, k]
-            grad_b[k] += flow * x[t, k]
-            grad_x[t, k] = flow * b[k]
-            carried[k] = flow * a[k]
+            flow[k] = grad_y[t, k] + a[k] * flow[k]
+        for k in range(a.size):
+            grad_x[t, k] = flow[k] * b[k]
+        for k in range(a.size):
+            grad_b[k] += flow[k] * x[t, k]
+        if t > 0:
+            for k in range(a.size):
+                grad_a[k] += flow[k] * y[t - 1, k]
 
 
 @functools.cache
