@@ -70,13 +70,17 @@ class Replay:
         self._program = program
         self._native: NativeRun | None = program.native
         self._table = np.zeros(words.REPLAY_WORDS, dtype=np.int64)
-        self._table[0] = described_runtime().ctypes.data
         self._kept: list[Any] = []
-        self._holds = make_builtin("holds", launcher("holds", "replay"), self._table)
+        self._holds: Callable[..., bool | None] | None = None
         self.holds: Callable[..., bool | None] = _never
         self.run: Callable[..., tuple[Array, ...]] | None = None
+
+    def _make_builtins(self) -> Callable[..., bool | None]:
+        """Make the builtins; returns ``holds``. Functions called once do not wait for this."""
+        self._table[0] = described_runtime().ctypes.data
         if self._native is not None:
             self.run = make_builtin("replay", launcher("replay", "replay"), self._table)
+        return make_builtin("holds", launcher("holds", "replay"), self._table)
 
     def forget(self) -> None:
         """Leave every call to Python."""
@@ -121,6 +125,8 @@ class Replay:
             entries = np.array(lists[name] or [[0] * size], dtype=np.int64)
             self._kept.append(entries)
             self._table[word : word + 2] = len(lists[name]), entries.ctypes.data
+        if self._holds is None:
+            self._holds = self._make_builtins()
         self.holds = self._holds
 
     def _argument(self, found: Found, k: int) -> tuple[int, ...]:
