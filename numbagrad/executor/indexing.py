@@ -143,7 +143,8 @@ def scatter_add(output: Array, dim: int, index: Array, source: Array) -> None:
     """Add ``source`` to ``output`` at the indices of ``index`` along ``dim``, in their order."""
     if not (output.ndim and index.ndim):
         output, index, source = np.atleast_1d(output, index, source)
-    source = source[tuple([slice(size) for size in index.shape])]
+    if source.shape != index.shape:
+        source = source[tuple([slice(size) for size in index.shape])]
     if JIT_DISABLED or output.dtype.kind == "b":
         _add_at(output, _places(output.shape, dim, index), source)
         return

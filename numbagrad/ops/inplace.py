@@ -301,7 +301,7 @@ def _copy_noted(array: np.ndarray[Any, Any], source: np.ndarray[Any, Any]) -> No
 @method("zero_")
 def zero_(input: Tensor) -> Tensor:
     """Write zeros."""
-    if not grad_mode.enabled:
+    if not recording(input):
         _set_all(input._array, 0)
         bump_version(input)
         return input
@@ -339,6 +339,13 @@ def copy_(input: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
     if 0 in input._array.strides:
         check_written_once(input._array)
     source = src._array
+    if not recording(input, src):
+        if capture.active is not None or source.dtype != input._array.dtype:
+            _copy_noted(input._array, source)
+        else:
+            input._array[...] = source
+        bump_version(input)
+        return input
     return write_inplace(
         input, _copy, lambda array: _copy_noted(array, source), src, source.dtype
     )

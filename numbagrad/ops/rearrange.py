@@ -60,6 +60,12 @@ def _turned(array: Array, k: int, dims: tuple[int, int]) -> Array:
 
 def _rolled(array: Array, shifts: Sequence[int], dims: Sequence[int] | None) -> Array:
     """Without ``dims`` all elements in a row; a dense result."""
+    if dims and len(dims) == 1 and array.size:
+        (dim,), size = dims, array.shape[dims[0]]
+        cut = -shifts[0] % size
+        before = (slice(None),) * dim
+        parts = (array[(*before, slice(cut, None))], array[(*before, slice(0, cut))])
+        return np.concatenate(parts, dim, out=np.empty(array.shape, array.dtype))
     return np.roll(array, shifts if dims else shifts[0], dims or None).copy("C")
 
 
@@ -143,20 +149,35 @@ def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
 
 # --- triangles and diagonals ----------------------------------------------------------------------
 
-def _triangle(keep: Any, array: Array, diagonal: int) -> Array:
+def _is_below(rows: int, columns: int, diagonal: int) -> Array:
+    """True on and below a diagonal of a matrix."""
+    return np.tri(rows, columns, diagonal, np.bool_)
+
+
+_is_below_of_small = functools.lru_cache(maxsize=64)(_is_below)
+_SMALL = 1 << 14  # elements of a matrix
+
+
+def _triangle(array: Array, diagonal: int, below: bool) -> Array:
     """Matrices keep their layout, stacks come in order: as in torch."""
-    made: Array = keep(array, diagonal)
+    rows, columns = array.shape[-2:]
+    masks = _is_below_of_small if rows * columns <= _SMALL else _is_below
+    zero = np.zeros((), array.dtype)
+    if below:
+        made = np.where(masks(rows, columns, diagonal), array, zero)
+    else:
+        made = np.where(masks(rows, columns, diagonal - 1), zero, array)
     return made if made.ndim == 2 else np.ascontiguousarray(made)
 
 
 _tril = TensorOperator(
     "tril",
-    lambda input, diagonal: _triangle(np.tril, input, diagonal),
+    lambda input, diagonal: _triangle(input, diagonal, True),
     {"input": lambda grad, diagonal: _tril(grad, diagonal)},
 )
 _triu = TensorOperator(
     "triu",
-    lambda input, diagonal: _triangle(np.triu, input, diagonal),
+    lambda input, diagonal: _triangle(input, diagonal, False),
     {"input": lambda grad, diagonal: _triu(grad, diagonal)},
 )
 
