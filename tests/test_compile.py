@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 
 import numpy as np
@@ -13,8 +14,6 @@ from numbagrad.compiling import CompileError
 from numbagrad.executor.pointwise import JIT_DISABLED
 
 F = nn.functional
-
-pytestmark = pytest.mark.skipif(JIT_DISABLED, reason="compile() runs functions as they are")
 
 
 def programs(compiled):
@@ -34,7 +33,7 @@ def follow(make, arguments, steps=8, exact=False):
         np.testing.assert_allclose(
             found.detach().numpy(), expected.detach().numpy(), rtol=1e-5, atol=1e-6
         )
-    assert programs(compiled)
+    assert programs(compiled) or JIT_DISABLED
     assert not compiled._given_up
     return compiled
 
@@ -74,8 +73,9 @@ def trained(optimizer, **options):
 
 def test_two_layer_net():
     compiled = follow(two_layer, (torch.randn(6, 30), torch.randn(6, 5)))
-    (program,) = programs(compiled)
-    assert len(program.launches) < 14
+    for program in programs(compiled):
+        assert len(program.launches) < 14
+    assert len(programs(compiled)) == (0 if JIT_DISABLED else 1)
 
 
 @pytest.mark.parametrize("options", [{"lr": 0.1}, {"lr": 0.1, "momentum": 0.9}])
@@ -153,7 +153,7 @@ def test_sizes_are_planned_anew():
     for size in (3, 5, 3, 5, 9):
         x = torch.randn(4, size)
         np.testing.assert_allclose(step(x).numpy(), (x.softmax(-1) * 2).numpy(), rtol=1e-5)
-    assert len(programs(step)) == 3
+    assert len(programs(step)) == (0 if JIT_DISABLED else 3)
 
 
 def test_a_flag_that_changes_is_seen():
@@ -177,7 +177,8 @@ def test_what_cannot_be_part_of_a_program_runs_as_always():
         return x * 2 if x.sum() > 0 else x * 3
 
     compiled = torch.compile(step)
-    with pytest.warns(UserWarning, match="runs uncompiled, because of a branch on the value"):
+    said = "runs uncompiled, because of a branch on the value"
+    with contextlib.nullcontext() if JIT_DISABLED else pytest.warns(UserWarning, match=said):
         compiled(torch.ones(3))
     np.testing.assert_allclose(compiled(-torch.ones(3)).numpy(), [-3.0] * 3)
 
@@ -187,6 +188,10 @@ def test_fullgraph_raises():
     def step(x):
         return x * x.sum().item()
 
+    if JIT_DISABLED:  # everything runs as it is, and nothing is refused
+        same = step(torch.ones(3))
+        np.testing.assert_allclose(same.numpy(), [3.0] * 3)
+        return
     with pytest.raises(CompileError, match=r"item\(\)"):
         step(torch.ones(3))
 
@@ -238,7 +243,8 @@ def test_row_loops_agree_with_the_operators():
 
     x, g = torch.randn(40, 33, requires_grad=True), torch.randn(40, 33)
     compiled = follow(make, (x, g), steps=5)
-    assert any("RowLoop" in type(o).__name__ for p in programs(compiled) for o in p.operations)
+    names = [type(o).__name__ for p in programs(compiled) for o in p.operations]
+    assert "RowLoop" in names or JIT_DISABLED
 
 
 def test_sums_of_many_chunks_and_of_columns():
@@ -277,7 +283,8 @@ def test_a_module_compiles_with_its_backward():
     np.testing.assert_allclose(train(net, compiled), train(plain, plain), rtol=1e-5)
     assert list(compiled.state_dict()) == [f"_orig_mod.{name}" for name in net.state_dict()]
     compiled(torch.ones(2, 6))
-    assert compiled(torch.ones(2, 6)).grad_fn.name() == "CompiledFunctionBackward"
+    node = "AddmmBackward0" if JIT_DISABLED else "CompiledFunctionBackward"
+    assert compiled(torch.ones(2, 6)).grad_fn.name() == node
 
 
 def test_the_backward_of_a_compiled_function_notices_what_was_overwritten():

@@ -22,7 +22,7 @@ _IMPURE_MODULES = frozenset((
 _IMPURE_CLASSES = frozenset((("datetime", "now"), ("datetime", "utcnow"), ("date", "today")))
 _IMPURE_FUNCTIONS = {
     "builtins": frozenset(
-        ("print", "input", "open", "next", "exec", "eval", "globals", "__import__")
+        ("print", "input", "open", "exec", "eval", "globals", "__import__")
     ),
     "_thread": frozenset(("start_new_thread", "start_joinable_thread")),
     "sys": frozenset(("getrefcount", "settrace", "setprofile", "stdout", "_getframe")),

@@ -213,7 +213,8 @@ def eye(
         if size < 0:
             raise RuntimeError(f"{name} must be greater or equal to 0, got {size}")
     kind = numpy_dtype("eye", dtype, None if out is None else out._array.dtype)
-    return leaf(np.eye(n, columns, dtype=kind), requires_grad, out)
+    made = capture.constant(np.eye(n, columns, dtype=kind))
+    return leaf(made, requires_grad, out)
 
 
 # --- of the dtype of a tensor ---------------------------------------------------------------------

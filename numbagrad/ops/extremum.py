@@ -198,7 +198,7 @@ class SelectionNode(Node):
         if not self.keepdim:
             grad = grad.unsqueeze(self.dim)
             indices = indices.unsqueeze(self.dim)
-        zeros = new_tensor(np.zeros(self.shape, dtype=grad._array.dtype))
+        zeros = new_tensor(capture.filled(self.shape, grad._array.dtype, 0))
         if self.cumulative:
             return (zeros.scatter_add(self.dim, indices, grad),)
         return (zeros.scatter(self.dim, indices, grad),)

@@ -200,7 +200,7 @@ def solve_triangular(
     half = _triangle(A, upper)
     if unitriangular:
         size = A._array.shape[-1]
-        half = half.masked_fill(new_tensor(np.eye(size, dtype=bool)), 1.0)
+        half = half.masked_fill(new_tensor(capture.constant(np.eye(size, dtype=bool))), 1.0)
     made = _either_side(_solve_triangular, half, B, left)
     return write_result("linalg.solve_triangular", made, out)
 
@@ -295,7 +295,7 @@ _trace = TensorOperator(
 
 
 def _scaled_identity(grad: Tensor, shape: tuple[int, ...]) -> Tensor:
-    return grad * new_tensor(np.eye(*shape, dtype=grad._array.dtype))
+    return grad * new_tensor(capture.constant(np.eye(*shape, dtype=grad._array.dtype)))
 
 
 @method()
@@ -316,7 +316,13 @@ def _symmetric_half(matrix: Tensor) -> Tensor:
 
 
 def _eye_like(matrix: Tensor) -> Tensor:
-    return new_tensor(np.eye(matrix._array.shape[-1], dtype=matrix._array.dtype))
+    size = matrix._array.shape[-1]
+    return new_tensor(capture.constant(np.eye(size, dtype=matrix._array.dtype)))
+
+
+def _on_diagonal(matrices: Tensor) -> Tensor:
+    """True on the diagonal of square matrices as large as the last dimension."""
+    return new_tensor(capture.constant(np.eye(matrices._array.shape[-1], dtype=bool)))
 
 
 def _cholesky_gradient(grad: Tensor, result: Tensor) -> Tensor:
@@ -355,7 +361,7 @@ def _eigh_gradient(grad: Any, result: Tensor, result1: Tensor) -> Tensor:
     inner: Any = None if grad[0] is None else grad[0].diag_embed()
     if grad[1] is not None:
         distances = values.unsqueeze(-2) - values.unsqueeze(-1)
-        diagonal = new_tensor(np.eye(values._array.shape[-1], dtype=bool))
+        diagonal = _on_diagonal(values)
         overlap = vectors.mT @ grad[1]
         turned = (overlap - overlap.mT) * 0.5 / distances.masked_fill(diagonal, 1.0)
         inner = turned if inner is None else inner + turned
@@ -397,7 +403,7 @@ def _svd_gradient(grad: Any, result: Tensor, result1: Tensor, result2: Tensor) -
     of_u, of_s, of_vh = grad
     total = None if of_s is None else u @ of_s.diag_embed() @ v.mT
     columns, rows = s.unsqueeze(-2), s.unsqueeze(-1)
-    diagonal = new_tensor(np.eye(s._array.shape[-1], dtype=bool))
+    diagonal = _on_diagonal(s)
     distances = (columns * columns - rows * rows).masked_fill(diagonal, 1.0)
 
     def turned(gradient: Tensor, basis: Tensor) -> Tensor:

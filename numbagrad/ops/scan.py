@@ -10,10 +10,9 @@ import functools
 import math
 from typing import Any
 
-import numpy as np
-
 from ..autograd import tensor_interface as tensors
 from ..dtype import dtype as DType
+from ..executor import capture
 from ..executor.pointwise import scalar_type_name
 from ..executor.rowwise import RunningExtremum, Scan
 from ..formula import exp, isfinite, log1p, maximum, minimum, where
@@ -93,7 +92,7 @@ def _shifted(input: Tensor, dim: int, first: float, last: bool = False) -> Tenso
     if size == 0:
         return input
     shape[dim] = 1
-    edge = new_tensor(np.full(shape, first, dtype=input._array.dtype))
+    edge = new_tensor(capture.filled(shape, input._array.dtype, first))
     if last:
         return cat((input.narrow(dim, 1, size - 1), edge), dim)
     return cat((edge, input.narrow(dim, 0, size - 1)), dim)
