@@ -100,6 +100,25 @@ def test_the_gradient_of_chunk_is_written_into_its_place():
     assert [type(operation).__name__ for operation in operations].count("Pointwise") == 1
 
 
+def test_what_is_read_in_parts_is_made_in_the_loops_that_read_it():
+    bias = torch.randn(12)
+
+    def step(x, w):
+        a, b, c = (x @ w + bias).chunk(3, 1)
+        return torch.sigmoid(a) * torch.tanh(b) + c
+
+    product, loop = compiled_operations(step, (torch.randn(5, 4), torch.randn(4, 12)))
+    assert loop.outputs[0].shape == (5, 4)
+
+
+def test_parts_that_overlap_are_not_made_apart():
+    def step(x, y):
+        total = x + y
+        return total[:, :7] * total[:, 4:], total[1:3, 2:5] - total[2:4, 2:5], total[::2, 1] * 2
+
+    compiled_operations(step, (torch.randn(6, 11), torch.randn(6, 11)))
+
+
 @pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
 def test_cross_entropy_runs_without_python(reduction):
     weight = torch.rand(5) + 0.5

@@ -39,6 +39,7 @@ def optimise(operations: Sequence[Operation], kept: Iterable[Memory]) -> list[Op
     alive = set(kept)
     remaining = without_fills(checks_first(list(operations)))
     remaining = without_dead(forward_copies(remaining, alive), alive)
+    remaining = in_parts(remaining, alive)
     return without_dead(fuse(remaining, alive), alive)
 
 
@@ -214,6 +215,74 @@ def renamed(operation: Operation, name: Callable[[Memory], Memory]) -> Operation
         if isinstance(getattr(operation, field.name), (View, tuple, list))
     }
     return dataclasses.replace(operation, **changes)  # type: ignore[type-var]
+
+
+# --- parts ----------------------------------------------------------------------------------------
+
+
+def in_parts(operations: list[Operation], kept: set[Memory]) -> list[Operation]:
+    """Pointwise operations whose result is read in parts, as by ``chunk``, made part by part.
+
+    So each part can join the loop that reads it.
+    """
+    readers: dict[Memory, list[tuple[Operation, View]]] = {}
+    writers: dict[Memory, int] = {}
+    for operation in operations:
+        for view in operation.reads:
+            readers.setdefault(view.memory, []).append((operation, view))
+        for view in operation.writes:
+            writers[view.memory] = writers.get(view.memory, 0) + 1
+    found: list[Operation] = []
+    for operation in operations:
+        parts: list[Operation] | None = None
+        if isinstance(operation, Pointwise) and len(operation.outputs) == 1:
+            memory = operation.outputs[0].memory
+            if memory.made and memory not in kept and writers[memory] == 1:
+                parts = _parts_of(operation, readers.get(memory, []))
+        found += [operation] if parts is None else parts
+    return found
+
+
+def _parts_of(
+    operation: Pointwise, readers: list[tuple[Operation, View]]
+) -> list[Operation] | None:
+    """The operation as one for each part that others read, or None if there is no need."""
+    output = operation.outputs[0]
+    views = list(dict.fromkeys([view for _, view in readers]))
+    plain = all([isinstance(reader, Pointwise) for reader, _ in readers])
+    if len(views) < 2 or not plain or not output.contiguous:
+        return None
+    made: list[Operation] = []
+    for k, view in enumerate(views):
+        start = _start_of(view, output)
+        if start is None or any([overlap(view, other) for other in views[:k]]):
+            return None
+        operands = tuple([
+            _part(x.expanded(output.shape), start, view.shape) if isinstance(x, View) else x
+            for x in operation.operands
+        ])
+        made.append(dataclasses.replace(operation, operands=operands, outputs=(view,)))
+    return made
+
+
+def _start_of(view: View, whole: View) -> tuple[int, ...] | None:
+    """The index of the first element of a part with all dimensions of the whole, or None."""
+    if len(view.shape) != len(whole.shape) or view.dtype != whole.dtype or view.size == 0:
+        return None
+    rest, start = view.offset - whole.offset, []
+    for size, length, step, own in zip(
+        view.shape, whole.shape, whole.strides, view.strides, strict=True
+    ):
+        place, rest = divmod(rest, step) if length > 1 else (0, rest)
+        if place + size > length or (size > 1 and own != step):
+            return None
+        start.append(place)
+    return None if rest else tuple(start)
+
+
+def _part(view: View, start: tuple[int, ...], shape: tuple[int, ...]) -> View:
+    offset = sum([k * step for k, step in zip(start, view.strides, strict=True)])
+    return dataclasses.replace(view, offset=view.offset + offset, shape=shape)
 
 
 # --- loops ----------------------------------------------------------------------------------------
