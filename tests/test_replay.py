@@ -1,5 +1,8 @@
 """The compiled check of recorded calls: what it sees as unchanged, and what it leaves to Python."""
 
+import concurrent.futures
+import os
+
 import numpy as np
 import pytest
 
@@ -116,3 +119,72 @@ def test_versions_count_and_results_stay():
     version, results = weight._version, [compiled(x) for _ in range(3)]
     assert weight._version == version + 3
     assert [result.tolist() for result in results] == [[7.0] * 2, [8.0] * 2, [9.0] * 2]
+
+
+def long_step(a):
+    """So much work that a program lets go of the GIL."""
+    return (a * 2 + 1).exp().sum(dim=1)
+
+
+def test_threads_get_their_own_results():
+    compiled, _ = learned(long_step, torch.zeros(256, 512))
+    inputs = [torch.full((256, 512), k / 8) for k in range(8)]
+    expected = [long_step(x) for x in inputs]
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        for _ in range(5):
+            for found, value in zip(pool.map(compiled, inputs), expected, strict=True):
+                np.testing.assert_allclose(found.numpy(), value.numpy(), rtol=1e-5)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_child_replays():
+    compiled, _ = learned(long_step, torch.zeros(256, 512))
+    expected = long_step(torch.ones(256, 512)).tolist()
+    child = os.fork()
+    if child == 0:
+        same = np.allclose(compiled(torch.ones(256, 512)).tolist(), expected)
+        os._exit(0 if same else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_a_check_that_fails_changes_nothing():
+    weight = torch.zeros(3, 4, requires_grad=True)
+    optimizer = torch.optim.Adam([weight], lr=0.1)
+
+    def step(classes):
+        optimizer.zero_grad()
+        loss = torch.nn.functional.cross_entropy(weight, classes)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    compiled, holds = learned(step, torch.tensor([0, 1, 2]))
+    values, gradient = weight.tolist(), weight.grad.tolist()
+    counts = [state["step"].item() for state in optimizer.state.values()]
+    wrong = torch.tensor([0, 7, 2])
+    assert holds(wrong) is not None
+    with pytest.raises(IndexError, match="Target 7 is out of bounds"):
+        compiled(wrong)
+    assert weight.tolist() == values
+    assert weight.grad.tolist() == gradient
+    assert [state["step"].item() for state in optimizer.state.values()] == counts
+
+
+def test_options_that_change_between_steps_are_followed():
+    weight, other = torch.ones(3, requires_grad=True), torch.ones(3, requires_grad=True)
+
+    def step_of(parameter, optimizer):
+        def step():
+            optimizer.zero_grad()
+            (parameter * parameter).sum().backward()
+            optimizer.step()
+
+        return step
+
+    optimizer, reference = torch.optim.SGD([weight], lr=0.1), torch.optim.SGD([other], lr=0.1)
+    compiled, eager = torch.compile(step_of(weight, optimizer)), step_of(other, reference)
+    for k in range(8):
+        optimizer.param_groups[0]["lr"] = reference.param_groups[0]["lr"] = 0.1 / (k + 1)
+        compiled()
+        eager()
+        np.testing.assert_allclose(weight.detach().numpy(), other.detach().numpy(), rtol=1e-6)

@@ -206,7 +206,7 @@ class Surroundings:
     def _watch(
         self, name: str, read: Callable[[], Any], values: Any, container: Any = None
     ) -> None:
-        if not isinstance(container, tuple):  # what a tuple holds never changes
+        if not isinstance(container, (tuple, frozenset)):  # what these hold never changes
             self.watched.append(Watched(read, name, container))
         for value in values:
             if not isinstance(value, _PLAIN):
@@ -313,7 +313,8 @@ class Surroundings:
         attributes = getattr(value, "__dict__", None)
         if _is_foreign(module):
             if isinstance(attributes, dict):  # of another package: only what it holds itself
-                self.watched.append(Watched(functools.partial(_values, attributes), name))
+                read = functools.partial(_values, attributes)
+                self.watched.append(Watched(read, name, attributes))
             return
         self._pending.append((type(value).__name__, type(value)))
         if isinstance(attributes, dict):
