@@ -64,8 +64,9 @@ def _rolled(array: Array, shifts: Sequence[int], dims: Sequence[int] | None) -> 
         (dim,), size = dims, array.shape[dims[0]]
         cut = -shifts[0] % size
         before = (slice(None),) * dim
-        parts = (array[(*before, slice(cut, None))], array[(*before, slice(0, cut))])
-        return np.concatenate(parts, dim, out=np.empty(array.shape, array.dtype))
+        keys = (*before, slice(cut, None)), (*before, slice(0, cut))
+        made = np.empty(array.shape, array.dtype)
+        return np.concatenate([array[key] for key in keys], dim, out=made)
     return np.roll(array, shifts if dims else shifts[0], dims or None).copy("C")
 
 
