@@ -132,7 +132,7 @@ gather_operator = TensorOperator(
 
 
 def _zeros(shape: tuple[int, ...], like: Tensor) -> Tensor:
-    return new_tensor(np.zeros(shape, like._array.dtype))
+    return new_tensor(capture.filled(shape, like._array.dtype, 0))
 
 
 def added(array: Array, dim: int, index: Array, source: Array) -> Array:

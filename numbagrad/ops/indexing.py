@@ -228,7 +228,7 @@ _index_put = TensorOperator(
 
 def _cleared(grad: Tensor, arrays: Key) -> Tensor:
     """``grad`` with zeros at the indices."""
-    return _index_put(grad, new_tensor(np.zeros((), grad._array.dtype)), arrays, False)
+    return _index_put(grad, new_tensor(capture.filled((), grad._array.dtype, 0)), arrays, False)
 
 
 def _sum_to(grad: Tensor, shape: tuple[int, ...]) -> Tensor:
