@@ -16,7 +16,7 @@ from .matmul import bmm, mm
 from .output import write_result
 from .registry import method
 from .shapes import common_shape, dimension
-from .view import unsafe_view
+from .view import reshape, unsafe_view
 
 __all__ = ["chain_matmul", "einsum", "inner", "kron", "tensordot"]
 
@@ -209,7 +209,10 @@ def _plain_product(equation: str, operands: Sequence[Tensor]) -> Tensor | None:
         a = a.t()
     if turned[1] == "t":
         b = b.t()
-    return mm(a, b) if a._array.shape[1] == b._array.shape[0] else None
+    if a._array.shape[1] != b._array.shape[0]:
+        return None
+    made = mm(a, b)
+    return reshape(made, made._array.shape)  # a view as the general way makes it
 
 
 def _as_letters(arguments: Sequence[Any]) -> tuple[str, tuple[Tensor, ...]]:
@@ -350,8 +353,7 @@ def _multiplied(
         )
     else:
         product = mm(_reshaped(left, (height, depth)), _reshaped(right, (depth, width)))
-    made = _reshaped(product, (*batch_sizes, *row_sizes, *column_sizes))
-    return made, batch + rows + columns
+    return product.reshape(*batch_sizes, *row_sizes, *column_sizes), batch + rows + columns
 
 
 def _expanded(tensor: Tensor, shape: tuple[int, ...]) -> Tensor:
