@@ -30,6 +30,8 @@ def first_calls(library: str, cache: pathlib.Path) -> tuple[float, float]:
         "TORCHINDUCTOR_CACHE_DIR": str(cache / "torch"),
         "NUMBAGRAD_NUM_THREADS": str(THREADS),
     }
+    # Every contestant has its bytecode: the rivals were installed with theirs.
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
     printed = subprocess.run(
         [sys.executable, "-m", "bench.first_call", library],
         cwd=ROOT, env=environment, capture_output=True, text=True, check=True,

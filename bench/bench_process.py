@@ -42,6 +42,8 @@ def run(arguments: list[str], cache: pathlib.Path) -> tuple[float, float]:
         "OMP_NUM_THREADS": str(THREADS),
         "XLA_FLAGS": f"--xla_cpu_multi_thread_eigen={'true' if THREADS > 1 else 'false'}",
     }
+    # Every contestant has its bytecode: the rivals were installed with theirs.
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
     watched = subprocess.run(
         [sys.executable, "-S", "-c", WATCH, sys.executable, *arguments],
         env=environment,
