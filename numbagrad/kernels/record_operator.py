@@ -47,8 +47,9 @@ set_attribute = external(
 new_weak_reference = external("PyWeakref_NewRef", types.int64, types.int64, types.int64)
 list_append = external("PyList_Append", types.int32, types.int64, types.int64)
 list_size = external("PyList_Size", types.int64, types.int64)
+# Called without keywords; the plainer PyObject_Vectorcall is no symbol of Python 3.10.
 vectorcall = external(
-    "PyObject_Vectorcall", types.int64, types.int64, types.int64, types.int64, types.int64
+    "PyObject_VectorcallDict", types.int64, types.int64, types.int64, types.int64, types.int64
 )
 
 NULL = 0
