@@ -7,6 +7,7 @@ pages, which operators on large arrays read a tenth faster; ``memory.py`` has th
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ _WORD = ctypes.c_int64
 _NEW_LARGE_ARRAY = ctypes.PYFUNCTYPE(ctypes.py_object, *[_WORD] * 5)
 
 
-def new_array(shape: tuple[int, ...], kind: np.dtype[Any]) -> np.ndarray[Any, Any]:
+def new_array(shape: Sequence[int], kind: np.dtype[Any]) -> np.ndarray[Any, Any]:
     """An ndarray in C order whose elements are not set."""
     made: np.ndarray[Any, Any] = np.empty(shape, kind)  # a large one costs nothing until it is used
     size = made.nbytes
@@ -37,7 +38,7 @@ def new_array(shape: tuple[int, ...], kind: np.dtype[Any]) -> np.ndarray[Any, An
     return made
 
 
-def filled(shape: tuple[int, ...], kind: np.dtype[Any], value: Any) -> np.ndarray[Any, Any]:
+def filled(shape: Sequence[int], kind: np.dtype[Any], value: Any) -> np.ndarray[Any, Any]:
     """A new ndarray of which every element is ``value``."""
     if value or (array := np.zeros(shape, kind)).nbytes >= buffer_layout.LARGE_BYTES:
         array = new_array(shape, kind)

@@ -10,8 +10,6 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 #: The recorder that is at work, of whatever thread; None most of the time.
 active: Any = None
 
@@ -71,15 +69,6 @@ def note_fill(array: Any, value: Any, made: bool = True) -> None:
         found = recorder()
         if found is not None:
             found.fill(array, value, made)
-
-
-def filled(shape: Any, kind: Any, value: Any) -> Any:
-    """A new ndarray of which every element is ``value``."""
-    array = np.zeros(shape, kind)
-    if value:
-        array.fill(value)
-    note_fill(array, value)
-    return array
 
 
 def note_result(operator: Any, arguments: list[Any], made: Any) -> None:

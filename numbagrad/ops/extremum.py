@@ -17,6 +17,7 @@ from ..autograd.node import Node, edge_of
 from ..autograd.saved import save
 from ..executor import capture
 from ..executor import indexing as executor
+from ..executor.arrays import filled
 from ..executor.reduction import Reduction, ReductionProgram, SelectionProgram
 from ..tensor import Tensor, new_tensor
 from .operator import pointwise
@@ -198,7 +199,7 @@ class SelectionNode(Node):
         if not self.keepdim:
             grad = grad.unsqueeze(self.dim)
             indices = indices.unsqueeze(self.dim)
-        zeros = new_tensor(capture.filled(self.shape, grad._array.dtype, 0))
+        zeros = new_tensor(filled(self.shape, grad._array.dtype, 0))
         if self.cumulative:
             return (zeros.scatter_add(self.dim, indices, grad),)
         return (zeros.scatter(self.dim, indices, grad),)

@@ -14,6 +14,7 @@ import numpy as np
 
 from ..executor import capture, copying
 from ..executor import indexing as executor
+from ..executor.arrays import filled
 from ..kernels.indexing_layout import ALL_IN_A_ROW
 from ..tensor import Tensor, new_tensor
 from .expand import expand
@@ -132,7 +133,7 @@ gather_operator = TensorOperator(
 
 
 def _zeros(shape: tuple[int, ...], like: Tensor) -> Tensor:
-    return new_tensor(capture.filled(shape, like._array.dtype, 0))
+    return new_tensor(filled(shape, like._array.dtype, 0))
 
 
 def added(array: Array, dim: int, index: Array, source: Array) -> Array:

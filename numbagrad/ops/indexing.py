@@ -17,6 +17,7 @@ from ..autograd.inplace import recording, write_inplace
 from ..autograd.tensor_interface import bump_version
 from ..executor import capture, copying
 from ..executor import indexing as executor
+from ..executor.arrays import filled
 from ..executor.pointwise import check_written_once
 from ..tensor import Tensor, new_tensor
 from .arguments import checked_number
@@ -228,7 +229,7 @@ _index_put = TensorOperator(
 
 def _cleared(grad: Tensor, arrays: Key) -> Tensor:
     """``grad`` with zeros at the indices."""
-    return _index_put(grad, new_tensor(capture.filled((), grad._array.dtype, 0)), arrays, False)
+    return _index_put(grad, new_tensor(filled((), grad._array.dtype, 0)), arrays, False)
 
 
 def _sum_to(grad: Tensor, shape: tuple[int, ...]) -> Tensor:

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from ..dtype import promote_types
-from ..executor import capture, copying
+from ..executor import copying
+from ..executor.arrays import filled
 from ..tensor import Tensor, new_tensor
 from .expand import expand
 from .output import write_result
@@ -35,7 +36,7 @@ def _cat_gradient(grad: Tensor, tensors_shape: list[tuple[int, ...]], dim: int) 
     start = 0
     for shape in tensors_shape:
         if len(shape) == 1 and shape[0] == 0 and grad._array.ndim != 1:
-            gradients.append(new_tensor(capture.filled(shape, grad._array.dtype, 0)))
+            gradients.append(new_tensor(filled(shape, grad._array.dtype, 0)))
             continue
         gradients.append(grad.narrow(dim, start, shape[dim]))
         start += shape[dim]

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..executor import capture
+from ..executor.arrays import filled
 from ..executor.indexing import strided_view
 from ..tensor import Tensor, new_tensor
 from .join import cat, stack
@@ -181,7 +181,7 @@ def _replacing(
     """
 
     def cleared(grad: Tensor, place: Any) -> Tensor:
-        zero = new_tensor(capture.filled((), grad._array.dtype, 0))
+        zero = new_tensor(filled((), grad._array.dtype, 0))
         made: Tensor = operator(grad, zero, place)
         return made
 

@@ -18,6 +18,7 @@ from ..autograd.grad_mode import state as grad_mode
 from ..autograd.node import Node
 from ..dtype import dtype as DType
 from ..executor import capture
+from ..executor.arrays import filled
 from ..executor.builtin import LaunchMiss
 from ..executor.pointwise import scalar_type_name
 from ..executor.reduction import Reduction, ReductionProgram
@@ -281,13 +282,13 @@ def _others(input: Tensor, mask: int) -> Tensor:
     """For every element the product of the other elements that are reduced with it."""
     shape = input._array.shape
     if not shape:
-        return new_tensor(capture.filled((), input._array.dtype, 1))
+        return new_tensor(filled((), input._array.dtype, 1))
     if mask == ALL and len(shape) > 1:
         return _others(input.reshape(-1), 1).reshape(shape)
     dim = 0 if mask == ALL else mask.bit_length() - 1
     edge = list(shape)
     edge[dim] = 1
-    one = new_tensor(capture.filled(edge, input._array.dtype, 1))
+    one = new_tensor(filled(edge, input._array.dtype, 1))
     size = shape[dim]
     before = input.narrow(dim, 0, size - 1).cumprod(dim)
     after = input.narrow(dim, 1, size - 1).flip(dim).cumprod(dim).flip(dim)

@@ -12,7 +12,7 @@ from typing import Any
 
 from ..autograd import tensor_interface as tensors
 from ..dtype import dtype as DType
-from ..executor import capture
+from ..executor.arrays import filled
 from ..executor.pointwise import scalar_type_name
 from ..executor.rowwise import RunningExtremum, Scan
 from ..formula import exp, isfinite, log1p, maximum, minimum, where
@@ -92,7 +92,7 @@ def _shifted(input: Tensor, dim: int, first: float, last: bool = False) -> Tenso
     if size == 0:
         return input
     shape[dim] = 1
-    edge = new_tensor(capture.filled(shape, input._array.dtype, first))
+    edge = new_tensor(filled(shape, input._array.dtype, first))
     if last:
         return cat((input.narrow(dim, 1, size - 1), edge), dim)
     return cat((edge, input.narrow(dim, 0, size - 1)), dim)

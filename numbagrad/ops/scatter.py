@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from ..autograd.inplace import write_inplace
-from ..executor import capture
 from ..executor import indexing as executor
+from ..executor.arrays import filled
 from ..executor.pointwise import check_written_once
 from ..tensor import Tensor, new_tensor
 from .arguments import checked_number
@@ -154,7 +154,7 @@ def scatter(
             raise RuntimeError("reduce argument must be either add or multiply.")
         source = src
         if not isinstance(src, Tensor):
-            source = new_tensor(capture.filled(index._array.shape, input._array.dtype, src))
+            source = new_tensor(filled(index._array.shape, input._array.dtype, src))
         return scatter_reduce(input, dim, index, source, {"add": "sum", "multiply": "prod"}[reduce])
     tensor = src if isinstance(src, Tensor) else None
     array = _check_scatter("scatter", input, dim, index, tensor)
@@ -201,7 +201,7 @@ def _reduce_gradient(
     """Gradients of ``input`` and ``src`` in scatter_reduce; ``how`` is (reduce, include_self)."""
     reduce, own = how
     shape = src._array.shape
-    ones = new_tensor(capture.filled(index._array.shape, grad._array.dtype, 1))
+    ones = new_tensor(filled(index._array.shape, grad._array.dtype, 1))
     if reduce == "sum":
         to_input, to_src = grad, gather_operator(grad, dim, index)
     elif reduce == "mean":
