@@ -71,11 +71,15 @@ def note_fill(array: Any, value: Any, made: bool = True) -> None:
             found.fill(array, value, made)
 
 
-def note_result(operator: Any, arguments: list[Any], made: Any) -> None:
-    """Tell the recorder of this thread, if it has one, what an operator's forward returned."""
+def forward(operator: Any, arguments: list[Any]) -> Any:
+    """What an operator's forward makes; noted if this thread records.
+
+    As the launches that made it where these explain it, else as one call of the forward.
+    """
     found = recorder()
-    if found is not None:
-        found.result_of(operator.name, operator.forward, tuple(arguments), made)
+    if found is None:
+        return operator.forward(*arguments)
+    return found.forward(operator.name, operator.forward, tuple(arguments))
 
 
 def note_backward(tensors: Any, retain_graph: bool) -> None:

@@ -153,9 +153,7 @@ class TensorOperator:
     def _compute(self, *arguments: Any) -> Any:
         """The operator in Python: what the launcher leaves to it arrives here as well."""
         arrays = [self._memory_of(argument) for argument in arguments]
-        made = self.forward(*arrays)
-        if capture.active is not None:
-            capture.note_result(self, arrays, made)
+        made = self.forward(*arrays) if capture.active is None else capture.forward(self, arrays)
         return self._finish(made, arguments)
 
     def _memory_of(self, argument: Any) -> Any:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import dataclasses
+import itertools
 import os
 import pathlib
 import sys
@@ -354,8 +355,49 @@ class Recorder:
         self.memory(output, made=id(root_of(output)) not in self.outside)
         self.operations.append(Kernel(kernel, total, grain, self._passed(words)))
 
-    def result_of(
-        self, name: str, function: Callable[..., Any], arguments: tuple[Any, ...], made: Any
+    def forward(
+        self, name: str, function: Callable[..., Any], arguments: tuple[Any, ...]
+    ) -> Any:
+        """``function(*arguments)``, the forward of an operator, which returns new arrays or views.
+
+        Launches inside of it are noted as such, unless they read memory that Python made: then,
+        and where nothing explains the result, the call is noted in their place.
+        """
+        before = len(self.operations), len(self.memories), len(self.constants)
+        made = function(*arguments)
+        if not self.paused:
+            effect = self._forget_unexplained(before, arguments)
+            self._result_of(name, function, arguments, made, effect)
+        return made
+
+    def _forget_unexplained(
+        self, before: tuple[int, int, int], arguments: tuple[Any, ...]
+    ) -> bool:
+        """Forget what a forward noted if it read memory of unknown origin.
+
+        Returns whether what is forgotten drew random numbers.
+        """
+        operations, memories, constants = before
+        new = dict(itertools.islice(self.memories.items(), memories, None))
+        known = {id(root_of(x)) for x in arrays_in(arguments)} | self.outside
+        known.update([id(array) for array in self.constants[constants:]])
+        unknown = {memory for key, memory in new.items() if not memory.made and key not in known}
+        inside = self.operations[operations:]
+        written = {view.memory for operation in inside for view in operation.writes}
+        if not unknown or not written.issubset(new.values()):
+            return False
+        del self.operations[operations:], self.constants[constants:]
+        for key in new:
+            del self.memories[key]
+        return any([isinstance(x, Call) and x.effect for x in inside])
+
+    def _result_of(
+        self,
+        name: str,
+        function: Callable[..., Any],
+        arguments: tuple[Any, ...],
+        made: Any,
+        effect: bool,
     ) -> None:
         """Note what a function made, unless operations noted before, or views, explain it."""
         outputs = made if isinstance(made, (tuple, list)) else (made,)
@@ -370,7 +412,7 @@ class Recorder:
         if name in _COPIES and isinstance(made, np.ndarray) and made.dtype == arguments[0].dtype:
             self.copy(arguments[0], made, made=True)
         else:
-            self._note(Call(name, function, (), ()), arguments, made)
+            self._note(Call(name, function, (), (), effect=effect), arguments, made)
 
     def _within(self, array: Array, arguments: tuple[Any, ...]) -> bool:
         root = root_of(array)
