@@ -1,8 +1,9 @@
 """``compile``: whole functions, training steps included, as programs.
 
-``function.py`` decides between recording and running, ``recording.py`` turns a recorded call into a
-program, ``backward.py`` does so for the backward of what is differentiated later, and
-``surroundings.py`` knows what a function can reach. The programs themselves are of the executor.
+``function.py`` decides between recording and running. ``recording.py`` turns a recorded call into
+a program (``snapshot.py`` and ``effects_of_call.py`` say what the call did, ``backward.py`` takes
+care of what is differentiated later, ``verification.py`` tries the program), ``recorded.py`` runs
+it, and ``surroundings.py`` knows what a function can reach. The programs are of the executor.
 """
 
 from __future__ import annotations

@@ -22,7 +22,8 @@ from ..dtype import dtype
 from ..executor import capture
 from ..executor.pointwise import JIT_DISABLED
 from ..tensor import Tensor
-from .recording import CHANGED, Recorded, Recording
+from .recorded import CHANGED, Recorded
+from .recording import Recording
 from .structure import flatten
 from .surroundings import extras_of, global_settings
 

@@ -1,0 +1,166 @@
+"""What a call leaves behind beside its writes: how that is described, and made again by a run.
+
+``effects_of_call.py`` describes it for a recorded call; ``recorded.py`` makes it after each run of
+the program: tensors with their graph and count of writes, and gradients.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+from ..autograd.node import Node
+from ..autograd.saved import FREED
+from ..executor.program.graph import Array, Memory, View
+from ..executor.program.program import as_view
+from ..tensor import Tensor, new_tensor
+from .backward import Backward, CompiledFunctionBackward, whole
+
+#: How a run finds a value that the call left behind: it is this one, a tensor known, or made anew.
+CONSTANT, KNOWN, MADE = range(3)
+
+
+class Unusable(Exception):  # noqa: N818 - a signal inside this package
+    """Raised for a call that a program cannot repeat."""
+
+
+@dataclasses.dataclass
+class Place:
+    """A tensor that the call can reach: an argument by its place, or the tensor itself."""
+
+    tensor: Tensor | None
+    argument: int | None
+    of_gradient: bool = False
+
+    def find(self, leaves: Sequence[Any]) -> Any:
+        """The tensor (or its gradient) in a later call."""
+        tensor: Any = self.tensor if self.argument is None else leaves[self.argument]
+        return tensor._grad if self.of_gradient else tensor
+
+
+class FreedNode(Node):
+    """Stands for the graph of a result whose backward ran inside the program."""
+
+    __slots__ = ("called",)
+
+    called: str
+
+    def backward(self, *grads: Any) -> tuple[Any, ...]:
+        """Raises, as the node would whose place this one takes."""
+        raise RuntimeError(FREED)
+
+    def name(self) -> str:
+        """The name of the node that the recorded call left."""
+        return self.called
+
+
+@dataclasses.dataclass
+class Made:
+    """A tensor to be made after each run: a view of a result, or of memory given to the program."""
+
+    view: View
+    result: int | None
+    owner: tuple[Place, View] | None
+    requires_grad: bool
+    grad_fn: str | None
+    output: int | None
+    #: The count of writes: that of a tensor known, or the number of one that results share.
+    cell: Place | int | None
+    version: int
+    base: Place | None
+
+    def make(self, run: Run) -> Tensor:
+        """The tensor of one run."""
+        found = run.made.get(id(self))
+        if found is None:
+            found = run.made[id(self)] = self._make(run)
+        return found
+
+    def _make(self, run: Run) -> Tensor:
+        if self.result is not None:
+            array = as_view(run.results[self.result], self.view)
+        else:
+            assert self.owner is not None
+            place, view = self.owner
+            array = as_view(place.find(run.leaves)._array, self.view, view.offset)
+        if self.output is not None:
+            tensor = new_tensor(array, True, run.graph, self.output)
+        else:
+            node = None
+            if self.grad_fn is not None:
+                node = FreedNode(())
+                node.called = self.grad_fn
+            tensor = new_tensor(array, self.requires_grad, node, 0)
+        if isinstance(self.cell, Place):
+            tensor._version_cell = version_cell_of(self.cell.find(run.leaves))
+        elif self.cell is not None:
+            tensor._version_cell = run.cells.setdefault(self.cell, [self.version])
+        if self.base is not None:
+            tensor._base = self.base.find(run.leaves)
+        return tensor
+
+
+@dataclasses.dataclass
+class Run:
+    """What one run of a program made so far."""
+
+    results: Sequence[Array]
+    leaves: Sequence[Any]
+    graph: Node | None = None
+    made: dict[int, Tensor] = dataclasses.field(default_factory=dict)
+    cells: dict[int, list[int]] = dataclasses.field(default_factory=dict)
+
+
+def version_cell_of(tensor: Tensor) -> list[int]:
+    """The count of writes of a tensor; there is one from now on."""
+    if tensor._version_cell is None:
+        tensor._version_cell = [0]
+    return tensor._version_cell
+
+
+class Live:
+    """The backward of results with a live graph, and where a run finds what it needs."""
+
+    def __init__(
+        self,
+        backward: Backward,
+        inputs: list[Place],
+        outputs: int,
+        results: list[Memory],
+        owners: dict[Memory, tuple[Place, View]],
+    ):
+        self.backward = backward
+        self.inputs = inputs
+        self.outputs = outputs
+        self._saved = [results.index(memory) for memory in backward.saved]
+        self._owners = owners
+
+    def node(self, results: Sequence[Array], leaves: Sequence[Any]) -> CompiledFunctionBackward:
+        """The node of one run."""
+        kept = [results[place] for place in self._saved]
+        watched = []
+        for memory in self.backward.given:
+            place, view = self._owners[memory]
+            tensor = place.find(leaves)
+            watched.append(tensor)
+            kept.append(as_view(tensor._array, whole(memory), view.offset))
+        inputs = [place.find(leaves) for place in self.inputs]
+        return CompiledFunctionBackward(self.backward, inputs, kept, watched, self.outputs)
+
+
+@dataclasses.dataclass
+class Effects:
+    """What a call leaves behind beside what it writes into given memory."""
+
+    gradients: list[tuple[Place, tuple[int, Any]]]
+    versions: list[tuple[Place, int]]
+    structure: Any
+    returned: list[tuple[int, Any]]
+    backward: Live | None = None
+
+
+__all__ = [
+    "CONSTANT", "KNOWN", "MADE", "Effects", "FreedNode", "Live", "Made", "Place", "Run", "Unusable",
+    "version_cell_of",
+]  # fmt: skip

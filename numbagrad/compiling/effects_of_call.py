@@ -1,0 +1,170 @@
+"""Finding out what a recorded call left behind: results, gradients, counts of writes.
+
+``recording.py`` asks after the call; the answer is an ``Effects``, which every run of the program
+then repeats. What no run could leave behind in the same way is ``Unusable``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..autograd.node import Node
+from ..executor.program.graph import Memory
+from ..executor.program.recorder import DrawnNumber, Recorder
+from ..tensor import Tensor
+from .effects import CONSTANT, KNOWN, MADE, Effects, Made, Place, Unusable
+from .snapshot import Owners, Snapshot
+from .structure import containers_in, flatten
+from .surroundings import Surroundings, extras_of
+
+
+class EffectsOfCall:
+    """What one call left behind.
+
+    Attributes:
+        results: memory that runs have to make, in order.
+        live: results with a graph that somebody may walk later.
+    """
+
+    def __init__(
+        self, recorder: Recorder, surroundings: Surroundings, before: Snapshot, owners: Owners
+    ):
+        self._recorder = recorder
+        self._surroundings = surroundings
+        self._before = before
+        self._owners = owners
+        self._results: dict[Memory, int] = {}
+        self.live: list[Tensor] = []
+        self._known: dict[int, Place] = {}
+        #: Counts of writes: the tensor that each belongs to.
+        self._cells: dict[int, Place] = {}
+        for place in before.places:
+            tensor = before.tensor(place)
+            self._known.setdefault(id(tensor), place)
+            if tensor._version_cell is not None:
+                self._cells.setdefault(id(tensor._version_cell), place)
+        self._made: dict[int, Made] = {}
+
+    @property
+    def results(self) -> list[Memory]:
+        """The memory that runs have to make."""
+        return list(self._results)
+
+    def find(self, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Effects:
+        """What the call with these arguments left behind; ``result`` is what it returned."""
+        gradients = self._gradients()
+        versions = self._versions()
+        leaves, structure = flatten(result)
+        containers = {id(x) for x in containers_in((args, kwargs))}
+        for container in containers_in(result):
+            if id(container) in self._surroundings.reached or id(container) in containers:
+                raise Unusable("a list, dict or dataclass that outlives the call, returned")
+        for leaf in leaves:
+            if not isinstance(leaf, (Tensor, bool, int, float, str, bytes, type(None))):
+                raise Unusable(f"a result of type {type(leaf).__name__}")
+            if isinstance(leaf, DrawnNumber):
+                raise Unusable("a number that changes from step to step, returned")
+        returned = [self._reference(leaf) for leaf in leaves]
+        return Effects(gradients, versions, structure, returned)
+
+    def _gradients(self) -> list[tuple[Place, tuple[int, Any]]]:
+        """The gradients that are not those from before the call."""
+        gradients = []
+        for place in self._before.places:
+            tensor, state = self._before.tensor(place), self._before.state(place)
+            if tensor._array is not state.array:
+                raise Unusable("a tensor that was given other memory, as by .data = ...")
+            if tensor._grad_fn is not state.grad_fn or (
+                tensor._requires_grad != state.requires_grad
+            ):
+                raise Unusable("a tensor that exists outside and got a history")
+            if not place.of_gradient and tensor._grad is not state.gradient:
+                gradients.append((place, self._reference(tensor._grad)))
+                if self.live:
+                    raise Unusable("a gradient that has a graph")
+        return gradients
+
+    def _versions(self) -> list[tuple[Place, int]]:
+        """The tensors that were written, and how often."""
+        versions, seen = [], set()
+        for place in self._before.places:
+            cell = self._before.tensor(place)._version_cell
+            if cell is None or id(cell) in seen:
+                continue
+            seen.add(id(cell))
+            version = self._before.state(place).version
+            if cell[0] != version:
+                versions.append((place, cell[0] - version))
+        return versions
+
+    def _reference(self, value: Any) -> tuple[int, Any]:
+        """How a later run finds, or makes, a value that the call left behind."""
+        if not isinstance(value, Tensor):
+            return CONSTANT, value
+        if id(value) in self._known:
+            return KNOWN, self._known[id(value)]
+        if id(value) not in self._made:
+            self._made[id(value)] = self._described(value)
+        return MADE, self._made[id(value)]
+
+    def _described(self, tensor: Tensor) -> Made:
+        """A tensor that the call made, as a view of a result or of given memory."""
+        view = self._recorder.view(tensor._array)
+        memory = view.memory
+        if not memory.made and memory not in self._owners:  # nothing but views of it were made
+            self._owners.find(self._recorder, self._before.places, self._before.arrays)
+        if memory.made:
+            place: Any = self._results.setdefault(memory, len(self._results))
+            owner = None
+        elif memory in self._owners:
+            place, owner = None, self._owners[memory]
+        else:
+            raise Unusable("a result in memory that the program does not know")
+        _check_plain(tensor)
+        name, output = self._graph(tensor, owner is not None)
+        cell, base = tensor._version_cell, tensor._base
+        return Made(
+            view, place, owner, tensor._requires_grad, name, output,
+            None if cell is None else self._cells.get(id(cell), id(cell)),
+            0 if cell is None else cell[0],
+            None if base is None else self._known.get(id(base)),
+        )  # fmt: skip
+
+    def _graph(self, tensor: Tensor, is_view: bool) -> tuple[str | None, int | None]:
+        """The name of a graph that was used up; which of the live results this is."""
+        node = tensor._grad_fn
+        if node is None:
+            return None, None
+        if id(tensor) in self._recorder.used_up or _is_freed(node):
+            return node.name(), None
+        if is_view:
+            raise Unusable("a view of an argument whose graph is still needed")
+        self.live.append(tensor)
+        return None, len(self.live) - 1
+
+
+def _check_plain(tensor: Tensor) -> None:
+    """Raise for a result that has more to it than elements and a graph."""
+    if type(tensor) is not Tensor:
+        raise Unusable(f"a result of the class {type(tensor).__name__}")
+    if extras_of(tensor):
+        raise Unusable("a result with hooks, or with attributes of its own")
+    if tensor._grad is not None:
+        raise Unusable("a result that has a gradient")
+
+
+def _is_freed(node: Any) -> bool:
+    """Whether backward freed a node, or one that it leads to, so that it cannot run again."""
+    pending, seen = [node], set()
+    while pending:
+        node = pending.pop()
+        if not isinstance(node, Node) or id(node) in seen:
+            continue
+        if node.saved is None or getattr(node, "_saved_variables", ()) is None:
+            return True
+        seen.add(id(node))
+        pending += [edge[0] for edge in node.next_edges if edge is not None]
+    return False
+
+
+__all__ = ["EffectsOfCall"]

@@ -1,0 +1,243 @@
+"""A program in the place of a call: whether it holds, running it, and leaving behind what it did.
+
+Made by ``recording.py``, asked by ``function.py`` at each call. What it finds to hold it teaches to
+``replay.py``, whose compiled code takes over from then on.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..executor.program import timing
+from ..executor.program.graph import Array, Kernel, Pointwise, Product, Reduce, RowLoop, Rowwise
+from ..executor.program.program import Program
+from ..tensor import Tensor
+from .effects import KNOWN, MADE, Effects, Place, Run, version_cell_of
+from .memory_layout import Layout
+from .replay import Found, Replay
+from .reused_gradients import ReusedGradients
+from .structure import rebuild
+from .surroundings import Surroundings, extras_of
+
+#: Operations that no values make fail.
+_SURE = (Kernel, Pointwise, Product, Reduce, Rowwise, RowLoop)
+#: Returned in the place of a result by a program of which it is not sure that it holds.
+CHANGED = object()
+
+
+def _key(place: Place) -> int:
+    """What tells the tensors of places apart: numbers of arguments, and ids of the others."""
+    return id(place.tensor) if place.argument is None else place.argument
+
+
+_array_of = operator.attrgetter("_array")
+_gradient_of = operator.attrgetter("_grad")
+_flag_of = operator.attrgetter("_requires_grad")
+
+
+class Recorded:
+    """A program and what surrounds it: ready to stand for a call of the function.
+
+    Args:
+        surroundings: the Python values that it holds for.
+        leaves: the arguments of the recorded call.
+        places: all tensors and gradients that the call could reach, as they were before it.
+        owners: for each block of memory that the program is given, the place that leads to it.
+        layout: how the arrays at the places lie in memory.
+        managed: arrays that the sources of the program's numbers write.
+        gradient_flags: whether the gradients that were there, but for those of arguments, required
+            one themselves.
+    """
+
+    def __init__(
+        self,
+        surroundings: Surroundings,
+        leaves: list[Any],
+        places: list[Place],
+        owners: list[Place],
+        layout: Layout,
+        program: Program,
+        effects: Effects,
+        managed: list[Array],
+        gradient_flags: list[bool],
+    ):
+        self.surroundings = surroundings
+        self.program = program
+        self._effects = effects
+        self._layout = layout
+        numbers = {id(place): k for k, place in enumerate(places)}
+        self._owners = [numbers[id(each)] for each in owners if id(each) in numbers]
+        self._constants = [each.find([])._array for each in owners if id(each) not in numbers]
+        #: The arrays that were found to lie as the layout says, so that they need no other look.
+        self._found: list[Any] = [None] * len(places)
+        self._given: list[Array] = []
+        tensors = [place for place in places if not place.of_gradient]
+        self._tensors = [place.tensor for place in tensors if place.tensor is not None]
+        self._arguments = [place.argument for place in tensors if place.argument is not None]
+        with_gradient = {_key(place) for place in places if place.of_gradient}
+        self._had = [id(tensor) in with_gradient for tensor in self._tensors]
+        self._argument_had = [argument in with_gradient for argument in self._arguments]
+        self._with_gradient = [x for x, had in zip(self._tensors, self._had, strict=True) if had]
+        self._flags = list(map(_flag_of, self._tensors))
+        self._gradient_flags = gradient_flags
+        self._known = surroundings.known
+        self._same = [
+            (k, leaf) for k, leaf in enumerate(leaves)
+            if isinstance(leaf, Tensor) and id(leaf) in self._known
+        ]  # fmt: skip
+        # What users wrote, or is in Python, may raise: checks before anything is written.
+        unsure = [each for each in program.operations if not isinstance(each, _SURE)]
+        self._managed = managed if unsure else []
+        sure = len(unsure) == len(program.checks)
+        self._reused = ReusedGradients(effects, possible=sure and any(self._had))
+        self._replay = Replay(program)
+        #: Nothing comes before or after the launches.
+        self._is_simple = not (unsure or program.sources)
+        #: How often Python had to look whether the program holds.
+        self._looks = 0
+
+    @property
+    def programs(self) -> tuple[Program, Program | None]:
+        """The program, and that of the backward of results that are differentiated later."""
+        live = self._effects.backward
+        return self.program, None if live is None else live.backward.program
+
+    def holds(self, leaves: list[Any]) -> bool:
+        """Whether the program does what a call with these arguments would do."""
+        if not self.surroundings.hold():
+            return False
+        if list(map(_flag_of, self._tensors)) != self._flags:
+            return False
+        if [gradient is not None for gradient in map(_gradient_of, self._tensors)] != self._had:
+            return False
+        gradients = list(map(_gradient_of, self._with_gradient))
+        if list(map(_flag_of, gradients)) != self._gradient_flags:
+            return False
+        for k, tensor in self._same:
+            if leaves[k] is not tensor:
+                return False
+        arrays = [*map(_array_of, self._tensors), *map(_array_of, gradients)]
+        for argument, had in zip(self._arguments, self._argument_had, strict=True):
+            tensor = leaves[argument]
+            if id(tensor) in self._known or (tensor._grad is not None) != had:
+                return False
+            arrays.append(tensor._array)
+            if had:
+                arrays.append(tensor._grad._array)
+        if not all(map(operator.is_, arrays, self._found)):
+            if not self._layout.holds(arrays):
+                return False
+            self._replay.forget()
+            self._found = arrays
+            self._given = [*[arrays[k] for k in self._owners], *self._constants]
+        return True
+
+    def run(self, leaves: Sequence[Any]) -> Any:
+        """Run the program in place of a call for which it holds."""
+        reused = self._reused.take()
+        results = self._restoring(self.program.run, self._given, reused)
+        for place, count in self._effects.versions:
+            version_cell_of(place.find(leaves))[0] += count
+        result = self._leave(Run(results, leaves), attach=reused is None)
+        self._looks += 1
+        if self._looks & (self._looks - 1) == 0:  # seldom, if it does not help
+            self._learn(leaves)
+        return result
+
+    def replay(self, arguments: tuple[Any, ...]) -> Any:
+        """What a call returns, if compiled code sees that nothing has changed; else CHANGED."""
+        keep = self._replay.holds(*arguments)
+        if keep is None or not self.surroundings.hold():
+            return CHANGED
+        if self._replay.run is None or timing.active is not None:
+            self._given = self._given_with(arguments)
+            return self.run(arguments)
+        if self._is_simple:
+            results = self._replay.run(keep, *arguments)
+        else:
+            results = self._restoring(self._run_natively, keep, arguments)
+        return self._leave(Run(results, arguments), attach=not keep)
+
+    def _given_with(self, arguments: Sequence[Any]) -> list[Array]:
+        """What the program is given if it is called with these arguments."""
+        given = list(self._given)
+        for place, argument in self._passed:
+            given[place] = arguments[argument]._array
+        return given
+
+    def _run_natively(self, keep: bool, arguments: tuple[Any, ...]) -> Sequence[Array]:
+        self.program.prepare(self._given_with(arguments) if self.program.checks else ())
+        results = self._replay.run(keep, *arguments)  # type: ignore[misc]
+        self.program.check_launches()
+        return results
+
+    def _restoring(self, run: Callable[..., Any], *arguments: Any) -> Any:
+        """What ``run`` returns; if it raises, what the sources of numbers wrote is undone."""
+        before = [array.copy() for array in self._managed]
+        try:
+            return run(*arguments)
+        except BaseException:
+            for array, value in zip(self._managed, before, strict=True):
+                array[...] = value
+            raise
+
+    def _leave(self, run: Run, attach: bool) -> Any:
+        """Leave behind what the recorded call did, and return what it returned."""
+        effects = self._effects
+        if effects.backward is not None:
+            run.graph = effects.backward.node(run.results, run.leaves)
+        gradients = [
+            (place.find(run.leaves), self._value(reference, run))
+            for place, reference in effects.gradients
+        ] if attach else []  # fmt: skip
+        returned = [self._value(reference, run) for reference in effects.returned]
+        if attach:
+            for tensor, gradient in gradients:
+                tensor._grad = gradient
+            if self._reused.keep(run.results, gradients):
+                self._replay.forget()
+        return rebuild(effects.structure, iter(returned))
+
+    def _learn(self, leaves: Sequence[Any]) -> None:
+        """Let compiled code see from now on that the program holds for what it was found to."""
+        same = [k for k, _ in self._same]
+        fixed = [k for k, leaf in enumerate(leaves) if not isinstance(leaf, Tensor) or k in same]
+        others = [leaf for k, leaf in enumerate(leaves) if k not in fixed]
+        if any(self._argument_had) or len(others) != len(self._arguments):
+            return
+        if any([extras_of(tensor) for tensor in others]):
+            return
+        known = len(self._tensors) + len(self._with_gradient)
+        for tensor, array in zip(
+            self._with_gradient, self._found[len(self._tensors) : known], strict=True
+        ):
+            if tensor._grad is None or tensor._grad._array is not array:
+                return  # the call left another gradient than it found
+        tensors = list(zip(self._tensors, self._had, strict=True))
+        numbers = [*[None] * known, *self._arguments]
+        given = [*[numbers[k] for k in self._owners], *[None] * len(self._constants)]
+        self._passed = [(k, number) for k, number in enumerate(given) if number is not None]
+        versions: list[Any] = [
+            (place.argument if place.tensor is None else place.tensor, place.of_gradient, count)
+            for place, count in self._effects.versions
+        ]
+        self._replay.learn(
+            Found(
+                leaves, fixed, tensors,
+                [x if n is None else n for x, n in zip(self._given, given, strict=True)],
+                self._reused.kept(), versions,
+            )
+        )  # fmt: skip
+
+    @staticmethod
+    def _value(reference: tuple[int, Any], run: Run) -> Any:
+        """A value that the recorded call left behind, as this run leaves it."""
+        kind, value = reference
+        if kind == MADE:
+            return value.make(run)
+        return value.find(run.leaves) if kind == KNOWN else value
+
+
+__all__ = ["CHANGED", "Recorded"]
