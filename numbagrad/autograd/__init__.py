@@ -5,6 +5,9 @@
 sees of them.
 """
 
+from typing import TYPE_CHECKING
+
+from ..lazy import lazy_names
 from . import anomaly as anomaly_mode
 from . import function, grad_mode, variable
 from .anomaly import detect_anomaly, set_detect_anomaly
@@ -14,6 +17,9 @@ from .grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
 from .gradcheck import gradcheck, gradgradcheck
 from .variable import Variable
 
+if TYPE_CHECKING:
+    from . import functional
+
 __all__ = [
     "Function",
     "Variable",
@@ -22,6 +28,7 @@ __all__ = [
     "detect_anomaly",
     "enable_grad",
     "function",
+    "functional",
     "grad",
     "grad_mode",
     "gradcheck",
@@ -32,3 +39,6 @@ __all__ = [
     "set_grad_enabled",
     "variable",
 ]
+
+# Built on the operators, which are built on this package: imported when first asked for.
+__getattr__, __dir__ = lazy_names(__name__, {"functional": ".functional"})
