@@ -57,6 +57,25 @@ def test_a_price_and_its_gradients_are_one_loop():
     assert len(operation.outputs) == 3
 
 
+@pytest.mark.parametrize(
+    "part",
+    [
+        lambda x: x[:, 1:3], lambda x: x[2], lambda x: x[::2, 0], lambda x: x.narrow(0, 1, 2),
+        lambda x: x.select(1, 3), lambda x: x.diagonal(), lambda x: x.diagonal(-1),
+        lambda x: x.unbind(1)[2], lambda x: x.split(3, 1)[1], lambda x: x.chunk(2)[0],
+    ],
+    ids="columns row steps narrow select diagonal below unbind split chunk".split(),
+)  # fmt: skip
+def test_the_gradient_of_a_part_is_no_call_of_python(part):
+    def step(x):
+        (gradient,) = torch.autograd.grad(part(x * x).sin().sum(), x)
+        return gradient
+
+    x = torch.linspace(-1, 1, 24).reshape(4, 6).requires_grad_()
+    operations = compiled_operations(step, (x,))
+    assert not any(isinstance(operation, Call) for operation in operations)
+
+
 def test_what_is_filled_with_a_number_is_that_number():
     def step(x):
         return x * torch.ones(3, 4) + torch.full((4,), 2.5) - torch.full((), 3.0)

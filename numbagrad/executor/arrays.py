@@ -7,7 +7,7 @@ pages, which operators on large arrays read a tenth faster; ``memory.py`` has th
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -46,3 +46,16 @@ def filled(shape: Sequence[int], kind: np.dtype[Any], value: Any) -> np.ndarray[
     if capture.active is not None:
         capture.note_fill(array, value)
     return array
+
+
+def embedded(
+    array: np.ndarray[Any, Any],
+    shape: Sequence[int],
+    part: Callable[[np.ndarray[Any, Any]], np.ndarray[Any, Any]],
+) -> np.ndarray[Any, Any]:
+    """New zeros of a shape with ``array`` in the view of them that ``part`` returns."""
+    made = filled(shape, array.dtype, 0)
+    target = part(made)
+    target[...] = array
+    capture.note_copy(array, target)
+    return made

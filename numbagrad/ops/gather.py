@@ -14,7 +14,7 @@ import numpy as np
 
 from ..executor import capture, copying
 from ..executor import indexing as executor
-from ..executor.arrays import filled
+from ..executor.arrays import embedded, filled
 from ..kernels.indexing_layout import ALL_IN_A_ROW
 from ..tensor import Tensor, new_tensor
 from .expand import expand
@@ -162,15 +162,14 @@ def padded(grad: Tensor, shape: tuple[int, ...]) -> Tensor:
     return grad if own == shape else _pad(grad, shape)
 
 
-def _embedded(array: Array, shape: tuple[int, ...]) -> Array:
-    result = np.zeros(shape, array.dtype)
-    result[tuple([slice(size) for size in array.shape])] = array
-    return result
+def _padded(array: Array, shape: tuple[int, ...]) -> Array:
+    first = (*[slice(size) for size in array.shape], ...)
+    return embedded(array, shape, lambda zeros: zeros[first])
 
 
 _pad = TensorOperator(
     "pad",
-    lambda input, shape: _embedded(input, shape),
+    lambda input, shape: _padded(input, shape),
     {
         "input": lambda grad, input_shape: getitem(
             grad, (*[slice(size) for size in input_shape], ...)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..executor.arrays import filled
+from ..executor.arrays import embedded, filled
 from ..executor.indexing import strided_view
 from ..tensor import Tensor, new_tensor
 from .join import cat, stack
@@ -34,16 +34,10 @@ Array = np.ndarray[Any, Any]
 # --- by a basic index -----------------------------------------------------------------------------
 
 
-def _embedded(array: Array, shape: tuple[int, ...], key: Any) -> Any:
-    result = np.zeros(shape, array.dtype)
-    result[key] = array
-    return result
-
-
 #: Zeros of a shape with the input in the part that a basic index ``key`` selects.
 embed = TensorOperator(
     "slice_backward",
-    lambda input, shape, key: _embedded(input, shape, key),
+    lambda input, shape, key: embedded(input, shape, lambda zeros: zeros[key]),
     {"input": lambda grad, key: slice_view(grad, key)},
 )
 
@@ -132,9 +126,7 @@ def _diagonal_view(
 def _diagonal_embedded(
     array: Array, shape: tuple[int, ...], offset: int, dim1: int, dim2: int
 ) -> Array:
-    result = np.zeros(shape, array.dtype)
-    _diagonal_view(result, offset, dim1, dim2)[...] = array
-    return result
+    return embedded(array, shape, lambda zeros: _diagonal_view(zeros, offset, dim1, dim2))
 
 
 _diagonal = ViewOperator(
@@ -312,7 +304,7 @@ def _several(grads: Any, shapes: Sequence[tuple[int, ...]]) -> list[Tensor]:
         return [grads]
     dtype = next(grad._array.dtype for grad in grads if grad is not None)
     return [
-        new_tensor(np.zeros(shape, dtype)) if grad is None else grad
+        new_tensor(filled(shape, dtype, 0)) if grad is None else grad
         for grad, shape in zip(grads, shapes, strict=True)
     ]
 
