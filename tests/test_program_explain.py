@@ -133,6 +133,14 @@ def test_numbers_and_python_calls_are_listed():
     assert "(calls Python)" in str(program)
 
 
+def test_a_class_loss_is_one_of_the_launches():
+    weight = torch.randn(6, 4, requires_grad=True)
+    step = torch.compile(lambda x, labels: nn.functional.cross_entropy(x @ weight, labels))
+    found = torch.explain(step)(torch.randn(3, 6), torch.tensor([0, 3, 1]))
+    assert "class_loss" in str(found)
+    assert found.result.item() > 0
+
+
 def test_without_a_program_it_says_why():
     step = torch.compile(lambda x: x * 2 if x.sum() > 0 else x)
     with pytest.warns(UserWarning, match="runs uncompiled"):

@@ -300,6 +300,9 @@ class _Step:
     def __init__(self, operation: Operation):
         self.members = [operation]
         self.inputs: set[View] = set()
+        #: What its operations read, and what they write, by the memory it lies in.
+        self.read: dict[Memory, set[View]] = {}
+        self.written: dict[Memory, set[View]] = {}
         self.nodes = 0
         self.compute = ""
         self.by_rows = False
@@ -311,7 +314,7 @@ class _Step:
             self.by_rows = self.space is not None
         if self.space is not None:
             self.compute = compute_of(operation)
-            self._note(operation)
+        self._note(operation)
 
     @property
     def loop(self) -> bool:
@@ -321,6 +324,9 @@ class _Step:
     def _note(self, operation: Operation) -> None:
         self.inputs.update(operation.reads)
         self.nodes += _nodes(operation)
+        for views, known in ((operation.reads, self.read), (operation.writes, self.written)):
+            for view in views:
+                known.setdefault(view.memory, set()).add(view)
 
     def join(self, operations: Iterable[Operation], before: bool = False) -> None:
         """Take more operations into the loop, after the present ones or before them."""
@@ -330,9 +336,13 @@ class _Step:
         for operation in new:
             self._note(operation)
 
-    def conflicts(self, other: Iterable[Operation]) -> bool:
-        """Whether the order of this and of other operations matters."""
-        return any([_conflict(a, b) for a in self.members for b in other])
+    def conflicts(self, other: _Step) -> bool:
+        """Whether the order of this and of another step matters."""
+        return (
+            _meet(self.written, other.written)
+            or _meet(self.written, other.read)
+            or _meet(self.read, other.written)
+        )
 
 
 def _nodes(operation: Operation) -> int:
@@ -341,11 +351,14 @@ def _nodes(operation: Operation) -> int:
     return 8
 
 
-def _conflict(a: Operation, b: Operation) -> bool:
-    for mine in a.writes:
-        if any([overlap(mine, theirs) for theirs in (*b.reads, *b.writes)]):
-            return True
-    return any([overlap(mine, theirs) for mine in a.reads for theirs in b.writes])
+def _meet(views: dict[Memory, set[View]], others: dict[Memory, set[View]]) -> bool:
+    """Whether one of some views may share a byte with one of others."""
+    return any([
+        overlap(view, other)
+        for memory in views.keys() & others.keys()
+        for view in views[memory]
+        for other in others[memory]
+    ])
 
 
 def fuse(operations: list[Operation], kept: set[Memory]) -> list[Operation]:
@@ -356,14 +369,15 @@ def fuse(operations: list[Operation], kept: set[Memory]) -> list[Operation]:
     later loop that reads the same elements anyway.
     """
     steps: list[_Step] = []
-    touched: dict[Memory, list[_Step]] = {}
+    touched: dict[Memory, dict[int, _Step]] = {}
     for operation in operations:
         near = _near(operation, touched)
         places = [k for k, step in enumerate(steps) if id(step) in near]
-        depends = [k for k in places if steps[k].conflicts([operation])]
+        alone = _Step(operation)
+        depends = [k for k in places if steps[k].conflicts(alone)]
         target = _target(steps, operation, depends)
         if target is None:
-            target = _Step(operation)
+            target = alone
             steps.append(target)
         else:
             target.join([operation])
@@ -371,26 +385,24 @@ def fuse(operations: list[Operation], kept: set[Memory]) -> list[Operation]:
             _pull(steps, target, [steps[k] for k in depends if steps[k] is not target])
         _touch(target, touched)
     emitted: list[Operation] = []
+    readers = _readers(steps)
     for k, step in enumerate(steps):
-        made = _emit(step, steps[k + 1 :], kept)
+        made = _emit(step, k, readers, kept)
         for each in made:
             each.parts = tuple([member.name for member in step.members])
         emitted += made
     return emitted
 
 
-def _near(operation: Operation, touched: dict[Memory, list[_Step]]) -> set[int]:
-    """The steps that touch a block that the operation touches."""
+def _near(operation: Operation, touched: dict[Memory, dict[int, _Step]]) -> set[int]:
+    """The steps that touch a block that the operation touches, by their ids."""
     views = (*operation.reads, *operation.writes)
-    return {id(step) for view in views for step in touched.get(view.memory, ())}
+    return {key for view in views for key in touched.get(view.memory, ())}
 
 
-def _touch(step: _Step, touched: dict[Memory, list[_Step]]) -> None:
-    for member in step.members:
-        for view in (*member.reads, *member.writes):
-            known = touched.setdefault(view.memory, [])
-            if step not in known:
-                known.append(step)
+def _touch(step: _Step, touched: dict[Memory, dict[int, _Step]]) -> None:
+    for memory in (*step.read, *step.written):
+        touched.setdefault(memory, {})[id(step)] = step
 
 
 def _target(steps: list[_Step], operation: Operation, depends: list[int]) -> _Step | None:
@@ -413,7 +425,7 @@ def _pull(steps: list[_Step], target: _Step, candidates: list[_Step]) -> None:
         at, end = steps.index(step), steps.index(target)
         if at > end or not _fits(target, step.members, before=True):
             continue
-        if any([between.conflicts(step.members) for between in steps[at + 1 : end]]):
+        if any([between.conflicts(step) for between in steps[at + 1 : end]]):
             continue
         target.join(step.members, before=True)
         steps.remove(step)
@@ -482,8 +494,19 @@ def _by_rows(members: Sequence[Operation], space: tuple[int, ...]) -> bool:
     return not any([overlap(a, b) for a in read for b in made])
 
 
-def _emit(step: _Step, later: Sequence[_Step], kept: set[Memory]) -> list[Operation]:
-    """The operations of a step."""
+def _readers(steps: Sequence[_Step]) -> dict[Memory, list[tuple[int, View]]]:
+    """Which steps, by their number, read a block of memory, and what of it."""
+    readers: dict[Memory, list[tuple[int, View]]] = {}
+    for k, step in enumerate(steps):
+        for memory, views in step.read.items():
+            readers.setdefault(memory, []).extend([(k, view) for view in views])
+    return readers
+
+
+def _emit(
+    step: _Step, at: int, readers: dict[Memory, list[tuple[int, View]]], kept: set[Memory]
+) -> list[Operation]:
+    """The operations of the step with number ``at``."""
     if len(step.members) == 1:
         return step.members
     space = step.space
@@ -494,7 +517,7 @@ def _emit(step: _Step, later: Sequence[_Step], kept: set[Memory]) -> list[Operat
             _add_pointwise(computation, member)
         else:
             computation.add(member)
-    stored = [v for v in computation.values if _is_needed(v, later, kept)]
+    stored = [v for v in computation.values if _is_needed(v, at, readers, kept)]
     name = "_".join(_names(step))
     if step.by_rows:
         return row_operations(name, computation, stored)
@@ -549,13 +572,14 @@ def _names(step: _Step) -> Iterator[str]:
         yield "etc"
 
 
-def _is_needed(view: View, later: Sequence[_Step], kept: set[Memory]) -> bool:
-    """Whether what a loop computes for a view is read outside of it."""
+def _is_needed(
+    view: View, at: int, readers: dict[Memory, list[tuple[int, View]]], kept: set[Memory]
+) -> bool:
+    """Whether what a loop, the step with number ``at``, computes for a view is read after it."""
     if not view.memory.made or view.memory in kept:
         return True
-    return any([
-        overlap(view, read) for other in later for member in other.members for read in member.reads
-    ])
+    found = readers.get(view.memory, ())
+    return any([k > at and overlap(view, read) for k, read in found])
 
 
 __all__ = ["fuse", "optimise", "without_dead"]

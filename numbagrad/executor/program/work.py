@@ -7,7 +7,18 @@ divides them by time. Elementary functions count as one operation, though a kern
 from __future__ import annotations
 
 from ...formula.expression import postorder
-from .graph import Call, Opaque, Operation, Pointwise, Product, Reduce, RowLoop, Rowwise, View
+from .graph import (
+    Call,
+    Kernel,
+    Opaque,
+    Operation,
+    Pointwise,
+    Product,
+    Reduce,
+    RowLoop,
+    Rowwise,
+    View,
+)
 
 _FREE = frozenset(("input", "constant", "cast"))
 
@@ -29,7 +40,7 @@ def flops(operation: Operation) -> int | None:
         return operation.source.size * (1 + (0 if mapped is None else _nodes(mapped.outputs)))
     if isinstance(operation, Rowwise):
         return operation.inputs[0].size * len(operation.inputs)
-    assert isinstance(operation, (Call, Opaque)), operation
+    assert isinstance(operation, (Call, Kernel, Opaque)), operation
     return None
 
 
