@@ -200,7 +200,11 @@ def _add(buffer: list[Any], index: int, gradient: Any, create_graph: bool) -> No
     """Add to a gradient in a buffer: in place if the engine alone can see it."""
     if buffer[index] is None:
         buffer[index] = gradient
-    elif not create_graph and _is_exclusive(buffer, index):
+    elif (
+        not create_graph
+        and _is_exclusive(buffer, index)
+        and gradient._array.__class__ is buffer[index]._array.__class__
+    ):
         interface.add_(buffer[index], gradient)
     else:
         buffer[index] = interface.add(buffer[index], gradient)

@@ -313,6 +313,29 @@ def known_arguments(input, values, known):
         store(known, 1 + k, tuple_get_item(values, k), int64)
 
 
+@subroutine
+def is_transformed(runtime, tensor):
+    """Whether the array of a Tensor is more than an ndarray: it is under a transformation."""
+    array = field(runtime, tensor, FIELD_ARRAY)
+    return load(array + OBJECT_TYPE, 0, int64) != load(runtime, RUNTIME_ARRAY_TYPE, int64)
+
+
+@subroutine
+def any_transformed(runtime, arguments, count, variadic):
+    """Whether one of the Tensors among the arguments of an operator is."""
+    for k in range(count):
+        argument = load(arguments, k, int64)
+        if is_tensor(runtime, argument):
+            if field(runtime, argument, FIELD_ARRAY) != NULL and is_transformed(runtime, argument):
+                return True
+        elif variadic and is_list(runtime, argument):
+            for i in range(list_size(argument)):
+                item = list_get_item(argument, i)
+                if is_tensor(runtime, item) and is_transformed(runtime, item):
+                    return True
+    return False
+
+
 def view(self, arguments, given):
     """``builtin(array, input, values) -> Tensor``: ``array``, in the memory of ``input``.
 
@@ -323,6 +346,8 @@ def view(self, arguments, given):
     array = load(arguments, 0, int64)
     input = load(arguments, 1, int64)
     values = load(arguments, 2, int64)
+    if is_transformed(runtime, input):
+        return call(load(recipe, NODE_PYTHON, int64), arguments, given)
     result = share(runtime, array, input)
     if result == NULL:
         return NULL
@@ -352,6 +377,8 @@ def views(self, arguments, given):
     runtime = load(recipe, NODE_RUNTIME, int64)
     arrays = load(arguments, 0, int64)
     input = load(arguments, 1, int64)
+    if is_transformed(runtime, input):
+        return call(load(recipe, NODE_PYTHON, int64), arguments, given)
     count = tuple_size(arrays)
     results = tuple_new(count)
     recording = is_recording(runtime)
@@ -527,7 +554,9 @@ def operator(self, arguments, given):
     table = load(self + ARRAY_DATA, 0, int64)
     runtime = load(table, OPERATOR_RUNTIME, int64)
     recipe = NULL
-    if given <= MAX_VALUES and not is_captured(runtime):
+    variadic = load(table, OPERATOR_VARIADIC, int64) == 1
+    ordinary = given <= MAX_VALUES and not any_transformed(runtime, arguments, given, variadic)
+    if ordinary and not is_captured(runtime):
         recipe = find_node_recipe(runtime, table, arguments, given)
     if recipe == NULL:
         return call(load(table, OPERATOR_PYTHON, int64), arguments, given)

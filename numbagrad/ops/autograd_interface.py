@@ -39,7 +39,7 @@ _ONES = {np.dtype(name): np.ones((), name) for name in ("float16", "float32", "f
 def _ones_like(tensor: Tensor) -> Tensor:
     array = tensor._array
     one = _ONES.get(array.dtype) if array.ndim == 0 else None
-    made = np.ones_like(array) if one is None else one.copy()
+    made = np.ones(array.shape, array.dtype) if one is None else one.copy()
     if capture.active is not None:
         capture.note_fill(made, 1)
     return new_tensor(made)

@@ -21,6 +21,8 @@ from ..executor.pointwise import GRAIN, PointwiseProgram, is_operand
 from ..formula import Formula, symbol
 from ..kernels import layout
 from ..tensor import Tensor, new_tensor
+from ..transforms import batching, dispatch
+from ..transforms.levels import is_transformed
 from . import recorder
 from .definition import POINTWISE, PointwiseDefinition
 
@@ -49,10 +51,12 @@ class PointwiseNode(recorder.PointwiseState):
             except LaunchMiss:  # the kernel is to be compiled
                 results = None
         if results is None:
-            arrays = [tensor._array for tensor in self.unpack()]
-            if self.numbers is not None:
-                arrays = _with_numbers(arrays, self.numbers)
-            results = rule(grad, arrays)
+            saved = self.unpack()
+            if is_transformed(grad) or is_transformed(saved):
+                results = rule.record(grad, _with_numbers(saved, self.numbers))
+            else:
+                arrays = [tensor._array for tensor in saved]
+                results = rule(grad, _with_numbers(arrays, self.numbers))
         if self.restore is None:
             return results
         return tuple(
@@ -240,6 +244,65 @@ def _renamed(inputs: tuple[str, ...], outputs: list[Any], taken: tuple[str, ...]
     return Formula(inputs, outputs).substitute(replacements, renamed)
 
 
+class TangentRule:
+    """The tangent of an operator for one choice of operands that have one.
+
+    The gradient of an input is its derivative times the incoming gradient, so the same formula with
+    a tangent in place of that is what the input adds to the tangent of the result.
+    """
+
+    __slots__ = ("_operator", "_uses")
+
+    def __init__(self, operator: PointwiseOperator, which: tuple[bool, ...]):
+        if not operator.definition.differentiable:
+            raise NotImplementedError(
+                f"the derivative for '{operator.name}' is not implemented; detach() its inputs if "
+                "no tangent should flow through it"
+            )
+        formula = operator.formula
+        names = [name for name, needed in zip(formula.inputs, which, strict=True) if needed]
+        gradients = formula.gradients(names, operator.definition.gradient)
+        tangents = {name: _free_name(f"tangent_{name}", formula.inputs) for name in names}
+        result = _free_name("result", formula.inputs)
+        used = [name for name in gradients.inputs if name != "grad"]
+        inputs = (
+            *[result if name == "result" else name for name in used], *tangents.values()
+        )  # fmt: skip
+        total: Any = 0
+        for name, gradient in zip(names, gradients.outputs, strict=True):
+            replacements = {"grad": symbol(tangents[name]), "result": symbol(result)}
+            term = Formula(gradients.inputs, [gradient]).substitute(replacements, inputs)
+            total = total + term.outputs[0]
+        #: Where each argument of the formula comes from: an operand, the result or a tangent.
+        self._uses = [
+            (2, 0) if name == "result" else (0, formula.inputs.index(name)) for name in used
+        ] + [(1, formula.inputs.index(name)) for name in names]
+        definition = operator.definition
+        self._operator = PointwiseOperator(
+            PointwiseDefinition(
+                f"{definition.name}_jvp",
+                None,  # type: ignore[arg-type]
+                grad_fn=_second_name(definition.grad_fn),
+            ),
+            formula=Formula(inputs, [total]),
+        )
+
+    def __call__(self, primals: list[Any], tangents: list[Any], result: Tensor) -> Tensor:
+        sources = (primals, tangents, (result,))
+        made = self._operator(*[sources[source][place] for source, place in self._uses])
+        shape, dtype = result._array.shape, result._array.dtype
+        if made._array.shape != shape:  # the operands with a tangent are repeated
+            made = made.expand(shape)
+        return made if made._array.dtype == dtype else tensors.cast(made, dtype)
+
+
+def _free_name(name: str, taken: tuple[str, ...]) -> str:
+    order = 1
+    while f"{name}{order}" in taken:
+        order += 1
+    return f"{name}{order}"
+
+
 class MissingGradient(Node):
     """Node of an operator that has no gradient though its result looks as if it had one."""
 
@@ -274,7 +337,7 @@ class PointwiseOperator:
 
     __slots__ = (
         "definition", "launch", "program", "recorded", "write", "_recipes", "_rules", "_node",
-        "__weakref__",
+        "_tangents", "__weakref__",
     )  # fmt: skip
 
     def __init__(self, definition: PointwiseDefinition, formula: Any = None):
@@ -292,6 +355,7 @@ class PointwiseOperator:
         #: What has no gradient by its nature, as a comparison, is a leaf without one.
         self.recorded = definition.result != "bool"
         self._rules: dict[tuple[int | None, ...], GradientRule] = {}
+        self._tangents: dict[tuple[bool, ...], TangentRule] = {}
         self._node: type[PointwiseNode] | None = None
         self._recipes: recorder.Recipes | None = None
         #: ``launch(*operands, recording)``: the result; if it requires grad but has no node, that
@@ -345,6 +409,8 @@ class PointwiseOperator:
 
     def compute(self, operands: tuple[Any, ...]) -> Tensor:
         """The operator in Python, whatever the operands: what ``launch`` misses arrives here."""
+        if is_transformed(operands):
+            return dispatch.apply(self, operands)
         arrays = tuple([_array_of(x) for x in operands])
         try:
             made = self.program.call(*arrays)
@@ -442,6 +508,33 @@ class PointwiseOperator:
         used = [operands[place] for place in rule.uses]
         kept = [None if isinstance(x, Tensor) else x for x in used]
         return (*kept, None) if rule.uses_result else tuple(kept)
+
+    # --- under transformations, see ``transforms/dispatch.py`` ---
+
+    @property
+    def name(self) -> str:
+        """Name of the operator."""
+        return self.definition.name
+
+    def batch(self, operator: Any, size: int, operands: list[Any], mapped: list[Any]) -> Tensor:
+        """All samples at once: the formula does not mind another dimension in front."""
+        return self(*batching.broadcast_samples(operands, mapped))
+
+    def tangent(
+        self, operator: Any, primals: list[Any], tangents: list[Any], results: tuple[Tensor, ...]
+    ) -> tuple[Tensor, ...]:
+        """The tangent of the result, from a formula derived from the gradients."""
+        which = tuple([tangent is not None for tangent in tangents])
+        rule = self._tangents.get(which)
+        if rule is None:
+            rule = self._tangents[which] = TangentRule(self, which)
+        return (rule(primals, tangents, results[0]),)
+
+    def remember(self, result: Tensor, operands: tuple[Any, ...]) -> Tensor:
+        """Record a result that was computed by a rule."""
+        if any([isinstance(x, Tensor) and x._requires_grad for x in operands]):
+            self.record(result, operands)
+        return result
 
     def into(self, output: Tensor, operands: tuple[Any, ...]) -> None:
         """Write the result into ``output``, without recording. Its version is counted up."""

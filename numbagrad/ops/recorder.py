@@ -260,6 +260,9 @@ class Recipes:
 
 # --- other operators ------------------------------------------------------------------------------
 
+#: Functions whose addresses are in tables: operators live as long as the program does.
+_KEPT_ALIVE: list[Callable[..., Any]] = []
+
 
 def _write_recipe(recipe: np.ndarray[Any, Any], plan: Any, node_class: type[Node]) -> bool:
     """Say how the nodes of a plan are made; False if a word does not hold what it keeps."""
@@ -281,15 +284,23 @@ def _write_recipe(recipe: np.ndarray[Any, Any], plan: Any, node_class: type[Node
 
 
 def view_launcher(
-    name: str, plan: Any, node_class: type[Node], several: bool = False
+    name: str,
+    plan: Any,
+    node_class: type[Node],
+    several: bool = False,
+    *,
+    python: Callable[..., Any],
 ) -> Callable[..., Any]:
     """``wrap(array, input, values)`` of a view operator, whose nodes all have one plan.
 
-    An operator of ``several`` views takes and returns a tuple.
+    An operator of ``several`` views takes and returns a tuple. Inputs under a transformation go to
+    ``python``, which is kept alive from here on.
     """
     recipe = np.zeros(layout.NODE_WORDS, dtype=np.int64)
     if not _write_recipe(recipe, plan, node_class):
         raise ValueError(f"{name}: a view that keeps so many values has no compiled node")
+    _KEPT_ALIVE.append(python)
+    recipe[layout.NODE_PYTHON] = id(python)
     return make_builtin(name, launcher("views" if several else "view", "record_operator"), recipe)
 
 

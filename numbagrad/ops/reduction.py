@@ -24,6 +24,8 @@ from ..executor.pointwise import scalar_type_name
 from ..executor.reduction import Reduction, ReductionProgram
 from ..formula import isnan, where
 from ..tensor import Tensor, new_tensor
+from ..transforms import dispatch, tangents
+from ..transforms.levels import is_transformed
 from . import recorder
 from .expand import expand
 from .join import cat
@@ -88,7 +90,7 @@ def with_dims(reduced: Tensor, shape: tuple[int, ...], mask: int) -> Tensor:
 
 def spread(grad: Tensor, shape: tuple[int, ...], mask: int) -> Tensor:
     """The gradient of a sum: ``grad`` repeated, without a copy, to the shape of what was summed."""
-    if grad._array.ndim == 0 and not grad_mode.enabled:
+    if grad._array.ndim == 0 and not grad_mode.enabled and not is_transformed(grad):
         array = grad._array
         return recorder.repeated(array, shape)
     return expand(with_dims(grad, shape, mask), shape)
@@ -147,9 +149,16 @@ class LinearReduction:
         try:
             made = program.call(array, mask, keepdim)
         except LaunchMiss as miss:
+            if is_transformed(input):
+                return dispatch.apply(self, (input, mask, keepdim, dtype))
             made = program.resolve(miss, array, mask, keepdim)
         if not (input._requires_grad and grad_mode.enabled and made.dtype.kind == "f"):
             return new_tensor(made)
+        return self._attach(made, input, mask)
+
+    def _attach(self, made: np.ndarray[Any, Any], input: Tensor, mask: int) -> Tensor:
+        """The result as a Tensor with the node of this reduction."""
+        array = input._array
         result = recorder.attach(made, self.nodes[mask != ALL], (input,), ())
         node: Any = result._grad_fn
         node.shape = array.shape
@@ -157,6 +166,26 @@ class LinearReduction:
         node.divisor = count_of(array.shape, mask) if self.divides else 1
         node.dtype = array.dtype
         return result
+
+    # --- under transformations, see ``transforms/dispatch.py`` ---
+
+    name = property(lambda self: self.definition.name)
+    tangent = staticmethod(tangents.multilinear)
+
+    def batch(self, operator: Any, size: int, arguments: list[Any], mapped: list[Any]) -> Tensor:
+        """All samples at once: the same dimensions of each."""
+        input, mask, keepdim, dtype = arguments
+        rank = input._array.ndim - 1
+        if rank == 0:
+            return input.clone() if dtype is None else tensors.cast(input, dtype.numpy, True)
+        return self(input, (((1 << rank) - 1) if mask == ALL else mask) << 1, keepdim, dtype)
+
+    def remember(self, result: Tensor, arguments: tuple[Any, ...]) -> Tensor:
+        """Record a result that was computed by a rule."""
+        input, mask, _, _ = arguments
+        if not (input._requires_grad and result._array.dtype.kind == "f"):
+            return result
+        return self._attach(result._array, input, mask)
 
 
 _sum = LinearReduction(

@@ -14,6 +14,8 @@ from ..autograd.node import edge_of, next_sequence_nr
 from ..autograd.saved import save, save_output
 from ..executor import capture
 from ..tensor import Tensor, new_tensor
+from ..transforms import dispatch
+from ..transforms.levels import is_transformed
 from . import recorder
 
 _new = object.__new__
@@ -102,12 +104,13 @@ class TensorOperator:
     the rest are parameters. ``gradient`` maps an input to a function of what it uses, by name (see
     :class:`GradientPlan`), written in Tensor operations, so that it can be recorded itself. The
     last input may be a list of Tensors, named in ``variadic``; its gradient function returns a
-    list.
+    list. ``batch`` and ``tangent`` are its rules under transformations (``transforms/dispatch.py``);
+    without them it runs once a sample, and tangents follow from the gradients.
     """
 
     __slots__ = (
         "name", "forward", "gradient", "grad_fn", "parameters", "tensors", "variadic",
-        "outputs", "launch", "_differentiable", "_native", "_plans", "_node", "_python",
+        "outputs", "launch", "batch", "tangent", "_differentiable", "_native", "_plans", "_node", "_python",
     )  # fmt: skip
 
     def __init__(
@@ -119,6 +122,8 @@ class TensorOperator:
         grad_fn: str = "",
         variadic: str = "",
         outputs: int = 1,
+        batch: Callable[..., Any] | None = None,
+        tangent: Callable[..., Any] | None = None,
     ):
         self.name = name
         self.forward = forward
@@ -128,6 +133,8 @@ class TensorOperator:
         self.tensors = frozenset(gradient)
         self.variadic = variadic
         self.outputs = outputs
+        self.batch = batch
+        self.tangent = tangent
         self._differentiable = tuple([name in gradient for name in self.parameters])
         self._plans: dict[tuple[bool, ...], GradientPlan] = {}
         self._node: Any = type(self.grad_fn, (OperatorNode,), {"__slots__": ()})
@@ -152,6 +159,8 @@ class TensorOperator:
 
     def _compute(self, *arguments: Any) -> Any:
         """The operator in Python: what the launcher leaves to it arrives here as well."""
+        if is_transformed(arguments):
+            return dispatch.apply(self, arguments)
         arrays = [self._memory_of(argument) for argument in arguments]
         made = self.forward(*arrays) if capture.active is None else capture.forward(self, arrays)
         return self._finish(made, arguments)
@@ -236,6 +245,12 @@ class TensorOperator:
                 result._output_nr = number
         if self._native is not None:
             self._native.add(needed, plan, self._node)
+
+    def remember(self, results: Any, arguments: tuple[Any, ...]) -> Any:
+        """Record results that were computed by a rule of a transformation."""
+        if True in [self._needs_gradient(x) for x in arguments]:
+            self.record(results if results.__class__ is tuple else (results,), arguments)
+        return results
 
     def _no_gradient(self, argument: Any, arguments: tuple[Any, ...]) -> RuntimeError:
         place = next(i for i, x in enumerate(arguments) if x is argument)

@@ -19,6 +19,8 @@ from ..autograd.inplace import (
 )
 from ..autograd.node import next_sequence_nr
 from ..tensor import Tensor, new_tensor
+from ..transforms import dispatch, tangents
+from ..transforms.levels import is_transformed
 from . import recorder
 from .tensor_operator import GradientPlan, TensorOperator, share_memory
 
@@ -36,8 +38,18 @@ class ViewOperator(TensorOperator):
 
     __slots__ = ("wrap", "_plan", "_keeps")
 
-    def __init__(self, name: str, forward: Any, gradient: Callable[..., Any], grad_fn: str = ""):
-        super().__init__(name, forward, {"input": gradient}, grad_fn=grad_fn)
+    def __init__(
+        self,
+        name: str,
+        forward: Any,
+        gradient: Callable[..., Any],
+        grad_fn: str = "",
+        batch: Callable[..., Any] | None = None,
+    ):
+        super().__init__(
+            name, forward, {"input": gradient}, grad_fn=grad_fn, batch=batch,
+            tangent=tangents.multilinear,
+        )  # fmt: skip
         self._plan = GradientPlan(self, (True,))
         self._keeps = self._plan.keeps
         #: ``wrap(array, input, values)``: ``array``, a view of the memory of ``input``, as a
@@ -52,8 +64,26 @@ class ViewOperator(TensorOperator):
         self, array: np.ndarray[Any, Any], input: Tensor, values: tuple[Any, ...]
     ) -> Tensor:
         if recorder.operators_ready():
-            self.wrap = recorder.view_launcher(self.name, self._plan, self._node)
+            self.wrap = recorder.view_launcher(
+                self.name, self._plan, self._node, python=self._view_transformed
+            )
             return self.wrap(array, input, values)
+        if is_transformed(input):
+            return self._view_transformed(array, input, values)
+        return self._view_in_python(array, input, values)
+
+    def _view_transformed(
+        self, array: np.ndarray[Any, Any], input: Tensor, values: tuple[Any, ...]
+    ) -> Tensor:
+        return dispatch.apply(self, (input, *values))
+
+    def remember(self, results: Any, arguments: tuple[Any, ...]) -> Tensor:
+        """A view made by a rule of a transformation, as a view of ``input`` with its history."""
+        return self._view_in_python(results._array, arguments[0], arguments[1:])
+
+    def _view_in_python(
+        self, array: np.ndarray[Any, Any], input: Tensor, values: tuple[Any, ...]
+    ) -> Tensor:
         result = _new(Tensor)
         result._array = array
         result._requires_grad = False
@@ -102,8 +132,16 @@ class MultiViewOperator(TensorOperator):
 
     __slots__ = ("wrap", "_plan")
 
-    def __init__(self, name: str, forward: Any, gradient: Callable[..., Any]):
-        super().__init__(name, forward, {"input": gradient})
+    def __init__(
+        self,
+        name: str,
+        forward: Any,
+        gradient: Callable[..., Any],
+        batch: Callable[..., Any] | None = None,
+    ):
+        super().__init__(
+            name, forward, {"input": gradient}, batch=batch, tangent=tangents.multilinear
+        )
         self._plan = GradientPlan(self, (True,))
         #: ``wrap(arrays, input, values)``: Tensors of views; compiled as soon as that pays.
         self.wrap: Callable[..., tuple[Tensor, ...]] = self._wrap_in_python
@@ -116,8 +154,27 @@ class MultiViewOperator(TensorOperator):
         self, arrays: tuple[np.ndarray[Any, Any], ...], input: Tensor, values: tuple[Any, ...]
     ) -> tuple[Tensor, ...]:
         if recorder.operators_ready():
-            self.wrap = recorder.view_launcher(self.name, self._plan, self._node, several=True)
+            self.wrap = recorder.view_launcher(
+                self.name, self._plan, self._node, several=True, python=self._views_transformed
+            )
             return self.wrap(arrays, input, values)
+        if is_transformed(input):
+            return self._views_transformed(arrays, input, values)
+        return self._views_in_python(arrays, input, values)
+
+    def _views_transformed(
+        self, arrays: tuple[np.ndarray[Any, Any], ...], input: Tensor, values: tuple[Any, ...]
+    ) -> tuple[Tensor, ...]:
+        return dispatch.apply(self, (input, *values))
+
+    def remember(self, results: Any, arguments: tuple[Any, ...]) -> tuple[Tensor, ...]:
+        """Views made by a rule of a transformation, as views of ``input`` with its history."""
+        arrays = tuple([result._array for result in results])
+        return self._views_in_python(arrays, arguments[0], arguments[1:])
+
+    def _views_in_python(
+        self, arrays: tuple[np.ndarray[Any, Any], ...], input: Tensor, values: tuple[Any, ...]
+    ) -> tuple[Tensor, ...]:
         results = tuple([new_tensor(array) for array in arrays])
         origin = MULTIPLE if grad_mode.enabled else NO_GRAD
         for result in results:

@@ -1,0 +1,151 @@
+"""Operators on Tensors under a transformation, turned into operators of the level below.
+
+The classes of operators (``PointwiseOperator``, ``TensorOperator``, ``ViewOperator``, ...) call
+``apply`` when an argument shows a ``Transformed`` array. An operator has two rules:
+
+- ``operator.batch(size, arguments, mapped)``: the results for all samples, along their first
+  dimension. ``arguments`` are those of the level below; ``mapped`` says of each whether its first
+  dimension runs over the samples. Without a rule the operator runs once a sample.
+- ``operator.tangent(primals, tangents, results)``: the tangents of the results, written in Tensor
+  operations; ``tangents`` has None where there is none. Without a rule it is the transpose of the
+  gradient rule (``tangents.transposed``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..autograd.grad_mode import state as grad_mode
+from ..tensor import Tensor
+from . import batching, tangents
+from .levels import BATCH, GRAD, Batched, Dual, Level, batched, dual, settled, stack, state_of
+
+__all__ = ["apply"]
+
+
+def apply(operator: Any, arguments: Sequence[Any]) -> Any:
+    """``operator(*arguments)``, of which at least one is or was under a transformation."""
+    arguments = [_settled(argument) for argument in arguments]
+    level = deepest(arguments)
+    if level is None:
+        return operator(*arguments)
+    results = (_apply_to_batch if level.kind is BATCH else _apply_to_dual)(
+        operator, level, arguments
+    )
+    if grad_mode.enabled and is_recorded_at(level):
+        return operator.remember(results, tuple(arguments))
+    return results
+
+
+def is_recorded_at(level: Level) -> bool:
+    """Whether nodes are made for Tensors of this level.
+
+    Samples have a history of their own only for gradients that are taken inside of ``vmap``; what
+    is outside of it follows the Tensors of all samples.
+    """
+    if level.kind is not BATCH:
+        return True
+    return any([inner.kind is GRAD for inner in stack.levels[level.depth :]])
+
+
+def _settled(argument: Any) -> Any:
+    if isinstance(argument, Tensor):
+        return settled(argument)
+    if argument.__class__ is list:
+        return [_settled(item) for item in argument]
+    return argument
+
+
+def deepest(arguments: Sequence[Any]) -> Level | None:
+    """The level that is applied first: the one opened last."""
+    found: Level | None = None
+    for argument in arguments:
+        if isinstance(argument, Tensor):
+            state = state_of(argument)
+            level = None if state is None else state.level
+        elif argument.__class__ is list:
+            level = deepest(argument)
+        else:
+            continue
+        if level is not None and (found is None or level.depth > found.depth):
+            found = level
+    return found
+
+
+# --- batches --------------------------------------------------------------------------------------
+
+
+def below(level: Level, argument: Any) -> tuple[Any, Any]:
+    """An argument at the level below a batch, and whether its first dimension is the samples.
+
+    Lists of Tensors give lists of both.
+    """
+    if isinstance(argument, Tensor):
+        state = state_of(argument)
+        if state is not None and state.level is level:
+            return state.value, True
+        return _without_inner_gradient(level, argument), False
+    if argument.__class__ is list:
+        pairs = [below(level, item) for item in argument]
+        return [value for value, _ in pairs], [mapped for _, mapped in pairs]
+    return argument, False
+
+
+def _without_inner_gradient(level: Level, tensor: Tensor) -> Tensor:
+    """What a Tensor was before gradients inside of the batch began to follow it."""
+    origin = tensor.__dict__.get("_outer")
+    while origin is not None and origin[0].depth > level.depth:
+        tensor = origin[1]
+        origin = tensor.__dict__.get("_outer")
+    return tensor
+
+
+def _apply_to_batch(operator: Any, level: Level, arguments: list[Any]) -> Any:
+    pairs = [below(level, argument) for argument in arguments]
+    values, mapped = [value for value, _ in pairs], [is_mapped for _, is_mapped in pairs]
+    rule = operator.batch
+    if rule is None:
+        made = batching.one_by_one(operator, level.size, values, mapped)
+    else:
+        made = rule(operator, level.size, values, mapped)
+    if made.__class__ is tuple:
+        return tuple([batched(level, value) for value in made])
+    return batched(level, made)
+
+
+# --- tangents -------------------------------------------------------------------------------------
+
+
+def split(level: Level, argument: Any) -> tuple[Any, Any]:
+    """An argument without its tangent of this level, and the tangent or None."""
+    if isinstance(argument, Tensor):
+        state = state_of(argument)
+        if state is not None and state.level is level:
+            return state.primal, state.tangent
+        return argument, None
+    if argument.__class__ is list:
+        pairs = [split(level, item) for item in argument]
+        return [primal for primal, _ in pairs], [tangent for _, tangent in pairs]
+    return argument, None
+
+
+def _apply_to_dual(operator: Any, level: Level, arguments: list[Any]) -> Any:
+    pairs = [split(level, argument) for argument in arguments]
+    primals, directions = [primal for primal, _ in pairs], [tangent for _, tangent in pairs]
+    made = operator(*primals)
+    results = made if made.__class__ is tuple else (made,)
+    if not any([result._array.dtype.kind == "f" for result in results]):
+        return made
+    rule = operator.tangent or tangents.transposed
+    derivatives = rule(operator, primals, directions, results)
+    with_tangents = tuple(
+        [
+            result if derivative is None else dual(level, result, derivative)
+            for result, derivative in zip(results, derivatives, strict=True)
+        ]
+    )
+    return with_tangents if made.__class__ is tuple else with_tangents[0]
+
+
+__all__ += ["Batched", "Dual"]

@@ -1,0 +1,167 @@
+"""The stack of transformations a thread is in, and what a Tensor under one of them shows.
+
+Levels are opened by ``numbagrad.func`` and ``autograd.forward_ad``; ``dispatch.py`` reads what they
+put on Tensors. A level that is deeper in the stack was opened later and is applied first.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import numpy as np
+
+from ..tensor import Tensor, new_tensor
+
+__all__ = ["Batched", "Dual", "Level", "Transformed", "state_of"]
+
+#: Kinds of levels.
+BATCH, DUAL, GRAD = "vmap", "forward mode", "grad"
+
+
+class Level:
+    """One transformation that is under way."""
+
+    __slots__ = ("alive", "depth", "kind", "randomness", "size")
+
+    def __init__(self, kind: str, size: int = 0, randomness: str = "error") -> None:
+        self.kind = kind
+        #: Position in the stack, from 1 on.
+        self.depth = 0
+        self.alive = False
+        #: Of a batch: the number of samples, and what random operators do with them.
+        self.size = size
+        self.randomness = randomness
+
+    def __enter__(self) -> Level:
+        stack.levels.append(self)
+        self.depth = len(stack.levels)
+        self.alive = True
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        closed = stack.levels.pop()
+        closed.alive = False
+        assert closed is self, "levels are closed in the reverse order of their opening"
+
+
+class _Stack(threading.local):
+    def __init__(self) -> None:
+        self.levels: list[Level] = []
+
+
+stack = _Stack()
+
+
+def innermost(kind: str) -> Level | None:
+    """The level of this kind that was opened last, of those that are open."""
+    return next((level for level in reversed(stack.levels) if level.kind is kind), None)
+
+
+class Batched:
+    """A Tensor for every sample: ``value`` has the samples along its first dimension."""
+
+    __slots__ = ("level", "value")
+
+    def __init__(self, level: Level, value: Tensor) -> None:
+        self.level = level
+        self.value = value
+
+
+class Dual:
+    """A Tensor and its directional derivative, both of the level below."""
+
+    __slots__ = ("level", "primal", "tangent")
+
+    def __init__(self, level: Level, primal: Tensor, tangent: Tensor) -> None:
+        self.level = level
+        self.primal = primal
+        self.tangent = tangent
+
+
+class Transformed(np.ndarray):
+    """What ``Tensor._array`` is under a transformation: shape, strides and dtype, for no kernel.
+
+    Launchers take only plain ndarrays. Functions of NumPy raise, so that an operator that does not
+    know of transformations cannot compute with what stands in for the memory.
+    """
+
+    #: ``Batched`` or ``Dual``; None for an array that was derived from one past the operators.
+    state: Any = None
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        raise _unknown(ufunc.__name__)
+
+    def __array_function__(self, function: Any, *rest: Any) -> Any:
+        raise _unknown(function.__name__)
+
+
+def _unknown(function: str) -> NotImplementedError:
+    levels = " inside ".join(level.kind for level in reversed(stack.levels)) or "a transformation"
+    return NotImplementedError(
+        f"an operator read memory through NumPy's {function} under {levels}, for which it has no "
+        "rule; please report it, or use another operator"
+    )
+
+
+def state_of(tensor: Any) -> Any:
+    """The ``Batched`` or ``Dual`` of a Tensor, None for an ordinary one.
+
+    Raises:
+        NotImplementedError: for a Tensor that was made past the operators.
+    """
+    array = tensor._array
+    if array.__class__ is not Transformed:
+        return None
+    if array.state is None:
+        raise _unknown("views")
+    return array.state
+
+
+def is_transformed(argument: Any) -> bool:
+    """Whether an argument of an operator is a Tensor under a transformation, or a list with one."""
+    if isinstance(argument, Tensor):
+        return argument._array.__class__ is Transformed
+    if argument.__class__ is list or argument.__class__ is tuple:
+        return any([is_transformed(item) for item in argument])
+    return False
+
+
+def batched(level: Level, value: Tensor) -> Tensor:
+    """The Tensor that stands for the samples along the first dimension of ``value``."""
+    memory = value._array.view(np.ndarray)
+    if memory.shape[0]:
+        shown = memory[0, ...].view(Transformed)
+    else:
+        shown = np.ndarray.__new__(Transformed, memory.shape[1:], memory.dtype)
+    shown.state = Batched(level, value)
+    return new_tensor(shown)
+
+
+def dual(level: Level, primal: Tensor, tangent: Tensor) -> Tensor:
+    """A Tensor with the memory of ``primal`` that carries ``tangent``; without a history."""
+    shown = primal._array.view(Transformed)
+    shown.state = Dual(level, primal, tangent)
+    result = new_tensor(shown)
+    if primal._version_cell is None:
+        primal._version_cell = [0]
+    result._version_cell = primal._version_cell
+    return result
+
+
+def settled(tensor: Tensor) -> Tensor:
+    """The Tensor without the tangents of levels that are closed.
+
+    Raises:
+        RuntimeError: for a batch whose ``vmap`` has returned.
+    """
+    state = state_of(tensor)
+    while state is not None and not state.level.alive:
+        if state.__class__ is Batched:
+            raise RuntimeError(
+                "a Tensor of one sample was used after the vmap that made it had returned; return "
+                "it from the function instead of keeping it"
+            )
+        tensor = state.primal
+        state = state_of(tensor)
+    return tensor

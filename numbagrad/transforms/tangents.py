@@ -1,0 +1,120 @@
+"""Rules for tangents: the directional derivative of an operator, from that of its inputs.
+
+Operators name one of these functions as their ``tangent``, or bring their own; see ``dispatch.py``
+for what a rule is given. What has no rule uses ``transposed``, which follows from the gradient.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..autograd import engine
+from ..autograd.grad_mode import enable_grad
+from ..autograd.grad_mode import state as grad_mode
+from ..tensor import Tensor, new_tensor
+
+__all__ = ["additive", "multilinear", "transposed"]
+
+
+def multilinear(
+    operator: Any, primals: Sequence[Any], tangents: Sequence[Any], results: Sequence[Tensor]
+) -> tuple[Tensor | None, ...]:
+    """Of an operator that is linear in each Tensor: the sum over one input replaced at a time.
+
+    Views, sums and other operators of one Tensor, products of two.
+    """
+    total: list[Tensor] | None = None
+    for place, tangent in enumerate(tangents):
+        if tangent is None:
+            continue
+        made = operator(*primals[:place], tangent, *primals[place + 1 :])
+        terms = list(made) if made.__class__ is tuple else [made]
+        total = terms if total is None else [a + b for a, b in zip(total, terms, strict=True)]
+    return (None,) * len(results) if total is None else tuple(total)
+
+
+def additive(
+    operator: Any, primals: Sequence[Any], tangents: Sequence[Any], results: Sequence[Tensor]
+) -> tuple[Tensor | None, ...]:
+    """Of an operator that is linear in all its Tensors together, as ``cat``: the tangents joined.
+
+    An input without a tangent has zeros for one.
+    """
+    made = operator(*[_or_zeros(x, t) for x, t in zip(primals, tangents, strict=True)])
+    return made if made.__class__ is tuple else (made,)
+
+
+def _or_zeros(primal: Any, tangent: Any) -> Any:
+    if tangent.__class__ is list:
+        return [_or_zeros(x, t) for x, t in zip(primal, tangent, strict=True)]
+    if tangent is not None or not isinstance(primal, Tensor) or primal._array.dtype.kind != "f":
+        return primal if tangent is None else tangent
+    return primal.detach() * 0
+
+
+def transposed(
+    operator: Any, primals: Sequence[Any], tangents: Sequence[Any], results: Sequence[Tensor]
+) -> tuple[Tensor | None, ...]:
+    """The transpose of the gradient rule, which is linear in the gradient it is given.
+
+    With gradients ``g(u)`` of the inputs, the derivative of ``<g(u), tangents>`` by ``u`` is the
+    tangent of the results: this is Townsend's "A new trick for calculating Jacobian vector
+    products" (2017). ``u`` may be anything; it is zero here.
+    """
+    recorded = grad_mode.enabled and _requires_grad([*primals, *tangents])
+    with enable_grad():
+        followed: list[Tensor] = []
+        directions: list[Tensor] = []
+        arguments = [
+            _followed(x, t, followed, directions)
+            for x, t in zip(primals, tangents, strict=True)
+        ]
+        made = operator(*arguments)
+        outputs = [x for x in (made if made.__class__ is tuple else (made,)) if x._requires_grad]
+        if not outputs:
+            return (None,) * len(results)
+        seeds = [(output.detach() * 0).requires_grad_() for output in outputs]
+        gradients = engine.grad(outputs, followed, seeds, create_graph=True, allow_unused=True)
+        pairs = [
+            (g, t) for g, t in zip(gradients, directions, strict=True)
+            if g is not None and g._requires_grad
+        ]  # fmt: skip
+        found = iter(
+            engine.grad(
+                [g for g, _ in pairs], seeds, [t for _, t in pairs],
+                create_graph=recorded, allow_unused=True,
+            )
+            if pairs
+            else (None,) * len(seeds)
+        )  # fmt: skip
+        return tuple(
+            [
+                next(found) if output._requires_grad else None
+                for output in (made if made.__class__ is tuple else (made,))
+            ]
+        )
+
+
+def _requires_grad(argument: Any) -> bool:
+    if argument.__class__ is list:
+        return any([_requires_grad(item) for item in argument])
+    return isinstance(argument, Tensor) and argument._requires_grad
+
+
+def _followed(primal: Any, tangent: Any, followed: list[Tensor], directions: list[Tensor]) -> Any:
+    """An argument as a Tensor of a graph of its own, if it has a tangent."""
+    if tangent.__class__ is list:
+        return [
+            _followed(x, t, followed, directions) for x, t in zip(primal, tangent, strict=True)
+        ]
+    if tangent is None:
+        return primal
+    own = primal.view_as(primal) if primal._requires_grad else _leaf(primal)
+    followed.append(own)
+    directions.append(tangent)
+    return own
+
+
+def _leaf(primal: Tensor) -> Tensor:
+    return new_tensor(primal._array, True)
