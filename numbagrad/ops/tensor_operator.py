@@ -104,13 +104,14 @@ class TensorOperator:
     the rest are parameters. ``gradient`` maps an input to a function of what it uses, by name (see
     :class:`GradientPlan`), written in Tensor operations, so that it can be recorded itself. The
     last input may be a list of Tensors, named in ``variadic``; its gradient function returns a
-    list. ``batch`` and ``tangent`` are its rules under transformations (``transforms/dispatch.py``);
+    list. ``batch`` and ``tangent`` are rules under transformations (``transforms/dispatch.py``):
     without them it runs once a sample, and tangents follow from the gradients.
     """
 
     __slots__ = (
         "name", "forward", "gradient", "grad_fn", "parameters", "tensors", "variadic",
-        "outputs", "launch", "batch", "tangent", "_differentiable", "_native", "_plans", "_node", "_python",
+        "outputs", "launch", "batch", "tangent", "_differentiable", "_native", "_plans", "_node",
+        "_python",
     )  # fmt: skip
 
     def __init__(

@@ -29,7 +29,7 @@ def with_samples(size: int, value: Tensor, mapped: bool) -> Tensor:
 
 
 def aligned(value: Any, mapped: bool, rank: int) -> Any:
-    """A batch whose samples have at least ``rank`` dimensions, so that it broadcasts with others."""
+    """A batch whose samples have at least ``rank`` dimensions, so that it meets those of others."""
     if not mapped:
         return value
     shape = value._array.shape
@@ -98,7 +98,7 @@ def _stacked(operator: Any, stack: Callable[..., Tensor], results: Sequence[Tens
 
 def _sample(argument: Any, mapped: Any, number: int) -> Any:
     if mapped.__class__ is list:
-        return [_sample(x, is_mapped, number) for x, is_mapped in zip(argument, mapped, strict=True)]
+        return [_sample(x, each, number) for x, each in zip(argument, mapped, strict=True)]
     return argument.select(0, number) if mapped else argument
 
 
