@@ -11,10 +11,10 @@ from typing import Any
 from ..autograd.node import Node
 from ..executor.program.graph import Memory
 from ..executor.program.recorder import DrawnNumber, Recorder
+from ..structure import containers_in, flatten
 from ..tensor import Tensor
 from .effects import CONSTANT, KNOWN, MADE, Effects, Made, Place, Unusable
 from .snapshot import Owners, Snapshot
-from .structure import containers_in, flatten
 from .surroundings import Surroundings, extras_of
 
 

@@ -21,10 +21,10 @@ from ..device import device
 from ..dtype import dtype
 from ..executor import capture
 from ..executor.pointwise import JIT_DISABLED
+from ..structure import flatten
 from ..tensor import Tensor
 from .recorded import CHANGED, Recorded
 from .recording import Recording
-from .structure import flatten
 from .surroundings import extras_of, global_settings
 
 #: Recordings of one signature that may turn out useless before the function is left alone.

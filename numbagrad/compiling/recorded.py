@@ -13,12 +13,12 @@ from typing import Any
 from ..executor.program import timing
 from ..executor.program.graph import Array, Kernel, Pointwise, Product, Reduce, RowLoop, Rowwise
 from ..executor.program.program import Program
+from ..structure import rebuild
 from ..tensor import Tensor
 from .effects import KNOWN, MADE, Effects, Place, Run, version_cell_of
 from .memory_layout import Layout
 from .replay import Found, Replay
 from .reused_gradients import ReusedGradients
-from .structure import rebuild
 from .surroundings import Surroundings, extras_of
 
 #: Operations that no values make fail.

@@ -16,6 +16,7 @@ from ..executor.program.fusion import optimise
 from ..executor.program.graph import Memory
 from ..executor.program.program import Program
 from ..executor.program.recorder import Recorder, root_of
+from ..structure import flatten
 from ..tensor import new_tensor
 from .backward import CannotDifferentiate, nodes_behind, record_backward
 from .effects import Live, Place, Unusable
@@ -24,7 +25,6 @@ from .listening import listening
 from .memory_layout import Layout, shared
 from .recorded import Recorded
 from .snapshot import Owners, Snapshot
-from .structure import flatten
 from .surroundings import Surroundings, Unreachable, global_settings
 from .verification import verify
 

@@ -13,7 +13,7 @@ The classes of operators (``PointwiseOperator``, ``TensorOperator``, ``ViewOpera
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..autograd.grad_mode import state as grad_mode
@@ -104,8 +104,8 @@ def _without_inner_gradient(level: Level, tensor: Tensor) -> Tensor:
 def _apply_to_batch(operator: Any, level: Level, arguments: list[Any]) -> Any:
     pairs = [below(level, argument) for argument in arguments]
     values, mapped = [value for value, _ in pairs], [is_mapped for _, is_mapped in pairs]
-    rule = operator.batch or batching.one_by_one
-    made = rule(operator, level.size, values, mapped)
+    rule: Callable[..., Any] = operator.batch or batching.one_by_one
+    made: Any = rule(operator, level.size, values, mapped)
     if made.__class__ is tuple:
         return tuple([batched(level, value) for value in made])
     return batched(level, made)

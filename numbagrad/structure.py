@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from ..size import Size
+from .size import Size
 
 #: Stands for a leaf in a structure.
 LEAF = "*"
