@@ -78,7 +78,8 @@ from .ops.strided import *
 from .ops.view import *
 from .ops.sequences import range_ as range
 from .ops import autograd_interface as _autograd_interface
-from . import linalg, nn, optim, utils
+from . import func, linalg, nn, optim, utils
+from .func.vmap import vmap
 from .compiling import compile, explain
 from .ops.user_kernel import kernel
 from .serialization import load, save
