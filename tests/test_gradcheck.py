@@ -143,6 +143,45 @@ def test_single_precision_warns():
         gradcheck(lambda a: a * 2, (x,), eps=1e-2, atol=1e-2)
 
 
+@pytest.mark.parametrize("fast_mode", [False, True])
+def test_an_output_that_is_constant_stands_beside_one_that_is_not(fast_mode):
+    # torch's fast mode compares the gradient of the one with the differences of the other.
+    def function(a):
+        return a.detach() * 0 + 1, a * a
+
+    assert gradcheck(function, (leaf(1.0, 2.0),), fast_mode=fast_mode)
+
+
+@pytest.mark.parametrize("size", [4, 400])
+def test_fast_mode_calls_as_often_for_large_inputs_as_for_small_ones(size):
+    calls, walks = [0], [0]
+
+    class Counted(Function):
+        @staticmethod
+        def forward(ctx, x):
+            calls[0] += 1
+            return x * 3
+
+        @staticmethod
+        def backward(ctx, grad):
+            walks[0] += 1
+            return grad * 3
+
+    x = nb.linspace(0, 1, size, dtype=nb.float64).requires_grad_()
+    assert gradcheck(Counted.apply, (x,), fast_mode=True, check_undefined_grad=False)
+    assert calls[0] == 3  # at the point and on either side of it
+    assert walks[0] == 3  # two that must agree, and one from zeros
+
+
+def test_fast_mode_shows_the_whole_jacobians_of_what_it_refuses():
+    with pytest.raises(GradcheckError) as error:
+        gradcheck(WrongSquare.apply, (leaf(1.0, 1.0),), fast_mode=True)
+    text = str(error.value)
+    assert text.startswith("Jacobian mismatch for output 0 with respect to input 0,\nnumerical:")
+    assert "Numerical:\n tensor([[2.0000, 0.0000],\n        [0.0000, 2.0000]]" in text
+    assert "The max per-element difference (slow mode) is: 1.0" in text
+
+
 def test_given_gradients_of_the_outputs():
     x = leaf(1.0, 2.0)
     assert gradgradcheck(lambda a: a * a, (x,), leaf(3.0, 4.0))

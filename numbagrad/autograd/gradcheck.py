@@ -1,7 +1,8 @@
 """Checks of gradients against finite differences, for tests of operators and of custom Functions.
 
-``gradcheck`` compares what backward gives with central differences of the function itself;
-``gradgradcheck`` does the same for the gradient. They call the function and ``autograd.grad``.
+``gradcheck`` compares what backward or forward mode gives with central differences of the function
+itself; ``gradgradcheck`` does the same for the gradient. This file takes the options and checks
+arguments; the checks themselves are in ``gradcheck_comparison.py`` and ``gradcheck_properties.py``.
 """
 
 from __future__ import annotations
@@ -9,7 +10,6 @@ from __future__ import annotations
 import copy
 import warnings
 from collections.abc import Callable
-from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -17,37 +17,25 @@ import numpy as np
 from . import tensor_interface as interface
 from .engine import grad
 from .function import Function
-from .node import Node, edge_of
-
-__all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
-
-
-_NOT_REENTRANT = """\
-Backward is not reentrant, i.e., running backward with same input and grad_output multiple times \
-gives different values, although analytical gradient matches numerical gradient.\
-The tolerance for nondeterminism was {}.
-
-NOTE: If your op relies on non-deterministic operations i.e., it is listed here:
-https://pytorch.org/docs/stable/generated/torch.use_deterministic_algorithms.html
-this failure might be expected.
-
-If you are adding a new operator, please file an issue and then use one of the
-workarounds. The workaround depends on how your test invokes gradcheck/gradgradcheck.
-If the test
-- manually invokes gradcheck/gradgradcheck, then call gradcheck/gradgradcheck
-  with `nondet_tol=<tol>` as a keyword argument.
-- is OpInfo-based (e.g., in test_ops_gradients.py), then modify the OpInfo for the test
-  to have `gradcheck_nondet_tol=<tol>`.
-- is a Module test (e.g., in common_nn.py), then modify the corresponding
-  module_test entry to have `gradcheck_nondet_tol=<tol>`
-"""
-_NOTES = (
-    'Please look at "Notes about undefined output gradients" in "tools/autograd/derivatives.yaml"'
+from .gradcheck_comparison import compare_all_elements, compare_projections
+from .gradcheck_jacobians import numerical_jacobians, walk_back, within
+from .gradcheck_problem import GradcheckError, Problem, as_tuple, is_differentiable, wrap
+from .gradcheck_properties import (
+    check_batched_backward,
+    check_batched_forward,
+    check_undefined_gradients,
+    check_undefined_tangents,
+    check_zero_gradients,
 )
 
-
-class GradcheckError(RuntimeError):
-    """Raised by ``gradcheck`` and ``gradgradcheck`` if a check fails."""
+__all__ = [
+    "GradcheckError",
+    "get_analytical_jacobian",
+    "get_numerical_jacobian",
+    "get_numerical_jacobian_wrt_specific_input",
+    "gradcheck",
+    "gradgradcheck",
+]
 
 
 def gradcheck(
@@ -79,12 +67,15 @@ def gradcheck(
         raise_exception: raise if a check fails, instead of returning False.
         nondet_tol: how far two runs of backward may be apart.
         check_undefined_grad: also check that undefined and zero gradients of the outputs give
-            undefined or zero gradients of the inputs.
-        check_grad_dtypes: accepted; gradients always have the dtype of their input.
-        check_batched_grad, check_batched_forward_grad, check_forward_ad: not supported.
-        check_backward_ad: must be True, as there is no forward mode to check instead.
-        fast_mode: accepted; every element is checked all the same.
-        masked: accepted; it concerns sparse tensors only.
+            undefined or zero gradients of the inputs, and the same of tangents in forward mode.
+        check_grad_dtypes: refuse gradients of another dtype than their input.
+        check_batched_grad: also compare a batched walk with walks one by one.
+        check_batched_forward_grad: the same in forward mode.
+        check_forward_ad: check forward mode.
+        check_backward_ad: check backward.
+        fast_mode: compare products of the Jacobians with random vectors instead of all elements:
+            two calls an input and two walks an output, whatever their sizes.
+        masked: accept gradients close to zero where zeros are due.
 
     Returns:
         True if all checks hold.
@@ -92,25 +83,45 @@ def gradcheck(
     Raises:
         GradcheckError: if one does not.
         ValueError: if no input requires grad.
-        AssertionError: if nothing is to be checked.
+        RuntimeError: if an input has elements that share memory.
+        AssertionError: if nothing is to be checked, for options that need one another, and if shape
+            or dtype of an output depends on the values of the inputs.
     """
-    if check_batched_grad or check_batched_forward_grad or check_forward_ad:
-        raise NotImplementedError(
-            "gradcheck: batched gradients and forward mode are not supported; leave "
-            "check_batched_grad, check_batched_forward_grad and check_forward_ad at False"
-        )
-    if not check_backward_ad:
+    if not (check_forward_ad or check_backward_ad):
         raise AssertionError(
             "Expected at least one of check_forward_ad or check_backward_ad to be True"
         )
+    if check_batched_grad and not check_backward_ad:
+        raise AssertionError(
+            "Setting check_batched_grad=True requires check_backward_ad to be True"
+        )
+    if check_batched_forward_grad and not check_forward_ad:
+        raise AssertionError(
+            "Setting check_batched_forward_grad=True requires check_forward_ad to be True"
+        )
     func = _callable_often(func)
-    inputs = _as_tuple(inputs)
+    inputs = as_tuple(inputs)
     _check_inputs(inputs)
+    results = as_tuple(func(*inputs))
+    problem = Problem(
+        func, inputs, results, eps, atol, rtol, nondet_tol, check_grad_dtypes, bool(masked)
+    )
+    compare = compare_projections if fast_mode else compare_all_elements
     try:
-        _check_gradients(func, inputs, eps, atol, rtol, nondet_tol)
-        if check_undefined_grad:
-            _check_zero_gradients(func, inputs)
-            _check_undefined_gradients(func, inputs)
+        if check_backward_ad:
+            compare(problem, False)
+        if check_forward_ad:
+            compare(problem, True)
+            if check_undefined_grad:
+                check_undefined_tangents(problem)
+        if check_batched_forward_grad:
+            check_batched_forward(problem)
+        if check_backward_ad:
+            if check_batched_grad:
+                check_batched_backward(problem)
+            check_zero_gradients(problem)
+            if check_undefined_grad:
+                check_undefined_gradients(problem)
     except GradcheckError:
         if raise_exception:
             raise
@@ -144,37 +155,46 @@ def gradgradcheck(
         grad_outputs: the gradients of the outputs at which to check; drawn from the default
             generator if not given.
         gen_non_contig_grad_outputs: make the drawn gradients non-contiguous.
-        check_fwd_over_rev: not supported.
-        check_rev_over_rev: must be True, as there is no forward mode to check instead.
+        check_fwd_over_rev: check forward mode over the gradient.
+        check_rev_over_rev: check backward over the gradient.
 
     The other arguments, what is returned and what is raised are those of ``gradcheck``.
     """
-    if check_fwd_over_rev:
-        raise NotImplementedError(
-            "gradgradcheck: forward mode is not supported; leave check_fwd_over_rev at False"
-        )
-    if not check_rev_over_rev:
+    if not (check_fwd_over_rev or check_rev_over_rev):
         raise AssertionError(
             "Expected at least one of check_fwd_over_rev or check_rev_over_rev to be True"
         )
+    for name, chosen in (
+        ("check_undefined_grad", check_undefined_grad),
+        ("check_batched_grad", check_batched_grad),
+    ):
+        if chosen and not check_rev_over_rev:
+            raise AssertionError(f"Setting {name}=True requires check_rev_over_rev to be True")
     func = _callable_often(func)
-    inputs = _as_tuple(inputs)
+    inputs = as_tuple(inputs)
     if grad_outputs is None:
-        outputs = _differentiable_outputs(func(*inputs))
+        outputs = _differentiable(as_tuple(func(*inputs)))
         grad_outputs = _random_gradients(outputs, gen_non_contig_grad_outputs)
     else:
-        grad_outputs = _as_tuple(grad_outputs)
+        grad_outputs = as_tuple(grad_outputs)
     count = len(inputs)
+    differentiated = [is_differentiable(value) for value in (*inputs, *grad_outputs)]
 
     def gradients(*arguments: Any) -> tuple[Any, ...]:
-        outputs = _differentiable_outputs(func(*arguments[:count]))
-        results = grad(
-            outputs,
-            _differentiable(arguments[:count]),
-            arguments[count:],
-            create_graph=True,
-            allow_unused=True,
+        # Forward mode hands over tensors that do not require grad.
+        arguments = tuple(
+            [
+                value.requires_grad_() if wanted else value
+                for value, wanted in zip(arguments, differentiated, strict=True)
+            ]
         )
+        outputs = _differentiable(as_tuple(func(*arguments[:count])))
+        variables = [
+            v for v, wanted in zip(arguments[:count], differentiated, strict=False) if wanted
+        ]
+        results = grad(
+            outputs, variables, arguments[count:], create_graph=True, allow_unused=True
+        )  # fmt: skip
         return tuple([result for result in results if result is not None])
 
     return gradcheck(
@@ -188,6 +208,8 @@ def gradgradcheck(
         check_undefined_grad=check_undefined_grad,
         check_grad_dtypes=check_grad_dtypes,
         check_batched_grad=check_batched_grad,
+        check_forward_ad=check_fwd_over_rev,
+        check_backward_ad=check_rev_over_rev,
         fast_mode=fast_mode,
         masked=masked,
     )
@@ -204,17 +226,8 @@ def _callable_often(func: Callable[..., Any]) -> Callable[..., Any]:
     return lambda *inputs: copy.copy(instance)(*inputs)
 
 
-def _as_tuple(values: Any) -> tuple[Any, ...]:
-    return tuple(values) if isinstance(values, (tuple, list)) else (values,)
-
-
 def _differentiable(values: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return the tensors that require grad."""
-    return tuple([v for v in values if isinstance(v, interface.Tensor) and v._requires_grad])
-
-
-def _differentiable_outputs(output: Any) -> tuple[Any, ...]:
-    return _differentiable(_as_tuple(output))
+    return tuple([value for value in values if is_differentiable(value)])
 
 
 def _check_inputs(inputs: tuple[Any, ...]) -> None:
@@ -225,7 +238,7 @@ def _check_inputs(inputs: tuple[Any, ...]) -> None:
             "have requires_grad=True."
         )
     for index, value in enumerate(inputs):
-        if not isinstance(value, interface.Tensor) or not value._requires_grad:
+        if not is_differentiable(value):
             continue
         array = value._array
         if array.dtype not in (np.float64, np.complex128):
@@ -260,146 +273,101 @@ def _random_gradients(outputs: tuple[Any, ...], non_contiguous: bool) -> tuple[A
     return tuple(gradients)
 
 
-# Jacobians: one row for each element of the input, one column for each element of the output
+# What torch once made public
+
+_DEPRECATED = (
+    "`{0}` was part of PyTorch's private API and not meant to be exposed. We are deprecating it "
+    "and it will be removed in a future version of PyTorch. If you have a specific use for this "
+    "or feature request for this to be a stable API, please file us an issue at "
+    "https://github.com/pytorch/pytorch/issues/new"
+)
+_GRAD_OUT = (
+    "Expected grad_out to be 1.0. {0} no longer supports values of grad_out != 1.0."
+)  # fmt: skip
 
 
-def _numerical_jacobians(
-    func: Callable[..., Any], inputs: tuple[Any, ...], tensor: Any, eps: float, any_output: bool
-) -> list[np.ndarray]:
-    """Return a Jacobian for each output with respect to one input, by central differences."""
+def get_numerical_jacobian(
+    fn: Callable[[Any], Any],
+    inputs: Any,
+    target: Any = None,
+    eps: float = 1e-3,
+    grad_out: float = 1.0,
+) -> tuple[Any, ...]:
+    """Deprecated: the Jacobians of the first output with respect to ``target``, by differences.
 
-    def evaluate() -> list[np.ndarray]:
-        output = func(*inputs)
-        if any_output:
-            outputs = [o for o in _as_tuple(output) if isinstance(o, interface.Tensor)]
-        else:
-            outputs = list(_differentiable_outputs(output))
-        return [np.array(o._array, copy=True).reshape(-1) for o in outputs]
+    Args:
+        fn: takes the inputs as one tuple.
+        inputs: a tuple of tensors.
+        target: the tensor, or tuple of tensors, to differentiate by; all inputs if None.
+        eps: the step of the differences.
+        grad_out: must be 1.
 
-    array = tensor._array
-    rows: list[list[np.ndarray]] = []
-    for index in np.ndindex(*array.shape):
-        original = array[index]
-        try:
-            array[index] = original + eps
-            above = evaluate()
-            array[index] = original - eps
-            below = evaluate()
-        finally:
-            array[index] = original
-        rows.append([(a - b) / (2 * eps) for a, b in zip(above, below, strict=True)])
-    if not rows:
-        return [np.zeros((0, output.size), array.dtype) for output in evaluate()]
-    return [np.stack(columns).astype(array.dtype) for columns in zip(*rows, strict=True)]
+    Returns:
+        For each tensor that requires grad a matrix of shape (its elements, elements of the output).
+    """
+    _warn_of_deprecation("get_numerical_jacobian", grad_out)
+    inputs = as_tuple(inputs)
+    problem = _problem(lambda *values: fn(values), inputs, eps)
+    targets = inputs if target is None else as_tuple(target)
+    return tuple(
+        [wrap(numerical_jacobians(problem, x, [0])[0]) for x in _differentiable(targets)]
+    )  # fmt: skip
 
 
-def _analytical_jacobians(output: Any, wanted: tuple[Any, ...]) -> list[np.ndarray]:
-    """Return a Jacobian of one output with respect to each input, by backward."""
+def get_analytical_jacobian(
+    inputs: Any, output: Any, nondet_tol: float = 0.0, grad_out: float = 1.0
+) -> tuple[tuple[Any, ...], bool, bool, bool]:
+    """Deprecated: the Jacobians of ``output`` with respect to the inputs, by backward.
+
+    Returns:
+        A matrix for each input that requires grad; whether a second walk gave the same, whether
+        the gradients have the sizes, and whether they have the dtypes, of their inputs.
+    """
+    _warn_of_deprecation("get_analytical_jacobian", grad_out)
+    variables = _differentiable(as_tuple(inputs))
     array = output._array
-    jacobians = [np.zeros((t._array.size, array.size), t._array.dtype) for t in wanted]
-    for column, index in enumerate(np.ndindex(*array.shape)):
-        direction = np.zeros(array.shape, array.dtype)
-        direction[index] = 1
-        results = grad(
-            (output,),
-            wanted,
-            (interface.new_tensor(direction, False, None, 0),),
-            retain_graph=True,
-            allow_unused=True,
-        )
-        for jacobian, result in zip(jacobians, results, strict=True):
-            if result is not None:
-                jacobian[:, column] = result._array.reshape(-1)
-    return jacobians
+    directions = list(np.eye(array.size, dtype=array.dtype).reshape(-1, *array.shape))
+    matrices, same_sizes, same_dtypes = walk_back(variables, output, directions)
+    again, _, _ = walk_back(variables, output, directions)
+    reentrant = within(matrices, again, nondet_tol)
+    return tuple([wrap(matrix) for matrix in matrices]), reentrant, same_sizes, same_dtypes
 
 
-def _check_gradients(
-    func: Callable[..., Any],
-    inputs: tuple[Any, ...],
+def get_numerical_jacobian_wrt_specific_input(
+    fn: Callable[..., Any],
+    input_idx: int,
+    inputs: Any,
+    outputs: Any,
     eps: float,
-    atol: float,
-    rtol: float,
-    nondet_tol: float,
-) -> None:
-    """Compare the two Jacobians of every output with respect to every input."""
-    wanted = _differentiable(inputs)
-    outputs = _differentiable_outputs(func(*inputs))
-    numerical = [_numerical_jacobians(func, inputs, t, eps, not outputs) for t in wanted]
-    if not outputs:
-        for jacobians in numerical:
-            if any([not np.allclose(jacobian, 0, rtol=0, atol=1e-8) for jacobian in jacobians]):
-                raise GradcheckError("Numerical gradient for function expected to be zero")
-        return
-    for i, output in enumerate(outputs):
-        analytical = _analytical_jacobians(output, wanted)
-        again = _analytical_jacobians(output, wanted)
-        if not all(map(_close, analytical, again, repeat(0.0), repeat(nondet_tol))):
-            raise GradcheckError(_NOT_REENTRANT.format(nondet_tol))
-        for j, jacobian in enumerate(analytical):
-            if not _close(jacobian, numerical[j][i], rtol, atol):
-                raise GradcheckError(_mismatch(i, j, numerical[j][i], jacobian))
+    input: Any = None,
+    is_forward_ad: bool = False,
+) -> tuple[Any, ...]:
+    """The Jacobians of all outputs with respect to one input, by differences.
+
+    Args:
+        fn: takes the inputs.
+        input_idx: which of ``inputs`` to differentiate by, unless ``input`` is given.
+        outputs: what ``fn`` returns at ``inputs``.
+        eps: the step of the differences.
+        is_forward_ad: accepted; it concerns complex outputs only.
+    """
+    variable = inputs[input_idx] if input is None else input
+    if not variable._requires_grad:
+        raise AssertionError("Expected input to have requires_grad=True")
+    problem = _problem(fn, as_tuple(inputs), eps, as_tuple(outputs))
+    every = range(len(problem.results))
+    return tuple([wrap(jacobian) for jacobian in numerical_jacobians(problem, variable, every)])
 
 
-def _close(actual: np.ndarray, expected: np.ndarray, rtol: float, atol: float) -> bool:
-    return bool(np.allclose(actual, expected, rtol=rtol, atol=atol))
+def _warn_of_deprecation(name: str, grad_out: float) -> None:
+    warnings.warn(_DEPRECATED.format(name), FutureWarning, stacklevel=3)
+    if grad_out != 1.0:
+        raise ValueError(_GRAD_OUT.format(name))
 
 
-def _mismatch(i: int, j: int, numerical: np.ndarray, analytical: np.ndarray) -> str:
-    def text(array: np.ndarray) -> str:
-        return str(interface.new_tensor(array, False, None, 0))
-
-    return (
-        f"Jacobian mismatch for output {i} with respect to input {j},\n"
-        f"numerical:{text(numerical)}\nanalytical:{text(analytical)}\n"
-    )
-
-
-# Zero and undefined gradients
-
-
-def _check_zero_gradients(func: Callable[..., Any], inputs: tuple[Any, ...]) -> None:
-    """The gradient of an input is linear in those of the outputs: zeros must give zeros."""
-    outputs = _differentiable_outputs(func(*inputs))
-    if not outputs:
-        return
-    zeros = [interface.zeros(o._array.shape, o._array.dtype) for o in outputs]
-    for result in grad(outputs, _differentiable(inputs), zeros, allow_unused=True):
-        if result is not None and np.any(result._array != 0):
-            raise GradcheckError("backward not multiplied by grad_output")
-
-
-class _UndefinedGrad(Node):
-    """An identity whose gradient is undefined."""
-
-    __slots__ = ()
-
-    def backward(self, *grads: Any) -> tuple[Any, ...]:
-        return (None,)
-
-
-def _check_undefined_gradients(func: Callable[..., Any], inputs: tuple[Any, ...]) -> None:
-    """Undefined gradients, of all outputs and of each alone, must count as zeros."""
-    wanted = _differentiable(inputs)
-    count = len(_differentiable_outputs(func(*inputs)))
-    choices = [set(range(count))]
-    if count > 1:
-        choices.extend([{index} for index in range(count)])
-    for undefined in choices if count else ():
-        roots, zeros = [], []
-        for index, output in enumerate(_differentiable_outputs(func(*inputs))):
-            array = output._array
-            zeros.append(interface.zeros(array.shape, array.dtype))
-            if index in undefined:
-                output = interface.new_tensor(array, True, _UndefinedGrad((edge_of(output),)), 0)
-            roots.append(output)
-        try:
-            results = grad(roots, wanted, zeros, allow_unused=True)
-        except RuntimeError as error:
-            raise GradcheckError(
-                f"Expected backward function to handle undefined output grads. {_NOTES}"
-            ) from error
-        if any([result is not None and np.any(result._array != 0) for result in results]):
-            raise GradcheckError(
-                "Expected all input grads to be undefined or zero when all output grads are "
-                f"undefined or zero. {_NOTES}"
-            )
+def _problem(
+    func: Callable[..., Any], inputs: tuple[Any, ...], eps: float, results: Any = None
+) -> Problem:
+    """A problem of which only differences are wanted."""
+    results = as_tuple(func(*inputs)) if results is None else results
+    return Problem(func, inputs, results, eps, 0.0, 0.0, 0.0, False, False)

@@ -1,0 +1,91 @@
+"""What the checks of ``gradcheck`` share: the problem to check, its error, and reading of tensors.
+
+``gradcheck.py`` makes a ``Problem``; ``gradcheck_jacobians.py``, ``gradcheck_comparison.py`` and
+``gradcheck_properties.py`` look at it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from . import tensor_interface as interface
+
+__all__ = ["GradcheckError", "Problem", "as_tuple", "is_differentiable", "show", "wrap"]
+
+
+class GradcheckError(RuntimeError):
+    """Raised by ``gradcheck`` and ``gradgradcheck`` if a check fails."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Problem:
+    """A function at a point, and how exact its gradients must be.
+
+    Attributes:
+        func: takes the inputs, returns a tensor or a tuple.
+        inputs: all arguments.
+        results: what ``func`` returned at ``inputs``, recorded.
+        eps: the step of the differences.
+        atol, rtol: tolerances between differences and gradients, as in ``allclose``.
+        nondet_tol: how far two runs of backward may be apart.
+        check_grad_dtypes: refuse a gradient of another dtype than its input.
+        masked: accept gradients that are almost zero where zeros are due.
+    """
+
+    func: Callable[..., Any]
+    inputs: tuple[Any, ...]
+    results: tuple[Any, ...]
+    eps: float
+    atol: float
+    rtol: float
+    nondet_tol: float
+    check_grad_dtypes: bool
+    masked: bool
+
+    @property
+    def wanted(self) -> list[int]:
+        """Which arguments are differentiated."""
+        return [i for i, value in enumerate(self.inputs) if is_differentiable(value)]
+
+    @property
+    def variables(self) -> list[Any]:
+        """The arguments that are differentiated."""
+        return [self.inputs[i] for i in self.wanted]
+
+    @property
+    def differentiable(self) -> list[int]:
+        """Which results have a gradient."""
+        return [i for i, value in enumerate(self.results) if is_differentiable(value)]
+
+    @property
+    def outputs(self) -> list[Any]:
+        """The results that have a gradient."""
+        return [self.results[i] for i in self.differentiable]
+
+    def call(self, inputs: Any) -> tuple[Any, ...]:
+        """What the function returns at other inputs, as a tuple."""
+        return as_tuple(self.func(*inputs))
+
+
+def as_tuple(values: Any) -> tuple[Any, ...]:
+    """A tuple of a tuple or a list, or of one value."""
+    return tuple(values) if isinstance(values, (tuple, list)) else (values,)
+
+
+def is_differentiable(value: Any) -> bool:
+    """Return True for a tensor that requires grad."""
+    return isinstance(value, interface.Tensor) and value._requires_grad
+
+
+def wrap(array: np.ndarray[Any, Any]) -> Any:
+    """A tensor of an ndarray, which it shares."""
+    return interface.new_tensor(array, False, None, 0)
+
+
+def show(array: Any) -> str:
+    """An ndarray or a number as the text of a tensor."""
+    return str(wrap(np.asarray(array)))
