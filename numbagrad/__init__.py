@@ -17,6 +17,7 @@ from .autograd.grad_mode import (
     no_grad,
     set_grad_enabled,
 )
+from .autograd.picture import graph
 from .device import device, get_default_device, set_default_device
 from .dtype import (
     can_cast,

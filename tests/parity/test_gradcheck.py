@@ -124,7 +124,9 @@ def outcome(call):
 def same_outcome(call):
     expected, actual = [outcome(lambda t=t: call(t)) for t in LIBRARIES.values()]
     assert NUMBER.sub("#", str(actual)) == NUMBER.sub("#", str(expected))
-    for ours, theirs in zip(NUMBER.findall(str(actual)), NUMBER.findall(str(expected)), strict=True):
+    for ours, theirs in zip(
+        NUMBER.findall(str(actual)), NUMBER.findall(str(expected)), strict=True
+    ):
         assert float(ours) == pytest.approx(float(theirs), rel=1e-6, abs=1e-9)
 
 
