@@ -159,6 +159,17 @@ class Generator:
             words[_NORMAL_IS_CACHED] = state["normal_is_valid"] != 0
             words[_CACHED_NORMAL : _CACHED_NORMAL + 1].view(np.float64)[0] = state["normal_y"]
 
+    def rewind(self, words: np.ndarray) -> np.ndarray:
+        """Go back to a state that this returned before; returns that of now. For compiled programs.
+
+        An empty array changes nothing.
+        """
+        with self._lock:
+            now = self._words.copy()
+            if words.size:
+                self._words[:] = words
+        return now
+
     def clone_state(self) -> Generator:
         """A new generator that will give the same numbers as this one."""
         other = Generator(self.device)

@@ -44,13 +44,18 @@ class Backward:
     given: list[Memory]
     results: list[View | None]
 
-    def run(self, gradients: Sequence[Array], kept: Sequence[Array]) -> list[Tensor | None]:
-        """The gradients of the inputs; ``kept`` holds arrays for ``saved`` and ``given``."""
+    def run(
+        self, gradients: Sequence[Array], kept: Sequence[Array], numbers: Sequence[float]
+    ) -> list[Tensor | None]:
+        """The gradients of the inputs.
+
+        ``kept`` holds arrays for ``saved`` and ``given``, ``numbers`` what the forward was given.
+        """
         laid = [
             gradient if gradient.strides == view.strides else _laid(gradient, view)
             for gradient, view in zip(gradients, self.gradients, strict=True)
         ]
-        made = self.program.run([*laid, *kept])
+        made = self.program.run([*laid, *kept], numbers=numbers)
         places = {memory: k for k, memory in enumerate(self.program.results)}
         return [
             None if view is None else new_tensor(as_view(made[places[view.memory]], view))
@@ -152,7 +157,7 @@ def nodes_behind(tensors: Iterable[Tensor]) -> list[Node]:
 class CompiledFunctionBackward(Node):
     """The node of a compiled function."""
 
-    __slots__ = ("_output_count", "plan", "shapes", "versions")
+    __slots__ = ("_output_count", "numbers", "plan", "shapes", "versions")
 
     def __init__(
         self,
@@ -161,10 +166,12 @@ class CompiledFunctionBackward(Node):
         kept: list[Array],
         watched: list[Tensor],
         outputs: int,
+        numbers: Sequence[float],
     ):
         super().__init__(tuple([edge_of(tensor) for tensor in inputs]), tuple(kept))
         self.plan = plan
         self._output_count = outputs
+        self.numbers = numbers
         self.versions = [(tensor, tensor._version) for tensor in watched]
 
     def unpack(self) -> tuple[Any, ...]:
@@ -199,4 +206,4 @@ class CompiledFunctionBackward(Node):
             np.zeros(view.shape, view.dtype) if grad is None else grad._array
             for grad, view in zip(grads, self.plan.gradients, strict=True)
         ]
-        return tuple(self.plan.run(gradients, kept))
+        return tuple(self.plan.run(gradients, kept, self.numbers))

@@ -17,12 +17,17 @@ from ..executor.program.program import as_view
 from ..tensor import Tensor, new_tensor
 from .backward import Backward, CompiledFunctionBackward, whole
 
-#: How a run finds a value that the call left behind: it is this one, a tensor known, or made anew.
-CONSTANT, KNOWN, MADE = range(3)
+#: How a run finds a value that the call left behind: it is this one, a tensor known, a tensor made
+#: anew, or a number that a function computes.
+CONSTANT, KNOWN, MADE, COMPUTED = range(4)
 
 
 class Unusable(Exception):  # noqa: N818 - a signal inside this package
-    """Raised for a call that a program cannot repeat."""
+    """Raised for a call that a program cannot repeat; ``may_settle`` if the next one may do."""
+
+    def __init__(self, reason: str, may_settle: bool = False):
+        super().__init__(reason)
+        self.may_settle = may_settle
 
 
 @dataclasses.dataclass
@@ -136,8 +141,10 @@ class Live:
         self._saved = [results.index(memory) for memory in backward.saved]
         self._owners = owners
 
-    def node(self, results: Sequence[Array], leaves: Sequence[Any]) -> CompiledFunctionBackward:
-        """The node of one run."""
+    def node(
+        self, results: Sequence[Array], leaves: Sequence[Any], numbers: Sequence[float]
+    ) -> CompiledFunctionBackward:
+        """The node of one run, which was given these numbers."""
         kept = [results[place] for place in self._saved]
         watched = []
         for memory in self.backward.given:
@@ -146,7 +153,9 @@ class Live:
             watched.append(tensor)
             kept.append(as_view(tensor._array, whole(memory), view.offset))
         inputs = [place.find(leaves) for place in self.inputs]
-        return CompiledFunctionBackward(self.backward, inputs, kept, watched, self.outputs)
+        return CompiledFunctionBackward(
+            self.backward, inputs, kept, watched, self.outputs, numbers
+        )
 
 
 @dataclasses.dataclass
@@ -161,6 +170,6 @@ class Effects:
 
 
 __all__ = [
-    "CONSTANT", "KNOWN", "MADE", "Effects", "FreedNode", "Live", "Made", "Place", "Run", "Unusable",
-    "version_cell_of",
+    "COMPUTED", "CONSTANT", "KNOWN", "MADE", "Effects", "FreedNode", "Live", "Made", "Place", "Run",
+    "Unusable", "version_cell_of",
 ]  # fmt: skip

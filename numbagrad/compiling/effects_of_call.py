@@ -10,10 +10,11 @@ from typing import Any
 
 from ..autograd.node import Node
 from ..executor.program.graph import Memory
-from ..executor.program.recorder import DrawnNumber, Recorder
+from ..executor.program.numbers import DrawnNumber, InputNumber
+from ..executor.program.recorder import Recorder
 from ..structure import containers_in, flatten
 from ..tensor import Tensor
-from .effects import CONSTANT, KNOWN, MADE, Effects, Made, Place, Unusable
+from .effects import COMPUTED, CONSTANT, KNOWN, MADE, Effects, Made, Place, Unusable
 from .snapshot import Owners, Snapshot
 from .surroundings import Surroundings, extras_of
 
@@ -99,6 +100,8 @@ class EffectsOfCall:
 
     def _reference(self, value: Any) -> tuple[int, Any]:
         """How a later run finds, or makes, a value that the call left behind."""
+        if isinstance(value, InputNumber):
+            return COMPUTED, value.compute
         if not isinstance(value, Tensor):
             return CONSTANT, value
         if id(value) in self._known:
@@ -160,7 +163,7 @@ def _is_freed(node: Any) -> bool:
         node = pending.pop()
         if not isinstance(node, Node) or id(node) in seen:
             continue
-        if node.saved is None or getattr(node, "_saved_variables", ()) is None:
+        if None in (getattr(node, "saved", ()), getattr(node, "_saved_variables", ())):
             return True
         seen.add(id(node))
         pending += [edge[0] for edge in node.next_edges if edge is not None]

@@ -21,8 +21,10 @@ from ..device import device
 from ..dtype import dtype
 from ..executor import capture
 from ..executor.pointwise import JIT_DISABLED
+from ..executor.program.numbers import NumberInputs
 from ..structure import flatten
 from ..tensor import Tensor
+from .argument_numbers import direct_numbers
 from .recorded import CHANGED, Recorded
 from .recording import Recording
 from .surroundings import extras_of, global_settings
@@ -35,8 +37,8 @@ MANY_SIGNATURES = 64
 
 _OWN_ATTRIBUTES = frozenset(
     (
-        "_function", "_fullgraph", "_programs", "_latest", "_useless", "_given_up", "_reason",
-        "_lock",
+        "_function", "_fullgraph", "_programs", "_latest", "_looked_at", "_useless", "_given_up",
+        "_reason", "_lock",
     )
 )  # fmt: skip
 
@@ -57,6 +59,8 @@ class CompiledFunction:
         #: The program that ran last, and the settings it ran with.
         self._latest: tuple[tuple[Any, ...], Recorded] | None = None
         self._useless = 0
+        #: The places of numbers among the arguments whose values calls looked at.
+        self._looked_at: dict[Any, set[int]] = {}
         self._given_up = False
         self._reason = "it has not been called yet"
         self._lock = threading.RLock()
@@ -96,17 +100,35 @@ class CompiledFunction:
                     if len(leaves) == len(args) and not kwargs:  # no list, tuple or dict
                         self._latest = settings, recorded
                     return recorded.run(leaves)
-            if self._may_record(key):
-                recording = Recording(self._function, leaves, args, kwargs, structure)
+            if self._may_record(key, leaves):
+                inputs, earlier = self._numbers_of(key, leaves, args, kwargs)
+                recording = Recording(
+                    self._function, leaves, args, kwargs, structure, inputs, earlier
+                )
                 return self._record(key, recording)
         return self._function(*args, **kwargs)
 
-    def _may_record(self, key: Any) -> bool:
+    def _may_record(self, key: Any, leaves: list[Any]) -> bool:
         """Whether another program would be worth its memory."""
         known = self._programs.get(key)
         if known is None:
             return len(self._programs) < MANY_SIGNATURES
-        return len(known) < PATIENCE
+        same = [each for each in known if each.numbers.hold(leaves)]
+        return len(same) < PATIENCE and len(known) < MANY_SIGNATURES
+
+    def _numbers_of(
+        self, key: Any, leaves: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[NumberInputs, Recorded | None]:
+        """The numbers that have changed, and the latest program that holds but for them.
+
+        What never changed is taken for a constant; what was looked at once is not tried again.
+        """
+        for earlier in reversed(self._programs.get(key, [])):
+            if earlier.holds_but_for_numbers(leaves):
+                numbers = direct_numbers(args, kwargs)
+                changed = earlier.numbers.changed(leaves) - self._looked_at.get(key, set())
+                return NumberInputs({k: x for k, x in numbers.items() if k in changed}), earlier
+        return NumberInputs({}), None
 
     def _record(self, key: Any, recording: Recording) -> Any:
         """Call the function, and keep its program if it has one."""
@@ -116,7 +138,9 @@ class CompiledFunction:
         if recorded is not None:
             programs = self._programs.setdefault(key, [])
             programs.append(recorded)
-            if len(self._programs) == MANY_SIGNATURES or len(programs) == PATIENCE:
+            self._looked_at.setdefault(key, set()).update(recorded.numbers.inputs.pinned)
+            same = [each for each in programs if each.numbers.hold(recording.leaves)]
+            if MANY_SIGNATURES in (len(self._programs), len(programs)) or len(same) == PATIENCE:
                 warnings.warn(
                     f"compile: {self._name} was compiled for {len(self._programs)} signatures, "
                     f"{len(programs)} times for this one; what changes is: "
@@ -188,6 +212,8 @@ def _signature(leaf: Any) -> Any:
             type(leaf), array.shape, array.strides, array.dtype, leaf._requires_grad,
             leaf._grad_fn is None, tuple(map(id, extras)) if extras else (),
         )  # fmt: skip
+    if type(leaf) is float:
+        return float
     if isinstance(leaf, float):
         return type(leaf), leaf if leaf else repr(leaf)  # 0.0 and -0.0 are equal, but not the same
     if isinstance(leaf, (bool, int, str, bytes, type(None), dtype, device, enum.Enum)):

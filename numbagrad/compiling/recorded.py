@@ -12,10 +12,12 @@ from typing import Any
 
 from ..executor.program import timing
 from ..executor.program.graph import Array, Kernel, Pointwise, Product, Reduce, RowLoop, Rowwise
+from ..executor.program.numbers import NumberInputs
 from ..executor.program.program import Program
 from ..structure import rebuild
 from ..tensor import Tensor
-from .effects import KNOWN, MADE, Effects, Place, Run, version_cell_of
+from .argument_numbers import ArgumentNumbers
+from .effects import COMPUTED, KNOWN, MADE, Effects, Place, Run, version_cell_of
 from .memory_layout import Layout
 from .replay import Found, Replay
 from .reused_gradients import ReusedGradients
@@ -49,6 +51,7 @@ class Recorded:
         managed: arrays that the sources of the program's numbers write.
         gradient_flags: whether the gradients that were there, but for those of arguments, required
             one themselves.
+        numbers: the numbers among the arguments that were not taken for constants.
     """
 
     def __init__(
@@ -62,14 +65,16 @@ class Recorded:
         effects: Effects,
         managed: list[Array],
         gradient_flags: list[bool],
+        numbers: NumberInputs,
     ):
         self.surroundings = surroundings
+        self.numbers = ArgumentNumbers(leaves, numbers)
         self.program = program
         self._effects = effects
         self._layout = layout
-        numbers = {id(place): k for k, place in enumerate(places)}
-        self._owners = [numbers[id(each)] for each in owners if id(each) in numbers]
-        self._constants = [each.find([])._array for each in owners if id(each) not in numbers]
+        order = {id(place): k for k, place in enumerate(places)}
+        self._owners = [order[id(each)] for each in owners if id(each) in order]
+        self._constants = [each.find([])._array for each in owners if id(each) not in order]
         #: The arrays that were found to lie as the layout says, so that they need no other look.
         self._found: list[Any] = [None] * len(places)
         self._given: list[Array] = []
@@ -99,6 +104,11 @@ class Recorded:
         self._looks = 0
 
     @property
+    def given(self) -> list[Array]:
+        """What the program was last found to be given."""
+        return self._given
+
+    @property
     def programs(self) -> tuple[Program, Program | None]:
         """The program, and that of the backward of results that are differentiated later."""
         live = self._effects.backward
@@ -106,6 +116,10 @@ class Recorded:
 
     def holds(self, leaves: list[Any]) -> bool:
         """Whether the program does what a call with these arguments would do."""
+        return self.numbers.hold(leaves) and self.holds_but_for_numbers(leaves)
+
+    def holds_but_for_numbers(self, leaves: list[Any]) -> bool:
+        """Whether it would, had the numbers among the arguments the values that it expects."""
         if not self.surroundings.hold():
             return False
         if list(map(_flag_of, self._tensors)) != self._flags:
@@ -136,6 +150,7 @@ class Recorded:
 
     def run(self, leaves: Sequence[Any]) -> Any:
         """Run the program in place of a call for which it holds."""
+        self.numbers.give(leaves)
         reused = self._reused.take()
         results = self._restoring(self.program.run, self._given, reused)
         for place, count in self._effects.versions:
@@ -148,12 +163,16 @@ class Recorded:
 
     def replay(self, arguments: tuple[Any, ...]) -> Any:
         """What a call returns, if compiled code sees that nothing has changed; else CHANGED."""
+        given = arguments
+        if self.numbers.places:  # compiled code knows numbers by their identity
+            arguments = self.numbers.known(arguments)
         keep = self._replay.holds(*arguments)
         if keep is None or not self.surroundings.hold():
             return CHANGED
+        self.numbers.give(given)
         if self._replay.run is None or timing.active is not None:
             self._given = self._given_with(arguments)
-            return self.run(arguments)
+            return self.run(given)
         if self._is_simple:
             results = self._replay.run(keep, *arguments)
         else:
@@ -187,7 +206,7 @@ class Recorded:
         """Leave behind what the recorded call did, and return what it returned."""
         effects = self._effects
         if effects.backward is not None:
-            run.graph = effects.backward.node(run.results, run.leaves)
+            run.graph = effects.backward.node(run.results, run.leaves, self.program.drawn)
         gradients = [
             (place.find(run.leaves), self._value(reference, run))
             for place, reference in effects.gradients
@@ -202,6 +221,7 @@ class Recorded:
 
     def _learn(self, leaves: Sequence[Any]) -> None:
         """Let compiled code see from now on that the program holds for what it was found to."""
+        self.numbers.learn(leaves)
         same = [k for k, _ in self._same]
         fixed = [k for k, leaf in enumerate(leaves) if not isinstance(leaf, Tensor) or k in same]
         others = [leaf for k, leaf in enumerate(leaves) if k not in fixed]
@@ -237,6 +257,8 @@ class Recorded:
         kind, value = reference
         if kind == MADE:
             return value.make(run)
+        if kind == COMPUTED:
+            return value()
         return value.find(run.leaves) if kind == KNOWN else value
 
 

@@ -14,10 +14,12 @@ from typing import Any
 from ..autograd.node import next_sequence_nr
 from ..executor.program.fusion import optimise
 from ..executor.program.graph import Memory
+from ..executor.program.numbers import NumberInputs
 from ..executor.program.program import Program
 from ..executor.program.recorder import Recorder, root_of
 from ..structure import flatten
 from ..tensor import new_tensor
+from .argument_numbers import with_inputs, with_plain_numbers
 from .backward import CannotDifferentiate, nodes_behind, record_backward
 from .effects import Live, Place, Unusable
 from .effects_of_call import EffectsOfCall
@@ -26,7 +28,7 @@ from .memory_layout import Layout, shared
 from .recorded import Recorded
 from .snapshot import Owners, Snapshot
 from .surroundings import Surroundings, Unreachable, global_settings
-from .verification import verify
+from .verification import Previous, RandomStates, verify
 
 
 class Recording:
@@ -39,12 +41,18 @@ class Recording:
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
         structure: Any,
+        numbers: NumberInputs,
+        earlier: Recorded | None = None,
     ):
         self.function = function
         self.leaves = leaves
         self.args = args
         self.kwargs = kwargs
         self.structure = structure
+        #: The numbers among the arguments that are not taken for constants.
+        self.numbers = numbers
+        #: What was recorded for other numbers, if it holds but for these.
+        self.earlier = earlier
         self.recorder = Recorder()
         #: Whether another recording may do better.
         self.may_settle = False
@@ -58,10 +66,16 @@ class Recording:
             return self.function(*self.args, **self.kwargs), None, str(reason)
         before = Snapshot(surroundings, self.leaves)
         recorder.outside = set(before.copies)
+        self.random = RandomStates(surroundings.generators)
         settings = global_settings()
         self.begin = next_sequence_nr()
-        with recorder.recording(), listening(recorder):
-            result = self.function(*self.args, **self.kwargs)
+        if surroundings.may_read_numbers:
+            self.numbers.values.clear()
+        args, kwargs = with_inputs(self.args, self.kwargs, self.numbers)
+        previous = None if self.earlier is None else Previous(self.earlier)
+        with recorder.recording(), listening(recorder, self.numbers):
+            found = self.function(*args, **kwargs)
+        result = with_plain_numbers(found) if self.numbers.values else found
         if recorder.failure is not None:
             return result, None, recorder.failure
         if global_settings() != settings:
@@ -72,11 +86,13 @@ class Recording:
             surroundings.ignore(dictionary, key)
         changed = surroundings.changed()
         if changed is not None:
+            surroundings.forget_input_numbers()
             self.may_settle = True
             return result, None, f"{changed} changed during the call"
         try:
-            return result, self._recorded(surroundings, before, result), ""
+            return result, self._recorded(surroundings, before, found, previous), ""
         except Unusable as reason:
+            self.may_settle = reason.may_settle
             return result, None, str(reason)
 
     def _arguments_unchanged(self) -> bool:
@@ -88,9 +104,13 @@ class Recording:
     def difference(self, programs: list[Recorded]) -> str:
         """What told the recordings of one signature apart."""
         found = [each.surroundings.changed() for each in programs[:-1]]
+        if any([not each.numbers.hold(self.leaves) for each in programs]):
+            found.append("a number among the arguments")
         return ", ".join(sorted({text for text in found if text})) or "the shapes of arguments"
 
-    def _recorded(self, surroundings: Surroundings, before: Snapshot, result: Any) -> Recorded:
+    def _recorded(
+        self, surroundings: Surroundings, before: Snapshot, result: Any, previous: Previous | None
+    ) -> Recorded:
         """The program of the call, and all that has to be done around it."""
         recorder = self.recorder
         if any([node.sequence_nr < self.begin for node in nodes_behind(recorder.walked)]):
@@ -112,7 +132,12 @@ class Recording:
         operations = optimise(recorder.operations[:count], results)
         given = [view for _, view in owners.values()]
         program = Program(operations, given, results, recorder.number_sources)
-        verify(program, recorder, before, copies)
+        if self._has_inputs() and (
+            previous is None
+            or not previous.agrees(program, recorder, self.numbers, copies, self.random)
+        ):
+            self.numbers.pin_all()
+        verify(program, recorder, before, copies, self.random)
         layout = self._layout(before, owners)
         for memory in recorder.memories.values():  # what the call made is not kept with the program
             memory.release()
@@ -121,7 +146,12 @@ class Recording:
             layout, program, effects, recorder.managed_arrays,
             [before.state(place).requires_grad for place in before.places
              if place.of_gradient and place.argument is None],
+            self.numbers,
         )  # fmt: skip
+
+    def _has_inputs(self) -> bool:
+        """Whether there are numbers that the call was not seen to look at."""
+        return not self.numbers.pinned.issuperset(self.numbers.values)
 
     def _backward(
         self, found: EffectsOfCall, before: Snapshot, results: list[Memory], owners: Owners
@@ -137,7 +167,8 @@ class Recording:
         ]
         tensors = [place.find(self.leaves) for place in inputs]
         try:
-            backward, count = record_backward(self.recorder, found.live, tensors, results)
+            with listening(self.recorder, self.numbers):
+                backward, count = record_backward(self.recorder, found.live, tensors, results)
         except CannotDifferentiate as reason:
             raise Unusable(str(reason)) from None
         results += [memory for memory in backward.saved if memory not in results]

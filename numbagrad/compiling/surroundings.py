@@ -26,9 +26,10 @@ from ..autograd.grad_mode import state as grad_mode
 from ..device import device, get_default_device
 from ..dtype import dtype, get_default_dtype
 from ..executor.program.guards import ANY, Entries, Guards, can_watch
+from ..executor.program.numbers import InputNumber
 from ..executor.program.recorder import is_library
 from ..nn.module_hooks import EVERY_MODULE
-from ..random import Generator
+from ..random import Generator, default_generator
 from ..tensor import Tensor
 
 #: Values that are compared; everything else is what it is.
@@ -115,6 +116,8 @@ class Surroundings:
         self.reached: dict[int, Any] = {}
         #: Texts that the code of users names: keys of dictionaries among them.
         self._texts: set[Any] = set()
+        #: Whether code of users names what reads numbers in C, so that nobody notices.
+        self.may_read_numbers = False
         self._modules: set[tuple[int, str, int]] = set()
         self._arguments = {id(each) for each in arguments}
         self._at_arguments = False
@@ -128,6 +131,28 @@ class Surroundings:
         self._at_arguments = True
         self._pending += [("an argument", x) for x in arguments]
         self._walk()
+
+    @property
+    def generators(self) -> list[Generator]:
+        """The generators of random numbers among it, the default one included."""
+        found = [each for each in self.reached.values() if isinstance(each, Generator)]
+        return list({id(each): each for each in (default_generator(), *found)}.values())
+
+    def forget_input_numbers(self) -> None:
+        """Put ordinary floats where a recorded call left numbers that say how they are used."""
+        for watched in self.watched:
+            container = watched.container
+            if isinstance(container, Entries):
+                container = container.dictionary
+            if isinstance(container, types.CellType):
+                for value in _contents(container):
+                    if isinstance(value, InputNumber):
+                        container.cell_contents = value.plain()
+            elif isinstance(container, (dict, list)):
+                entries = container.items() if isinstance(container, dict) else enumerate(container)
+                for key, value in list(entries):
+                    if isinstance(value, InputNumber):
+                        container[key] = value.plain()
 
     def _walk(self) -> None:
         while self._pending:
@@ -214,6 +239,7 @@ class Surroundings:
 
     def _bytes(self, name: str, value: Any) -> None:
         """Watch what lies in an array of NumPy, or in other memory."""
+        self.may_read_numbers = True
         objects = isinstance(value, np.ndarray) and value.dtype.hasobject
         if objects or memoryview(value).nbytes > _MOST_BYTES:
             raise Unreachable(
@@ -254,18 +280,21 @@ class Surroundings:
         """The globals that a function names, and what it names of modules among them."""
         scope, code = function.__globals__, _names_of(function.__code__)
         self._texts |= code.texts
+        self.may_read_numbers |= "type" in code.names or any(["%" in x for x in code.texts])
         names = [name for name in code.names if name in scope or name in code.stored]
         if names:
             entries = Entries(scope, names)
             self.watched.append(Watched(entries.read, "the globals", entries))
         for name in names:
             found = scope.get(name)
+            self.may_read_numbers |= not _is_harmless_to_numbers(found)
             if isinstance(found, types.ModuleType):
                 self._module(found, code)
             else:
                 self._pending.append((name, found))
         for name in code.imported:
             module = sys.modules.get(name)
+            self.may_read_numbers |= not _is_harmless_to_numbers(module)
             if module is None:
                 raise Unreachable(f"an import of {name!r} inside a function; import it before")
             self._module(module, code)
@@ -420,6 +449,30 @@ def _is_foreign(module: types.ModuleType | None) -> bool:
     if not _is_installed(module) or module is None or module.__name__ in _HOLDERS:
         return False
     return not is_library(getattr(module, "__file__", None) or "")
+
+
+#: Modules of which no class takes the value of a number without asking the number for it.
+_ASKING = frozenset((
+    __name__.split(".")[0], "builtins", "math", "functools", "operator", "itertools", "contextlib",
+    "dataclasses", "typing", "collections", "enum", "abc", "warnings", "copy", "types", "time",
+    "random", "os", "sys", "logging", "gc", "threading", "weakref", "pathlib",
+))  # fmt: skip
+
+
+def _is_harmless_to_numbers(value: Any) -> bool:
+    """Whether a global of user code reads numbers, if at all, so that they notice.
+
+    Classes written in C need not; calls of functions in C are seen by ``listening.py``.
+    """
+    if isinstance(value, types.ModuleType):
+        module: types.ModuleType | None = value
+    elif isinstance(value, (type, types.FunctionType)):
+        module = sys.modules.get(value.__module__)
+    else:
+        return True
+    if module is None or not _is_installed(module):
+        return True
+    return module.__name__.split(".")[0] in _ASKING
 
 
 @functools.cache

@@ -1,21 +1,55 @@
 """The check of a new program: run once on copies of what the call was given, it has to do the same.
 
-Called by ``recording.py``. An operator that went past the recorder does not survive this.
+Called by ``recording.py``. An operator that went past the recorder does not survive this, nor does
+a number that became a constant unseen.
 """
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterable, Iterator, Sequence
+
 import numpy as np
 
 from ..executor.program.graph import Array, Call
+from ..executor.program.numbers import NumberInputs
 from ..executor.program.program import Program, as_view
-from ..executor.program.recorder import Recorder
+from ..executor.program.recorder import Recorder, root_of
+from ..random import Generator
 from .effects import Unusable
+from .recorded import Recorded
 from .snapshot import Snapshot
 
 
+class RandomStates:
+    """The generators of random numbers that a call can reach, as they were before it."""
+
+    def __init__(self, generators: Iterable[Generator]):
+        nothing = np.empty(0, np.int64)
+        self._before = [(each, each.rewind(nothing)) for each in generators]
+
+    @contextlib.contextmanager
+    def repeated(self) -> Iterator[None]:
+        """Draw the numbers of the call again inside the ``with`` block, and go on where it ended.
+
+        Raises ``Unusable`` if other numbers were drawn than in the call.
+        """
+        after = [each.rewind(words) for each, words in self._before]
+        try:
+            yield
+        finally:
+            pairs = zip(self._before, after, strict=True)
+            again = [(each.rewind(words), words) for (each, _), words in pairs]
+        if not all([np.array_equal(found, words) for found, words in again]):
+            raise Unusable("random numbers that something else drew meanwhile", may_settle=True)
+
+
 def verify(
-    program: Program, recorder: Recorder, before: Snapshot, copies: dict[int, Array]
+    program: Program,
+    recorder: Recorder,
+    before: Snapshot,
+    copies: dict[int, Array],
+    random: RandomStates,
 ) -> None:
     """Compare what the program does with what the recorded call did.
 
@@ -24,24 +58,78 @@ def verify(
         recorder: what recorded the call.
         before: the tensors before the call.
         copies: the memory that the program is given, as it was, by the id of its owner.
+        random: the generators before the call.
     """
     known = {id(view.memory.array) for view in program.given} | recorder.managed
     for root in before.roots:
         if id(root) not in known and not np.array_equal(root, copies[id(root)], _nan(root)):
             raise Unusable(f"a write to an array of shape {root.shape} that no kernel did")
-    if any([isinstance(x, Call) and x.effect for x in program.operations]):
-        return  # it draws random numbers: others than the call drew
-    roots = [copies[id(view.memory.array)] for view in program.given]
-    arrays = [as_view(root, view) for root, view in zip(roots, program.given, strict=True)]
-    results = program.run(arrays, numbers=recorder.drawn)
-    pairs = [(view.memory.array, root) for view, root in zip(program.given, roots, strict=True)]
-    pairs += [(m.array, made) for m, made in zip(program.results, results, strict=True)]
-    for expected, found in pairs:
-        if not _agree(expected, found):
+    roots = [view.memory.array for view in program.given]
+    copied = [copies[id(root)] for root in roots]
+    found = _outcome(program, copied, recorder.drawn, random)
+    expected = [*roots, *[memory.array for memory in program.results]]
+    for a, b in zip(expected, found, strict=True):
+        if not _agree(a, b):
             raise Unusable(
                 "a difference between the program and the call it was recorded from: something "
-                f"that the program does not know of wrote an array of shape {expected.shape}"
+                f"that the program does not know of wrote an array of shape {a.shape}"
             )
+
+
+class Previous:
+    """An earlier recording of the same call with other numbers, just before it is recorded again.
+
+    What a number does that nobody noticed, as a constant that a function in C made of it, shows
+    when the new program is given the old number: it then has to do what the old one does.
+    """
+
+    def __init__(self, recorded: Recorded):
+        self._program = recorded.program
+        self._numbers = recorded.numbers
+        self._roots = [root_of(array) for array in recorded.given]
+
+    def agrees(
+        self,
+        program: Program,
+        recorder: Recorder,
+        inputs: NumberInputs,
+        copies: dict[int, Array],
+        random: RandomStates,
+    ) -> bool:
+        """Whether the new program does the same, when both are given the old numbers."""
+        old, roots = self._program, [view.memory.array for view in program.given]
+        if len(old.given) != len(roots) or len(old.results) != len(program.results):
+            return False
+        others = [x for k, x in enumerate(recorder.drawn) if k not in inputs.computed]
+        present = dict(inputs.values)
+        self._numbers.give(present)
+        try:
+            inputs.values.update(self._numbers.expected(present))
+            outcomes = [
+                _outcome(each, _copies(memory, copies), given.merged(others), random)
+                for each, memory, given in (
+                    (old, self._roots, self._numbers.inputs),
+                    (program, roots, inputs),
+                )
+            ]
+            return all([_agree(a, b, 1e-4) for a, b in zip(*outcomes, strict=True)])
+        finally:
+            inputs.values.update(present)
+
+
+def _outcome(
+    program: Program, roots: Sequence[Array], numbers: Sequence[float], random: RandomStates
+) -> list[Array]:
+    """What a program makes of memory that it is given, and its results."""
+    arrays = [as_view(root, view) for root, view in zip(roots, program.given, strict=True)]
+    draws = any([isinstance(each, Call) and each.effect for each in program.operations])
+    with random.repeated() if draws else contextlib.nullcontext():
+        return [*roots, *program.run(arrays, numbers=numbers)]
+
+
+def _copies(roots: Sequence[Array], copies: dict[int, Array]) -> list[Array]:
+    """Copies of copies, for a program to write; what has none is a constant."""
+    return [copies.get(id(root), root).copy("K") for root in roots]
 
 
 def _nan(array: Array) -> bool:
@@ -49,14 +137,18 @@ def _nan(array: Array) -> bool:
     return array.dtype.kind == "f"
 
 
-def _agree(expected: Array, found: Array) -> bool:
+def _agree(expected: Array, found: Array, tolerance: float = 1e-2) -> bool:
     """Whether two arrays are equal but for rounding, which a fused program does differently."""
+    if expected.shape != found.shape or expected.dtype != found.dtype:
+        return False
     if expected.dtype.kind != "f":
         return bool(np.array_equal(expected, found))
     with np.errstate(all="ignore"):
         scale = np.nanmax(np.abs(expected[np.isfinite(expected)]), initial=0.0)
-        near = np.isclose(found, expected, rtol=1e-2, atol=1e-3 * scale, equal_nan=True)
+        near = np.isclose(
+            found, expected, rtol=tolerance, atol=0.1 * tolerance * scale, equal_nan=True
+        )
     return bool(near.all())
 
 
-__all__ = ["verify"]
+__all__ = ["Previous", "RandomStates", "verify"]

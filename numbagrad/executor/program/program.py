@@ -89,6 +89,8 @@ class Program:
         self.results = tuple(results)
         self._makers = [(maker_like(memory.array), memory.array) for memory in results]
         self.sources = tuple(sources)
+        #: The numbers of the last run.
+        self.drawn: Sequence[float] = ()
         self._lock = threading.Lock()
         # Slots of arrays that are known only when the program runs.
         self._slot: dict[Memory, int] = {}
@@ -268,6 +270,7 @@ class Program:
         """Write the numbers of a run, those of the sources or the given ones."""
         if numbers is None:
             numbers = [x for source in self.sources for x in source()]
+        self.drawn = numbers
         for index, cell in self._number_cells:
             cell[0] = numbers[index]
 

@@ -40,6 +40,7 @@ from .graph import (
     Rowwise,
     View,
 )
+from .numbers import DrawnNumber, InputNumber
 
 _thread_state = ctypes.pythonapi.PyThreadState_Get
 _thread_state.restype = ctypes.c_void_p
@@ -71,34 +72,6 @@ def _parts_of_stack(made: Array, dim: int, arrays: list[Array]) -> list[tuple[Ar
 
 #: Operators that only copy arrays into the parts of a new one: pairs of array and part.
 _PARTS = {"cat": _parts_of_cat, "stack": _parts_of_stack}
-
-
-class DrawnNumber(float):
-    """A number that a program is given anew at each run; known by its identity.
-
-    What Python computes of it would be a constant of the program: that ends the recording.
-    """
-
-    __slots__ = ()
-
-
-def _watched(name: str) -> Callable[..., Any]:
-    compute = getattr(float, name)
-
-    def method(self: DrawnNumber, *others: Any) -> Any:
-        capture.refuse("arithmetic on a number that changes from step to step")
-        return compute(self, *others)
-
-    return method
-
-
-for _name in (
-    "add", "radd", "sub", "rsub", "mul", "rmul", "truediv", "rtruediv", "pow", "rpow", "mod",
-    "rmod", "floordiv", "rfloordiv", "neg", "abs", "bool", "int", "eq", "ne", "lt", "le", "gt",
-    "ge", "round", "trunc", "floor", "ceil", "repr", "format",
-):  # fmt: skip
-    setattr(DrawnNumber, f"__{_name}__", _watched(f"__{_name}__"))
-DrawnNumber.__hash__ = float.__hash__  # type: ignore[method-assign]
 
 
 class Recorder:
@@ -203,17 +176,31 @@ class Recorder:
         address = array.__array_interface__["data"][0]
         return View(memory, address - memory.address, array.shape, array.strides, array.dtype)
 
-    def number(self, value: Any) -> Any:
-        """A number given at each run as such; any other as the constant it is."""
+    def number(self, value: Any, dtype: str | None) -> Any:
+        """A number given at each run as such; any other as the constant it is.
+
+        ``dtype`` is that in which it is used.
+        """
+        if isinstance(value, InputNumber):
+            if dtype is None or not dtype.startswith("float"):  # others may not be whole
+                return value.concrete()
+            if id(value) not in self.numbers:
+                value.inputs.computed[len(self.numbers)] = value.compute
+                self._add(value, value.plain())
+                self.number_sources.append(lambda: (value.compute(),))
         return self.numbers.get(id(value), value)
+
+    def _add(self, number: float, value: float) -> None:
+        self.numbers[id(number)] = Number(len(self.numbers))
+        self.drawn.append(value)
+        self.keep(number)
 
     def add_numbers(self, source: Callable[[], tuple[float, ...]]) -> tuple[float, ...]:
         """Numbers that ``source`` computes, now and before each run of the program."""
         with self.pause():
             values = tuple([DrawnNumber(value) for value in source()])
         for value in values:
-            self.numbers[id(value)] = Number(len(self.numbers))
-        self.drawn += values
+            self._add(value, value)
         self.number_sources.append(source)
         return values
 
@@ -237,7 +224,8 @@ class Recorder:
         outputs = (operands[-1],) if into else made if isinstance(made, tuple) else (made,)
         compute, numbers = program.signature_of(inputs, outputs[0])
         passed = tuple([
-            self.view(x) if isinstance(x, np.ndarray) else self.number(x) for x in inputs
+            self.view(x) if isinstance(x, np.ndarray) else self.number(x, number)
+            for x, number in zip(inputs, numbers, strict=True)
         ])
         self.operations.append(
             Pointwise(
@@ -249,6 +237,7 @@ class Recorder:
 
     def fill(self, array: Array, value: float, made: bool) -> Array:
         """An array of which every element was set to ``value``."""
+        value = _concrete(value)
         kind = dtype_of(array.dtype)
         compute = "float32" if kind.name == "float16" else kind.name
         formula = Formula((), [constant(kind.numpy.type(value).item())])
@@ -324,12 +313,14 @@ class Recorder:
     ) -> None:
         """``run(*arguments)`` for a user's function that writes ``outputs``, new arrays."""
         with self.pause():
-            run(*arguments)
-            native = numba_function.is_native(function, arguments)
+            values = tuple([x.plain() if isinstance(x, InputNumber) else x for x in arguments])
+            run(*values)
+            native = numba_function.is_native(function, values)
         made = tuple([self.view(array, made=True) for array in outputs])
         if native:
             passed = tuple([
-                self.view(x) if isinstance(x, np.ndarray) else self.number(x) for x in arguments
+                self.view(x) if isinstance(x, np.ndarray) else self.number(x, "float64")
+                for x in arguments
             ])
             self.operations.append(Opaque(name, function, passed, made))
         else:
@@ -443,6 +434,8 @@ class Recorder:
             return self.view(arguments)
         if isinstance(arguments, (tuple, list)):
             return type(arguments)([self._passed(each) for each in arguments])
+        if isinstance(arguments, InputNumber):
+            return arguments.concrete()
         if id(arguments) in self.numbers:
             self.fail("a number that changes from step to step, given to a Python function")
         return arguments
@@ -475,6 +468,11 @@ def _line_of_user() -> str:
     return f"{frame.f_code.co_filename}:{frame.f_lineno}"
 
 
+def _concrete(value: Any) -> Any:
+    """A number as the constant it is for this program."""
+    return value.concrete() if isinstance(value, InputNumber) else value
+
+
 def root_of(array: Array) -> Array:
     """The ndarray that owns the memory of an array, or the last one before foreign memory."""
     root = array
@@ -495,4 +493,4 @@ def arrays_in(value: Any) -> Iterator[Array]:
             yield from arrays_in(each)
 
 
-__all__ = ["DrawnNumber", "Recorder", "is_library", "root_of"]
+__all__ = ["Recorder", "is_library", "root_of"]

@@ -1,0 +1,93 @@
+"""What tests of compile() share: running a compiled function beside the function itself."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import warnings
+
+import numpy as np
+import pytest
+
+import numbagrad as torch
+from numbagrad.compiling import CompileError
+from numbagrad.executor.pointwise import JIT_DISABLED
+
+
+def programs(compiled):
+    """How many programs a compiled function has."""
+    return sum(map(len, compiled._programs.values()))
+
+
+def assert_compiled(compiled, count=None):
+    """Check that a function has programs, and how many; without a compiler there are none."""
+    if JIT_DISABLED:
+        return
+    assert not compiled._given_up
+    assert programs(compiled) == count if count is not None else programs(compiled)
+
+
+def values(result):
+    """A result with ndarrays in the place of tensors."""
+    if isinstance(result, torch.Tensor):
+        return result.detach().numpy().copy()
+    if isinstance(result, (tuple, list)):
+        return [values(each) for each in result]
+    return result
+
+
+def same(found, expected):
+    """Check that two results are equal but for rounding."""
+    if isinstance(expected, list):
+        assert len(found) == len(expected)
+        for a, b in zip(found, expected, strict=True):
+            same(a, b)
+    elif isinstance(expected, np.ndarray):
+        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+    else:
+        assert found == expected
+
+
+def follow(make, calls, warn=False):
+    """Run two of what ``make`` makes in lockstep, one compiled; returns the compiled one.
+
+    ``calls`` yields the arguments of each call, as a function of its number.
+    """
+    torch.manual_seed(1)
+    plain = make()
+    torch.manual_seed(1)
+    compiled = torch.compile(make())
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for k in range(6):
+            torch.manual_seed(k)
+            expected = values(plain(*calls(k)))
+            torch.manual_seed(k)
+            same(values(compiled(*calls(k))), expected)
+    said = [str(each.message) for each in caught if "runs uncompiled" in str(each.message)]
+    if not JIT_DISABLED:
+        assert len(said) == (1 if warn else 0), said
+        assert warn or programs(compiled)
+        if isinstance(warn, str):
+            assert warn in said[0], said[0]
+    return compiled
+
+
+def left_to_python(step, *arguments, match, line=True):
+    """Check that a step runs as always, says why once, and raises with ``fullgraph``."""
+    compiled = torch.compile(step)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for _ in range(12):
+            compiled(*arguments)
+    if JIT_DISABLED:
+        assert not caught
+        return
+    said = [str(each.message) for each in caught if "runs uncompiled" in str(each.message)]
+    assert len(said) == 1 and match in said[0], said
+    if line:
+        assert os.path.basename(inspect.getsourcefile(step)) + ":" in said[0]
+    full = torch.compile(step, fullgraph=True)
+    with pytest.raises(CompileError, match="cannot be part of a program"):
+        for _ in range(12):
+            full(*arguments)
