@@ -18,7 +18,7 @@ from .gradcheck import gradcheck, gradgradcheck
 from .variable import Variable
 
 if TYPE_CHECKING:
-    from . import functional
+    from . import forward_ad, functional
 
 __all__ = [
     "Function",
@@ -28,6 +28,7 @@ __all__ = [
     "detect_anomaly",
     "enable_grad",
     "function",
+    "forward_ad",
     "functional",
     "grad",
     "grad_mode",
@@ -41,4 +42,6 @@ __all__ = [
 ]
 
 # Built on the operators, which are built on this package: imported when first asked for.
-__getattr__, __dir__ = lazy_names(__name__, {"functional": ".functional"})
+__getattr__, __dir__ = lazy_names(
+    __name__, {"functional": ".functional", "forward_ad": ".forward_ad"}
+)

@@ -14,6 +14,8 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
+from numpy import ndarray
+
 from . import tensor_interface as interface
 from . import volatile
 from .grad_mode import state as grad_mode
@@ -28,7 +30,7 @@ class FunctionCtx:
     """What ``forward`` and ``setup_context`` may say about an operation."""
 
     to_save: tuple[Any, ...] | None = None
-    saved_for_forward: tuple[Any, ...] = ()
+    saved_for_forward: tuple[Any, ...] | None = None
     dirty_tensors: tuple[Any, ...] | None = None
     non_differentiable: tuple[Any, ...] | None = None
     materialize_grads = True
@@ -83,6 +85,8 @@ class BackwardCFunction(Node, FunctionCtx):
         Raises:
             RuntimeError: if they were freed, or if one of them was written in place since.
         """
+        if self.saved_for_forward is not None:  # while jvp runs
+            return self.saved_for_forward
         saved = self._saved_variables
         if saved is None:
             raise RuntimeError(FREED)
@@ -336,11 +340,26 @@ class Function(FunctionCtx):
         Returns:
             What ``forward`` returned. Tensors in it, alone or in a tuple, get a history.
         """
+        if kwargs or cls._has_setup_context():
+            args = _bind(cls.forward, args, kwargs, cls._has_setup_context())
         Tensor = interface.Tensor
-        setup_context = cls.setup_context
-        separate_context = setup_context is not Function.setup_context
-        if kwargs or separate_context:
-            args = _bind(cls.forward, args, kwargs, separate_context)
+        for value in args:
+            if isinstance(value, Tensor) and value._array.__class__ is not ndarray:
+                return interface.apply_transformed(cls, args)
+        ctx, output = cls.run(args)
+        if ctx.saved_for_forward is not None:
+            ctx.saved_for_forward = None
+        return output
+
+    @classmethod
+    def _has_setup_context(cls) -> bool:
+        return cls.setup_context is not Function.setup_context
+
+    @classmethod
+    def run(cls, args: tuple[Any, ...]) -> tuple[Any, Any]:
+        """Run ``forward`` on positional arguments and record its node; ``ctx`` and the output."""
+        Tensor = interface.Tensor
+        separate_context = cls._has_setup_context()
         ctx = cls._backward_cls.__new__(cls._backward_cls)
         ctx._hooks = None
         needs = [isinstance(value, Tensor) and value._requires_grad for value in args]
@@ -354,7 +373,7 @@ class Function(FunctionCtx):
         try:
             if separate_context:
                 output = cls.forward(*args)
-                setup_context(ctx, args, output)
+                cls.setup_context(ctx, args, output)
             else:
                 output = cls.forward(ctx, *args)
             if isinstance(output, Tensor):
@@ -365,7 +384,7 @@ class Function(FunctionCtx):
                 keep(ctx, record)
         finally:
             grad_mode.enabled = recording
-        return volatile.mark(output) if unrecorded else output
+        return ctx, volatile.mark(output) if unrecorded else output
 
 
 def _bind(forward: Any, args: Any, kwargs: Any, separate_context: bool) -> tuple[Any, ...]:

@@ -39,6 +39,9 @@ cast: Any = None
 #: ``sum_to_size(a, shape)``: the adjoint of expanding ``shape`` to the shape of ``a``.
 sum_to_size: Any = None
 
+#: ``apply_transformed(function, args)``: ``Function.apply`` for tensors under a transformation.
+apply_transformed: Any = None
+
 _REQUIRED = (
     "Tensor",
     "new_tensor",
@@ -79,7 +82,7 @@ def rebase_history(tensor: Any, node: Any, output_nr: int) -> None:
     tensor._output_nr = output_nr
 
 
-_OPTIONAL = ("alias", "bump_version", "rebase_history")
+_OPTIONAL = ("alias", "apply_transformed", "bump_version", "rebase_history")
 
 
 def register(**functions: Any) -> None:

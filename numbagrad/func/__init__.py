@@ -1,8 +1,14 @@
-"""Transformations of functions, under torch's names (``torch.func``).
+"""Transformations of functions, with torch.func's names: derivatives, batches, modules as functions.
 
-The files of this folder open the levels of ``transforms/`` around a call.
+They nest in any order. ``vmap`` is built on batches of Tensors, ``jvp`` on dual ones
+(``numbagrad/transforms``), the reverse derivatives on the engine.
 """
 
+from .derivatives import grad, grad_and_value, hessian, jacfwd, jacrev, jvp, linearize, vjp
+from .modules import functional_call, stack_module_state
 from .vmap import vmap
 
-__all__ = ["vmap"]
+__all__ = [
+    "functional_call", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize",
+    "stack_module_state", "vjp", "vmap",
+]  # fmt: skip

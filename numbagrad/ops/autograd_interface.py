@@ -16,6 +16,7 @@ from ..executor.arrays import filled
 from ..executor.builtin import LaunchMiss
 from ..random import fill_uniform
 from ..tensor import Tensor, new_tensor
+from ..transforms.functions import apply_transformed
 from .conversion import cast
 from .expand import sum_to_size
 from .operator import binary, pointwise
@@ -69,4 +70,5 @@ tensor_interface.register(
     cast=cast,
     sum_to_size=sum_to_size,
     rebase_history=rebase_history,
+    apply_transformed=apply_transformed,
 )

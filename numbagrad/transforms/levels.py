@@ -6,7 +6,9 @@ put on Tensors. A level that is deeper in the stack was opened later and is appl
 
 from __future__ import annotations
 
+import contextlib
 import threading
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -22,7 +24,8 @@ BATCH, DUAL, GRAD = "vmap", "forward mode", "grad"
 class Level:
     """One transformation that is under way."""
 
-    __slots__ = ("alive", "depth", "kind", "randomness", "size")
+    __slots__ = ("alive", "depth", "explicit", "has_history", "kind", "paused", "randomness",
+                 "size")  # fmt: skip
 
     def __init__(self, kind: str, size: int = 0, randomness: str = "error") -> None:
         self.kind = kind
@@ -32,6 +35,12 @@ class Level:
         #: Of a batch: the number of samples, and what random operators do with them.
         self.size = size
         self.randomness = randomness
+        #: Of a batch: whether what lies below has a history that something outside may follow.
+        self.has_history = False
+        #: Of forward mode: whether tangents are left out of account at present.
+        self.paused = False
+        #: Whether it was opened by ``autograd.forward_ad``.
+        self.explicit = False
 
     def __enter__(self) -> Level:
         stack.levels.append(self)
@@ -135,6 +144,8 @@ def batched(level: Level, value: Tensor) -> Tensor:
     else:
         shown = np.ndarray.__new__(Transformed, memory.shape[1:], memory.dtype)
     shown.state = Batched(level, value)
+    if value._requires_grad:
+        level.has_history = True
     return new_tensor(shown)
 
 
@@ -149,14 +160,24 @@ def dual(level: Level, primal: Tensor, tangent: Tensor) -> Tensor:
     return result
 
 
+@contextlib.contextmanager
+def without_tangents(level: Level) -> Iterator[None]:
+    """Within it, operators leave the tangents of a level out of account."""
+    before, level.paused = level.paused, True
+    try:
+        yield
+    finally:
+        level.paused = before
+
+
 def settled(tensor: Tensor) -> Tensor:
-    """The Tensor without the tangents of levels that are closed.
+    """The Tensor without the tangents of levels that are closed or paused.
 
     Raises:
         RuntimeError: for a batch whose ``vmap`` has returned.
     """
     state = state_of(tensor)
-    while state is not None and not state.level.alive:
+    while state is not None and (state.level.paused or not state.level.alive):
         if state.__class__ is Batched:
             raise RuntimeError(
                 "a Tensor of one sample was used after the vmap that made it had returned; return "

@@ -1,0 +1,136 @@
+"""Forward mode: tensors that carry a directional derivative through everything computed from them.
+
+The names of ``torch.autograd.forward_ad``. A dual tensor is made and taken apart here; what
+operators do with one is in ``numbagrad/transforms``. Imported when a name of it is asked for.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from ..tensor import Tensor
+from ..transforms import levels
+from ..transforms.levels import DUAL, Dual, Level, dual, settled, state_of
+from .grad_mode import _GradModeContext
+
+__all__ = [
+    "UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual",
+    "unpack_dual",
+]  # fmt: skip
+
+
+class UnpackedDualTensor(NamedTuple):
+    """What ``unpack_dual`` returns: the tensor, and its tangent or None."""
+
+    primal: Tensor
+    tangent: Tensor | None
+
+
+def _open_levels() -> list[Level]:
+    return [level for level in levels.stack.levels if level.explicit]
+
+
+def enter_dual_level() -> int:
+    """Open the level that dual tensors belong to; its number is 0.
+
+    Raises:
+        RuntimeError: if one is open: nested forward mode is ``numbagrad.func.jvp``.
+    """
+    if _open_levels():
+        raise RuntimeError(
+            "Nested forward mode AD is not supported at the moment: leave the dual level first, or "
+            "use torch.func.jvp"
+        )
+    level = Level(DUAL)
+    level.explicit = True
+    level.__enter__()
+    return 0
+
+
+def exit_dual_level(*, level: int | None = None) -> None:
+    """Close the level; its tangents are gone with it.
+
+    Raises:
+        RuntimeError: if no level is open, or another transformation was opened inside.
+    """
+    found = _open_levels()
+    if not found or level not in (None, len(found) - 1) or levels.stack.levels[-1] is not found[-1]:
+        raise RuntimeError(
+            "Trying to exit a forward AD level that was not the last one that was created. This is "
+            "not supported."
+        )
+    found[-1].__exit__()
+
+
+class dual_level(_GradModeContext):
+    """Context manager, and decorator, within which there are dual tensors."""
+
+    def __enter__(self) -> int:  # type: ignore[override]
+        return enter_dual_level()
+
+    def __exit__(self, *exception: object) -> None:
+        exit_dual_level()
+
+
+def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
+    """A view of ``tensor`` that carries ``tangent``, of the same shape and dtype.
+
+    Raises:
+        RuntimeError: outside of a dual level, or if shapes or dtypes differ.
+        ValueError: for tensors that are not of floating point.
+    """
+    found = _open_levels()
+    if not found or (level is not None and level < 0):
+        raise RuntimeError(
+            "Trying to create a dual Tensor for forward AD but no level exists, make sure to "
+            "enter_dual_level() first."
+        )
+    for given, role in ((tensor, "primal"), (tangent, "tangent")):
+        if not given.is_floating_point():
+            raise ValueError(
+                f"Expected {role} to be floating point or complex, but got: {given.dtype}"
+            )
+    return dual_view(found[-1], tensor, tangent)
+
+
+def dual_view(level: Level, tensor: Tensor, tangent: Tensor) -> Tensor:
+    """What ``make_dual`` makes, for a level of any kind of forward mode."""
+    if tensor._array.shape != tangent._array.shape:
+        raise RuntimeError(
+            "Trying to set a forward gradient that has a different size than that of the original "
+            f"Tensor, this is not supported. Tensor is of size {list(tensor._array.shape)} while "
+            f"the given forward gradient is of size {list(tangent._array.shape)}."
+        )
+    if tensor._array.dtype != tangent._array.dtype:
+        raise RuntimeError(
+            "Trying to set a forward gradient that has a different dtype than that of the original "
+            f"Tensor, this is not supported. Tensor is of dtype {tensor.dtype} while the given "
+            f"forward gradient is of dtype {tangent.dtype}."
+        )
+    primal = _primal_of(level, tensor)
+    made = dual(level, primal, tangent)
+    view = primal.view_as(primal)
+    made._base, made._requires_grad = view._base, view._requires_grad
+    made._grad_fn, made._output_nr = view._grad_fn, view._output_nr
+    return made
+
+
+def _primal_of(level: Level, tensor: Tensor) -> Tensor:
+    state = state_of(settled(tensor))
+    return state.primal if state.__class__ is Dual and state.level is level else settled(tensor)
+
+
+def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
+    """A tensor apart from its tangent, which is None for a tensor that is not dual."""
+    found = _open_levels()
+    if not found or (level is not None and level < 0):
+        return UnpackedDualTensor(tensor, None)
+    return UnpackedDualTensor(*parts(found[-1], tensor))
+
+
+def parts(level: Level, tensor: Tensor) -> tuple[Tensor, Tensor | None]:
+    """The primal and the tangent that a tensor has at a level."""
+    state = state_of(settled(tensor))
+    if state.__class__ is Dual and state.level is level:
+        return state.primal.view_as(state.primal), state.tangent
+    return settled(tensor), None

@@ -1,0 +1,48 @@
+"""Products with every vector of a basis, all at once: the rows or columns of a Jacobian."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from ..ops.creation import zeros
+from ..ops.join import cat
+from ..tensor import Tensor
+from .vmap import vmap
+
+__all__ = ["jacobian_of_products", "standard_basis"]
+
+
+def standard_basis(like: Sequence[Tensor]) -> list[Tensor]:
+    """For every Tensor, the unit vectors of all of them together: ``(count, *shape)`` each."""
+    sizes = [tensor.numel() for tensor in like]
+    count = sum(sizes)
+    basis = []
+    start = 0
+    for tensor, size in zip(like, sizes, strict=True):
+        block = zeros(count, size, dtype=tensor.dtype)
+        block.diagonal(-start).fill_(1)
+        basis.append(block.reshape((count, *tensor._array.shape)))
+        start += size
+    return basis
+
+
+def jacobian_of_products(
+    product: Callable[..., list[Tensor]],
+    like: Sequence[Tensor],
+    chunk_size: int | None,
+    randomness: str = "error",
+) -> list[list[Tensor]]:
+    """For every result of ``product``, its values for the unit vectors of each Tensor in ``like``.
+
+    ``product`` takes a vector in the form of ``like`` and is linear; a block of the result has the
+    elements of one Tensor of ``like`` along its first dimension.
+    """
+    sizes = [tensor.numel() for tensor in like]
+    if sum(sizes) == 1:
+        made = product(*[tensor.detach() * 0 + 1 for tensor in like])
+        return [[result.unsqueeze(0)] for result in made]
+    made = vmap(product, randomness=randomness, chunk_size=chunk_size)(*standard_basis(like))
+    return [list(result.split(sizes, 0)) for result in made]
+
+
+__all__ += ["cat"]

@@ -1,0 +1,160 @@
+"""Modules as functions of their parameters: ``functional_call`` and ``stack_module_state``."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..nn.module import Module
+from ..ops.join import stack
+from ..tensor import Tensor
+
+__all__ = ["functional_call", "stack_module_state"]
+
+
+def functional_call(
+    module: Module,
+    parameter_and_buffer_dicts: Mapping[str, Tensor] | Sequence[Mapping[str, Tensor]],
+    args: Any = None,
+    kwargs: dict[str, Any] | None = None,
+    *,
+    tie_weights: bool = True,
+    strict: bool = False,
+) -> Any:
+    """Call a module with other tensors in place of its parameters and buffers.
+
+    Args:
+        module: is left as it was.
+        parameter_and_buffer_dicts: tensors by their names in the module, or several such dicts.
+        args: the arguments of the call, a tuple or a single one.
+        kwargs: its keyword arguments.
+        tie_weights: use the tensor that is given for one name of a parameter for its other names.
+        strict: every parameter and buffer must be given, and nothing else.
+
+    Raises:
+        ValueError: if a name is in several dicts, or names of one parameter get different tensors.
+        RuntimeError: for what ``strict`` refuses.
+    """
+    given = _in_one(parameter_and_buffer_dicts)
+    tensors = dict(module.named_parameters(remove_duplicate=False))
+    tensors.update(module.named_buffers(remove_duplicate=False))
+    if strict:
+        _check_names(module, given, tensors)
+    wanted = _tied(given, tensors) if tie_weights else dict(given)
+    if args is None:
+        args = ()
+    elif not isinstance(args, tuple):
+        args = (args,)
+    replaced: list[tuple[dict[str, Any], str, Any]] = []
+    try:
+        for name, tensor in wanted.items():
+            home, last = _home_of(module, name)
+            replaced.append((home, last, home[last]))
+            home[last] = tensor
+        return module(*args, **(kwargs or {}))
+    finally:
+        updated = {name: home[last] for name, (home, last, _) in zip(wanted, replaced, strict=False)}
+        for home, last, before in reversed(replaced):
+            home[last] = before
+        if isinstance(parameter_and_buffer_dicts, dict):  # what the module assigned is not lost
+            for name in given:
+                if name in updated and updated[name] is not given[name]:
+                    parameter_and_buffer_dicts[name] = updated[name]
+
+
+def _in_one(given: Any) -> dict[str, Tensor]:
+    if isinstance(given, Mapping):
+        return dict(given)
+    if not isinstance(given, (list, tuple)):
+        raise ValueError(
+            "Expected parameter_and_buffer_dicts to be a dict, or a list/tuple of dicts, but got "
+            f"{type(given)}"
+        )
+    if not all([isinstance(each, Mapping) for each in given]):
+        raise ValueError(
+            "Expected all elements of parameter_and_buffer_dicts to be dictionaries"
+        )
+    repeated = [name for name, n in Counter(k for each in given for k in each).items() if n > 1]
+    if repeated:
+        raise ValueError(
+            f"{repeated} appeared in multiple dictionaries; behavior of functional call is "
+            "ambiguous"
+        )
+    return {name: tensor for each in given for name, tensor in each.items()}
+
+
+def _check_names(module: Module, given: Mapping[str, Any], tensors: Mapping[str, Any]) -> None:
+    missing = [name for name in tensors if name not in given]
+    unexpected = [name for name in given if name not in tensors]
+    texts = []
+    for kind, names in (("Unexpected", unexpected), ("Missing", missing)):
+        if names:
+            texts.append(f"{kind} key(s): {', '.join(f'{name!r}' for name in names)}.")
+    if texts:
+        raise RuntimeError(
+            f"Error(s) in reparametrizing for {type(module).__name__}:\n\t" + "\n\t".join(texts)
+        )
+
+
+def _tied(given: Mapping[str, Tensor], tensors: Mapping[str, Any]) -> dict[str, Tensor]:
+    """``given``, with all other names of the same parameters."""
+    names_of: dict[int, list[str]] = defaultdict(list)
+    for name, tensor in tensors.items():
+        names_of[id(tensor)].append(name)
+    wanted = dict(given)
+    for name, tensor in given.items():
+        names = names_of[id(tensors[name])] if name in tensors else []
+        for other in names:
+            if given.get(other, tensor) is not tensor:
+                raise ValueError(
+                    f"functional_call got multiple values for keys {sorted(names)}, which are "
+                    "tied. Consider using tie_weights=False"
+                )
+            wanted[other] = tensor
+    return wanted
+
+
+def _home_of(module: Module, name: str) -> tuple[dict[str, Any], str]:
+    """The dict of a submodule that holds a parameter or buffer, and its key.
+
+    Raises:
+        AttributeError: if there is no such parameter or buffer.
+    """
+    path, _, last = name.rpartition(".")
+    owner = module.get_submodule(path)
+    for home in (owner._parameters, owner._buffers):
+        if last in home:
+            return home, last
+    raise AttributeError(f"{type(owner).__name__} has no attribute `{last}`")
+
+
+def stack_module_state(models: Sequence[Module]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Parameters and buffers of equal modules, stacked along a new first dimension, for ``vmap``.
+
+    Returns:
+        The parameters, which require grad, and the buffers, by name.
+
+    Raises:
+        RuntimeError: without a module, or if they differ in class or in training mode.
+    """
+    models = list(models)
+    if not models:
+        raise RuntimeError("stack_module_state: Expected at least one model, got 0.")
+    if len({model.training for model in models}) > 1:
+        raise RuntimeError(
+            "stack_module_state: Expected all models to have the same training/eval mode."
+        )
+    if len({type(model) for model in models}) > 1:
+        raise RuntimeError("stack_module_state: Expected all models to be of the same class.")
+    parameters = [dict(model.named_parameters()) for model in models]
+    buffers = [dict(model.named_buffers()) for model in models]
+    return (
+        {name: _stacked([each[name] for each in parameters]) for name in parameters[0]},
+        {name: _stacked([each[name] for each in buffers]) for name in buffers[0]},
+    )
+
+
+def _stacked(tensors: list[Tensor]) -> Tensor:
+    """The tensors as one of their own, a leaf as they were."""
+    return stack([x.detach() for x in tensors]).requires_grad_(tensors[0].requires_grad)
