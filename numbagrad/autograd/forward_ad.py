@@ -6,7 +6,7 @@ operators do with one is in ``numbagrad/transforms``. Imported when a name of it
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ..tensor import Tensor
 from ..transforms import levels

@@ -1,4 +1,4 @@
-"""Transformations of functions, with torch.func's names: derivatives, batches, modules as functions.
+"""Transformations of functions, with torch.func's names: derivatives, batches, module calls.
 
 They nest in any order. ``vmap`` is built on batches of Tensors, ``jvp`` on dual ones
 (``numbagrad/transforms``), the reverse derivatives on the engine.

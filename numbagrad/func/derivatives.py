@@ -199,7 +199,7 @@ def grad_and_value(
         ``(gradients, (value, aux))``.
 
     Raises:
-        RuntimeError: if ``argnums`` are not among the arguments, or ``func`` returns something else.
+        RuntimeError: if ``argnums`` are not among the arguments, or for another result of ``func``.
     """
     what = "grad_and_value(f)(*args)"
 
@@ -283,8 +283,8 @@ def vjp(func: Function, *primals: Any, has_aux: bool = False) -> Any:
         has_aux: whether ``func`` returns ``(output, aux)``.
 
     Returns:
-        ``(output, vjp_fn)``, or ``(output, vjp_fn, aux)``; ``vjp_fn(cotangents)`` returns a tuple of
-        what has the structure of ``primals``.
+        ``(output, vjp_fn)``, or ``(output, vjp_fn, aux)``; ``vjp_fn(cotangents)`` returns a tuple
+        with the structure of ``primals``.
 
     Raises:
         RuntimeError: if an output is not a Tensor of floats, or cotangents have another structure.

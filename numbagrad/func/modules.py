@@ -37,7 +37,7 @@ def functional_call(
         RuntimeError: for what ``strict`` refuses.
     """
     given = _in_one(parameter_and_buffer_dicts)
-    tensors = dict(module.named_parameters(remove_duplicate=False))
+    tensors: dict[str, Tensor] = dict(module.named_parameters(remove_duplicate=False))
     tensors.update(module.named_buffers(remove_duplicate=False))
     if strict:
         _check_names(module, given, tensors)
@@ -54,7 +54,8 @@ def functional_call(
             home[last] = tensor
         return module(*args, **(kwargs or {}))
     finally:
-        updated = {name: home[last] for name, (home, last, _) in zip(wanted, replaced, strict=False)}
+        homes = zip(wanted, replaced, strict=False)  # fewer, if a name was not found
+        updated = {name: home[last] for name, (home, last, _) in homes}
         for home, last, before in reversed(replaced):
             home[last] = before
         if isinstance(parameter_and_buffer_dicts, dict):  # what the module assigned is not lost

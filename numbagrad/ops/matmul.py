@@ -15,6 +15,7 @@ from ..autograd.grad_mode import state as grad_mode
 from ..dtype import promote_types
 from ..executor.matmul import matmul as _product
 from ..tensor import Tensor, new_tensor
+from ..transforms.levels import is_transformed
 from .conversion import cast
 from .expand import expand, sum_to_size
 from .inplace import install_in_place
@@ -50,7 +51,9 @@ def _check_dtypes(name: str, a: Tensor, b: Tensor) -> None:
 
 def _transposed(matrix: Tensor) -> Tensor:
     """``matrix.t()`` for a product that may not be recorded: then nobody sees the view."""
-    return matrix.t() if grad_mode.enabled else new_tensor(matrix._array.T)
+    if grad_mode.enabled or is_transformed(matrix):
+        return matrix.t()
+    return new_tensor(matrix._array.T)
 
 
 _mm = TensorOperator(
