@@ -23,6 +23,7 @@ import types
 import warnings
 import weakref
 
+import numba
 import numpy as np
 import pytest
 from compile_checks import assert_compiled, follow, left_to_python, programs, same, values
@@ -667,3 +668,94 @@ def test_decorators_of_functools():
     part = functools.partial(lambda scale, x: x * scale * table(2), 3.0)
     compiled = torch.compile(part)
     assert [compiled(torch.ones(1)).item() for _ in range(4)] == [6.0] * 4
+
+
+# --- calls that raise half-way --------------------------------------------------------------------
+
+
+def raising_operator(matrix):
+    return torch.linalg.cholesky(matrix)
+
+
+@numba.njit
+def _root_of_each(x, y):
+    for k in range(x.size):
+        if x.flat[k] < 0:
+            raise ValueError("negative")
+        y.flat[k] = x.flat[k] ** 0.5
+
+
+raising_kernel = torch.kernel(_root_of_each, shapes=lambda x: x)
+
+
+@pytest.mark.parametrize("raising", [raising_operator, raising_kernel], ids=["operator", "kernel"])
+def test_a_run_that_raises_leaves_what_the_function_leaves_that_raises_there(raising):
+    def make():
+        before, after = torch.zeros(4, 4), torch.zeros(4, 4)
+
+        def step(matrix):
+            before.add_(1)
+            root = raising(matrix * (1 + after))
+            after.add_(1)  # reads what the loop before the call reads, and might join it
+            return root
+
+        return step, before, after
+
+    good, bad = torch.eye(4), -torch.eye(4)
+    (step, *state), (other, *compiled_state) = make(), make()
+    compiled = torch.compile(other)
+    for _ in range(4):
+        np.testing.assert_allclose(compiled(good).numpy(), step(good).numpy())
+    for function in (step, compiled):
+        with pytest.raises((RuntimeError, ValueError)):
+            function(bad)
+    for tensor, own in zip(state, compiled_state, strict=True):
+        np.testing.assert_array_equal(own.numpy(), tensor.numpy())
+    assert compiled_state[0]._version == state[0]._version
+    np.testing.assert_allclose(compiled(good).numpy(), step(good).numpy())
+    assert_compiled(compiled, 1)
+
+
+def test_a_check_that_fails_counts_no_write():
+    weight = torch.ones(4, 3, requires_grad=True)
+
+    @torch.compile
+    def step(x, target):
+        loss = F.cross_entropy(x @ weight, target)
+        loss.backward()
+        with torch.no_grad():
+            weight.sub_(weight.grad)
+            weight.grad = None
+        return loss
+
+    x = torch.randn(2, 4)
+    for _ in range(4):
+        step(x, torch.tensor([0, 2]))
+    kept = (weight * weight).sum()  # a graph that holds weight as it is
+    with pytest.raises(IndexError, match="Target 5 is out of bounds"):
+        step(x, torch.tensor([0, 5]))
+    kept.backward()
+    np.testing.assert_allclose(weight.grad.numpy(), 2 * weight.detach().numpy())
+
+
+def test_step_counts_that_were_written_apart_raise():
+    parameters = [torch.ones(3, requires_grad=True) for _ in range(2)]
+    optimizer = optim.Adam(parameters)
+
+    @torch.compile
+    def step():
+        optimizer.zero_grad()
+        sum([(parameter * parameter).sum() for parameter in parameters]).backward()
+        optimizer.step()
+
+    for _ in range(4):
+        step()
+    count = optimizer.state[parameters[1]]["step"]
+    count.fill_(100)
+    if JIT_DISABLED:
+        return
+    before = parameters[0].detach().numpy().copy()
+    with pytest.raises(RuntimeError, match="compile the step again"):
+        step()
+    np.testing.assert_array_equal(parameters[0].detach().numpy(), before)
+    assert count.item() == 100

@@ -12,7 +12,7 @@ import numbagrad as torch
 from numbagrad.executor import library
 from numbagrad.executor.pointwise import JIT_DISABLED
 from numbagrad.executor.program import cost, lowering, rows
-from numbagrad.executor.program.graph import Call, Pointwise, View, numbered_apart, overlap
+from numbagrad.executor.program.graph import Call, Check, Pointwise, View, numbered_apart, overlap
 from numbagrad.executor.program.recorder import Recorder
 from numbagrad.kernels.compiler import assembly
 
@@ -150,9 +150,17 @@ def test_cross_entropy_runs_without_python(reduction):
     x = torch.randn(7, 5, requires_grad=True)
     target = torch.tensor([0, 1, 2, 3, 4, 2, 1])
     operations = compiled_operations(step, (x, target))
-    calls = [x.name for x in operations if isinstance(x, Call)]
-    assert calls == ["check_classes"]
-    assert isinstance(operations[0], Call)
+    assert isinstance(operations[0], Check)
+    assert not any(isinstance(operation, Call) for operation in operations)
+
+
+def test_probabilities_are_checked_without_python():
+    def step(x, target):
+        return F.binary_cross_entropy(x, target)
+
+    check, *rest = compiled_operations(step, (torch.rand(5, 3), torch.ones(5, 3)))
+    assert isinstance(check, Check)
+    assert not any(isinstance(operation, (Call, Check)) for operation in rest)
 
 
 def test_classes_are_checked_at_every_run_before_anything_is_written():

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..executor.program import timing
-from ..executor.program.graph import Array, Kernel, Pointwise, Product, Reduce, RowLoop, Rowwise
+from ..executor.program.graph import Array, may_raise
 from ..executor.program.numbers import NumberInputs
 from ..executor.program.program import Program
 from ..structure import rebuild
@@ -23,8 +23,6 @@ from .replay import Found, Replay
 from .reused_gradients import ReusedGradients
 from .surroundings import Surroundings, extras_of
 
-#: Operations that no values make fail.
-_SURE = (Kernel, Pointwise, Product, Reduce, Rowwise, RowLoop)
 #: Returned in the place of a result by a program of which it is not sure that it holds.
 CHANGED = object()
 
@@ -37,6 +35,7 @@ def _key(place: Place) -> int:
 _array_of = operator.attrgetter("_array")
 _gradient_of = operator.attrgetter("_grad")
 _flag_of = operator.attrgetter("_requires_grad")
+_item_of = operator.methodcaller("item")
 
 
 class Recorded:
@@ -48,7 +47,7 @@ class Recorded:
         places: all tensors and gradients that the call could reach, as they were before it.
         owners: for each block of memory that the program is given, the place that leads to it.
         layout: how the arrays at the places lie in memory.
-        managed: arrays that the sources of the program's numbers write.
+        managed: arrays of one element that the sources of the program's numbers write.
         gradient_flags: whether the gradients that were there, but for those of arguments, required
             one themselves.
         numbers: the numbers among the arguments that were not taken for constants.
@@ -93,9 +92,9 @@ class Recorded:
             if isinstance(leaf, Tensor) and id(leaf) in self._known
         ]  # fmt: skip
         # What users wrote, or is in Python, may raise: checks before anything is written.
-        unsure = [each for each in program.operations if not isinstance(each, _SURE)]
+        unsure = [each for each in program.operations if may_raise(each)]
         self._managed = managed if unsure else []
-        sure = len(unsure) == len(program.checks)
+        sure = len(unsure) == program.first_checks
         self._reused = ReusedGradients(effects, possible=sure and any(self._had))
         self._replay = Replay(program)
         #: Nothing comes before or after the launches.
@@ -152,9 +151,8 @@ class Recorded:
         """Run the program in place of a call for which it holds."""
         self.numbers.give(leaves)
         reused = self._reused.take()
-        results = self._restoring(self.program.run, self._given, reused)
-        for place, count in self._effects.versions:
-            version_cell_of(place.find(leaves))[0] += count
+        results = self._restoring(leaves, self.program.run, self._given, reused)
+        self._count_writes(leaves)
         result = self._leave(Run(results, leaves), attach=reused is None)
         self._looks += 1
         if self._looks & (self._looks - 1) == 0:  # seldom, if it does not help
@@ -176,7 +174,7 @@ class Recorded:
         if self._is_simple:
             results = self._replay.run(keep, *arguments)
         else:
-            results = self._restoring(self._run_natively, keep, arguments)
+            results = self._restoring(arguments, self._run_natively, keep, arguments)
         return self._leave(Run(results, arguments), attach=not keep)
 
     def _given_with(self, arguments: Sequence[Any]) -> list[Array]:
@@ -189,17 +187,25 @@ class Recorded:
     def _run_natively(self, keep: bool, arguments: tuple[Any, ...]) -> Sequence[Array]:
         self.program.prepare(self._given_with(arguments) if self.program.checks else ())
         results = self._replay.run(keep, *arguments)  # type: ignore[misc]
-        self.program.check_launches()
+        self.program.check_launches(lambda: [*self._given_with(arguments), *results])
         return results
 
-    def _restoring(self, run: Callable[..., Any], *arguments: Any) -> Any:
+    def _count_writes(self, leaves: Sequence[Any]) -> None:
+        for place, count in self._effects.versions:
+            version_cell_of(place.find(leaves))[0] += count
+
+    def _restoring(
+        self, leaves: Sequence[Any], run: Callable[..., Any], *arguments: Any
+    ) -> Any:
         """What ``run`` returns; if it raises, what the sources of numbers wrote is undone."""
-        before = [array.copy() for array in self._managed]
+        before = list(map(_item_of, self._managed))
         try:
             return run(*arguments)
         except BaseException:
             for array, value in zip(self._managed, before, strict=True):
-                array[...] = value
+                array.fill(value)
+            if not self.program.failed_untouched:
+                self._count_writes(leaves)  # of which the function too had done some
             raise
 
     def _leave(self, run: Run, attach: bool) -> Any:

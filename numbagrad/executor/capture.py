@@ -48,6 +48,17 @@ def check(function: Callable[..., None], *arguments: Any) -> None:
         found.check(function, arguments)
 
 
+def note_check(kernel: Any, launch: Any, explain: Callable[..., None], arguments: Any) -> None:
+    """Tell the recorder of this thread, if it has one, of a check that a kernel made.
+
+    ``launch`` is its total, its grain and its words; ``explain(*arguments)`` raises if it failed.
+    """
+    if active is not None:
+        found = recorder()
+        if found is not None:
+            found.note_check(kernel, launch, explain, arguments)
+
+
 def note_kernel(kernel: Any, total: int, grain: int, words: tuple[Any, ...]) -> None:
     """Tell the recorder of this thread, if it has one, that a ``WordKernel`` ran."""
     found = recorder()

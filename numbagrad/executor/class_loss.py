@@ -26,19 +26,6 @@ def _kernel(name: str, kind: np.dtype[Any] | None = None) -> WordKernel:
     return WordKernel("class_loss", name if kind is None else f"{name}_{kind.name}")
 
 
-def check_classes(target: Array, classes: int, ignored: int) -> None:
-    """Raise torch's error for a target that is no class."""
-    if JIT_DISABLED:
-        wrong = np.flatnonzero((target != ignored) & ((target < 0) | (target >= classes)))
-        place = int(wrong[0]) if wrong.size else -1
-    else:
-        found = np.empty(1, np.int64)
-        _kernel("wrong_class")(1, 1, found, target, target.size, ignored, classes)
-        place = int(found[0])
-    if place >= 0:
-        raise IndexError(f"Target {target.flat[place]} is out of bounds.")
-
-
 def factors(
     target: Array, weights: Array | None, ignored: int, mean: bool, kind: np.dtype[Any]
 ) -> Array:

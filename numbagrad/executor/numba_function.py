@@ -16,9 +16,10 @@ from typing import Any
 import numpy as np
 
 from ..kernels import loader
+from ..kernels.program_layout import FAILED, FAILURE
 
-#: Words before the arguments: the compiled function, where a failure is noted, and as what.
-FUNCTION, FAILED, FAILURE = range(3)
+#: The words behind those of a launch that may fail: the compiled function, then the arguments.
+FUNCTION = 2
 ARGUMENTS = 3
 
 #: The fields of an array: owner, parent, number of elements, bytes an element, address; then sizes

@@ -38,6 +38,12 @@ class WordKernel:
         return library.hand_written(self.module, self.name)
 
     def __call__(self, total: int, grain: int, *words: Any) -> None:
+        self.launch(total, grain, *words)
+        if capture.active is not None:
+            capture.note_kernel(self, total, grain, words)
+
+    def launch(self, total: int, grain: int, *words: Any) -> None:
+        """A call that no recorder is told of."""
         run = self._run
         if run is None:
             table = np.zeros(layout.LAUNCH_TABLE_WORDS, dtype=np.int64)
@@ -46,5 +52,3 @@ class WordKernel:
             address = launcher("launch_words", "indexing")
             run = self._run = make_builtin(self.name, address, table)
         run(total, grain, *words)
-        if capture.active is not None:
-            capture.note_kernel(self, total, grain, words)

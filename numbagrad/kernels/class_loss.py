@@ -119,22 +119,6 @@ def _placed(kind, real):
     return kernel
 
 
-def wrong_class(args, lo, hi):
-    """output = the place of the first target beyond the classes, or -1; one unit of work.
-
-    Words: output, target, number of elements, ignored class, classes.
-    """
-    targets = load(args, 1, int64)
-    ignored = load(args, 3, int64)
-    classes = load(args, 4, int64)
-    found = int64(-1)
-    for k in range(load(args, 2, int64)):
-        target = load(targets, k, int64)
-        if found < 0 and target != ignored and (target < 0 or target >= classes):
-            found = k
-    store(load(args, 0, int64), 0, found, int64)
-
-
 _KINDS = {
     "float16": (float16, float32),
     "float32": (float32, float32),

@@ -24,6 +24,10 @@ LAUNCH_TOTAL = 2  # units of work
 LAUNCH_GRAIN = 3  # units that are worth a thread of their own
 LAUNCH_WORDS = 4
 
+# --- the first words of a launch that may fail ----------------------------------------------------
+FAILED = 0  # address of the word in which it notes that it did
+FAILURE = 1  # what it writes there
+
 # --- a patch: an address that changes from run to run ---------------------------------------------
 PATCH_TARGET = 0  # where it is written
 PATCH_ARGUMENT = 1  # which array it comes from

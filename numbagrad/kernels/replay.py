@@ -20,6 +20,7 @@ from .launch import (
     tuple_set_item,
 )
 from .layout import *  # noqa: F403 - the words of the tables, all of them
+from .program_layout import PROGRAM_FAILED
 from .record import field, give, list_get_item, list_new, list_set_item
 from .replay_layout import *  # noqa: F403
 
@@ -290,5 +291,7 @@ def replay(self, arguments, given):
             decrement_reference(results)
             return NULL
         decrement_reference(done)
+        if load(load(owner + ARRAY_DATA, 0, int64), PROGRAM_FAILED, int64) != 0:
+            return results  # Python raises, and counts what was written
     count_writes(table, runtime, arguments + 8)
     return results

@@ -163,7 +163,7 @@ def padded(grad: Tensor, shape: tuple[int, ...]) -> Tensor:
 
 
 def _padded(array: Array, shape: tuple[int, ...]) -> Array:
-    first = (*[slice(size) for size in array.shape], ...)
+    first: Any = (*[slice(size) for size in array.shape], ...)
     return embedded(array, shape, lambda zeros: zeros[first])
 
 

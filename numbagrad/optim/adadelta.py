@@ -7,7 +7,7 @@ from typing import Any
 from ..ops.creation import zeros_like
 from ..tensor import Tensor
 from . import update
-from .optimizer import Optimizer, check_range, check_rate, count_step, new_count
+from .optimizer import Optimizer, check_range, check_rate, new_count
 
 __all__ = ["Adadelta"]
 
@@ -38,6 +38,7 @@ class Adadelta(Optimizer):
         }  # fmt: skip
         super().__init__(params, defaults)
 
+    _counts_steps = True
     _anew = ("lr", "rho", "eps")
 
     def _start(self, parameter: Tensor, group: dict[str, Any]) -> None:
@@ -45,9 +46,6 @@ class Adadelta(Optimizer):
         state["step"] = new_count()
         state["square_avg"] = zeros_like(parameter, requires_grad=False)
         state["acc_delta"] = zeros_like(parameter, requires_grad=False)
-
-    def _count(self, parameter: Tensor) -> float:
-        return count_step(self.state[parameter])
 
     def _numbers(self, group: dict[str, Any], step: float) -> tuple[float, ...]:
         rho = float(group["rho"])

@@ -7,7 +7,7 @@ from typing import Any
 from ..ops.creation import full_like
 from ..tensor import Tensor
 from . import update
-from .optimizer import Optimizer, check_range, check_rate, count_step, new_count
+from .optimizer import Optimizer, check_range, check_rate, new_count
 
 __all__ = ["Adagrad"]
 
@@ -58,10 +58,8 @@ class Adagrad(Optimizer):
             "state_dict in the other one"
         )
 
+    _counts_steps = True
     _anew = ("lr", "lr_decay", "eps")
-
-    def _count(self, parameter: Tensor) -> float:
-        return count_step(self.state[parameter])
 
     def _numbers(self, group: dict[str, Any], step: float) -> tuple[float, ...]:
         rate = -float(group["lr"]) / (1 + (step - 1) * group["lr_decay"])

@@ -7,7 +7,7 @@ from typing import Any
 from ..ops.creation import zeros_like
 from ..tensor import Tensor
 from . import update
-from .optimizer import Optimizer, check_range, check_rate, count_step, new_count
+from .optimizer import Optimizer, check_range, check_rate, new_count
 
 __all__ = ["Adam", "AdamW"]
 
@@ -49,6 +49,7 @@ class Adam(Optimizer):
         }  # fmt: skip
         super().__init__(params, defaults)
 
+    _counts_steps = True
     _anew = ("lr", "betas", "eps")
 
     def _start(self, parameter: Tensor, group: dict[str, Any]) -> None:
@@ -58,9 +59,6 @@ class Adam(Optimizer):
         state["exp_avg_sq"] = zeros_like(parameter, requires_grad=False)
         if group["amsgrad"]:
             state["max_exp_avg_sq"] = zeros_like(parameter, requires_grad=False)
-
-    def _count(self, parameter: Tensor) -> float:
-        return count_step(self.state[parameter])
 
     def _numbers(self, group: dict[str, Any], step: float) -> tuple[float, ...]:
         beta1, beta2 = group["betas"]

@@ -249,27 +249,26 @@ class Optimizer:
 
     def _draw(self, group: dict[str, Any], parameters: list[Tensor]) -> list[tuple[float, ...]]:
         """The numbers of the update of each parameter; those with as many steps share them."""
-        places: list[int] = []
+        if not self._counts_steps:
+            own = capture.numbers(lambda: self._numbers(group, 0.0), group, self._anew)
+            return [own] * len(parameters)
+        counts = StepCounts([self.state[parameter]["step"]._array for parameter in parameters])
 
         def compute() -> tuple[float, ...]:
-            steps = [self._count(parameter) for parameter in parameters]
-            distinct = list(dict.fromkeys(steps))
-            places[:] = [distinct.index(step) for step in steps]
-            return tuple([x for step in distinct for x in self._numbers(group, step)])
+            return tuple([x for step in counts.next() for x in self._numbers(group, step)])
 
         flat = capture.numbers(compute, group, self._anew)
-        width = len(flat) // (max(places) + 1)
-        return [flat[width * place : width * (place + 1)] for place in places]
+        width = len(flat) // counts.distinct
+        return [flat[width * place : width * (place + 1)] for place in counts.places]
 
     #: Options that every step reads anew, so that a compiled step follows them as they change.
     _anew: tuple[str, ...] = ("lr",)
 
+    #: Whether the state of a parameter has a tensor that counts its steps, as ``step``.
+    _counts_steps = False
+
     def _start(self, parameter: Tensor, group: dict[str, Any]) -> None:
         """Fill the state of a parameter before its first step."""
-
-    def _count(self, parameter: Tensor) -> float:
-        """Count a step of a parameter, if its state does."""
-        return 0.0
 
     def _numbers(self, group: dict[str, Any], step: float) -> tuple[float, ...]:
         """The numbers that the formulas of a step need; ``step`` counts from 1."""
@@ -400,12 +399,45 @@ def gradient_of(parameter: Tensor, group: dict[str, Any]) -> Tensor:
     return gradient
 
 
-def count_step(state: dict[str, Any]) -> float:
-    """Count one step of a parameter, in the tensor that its state has for that."""
-    array = state["step"]._array
-    array.fill(array.item() + 1)  # a fifth of the time of ``array += 1``
+class StepCounts:
+    """Arrays of one element that count the steps of parameters.
+
+    Attributes:
+        places: for each parameter its place among the counts that ``next`` returns.
+        distinct: how many of these there are.
+    """
+
+    def __init__(self, arrays: Iterable[Any]):
+        self._cells = [_cell(array) for array in arrays]
+        now = [cell[()] for cell in self._cells]
+        distinct = list(dict.fromkeys(now))
+        self.places = [distinct.index(step) for step in now]
+        self.distinct = len(distinct)
+        self._first = [now.index(step) for step in distinct]
+
+    def next(self) -> list[float]:
+        """Count a step of all parameters; what the counts are now, each once.
+
+        Raises:
+            RuntimeError: if some that were equal when this was made are not any more.
+        """
+        steps = [cell[()] + 1 for cell in self._cells]
+        found = [steps[k] for k in self._first]
+        if steps != [found[place] for place in self.places]:
+            raise RuntimeError(
+                "parameters that had made as many steps when the step was compiled have not any "
+                "more: somebody wrote their state; compile the step again"
+            )
+        for cell, step in zip(self._cells, steps, strict=True):
+            cell[()] = step
+        return found
+
+
+def _cell(array: Any) -> Any:
+    """The one element of an array, to be read and written by ``cell[()]``."""
     capture.manage(array)
-    return float(array)
+    single = array.reshape(())
+    return memoryview(single) if single.dtype.char in "fdlqi" else single  # four times as fast
 
 
 def new_count() -> Tensor:

@@ -7,7 +7,7 @@ from typing import Any
 from ..ops.creation import zeros_like
 from ..tensor import Tensor
 from . import update
-from .optimizer import Optimizer, check_range, check_rate, count_step, new_count
+from .optimizer import Optimizer, check_range, check_rate, new_count
 
 __all__ = ["RMSprop"]
 
@@ -41,6 +41,7 @@ class RMSprop(Optimizer):
         }  # fmt: skip
         super().__init__(params, defaults)
 
+    _counts_steps = True
     _anew = ("lr", "alpha", "eps")
 
     def _start(self, parameter: Tensor, group: dict[str, Any]) -> None:
@@ -51,9 +52,6 @@ class RMSprop(Optimizer):
             state["momentum_buffer"] = zeros_like(parameter, requires_grad=False)
         if group["centered"]:
             state["grad_avg"] = zeros_like(parameter, requires_grad=False)
-
-    def _count(self, parameter: Tensor) -> float:
-        return count_step(self.state[parameter])
 
     def _numbers(self, group: dict[str, Any], step: float) -> tuple[float, ...]:
         alpha = float(group["alpha"])

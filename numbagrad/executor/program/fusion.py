@@ -8,12 +8,24 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
 
 from ...dtype import from_numpy as dtype_of
 from ...formula import Formula, as_boolean, constant, symbol
 from ...formula.expression import Expression, postorder, substitute
 from . import cost
-from .graph import Call, Memory, Operand, Operation, Pointwise, View, overlap
+from .graph import (
+    Call,
+    Check,
+    Memory,
+    Operand,
+    Operation,
+    Pointwise,
+    View,
+    is_check,
+    may_raise,
+    overlap,
+)
 from .rows import (
     COLUMN_TOTAL,
     REDUCTION,
@@ -52,10 +64,10 @@ def checks_first(operations: list[Operation]) -> list[Operation]:
     checks: list[Operation] = []
     rest: list[Operation] = []
     for operation in operations:
-        check = isinstance(operation, Call) and operation.check
-        early = check and not any([view.memory in written for view in operation.reads])
+        early = is_check(operation) and not any([v.memory in written for v in operation.reads])
         (checks if early else rest).append(operation)
         written.update([view.memory for view in operation.writes])
+    checks.sort(key=lambda check: isinstance(check, Check))  # those in Python are called before
     return checks + rest
 
 
@@ -67,7 +79,7 @@ def without_dead(operations: list[Operation], kept: set[Memory]) -> list[Operati
     needed = set(kept)
     found: list[Operation] = []
     for operation in reversed(operations):
-        effect = isinstance(operation, Call) and (operation.effect or operation.check)
+        effect = is_check(operation) or (isinstance(operation, Call) and operation.effect)
         wanted = [v for v in operation.writes if not v.memory.made or v.memory in needed]
         if not (effect or wanted):
             continue
@@ -295,6 +307,8 @@ class _Step:
         space: the shape that a loop runs over, None for what is no loop. The rows of a space are
             all its dimensions but the last.
         by_rows: whether the loop reduces rows, so that it passes over one after another.
+        raises: whether it may raise.
+        outside: whether it writes memory that is there before the program.
     """
 
     def __init__(self, operation: Operation):
@@ -306,6 +320,8 @@ class _Step:
         self.nodes = 0
         self.compute = ""
         self.by_rows = False
+        self.raises = may_raise(operation)
+        self.outside = False
         self.space: tuple[int, ...] | None = None
         if isinstance(operation, Pointwise):
             self.space = operation.shape
@@ -324,6 +340,7 @@ class _Step:
     def _note(self, operation: Operation) -> None:
         self.inputs.update(operation.reads)
         self.nodes += _nodes(operation)
+        self.outside = self.outside or _writes_outside(operation)
         for views, known in ((operation.reads, self.read), (operation.writes, self.written)):
             for view in views:
                 known.setdefault(view.memory, set()).add(view)
@@ -337,9 +354,15 @@ class _Step:
             self._note(operation)
 
     def conflicts(self, other: _Step) -> bool:
-        """Whether the order of this and of another step matters."""
+        """Whether the order of this and of another step matters.
+
+        It does if one may raise and the other writes what is there before the program: a run that
+        fails leaves behind what the function itself would, no more.
+        """
         return (
-            _meet(self.written, other.written)
+            (self.raises and other.outside)
+            or (self.outside and other.raises)
+            or _meet(self.written, other.written)
             or _meet(self.written, other.read)
             or _meet(self.read, other.written)
         )
@@ -361,6 +384,10 @@ def _meet(views: dict[Memory, set[View]], others: dict[Memory, set[View]]) -> bo
     ])
 
 
+def _writes_outside(operation: Operation) -> bool:
+    return not all([view.memory.made for view in operation.writes])
+
+
 def fuse(operations: list[Operation], kept: set[Memory]) -> list[Operation]:
     """The operations with pointwise ones that can share a loop joined.
 
@@ -369,7 +396,7 @@ def fuse(operations: list[Operation], kept: set[Memory]) -> list[Operation]:
     later loop that reads the same elements anyway.
     """
     steps: list[_Step] = []
-    touched: dict[Memory, dict[int, _Step]] = {}
+    touched: dict[Any, dict[int, _Step]] = {}
     for operation in operations:
         near = _near(operation, touched)
         places = [k for k, step in enumerate(steps) if id(step) in near]
@@ -394,15 +421,21 @@ def fuse(operations: list[Operation], kept: set[Memory]) -> list[Operation]:
     return emitted
 
 
-def _near(operation: Operation, touched: dict[Memory, dict[int, _Step]]) -> set[int]:
+#: Stand for a block that is touched by what may raise, and for one by what writes outside.
+_RAISES, _OUTSIDE = "raises", "outside"
+
+
+def _near(operation: Operation, touched: dict[Any, dict[int, _Step]]) -> set[int]:
     """The steps that touch a block that the operation touches, by their ids."""
-    views = (*operation.reads, *operation.writes)
-    return {key for view in views for key in touched.get(view.memory, ())}
+    keys: list[Any] = [view.memory for view in (*operation.reads, *operation.writes)]
+    keys += [_OUTSIDE] * may_raise(operation) + [_RAISES] * _writes_outside(operation)
+    return {number for key in keys for number in touched.get(key, ())}
 
 
-def _touch(step: _Step, touched: dict[Memory, dict[int, _Step]]) -> None:
-    for memory in (*step.read, *step.written):
-        touched.setdefault(memory, {})[id(step)] = step
+def _touch(step: _Step, touched: dict[Any, dict[int, _Step]]) -> None:
+    marks = [_RAISES] * step.raises + [_OUTSIDE] * step.outside
+    for key in (*step.read, *step.written, *marks):
+        touched.setdefault(key, {})[id(step)] = step
 
 
 def _target(steps: list[_Step], operation: Operation, depends: list[int]) -> _Step | None:

@@ -420,6 +420,33 @@ class Call(Operation):
 
 
 @dataclasses.dataclass(eq=False)
+class Check(Operation):
+    """A ``WordKernel`` that only says whether a check fails: ``explain(*arguments)`` then raises.
+
+    ``words`` are its words but for the first two, which are those of a launch that may fail.
+    """
+
+    kernel: Any
+    total: int
+    grain: int
+    words: tuple[Any, ...]
+    arguments: tuple[Any, ...]
+    explain: Callable[..., None]
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        return f"check_{self.kernel.name}"
+
+    @property
+    def reads(self) -> Iterator[View]:
+        return views_in(self.arguments)
+
+    @property
+    def writes(self) -> Iterator[View]:
+        return iter(())
+
+
+@dataclasses.dataclass(eq=False)
 class Opaque(Operation):
     """A function that a user compiled with Numba: it reads its arguments and writes the outputs.
 
@@ -439,6 +466,16 @@ class Opaque(Operation):
     @property
     def writes(self) -> Iterator[View]:
         return iter(self.outputs)
+
+
+def is_check(operation: Operation) -> bool:
+    """Whether an operation only raises or does nothing."""
+    return isinstance(operation, Check) or (isinstance(operation, Call) and operation.check)
+
+
+def may_raise(operation: Operation) -> bool:
+    """Whether there are values that make an operation fail."""
+    return isinstance(operation, (Call, Check, Opaque))
 
 
 def views_in(value: Any) -> Iterator[View]:

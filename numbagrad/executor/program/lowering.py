@@ -20,6 +20,7 @@ from ..matmul import kernel_of
 from ..memory import stream_bytes
 from ..pointwise import GRAIN, kernel_source
 from .graph import (
+    Check,
     Kernel,
     Memory,
     Number,
@@ -56,7 +57,7 @@ class Launch:
     numbers: list[tuple[int, Any, str]] = dataclasses.field(default_factory=list)
     #: Elements it touches, to tell short programs from long ones.
     work: int = 0
-    #: Whether it may fail: then it says so in a word of the program's table.
+    #: Whether it may fail: then its first words say where it notes that, and as what.
     fallible: bool = False
 
 
@@ -399,22 +400,25 @@ def _opaque(operation: Opaque) -> list[Launch]:
 
 
 def _kernel(operation: Kernel) -> list[Launch]:
-    words = np.array(
-        [0 if isinstance(word, View) else word for word in operation.words], dtype=np.int64
-    )
+    return [_word_launch(operation, operation.words)]
+
+
+def _check(operation: Check) -> list[Launch]:
+    launch = _word_launch(operation, (0, 0, *operation.words))  # FAILED and FAILURE come later
+    return [dataclasses.replace(launch, fallible=True)]
+
+
+def _word_launch(operation: Kernel | Check, given: tuple[Any, ...]) -> Launch:
+    """The launch of a ``WordKernel`` with these words."""
+    words = np.array([0 if isinstance(word, View) else word for word in given], dtype=np.int64)
     addresses = [
-        (k, word.memory, word.offset)
-        for k, word in enumerate(operation.words)
-        if isinstance(word, View)
+        (k, word.memory, word.offset) for k, word in enumerate(given) if isinstance(word, View)
     ]
     work = max([view.size for view in (*operation.reads, *operation.writes)])
-    grain = operation.total if operation.total < 2 * operation.grain else operation.grain
-    return [
-        Launch(
-            operation.name, operation.kernel.address, words, operation.total, grain, addresses,
-            work=work,
-        )
-    ]  # fmt: skip
+    total = operation.total
+    grain = total if total < 2 * operation.grain else operation.grain
+    address = operation.kernel.address
+    return Launch(operation.name, address, words, total, grain, addresses, work=work)
 
 
 _LOWERINGS: dict[type, Any] = {
@@ -425,6 +429,7 @@ _LOWERINGS: dict[type, Any] = {
     Rowwise: _rowwise,
     Opaque: _opaque,
     Kernel: _kernel,
+    Check: _check,
 }
 
 __all__ = ["Launch", "Number", "lower", "merged"]

@@ -16,12 +16,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...kernels import program_layout as words
-from .. import numba_function
 from ..builtin import launcher, make_builtin, runtime
 from ..indexing import view_at
 from ..memory import maker_like
 from . import timing
-from .graph import Array, Call, Memory, Number, Operation, View, extent
+from .graph import Array, Call, Check, Memory, Number, Operation, View, extent, is_check
 from .lowering import Launch, lower
 from .recorder import root_of
 
@@ -43,6 +42,11 @@ class _Native:
     table: Array | None = None
     watched: Array | None = None
     keep: tuple[Any, ...] = ()
+
+    @property
+    def failed(self) -> bool:
+        """Whether a launch noted that it failed."""
+        return self.watched is not None and self.watched[words.PROGRAM_FAILED] != 0
 
 
 class NativeRun(NamedTuple):
@@ -98,11 +102,13 @@ class Program:
         for memory in (*[view.memory for view in given], *results):
             self._slot[memory] = len(self._slot)
         self._parts: list[_Native | _Python] = []
-        self._number_cells: list[tuple[int, Array]] = []
+        self._number_cells: list[tuple[int, Any]] = []
         self._number_places: dict[tuple[Any, str], int] = {}
         self.launches: list[Launch] = []
         #: The operation of every moment: of each launch and each call of Python, in order.
         self.moments: list[Operation] = []
+        #: The moment at which the last run raised, if it did.
+        self._reached = -1
         self._cut()
         self.arena_bytes = 0
         self.places = self._plan()
@@ -182,7 +188,8 @@ class Program:
             place = self._number_places[number, dtype] = len(self._number_places)
             cell = self._numbers[place : place + 1].view(_stored(dtype))[:1]
             if isinstance(number, Number):
-                self._number_cells.append((number.index, cell))
+                fast: Any = memoryview(cell.data) if cell.dtype.kind == "f" else cell
+                self._number_cells.append((number.index, fast))
             else:
                 cell[0] = number
         for part in self._parts:
@@ -213,8 +220,8 @@ class Program:
                 place = self._number_places[number, dtype]
                 own[word] = self._numbers.ctypes.data + 8 * place
             if launch.fallible:
-                own[numba_function.FAILED] = table.ctypes.data + 8 * words.PROGRAM_FAILED
-                own[numba_function.FAILURE] = k + 1
+                own[words.FAILED] = table.ctypes.data + 8 * words.PROGRAM_FAILED
+                own[words.FAILURE] = k + 1
                 part.watched = table
             launches[k] = launch.kernel, own.ctypes.data, launch.total, launch.grain
         patch_words = np.array(patches or [(0, 0, 0)], dtype=np.int64)
@@ -247,24 +254,35 @@ class Program:
         return parts[0].native
 
     @functools.cached_property
+    def first_checks(self) -> int:
+        """The number of checks that it begins with: if one of them fails nothing was written."""
+        return len([*itertools.takewhile(is_check, self.operations)])
+
+    @functools.cached_property
     def checks(self) -> tuple[Call, ...]:
-        """The checks that it begins with."""
+        """Those of the first checks that are in Python."""
         found = itertools.takewhile(
             lambda part: isinstance(part, _Python) and part.call.check, self._parts
         )
         return tuple([part.call for part in found if isinstance(part, _Python)])
 
+    @property
+    def failed_untouched(self) -> bool:
+        """Whether a run that raised had not begun to write."""
+        return self._reached < self.first_checks
+
     def prepare(self, given: Sequence[Array]) -> None:
         """What comes before a native run: the numbers, and checks of the arrays given."""
+        self._reached = -1
         self.draw_numbers()
         for call in self.checks:
             call.function(*self._arrays_for(call.arguments, given))
 
-    def check_launches(self) -> None:
-        """Raise if a launch of a native run failed."""
+    def check_launches(self, arrays: Callable[[], Sequence[Array]]) -> None:
+        """Raise if a launch of a native run failed; ``arrays`` returns those given and made."""
         part = self._parts[-1] if self._parts else None
-        if isinstance(part, _Native) and part.watched is not None:
-            self._check(part, part.watched)
+        if isinstance(part, _Native) and part.failed:
+            self._raise(part, arrays())
 
     def draw_numbers(self, numbers: Sequence[float] | None = None) -> None:
         """Write the numbers of a run, those of the sources or the given ones."""
@@ -293,6 +311,7 @@ class Program:
         else:
             made = [new(array) for new, array in self._makers]
         with self._lock:
+            self._reached = -1
             self.draw_numbers(numbers)
             arrays: list[Any] = [*given, *made]
             watch = timing.active
@@ -301,16 +320,18 @@ class Program:
             if len(self._parts) == 1 and isinstance(self._parts[0], _Native):
                 part = self._parts[0]
                 part.run(*[arrays[slot] for slot in part.slots])  # type: ignore[misc]
-                if part.watched is not None:
-                    self._check(part, part.watched)
+                if part.failed:
+                    self._raise(part, arrays)
             else:
                 arrays += [None] * (len(self._slot) - len(arrays))
                 for each in self._parts:
                     if isinstance(each, _Native):
                         each.run(*[arrays[slot] for slot in each.slots])  # type: ignore[misc]
-                        if each.watched is not None:
-                            self._check(each, each.watched)
-                    elif watch is None:
+                        if each.failed:
+                            self._raise(each, arrays)
+                        continue
+                    self._reached = each.at
+                    if watch is None:
                         self._call(each.call, arrays)
                     else:
                         watch.call(each.call, self._call, arrays)
@@ -327,16 +348,19 @@ class Program:
             if isinstance(part, _Native) and part.table is not None
         ]
 
-    @staticmethod
-    def _check(part: _Native, table: Array) -> None:
-        """Raise if a launch of a part failed; those after it did not run."""
-        failed = int(table[words.PROGRAM_FAILED])
-        if failed:
-            table[words.PROGRAM_FAILED] = 0
-            raise RuntimeError(
-                f"kernel {part.launches[failed - 1].name} raised an exception inside a compiled "
-                "program; call the function without compile() to see which, and where"
-            )
+    def _raise(self, part: _Native, arrays: Sequence[Any]) -> None:
+        """Raise for the launch of a part that failed; those after it did not run."""
+        assert part.watched is not None
+        failed = int(part.watched[words.PROGRAM_FAILED])
+        part.watched[words.PROGRAM_FAILED] = 0
+        self._reached = part.first + failed - 1
+        operation = self.moments[self._reached]
+        if isinstance(operation, Check):
+            operation.explain(*self._arrays_for(operation.arguments, arrays))
+        raise RuntimeError(
+            f"kernel {operation.name} raised an exception inside a compiled "
+            "program; call the function without compile() to see which, and where"
+        )
 
     def _call(self, call: Call, arrays: list[Any]) -> None:
         """Call a Python function, and keep the arrays it makes."""

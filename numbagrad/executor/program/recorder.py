@@ -29,6 +29,7 @@ from ..builtin import LaunchMiss, runtime
 from .graph import (
     Array,
     Call,
+    Check,
     Kernel,
     Memory,
     Number,
@@ -339,6 +340,18 @@ class Recorder:
             function(*arguments)
         name = getattr(function, "__name__", type(function).__name__)
         self.operations.append(Call(name, function, self._passed(arguments), (), check=True))
+
+    def note_check(
+        self,
+        kernel: Any,
+        launch: tuple[int, int, tuple[Any, ...]],
+        explain: Callable[..., None],
+        arguments: tuple[Any, ...],
+    ) -> None:
+        """A check that a ``WordKernel`` made."""
+        total, grain, words = launch
+        passed = self._passed(words), self._passed(arguments)
+        self.operations.append(Check(kernel, total, grain, *passed, explain))
 
     def kernel(self, kernel: Any, total: int, grain: int, words: tuple[Any, ...]) -> None:
         """A call of a ``WordKernel``."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from ...formula.expression import postorder
 from .graph import (
     Call,
+    Check,
     Kernel,
     Opaque,
     Operation,
@@ -24,7 +25,7 @@ _FREE = frozenset(("input", "constant", "cast"))
 
 
 def flops(operation: Operation) -> int | None:
-    """Arithmetic operations of one run; None for what nobody can know, as a user's function."""
+    """Arithmetic operations of one run; None where no formula says, as for a user's function."""
     if isinstance(operation, Product):
         return 2 * operation.c.size * operation.a.shape[-1]
     if isinstance(operation, Pointwise):
@@ -40,7 +41,7 @@ def flops(operation: Operation) -> int | None:
         return operation.source.size * (1 + (0 if mapped is None else _nodes(mapped.outputs)))
     if isinstance(operation, Rowwise):
         return operation.inputs[0].size * len(operation.inputs)
-    assert isinstance(operation, (Call, Kernel, Opaque)), operation
+    assert isinstance(operation, (Call, Check, Kernel, Opaque)), operation
     return None
 
 

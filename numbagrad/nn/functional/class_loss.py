@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ...executor import capture, class_loss
+from ...executor import checks, class_loss
 from ...executor.pointwise import scalar_type_name
 from ...ops.softmax import log_softmax
 from ...ops.tensor_operator import TensorOperator
@@ -119,7 +119,7 @@ def nll_loss(
         return loss.squeeze(0) if reduction == "none" else loss
     _check_nll(input, target, weight, ignore_index)
     classes = target.long().contiguous()._array
-    capture.check(class_loss.check_classes, classes, input._array.shape[1], ignore_index)
+    checks.check_classes(classes, input._array.shape[1], ignore_index)
     kind = input._array.dtype
     weights = None if weight is None else weight.to(input.dtype).contiguous()._array
     factor = class_loss.factors(classes, weights, ignore_index, reduction == "mean", kind)

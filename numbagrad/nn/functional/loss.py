@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ...autograd.grad_mode import no_grad
-from ...executor import capture
+from ...executor import checks
 from ...ops.creation import full
 from ...ops.operator import pointwise
 from ...ops.shapes import common_shape
@@ -175,11 +175,6 @@ def _check_same_size(message: str, input: Tensor, target: Tensor) -> None:
         raise ValueError(message.format(target=target.size(), input=input.size()))
 
 
-def _check_probabilities(array: Any) -> None:
-    if array.size and not ((array >= 0) & (array <= 1)).all():
-        raise RuntimeError("all elements of input should be between 0 and 1")
-
-
 def binary_cross_entropy(
     input: Tensor,
     target: Tensor,
@@ -196,7 +191,7 @@ def binary_cross_entropy(
         input,
         target,
     )
-    capture.check(_check_probabilities, input._array)
+    checks.check_probabilities(input._array)
     if weight is None:
         return _pointwise_loss("binary_cross_entropy", input, target, reduction)
     return reduce_loss(pointwise("binary_cross_entropy")(input, target) * weight, reduction)

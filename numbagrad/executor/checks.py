@@ -1,0 +1,73 @@
+"""Whether the values of an array are ones that an operator takes; what raises if they are not.
+
+Called by the losses. In a program such a check is a launch (``kernels/checks.py``) before all that
+writes; the Python function is called only to raise its error.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from . import capture
+from .pointwise import JIT_DISABLED
+from .words import WordKernel
+
+Array = np.ndarray[Any, Any]
+
+_GRAIN = 32768  # elements that are worth a thread of their own
+
+
+@functools.cache
+def _kernel(name: str) -> WordKernel:
+    return WordKernel("checks", name)
+
+
+def check(
+    name: str, words: tuple[Any, ...], explain: Callable[..., None], *arguments: Any
+) -> None:
+    """``explain(*arguments)``, which raises or does nothing, if a kernel finds that it raises.
+
+    Args:
+        name: of a kernel in ``kernels/checks.py``, over the elements of the first of the words.
+        words: its words behind the first two: an array, and ints.
+    """
+    if JIT_DISABLED or not words[0].flags.c_contiguous:
+        capture.check(explain, *arguments)
+        return
+    kernel, total, failed = _kernel(name), words[0].size, np.zeros(1, np.int64)
+    kernel.launch(total, _GRAIN, failed, 1, *words)
+    if failed[0]:
+        explain(*arguments)
+    capture.note_check(kernel, (total, _GRAIN, words), explain, arguments)
+
+
+def check_classes(target: Array, classes: int, ignored: int) -> None:
+    """Raise torch's error if an int64 target is neither one of the classes nor the ignored one."""
+    words = target, ignored, classes
+    check("classes", words, _explain_classes, target, classes, ignored)
+
+
+def _explain_classes(target: Array, classes: int, ignored: int) -> None:
+    wrong = np.flatnonzero((target != ignored) & ((target < 0) | (target >= classes)))
+    if wrong.size:
+        raise IndexError(f"Target {target.flat[wrong[0]]} is out of bounds.")
+
+
+def check_probabilities(array: Array) -> None:
+    """Raise torch's error if an element is not in [0, 1]."""
+    if array.dtype.kind == "f":
+        check(f"probabilities_{array.dtype.name}", (array,), _explain_probabilities, array)
+    else:
+        capture.check(_explain_probabilities, array)
+
+
+def _explain_probabilities(array: Array) -> None:
+    if array.size and not ((array >= 0) & (array <= 1)).all():
+        raise RuntimeError("all elements of input should be between 0 and 1")
+
+
+__all__ = ["check", "check_classes", "check_probabilities"]

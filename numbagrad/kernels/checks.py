@@ -1,0 +1,46 @@
+"""Kernels that look for values an operator does not take, and note it if there is one.
+
+``executor/checks.py`` runs them. Their first words are those of a launch that may fail
+(``program_layout.py``): where a failure is noted, and as what. Imported only to compile.
+"""
+
+from __future__ import annotations
+
+from .intrinsics import float16, float32, float64, int64, load, store
+from .program_layout import FAILED, FAILURE
+
+
+def classes(args, lo, hi):
+    """Fails if one of the int64 targets in [lo, hi) is neither a class nor the ignored one.
+
+    Words behind the first two: targets, ignored class, number of classes.
+    """
+    targets = load(args, 2, int64)
+    ignored = load(args, 3, int64)
+    number = load(args, 4, int64)
+    wrong = int64(0)
+    for k in range(lo, hi):
+        target = load(targets, k, int64)
+        wrong |= int64(target != ignored) & (int64(target < 0) | int64(target >= number))
+    if wrong != 0:
+        store(load(args, FAILED, int64), 0, load(args, FAILURE, int64), int64)
+
+
+def _probabilities(kind):
+    """Fails if one of the elements in [lo, hi) is not in [0, 1]. Third word: the elements."""
+
+    def kernel(args, lo, hi):
+        elements = load(args, 2, int64)
+        wrong = int64(0)
+        for k in range(lo, hi):
+            value = load(elements, k, kind)
+            wrong |= int64(not (value >= 0 and value <= 1))  # NaN is neither
+        if wrong != 0:
+            store(load(args, FAILED, int64), 0, load(args, FAILURE, int64), int64)
+
+    return kernel
+
+
+probabilities_float16 = _probabilities(float16)
+probabilities_float32 = _probabilities(float32)
+probabilities_float64 = _probabilities(float64)
