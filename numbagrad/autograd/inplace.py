@@ -23,7 +23,7 @@ from .node import Node, edge_of
 
 __all__ = [
     "MULTIPLE", "NO_GRAD", "Geometry", "apply_inplace", "check_inplace", "compute_then_write",
-    "install_regions", "prune", "rebase_history", "recording", "register_view", "take_history",
+    "install_regions", "live_views", "prune", "rebase_history", "recording", "register_view", "take_history",
     "write_inplace",
 ]  # fmt: skip
 
@@ -60,7 +60,8 @@ def prune(cell: list[Any]) -> None:
             _prune_lock.release()
 
 
-def _live_views(base: Any) -> list[Any]:
+def live_views(base: Any) -> list[Any]:
+    """The differentiable views of a tensor that are still in use."""
     cell = base._version_cell
     if cell is None or len(cell) == 1:
         return []
@@ -140,12 +141,25 @@ def recording(tensor: Any, *operands: Any) -> bool:
     return False
 
 
+def _under_transformation(*operands: Any) -> bool:
+    for operand in operands:
+        if isinstance(operand, interface.Tensor) and operand._array.__class__ is not np.ndarray:
+            return True
+    return False
+
+
 def apply_inplace(tensor: Any, operator: Any, operands: tuple[Any, ...]) -> Any:
     """Write ``operator(*operands)`` of a pointwise operator into ``tensor`` and return it.
 
     Where the gradient uses the old value of the tensor, or of another operand in the same memory,
     that value is copied first.
     """
+    if _under_transformation(tensor, *operands):
+        return interface.write_transformed(
+            tensor,
+            lambda before: operator(*[before if x is tensor else x for x in operands]),
+            operands,
+        )
     if not recording(tensor, *operands):
         operator.into(tensor, operands)
         return tensor
@@ -177,6 +191,10 @@ def write_inplace(
     ``operator(tensor, *arguments)`` is the TensorOperator of the same value; its node is recorded.
     Its gradient must not use the old value of the tensor.
     """
+    if _under_transformation(tensor, *arguments):
+        return interface.write_transformed(
+            tensor, lambda before: operator(before, *arguments), arguments
+        )
     if not recording(tensor, *arguments):
         write(tensor._array)
         interface.bump_version(tensor)
@@ -197,6 +215,8 @@ def compute_then_write(tensor: Any, compute: Callable[[Any], Any], *others: Any)
 
     ``others`` are the further operands: if one of them requires grad, the write is recorded.
     """
+    if _under_transformation(tensor, *others):
+        return interface.write_transformed(tensor, compute, others)
     recorded = recording(tensor, *others)
     if recorded:
         check_inplace(tensor)
@@ -276,7 +296,7 @@ def take_history(tensor: Any, grad_fn: Node | None, output_nr: int) -> None:
 
 def _refresh_views(base: Any) -> None:
     """Make the histories of all live views of ``base`` start from its present one."""
-    for view in _live_views(base):
+    for view in live_views(base):
         if view._array.dtype != base._array.dtype:
             continue
         origin = view._view_origin

@@ -41,6 +41,9 @@ sum_to_size: Any = None
 
 #: ``apply_transformed(function, args)``: ``Function.apply`` for tensors under a transformation.
 apply_transformed: Any = None
+#: ``write_transformed(tensor, compute, others)``: write ``compute(tensor)``, which reads ``others``
+#: too, into a tensor, where one of them is under a transformation.
+write_transformed: Any = None
 
 _REQUIRED = (
     "Tensor",
@@ -82,7 +85,7 @@ def rebase_history(tensor: Any, node: Any, output_nr: int) -> None:
     tensor._output_nr = output_nr
 
 
-_OPTIONAL = ("alias", "apply_transformed", "bump_version", "rebase_history")
+_OPTIONAL = ("alias", "apply_transformed", "write_transformed", "bump_version", "rebase_history")
 
 
 def register(**functions: Any) -> None:

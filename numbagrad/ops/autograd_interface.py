@@ -17,6 +17,7 @@ from ..executor.builtin import LaunchMiss
 from ..random import fill_uniform
 from ..tensor import Tensor, new_tensor
 from ..transforms.functions import apply_transformed
+from ..transforms.inplace import compute_and_write
 from .conversion import cast
 from .expand import sum_to_size
 from .operator import binary, pointwise
@@ -71,4 +72,5 @@ tensor_interface.register(
     sum_to_size=sum_to_size,
     rebase_history=rebase_history,
     apply_transformed=apply_transformed,
+    write_transformed=compute_and_write,
 )

@@ -20,6 +20,8 @@ from ..executor.arrays import filled, new_array
 from ..executor.conversion import dense_like
 from ..layout import contiguous_format
 from ..tensor import Tensor
+from ..transforms.dispatch import like_samples
+from ..transforms.levels import is_transformed
 from .arguments import checked_number, leaf, numpy_dtype, require_tensor, shape_of
 from .registry import method
 
@@ -68,6 +70,14 @@ def _uniform_like(name: str, fill: Number | None, content: str) -> Any:
         memory_format: Any = None,
     ) -> Tensor:
         require_tensor(name, input)
+        if is_transformed(input):
+            return like_samples(
+                input,
+                lambda value: function(
+                    value, dtype=dtype, device=device, requires_grad=requires_grad,
+                    memory_format=memory_format,
+                ),
+            )  # fmt: skip
         array = empty_array_like(name, input, dtype, device, memory_format)
         if fill is not None:
             array.fill(fill)

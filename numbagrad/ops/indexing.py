@@ -20,6 +20,7 @@ from ..executor import indexing as executor
 from ..executor.arrays import filled
 from ..executor.pointwise import check_written_once
 from ..tensor import Tensor, new_tensor
+from ..transforms.levels import is_transformed
 from .arguments import checked_number
 from .expand import expand
 from .inplace import copy_
@@ -254,7 +255,12 @@ def _setitem(self: Tensor, key: Any, value: Any) -> None:
         value = _number_for(self, value)
     elif value._array.size == 1 and kind is Tensor and key._array.dtype.kind == "b":
         value = reshape(value, ())  # a mask is filled with a single element, whatever its dtype
-    plain = not arrays and capture.active is None and not recording(self, value)
+    plain = (
+        not arrays
+        and capture.active is None
+        and not recording(self, value)
+        and not is_transformed((self, value))
+    )
     if plain and _write_plain(self, basic, value):
         return
     target = getitem(self, basic) if any([x is not ALL for x in basic[:-1]]) else self
@@ -274,6 +280,7 @@ def _fill_where(tensor: Tensor, mask: Tensor, value: Any) -> bool:
         or mask._array.shape != tensor._array.shape
         or isinstance(value, Tensor)
         or recording(tensor)
+        or is_transformed((tensor, mask))
     ):
         return False
     _masked_fill.into(tensor, (tensor, mask, _number_for(tensor, value)))

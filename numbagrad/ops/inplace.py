@@ -26,6 +26,8 @@ from ..executor import capture
 from ..executor.arrays import filled
 from ..executor.pointwise import check_written_once, scalar_type_name
 from ..tensor import Tensor, new_tensor
+from ..transforms.batching import aligned
+from ..transforms.levels import is_transformed
 from . import pointwise as table  # noqa: F401 - fills the register
 from .conversion import as_element, cast
 from .definition import POINTWISE
@@ -268,6 +270,18 @@ _fill = TensorOperator(
     lambda input, value: np.full_like(input, value),
     {"input": lambda grad: zeros_for(grad), "value": lambda grad: grad.sum()},
 )
+
+
+def _copy_of_samples(
+    operator: Any, size: int, arguments: list[Any], mapped: list[bool]
+) -> Tensor:
+    """What ``_copy`` gives for all samples: the source, repeated to the shape of the input."""
+    input, source, _ = arguments
+    shape = input._array.shape[mapped[0] :]
+    source = aligned(source, mapped[1], len(shape))
+    return cast(source.expand((size, *shape)), input._array.dtype, copy=True)
+
+
 _copy = TensorOperator(
     "copy",
     lambda input, src, kind: np.broadcast_to(src, input.shape).astype(input.dtype),
@@ -276,6 +290,7 @@ _copy = TensorOperator(
         "src": lambda grad, src_shape, kind: cast(sum_to_size(grad, src_shape), kind),
     },
     grad_fn="CopyBackwards",
+    batch=_copy_of_samples,
 )
 
 
@@ -301,7 +316,7 @@ def _copy_noted(array: np.ndarray[Any, Any], source: np.ndarray[Any, Any]) -> No
 @method("zero_")
 def zero_(input: Tensor) -> Tensor:
     """Write zeros."""
-    if not recording(input):
+    if not recording(input) and not is_transformed(input):
         _set_all(input._array, 0)
         bump_version(input)
         return input
@@ -319,6 +334,8 @@ def fill_(input: Tensor, value: Any) -> Tensor:
     value = as_element(value, input._array.dtype)
     if isinstance(value, Tensor):
         capture.refuse("fill_() with the value of a tensor")
+    if isinstance(value, Tensor) and is_transformed(value):
+        return copy_(input, value)
     number = value._array[()] if isinstance(value, Tensor) else value
     return write_inplace(input, _fill, lambda array: _set_all(array, number), value)
 
@@ -339,7 +356,7 @@ def copy_(input: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
     if 0 in input._array.strides:
         check_written_once(input._array)
     source = src._array
-    if not recording(input, src):
+    if not recording(input, src) and not is_transformed((input, src)):
         if capture.active is not None or source.dtype != input._array.dtype:
             _copy_noted(input._array, source)
         else:

@@ -14,6 +14,7 @@ import numpy as np
 
 from ..autograd import tensor_interface as tensors
 from ..autograd.grad_mode import state as grad_mode
+from ..autograd.inplace import apply_inplace
 from ..autograd.node import Node, edge_of, next_sequence_nr
 from ..autograd.saved import save, save_output
 from ..executor.builtin import LaunchMiss
@@ -541,6 +542,9 @@ class PointwiseOperator:
         try:
             self.write(output, *operands)
         except LaunchMiss as miss:
+            if is_transformed((output, *operands)):
+                apply_inplace(output, self, operands)
+                return
             arrays = (*map(_array_of, operands), output._array)
             self.program.resolve(miss, arrays, into=True)
             tensors.bump_version(output)

@@ -111,6 +111,17 @@ def _apply_to_batch(operator: Any, level: Level, arguments: list[Any]) -> Any:
     return batched(level, made)
 
 
+def like_samples(tensor: Tensor, make: Callable[[Tensor], Tensor]) -> Tensor:
+    """A new Tensor like one under transformations: as many samples, but no tangent."""
+    tensor = settled(tensor)
+    state = state_of(tensor)
+    if state is None:
+        return make(tensor)
+    if state.__class__ is Batched:
+        return batched(state.level, like_samples(state.value, make))
+    return like_samples(state.primal, make)
+
+
 # --- tangents -------------------------------------------------------------------------------------
 
 

@@ -90,10 +90,18 @@ def transposed(
         )  # fmt: skip
         return tuple(
             [
-                next(found) if output._requires_grad else None
+                _own(next(found), directions) if output._requires_grad else None
                 for output in (made if made.__class__ is tuple else (made,))
             ]
         )
+
+
+def _own(tangent: Tensor | None, directions: Sequence[Tensor]) -> Tensor | None:
+    """A tangent in memory of its own: a write to what it belongs to must not reach an input's."""
+    if tangent is None:
+        return None
+    shared = tangent._base is not None or any([tangent is x for x in directions])
+    return tangent.clone() if shared else tangent
 
 
 def _requires_grad(argument: Any) -> bool:

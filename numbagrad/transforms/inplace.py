@@ -1,0 +1,153 @@
+"""Writes in place under transformations: the value is computed first, and then written.
+
+``autograd/inplace.py`` calls ``compute_and_write``, through ``tensor_interface``, when the tensor or
+an operand is under a transformation. The write itself goes down the levels: all samples of a batch
+are written at once, and the tangent of a dual tensor where it lies, so that views see it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..autograd import tensor_interface as tensors
+from ..autograd.inplace import (
+    Geometry,
+    NoGradient,
+    check_inplace,
+    live_views,
+    rebase_history,
+    recording,
+)
+from ..autograd.node import edge_of
+from ..ops.creation import zeros_like
+from ..ops.inplace import copy_
+from ..ops.strided import as_strided
+from ..tensor import Tensor, new_tensor
+from .dispatch import below, deepest, split
+from .levels import BATCH, Batched, Dual, Level, Transformed, batched, dual, settled, state_of
+
+__all__ = ["compute_and_write"]
+
+
+def compute_and_write(
+    tensor: Tensor, compute: Callable[[Tensor], Tensor], others: Sequence[Any]
+) -> Tensor:
+    """Write ``compute(tensor)`` into ``tensor`` and return it; ``others`` are what it reads.
+
+    Raises:
+        RuntimeError: if the value differs from sample to sample but the tensor does not, or has
+            another shape than the tensor.
+    """
+    recorded = recording(tensor, *others)
+    if recorded:
+        check_inplace(tensor)
+    old = edge_of(tensor)
+    value = compute(_as_it_is(tensor))
+    if value._array.shape != tensor._array.shape:
+        raise RuntimeError(
+            f"output with shape {list(tensor._array.shape)} doesn't match the broadcast shape "
+            f"{list(value._array.shape)}"
+        )
+    if value._array.dtype != tensor._array.dtype:
+        value = tensors.cast(value, tensor._array.dtype)
+    _write(tensor, value)
+    if state_of(tensor).__class__ is Batched:
+        tensors.bump_version(tensor)
+    if recorded and value._grad_fn is not None:
+        rebase_history(tensor, value._grad_fn, value._output_nr)
+    elif recorded and old is not None:
+        rebase_history(tensor, NoGradient(old, tensor), 0)
+    return tensor
+
+
+def _as_it_is(tensor: Tensor) -> Tensor:
+    """A copy with the history of ``tensor``, for what reads the value before the write."""
+    tensor = settled(tensor)
+    state = state_of(tensor)
+    if state.__class__ is Batched:
+        copy = batched(state.level, _as_it_is(state.value))
+    elif state.__class__ is Dual:
+        copy = dual(state.level, _as_it_is(state.primal), _as_it_is(state.tangent))
+    else:
+        copy = new_tensor(tensor._array.copy())
+    copy._requires_grad, copy._grad_fn = tensor._requires_grad, tensor._grad_fn
+    copy._output_nr = tensor._output_nr
+    if copy._requires_grad and copy._grad_fn is None:  # a leaf: the copy stands for it
+        copy = tensor.view_as(tensor) if state is not None else tensor.clone()
+    return copy
+
+
+def _write(tensor: Tensor, value: Tensor) -> None:
+    """Write a value of the same shape and dtype, at the deepest level of the two."""
+    level = deepest([settled(tensor), settled(value)])
+    if level is None:
+        copy_(tensor, value)
+    elif level.kind is BATCH:
+        target, mapped = below(level, tensor)
+        if not mapped:
+            raise RuntimeError(
+                "vmap: inplace arithmetic(self, *extra_args) is not possible because there exists "
+                "a Tensor `other` in extra_args that has more elements than `self`. This happened "
+                "due to `other` being vmapped over but `self` not being vmapped over in a vmap. "
+                "Please try to use out-of-place operators instead of inplace arithmetic. If said "
+                "operator is being called inside the PyTorch framework, please file a bug report "
+                "instead."
+            )
+        copy_(target, below(level, value)[0])
+    else:
+        _write_dual(level, settled(tensor), settled(value))
+
+
+def _write_dual(level: Level, tensor: Tensor, value: Tensor) -> None:
+    primal, tangent = split(level, value)
+    state = state_of(tensor)
+    if state.__class__ is not Dual or state.level is not level:
+        if tangent is not None:
+            _give_tangent(level, tensor)
+            state = state_of(tensor)
+        else:
+            copy_(tensor, primal)
+            return
+    copy_(state.primal, primal)
+    if tangent is None:
+        tangent = zeros_like(state.tangent)
+    if 0 not in state.tangent._array.strides:
+        copy_(state.tangent, tangent)
+    elif tensor._base is None and not live_views(tensor):
+        state.tangent = tangent
+    else:
+        raise RuntimeError(
+            "a tensor with views is written in place, but its tangent repeats elements of its "
+            "memory and cannot be; clone() the tensor before writing to it"
+        )
+
+
+def _give_tangent(level: Level, tensor: Tensor) -> None:
+    """Make a tensor, its base and the views of that dual, with tangents of zeros in one memory."""
+    base = tensor if tensor._base is None else tensor._base
+    of_base = zeros_like(base).contiguous()
+    views = [view for view in live_views(base) if view is not base]
+    if tensor is not base and tensor not in views:
+        views.append(tensor)
+    for view in views:
+        geometry = Geometry.between(base._array, view._array)
+        if not base._array.flags.c_contiguous:
+            raise RuntimeError(
+                "a view of a tensor that is not contiguous gets a tangent by a write in place; "
+                "clone() the tensor before making views of it"
+            )
+        tangent = as_strided(of_base, geometry.shape, geometry.strides, geometry.offset)
+        _become_dual(level, view, tangent)
+    _become_dual(level, base, of_base)
+
+
+def _become_dual(level: Level, tensor: Tensor, tangent: Tensor) -> None:
+    """Put a tangent on an existing tensor, whose present self becomes the primal."""
+    primal = new_tensor(tensor._array, tensor._requires_grad, tensor._grad_fn, tensor._output_nr)
+    if tensor._version_cell is None:
+        tensor._version_cell = [0]
+    primal._version_cell = tensor._version_cell
+    shown = tensor._array.view(Transformed)
+    shown.state = Dual(level, primal, tangent)
+    tensor._array = shown
