@@ -23,8 +23,8 @@ from .node import Node, edge_of
 
 __all__ = [
     "MULTIPLE", "NO_GRAD", "Geometry", "apply_inplace", "check_inplace", "compute_then_write",
-    "install_regions", "live_views", "prune", "rebase_history", "recording", "register_view", "take_history",
-    "write_inplace",
+    "install_regions", "live_views", "prune", "rebase_history", "recording", "register_view",
+    "take_history", "write_inplace",
 ]  # fmt: skip
 
 # --- views and their memory -----------------------------------------------------------------------

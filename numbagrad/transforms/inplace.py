@@ -1,8 +1,8 @@
 """Writes in place under transformations: the value is computed first, and then written.
 
-``autograd/inplace.py`` calls ``compute_and_write``, through ``tensor_interface``, when the tensor or
-an operand is under a transformation. The write itself goes down the levels: all samples of a batch
-are written at once, and the tangent of a dual tensor where it lies, so that views see it.
+``autograd/inplace.py`` calls ``compute_and_write``, through ``tensor_interface``, when the tensor
+or an operand is under a transformation. The write itself goes down the levels: all samples of a
+batch are written at once, and the tangent of a dual tensor where it lies, so that views see it.
 """
 
 from __future__ import annotations
