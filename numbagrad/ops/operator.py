@@ -24,8 +24,10 @@ from ..kernels import layout
 from ..tensor import Tensor, new_tensor
 from ..transforms import batching, dispatch
 from ..transforms.levels import is_transformed
+from ..transforms.tangents import transposed
 from . import recorder
 from .definition import POINTWISE, PointwiseDefinition
+from .tangent_rule import TangentRule
 
 _new = object.__new__
 
@@ -243,65 +245,6 @@ def _renamed(inputs: tuple[str, ...], outputs: list[Any], taken: tuple[str, ...]
     renamed = tuple([names.get(name, name) for name in inputs])
     replacements = {name: symbol(new) for name, new in names.items() if name in inputs}
     return Formula(inputs, outputs).substitute(replacements, renamed)
-
-
-class TangentRule:
-    """The tangent of an operator for one choice of operands that have one.
-
-    The gradient of an input is its derivative times the incoming gradient, so the same formula with
-    a tangent in place of that is what the input adds to the tangent of the result.
-    """
-
-    __slots__ = ("_operator", "_uses")
-
-    def __init__(self, operator: PointwiseOperator, which: tuple[bool, ...]):
-        if not operator.definition.differentiable:
-            raise NotImplementedError(
-                f"the derivative for '{operator.name}' is not implemented; detach() its inputs if "
-                "no tangent should flow through it"
-            )
-        formula = operator.formula
-        names = [name for name, needed in zip(formula.inputs, which, strict=True) if needed]
-        gradients = formula.gradients(names, operator.definition.gradient)
-        tangents = {name: _free_name(f"tangent_{name}", formula.inputs) for name in names}
-        result = _free_name("result", formula.inputs)
-        used = [name for name in gradients.inputs if name != "grad"]
-        inputs = (
-            *[result if name == "result" else name for name in used], *tangents.values()
-        )  # fmt: skip
-        total: Any = 0
-        for name, gradient in zip(names, gradients.outputs, strict=True):
-            replacements = {"grad": symbol(tangents[name]), "result": symbol(result)}
-            term = Formula(gradients.inputs, [gradient]).substitute(replacements, inputs)
-            total = total + term.outputs[0]
-        #: Where each argument of the formula comes from: an operand, the result or a tangent.
-        self._uses = [
-            (2, 0) if name == "result" else (0, formula.inputs.index(name)) for name in used
-        ] + [(1, formula.inputs.index(name)) for name in names]
-        definition = operator.definition
-        self._operator = PointwiseOperator(
-            PointwiseDefinition(
-                f"{definition.name}_jvp",
-                None,  # type: ignore[arg-type]
-                grad_fn=_second_name(definition.grad_fn),
-            ),
-            formula=Formula(inputs, [total]),
-        )
-
-    def __call__(self, primals: list[Any], tangents: list[Any], result: Tensor) -> Tensor:
-        sources = (primals, tangents, (result,))
-        made = self._operator(*[sources[source][place] for source, place in self._uses])
-        shape, dtype = result._array.shape, result._array.dtype
-        if made._array.shape != shape:  # the operands with a tangent are repeated
-            made = made.expand(shape)
-        return made if made._array.dtype == dtype else tensors.cast(made, dtype)
-
-
-def _free_name(name: str, taken: tuple[str, ...]) -> str:
-    order = 1
-    while f"{name}{order}" in taken:
-        order += 1
-    return f"{name}{order}"
 
 
 class MissingGradient(Node):
@@ -523,13 +466,33 @@ class PointwiseOperator:
 
     def tangent(
         self, operator: Any, primals: list[Any], tangents: list[Any], results: tuple[Tensor, ...]
-    ) -> tuple[Tensor, ...]:
+    ) -> tuple[Tensor | None, ...]:
         """The tangent of the result, from a formula derived from the gradients."""
+        rule = self._tangent_rule(tangents)
+        if rule.operator is None:
+            return transposed(self, primals, tangents, results)
+        return (rule(primals, tangents, results[0]),)
+
+    def with_tangent(
+        self, primals: list[Any], tangents: list[Any]
+    ) -> tuple[Tensor, Tensor] | None:
+        """The result and its tangent by one kernel; None if it has to be recorded or dispatched."""
+        if not self.recorded:
+            return None
+        recording = grad_mode.enabled
+        for x in (*primals, *tangents):
+            if isinstance(x, Tensor) and (
+                (recording and x._requires_grad) or x._array.__class__ is not np.ndarray
+            ):
+                return None
+        return self._tangent_rule(tangents).both(primals, tangents)
+
+    def _tangent_rule(self, tangents: list[Any]) -> TangentRule:
         which = tuple([tangent is not None for tangent in tangents])
         rule = self._tangents.get(which)
         if rule is None:
             rule = self._tangents[which] = TangentRule(self, which)
-        return (rule(primals, tangents, results[0]),)
+        return rule
 
     def remember(self, result: Tensor, operands: tuple[Any, ...]) -> Tensor:
         """Record a result that was computed by a rule."""

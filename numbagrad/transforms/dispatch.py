@@ -141,6 +141,10 @@ def split(level: Level, argument: Any) -> tuple[Any, Any]:
 def _apply_to_dual(operator: Any, level: Level, arguments: list[Any]) -> Any:
     pairs = [split(level, argument) for argument in arguments]
     primals, directions = [primal for primal, _ in pairs], [tangent for _, tangent in pairs]
+    together = getattr(operator, "with_tangent", None)  # operators that have a kernel for both
+    both = None if together is None else together(primals, directions)
+    if both is not None:
+        return dual(level, *both)
     made = operator(*primals)
     results = made if made.__class__ is tuple else (made,)
     if not any([result._array.dtype.kind == "f" for result in results]):
