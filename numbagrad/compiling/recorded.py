@@ -14,7 +14,7 @@ from ..executor.program import timing
 from ..executor.program.graph import Array, may_raise
 from ..executor.program.numbers import NumberInputs
 from ..executor.program.program import Program
-from ..structure import rebuild
+from ..structure import LEAF, rebuild
 from ..tensor import Tensor
 from .argument_numbers import ArgumentNumbers
 from .effects import COMPUTED, KNOWN, MADE, Effects, Place, Run, version_cell_of
@@ -213,17 +213,21 @@ class Recorded:
         effects = self._effects
         if effects.backward is not None:
             run.graph = effects.backward.node(run.results, run.leaves, self.program.drawn)
-        gradients = [
-            (place.find(run.leaves), self._value(reference, run))
-            for place, reference in effects.gradients
-        ] if attach else []  # fmt: skip
-        returned = [self._value(reference, run) for reference in effects.returned]
-        if attach:
+        if effects.structure is LEAF:  # as most steps return
+            result = self._value(effects.returned[0], run)
+        else:
+            returned = [self._value(reference, run) for reference in effects.returned]
+            result = rebuild(effects.structure, iter(returned))
+        if attach:  # only now: the gradients of before may be returned
+            gradients = [
+                (place.find(run.leaves), self._value(reference, run))
+                for place, reference in effects.gradients
+            ]
             for tensor, gradient in gradients:
                 tensor._grad = gradient
             if self._reused.keep(run.results, gradients):
                 self._replay.forget()
-        return rebuild(effects.structure, iter(returned))
+        return result
 
     def _learn(self, leaves: Sequence[Any]) -> None:
         """Let compiled code see from now on that the program holds for what it was found to."""
