@@ -259,7 +259,7 @@ def _shares_memory(operand: Any, tensor: Any) -> bool:
 
 def _value_before(tensor: Any, copy: bool) -> Any:
     """A stand-in for ``tensor`` as it is now: its history and, if ``copy``, a copy of its value."""
-    array = tensor._array.copy() if copy else tensor._array
+    array = capture.copied(tensor._array) if copy else tensor._array
     return interface.new_tensor(array, tensor._requires_grad, tensor._grad_fn, tensor._output_nr)
 
 

@@ -36,6 +36,14 @@ def call(function: Callable[..., Any], *arguments: Any) -> Any:
     return function(*arguments) if found is None else found.call(function, *arguments)
 
 
+def drawn(function: Callable[..., Any], *arguments: Any) -> Any:
+    """``call`` of a function that draws random numbers: a program draws anew at each run."""
+    found = active and recorder()
+    if found is None:
+        return function(*arguments)
+    return found.call(function, *arguments, effect=True)
+
+
 def check(function: Callable[..., None], *arguments: Any) -> None:
     """``function(*arguments)``, which raises or does nothing; in a program, at each run.
 
@@ -109,6 +117,16 @@ def constant(array: Any) -> Any:
         if found is not None:
             found.constant(array)
     return array
+
+
+def copied(array: Any) -> Any:
+    """A copy of an array in C order; noted if this thread records."""
+    made = array.copy("C")
+    if active is not None:
+        found = recorder()
+        if found is not None:
+            found.copy(array, made, made=True)
+    return made
 
 
 def check_written(array: Any) -> None:

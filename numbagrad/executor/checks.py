@@ -1,7 +1,8 @@
 """Whether the values of an array are ones that an operator takes; what raises if they are not.
 
-Called by the losses. In a program such a check is a launch (``kernels/checks.py``) before all that
-writes; the Python function is called only to raise its error.
+Called by the losses and by what reads or writes at indices. In a program such a check is a launch
+(``kernels/checks.py``) before all that writes; the Python function is called only to raise its
+error.
 """
 
 from __future__ import annotations
@@ -57,6 +58,16 @@ def _explain_classes(target: Array, classes: int, ignored: int) -> None:
         raise IndexError(f"Target {target.flat[wrong[0]]} is out of bounds.")
 
 
+def check_inside(
+    index: Array, size: int, explain: Callable[..., None], *arguments: Any
+) -> None:
+    """``explain(*arguments)``, which raises unless all indices of int64 are in [0, size)."""
+    if capture.active is None or size < 1:
+        capture.check(explain, *arguments)
+    else:
+        check("classes", (index, 0, size), explain, *arguments)  # to ignore 0 changes nothing
+
+
 def check_probabilities(array: Array) -> None:
     """Raise torch's error if an element is not in [0, 1]."""
     if array.dtype.kind == "f":
@@ -70,4 +81,4 @@ def _explain_probabilities(array: Array) -> None:
         raise RuntimeError("all elements of input should be between 0 and 1")
 
 
-__all__ = ["check", "check_classes", "check_probabilities"]
+__all__ = ["check", "check_classes", "check_inside", "check_probabilities"]

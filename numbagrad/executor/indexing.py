@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 
 from ..kernels import indexing_layout as layout
-from . import library
-from .builtin import launcher, make_builtin, numpy_function, runtime
+from . import capture
+from .builtin import launcher, make_builtin, numpy_function
 from .pointwise import JIT_DISABLED
+from .words import WordKernel
 
 Array = np.ndarray[Any, Any]
 
@@ -78,12 +79,9 @@ def view_at(
 _GRAIN = 32768  # elements that are worth a thread of their own
 
 
-@library.remembered
-def _kernel(name: str) -> Callable[..., None]:
-    table = np.zeros(layout.LAUNCH_TABLE_WORDS, dtype=np.int64)
-    table[layout.LAUNCH_RUNTIME] = runtime().ctypes.data
-    table[layout.LAUNCH_KERNEL] = library.hand_written("indexing", name)
-    return make_builtin(name, launcher("launch_words", "indexing"), table)
+@functools.cache
+def _kernel(name: str, updates: bool = False) -> WordKernel:
+    return WordKernel("indexing", name, updates)
 
 
 def _split(shape: tuple[int, ...], dim: int) -> tuple[int, int, int]:
@@ -146,14 +144,14 @@ def scatter_add(output: Array, dim: int, index: Array, source: Array) -> None:
     if source.shape != index.shape:
         source = source[tuple([slice(size) for size in index.shape])]
     if JIT_DISABLED or output.dtype.kind == "b":
-        _add_at(output, _places(output.shape, dim, index), source)
+        capture.write(_add_at, output, _places(output.shape, dim, index), source)
         return
     part = _cut(output, dim, index)
     dense = np.ascontiguousarray(part)
     index, source = np.ascontiguousarray(index), np.ascontiguousarray(source)
     outer, count, inner = _split(index.shape, dim)
     size = dense.shape[dim] if dense.ndim else 1
-    kernel = _kernel(f"scatter_add_{output.dtype.name}")
+    kernel = _kernel(f"scatter_add_{output.dtype.name}", updates=True)
     kernel(outer * inner, _grain(count), dense, source, index, size, count, inner)
     if dense is not part:
         part[...] = dense
@@ -162,12 +160,12 @@ def scatter_add(output: Array, dim: int, index: Array, source: Array) -> None:
 def index_add(output: Array, dim: int, index: Array, source: Array) -> None:
     """Add the entries of one dimension of ``source`` to those of ``output`` at the indices."""
     if JIT_DISABLED or output.dtype.kind == "b":
-        _add_at(output, (*(slice(None),) * dim, index), source)
+        capture.write(_add_at, output, (*(slice(None),) * dim, index), source)
         return
     dense = np.ascontiguousarray(output)
     index, source = np.ascontiguousarray(index), np.ascontiguousarray(source)
     outer, size, inner = _split(dense.shape, dim)
-    kernel = _kernel(f"index_add_{output.dtype.name}")
+    kernel = _kernel(f"index_add_{output.dtype.name}", updates=True)
     count = index.size
     kernel(outer * inner, _grain(count), dense, source, index, size, count, inner)
     if dense is not output:

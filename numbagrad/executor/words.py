@@ -20,12 +20,13 @@ class WordKernel:
     """``kernel(total, grain, *words)``: ``numbagrad.kernels.<module>.<name>`` over ``[0, total)``.
 
     ``grain`` units of work are worth a thread of their own. Words are contiguous ndarrays and ints;
-    the first is the array that is written.
+    the first is the array that is written; ``updates`` says that it is read as well.
     """
 
-    def __init__(self, module: str, name: str):
+    def __init__(self, module: str, name: str, updates: bool = False):
         self.module = module
         self.name = name
+        self.updates = updates
         self._run: Callable[..., None] | None = None
         library.when_forgetting(self._forget)
 

@@ -16,6 +16,8 @@ from .registry import method
 
 __all__ = ["bincount", "histc", "isin"]
 
+Array = np.ndarray[Any, Any]
+
 
 @method()
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
@@ -49,7 +51,6 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
 
     If both are equal they are the extremes of the elements. What lies outside is not counted.
     """
-    capture.refuse("histc()")
     array = input._array
     if array.dtype.kind != "f":
         raise NotImplementedError(
@@ -57,7 +58,11 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
         )
     if bins <= 0:
         raise RuntimeError(f"torch.histc(): bins must be > 0, but got {bins}")
-    low, high = float(min), float(max)
+    return new_tensor(capture.call(_counted, array, bins, float(min), float(max)))
+
+
+def _counted(array: Array, bins: int, low: float, high: float) -> Array:
+    """What ``histc`` counts."""
     if low == high and array.size:
         low, high = float(array.min()), float(array.max())
     if low == high:
@@ -67,14 +72,16 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
     if not np.isfinite([low, high]).all():
         raise RuntimeError(f"torch.histc: range of [{low}, {high}] is not finite")
     counted, _ = np.histogram(array[~np.isnan(array)], bins, (low, high))
-    return new_tensor(counted.astype(array.dtype))
+    return counted.astype(array.dtype)
 
 
 def isin(
     elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False
 ) -> Tensor:
     """Whether each element is among the test elements; either may be a number."""
-    capture.refuse("isin()")
     own, others = (x._array if isinstance(x, Tensor) else x for x in (elements, test_elements))
-    found = np.isin(own, others, assume_unique=assume_unique, invert=invert)
-    return new_tensor(np.asarray(found))
+    return new_tensor(capture.call(_is_in, own, others, assume_unique, invert))
+
+
+def _is_in(own: Any, others: Any, assume_unique: bool, invert: bool) -> Array:
+    return np.asarray(np.isin(own, others, assume_unique=assume_unique, invert=invert))

@@ -20,6 +20,7 @@ from ..executor import indexing as executor
 from ..executor.arrays import filled
 from ..executor.reduction import Reduction, ReductionProgram, SelectionProgram
 from ..tensor import Tensor, new_tensor
+from .gather import scatter_add_operator
 from .operator import pointwise
 from .reduction import ALL, mask_of, numpy_names, with_dims
 from .registry import method
@@ -180,12 +181,11 @@ _full_operators = {"max": _full("max"), "min": _full("min")}
 class SelectionNode(Node):
     """Node of an operator that picks one element along a dimension: values and their indices."""
 
-    __slots__ = ("shape", "dim", "keepdim", "cumulative")
+    __slots__ = ("shape", "dim", "keepdim")
 
     shape: tuple[int, ...]
     dim: int
     keepdim: bool
-    cumulative: bool
     _output_count = 2
 
     def backward(self, *grads: Tensor | None) -> tuple[Tensor | None]:
@@ -200,9 +200,7 @@ class SelectionNode(Node):
             grad = grad.unsqueeze(self.dim)
             indices = indices.unsqueeze(self.dim)
         zeros = new_tensor(filled(self.shape, grad._array.dtype, 0))
-        if self.cumulative:
-            return (zeros.scatter_add(self.dim, indices, grad),)
-        return (zeros.scatter(self.dim, indices, grad),)
+        return (scatter_add_operator(zeros, self.dim, indices, grad),)
 
 
 _NODES: dict[str, type[SelectionNode]] = {
@@ -227,19 +225,33 @@ def selected(
         node = _NODES[name]((edge_of(input),), (save(indices),))
         node.shape = input._array.shape
         node.dim = dim
-        node.cumulative = name.startswith("cum")
-        node.keepdim = keepdim or node.cumulative
+        node.keepdim = keepdim or name.startswith("cum")
         values._requires_grad = True
         values._grad_fn = node
     return getattr(return_types, name)(values, indices)
 
 
-def picked(name: str, input: Tensor, dim: int, keepdim: bool, indices: Array) -> Any:
-    """The elements at ``indices``, of size 1 along ``dim``, and the indices; see ``selected``."""
-    values = executor.gather(input._array, dim, indices)
-    if input._array.ndim and not keepdim:
+def picked(
+    name: str, input: Tensor, dim: int, keepdim: bool, find: Any, *arguments: Any
+) -> Any:
+    """The elements at the indices ``find(array, dim, *arguments)``, and those; see ``selected``.
+
+    The indices have size 1 along ``dim``. NumPy computes them, at each run of a program.
+    """
+    made = capture.call(_picked, input._array, dim, keepdim, find, *arguments)
+    return selected(name, input, dim, keepdim, made)
+
+
+def _picked(
+    array: Array, dim: int, keepdim: bool, find: Any, *arguments: Any
+) -> tuple[Array, Array]:
+    if array.ndim == 0:
+        return array.copy(), np.zeros((), dtype=np.int64)
+    indices = find(array, dim, *arguments)
+    values = executor.gather(array, dim, indices)
+    if not keepdim:
         values, indices = values.squeeze(dim), indices.squeeze(dim)
-    return selected(name, input, dim, keepdim, (values, indices.copy()))
+    return values, indices.copy()
 
 
 def _with_indices(which: str, input: Tensor, dim: int, keepdim: bool) -> Any:
@@ -302,12 +314,13 @@ def _index_of(which: str, input: Tensor, dim: int | None, keepdim: bool) -> Tens
     select = _selections[which].run
     if dim is not None:
         return new_tensor(select(array, 1 << dimension(array.ndim, dim), keepdim)[1])
-    made = _full_index(select, np.ascontiguousarray(array).reshape(-1))
+    made = capture.call(_full_index, select, array)
     return new_tensor(made.reshape((1,) * array.ndim) if keepdim else made)
 
 
-def _full_index(select: Any, flat: Array) -> Array:
-    """The index of the extremum of a vector; for a long one, that of parts and then among them."""
+def _full_index(select: Any, array: Array) -> Array:
+    """The index of the extremum of all; for many elements, that of parts and then among them."""
+    flat = np.ascontiguousarray(array).reshape(-1)
     if flat.size < _TWO_STEPS:
         made: Array = select(flat, 1, False)[1]
         return made
@@ -380,9 +393,7 @@ def _median(name: str, input: Tensor, dim: int | None, keepdim: bool) -> Any:
         return _medians[name](input)
     check_not_empty("median", array, dim)
     place = dimension(array.ndim, dim)
-    if array.ndim == 0:
-        return selected(name, input, 0, keepdim, (array.copy(), np.zeros((), dtype=np.int64)))
-    return picked(name, input, place, keepdim, _median_places(array, place, name == "nanmedian"))
+    return picked(name, input, place, keepdim, _median_places, name == "nanmedian")
 
 
 @method()

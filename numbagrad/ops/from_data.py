@@ -1,7 +1,7 @@
 """Tensors made from data: ``tensor``, ``as_tensor``, ``from_numpy`` and their relatives.
 
 Users call them; ``legacy.py`` uses ``array_of`` too. Python's numbers become what torch makes of
-them; arrays of NumPy are copied or shared. Nothing here is recorded.
+them; arrays of NumPy are copied or shared. No gradient flows through what is made here.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from ..cuda import require_cpu
 from ..dtype import bool_, get_default_dtype, int64, promote_types
 from ..dtype import dtype as DType
 from ..dtype import from_numpy as dtype_of
+from ..executor import capture
+from ..executor.capture import constant
 from ..tensor import Tensor, new_tensor
 from .arguments import SAFE, converted, leaf, numpy_dtype
 from .registry import method
@@ -62,7 +64,7 @@ def _array_of_numbers(data: Any) -> np.ndarray[Any, Any] | None:
     elif data.__class__ is list and data and len(types := set(map(type, data))) == 1:
         if int in types:
             made = np.array(data)
-            return made if made.dtype == np.int64 else None
+            return constant(made) if made.dtype == np.int64 else None
         if float not in types:
             return None
         least, most = min(data), max(data)
@@ -70,18 +72,18 @@ def _array_of_numbers(data: Any) -> np.ndarray[Any, Any] | None:
         return None
     if not -SAFE < least <= most < SAFE:  # the conversion may overflow, which is no error here
         return None
-    return np.array(data, get_default_dtype().numpy)
+    return constant(np.array(data, get_default_dtype().numpy))
 
 
 def array_of(data: Any, kind: np.dtype[Any] | None) -> np.ndarray[Any, Any]:
     """New memory with the elements of ``data``, of type ``kind`` or of the one they call for."""
     if isinstance(data, Tensor):
-        return converted(data._array, kind or data._array.dtype)
+        return capture.call(converted, data._array, kind or data._array.dtype)
     if isinstance(data, np.ndarray):
         _check_array(data)
-        return converted(data, kind or data.dtype)
+        return constant(converted(data, kind or data.dtype))
     if isinstance(data, (bool, int, float, np.generic)):
-        return _array_of_leaves([data], kind).reshape(())
+        return constant(_array_of_leaves([data], kind).reshape(()))
     if isinstance(data, (str, bytes)):
         raise TypeError(f"new(): invalid data type '{type(data).__name__}'")
     if hasattr(data, "__array__") and not isinstance(data, Sequence):
@@ -89,7 +91,7 @@ def array_of(data: Any, kind: np.dtype[Any] | None) -> np.ndarray[Any, Any]:
     if not (hasattr(data, "__len__") and hasattr(data, "__getitem__")) or isinstance(data, dict):
         raise _no_number(data, kind)
     leaves, shape = _flattened(data)
-    return _array_of_leaves(leaves, kind).reshape(shape)
+    return constant(_array_of_leaves(leaves, kind).reshape(shape))
 
 
 def _is_sequence(value: Any) -> bool:
@@ -147,7 +149,10 @@ def _plain(value: Any, kind: np.dtype[Any] | None) -> Any:
     """A number from what counts as one; NumPy's numbers stay, since they have a dtype."""
     if isinstance(value, (bool, int, float)):
         return value
-    array = value._array if isinstance(value, Tensor) else value
+    array = value
+    if isinstance(value, Tensor):
+        capture.refuse("the value of a tensor as a Python number")
+        array = value._array
     if isinstance(array, np.ndarray):
         if array.size != 1:
             raise ValueError("only one element tensors can be converted to Python scalars")

@@ -15,6 +15,7 @@ import numpy as np
 from ..executor import capture, copying
 from ..executor import indexing as executor
 from ..executor.arrays import embedded, filled
+from ..executor.checks import check_inside
 from ..kernels.indexing_layout import ALL_IN_A_ROW
 from ..tensor import Tensor, new_tensor
 from .expand import expand
@@ -22,7 +23,7 @@ from .indexing import getitem, index_backward, taken
 from .operator import pointwise
 from .registry import method
 from .shapes import common_shape, dimension
-from .subscript import wrap_indices
+from .subscript import INT64, widened, wrap_indices
 from .tensor_operator import TensorOperator
 from .view import reshape
 
@@ -40,15 +41,12 @@ Array = np.ndarray[Any, Any]
 def _index_of(name: str, index: Tensor) -> Array:
     if index._array.dtype not in (np.int64, np.int32):
         raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index")
-    return index._array.astype(np.int64, copy=False)
-
-
-_INT64 = np.dtype(np.int64)
+    return widened(index._array)
 
 
 def _int64(name: str, index: Tensor) -> Tensor:
     """An index tensor of int64 with the values of one of int32 or int64."""
-    if index._array.dtype is _INT64:
+    if index._array.dtype is INT64:
         return index
     return index_tensor(index, _index_of(name, index))
 
@@ -78,19 +76,19 @@ def index_tensor(index: Tensor, array: Array) -> Tensor:
 def check_index(name: str, input: Tensor, dim: int, index: Tensor) -> Array:
     """Check shapes, dtype and range of an index of gather or scatter; int64 indices."""
     array = _index_of(name, index)
-    _check_places(name, input._array, dim, array)
+    size = size_along(input._array, dim)
+    check_inside(array, size, _check_places, name, input._array.shape, dim, array)
     return array
 
 
-def _check_places(name: str, input: Array, dim: int, array: Array) -> None:
+def _check_places(name: str, shape: tuple[int, ...], dim: int, array: Array) -> None:
     """Raise torch's errors for an index of another rank than the input, or out of range."""
-    shape = input.shape
     if max(array.ndim, 1) != max(len(shape), 1):
         other = "input" if name == "gather" else "self"
         raise RuntimeError(
             f"Index tensor must have the same number of dimensions as {other} tensor"
         )
-    check_range(array, dim, size_along(input, dim))
+    check_range(array, dim, shape[dim] if shape else 1)
 
 
 def vector_of(name: str, index: Tensor) -> Array:
@@ -99,7 +97,7 @@ def vector_of(name: str, index: Tensor) -> Array:
         raise IndexError(f"{name}(): Index is supposed to be a vector")
     if index._array.dtype not in (np.int64, np.int32):
         raise RuntimeError(f"{name}(): Expected dtype int32 or int64 for index")
-    return index._array.astype(np.int64, copy=False).reshape(-1)
+    return widened(index._array).reshape(-1)
 
 
 # --- one dimension, by an index of the same rank --------------------------------------------------
@@ -107,10 +105,12 @@ def vector_of(name: str, index: Tensor) -> Array:
 
 
 def _gathered(array: Array, dim: int, index: Array) -> Array:
-    made = copying.read_elements(array, dim, index)
-    if made is not None:
-        return made
-    _check_places("gather", array, dim, index)
+    if capture.active is None:
+        made = copying.read_elements(array, dim, index)
+        if made is not None:
+            return made
+    size = size_along(array, dim)
+    check_inside(index, size, _check_places, "gather", array.shape, dim, index)
     for place, (size, limit) in enumerate(zip(index.shape, array.shape, strict=False)):
         if place != dim and size > limit:
             raise RuntimeError(
@@ -138,7 +138,7 @@ def _zeros(shape: tuple[int, ...], like: Tensor) -> Tensor:
 
 def added(array: Array, dim: int, index: Array, source: Array) -> Array:
     """A copy of ``array`` with ``source`` added at the indices."""
-    result = array.copy("C")
+    result = capture.copied(array)
     executor.scatter_add(result, dim, index, source)
     return result
 
@@ -212,10 +212,12 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
 
 
 def _selected(array: Array, dim: int, index: Array) -> Array:
-    made = copying.read_rows(array, dim, index)
-    if made is not None:
-        return made
-    _check_rows(index, size_along(array, dim))
+    if capture.active is None:
+        made = copying.read_rows(array, dim, index)
+        if made is not None:
+            return made
+    size = size_along(array, dim)
+    check_inside(index, size, _check_rows, index, size)
     shape = (*array.shape[:dim], index.size, *array.shape[dim + 1 :]) if array.ndim else ()
     return executor.index_select(array, dim, index).reshape(shape)
 
@@ -233,7 +235,7 @@ index_select_operator = TensorOperator(
 
 
 def _rows_added(array: Array, dim: int, index: Array, source: Array) -> Array:
-    result = array.copy("C")
+    result = capture.copied(array)
     executor.index_add(result, dim, index, source)
     return result
 
@@ -257,16 +259,17 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
         IndexError: if an index is out of range (negative ones are).
     """
     dim = dimension(input._array.ndim, dim)
-    if index._array.ndim != 1 or index._array.dtype is not _INT64:
+    if index._array.ndim != 1 or index._array.dtype is not INT64:
         index = index_tensor(index, vector_of("index_select", index))
     return index_select_operator.launch(input, dim, index)
 
 
 def _embedded_rows(weight: Array, indices: Array) -> Array:
-    made = copying.read_rows(weight, 0, indices)
-    if made is not None:
-        return made
-    _check_rows(indices, weight.shape[0])
+    if capture.active is None:
+        made = copying.read_rows(weight, 0, indices)
+        if made is not None:
+            return made
+    check_inside(indices, weight.shape[0], _check_rows, indices, weight.shape[0])
     return taken(weight, (indices,))
 
 
@@ -286,8 +289,8 @@ def _embedding_gradient(
     grad: Tensor, shape: tuple[int, ...], indices: Tensor, padding: int
 ) -> Tensor:
     if padding >= 0:
-        mask = (indices._array == padding)[..., None]
-        grad = pointwise("masked_fill")(grad, new_tensor(mask), 0)
+        mask = pointwise("eq")(indices, padding).unsqueeze(-1)
+        grad = pointwise("masked_fill")(grad, mask, 0)
     return index_backward(grad, shape, (indices._array,))
 
 
@@ -321,9 +324,10 @@ def embedding(
 
 
 def _taken(array: Array, index: Array) -> Array:
-    made = copying.read_rows(array, ALL_IN_A_ROW, index)
-    if made is not None:
-        return made
+    if capture.active is None:
+        made = copying.read_rows(array, ALL_IN_A_ROW, index)
+        if made is not None:
+            return made
     wrapped = _wrapped(index, array.size).reshape(-1)
     return executor.index_select(array.reshape(-1), 0, wrapped).reshape(index.shape)
 

@@ -143,7 +143,7 @@ def _kept(tensor: Tensor, arrays: Key) -> Key:
     """Index arrays that a node may keep: copies, if there will be a node."""
     if not (tensor._requires_grad and grad_mode.enabled):
         return arrays
-    return tuple([x if x is ALL else x.copy() for x in arrays])
+    return tuple([x if x is ALL else capture.copied(x) for x in arrays])
 
 
 def _single(arrays: Key) -> int:
@@ -159,9 +159,10 @@ def taken(array: Array, arrays: Key) -> Array:
         taken = array[arrays]
         return taken if taken.flags.c_contiguous else taken.copy("C")
     index = arrays[dim]
-    made = copying.read_rows(array, dim, index)
-    if made is not None:
-        return made
+    if capture.active is None:
+        made = copying.read_rows(array, dim, index)
+        if made is not None:
+            return made
     shape = (*array.shape[:dim], *index.shape, *array.shape[dim + 1 :])
     return executor.index_select(array, dim, index.reshape(-1)).reshape(shape)
 
@@ -182,7 +183,7 @@ def _put_sum(array: Array, arrays: Key, values: Array) -> None:
 
 
 def _spread(array: Array, shape: tuple[int, ...], arrays: Key) -> Array:
-    result = np.zeros(shape, array.dtype)
+    result = filled(shape, array.dtype, 0)
     _put_sum(result, arrays, array)
     return result
 
@@ -356,12 +357,12 @@ def _index_put_in_place(target: Tensor, arrays: Key, value: Tensor, accumulate: 
     if own != value._array.shape:
         value = reshape(value, own)
     if recording(target, value):
-        arrays = tuple([x if x is ALL else x.copy() for x in arrays])
+        arrays = tuple([x if x is ALL else capture.copied(x) for x in arrays])
     written = value._array
     return write_inplace(
         target,
         _index_put,
-        lambda array: _write(array, arrays, written, accumulate),
+        lambda array: capture.write(_write, array, arrays, written, accumulate),
         value,
         arrays,
         accumulate,

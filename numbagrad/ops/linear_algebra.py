@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from .. import return_types
+from ..autograd.grad_mode import state as grad_mode
 from ..dtype import bool_
 from ..dtype import dtype as DType
 from ..executor import capture
@@ -211,8 +212,8 @@ def matrix_power(input: Tensor, n: int, *, out: Tensor | None = None) -> Tensor:
     if n < 0:
         return matrix_power(inv(input), -n, out=out)
     if n == 0:
-        eye = np.eye(input._array.shape[-1], dtype=input._array.dtype)
-        return write_result("linalg.matrix_power", input.clone().copy_(new_tensor(eye)), out)
+        eye = _eye_like(input)
+        return write_result("linalg.matrix_power", input.clone().copy_(eye), out)
     made: Tensor | None = None
     square = input
     while n:  # by the binary digits of n
@@ -239,11 +240,23 @@ def _cofactors(array: Array) -> Array:
     return (sign[..., None, None] * (u * others[..., None, :])) @ vh
 
 
+def _cofactors_of(array: Array, determinants: Array) -> Array:
+    """The cofactors, in the way that the gradient of ``det`` finds them."""
+    if (determinants == 0).any():
+        return _cofactors(array)
+    inverses = _inv.forward(array).swapaxes(-1, -2)
+    made: Array = determinants[..., None, None] * inverses
+    return made
+
+
 #: Has no gradient of its own, and says so if one is wanted.
 _singular_gradient = TensorOperator("det of a singular matrix", lambda A: _cofactors(A), {})
 
 
 def _det_gradient(grad: Tensor, A: Tensor, result: Tensor) -> Tensor:
+    if capture.active is not None and not grad_mode.enabled:
+        cofactors = new_tensor(capture.call(_cofactors_of, A._array, result._array))
+        return grad[..., None, None] * cofactors
     capture.refuse("the gradient of det(), which asks whether a determinant is 0")
     if (result._array == 0).any():
         return grad[..., None, None] * _singular_gradient(A)

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..executor import capture
 from ..executor.arrays import embedded, filled
 from ..executor.indexing import strided_view
 from ..tensor import Tensor, new_tensor
@@ -159,8 +160,11 @@ def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Te
 
 
 def _replaced(view: Callable[..., Array], array: Array, src: Array, place: Any) -> Array:
-    result = array.copy("C")
-    view(result, *place)[...] = src
+    result = capture.copied(array)
+    target = view(result, *place)
+    target[...] = src
+    if src.dtype == target.dtype:
+        capture.note_copy(src, target)
     return result
 
 

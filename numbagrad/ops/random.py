@@ -6,6 +6,7 @@ A recorded filling cuts the history off: its gradient is zero, as in torch.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -170,8 +171,14 @@ def randperm(
     kind = numpy_dtype("randperm", dtype, int64.numpy)
     if n > 0:
         checked_number(n - 1, kind)
-    array = numbers.permutation(generator, n)
-    return leaf(array.astype(kind, copy=False), requires_grad, out)
+    array = capture.drawn(functools.partial(_permutation, generator), n, kind)
+    return leaf(array, requires_grad, out)
+
+
+def _permutation(
+    generator: Generator | None, n: int, kind: np.dtype[Any]
+) -> np.ndarray[Any, Any]:
+    return numbers.permutation(generator, n).astype(kind, copy=False)
 
 
 def normal(
@@ -203,20 +210,27 @@ def normal(
         )
     shape = common_shape([x._array.shape for x in tensors])
     kind = tensors[0]._array.dtype
-    capture.refuse("normal() of tensors")
+    given = [x._array if isinstance(x, Tensor) else x for x in (mean, std)]
+    array = capture.drawn(functools.partial(_normal, generator), shape, kind, *given)
+    return leaf(array, requires_grad, out)
+
+
+def _normal(
+    generator: Generator | None, shape: tuple[int, ...], kind: np.dtype[Any], mean: Any, std: Any
+) -> np.ndarray[Any, Any]:
+    """Normal numbers of means and deviations that are numbers or broadcast to ``shape``."""
     array = new_array(shape, kind)
-    if isinstance(std, Tensor):
-        if (std._array < 0).any():
+    if isinstance(std, np.ndarray):
+        if (std < 0).any():
             raise RuntimeError(
-                "normal expects all elements of std >= 0.0, but found min std "
-                f"{std._array.min():g}"
+                f"normal expects all elements of std >= 0.0, but found min std {std.min():g}"
             )
         numbers.fill_normal(generator, array, 0.0, 1.0)
-        array *= std._array.astype(kind)
+        array *= std.astype(kind)
     else:
         numbers.fill_normal(generator, array, 0.0, std)
-    array += mean._array.astype(kind) if isinstance(mean, Tensor) else kind.type(mean)
-    return leaf(array, requires_grad, out)
+    array += mean.astype(kind) if isinstance(mean, np.ndarray) else kind.type(mean)
+    return array
 
 
 _bernoulli = TensorOperator(
@@ -252,7 +266,8 @@ def multinomial(
 ) -> Tensor:
     """Indices drawn from a row of weights, or from each row of a matrix of them."""
     require_tensor("multinomial", input)
-    drawn = numbers.multinomial(generator, input._array, num_samples, replacement)
+    draw = functools.partial(numbers.multinomial, generator)
+    drawn = capture.drawn(draw, input._array, num_samples, replacement)
     return leaf(drawn, False, out)
 
 

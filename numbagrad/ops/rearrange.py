@@ -43,7 +43,7 @@ def _backwards(dims: tuple[int, ...]) -> tuple[slice, ...]:
 
 def _flipped(array: Array, dims: tuple[int, ...]) -> Array:
     if array.flags.c_contiguous and array.ndim:
-        return array[_backwards(dims)].copy("C")
+        return capture.copied(array[_backwards(dims)])
     made = dense_like(array, array.dtype)
     made[...] = np.flip(array, tuple(dims)) if array.ndim else array
     return made
@@ -209,7 +209,7 @@ for _function in (tril, triu):
 _diag_embed = TensorOperator("diag_embed", embed_diagonal.forward, embed_diagonal.gradient)
 _diagonal_copy = TensorOperator(
     "diagonal_copy",
-    lambda input, offset: input.diagonal(offset).copy(),
+    lambda input, offset: capture.copied(input.diagonal(offset)),
     {"input": lambda grad, input_shape, offset: embed_diagonal(grad, input_shape, offset, 0, 1)},
     grad_fn="DiagonalBackward0_copy",
 )
@@ -259,9 +259,19 @@ def _repeat_gradient(grad: Tensor, input_shape: tuple[int, ...], repeats: Any) -
     return reshape(summed, input_shape)
 
 
+def _tiled(array: Array, repeats: Sequence[int]) -> Array:
+    shape = (1,) * (len(repeats) - array.ndim) + array.shape
+    pairs, result = [], []
+    for count, size in zip(repeats, shape, strict=True):
+        pairs += [count, size]
+        result.append(count * size)
+    apart = array.reshape([x for size in shape for x in (1, size)])
+    return capture.copied(np.broadcast_to(apart, pairs)).reshape(result)
+
+
 _repeat = TensorOperator(
     "repeat",
-    lambda input, repeats: np.tile(input, repeats),
+    lambda input, repeats: _tiled(input, repeats),
     {"input": lambda grad, input_shape, repeats: _repeat_gradient(grad, input_shape, repeats)},
 )
 

@@ -6,20 +6,23 @@ operators that add at indices stand in ``gather.py``, beside those that read the
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
+from ..autograd import tensor_interface as tensors
 from ..autograd.inplace import write_inplace
+from ..executor import capture
 from ..executor import indexing as executor
 from ..executor.arrays import filled
+from ..executor.checks import check_inside
 from ..executor.pointwise import check_written_once
 from ..tensor import Tensor, new_tensor
 from .arguments import checked_number
 from .conversion import as_element
 from .expand import expand
 from .gather import (
-    added,
     check_index,
     check_range,
     gather_operator,
@@ -31,14 +34,14 @@ from .gather import (
     size_along,
     vector_of,
 )
-from .indexing import getitem, read_by_arrays, scalar_name
+from .indexing import getitem, scalar_name
 from .inplace import install_in_place, zeros_for
 from .operator import pointwise
 from .registry import method
 from .shapes import common_shape, dimension
 from .subscript import ALL, wrap_indices
 from .tensor_operator import TensorOperator
-from .view import dense_copy, reshape
+from .view import dense_copy
 
 __all__ = [
     "index_add", "index_copy", "index_fill", "masked_scatter", "scatter", "scatter_add",
@@ -86,7 +89,7 @@ def _scatter_add_(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor
     return write_inplace(
         input,
         scatter_add_operator,
-        lambda output: executor.scatter_add(output, dim, array, src._array),
+        lambda output: capture.write(executor.scatter_add, output, dim, array, src._array),
         dim,
         index_tensor(index, array),
         src,
@@ -205,10 +208,8 @@ def _reduce_gradient(
     if reduce == "sum":
         to_input, to_src = grad, gather_operator(grad, dim, index)
     elif reduce == "mean":
-        start = np.ones if own else np.zeros
-        counts = added(start(input._array.shape, grad._array.dtype), dim, index._array,
-                        ones._array)  # fmt: skip
-        share = grad / new_tensor(np.maximum(counts, 1))
+        start = new_tensor(filled(input._array.shape, grad._array.dtype, int(own)))
+        share = grad / scatter_add_operator(start, dim, index, ones).clamp(min=1)
         to_input, to_src = share, gather_operator(share, dim, index)
     elif reduce == "prod":
         to_input = grad * result / input
@@ -226,7 +227,7 @@ def _reduce_gradient(
 
 def _equal(a: Tensor, b: Tensor) -> Tensor:
     """1 where two tensors are equal, else 0, in their dtype; not recorded."""
-    return new_tensor((a._array == b._array).astype(a._array.dtype))
+    return tensors.cast(pointwise("eq")(a.detach(), b.detach()), a._array.dtype)
 
 
 def _corner_of(src: Tensor, index: Tensor) -> Tensor:
@@ -300,7 +301,8 @@ def index_add(
     dim = dimension(input._array.ndim, dim)
     array = vector_of("index_add_", index)
     _check_rows("index_add_", input, dim, array, source)
-    check_range(array, dim, size_along(input._array, dim))
+    size = size_along(input._array, dim)
+    check_inside(array, size, check_range, array, dim, size)
     return index_add_operator(
         input, dim, index_tensor(index, array), source if alpha == 1 else source * alpha
     )
@@ -315,13 +317,14 @@ def _index_add_(
     dim = dimension(input._array.ndim, dim)
     array = vector_of("index_add_", index)
     _check_rows("index_add_", input, dim, array, source)
-    check_range(array, dim, size_along(input._array, dim))
+    size = size_along(input._array, dim)
+    check_inside(array, size, check_range, array, dim, size)
     if alpha != 1:
         source = source * alpha
     return write_inplace(
         input,
         index_add_operator,
-        lambda output: executor.index_add(output, dim, array, source._array),
+        lambda output: capture.write(executor.index_add, output, dim, array, source._array),
         dim,
         index_tensor(index, array),
         source,
@@ -420,23 +423,36 @@ def _mask_filled(array: Array, mask: Array, source: Array) -> Array:
     return result
 
 
-def _source_gradient(grad: Tensor, mask: Array, shape: tuple[int, ...]) -> Tensor:
-    """Gradient of the source of masked_scatter: what was read from it, zeros behind."""
-    chosen = read_by_arrays(grad, mask.nonzero())
-    count = 1
-    for size in shape:
-        count *= size
-    return reshape(padded(chosen, (count,)), shape)
+def _chosen_first(array: Array, mask: Array, shape: tuple[int, ...]) -> Array:
+    """The elements where the mask holds, in order, and zeros behind them."""
+    result = np.zeros(math.prod(shape), array.dtype)
+    chosen = array[mask]
+    result[: chosen.size] = chosen
+    return result.reshape(shape)
 
 
+_read_by_mask = TensorOperator(
+    "masked_scatter_backward",
+    lambda input, mask, shape: _chosen_first(input, mask, shape),
+    {
+        "input": lambda grad, input_shape, mask: _masked_scatter(
+            new_tensor(filled(input_shape, grad._array.dtype, 0)), mask, grad
+        )
+    },
+)
 _masked_scatter = TensorOperator(
     "masked_scatter",
     lambda input, mask, source: _mask_filled(input, mask, source),
     {
         "input": lambda grad, mask: pointwise("masked_fill")(grad, new_tensor(mask), 0),
-        "source": lambda grad, mask, source_shape: _source_gradient(grad, mask, source_shape),
+        "source": lambda grad, mask, source_shape: _read_by_mask(grad, mask, source_shape),
     },
 )
+
+
+def _check_source(mask: Array, size: int) -> None:
+    if size < int(mask.sum()):
+        raise RuntimeError("Number of elements of source < number of ones in mask")
 
 
 @method()
@@ -448,9 +464,8 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
             f"{scalar_name(mask)}"
         )
     shape = common_shape([input._array.shape, mask._array.shape])
-    chosen = np.broadcast_to(mask._array, shape).copy()
-    if source._array.size < int(chosen.sum()):
-        raise RuntimeError("Number of elements of source < number of ones in mask")
+    chosen = capture.copied(np.broadcast_to(mask._array, shape))
+    capture.check(_check_source, chosen, source._array.size)
     if input._array.shape != shape:
         input = expand(input, shape)
     return _masked_scatter(input, chosen, source)

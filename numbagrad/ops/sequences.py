@@ -14,6 +14,7 @@ import numpy as np
 
 from ..cuda import require_cpu
 from ..dtype import float64, int64
+from ..executor.capture import constant
 from ..tensor import Tensor, new_tensor
 from .arguments import converted, leaf, numpy_dtype
 
@@ -45,7 +46,7 @@ def arange(
         start, end = 0, start
     if dtype is None and out is None and start.__class__ is end.__class__ is step.__class__ is int:
         if step > 0 and start <= end and -_WHOLE < start and end < _WHOLE:
-            return leaf(np.arange(start, end, step), requires_grad)
+            return leaf(constant(np.arange(start, end, step)), requires_grad)
     start, end, step = _bound(start), _bound(end), _bound(step)
     if out is not None and dtype is None:
         kind = out._array.dtype
@@ -75,8 +76,10 @@ def _count(function: str, start: Any, end: Any, step: Any, kind: np.dtype[Any]) 
 
 def _progression(start: Any, step: Any, count: int, kind: np.dtype[Any]) -> np.ndarray[Any, Any]:
     if kind.kind in "iu":
-        return (int(start) + int(step) * np.arange(count)).astype(kind)
-    return converted(float(start) + float(step) * np.arange(count, dtype=np.float64), kind)
+        return constant((int(start) + int(step) * np.arange(count)).astype(kind))
+    return constant(
+        converted(float(start) + float(step) * np.arange(count, dtype=np.float64), kind)
+    )
 
 
 def range_(
@@ -139,7 +142,8 @@ def linspace(
     """``steps`` numbers from ``start`` to ``end``, both included, at equal distances."""
     require_cpu(device)
     kind = numpy_dtype("linspace", dtype, None if out is None else out._array.dtype)
-    return leaf(converted(_spaced(start, end, steps, kind), kind), requires_grad, out)
+    made = constant(converted(_spaced(start, end, steps, kind), kind))
+    return leaf(made, requires_grad, out)
 
 
 def logspace(
@@ -158,7 +162,7 @@ def logspace(
     require_cpu(device)
     kind = numpy_dtype("logspace", dtype, None if out is None else out._array.dtype)
     powers = np.power(float(base), _spaced(start, end, steps, kind))
-    return leaf(converted(powers, kind), requires_grad, out)
+    return leaf(constant(converted(powers, kind)), requires_grad, out)
 
 
 def tril_indices(
@@ -173,7 +177,7 @@ def tril_indices(
     """Rows and columns, as a tensor (2, count), of the lower triangle of a row x col matrix."""
     require_cpu(device)
     kind = numpy_dtype("tril_indices", dtype, int64.numpy)
-    return new_tensor(np.array(np.tril_indices(row, offset, col), dtype=kind))
+    return new_tensor(constant(np.array(np.tril_indices(row, offset, col), dtype=kind)))
 
 
 def triu_indices(
@@ -188,4 +192,4 @@ def triu_indices(
     """Rows and columns, as a tensor (2, count), of the upper triangle of a row x col matrix."""
     require_cpu(device)
     kind = numpy_dtype("triu_indices", dtype, int64.numpy)
-    return new_tensor(np.array(np.triu_indices(row, offset, col), dtype=kind))
+    return new_tensor(constant(np.array(np.triu_indices(row, offset, col), dtype=kind)))

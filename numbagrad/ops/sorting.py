@@ -61,6 +61,20 @@ def _order(array: Array, dim: int, descending: bool) -> Array:
     return np.ascontiguousarray(array.shape[dim] - 1 - np.flip(turned, dim))
 
 
+def _sorting(array: Array, dim: int, descending: bool) -> Array:
+    """As ``_order``, laid out as ``array`` is."""
+    return _laid_out(_order(array, dim, descending), array)
+
+
+def _order_between(array: Array, dim: int, descending: bool, start: int, stop: int) -> Array:
+    """The entries of ``_order`` from one place on to before another."""
+    order = _order(array, dim, descending)
+    if array.ndim == 0:
+        return order
+    chosen = (*(slice(None),) * dim, slice(start, stop))
+    return np.ascontiguousarray(order[chosen])
+
+
 @method()
 def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Any:
     """``(values, indices)`` of one dimension in ascending or descending order."""
@@ -73,8 +87,7 @@ def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = 
 def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Tensor:
     """The indices that sort one dimension."""
     array = input._array
-    order = _order(array, dimension(array.ndim, dim), descending)
-    return new_tensor(_laid_out(order, array))
+    return new_tensor(capture.call(_sorting, array, dimension(array.ndim, dim), descending))
 
 
 @method()
@@ -93,11 +106,7 @@ def topk(
     size = array.shape[dim] if array.ndim else 1
     if not 0 <= k <= size:
         raise RuntimeError("selected index k out of range")
-    order = _order(array, dim, largest)
-    if array.ndim:
-        first = (*(slice(None),) * dim, slice(k))
-        order = np.ascontiguousarray(order[first])
-    index = new_tensor(order)
+    index = new_tensor(capture.call(_order_between, array, dim, largest, 0, k))
     return return_types.topk(_topk(input, dim, index), index)
 
 
@@ -109,11 +118,7 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Any
     size = array.shape[dim] if array.ndim else 1
     if not 1 <= k <= size:
         raise RuntimeError("kthvalue(): selected number k out of range for dimension " + str(dim))
-    order = _order(array, dim, False)
-    if array.ndim:
-        chosen = (*(slice(None),) * dim, slice(k - 1, k))
-        order = order[chosen]
-    return picked("kthvalue", input, dim, keepdim, order)
+    return picked("kthvalue", input, dim, keepdim, _order_between, False, k - 1, k)
 
 
 @method()
@@ -126,17 +131,19 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> Any:
     dim = dimension(array.ndim, dim)
     if array.ndim and array.shape[dim] == 0:
         raise IndexError(f"mode(): Expected reduction dim {dim} to have non-zero size.")
+    return picked("mode", input, dim, keepdim, _mode_places)
+
+
+def _mode_places(array: Array, dim: int) -> Array:
+    """Indices of the last of the least of the most frequent entries, kept dimensions."""
     order = _order(array, dim, False)
-    if array.ndim == 0:
-        return picked("mode", input, dim, keepdim, order)
     ordered = np.moveaxis(np.take_along_axis(array, order, dim), dim, -1)
     first = np.ones(ordered.shape, bool)
     first[..., 1:] = ordered[..., 1:] != ordered[..., :-1]
     places = np.arange(ordered.shape[-1])
     starts = np.maximum.accumulate(np.where(first, places, 0), -1)
     last = np.argmax(places - starts, -1)[..., None]
-    chosen = np.take_along_axis(order, np.moveaxis(last, -1, dim), dim)
-    return picked("mode", input, dim, keepdim, chosen)
+    return np.take_along_axis(order, np.moveaxis(last, -1, dim), dim)
 
 
 # --- quantiles ------------------------------------------------------------------------------------
@@ -144,16 +151,28 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> Any:
 _INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
 
 
-def _ranks(input: Tensor, fractions: Array, interpolation: str) -> Array:
-    """The places, in part between two, of the quantiles of sorted rows (..., n): (..., k)."""
-    array = input._array
+def _ranks(array: Array, fractions: Array, interpolation: str) -> tuple[Array, Array, Array]:
+    """The places around the quantiles of sorted rows (..., n), below and above: each (..., k).
+
+    And how far each is from the one below to the one above.
+    """
     size = array.shape[-1]
     ranks = fractions.astype(array.dtype) * (size - 1)
     ranks = np.broadcast_to(ranks, (*array.shape[:-1], fractions.size))
     nans = np.isnan(array).any(-1, keepdims=True)  # sorted behind all numbers
     ranks = np.where(nans, np.asarray(size - 1, array.dtype), ranks)
     rounded: dict[str, Any] = {"lower": np.floor, "higher": np.ceil, "nearest": np.round}
-    return rounded[interpolation](ranks) if interpolation in rounded else ranks
+    ranks = rounded[interpolation](ranks) if interpolation in rounded else ranks
+    below, above = np.floor(ranks), np.ceil(ranks)
+    weights = np.full_like(ranks, 0.5) if interpolation == "midpoint" else ranks - below
+    return below.astype(np.int64), above.astype(np.int64), weights
+
+
+def _check_fractions(fractions: Array) -> None:
+    if fractions.ndim > 1 or not ((fractions >= 0) & (fractions <= 1)).all():
+        raise RuntimeError(
+            "quantile() q must be a scalar or 1D tensor with values in the range [0, 1]"
+        )
 
 
 @method()
@@ -180,22 +199,19 @@ def quantile(
             "quantile() interpolation must be one of linear, lower, higher, midpoint or nearest, "
             f"but got {interpolation}"
         )
-    capture.refuse("quantile()")
-    fractions = q._array if isinstance(q, Tensor) else np.asarray(q, array.dtype)
-    if fractions.ndim > 1 or not ((fractions >= 0) & (fractions <= 1)).all():
-        raise RuntimeError(
-            "quantile() q must be a scalar or 1D tensor with values in the range [0, 1]"
-        )
+    fractions = (
+        q._array if isinstance(q, Tensor) else capture.constant(np.array(q, array.dtype))
+    )
+    capture.check(_check_fractions, fractions)
     place = 0 if dim is None else dimension(array.ndim, dim)
     rows = reshape(input, -1) if dim is None or not array.ndim else input.movedim(place, -1)
     ordered = sort(rows, -1).values
-    ranks = _ranks(ordered, fractions.reshape(-1), interpolation)
-    below = np.floor(ranks)
-    made = gather(ordered, -1, new_tensor(below.astype(np.int64)))
+    below, above, weights = capture.call(
+        _ranks, ordered._array, fractions.reshape(-1), interpolation
+    )
+    made = gather(ordered, -1, new_tensor(below))
     if interpolation in ("linear", "midpoint"):
-        above = gather(ordered, -1, new_tensor(np.ceil(ranks).astype(np.int64)))
-        weight = ranks - below if interpolation == "linear" else np.full_like(ranks, 0.5)
-        made = made.lerp(above, new_tensor(weight))
+        made = made.lerp(gather(ordered, -1, new_tensor(above)), new_tensor(weights))
     made = made.movedim(-1, 0)
     kept = made._array.shape[1:]
     if keepdim:
@@ -287,16 +303,25 @@ def searchsorted(
             "while right was True"
         )
     sequence = sorted_sequence._array
-    values = input._array if isinstance(input, Tensor) else np.asarray(input)
-    if sorter is not None:
-        sequence = np.take_along_axis(sequence, sorter._array, -1)
+    values = input._array if isinstance(input, Tensor) else capture.constant(np.array(input))
     if sequence.ndim > 1 and sequence.shape[:-1] != values.shape[:-1]:
         raise RuntimeError(
             "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 "
             "dimensions of boundaries tensor and input value tensor must match, but we got "
             f"boundaries tensor {list(sequence.shape)} and input value tensor {list(values.shape)}"
         )
-    end: Any = "right" if right or side == "right" else "left"
+    end = "right" if right or side == "right" else "left"
+    order = None if sorter is None else sorter._array
+    kind = np.dtype(np.int32 if out_int32 else np.int64)
+    return new_tensor(capture.call(_places_in, sequence, values, order, end, kind))
+
+
+def _places_in(
+    sequence: Array, values: Array, order: Array | None, end: Any, kind: np.dtype[Any]
+) -> Array:
+    """What ``searchsorted`` finds."""
+    if order is not None:
+        sequence = np.take_along_axis(sequence, order, -1)
     if sequence.ndim == 1:
         places = np.asarray(np.searchsorted(sequence, values, end))
     else:
@@ -307,7 +332,7 @@ def searchsorted(
         )
         found = [np.searchsorted(row, wanted, end) for row, wanted in rows]
         places = np.array(found, np.int64).reshape(values.shape)
-    return new_tensor(places.astype(np.int32 if out_int32 else np.int64))
+    return places.astype(kind)
 
 
 def bucketize(

@@ -371,12 +371,17 @@ def norm(
 
 # --- logsumexp ------------------------------------------------------------------------------------
 
+def _finite(largest: Any) -> Any:
+    """0 for an infinite maximum, which would make NaN of what is infinite with it."""
+    return where(abs(largest) == math.inf, 0, largest)
+
+
 _logsumexp_program = ReductionProgram(
     Reduction(
         "logsumexp",
         "add",
-        map=lambda x, shift: exp(x - shift),
-        finalise=lambda total, shift: log(total) + shift,
+        map=lambda x, shift: exp(x - _finite(shift)),
+        finalise=lambda total, shift: log(total) + _finite(shift),
     )
 )
 
@@ -389,9 +394,7 @@ def _maximum_program(kind: np.dtype[Any]) -> ReductionProgram:
 
 def _logsumexp_forward(input: Array, mask: int, keepdim: bool) -> Array:
     largest = _maximum_program(input.dtype).run(input, mask, keepdim)
-    # An infinite maximum would make NaN of what is infinite with it.
-    shift = np.where(np.isinf(largest), np.zeros((), dtype=largest.dtype), largest)
-    return _logsumexp_program.run(input, mask, keepdim, shift)
+    return _logsumexp_program.run(input, mask, keepdim, largest)
 
 
 def _logsumexp_gradient(grad: Tensor, input: Tensor, mask: int, result: Tensor) -> Tensor:

@@ -13,7 +13,8 @@ import numpy as np
 
 from ..executor import capture
 from ..executor.copying import are_inside
-from ..tensor import Tensor
+from ..tensor import Tensor, new_tensor
+from .operator import pointwise
 
 Array = np.ndarray[Any, Any]
 ALL = slice(None)
@@ -147,11 +148,13 @@ def _entry(given: Any) -> Any:
     if isinstance(given, (bool, np.bool_)):
         return np.array(given, dtype=bool)
     if isinstance(given, Tensor):
+        if given._array.ndim == 0 and given._array.dtype.kind != "b":
+            capture.refuse("a tensor as an index")
         return _index_array(given._array)
     if isinstance(given, np.ndarray):
-        return _index_array(given)
+        return _index_array(given if capture.active is None else capture.constant(given.copy()))
     if isinstance(given, (list, tuple, range)):
-        return _index_array(_array_of(given))
+        return _index_array(capture.constant(_array_of(given)))
     if isinstance(given, str):
         raise TypeError("new(): invalid data type 'str'")
     if hasattr(given, "__index__"):
@@ -175,7 +178,7 @@ def _index_array(array: Array) -> Any:
     if array.dtype == np.uint8:
         return array.astype(bool)
     if array.dtype in (np.int64, np.int32):
-        return int(array) if array.ndim == 0 else array.astype(np.int64, copy=False)
+        return int(array) if array.ndim == 0 else widened(array)
     if array.ndim == 0 and kind == "i":
         return int(array)
     raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
@@ -225,12 +228,31 @@ def _wrapped(index: Array, order: int, size: int) -> Array:
 
 def wrap_indices(index: Array, size: int, error: Any) -> Array:
     """Indices counted from 0, or the exception ``error(index)`` for one out of range."""
+    if capture.active is not None:  # a program wraps them, or raises, at each run
+        capture.check(_check_bounds, index, size, error)
+        made: Array = pointwise("remainder")(new_tensor(index), size)._array
+        return made
     if are_inside(index, size):
         return index
-    low, high = index.min(), index.max()
-    if low < -size or high >= size:
+    _check_bounds(index, size, error)
+    return np.where(index < 0, index + size, index)
+
+
+def _check_bounds(index: Array, size: int, error: Any) -> None:
+    if index.size and (index.min() < -size or index.max() >= size):
         raise error(int(index[(index < -size) | (index >= size)][0]))
-    return np.where(index < 0, index + size, index) if low < 0 else index
+
+
+INT64 = np.dtype(np.int64)
+
+
+def widened(index: Array) -> Array:
+    """Indices of int32 or int64 as int64."""
+    return index if index.dtype == INT64 else capture.call(_as_int64, index)
+
+
+def _as_int64(index: Array) -> Array:
+    return index.astype(INT64)
 
 
 def _aligned(arrays: list[Any]) -> tuple[Any, ...]:

@@ -23,6 +23,7 @@ from .graph import (
     Pointwise,
     View,
     is_check,
+    mapped,
     may_raise,
     overlap,
 )
@@ -65,10 +66,20 @@ def checks_first(operations: list[Operation]) -> list[Operation]:
     rest: list[Operation] = []
     for operation in operations:
         early = is_check(operation) and not any([v.memory in written for v in operation.reads])
+        if early and any([_asks_the_same(operation, other) for other in checks]):
+            continue
         (checks if early else rest).append(operation)
         written.update([view.memory for view in operation.writes])
     checks.sort(key=lambda check: isinstance(check, Check))  # those in Python are called before
     return checks + rest
+
+
+def _asks_the_same(check: Operation, other: Operation) -> bool:
+    if isinstance(check, Call) and isinstance(other, Call):
+        return check.function is other.function and check.arguments == other.arguments
+    if isinstance(check, Check) and isinstance(other, Check):
+        return check.kernel is other.kernel and check.words == other.words
+    return False
 
 
 # --- dead work ------------------------------------------------------------------------------------
@@ -169,10 +180,14 @@ def forward_copies(operations: list[Operation], kept: set[Memory]) -> list[Opera
     """Without copies of whole blocks where the original could be used, or made in place.
 
     The two blocks become one if neither is written after the copy, or if the original is not used
-    any more.
+    any more; and if nobody used the new block before.
     """
     names: dict[Memory, Memory] = {}
     dropped = set()
+    first: dict[Memory, int] = {}  # the first operation that touches a block
+    for at, operation in enumerate(operations):
+        for view in (*operation.reads, *operation.writes):
+            first.setdefault(view.memory, at)
     for at, operation in enumerate(operations):
         if not _is_copy(operation):
             continue
@@ -182,7 +197,7 @@ def forward_copies(operations: list[Operation], kept: set[Memory]) -> list[Opera
         old, new = _name(source.memory, names), _name(target.memory, names)
         if not (old.made and new.made and _covers(source) and _covers(target)):
             continue
-        if old in kept and new in kept:
+        if (old in kept and new in kept) or first[new] < at:
             continue
         later = operations[at + 1 :]
         read = old in kept or any([_name(v.memory, names) is old for o in later for v in o.reads])
@@ -195,7 +210,7 @@ def forward_copies(operations: list[Operation], kept: set[Memory]) -> list[Opera
         if old in kept:
             names[new] = old
         else:
-            names[old] = new
+            names[old], first[new] = new, first[old]
         dropped.add(at)
     if not dropped:
         return operations
@@ -214,15 +229,14 @@ def _name(memory: Memory, names: dict[Memory, Memory]) -> Memory:
 
 def renamed(operation: Operation, name: Callable[[Memory], Memory]) -> Operation:
     """The operation on other blocks of memory: ``name`` maps each to the one it is now."""
+
     def replace(value: object) -> object:
         if isinstance(value, View):
             return dataclasses.replace(value, memory=name(value.memory))
-        if isinstance(value, (tuple, list)):
-            return type(value)([replace(each) for each in value])
         return value
 
     changes = {
-        field.name: replace(getattr(operation, field.name))
+        field.name: mapped(getattr(operation, field.name), replace)
         for field in dataclasses.fields(operation)  # type: ignore[arg-type]
         if isinstance(getattr(operation, field.name), (View, tuple, list))
     }

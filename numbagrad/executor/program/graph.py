@@ -273,7 +273,10 @@ class Product(Operation):
 
 @dataclasses.dataclass(eq=False)
 class Reduce(Operation):
-    """A reduction of some dimensions (bits of ``mask``) as ``program`` defines it."""
+    """A reduction of some dimensions (bits of ``mask``) as ``program`` defines it.
+
+    ``parameter`` is the number ``p`` of its formulas.
+    """
 
     program: Any
     source: View
@@ -281,6 +284,7 @@ class Reduce(Operation):
     keepdim: bool
     shift: View | None
     output: View
+    parameter: float | None = None
 
     @property
     def name(self) -> str:  # type: ignore[override]
@@ -372,12 +376,16 @@ class RowLoop(Operation):
 
 @dataclasses.dataclass(eq=False)
 class Kernel(Operation):
-    """A ``WordKernel`` over ``total`` units of work; the first of its words is what it writes."""
+    """A ``WordKernel`` over ``total`` units of work; the first of its words is what it writes.
+
+    With ``updates`` it reads that as well.
+    """
 
     kernel: Any
     total: int
     grain: int
     words: tuple[Any, ...]
+    updates: bool = False
 
     @property
     def name(self) -> str:  # type: ignore[override]
@@ -385,7 +393,7 @@ class Kernel(Operation):
 
     @property
     def reads(self) -> Iterator[View]:
-        return views_in(self.words[1:])
+        return views_in(self.words if self.updates else self.words[1:])
 
     @property
     def writes(self) -> Iterator[View]:
@@ -476,6 +484,14 @@ def is_check(operation: Operation) -> bool:
 def may_raise(operation: Operation) -> bool:
     """Whether there are values that make an operation fail."""
     return isinstance(operation, (Call, Check, Opaque))
+
+
+def mapped(value: Any, function: Callable[[Any], Any]) -> Any:
+    """Arguments with ``function(x)`` for every x, which may be nested in lists and tuples."""
+    if not isinstance(value, (tuple, list)):
+        return function(value)
+    entries = [mapped(each, function) for each in value]
+    return type(value)(*entries) if hasattr(value, "_fields") else type(value)(entries)
 
 
 def views_in(value: Any) -> Iterator[View]:

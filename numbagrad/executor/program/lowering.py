@@ -287,8 +287,11 @@ def _reduce(operation: Reduce) -> list[Launch]:
     units = groups * segments
     grain = units if units * elements < 2 * w.GRAIN else max(w.GRAIN // max(elements, 1), 1)
     kernel = library.generated(program.definition.name, program.source(key, stored))
+    numbers: list[tuple[int, Any, str]] = []
+    if operation.parameter is not None:
+        numbers.append((w.PARAMETERS_AT, operation.parameter, "float64"))
     first = Launch(
-        operation.name, kernel, words, units, grain, addresses, work=outputs * number
+        operation.name, kernel, words, units, grain, addresses, numbers, work=outputs * number
     )
     if segments == 1:
         return [first]
@@ -305,9 +308,10 @@ def _reduce(operation: Reduce) -> list[Launch]:
     groups, _ = _groups(variant, kept, outputs, state_size)
     key = stored.type_num | (variant << w.VARIANT_SHIFT) | (1 << w.JOIN_SHIFT)
     kernel = library.generated(program.definition.name, program.source(key, stored))
-    rest = [(word, memory, offset) for word, memory, offset in addresses if word == w.OUTPUT]
+    rest = [(word, memory, offset) for word, memory, offset in addresses if word != w.INPUT]
+    rest = [entry for entry in rest if entry[0] != w.PARTIALS]
     rest.append((w.INPUT, partials, 0))
-    second = Launch(operation.name, kernel, join, groups, groups, rest)
+    second = Launch(operation.name, kernel, join, groups, groups, rest, numbers)
     return [first, second]
 
 

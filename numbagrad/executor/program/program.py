@@ -20,7 +20,18 @@ from ..builtin import launcher, make_builtin, runtime
 from ..indexing import view_at
 from ..memory import maker_like
 from . import timing
-from .graph import Array, Call, Check, Memory, Number, Operation, View, extent, is_check
+from .graph import (
+    Array,
+    Call,
+    Check,
+    Memory,
+    Number,
+    Operation,
+    View,
+    extent,
+    is_check,
+    mapped,
+)
 from .lowering import Launch, lower
 from .recorder import root_of
 
@@ -384,14 +395,16 @@ class Program:
 
     def _arrays_for(self, arguments: Any, arrays: Sequence[Any]) -> Any:
         """Arguments with arrays in the places of views."""
-        if isinstance(arguments, View):
-            slot = self._slot.get(arguments.memory)
+
+        def array_of(argument: Any) -> Any:
+            if not isinstance(argument, View):
+                return argument
+            slot = self._slot.get(argument.memory)
             if slot is None:
-                return self.arena_view(arguments)
-            return as_view(arrays[slot], arguments, self._start[slot])
-        if isinstance(arguments, (tuple, list)):
-            return type(arguments)([self._arrays_for(each, arrays) for each in arguments])
-        return arguments
+                return self.arena_view(argument)
+            return as_view(arrays[slot], argument, self._start[slot])
+
+        return mapped(arguments, array_of)
 
     def arena_view(self, view: View) -> Array:
         """The array of a view into the arena."""

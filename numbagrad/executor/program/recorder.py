@@ -40,6 +40,8 @@ from .graph import (
     Reduce,
     Rowwise,
     View,
+    mapped,
+    views_in,
 )
 from .numbers import DrawnNumber, InputNumber
 
@@ -57,6 +59,7 @@ _COPIES = frozenset(("clone", "unsafe_view"))
 
 def _parts_of_cat(made: Array, dim: int, arrays: list[Array]) -> list[tuple[Array, Array]]:
     parts, start = [], 0
+    dim %= made.ndim
     before = (slice(None),) * dim
     for array in arrays:
         if array.shape != (0,) or made.ndim == 1:
@@ -67,7 +70,7 @@ def _parts_of_cat(made: Array, dim: int, arrays: list[Array]) -> list[tuple[Arra
 
 
 def _parts_of_stack(made: Array, dim: int, arrays: list[Array]) -> list[tuple[Array, Array]]:
-    before: tuple[Any, ...] = (slice(None),) * dim
+    before: tuple[Any, ...] = (slice(None),) * (dim % made.ndim)
     return [(x, made[before + (k,)]) for k, x in enumerate(arrays)]
 
 
@@ -177,6 +180,11 @@ class Recorder:
         address = array.__array_interface__["data"][0]
         return View(memory, address - memory.address, array.shape, array.strides, array.dtype)
 
+    def _is_new(self, array: Array) -> bool:
+        """Whether an array that is written as a whole is all of memory that nobody had before."""
+        root = root_of(array)
+        return id(root) not in self.outside and array.nbytes == root.nbytes
+
     def number(self, value: Any, dtype: str | None) -> Any:
         """A number given at each run as such; any other as the constant it is.
 
@@ -214,6 +222,7 @@ class Recorder:
 
     def pointwise(self, program: Any, operands: tuple[Any, ...], into: bool) -> Any:
         """A call of a ``PointwiseProgram``."""
+        operands = tuple([x.item() if isinstance(x, np.generic) else x for x in operands])
         with self.pause():
             run = program.into if into else program.call
             try:
@@ -231,7 +240,8 @@ class Recorder:
         self.operations.append(
             Pointwise(
                 program.name, formula, passed,
-                tuple([self.view(x, made=not into) for x in outputs]), compute.name, numbers,
+                tuple([self.view(x, made=not into or self._is_new(x)) for x in outputs]),
+                compute.name, numbers,
             )
         )  # fmt: skip
         return made
@@ -280,13 +290,14 @@ class Recorder:
         with self.pause():
             made = program.run(*arguments)
         array, mask, keepdim, *rest = arguments
-        shift = rest[0] if rest else None
-        if isinstance(made, tuple) or (len(rest) > 1 and rest[1] is not None):
+        shift, parameters = (*rest, None, None)[:2]
+        if isinstance(made, tuple):
             return self._note(Call(program.definition.name, program.run, (), ()), arguments, made)
         self.operations.append(
             Reduce(
                 program, self.view(array), int(mask), bool(keepdim),
                 None if shift is None else self.view(shift), self.view(made, made=True),
+                None if parameters is None else float(parameters[0]),
             )
         )  # fmt: skip
         return made
@@ -331,15 +342,23 @@ class Recorder:
         """``function(*arguments)`` as one operation that runs in Python each time."""
         with self.pause():
             made = function(*arguments)
-        name = getattr(function, "__name__", type(function).__name__)
-        return self._note(Call(name, function, (), (), effect=effect), arguments, made)
+        operation = Call(_name_of(function), function, (), (), effect=effect)
+        return self._note(operation, arguments, made)
 
     def check(self, function: Callable[..., None], arguments: tuple[Any, ...]) -> None:
         """``function(*arguments)``, which raises or does nothing."""
         with self.pause():
             function(*arguments)
-        name = getattr(function, "__name__", type(function).__name__)
-        self.operations.append(Call(name, function, self._passed(arguments), (), check=True))
+        passed = self._passed(arguments)
+        if not all([self._is_constant(view.memory) for view in views_in(passed)]):
+            self.operations.append(Call(_name_of(function), function, passed, (), check=True))
+
+    def _is_constant(self, memory: Memory) -> bool:
+        """Whether all that was written to memory is a constant: what holds now always will."""
+        writers = [x for x in self.operations if any([v.memory is memory for v in x.writes])]
+        kept = {id(array) for array in self.constants}
+        sources = [view.memory.array for x in writers for view in x.reads]
+        return len(writers) == 1 and [id(array) in kept for array in sources] == [True]
 
     def note_check(
         self,
@@ -351,13 +370,16 @@ class Recorder:
         """A check that a ``WordKernel`` made."""
         total, grain, words = launch
         passed = self._passed(words), self._passed(arguments)
-        self.operations.append(Check(kernel, total, grain, *passed, explain))
+        if not all([self._is_constant(view.memory) for view in views_in(passed)]):
+            self.operations.append(Check(kernel, total, grain, *passed, explain))
 
     def kernel(self, kernel: Any, total: int, grain: int, words: tuple[Any, ...]) -> None:
         """A call of a ``WordKernel``."""
         output = words[0]
-        self.memory(output, made=id(root_of(output)) not in self.outside)
-        self.operations.append(Kernel(kernel, total, grain, self._passed(words)))
+        fresh = not kernel.updates and id(root_of(output)) not in self.outside
+        self.memory(output, made=fresh)
+        passed = self._passed(words)
+        self.operations.append(Kernel(kernel, total, grain, passed, kernel.updates))
 
     def forward(
         self, name: str, function: Callable[..., Any], arguments: tuple[Any, ...]
@@ -428,7 +450,7 @@ class Recorder:
         """``function(*arguments)``, which writes its first argument and returns nothing."""
         with self.pause():
             function(*arguments)
-        name = getattr(function, "__name__", type(function).__name__)
+        name = _name_of(function)
         self.memory(arguments[0], made=id(root_of(arguments[0])) not in self.outside)
         passed = self._passed(arguments)
         self.operations.append(Call(name, function, passed, (), (passed[0],), effect))
@@ -443,15 +465,16 @@ class Recorder:
 
     def _passed(self, arguments: Any) -> Any:
         """Arguments with views in the places of arrays."""
-        if isinstance(arguments, np.ndarray):
-            return self.view(arguments)
-        if isinstance(arguments, (tuple, list)):
-            return type(arguments)([self._passed(each) for each in arguments])
-        if isinstance(arguments, InputNumber):
-            return arguments.concrete()
-        if id(arguments) in self.numbers:
+        return mapped(arguments, self._passed_as)
+
+    def _passed_as(self, argument: Any) -> Any:
+        if isinstance(argument, np.ndarray):
+            return self.view(argument)
+        if isinstance(argument, InputNumber):
+            return argument.concrete()
+        if id(argument) in self.numbers:
             self.fail("a number that changes from step to step, given to a Python function")
-        return arguments
+        return argument
 
     def _note(self, operation: Call, arguments: tuple[Any, ...], made: Any) -> Any:
         operation.arguments = self._passed(tuple(arguments))
@@ -471,6 +494,11 @@ _PACKAGE = str(pathlib.Path(__file__).parents[2]) + os.sep
 def is_library(filename: str) -> bool:
     """Whether a file of code belongs to this package."""
     return filename.startswith(_PACKAGE)
+
+
+def _name_of(function: Any) -> str:
+    inner = getattr(function, "func", function)  # of a partial function
+    return getattr(inner, "__name__", type(inner).__name__)
 
 
 def _line_of_user() -> str:

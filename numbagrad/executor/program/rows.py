@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ...dtype import from_numpy as dtype_of
-from ...formula import Expression, Formula, exp, log, print_numba, symbol, trace, where
+from ...formula import Expression, Formula, constant, exp, log, print_numba, symbol, trace, where
 from ...formula.expression import (
     BITWISE,
     CLASSIFICATIONS,
@@ -214,10 +214,12 @@ class Computation:
         definition = operation.program.definition
         mapped, final = operation.program.formulas
         value = self.read(operation, operation.source)
+        known = {"x": value}
+        if operation.shift is not None:
+            known["shift"] = self.read(operation, operation.shift)
+        if operation.parameter is not None:
+            known["p"] = constant(operation.parameter)
         if mapped is not None:
-            known = {"x": value}
-            if operation.shift is not None:
-                known["shift"] = self.read(operation, operation.shift)
             (value,) = substitute(mapped.outputs, known)
         if _kind_of_mask(operation) != REDUCTION:
             self.totals.append((operation, value))
@@ -225,7 +227,8 @@ class Computation:
         total = self._combined(definition.combine, value)
         if final is not None:
             number = self.input(self.space[-1], False, self.compute)
-            (total,) = substitute(final.outputs, {"total": total, "number": number})
+            known |= {"total": total, "number": number}
+            (total,) = substitute(final.outputs, known)
         self.values[placed(operation, operation.output, self.space)] = total
 
     def _softmax(self, operation: Rowwise) -> None:
@@ -324,7 +327,7 @@ def _finalised(operation: Reduce, result: View) -> list[Operation]:
     if final is None:
         return []
     count = operation.source.size // max(result.size, 1)
-    known: dict[str, Any] = {"total": result, "number": count}
+    known: dict[str, Any] = {"total": result, "number": count, "p": operation.parameter}
     operands = tuple([known[name] for name in final.inputs])
     compute = operation.source.dtype.name
     numbers = tuple([None if name == "total" else compute for name in final.inputs])

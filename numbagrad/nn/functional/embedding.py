@@ -5,14 +5,18 @@ Called by users and by ``nn/linear.py``; the lookup itself is in ``ops/gather.py
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ...autograd.grad_mode import no_grad
-from ...executor import capture
+from ...executor import capture, copying
+from ...executor.checks import check_inside
 from ...ops import gather
-from ...ops.creation import zeros
 from ...ops.functions import where
 from ...tensor import Tensor, new_tensor
+
+Array = np.ndarray[Any, Any]
 
 __all__ = ["embedding", "one_hot"]
 
@@ -60,13 +64,23 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
     if index.size == 0 and num_classes <= 0:
         raise RuntimeError("Can not infer total number of classes from empty tensor.")
-    if index.size and index.min() < 0:
-        raise RuntimeError("Class values must be non-negative.")
-    capture.refuse("one_hot()")
     if num_classes == -1:
-        num_classes = int(index.max()) + 1
-    elif index.size and index.max() >= num_classes:
-        raise RuntimeError("Class values must be smaller than num_classes.")
-    return zeros(*index.shape, num_classes, dtype=tensor.dtype).scatter_(
-        -1, tensor.unsqueeze(-1), 1
-    )
+        capture.refuse("one_hot() without num_classes, whose size depends on values")
+        num_classes = max(int(index.max()) + 1, 0)
+    check_inside(index, num_classes, _check_classes, index, num_classes)
+    return new_tensor(capture.call(_rows_of_identity, index, num_classes))
+
+
+def _check_classes(index: Array, num_classes: int) -> None:
+    if copying.are_inside(index, num_classes):
+        return
+    if index.min() < 0:
+        raise RuntimeError("Class values must be non-negative.")
+    raise RuntimeError("Class values must be smaller than num_classes.")
+
+
+def _rows_of_identity(index: Array, size: int) -> Array:
+    made = np.zeros((*index.shape, size), np.int64)
+    flat = index.reshape(-1)
+    made.reshape(-1)[np.arange(0, made.size, size) + flat] = 1
+    return made

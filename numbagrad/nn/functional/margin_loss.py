@@ -17,6 +17,8 @@ from .activation import logsigmoid, softplus
 from .distance import cosine_similarity, pairwise_distance
 from .reduction import reduce_loss, reduction_name
 
+Array = np.ndarray[Any, Any]
+
 __all__ = [
     "cosine_embedding_loss", "hinge_embedding_loss", "margin_ranking_loss", "multi_margin_loss",
     "multilabel_margin_loss", "multilabel_soft_margin_loss", "soft_margin_loss",
@@ -216,19 +218,28 @@ def multilabel_margin_loss(
             f"inconsistent target size: {list(target.shape)} for input of size: "
             f"{list(input.shape)}"
         )
-    capture.refuse("multilabel_margin_loss()")
     classes = target._array.reshape(-1, target._array.shape[-1])
+    capture.check(_check_listed, classes)
+    scores = input.reshape(classes.shape)
+    short = (1 - scores.unsqueeze(2) + scores.unsqueeze(1)).clamp_min(0)
+    between = new_tensor(capture.call(_right_and_wrong, classes))
+    loss = short.masked_fill(~between, 0.0).sum((1, 2)) / classes.shape[1]
+    return reduce_loss(loss if input.ndim == 2 else loss.squeeze(0), reduction)
+
+
+def _check_listed(classes: Array) -> None:
     if ((classes < -1) | (classes >= classes.shape[1])).any():
         raise RuntimeError("argument #2 'target' is out of range")
+
+
+def _right_and_wrong(classes: Array) -> Array:
+    """Whether of two classes the first is listed and the second is not: (N, C, C)."""
     listed = np.cumprod(classes >= 0, 1).astype(bool)
     right = np.zeros(classes.shape, bool)
     rows = np.broadcast_to(np.arange(len(classes))[:, None], classes.shape)
     right[rows[listed], classes[listed]] = True
-    scores = input.reshape(classes.shape)
-    short = (1 - scores.unsqueeze(2) + scores.unsqueeze(1)).clamp_min(0)
-    between = new_tensor(right[:, :, None] & ~right[:, None, :])
-    loss = short.masked_fill(~between, 0.0).sum((1, 2)) / classes.shape[1]
-    return reduce_loss(loss if input.ndim == 2 else loss.squeeze(0), reduction)
+    made: Array = right[:, :, None] & ~right[:, None, :]
+    return made
 
 
 def multilabel_soft_margin_loss(

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ...executor import capture
 from ...ops.tensor_operator import TensorOperator
 from ...tensor import Tensor, new_tensor
 
@@ -63,5 +64,5 @@ def pad(
     for dim, width in enumerate(widths):
         if any(width):
             source = np.pad(np.arange(input._array.shape[dim]), width, _PAD_MODES[mode])
-            input = input.index_select(dim, new_tensor(source))
+            input = input.index_select(dim, new_tensor(capture.constant(source)))
     return input

@@ -13,7 +13,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...executor import capture
 from ...ops.creation import zeros
+from ...ops.gather import scatter_add_operator
 from ...ops.tensor_operator import TensorOperator
 from ...tensor import Tensor, new_tensor
 from .activation import relu
@@ -136,7 +138,7 @@ def _put_back(grad: Tensor, where: Array, shape: tuple[int, ...]) -> Tensor:
     """The gradient of the elements, summed where they were taken from."""
     flat = zeros(*shape[:2], math.prod(shape[2:]), dtype=grad.dtype)
     indices = new_tensor(_flattened(where))
-    return flat.scatter_add(2, indices, grad.flatten(2)).view(*shape)
+    return scatter_add_operator(flat, 2, indices, grad.flatten(2)).view(*shape)
 
 
 @functools.cache
@@ -167,7 +169,8 @@ def _max_pool(
 ) -> Any:  # fmt: skip
     windows = _windows(rank, kernel_size, stride, padding, dilation)
     inputs = _batched(rank, input, f"max_pool{rank}d")
-    where = _largest(inputs._array, windows, _counts(windows, inputs, ceil_mode))
+    counts = _counts(windows, inputs, ceil_mode)
+    where = capture.call(_largest, inputs._array, windows, counts)
     name = f"MaxPool{rank}DWithIndices"
     return _with_indices(name, inputs, where, inputs is input, return_indices)
 
@@ -271,7 +274,8 @@ def _avg_pool(
         if (elements == elements.flat[0]).all():
             made = sums / int(elements.flat[0])
         else:
-            made = sums / new_tensor(elements.astype(inputs._array.dtype))
+            divisors = capture.constant(elements.astype(inputs._array.dtype))
+            made = sums / new_tensor(divisors)
     return made if inputs is input else made.squeeze(0)
 
 
@@ -386,10 +390,9 @@ def adaptive_avg_pool(rank: int, input: Tensor, output_size: Any) -> Tensor:
         if count == size:
             continue
         weights = np.zeros((count, size), input._array.dtype)
-        matrix = new_tensor(weights)
         for row, start, end in zip(weights, *_parts(size, count), strict=True):
             row[start:end] = 1 / (end - start)
-        input = along(input, axis, matrix)
+        input = along(input, axis, new_tensor(capture.constant(weights)))
     return input
 
 
@@ -398,7 +401,14 @@ def _adaptive_max_pool(
 ) -> Any:
     counts = _output_sizes(rank, input, output_size)
     inputs = _batched(rank, input, f"adaptive_max_pool{rank}d")
-    array = inputs._array
+    where = capture.call(_largest_in_parts, inputs._array, counts)
+    return _with_indices(
+        f"AdaptiveMaxPool{rank}D", inputs, where, inputs is input, return_indices
+    )
+
+
+def _largest_in_parts(array: Array, counts: tuple[int, ...]) -> Array:
+    """Flat indices of the largest elements of parts of the spatial dimensions of (N, C, ...)."""
     sizes = array.shape[2:]
     parts = [_parts(size, count) for size, count in zip(sizes, counts, strict=True)]
     where = np.empty((*array.shape[:2], *counts), np.int64)
@@ -410,8 +420,7 @@ def _adaptive_max_pool(
         place: Any = (..., *cell)
         values = array[grid].reshape(*array.shape[:2], -1)
         where[place] = _flat(spans, sizes).reshape(-1)[values.argmax(-1)]
-    name = f"AdaptiveMaxPool{rank}D"
-    return _with_indices(name, inputs, where, inputs is input, return_indices)
+    return where
 
 
 def _means_of_parts(rank: int, shapes: str) -> Callable[..., Tensor]:

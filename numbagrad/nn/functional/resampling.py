@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ...executor import capture
 from ...tensor import Tensor, new_tensor
 from .linear import along
 from .pooling import adaptive_avg_pool
@@ -109,12 +110,12 @@ def interpolate(
         step = n / count if factor is None else 1 / factor
         if mode in _LINEAR:
             weights = _linear_weights(n, count, step, bool(align_corners))
-            matrix = new_tensor(weights.astype(input._array.dtype))
-            input = along(input, dim - input.ndim, matrix)
+            matrix = capture.constant(weights.astype(input._array.dtype))
+            input = along(input, dim - input.ndim, new_tensor(matrix))
         else:
             middle = 0.5 if mode == "nearest-exact" else 0.0
             places = np.floor((np.arange(count) + middle).astype(np.float32) * np.float32(step))
-            places = np.minimum(places, n - 1).astype(np.int64)
+            places = capture.constant(np.minimum(places, n - 1).astype(np.int64))
             input = input.index_select(dim, new_tensor(places))
     return input
 
