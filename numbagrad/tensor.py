@@ -33,6 +33,13 @@ else:
     InstalledMethods = object
 
 
+def _under_transformation(function: str) -> Callable[[Tensor], Tensor]:
+    """A function of ``transforms``, which is built on this file, for a Tensor under one."""
+    from .transforms import levels
+
+    return getattr(levels, function)
+
+
 class TensorState:
     """The slots every tensor has; everything else has a default on the class."""
 
@@ -345,7 +352,9 @@ class Tensor(TensorState, InstalledMethods):
         hooks.retain_grad(self)
 
     def detach(self) -> Tensor:
-        """A tensor of the same memory that is not part of the graph."""
+        """A tensor of the same memory that is not part of the graph, and without a tangent."""
+        if self._array.__class__ is not np.ndarray:
+            return _under_transformation("detached")(self)
         return tensor_interface.alias(self)
 
     def detach_(self) -> Tensor:
@@ -362,6 +371,8 @@ class Tensor(TensorState, InstalledMethods):
                 "these gradients. To fix this error, please refer to the Optimizer.zero_grad() "
                 "function in torch/optim/optimizer.py as the solution."
             )
+        if self._array.__class__ is not np.ndarray:
+            self._array = _under_transformation("detached")(self)._array
         self._grad_fn = None
         self._requires_grad = False
         self._output_nr = 0

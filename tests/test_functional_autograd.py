@@ -41,6 +41,21 @@ def test_an_output_without_elements_has_a_jacobian_without_rows(vectorize):
     assert F.jacobian(lambda a: a[:0] * 2, tensor(3), vectorize=vectorize).shape == (0, 3)
 
 
+@pytest.mark.parametrize("api", ["jacobian", "hessian"])
+def test_forward_mode_gives_the_same(api):
+    inputs = tensor(2, 3), tensor(3, 2, seed=1)
+
+    def function(x, y):
+        results = (x.cos() * x) @ y.sin()
+        return results.sum() if api == "hessian" else (results, x.detach() * y.sum())
+
+    option = "strategy" if api == "jacobian" else "outer_jacobian_strategy"
+    derivative = getattr(F, api)
+    rows = derivative(function, inputs, vectorize=True, **{option: "forward-mode"})
+    for row, expected in zip(rows, derivative(function, inputs), strict=True):
+        assert all([nb.allclose(a, b) for a, b in zip(row, expected, strict=True)])
+
+
 def test_products_are_those_with_the_jacobian():
     x, v = tensor(4), tensor(4, seed=1)
 

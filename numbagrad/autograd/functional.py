@@ -219,9 +219,7 @@ def jacobian(
         )
     if strategy == "forward-mode":
         _check_forward_mode(create_graph, strict, vectorize)
-        raise NotImplementedError(
-            'jacobian: strategy="forward-mode" is not supported; use strategy="reverse-mode"'
-        )
+        return _forward_jacobian(func, inputs)
     with enable_grad():
         several_inputs, inputs = _as_tensors(inputs, "inputs", "jacobian")
         inputs = _connected(inputs, create_graph, True)
@@ -375,6 +373,40 @@ def _check_forward_mode(create_graph: bool, strict: bool, vectorize: bool) -> No
             "Computing Jacobian using forward-AD or forward-over-reverse Hessian is"
             "only implemented for `vectorize=True`."
         )
+
+
+def _forward_jacobian(func: Function, inputs: Any) -> Any:
+    """The Jacobian, by one call of ``func`` on dual tensors whose tangents are batched."""
+    from ..func import vmap
+    from . import forward_ad
+
+    several_inputs, inputs = _as_tensors(inputs, "inputs", "jacobian")
+    sizes = [x.numel() for x in inputs]
+    several_outputs = False
+    shapes: list[Any] = []
+
+    def directional(tangents: Tensors) -> Tensors:
+        nonlocal several_outputs
+        with forward_ad.dual_level():
+            duals = [
+                forward_ad.make_dual(x, tangent.view_as(x))
+                for x, tangent in zip(inputs, tangents, strict=True)
+            ]
+            several_outputs, outputs = _as_tensors(func(*duals), _OUTPUTS, "jacobian")
+            results = []
+            for output in outputs:
+                primal, tangent = forward_ad.unpack_dual(output)
+                results.append(zeros_like(primal) if tangent is None else tangent)
+                shapes.append(primal.shape)
+        return tuple(results)
+
+    columns = vmap(directional)(_construct_standard_basis_for(inputs, tuple(sizes)))
+    results = []
+    for column, shape in zip(columns, shapes, strict=True):
+        parts = column.movedim(0, -1).split(sizes, dim=-1)
+        row = [part.reshape((*shape, *x.shape)) for part, x in zip(parts, inputs, strict=True)]
+        results.append(_packed(tuple(row), several_inputs))
+    return tuple(results) if several_outputs else results[0]
 
 
 def _construct_standard_basis_for(tensors: Tensors, numels: Sequence[int]) -> Tensors:

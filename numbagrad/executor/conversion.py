@@ -69,7 +69,8 @@ def dense_like(array: np.ndarray[Any, Any], kind: np.dtype[Any]) -> np.ndarray[A
         return made.transpose(np.argsort(order))
     if array.nbytes >= LARGE_BYTES and array.flags.c_contiguous:
         return new_array(array.shape, kind)
-    return np.empty_like(array, kind)
+    # A subclass of arrays stands for one under a transformation; only its shape and order matter.
+    return np.empty_like(array if type(array) is np.ndarray else array.view(np.ndarray), kind)
 
 
 @functools.lru_cache(maxsize=1024)

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..autograd import tensor_interface
 from ..tensor import Tensor, new_tensor
 
 __all__ = ["Batched", "Dual", "Level", "Transformed", "state_of"]
@@ -158,6 +159,16 @@ def dual(level: Level, primal: Tensor, tangent: Tensor) -> Tensor:
         primal._version_cell = [0]
     result._version_cell = primal._version_cell
     return result
+
+
+def detached(tensor: Tensor) -> Tensor:
+    """The memory of a Tensor without history and without tangents, at this level and all below."""
+    state = state_of(settled(tensor))
+    if state is None:
+        return tensor_interface.alias(settled(tensor))
+    if state.__class__ is Dual:
+        return detached(state.primal)
+    return batched(state.level, detached(state.value))
 
 
 @contextlib.contextmanager

@@ -95,6 +95,29 @@ def test_products(api, name):
         compare(api, name, requires_grad, create_graph=create_graph, strict=strict)
 
 
+def values(library, api, name, **options):
+    function = FUNCTIONS[name][0](library)
+    inputs = one_or_tuple([library.tensor(x) for x in INPUTS[name]])
+    results = getattr(library.autograd.functional, api)(function, inputs, vectorize=True, **options)
+    return [result.detach().numpy() for result in leaves(results)]
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_forward_mode(name):
+    # torch returns lists, and Hessians that require grad, which nobody asked for.
+    every = [("jacobian", "strategy")]
+    outputs = leaves(FUNCTIONS[name][0](numbagrad)(*map(numbagrad.tensor, INPUTS[name])))
+    if len(outputs) == 1 and outputs[0].numel() == 1:
+        every.append(("hessian", "outer_jacobian_strategy"))
+    for api, option in every:
+        ours, theirs = [
+            values(library, api, name, **{option: "forward-mode"}) for library in (numbagrad, torch)
+        ]
+        assert [x.shape for x in ours] == [x.shape for x in theirs]
+        for x, y in zip(ours, theirs, strict=True):
+            np.testing.assert_allclose(x, y, rtol=1e-9, atol=1e-12)
+
+
 @pytest.mark.parametrize("name", FUNCTIONS)
 @pytest.mark.parametrize("api", ["jacobian", "hessian"])
 def test_whole_derivatives(api, name):
@@ -104,3 +127,21 @@ def test_whole_derivatives(api, name):
                 api, name, requires_grad,
                 create_graph=create_graph, strict=strict, vectorize=vectorize,
             )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "transformed",
+    [
+        lambda t, f: lambda x: t.func.jvp(f, (x,), (t.ones(3),))[1],
+        lambda t, f: t.func.grad(lambda x: t.func.vmap(f)(x).sum()),
+        lambda t, f: t.func.vmap(t.func.grad(f)),
+        lambda t, f: lambda x: t.func.vmap(lambda v: t.func.jvp(f, (x,), (v,))[1])(t.eye(3)),
+        lambda t, f: lambda x: t.func.jvp(t.func.vmap(f), (x,), (t.ones(3),))[1],
+    ],
+)
+def test_detach_cuts_every_transformation(transformed):
+    results = []
+    for library in (numbagrad, torch):
+        x = library.tensor([1.0, 2.0, 3.0])
+        results.append(transformed(library, lambda a: a.detach() * a.sin())(x).numpy())
+    np.testing.assert_allclose(*results, rtol=1e-6)
