@@ -182,6 +182,123 @@ def test_fast_mode_shows_the_whole_jacobians_of_what_it_refuses():
     assert "The max per-element difference (slow mode) is: 1.0" in text
 
 
+# Forward mode and batches
+
+
+class Twice(Function):
+    """2x, forward and backward, unless told otherwise."""
+
+    @staticmethod
+    def forward(ctx, x, forward_factor, backward_factor):
+        ctx.factors = forward_factor, backward_factor
+        return x * 2
+
+    @staticmethod
+    def jvp(ctx, tangent, *_):
+        return tangent * ctx.factors[0]
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * ctx.factors[1], None, None
+
+
+@pytest.mark.parametrize("fast_mode", [False, True])
+def test_forward_mode_is_checked_if_asked(fast_mode):
+    x = leaf(0.5, 1.0)
+    options = {"check_forward_ad": True, "fast_mode": fast_mode}
+    assert gradcheck(lambda a: (a * a.exp(), a.sum()), (x,), **options)
+    assert gradcheck(Twice.apply, (x, 2, 2), **options)
+    assert gradcheck(Twice.apply, (x, 3, 2), fast_mode=fast_mode)
+    assert gradcheck(Twice.apply, (x, 2, 3), check_backward_ad=False, **options)
+    with pytest.raises(GradcheckError, match="Jacobian computed with forward mode mismatch for"):
+        gradcheck(Twice.apply, (x, 3, 2), **options)
+    with pytest.raises(GradcheckError, match="Jacobian mismatch for output 0 with respect to inp"):
+        gradcheck(Twice.apply, (x, 2, 3), **options)
+
+
+def test_an_input_that_gets_a_tangent_requires_no_grad():
+    class Clone(Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            if nb.autograd.forward_ad._current_level >= 0:
+                assert not (x.requires_grad or y.requires_grad)
+            return x.clone(), y.clone()
+
+        @staticmethod
+        def jvp(ctx, x, y):
+            return x, y
+
+    options = {"check_forward_ad": True, "check_backward_ad": False}
+    assert gradcheck(Clone.apply, (leaf(0.5), leaf(1.0)), **options)
+    assert gradcheck(Clone.apply, (leaf(0.5), nb.ones(1, dtype=nb.float64)), **options)
+
+
+def test_how_often_forward_mode_runs():
+    calls = [0]
+
+    class Clone(Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            return x.clone(), y.clone()
+
+        @staticmethod
+        def jvp(ctx, x, y):
+            calls[0] += 1
+            return x, y
+
+    def count(y, **options):
+        calls[0] = 0
+        assert gradcheck(
+            Clone.apply, (leaf(0.5), y), check_forward_ad=True, check_backward_ad=False, **options
+        )
+        return calls[0]
+
+    assert count(leaf(1.0), check_undefined_grad=False) == 2  # once for each input
+    assert count(leaf(1.0)) == 2 + 4  # with a zero and without a tangent for each
+    assert count(leaf(1.0), check_batched_forward_grad=True) == 2 + 4 + 6  # two and a batch
+    constant = nb.ones(1, dtype=nb.float64)
+    assert count(constant, check_batched_forward_grad=True) == 1 + 1 + 3
+
+
+def test_an_undefined_tangent_must_count_as_zero():
+    class Careless(Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            ctx.set_materialize_grads(False)
+            return x + y
+
+        @staticmethod
+        def jvp(ctx, x, y):
+            return x * 2 if y is None else (y * 2 if x is None else x + y)
+
+    with pytest.raises(GradcheckError, match="Mismatch in tangent values for output with index: 0"):
+        gradcheck(
+            Careless.apply,
+            (leaf(0.5), leaf(1.0)),
+            check_forward_ad=True,
+            check_backward_ad=False,
+        )
+
+
+def test_batched_gradients_are_compared_with_single_ones():
+    x = leaf(0.5, 1.0)
+    assert gradcheck(Twice.apply, (x, 2, 2), check_batched_grad=True)
+    assert gradcheck(
+        lambda a: (a.exp(), a.sum()),
+        (x,),
+        check_forward_ad=True,
+        check_batched_grad=True,
+        check_batched_forward_grad=True,
+    )
+
+
+@pytest.mark.parametrize("fast_mode", [False, True])
+def test_forward_over_reverse(fast_mode):
+    x = leaf(0.5, 1.0)
+    options = {"check_fwd_over_rev": True, "fast_mode": fast_mode}
+    assert gradgradcheck(lambda a: (a * a.sin()).sum(), (x,), check_batched_grad=True, **options)
+
+
 def test_given_gradients_of_the_outputs():
     x = leaf(1.0, 2.0)
     assert gradgradcheck(lambda a: a * a, (x,), leaf(3.0, 4.0))

@@ -134,3 +134,10 @@ def parts(level: Level, tensor: Tensor) -> tuple[Tensor, Tensor | None]:
     if state.__class__ is Dual and state.level is level:
         return state.primal.view_as(state.primal), state.tangent
     return settled(tensor), None
+
+
+def __getattr__(name: str) -> int:
+    """``_current_level``: the number of the open level, -1 if there is none."""
+    if name == "_current_level":
+        return len(_open_levels()) - 1
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -229,14 +229,14 @@ def _push_forward(
         inputs = list(problem.inputs)
         for i in problem.wanted:
             array = inputs[i]._array
-            tangent = direction if i == index else np.zeros(array.shape, array.dtype)
-            inputs[i] = forward_ad.make_dual(inputs[i].detach(), wrap(tangent))
+            chosen_direction = direction if i == index else np.zeros(array.shape, array.dtype)
+            inputs[i] = forward_ad.make_dual(inputs[i].detach(), wrap(chosen_direction))
         results = problem.call(inputs)
         found = []
         for i in chosen:
             primal, tangent = forward_ad.unpack_dual(results[i])
             if tangent is None:
                 found.append(np.zeros(primal._array.size, primal._array.dtype))
-                continue
-            found.append(np.array(tangent._array).reshape(-1))
+            else:
+                found.append(np.array(tangent._array).reshape(-1))
     return found
