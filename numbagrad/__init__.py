@@ -9,6 +9,7 @@ from math import e, inf, nan, pi
 
 from . import autograd, cuda, executor, random
 from ._version import __version__
+from .autograd.anomaly import is_anomaly_check_nan_enabled, is_anomaly_enabled
 from .autograd.grad_mode import (
     enable_grad,
     inference_mode,
@@ -87,5 +88,6 @@ from .serialization import load, save
 from .printing import get_printoptions, printoptions, set_printoptions
 from .size import Size
 from .tensor import Tensor
+from .warn_once import is_warn_always_enabled, set_warn_always
 
 newaxis = None

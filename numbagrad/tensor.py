@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import printing
-from .autograd import engine, hooks, tensor_interface
+from .autograd import engine_interface, hooks, tensor_interface, watching
 from .autograd.grad_mode import state as grad_mode
 from .autograd.node import Node
 from .device import CPU
@@ -70,6 +70,8 @@ def new_tensor(
     tensor._grad_fn = grad_fn
     tensor._output_nr = output_nr
     tensor._version_cell = None
+    if watching.inference_threads and grad_mode.inference:
+        tensor._version_cell = watching.INFERENCE_CELL
     tensor._grad = None
     return tensor
 
@@ -90,6 +92,7 @@ class Tensor(TensorState, InstalledMethods):
     _base: Tensor | None = None
     _view_origin: str | None = None  # set by views that may not be written: autograd/inplace.py
     _post_accumulate_grad_hooks: Any = None
+    _accumulator: Any = None  # a weak reference to the node that stands for this leaf
     #: Of ``data`` without dimensions: in 2017 ``loss.data[0]`` was the number.
     _is_data = False
 
@@ -204,8 +207,8 @@ class Tensor(TensorState, InstalledMethods):
         return False
 
     def is_inference(self) -> bool:
-        """Whether autograd refuses this tensor: never, ``inference_mode`` makes ordinary ones."""
-        return False
+        """Whether this tensor was made in ``inference_mode``, so that autograd refuses it."""
+        return self._version_cell is watching.INFERENCE_CELL
 
     def is_complex(self) -> bool:
         """Whether the dtype is complex: never."""
@@ -238,7 +241,16 @@ class Tensor(TensorState, InstalledMethods):
             raise RuntimeError(
                 "only Tensors of floating point and complex dtype can require gradients"
             )
+        if value and self._version_cell is watching.INFERENCE_CELL and not grad_mode.inference:
+            raise RuntimeError(
+                "Setting requires_grad=True on inference tensor outside InferenceMode is not "
+                "allowed."
+            )
         self._requires_grad = bool(value)
+
+    @requires_grad.deleter
+    def requires_grad(self) -> None:
+        raise RuntimeError("requires_grad must be a bool")
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Set ``requires_grad`` in place and return the tensor.
@@ -252,7 +264,10 @@ class Tensor(TensorState, InstalledMethods):
     @property
     def grad_fn(self) -> Node | None:
         """The node that computed this tensor, or None for a leaf."""
-        return self._grad_fn
+        node = self._grad_fn
+        if node is not None:
+            hooks.note_output(node, self)
+        return node
 
     @property
     def is_leaf(self) -> bool:
@@ -314,6 +329,8 @@ class Tensor(TensorState, InstalledMethods):
     @property
     def _version(self) -> int:
         """How often the memory was written in place."""
+        if self._version_cell is watching.INFERENCE_CELL:
+            raise RuntimeError("Inference tensors do not track version counter.")
         return 0 if self._version_cell is None else self._version_cell[0]
 
     def backward(
@@ -337,7 +354,25 @@ class Tensor(TensorState, InstalledMethods):
             retain_variables, inputs = inputs, None
         if retain_variables is not None:
             retain_graph = retain_variables
-        engine.backward(self, gradient, retain_graph, create_graph, inputs=inputs)
+        engine_interface.backward(self, gradient, retain_graph, create_graph, inputs=inputs)
+
+    @property
+    def _backward_hooks(self) -> Any:
+        """The hooks of this tensor by number, or None."""
+        if not self._requires_grad:
+            return vars(self).get("_unused_hooks")
+        return hooks.table_of(self)
+
+    @_backward_hooks.setter
+    def _backward_hooks(self, table: Any) -> None:
+        if self._requires_grad:
+            hooks.set_table(self, table)
+        else:
+            self._unused_hooks = table
+
+    @_backward_hooks.deleter
+    def _backward_hooks(self) -> None:
+        raise RuntimeError("Deletion of _backwards_hooks not allowed!")
 
     def register_hook(self, hook: Callable[..., Any]) -> Any:
         """Call ``hook(grad)`` when the gradient of this tensor is known; it may return another."""
@@ -396,6 +431,10 @@ class Tensor(TensorState, InstalledMethods):
                 "dtype"
             )
         self._array = value._array
+
+    @data.deleter
+    def data(self) -> None:
+        raise RuntimeError("Deleting tensor data is not allowed. Delete tensor instead!")
 
     # --- out to Python and NumPy --------------------------------------------------------------
 
@@ -606,7 +645,10 @@ def _owner(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 #: Attributes that describe the place of a tensor in a graph or in memory; copies leave them behind.
 _NOT_COPIED = frozenset(
-    ("_hooks", "_retains_grad", "_base", "_post_accumulate_grad_hooks", "_view_origin")
+    (
+        "_hooks", "_retains_grad", "_base", "_post_accumulate_grad_hooks", "_view_origin",
+        "_accumulator", "_unused_hooks",
+    )
 )
 
 

@@ -418,11 +418,13 @@ def test_refused_calls(call, message):
         call(leaf(1.0, 2.0, 3.0))
 
 
-def test_batched_gradients_are_refused():
-    """torch batches them; here the message says what to do instead."""
-    x = leaf(1.0)
-    with pytest.raises(NotImplementedError, match="retain_graph=True once for each gradient"):
-        nb.autograd.grad(x.sum(), x, is_grads_batched=True)
+def test_batched_gradients_are_those_of_a_call_each():
+    x = leaf(1.0, 2.0)
+    given = nb.tensor([[1.0, 0.0], [0.0, 1.0], [2.0, 3.0]])
+    (batched,) = nb.autograd.grad(x * x, x, given, is_grads_batched=True)
+    assert batched.tolist() == [[2.0, 0.0], [0.0, 4.0], [4.0, 12.0]]
+    with pytest.raises(RuntimeError, match="we interpret the first dimension of each grad_output"):
+        nb.autograd.grad(x * x, x, nb.ones(2), is_grads_batched=True)
 
 
 def test_a_saved_input_that_was_written_raises():
@@ -519,13 +521,15 @@ def test_a_hook_outlives_its_tensor():
 
 
 def test_hooks_run_for_grad_too():
-    """torch gives the gradient of ``y`` before its hook if ``x`` is asked for in the same call."""
+    """As in torch, the gradient of ``y`` is that before its hook if ``x`` is asked for too."""
     x = leaf(1.0)
     x.register_hook(lambda grad: grad * 10)
     y = x * 2
     y.register_hook(lambda grad: grad + 1)
-    gx, gy = nb.autograd.grad(y.sum(), [x, y])
-    assert (values(gx), values(gy)) == ([40.0], [2.0])
+    gx, gy = nb.autograd.grad(y.sum(), [x, y], retain_graph=True)
+    assert (values(gx), values(gy)) == ([40.0], [1.0])
+    (gy,) = nb.autograd.grad(y.sum(), [y])
+    assert values(gy) == [2.0]
 
 
 def test_hooks_see_undefined_gradients():

@@ -524,7 +524,7 @@ def test_functions_are_not_instances():
 
 
 def test_once_differentiable():
-    """torch returns a constant, without a word, where ``x`` alone requires grad."""
+    """As in torch, the gradient is a constant where no gradient of an output requires grad."""
 
     class Once(Function):
         @staticmethod
@@ -543,5 +543,8 @@ def test_once_differentiable():
     assert values(x.grad) == [6.0]
     (first,) = nb.autograd.grad(Once.apply(x).sum(), x, create_graph=True)
     assert values(first) == [6.0]
+    assert not first.requires_grad
+    given = nb.ones(1, requires_grad=True)
+    (first,) = nb.autograd.grad(Once.apply(x), x, given, create_graph=True)
     with pytest.raises(RuntimeError, match="trying to differentiate twice a function that was"):
         first.sum().backward()

@@ -9,11 +9,17 @@ from typing import TYPE_CHECKING
 
 from ..lazy import lazy_names
 from . import anomaly as anomaly_mode
-from . import function, grad_mode, variable
+from . import function, grad_mode, graph, variable
 from .anomaly import detect_anomaly, set_detect_anomaly
-from .engine import backward, grad
+from .engine_interface import backward, grad
 from .function import Function
-from .grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
+from .grad_mode import (
+    enable_grad,
+    inference_mode,
+    no_grad,
+    set_grad_enabled,
+    set_multithreading_enabled,
+)
 from .gradcheck import gradcheck, gradgradcheck
 from .variable import Variable
 
@@ -32,12 +38,14 @@ __all__ = [
     "functional",
     "grad",
     "grad_mode",
+    "graph",
     "gradcheck",
     "gradgradcheck",
     "inference_mode",
     "no_grad",
     "set_detect_anomaly",
     "set_grad_enabled",
+    "set_multithreading_enabled",
     "variable",
 ]
 

@@ -1,19 +1,33 @@
-"""Anomaly detection: a switch under which the engine looks for NaN in every gradient.
+"""Anomaly detection: which call in forward made the node that fails in backward.
 
-Users switch it with ``detect_anomaly`` and ``set_detect_anomaly``; the engine reads ``anomaly``
-once a walk.
+While it is switched on, every new node notes where it was made, in its ``metadata``, and the engine
+looks for NaN in what nodes return. Users switch it with ``detect_anomaly`` and
+``set_detect_anomaly``; the engine reads ``anomaly`` once a walk and calls ``explain`` when a node
+failed.
 """
 
 from __future__ import annotations
 
+import sys
+import traceback
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ..executor import capture
+from . import watching
+from .grad_mode import state as grad_mode
 
-__all__ = ["anomaly", "check_for_nan", "detect_anomaly", "set_detect_anomaly"]
+__all__ = [
+    "anomaly", "check_for_nan", "detect_anomaly", "explain", "is_anomaly_check_nan_enabled",
+    "is_anomaly_enabled", "set_detect_anomaly",
+]  # fmt: skip
+
+#: The names torch uses in ``metadata``.
+_TRACEBACK = "traceback_"
+_PARENT = "parent_"
 
 
 class _Anomaly:
@@ -25,8 +39,24 @@ class _Anomaly:
         self.enabled = False
         self.check_nan = True
 
+    def set(self, enabled: bool, check_nan: bool) -> None:
+        """Set both switches."""
+        if enabled != self.enabled:
+            watching.change(1 if enabled else -1)
+        self.enabled, self.check_nan = enabled, check_nan
+
 
 anomaly = _Anomaly()
+
+
+def is_anomaly_enabled() -> bool:
+    """Return True if anomaly detection is switched on."""
+    return anomaly.enabled
+
+
+def is_anomaly_check_nan_enabled() -> bool:
+    """Return True if anomaly detection, once switched on, looks for NaN."""
+    return anomaly.check_nan
 
 
 class set_detect_anomaly:
@@ -38,32 +68,61 @@ class set_detect_anomaly:
     """
 
     def __init__(self, mode: bool, check_nan: bool = True) -> None:
-        self._previous = anomaly.enabled, anomaly.check_nan
-        anomaly.enabled, anomaly.check_nan = mode, check_nan
+        self.prev, self.prev_check_nan = anomaly.enabled, anomaly.check_nan
+        anomaly.set(bool(mode), check_nan)
 
     def __enter__(self) -> None:
         """The switch was set when the object was made."""
 
     def __exit__(self, *exception: object) -> None:
-        anomaly.enabled, anomaly.check_nan = self._previous
+        anomaly.set(self.prev, self.prev_check_nan)
 
 
 class detect_anomaly:
-    """Raise, within a block, when a node returns NaN in backward.
+    """Note, within a block, where nodes are made, and raise when one returns NaN in backward.
+
+    If the backward of a node fails, a warning shows the call in forward that made the node.
 
     Args:
-        check_nan: False leaves detection without effect.
+        check_nan: whether NaN counts as a failure.
     """
 
     def __init__(self, check_nan: bool = True) -> None:
-        self._check_nan = check_nan
+        self.prev, self.prev_check_nan = anomaly.enabled, anomaly.check_nan
+        self.check_nan = check_nan
+        warnings.warn(
+            "Anomaly Detection has been enabled. This mode will increase the runtime and should "
+            "only be enabled for debugging.",
+            UserWarning,
+            stacklevel=2,
+        )
 
     def __enter__(self) -> None:
-        self._previous = anomaly.enabled, anomaly.check_nan
-        anomaly.enabled, anomaly.check_nan = True, self._check_nan
+        anomaly.set(True, self.check_nan)
 
     def __exit__(self, *exception: object) -> None:
-        anomaly.enabled, anomaly.check_nan = self._previous
+        anomaly.set(self.prev, self.prev_check_nan)
+
+
+@watching.watcher
+def note_origin(node: Any) -> None:
+    """Note where a node is made, and by which node if that is in a backward."""
+    if not anomaly.enabled:
+        return
+    metadata = node.metadata
+    metadata[_TRACEBACK] = traceback.format_stack(_caller())
+    walk = grad_mode.walk
+    if walk is not None and walk.node is not None:
+        metadata[_PARENT] = walk.node
+
+
+def _caller() -> Any:
+    """The innermost frame that is not of this package's rooms for operators and autograd."""
+    frame = sys._getframe(2)
+    inside = ("numbagrad.autograd", "numbagrad.ops")
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(inside):
+        frame = frame.f_back
+    return frame
 
 
 def check_for_nan(node: Any, results: Sequence[Any]) -> None:
@@ -78,3 +137,50 @@ def check_for_nan(node: Any, results: Sequence[Any]) -> None:
             raise RuntimeError(
                 f"Function '{node.name()}' returned nan values in its {index}th output."
             )
+
+
+def explain(node: Any) -> None:
+    """Warn where the node that just failed was made, and what made the node that made it.
+
+    A warning that is turned into an error is written to ``sys.stderr`` instead, since the error of
+    the node is to be raised.
+    """
+    name = node.name()
+    if _TRACEBACK not in node.metadata:
+        _warn(
+            f"Error detected in {name}. No forward pass information available. Enable detect "
+            "anomaly during forward pass for more information."
+        )
+    else:
+        made = "".join(node.metadata[_TRACEBACK])
+        _warn(f"Error detected in {name}. Traceback of forward call that caused the error:\n{made}")
+    parent = node.metadata.get(_PARENT)
+    while parent is not None:
+        _warn(_induced(parent))
+        parent = parent.metadata.get(_PARENT)
+
+
+def _induced(parent: Any) -> str:
+    start = f"\n\nPrevious calculation was induced by {parent.name()}. "
+    if _TRACEBACK not in parent.metadata:
+        return (
+            f"{start}No forward pass information available. Enable detect anomaly during forward "
+            "pass for more information."
+        )
+    stack = "".join(parent.metadata[_TRACEBACK])
+    return f"{start}Traceback of forward call that induced the previous calculation:\n{stack}"
+
+
+def _warn(text: str) -> None:
+    try:
+        warnings.warn(text, UserWarning, stacklevel=_depth_of_engine())
+    except UserWarning as warning:
+        print(f"{type(warning).__name__}: {warning}", file=sys.stderr)
+
+
+def _depth_of_engine() -> int:
+    """How many frames up the first one outside of the package is, as ``stacklevel`` counts."""
+    frame, depth = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("numbagrad"):
+        frame, depth = frame.f_back, depth + 1
+    return depth - 1

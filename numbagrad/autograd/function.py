@@ -17,11 +17,12 @@ from typing import Any
 from numpy import ndarray
 
 from . import tensor_interface as interface
-from . import volatile
+from . import volatile, watching
 from .grad_mode import state as grad_mode
 from .inplace import NO_GRAD, register_view
-from .node import Node, edge_of, next_sequence_nr
+from .node import Node, OutputMetadata, next_sequence_nr
 from .saved import FREED, save, save_output, unpack_entries
+from .saved_hooks import default_hooks, pack
 
 __all__ = ["BackwardCFunction", "Function", "FunctionCtx", "once_differentiable"]
 
@@ -34,6 +35,8 @@ class FunctionCtx:
     dirty_tensors: tuple[Any, ...] | None = None
     non_differentiable: tuple[Any, ...] | None = None
     materialize_grads = True
+    #: Whether outputs marked as not differentiable count among the undefined gradients.
+    _materialize_non_diff_grads = True
 
     def save_for_backward(self, *tensors: Any) -> None:
         """Keep tensors for ``backward``, which finds them in ``ctx.saved_tensors``.
@@ -70,11 +73,12 @@ class BackwardCFunction(Node, FunctionCtx):
     _forward_cls: type[Function]
     _runs_on_undefined = True
     _output_count = 1
+    saved = ()  # what a Function saves is in ``_saved_variables``
     _saved_variables: tuple[Any, ...] | None = ()
     #: by output: shape and dtype, or None if it has no gradient
     _output_metadata: tuple[Any, ...] = ()
     #: by argument: shape and dtype, or None if it needs no gradient
-    _input_metadata: tuple[Any, ...] = ()
+    _argument_metadata: tuple[Any, ...] = ()
     #: by argument: whether it is a tensor, so that it has an edge
     needs_input_grad: tuple[bool, ...] = ()
 
@@ -92,11 +96,32 @@ class BackwardCFunction(Node, FunctionCtx):
             raise RuntimeError(FREED)
         return unpack_entries(saved, self)
 
-    saved_variables = saved_tensors
+    @property
+    def saved_variables(self) -> tuple[Any, ...]:
+        """The name of ``saved_tensors`` before torch 0.4."""
+        warnings.warn(
+            "'saved_variables' is deprecated; use 'saved_tensors'",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        return self.saved_tensors
 
     def release(self) -> None:
         if self._saved_variables:
             self._saved_variables = None
+
+    def _saved_fields(self) -> dict[str, tuple[str, Any]]:
+        return {"tensors": ("tensors", range(len(self._saved_variables or ())))}
+
+    def _saved_entries(self) -> tuple[Any, ...] | None:
+        return self._saved_variables
+
+    def _set_saved_entries(self, entries: tuple[Any, ...]) -> None:
+        self._saved_variables = entries
+
+    @property
+    def _input_metadata(self) -> tuple[OutputMetadata | None, ...]:
+        return tuple([None if x is None else OutputMetadata(*x) for x in self._output_metadata])
 
     def __repr__(self) -> str:
         return f"<torch.autograd.function.{self.name()} object at {id(self):#x}>"
@@ -107,7 +132,7 @@ class BackwardCFunction(Node, FunctionCtx):
         return tuple(
             [
                 edge
-                for edge, metadata in zip(visible, self._input_metadata, strict=True)
+                for edge, metadata in zip(visible, self._argument_metadata, strict=True)
                 if metadata is not NOT_A_TENSOR
             ]
         )
@@ -122,7 +147,7 @@ class BackwardCFunction(Node, FunctionCtx):
         results = self._user_backward()(self, *gradients)
         if type(results) is not tuple:
             results = (results,)
-        expected = self._input_metadata
+        expected = self._argument_metadata
         if len(results) != len(expected):
             results = self._without_trailing_none(results)
         Tensor = interface.Tensor
@@ -159,7 +184,7 @@ class BackwardCFunction(Node, FunctionCtx):
 
     def _without_trailing_none(self, results: tuple[Any, ...]) -> tuple[Any, ...]:
         """Return one result for each argument; more are allowed if they are None."""
-        expected = len(self._input_metadata)
+        expected = len(self._argument_metadata)
         if len(results) > expected and all([result is None for result in results[expected:]]):
             return results[:expected]
         raise RuntimeError(
@@ -171,7 +196,7 @@ class BackwardCFunction(Node, FunctionCtx):
         """Bring the results into the shapes and dtypes of the arguments, or raise."""
         checked: list[Any] = []
         for index, result in enumerate(results):
-            metadata = self._input_metadata[index]
+            metadata = self._argument_metadata[index]
             if result is not None and not isinstance(result, interface.Tensor):
                 raise RuntimeError(f"expected Variable or None (got {type(result).__name__})")
             if result is None or metadata is None:
@@ -197,7 +222,7 @@ class BackwardCFunction(Node, FunctionCtx):
         return tuple(checked)
 
 
-#: The entry of ``_input_metadata`` for an argument that is not a tensor.
+#: The entry of ``_argument_metadata`` for an argument that is not a tensor.
 NOT_A_TENSOR = "not a tensor"
 
 
@@ -419,8 +444,10 @@ def connect(ctx: BackwardCFunction, args: tuple[Any, ...]) -> None:
             array = value._array
             metadata.append((array.shape, array.dtype))
     ctx.next_edges = tuple(edges)
-    ctx._input_metadata = tuple(metadata)
+    ctx._argument_metadata = tuple(metadata)
     ctx.sequence_nr = next_sequence_nr()
+    if watching.count:
+        watching.made(ctx)
 
 
 def _wrap_output(ctx: Any, args: tuple[Any, ...], output: Any, record: bool) -> Any:
@@ -529,27 +556,33 @@ def keep(ctx: Any, record: bool) -> None:
         else:
             entries.append(save(value))
     if record:
+        hooks = default_hooks() if watching.count else None
+        if hooks is not None:
+            entries = [pack(entry, ctx, hooks) for entry in entries]
         ctx._saved_variables = tuple(entries)
     ctx.to_save = None
 
 
-class DelayedError(Node):
+class Error(Node):
     """The node of a gradient that has no gradient of its own: raises when the engine reaches it."""
 
-    __slots__ = ()
+    __slots__ = ("_output_count", "text")
+
+    def __init__(self, text: str, next_edges: tuple[Any, ...]) -> None:
+        super().__init__(next_edges)
+        self.text = text
+        self._output_count = len(next_edges)
 
     def backward(self, *grads: Any) -> tuple[Any, ...]:
-        raise RuntimeError(
-            "trying to differentiate twice a function that was marked with @once_differentiable"
-        )
+        raise RuntimeError(self.text)
 
 
 def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:
     """Decorate a ``backward`` that is not written in operators and has no gradient itself.
 
-    It runs unrecorded. Under ``create_graph=True`` its results raise when they are differentiated.
-    torch lets them pass as constants if the gradient of the output is one, though they may still
-    depend on the saved tensors; here they raise in that case too.
+    It runs unrecorded. Under ``create_graph=True`` its results raise when they are differentiated,
+    if a gradient of the outputs requires grad. As in torch they are constants otherwise, though
+    they may depend on the saved tensors.
     """
 
     @functools.wraps(fn)
@@ -562,20 +595,32 @@ def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:
             grad_mode.enabled = recording
         if not recording:
             return results
-        sources = [*args, *ctx.saved_tensors]
-        if not any([isinstance(s, interface.Tensor) and s._requires_grad for s in sources]):
+        if not any([isinstance(arg, interface.Tensor) and arg._requires_grad for arg in args]):
             return results
         several = results if isinstance(results, tuple) else (results,)
-        several = tuple([_not_differentiable(result, sources) for result in several])
+        several = _delayed_error(several)
         return several if isinstance(results, tuple) else several[0]
 
     return wrapper
 
 
-def _not_differentiable(result: Any, sources: list[Any]) -> Any:
-    """Return ``result`` with a history that raises when it is differentiated."""
-    edges = [edge_of(source) for source in sources if isinstance(source, interface.Tensor)]
-    return with_history(result, DelayedError(tuple([e for e in edges if e is not None])))
+def _delayed_error(results: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The results, with a history that raises when they are differentiated."""
+    leaves = [None if result is None else interface.alias(result) for result in results]
+    for leaf in leaves:
+        if leaf is not None:
+            leaf._requires_grad = True
+    node = Error(
+        "trying to differentiate twice a function that was marked with @once_differentiable",
+        tuple([None if leaf is None else (leaf, 0) for leaf in leaves]),
+    )
+    made = []
+    for number, leaf in enumerate(leaves):
+        if leaf is not None:
+            leaf = with_history(leaf, node)
+            leaf._output_nr = number
+        made.append(leaf)
+    return tuple(made)
 
 
 def with_history(result: Any, node: Node) -> Any:

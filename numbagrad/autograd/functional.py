@@ -13,7 +13,7 @@ from typing import Any
 from ..ops.creation import zeros_like
 from ..ops.join import stack
 from ..tensor import Tensor
-from .engine import grad
+from .engine_interface import grad
 from .grad_mode import enable_grad, is_grad_enabled, set_grad_enabled
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]

@@ -1,7 +1,7 @@
 """Whether operators record the graph: one switch a thread, and the contexts that set it.
 
 Every operator reads ``state.enabled`` once a call; the engine sets it for the length of a backward
-walk. This file calls nothing of the rest of the package.
+walk.
 """
 
 from __future__ import annotations
@@ -9,16 +9,21 @@ from __future__ import annotations
 import functools
 import inspect
 import threading
+import warnings
 from collections.abc import Callable
 from typing import Any, TypeVar
+
+from . import watching
 
 __all__ = [
     "enable_grad",
     "inference_mode",
     "is_grad_enabled",
     "is_inference_mode_enabled",
+    "is_multithreading_enabled",
     "no_grad",
     "set_grad_enabled",
+    "set_multithreading_enabled",
     "state",
 ]
 
@@ -35,6 +40,9 @@ class GradMode(threading.local):
     def __init__(self) -> None:
         self.enabled = True
         self.inference = False
+        self.multithreading = True
+        #: What the engine of this thread walks, see ``engine.py``; None outside of a walk.
+        self.walk: Any = None
 
 
 state = GradMode()
@@ -50,10 +58,15 @@ def is_inference_mode_enabled() -> bool:
     return state.inference
 
 
+def is_multithreading_enabled() -> bool:
+    """Return the switch that ``set_multithreading_enabled`` sets."""
+    return state.multithreading
+
+
 class _GradModeContext:
     """A context manager that is also a decorator, of functions and of generators."""
 
-    def _copy(self) -> _GradModeContext:
+    def clone(self) -> _GradModeContext:
         """Return a context like this one, for one call of a decorated function."""
         return type(self)()
 
@@ -64,12 +77,24 @@ class _GradModeContext:
         raise NotImplementedError
 
     def __call__(self, function: Decorated) -> Decorated:
+        if inspect.isclass(function):
+            warnings.warn(
+                "Decorating classes is deprecated and will be disabled in future versions. You "
+                "should only decorate functions or methods. To preserve the current behavior of "
+                "class decoration, you can directly decorate the `__init__` method and nothing "
+                "else.",
+                FutureWarning,
+                stacklevel=2,
+            )
         if inspect.isgeneratorfunction(function):
-            return _decorate_generator(self._copy, function)
+            return _decorate_generator(self.clone, function)
 
-        @functools.wraps(function)
+        # What decorates a class is called to construct: it must not have the class's dictionary.
+        updated = () if inspect.isclass(function) else functools.WRAPPER_UPDATES
+
+        @functools.wraps(function, updated=updated)
         def wrapper(*args: Any, **kwargs: Any) -> Any:
-            with self._copy():
+            with self.clone():
                 return function(*args, **kwargs)
 
         return wrapper  # type: ignore[return-value]
@@ -116,11 +141,11 @@ class no_grad(_GradModeContext):
         return context if function is None else context(function)
 
     def __enter__(self) -> None:
-        self._previous = state.enabled
-        state.enabled = self._enabled
+        self.prev = state.enabled
+        state.enabled = self._enabled and not state.inference
 
     def __exit__(self, *exception: object) -> None:
-        state.enabled = self._previous
+        state.enabled = self.prev
 
 
 class enable_grad(no_grad):
@@ -137,27 +162,35 @@ class set_grad_enabled(_GradModeContext):
     """
 
     def __init__(self, mode: bool) -> None:
-        self._mode = bool(mode)
-        self._previous = state.enabled
-        state.enabled = self._mode
+        self.mode = bool(mode)
+        self.prev = state.enabled
+        self.__enter__()
 
     def __call__(self, function: Decorated) -> Decorated:
         # As a decorator it must leave the mode of the decorating code as it was.
-        state.enabled = self._previous
+        state.enabled = self.prev
         return super().__call__(function)
 
-    def _copy(self) -> set_grad_enabled:
-        return type(self)(self._mode)
+    def clone(self) -> set_grad_enabled:
+        """Return a context like this one, which sets the mode at once."""
+        return type(self)(self.mode)
 
     def __enter__(self) -> None:
-        state.enabled = self._mode
+        state.enabled = self.mode and not state.inference
 
     def __exit__(self, *exception: object) -> None:
-        state.enabled = self._previous
+        state.enabled = self.prev
+
+    def __repr__(self) -> str:
+        return f"torch.autograd.grad_mode.set_grad_enabled(mode={self.mode})"
 
 
 class inference_mode(_GradModeContext):
-    """Switch recording off, as ``no_grad`` does; tensors made inside are ordinary tensors.
+    """Switch recording off, as ``no_grad`` does, and make *inference tensors* inside.
+
+    An inference tensor does not count writes. Outside of the mode it can be read, but neither be
+    written in place nor be saved for a backward; a clone of it is an ordinary tensor. Views of
+    ordinary tensors are ordinary tensors, here too.
 
     Args:
         mode: False switches recording on again inside an outer ``inference_mode``.
@@ -169,18 +202,56 @@ class inference_mode(_GradModeContext):
         return cls()(mode)
 
     def __init__(self, mode: bool = True) -> None:
-        self._mode = mode
+        self.mode = mode
 
-    def _copy(self) -> inference_mode:
-        return type(self)(self._mode)
+    def clone(self) -> inference_mode:
+        """Return a context like this one."""
+        return type(self)(self.mode)
 
     def __enter__(self) -> None:
         self._previous = state.enabled, state.inference
-        if self._mode:
+        if self.mode:
             state.enabled = False
         elif state.inference:
             state.enabled = True
-        state.inference = self._mode
+        self._set(self.mode)
 
     def __exit__(self, *exception: object) -> None:
-        state.enabled, state.inference = self._previous
+        state.enabled, inference = self._previous
+        self._set(inference)
+
+    @staticmethod
+    def _set(inference: bool) -> None:
+        if inference is not state.inference:
+            watching.change_inference(1 if inference else -1)
+            state.inference = inference
+
+
+class set_multithreading_enabled(_GradModeContext):
+    """Set the switch of torch that lets the engine use several threads: at once, or for a block.
+
+    The engine of this library walks in the thread that calls it, so the switch only decides what
+    ``is_multithreading_enabled`` returns.
+
+    Args:
+        mode: the value of the switch.
+    """
+
+    def __init__(self, mode: bool) -> None:
+        self.mode = mode
+        self.prev = state.multithreading
+        state.multithreading = mode
+
+    def __call__(self, function: Decorated) -> Decorated:
+        state.multithreading = self.prev
+        return super().__call__(function)
+
+    def clone(self) -> set_multithreading_enabled:
+        """Return a context like this one, which sets the switch at once."""
+        return type(self)(self.mode)
+
+    def __enter__(self) -> None:
+        """The switch was set when the object was made."""
+
+    def __exit__(self, *exception: object) -> None:
+        state.multithreading = self.prev

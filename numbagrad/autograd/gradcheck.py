@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from . import tensor_interface as interface
-from .engine import grad
+from .engine_interface import grad
 from .function import Function
 from .gradcheck_comparison import compare_all_elements, compare_projections
 from .gradcheck_jacobians import numerical_jacobians, walk_back, within

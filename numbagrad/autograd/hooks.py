@@ -78,6 +78,21 @@ class Hooks:
         self.metadata: dict[Any, Any] = {}
 
 
+#: Shapes and dtypes of what nodes received from operators, as far as users looked at them.
+_output_metadata: weakref.WeakKeyDictionary[Any, dict[int, Any]] = weakref.WeakKeyDictionary()
+
+
+def note_output(node: Any, tensor: Any) -> None:
+    """Remember the shape and dtype of an output of a node, for whoever asks the node later."""
+    array = tensor._array
+    _output_metadata.setdefault(node, {})[tensor._output_nr] = (array.shape, array.dtype)
+
+
+def known_outputs(node: Any) -> dict[int, Any]:
+    """What ``note_output`` remembered of a node, by the numbers of the outputs."""
+    return _output_metadata.get(node, {})
+
+
 def hooks_of(holder: Any) -> Hooks:
     """Return the hooks of a node or of a leaf tensor; make the table if there is none."""
     if holder._hooks is None:
@@ -99,6 +114,21 @@ def register_tensor_hook(tensor: Any, hook: Callable[..., Any]) -> RemovableHand
     holder = tensor if tensor._grad_fn is None else tensor._grad_fn
     output_nr = 0 if tensor._grad_fn is None else tensor._output_nr
     return add_hook(hooks_of(holder).tensor.setdefault(output_nr, OrderedDict()), hook)
+
+
+def table_of(tensor: Any) -> OrderedDict[int, Callable[..., Any]] | None:
+    """The hooks of a tensor that requires grad, or None if it has none."""
+    holder = tensor if tensor._grad_fn is None else tensor._grad_fn
+    return None if holder._hooks is None else holder._hooks.tensor.get(tensor._output_nr)
+
+
+def set_table(tensor: Any, table: Any) -> None:
+    """Let a tensor that requires grad have the hooks of ``table``, a dictionary or None."""
+    hooks = hooks_of(tensor if tensor._grad_fn is None else tensor._grad_fn)
+    if table is None:
+        hooks.tensor.pop(tensor._output_nr, None)
+    else:
+        hooks.tensor[tensor._output_nr] = table
 
 
 def retain_grad(tensor: Any) -> None:
@@ -159,6 +189,13 @@ def run_tensor_hooks(hooks: Hooks, gradients: list[Any]) -> None:
             tensor._grad = interface.add(tensor._grad, gradient)
 
 
+def run_post_accumulate_hooks(hooks: Hooks, leaf: Any) -> None:
+    """Run the hooks that wait until the ``grad`` of a leaf was added to."""
+    for hook in list(hooks.post_accumulate.values()):
+        if hook(leaf) is not None:
+            raise RuntimeError("Tensor post accumulate grad hooks should return None.")
+
+
 def run_pre_hooks(hooks: Hooks, gradients: list[Any]) -> list[Any]:
     """Run ``hook(grad_outputs)`` of a node; return the gradients it shall run on."""
     for hook in list(hooks.pre.values()):
@@ -198,8 +235,6 @@ def _check_replacement(hook: Callable[..., Any], gradient: Any, replacement: Any
 
 def _check_tuple(hook: Callable[..., Any], gradients: Any, replacements: Any) -> list[Any]:
     """A hook of a node may replace the gradients, by a tuple of as many."""
-    if isinstance(replacements, interface.Tensor) and len(gradients) == 1:
-        replacements = (replacements,)
     if not isinstance(replacements, tuple):
         raise TypeError(f"expected tuple, but hook returned '{type(replacements).__name__}'")
     if len(replacements) != len(gradients):

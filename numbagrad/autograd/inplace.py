@@ -17,14 +17,16 @@ import numpy as np
 
 from ..executor import capture
 from . import tensor_interface as interface
+from . import watching
 from .grad_mode import state as grad_mode
 from .hooks import move_retained_grad
 from .node import Node, edge_of
 
 __all__ = [
-    "MULTIPLE", "NO_GRAD", "Geometry", "apply_inplace", "check_inplace", "compute_then_write",
-    "install_regions", "live_views", "prune", "rebase_history", "recording", "register_view",
-    "take_history", "write_inplace",
+    "INFERENCE", "MULTIPLE", "NO_GRAD", "Geometry", "apply_inplace", "before_write",
+    "check_inplace", "compute_then_write", "install_regions", "live_views", "prune",
+    "rebase_history", "recording", "register_view", "take_history", "unrecorded_origin",
+    "write_inplace",
 ]  # fmt: skip
 
 # --- views and their memory -----------------------------------------------------------------------
@@ -34,6 +36,7 @@ __all__ = [
 
 #: Origins of views that cannot be written while recording (attribute ``_view_origin``).
 NO_GRAD = "no_grad"
+INFERENCE = "inference"
 MULTIPLE = "multiple"
 
 _prune_lock = threading.Lock()
@@ -43,10 +46,17 @@ PRUNE_FROM = 64
 
 def register_view(view: Any, cell: list[Any]) -> None:
     """Remember a view made while recording; ``cell`` is the version cell it shares."""
+    if cell is watching.INFERENCE_CELL:
+        return
     cell.append(weakref.ref(view))
     count = len(cell)
     if count >= PRUNE_FROM and count & (count - 1) == 0:
         prune(cell)
+
+
+def unrecorded_origin() -> str:
+    """The origin of a view that is made while this thread does not record."""
+    return INFERENCE if grad_mode.inference else NO_GRAD
 
 
 def prune(cell: list[Any]) -> None:
@@ -70,6 +80,23 @@ def live_views(base: Any) -> list[Any]:
 
 
 # --- what may be written --------------------------------------------------------------------------
+
+
+def before_write(tensor: Any) -> None:
+    """Say that the memory of ``tensor`` is about to be written in place.
+
+    Raises:
+        RuntimeError: if it is an inference tensor, and this thread is not in inference mode.
+    """
+    if watching.count:
+        for look in watching.write_watchers:
+            look(tensor)
+    if tensor._version_cell is watching.INFERENCE_CELL and not grad_mode.inference:
+        raise RuntimeError(
+            "Inplace update to inference tensor outside InferenceMode is not allowed.You can make "
+            "a clone to get a normal tensor before doing inplace update.See "
+            "https://github.com/pytorch/rfcs/pull/17 for more details."
+        )
 
 
 def check_inplace(tensor: Any) -> None:
@@ -118,8 +145,13 @@ def _view_text(view: Any, origin: str, modified: str) -> str:
             "inplace. You should replace the inplace operation by an out-of-place one."
         )
     made = f"{maker} of a view which was created in" if maker else "A view was created in"
+    how = (
+        f"inference mode and {modified} modified inplace in normal mode."
+        if origin == INFERENCE
+        else f"no_grad mode and {modified} modified inplace with grad mode enabled."
+    )
     return (
-        f"{made} no_grad mode and {modified} modified inplace with grad mode enabled. Given that "
+        f"{made} {how} Given that "
         "this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by "
         "moving both the view and the inplace either both inside the no_grad block (if you don't "
         "want the inplace to be tracked) or both outside (if you want the inplace to be tracked)."
@@ -195,6 +227,7 @@ def write_inplace(
         return interface.write_transformed(
             tensor, lambda before: operator(before, *arguments), arguments
         )
+    before_write(tensor)
     if not recording(tensor, *arguments):
         write(tensor._array)
         interface.bump_version(tensor)
@@ -218,6 +251,7 @@ def compute_then_write(tensor: Any, compute: Callable[[Any], Any], *others: Any)
     if _under_transformation(tensor, *others):
         return interface.write_transformed(tensor, compute, others)
     recorded = recording(tensor, *others)
+    before_write(tensor)
     if recorded:
         check_inplace(tensor)
         value = compute(_value_before(tensor, True))

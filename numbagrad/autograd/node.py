@@ -7,10 +7,12 @@ its inputs and to leaf tensors, never to its own outputs, so no graph is kept al
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+import weakref
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from .hooks import RemovableHandle, add_hook, hooks_of
+from . import watching
+from .hooks import RemovableHandle, add_hook, hooks_of, known_outputs
 from .saved import FREED, unpack_entries
 
 __all__ = ["AccumulateGrad", "Node", "edge_of"]
@@ -54,6 +56,8 @@ class Node:
         self.saved = saved
         self._hooks = None
         self.sequence_nr = next_sequence_nr()
+        if watching.count:
+            watching.made(self)
 
     def backward(self, *grads: Any) -> tuple[Any, ...]:
         """Return the gradients of the inputs, given those of the outputs.
@@ -107,6 +111,77 @@ class Node:
     def _sequence_nr(self) -> int:
         return self.sequence_nr
 
+    def _set_sequence_nr(self, number: int) -> None:
+        raise RuntimeError(
+            "the sequence numbers of nodes order the walk of this engine: they cannot be set"
+        )
+
+    @property
+    def _input_metadata(self) -> tuple[OutputMetadata | None, ...]:
+        """Shape and dtype of each gradient the node takes; None for a tensor nobody looked at."""
+        known = known_outputs(self)
+        return tuple(
+            [
+                OutputMetadata(*known[number]) if number in known else None
+                for number in range(self._output_count)
+            ]
+        )
+
+    def __call__(self, *grads: Any) -> Any:
+        """Return the gradients of the inputs; one of them alone, several as a tuple.
+
+        Raises:
+            TypeError: if the number of gradients is not that of the node's outputs.
+        """
+        if len(grads) != self._output_count:
+            raise TypeError(f"expected {self._output_count} arguments, got {len(grads)} instead")
+        results = self.backward(*grads)
+        return results[0] if len(results) == 1 else results
+
+    # Saved tensors, as users see them. Subclasses that save name what they save.
+
+    def _saved_fields(self) -> dict[str, tuple[str, Any]]:
+        """What ``_saved_*`` shows: by name ``("tensor", place)``, ``("tensors", places)`` or
+        ``("value", function of nothing)``."""
+        return {}
+
+    def _saved_entries(self) -> tuple[Any, ...] | None:
+        return self.saved
+
+    def _set_saved_entries(self, entries: tuple[Any, ...]) -> None:
+        self.saved = entries
+
+    def _unpack_entry(self, place: int) -> Any:
+        entries = self._saved_entries()
+        if entries is None:
+            raise RuntimeError(FREED)
+        return unpack_entries(entries[place : place + 1], self)[0]
+
+    def __getattr__(self, name: str) -> Any:
+        raw = name.startswith("_raw_saved_")
+        if raw or name.startswith("_saved_"):
+            found = self._saved_fields().get(name[len("_raw_saved_" if raw else "_saved_") :])
+            if found is not None and not (raw and found[0] == "value"):
+                return self._saved_field(*found, raw)
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+
+    def _saved_field(self, kind: str, what: Any, raw: bool) -> Any:
+        from .saved_hooks import SavedTensor
+
+        if kind == "value":
+            return what()
+        if kind == "tensors":
+            return tuple([self._saved_field("tensor", place, raw) for place in what])
+        if raw:
+            return SavedTensor(self, what)
+        return None if what is None else self._unpack_entry(what)
+
+    def __dir__(self) -> list[str]:
+        names = []
+        for name, (kind, _) in self._saved_fields().items():
+            names += [f"_saved_{name}"] + ([f"_raw_saved_{name}"] if kind != "value" else [])
+        return [*super().__dir__(), *names]
+
     def register_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Register ``hook(grad_inputs, grad_outputs) -> tuple or None``, to run after the node."""
         return add_hook(hooks_of(self).post, hook)
@@ -116,17 +191,52 @@ class Node:
         return add_hook(hooks_of(self).pre, hook)
 
 
+class OutputMetadata:
+    """What a node knows of a tensor that it made, as torch's ``_input_metadata`` shows it."""
+
+    __slots__ = ("_dtype", "shape")
+
+    is_nested_tensor = False
+    is_cpp_nested_tensor = False
+
+    def __init__(self, shape: Sequence[int], dtype: Any) -> None:
+        self.shape = list(shape)
+        self._dtype = dtype
+
+    @property
+    def dtype(self) -> Any:
+        """The dtype of the tensor."""
+        from ..dtype import from_numpy
+
+        return from_numpy(self._dtype)
+
+    @property
+    def device(self) -> Any:
+        """The device of the tensor."""
+        from ..device import CPU
+
+        return CPU
+
+
 def _visible_edge(edge: tuple[Any, int] | None) -> tuple[Any, int]:
     if edge is None:
         return None, 0
     target, output_nr = edge
-    return (target if isinstance(target, Node) else AccumulateGrad(target)), output_nr
+    return (target if isinstance(target, Node) else accumulator_of(target)), output_nr
 
 
-class AccumulateGrad:
-    """How the graph shows a leaf: a view made on request, equal for the same leaf.
+def accumulator_of(leaf: Any) -> AccumulateGrad:
+    """How the graph shows a leaf: the same object as long as somebody holds it."""
+    found = leaf._accumulator
+    found = None if found is None else found()
+    if found is None:
+        found = AccumulateGrad(leaf)
+        leaf._accumulator = weakref.ref(found)
+    return found
 
-    Its hooks are kept by the leaf tensor.
+
+class AccumulateGrad(Node):
+    """How the graph shows a leaf. Edges lead to the leaf itself, which keeps the hooks too.
 
     Attributes:
         variable: the leaf tensor.
@@ -134,16 +244,19 @@ class AccumulateGrad:
 
     __slots__ = ("variable",)
 
-    next_functions: tuple[tuple[Any, int], ...] = ()
-
     def __init__(self, variable: Any) -> None:
         self.variable = variable
+        self.next_edges = ()
+        self.saved = ()
+        self.sequence_nr = 2**63 - 1
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, AccumulateGrad) and other.variable is self.variable
+    @property
+    def _input_metadata(self) -> tuple[OutputMetadata | None, ...]:
+        array = self.variable._array
+        return (OutputMetadata(array.shape, array.dtype),)
 
-    def __hash__(self) -> int:
-        return hash((AccumulateGrad, id(self.variable)))
+    def backward(self, *grads: Any) -> tuple[Any, ...]:
+        raise RuntimeError("AccumulateGrad is run by the engine only: call backward() on a tensor")
 
     def __repr__(self) -> str:
         return f"<AccumulateGrad object at {id(self.variable):#x}>"

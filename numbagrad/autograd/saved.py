@@ -10,6 +10,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from . import tensor_interface as interface
+from .watching import INFERENCE_CELL
 
 if TYPE_CHECKING:
     from .node import Node
@@ -95,6 +96,13 @@ def save(tensor: Any) -> Any:
     """Pack an input for ``Node.saved``. ``None`` stays ``None``."""
     if tensor is None or tensor._version_cell is None:
         return tensor
+    if tensor._version_cell is INFERENCE_CELL:
+        raise RuntimeError(
+            "Inference tensors cannot be saved for backward. Please do not use Tensors created in "
+            "inference mode in computation tracked by autograd. To work around this, you can make "
+            "a clone to get a normal tensor and use it in autograd, or use `torch.no_grad()` "
+            "instead of `torch.inference_mode()`."
+        )
     return SavedInput(tensor)
 
 
@@ -113,13 +121,13 @@ def unpack_entries(entries: tuple[Any, ...], node: Node) -> tuple[Any, ...]:
     for entry in entries:
         if entry is None:
             unpacked.append(None)
-        elif entry.__class__ is SavedInput or entry.__class__ is SavedOutput:
-            unpacked.append(entry.unpack(node))
-        else:
+        elif isinstance(entry, interface.Tensor):
             cell = entry._version_cell
             if cell is not None and cell[0] != 0:
                 raise _modified(entry, entry._grad_fn, cell[0], 0)
             unpacked.append(entry)
+        else:
+            unpacked.append(entry.unpack(node))
     return tuple(unpacked)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..executor import capture
+from .watching import INFERENCE_CELL
 
 __all__ = ["register"]
 
@@ -36,6 +37,10 @@ add_: Any = None
 clone: Any = None
 #: ``cast(a, dtype)`` with a NumPy dtype.
 cast: Any = None
+#: ``copied(a)``, contiguous, recorded as a copy in place.
+copied: Any = None
+#: ``stack(tensors)`` along a new first dimension.
+stack: Any = None
 #: ``sum_to_size(a, shape)``: the adjoint of expanding ``shape`` to the shape of ``a``.
 sum_to_size: Any = None
 
@@ -56,6 +61,8 @@ _REQUIRED = (
     "clone",
     "cast",
     "sum_to_size",
+    "stack",
+    "copied",
 )
 
 
@@ -64,7 +71,8 @@ def alias(tensor: Any) -> Any:
     if tensor._version_cell is None:
         tensor._version_cell = [0]
     result = new_tensor(tensor._array, False, None, 0)
-    result._version_cell = tensor._version_cell
+    if tensor._version_cell is not INFERENCE_CELL:
+        result._version_cell = tensor._version_cell
     return result
 
 

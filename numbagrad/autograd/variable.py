@@ -3,12 +3,31 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 from . import tensor_interface as interface
+from .grad_mode import state as grad_mode
 from .volatile import make_volatile
 
-__all__ = ["Variable"]
+__all__ = ["ExecutionEngine", "Variable"]
+
+
+class ExecutionEngine:
+    """What programs reach of torch's engine: callbacks for the end of a backward."""
+
+    def queue_callback(self, callback: Callable[[], Any]) -> None:
+        """Call ``callback()`` once the backward that this thread is in has run all nodes.
+
+        Raises:
+            RuntimeError: outside of a backward.
+        """
+        walk = grad_mode.walk
+        if walk is None:
+            raise RuntimeError("Final callbacks can only be installed during backward pass.")
+        if walk.callbacks is None:
+            walk.callbacks = []
+        walk.callbacks.append(callback)
 
 
 class _VariableMeta(type):
@@ -31,6 +50,8 @@ class Variable(metaclass=_VariableMeta):
         ValueError: for a volatile Variable that requires grad.
         RuntimeError: if integers are to require grad.
     """
+
+    _execution_engine = ExecutionEngine()
 
     def __new__(cls, data: Any = None, requires_grad: bool = False, volatile: bool = False) -> Any:
         if data is None:

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..autograd import saved_hooks
 from ..autograd.anomaly import anomaly
 from ..autograd.grad_mode import state as grad_mode
 from ..device import device, get_default_device
@@ -363,7 +364,7 @@ def global_settings() -> tuple[Any, ...]:
     hooks = EVERY_MODULE
     return (
         grad_mode.enabled, grad_mode.inference, get_default_dtype(), get_default_device(),
-        anomaly.enabled, anomaly.check_nan,
+        anomaly.enabled, anomaly.check_nan, *saved_hooks.stack(),
         *((*hooks.forward_pre, *hooks.forward, *hooks.backward_pre, *hooks.backward)
           if hooks.any else ()),
     )  # fmt: skip

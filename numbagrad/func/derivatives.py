@@ -11,7 +11,7 @@ import functools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from ..autograd import engine
+from ..autograd import engine_interface
 from ..autograd.forward_ad import dual_view, parts
 from ..autograd.grad_mode import enable_grad, no_grad
 from ..autograd.grad_mode import state as grad_mode
@@ -238,7 +238,7 @@ def _gradients(
     with level:  # open again: what is computed for samples has a history here
         if outputs and inputs:
             found = iter(
-                engine.grad(
+                engine_interface.grad(
                     outputs, inputs, seeds, retain_graph=True, create_graph=recorded,
                     allow_unused=True,
                 )
@@ -445,7 +445,7 @@ def linearize(func: Function, *primals: Any) -> tuple[Any, Function]:
         pairs = [(p, t) for p, t in zip(pulled, directions, strict=True) if p._requires_grad]
         products: Sequence[Any] = [None] * len(seeds)
         if pairs:
-            products = engine.grad(
+            products = engine_interface.grad(
                 [p for p, _ in pairs], seeds, [t for _, t in pairs], retain_graph=True,
                 allow_unused=True,
             )  # fmt: skip

@@ -127,6 +127,12 @@ RUNTIME_NO_GRAD = 77
 RUNTIME_PRUNE = 78  # the function that drops references to dead views from a version cell
 RUNTIME_PRUNE_FROM = 79  # how many entries it has then
 RUNTIME_MULTIPLE = 80
+RUNTIME_WATCHED = 81  # how many watch nodes being made (``autograd.watching``): Python makes them
+RUNTIME_INFERENCE_THREADS = 82  # how many threads are in inference mode
+RUNTIME_NAME_INFERENCE = 83
+RUNTIME_INFERENCE_CELL = 84  # the version cell of all inference tensors
+RUNTIME_INFERENCE_ORIGIN = 85  # why views made in inference mode may not be written
+RUNTIME_ATTACH = 86  # the function that does what ``attach`` does
 RUNTIME_WORDS = 88
 
 # --- recipes: how the node of an operator is made, by which of its operands need a gradient -----
@@ -152,7 +158,7 @@ NODE_INPUTS = 3  # places that have edges
 NODE_SAVES = 4  # places of the Tensors that are saved
 NODE_KEEPS = 5  # places of what else is kept, KEPT_BITS each
 NODE_RESULTS = 6  # how many of the outputs are saved
-NODE_PYTHON = 7  # of a view: the function for inputs under a transformation
+NODE_PYTHON = 7  # of a view: the function that does the same
 NODE_WORDS = 8
 KEPT_BITS = 5
 KEPT_PLACE = 15

@@ -43,6 +43,11 @@ list_get_item = external("PyList_GetItem", types.int64, types.int64, types.int64
 list_set_item = external("PyList_SetItem", types.int32, types.int64, types.int64, types.int64)
 tuple_get_item = external("PyTuple_GetItem", types.int64, types.int64, types.int64)
 tuple_size = external("PyTuple_Size", types.int64, types.int64)
+get_attribute = external("PyObject_GetAttr", types.int64, types.int64, types.int64)
+# Called without keywords; the plainer PyObject_Vectorcall is no symbol of Python 3.10.
+vectorcall = external(
+    "PyObject_VectorcallDict", types.int64, types.int64, types.int64, types.int64, types.int64
+)
 
 NULL = 0
 
@@ -105,6 +110,41 @@ def is_tensor(runtime, object):
 
 
 @subroutine
+def call(function, arguments, count):
+    """``function(*arguments)`` of a Python object and an array of references."""
+    return vectorcall(function, arguments, count, NULL)
+
+
+@subroutine
+def has_switch(runtime, name):
+    """Whether a switch of this thread is on: an attribute of ``grad_mode.state``."""
+    value = get_attribute(load(runtime, RUNTIME_GRAD_MODE, int64), load(runtime, name, int64))
+    decrement_reference(value)  # True and False live for ever
+    return value == load(runtime, RUNTIME_TRUE, int64)
+
+
+@subroutine
+def is_watched(runtime):
+    """Whether nodes have to be made by Python: somebody looks at each of them."""
+    return load(runtime, RUNTIME_WATCHED, int64) != 0
+
+
+@subroutine
+def in_inference_mode(runtime):
+    """Whether this thread makes inference tensors."""
+    if load(runtime, RUNTIME_INFERENCE_THREADS, int64) == 0:
+        return False
+    return has_switch(runtime, RUNTIME_NAME_INFERENCE)
+
+
+@subroutine
+def is_inference(runtime, tensor):
+    """Whether a Tensor was made in inference mode."""
+    cell = field(runtime, tensor, FIELD_VERSION_CELL)
+    return cell == load(runtime, RUNTIME_INFERENCE_CELL, int64)
+
+
+@subroutine
 def run_holding(table, self, operands, count):
     """Run the launcher of ndarrays; it may let go of the GIL, so hold its operands meanwhile."""
     for k in range(count):
@@ -126,7 +166,10 @@ def new_tensor(runtime, array, requires_grad):
     put(runtime, tensor, FIELD_REQUIRES_GRAD, requires_grad)
     put(runtime, tensor, FIELD_GRAD_FN, load(runtime, RUNTIME_NONE, int64))
     put(runtime, tensor, FIELD_OUTPUT_NR, load(runtime, RUNTIME_ZERO, int64))
-    put(runtime, tensor, FIELD_VERSION_CELL, load(runtime, RUNTIME_NONE, int64))
+    cell = load(runtime, RUNTIME_NONE, int64)
+    if in_inference_mode(runtime):
+        cell = load(runtime, RUNTIME_INFERENCE_CELL, int64)
+    put(runtime, tensor, FIELD_VERSION_CELL, cell)
     put(runtime, tensor, FIELD_GRAD, load(runtime, RUNTIME_NONE, int64))
     return tensor
 
@@ -188,14 +231,17 @@ def needs_gradient(runtime, operand):
 def find_recipe(runtime, table, arguments, count):
     """The recipe for the node of a result, or NULL: then Python has to make it."""
     recipes = load(table, TABLE_RECIPES, int64)
-    if recipes == NULL or count > RECIPE_OPERANDS:
+    if recipes == NULL or count > RECIPE_OPERANDS or is_watched(runtime):
         return NULL
     first = load(arguments, 0, int64)
     which = 0
     for k in range(count):
         operand = load(arguments, k, int64)
-        if needs_gradient(runtime, operand):
-            which |= (1 + (int64(operand == first) << RECIPE_OPERANDS)) << k
+        if is_tensor(runtime, operand):
+            if is_inference(runtime, operand):
+                return NULL
+            if field(runtime, operand, FIELD_REQUIRES_GRAD) == load(runtime, RUNTIME_TRUE, int64):
+                which |= (1 + (int64(operand == first) << RECIPE_OPERANDS)) << k
     recipe = recipes + 8 * RECIPE_WORDS * which
     if load(recipe, RECIPE_RULE, int64) == NULL:
         return NULL
@@ -376,6 +422,10 @@ def pointwise_into(self, arguments, given):
     output = load(arguments, 0, int64)
     if given > MAX_OPERANDS or not is_tensor(runtime, output):
         return raise_miss(runtime, MISS_OPERAND)
+    if is_watched(runtime) or (
+        is_inference(runtime, output) and not in_inference_mode(runtime)
+    ):
+        return raise_miss(runtime, MISS_OPERAND)  # Python knows whom to ask, and what to say
     operands = address_of_stack(MAX_OPERANDS)
     for k in range(given):
         operand = load(arguments, k, int64)
@@ -402,6 +452,13 @@ def attach(self, arguments, given):
     array = load(arguments, 0, int64)
     inputs = load(arguments, 2, int64)
     kept = load(arguments, 3, int64)
+    in_python = is_watched(runtime)
+    for k in range(tuple_size(kept)):
+        entry = tuple_get_item(kept, k)
+        if entry != none:
+            in_python = in_python or is_inference(runtime, entry)
+    if in_python:
+        return call(load(runtime, RUNTIME_ATTACH, int64), arguments, 4)
     increment_reference(array)
     result = new_tensor(runtime, array, load(runtime, RUNTIME_TRUE, int64))
     if result == NULL:

@@ -23,10 +23,16 @@ from .launch import (
 from .layout import *  # noqa: F403 - the words of the tables, all of them
 from .record import (
     allocate,
+    call,
     field,
+    get_attribute,
     give,
+    has_switch,
+    in_inference_mode,
+    is_inference,
     is_subtype,
     is_tensor,
+    is_watched,
     list_get_item,
     list_new,
     list_set_item,
@@ -40,35 +46,20 @@ from .record import (
     tuple_size,
 )
 
-get_attribute = external("PyObject_GetAttr", types.int64, types.int64, types.int64)
 set_attribute = external(
     "PyObject_SetAttr", types.int32, types.int64, types.int64, types.int64
 )
 new_weak_reference = external("PyWeakref_NewRef", types.int64, types.int64, types.int64)
 list_append = external("PyList_Append", types.int32, types.int64, types.int64)
 list_size = external("PyList_Size", types.int64, types.int64)
-# Called without keywords; the plainer PyObject_Vectorcall is no symbol of Python 3.10.
-vectorcall = external(
-    "PyObject_VectorcallDict", types.int64, types.int64, types.int64, types.int64, types.int64
-)
 
 NULL = 0
 
 
 @subroutine
-def call(function, arguments, count):
-    """``function(*arguments)`` of a Python object and an array of references."""
-    return vectorcall(function, arguments, count, NULL)
-
-
-@subroutine
 def is_recording(runtime):
     """Whether this thread records the graph: ``grad_mode.state.enabled``."""
-    enabled = get_attribute(
-        load(runtime, RUNTIME_GRAD_MODE, int64), load(runtime, RUNTIME_NAME_ENABLED, int64)
-    )
-    decrement_reference(enabled)  # True and False live for ever
-    return enabled == load(runtime, RUNTIME_TRUE, int64)
+    return has_switch(runtime, RUNTIME_NAME_ENABLED)
 
 
 @subroutine
@@ -244,6 +235,8 @@ def set_history(runtime, tensor, node, number):
 @subroutine
 def register_view(runtime, tensor, cell):
     """Remember a view made while recording: ``autograd.inplace.register_view``."""
+    if cell == load(runtime, RUNTIME_INFERENCE_CELL, int64):
+        return True
     reference = new_weak_reference(tensor, NULL)
     if reference == NULL:
         return False
@@ -306,6 +299,14 @@ def set_origin(runtime, tensor, origin):
 
 
 @subroutine
+def unrecorded_origin(runtime):
+    """Why a view that was not recorded may not be written while recording."""
+    if in_inference_mode(runtime):
+        return load(runtime, RUNTIME_INFERENCE_ORIGIN, int64)
+    return load(runtime, RUNTIME_NO_GRAD, int64)
+
+
+@subroutine
 def known_arguments(input, values, known):
     """Write the arguments of a view operator to ``known``."""
     store(known, 0, input, int64)
@@ -343,6 +344,8 @@ def view(self, arguments, given):
     """
     recipe = load(self + ARRAY_DATA, 0, int64)
     runtime = load(recipe, NODE_RUNTIME, int64)
+    if is_watched(runtime):
+        return call(load(recipe, NODE_PYTHON, int64), arguments, 3)
     array = load(arguments, 0, int64)
     input = load(arguments, 1, int64)
     values = load(arguments, 2, int64)
@@ -361,7 +364,7 @@ def view(self, arguments, given):
             set_history(runtime, result, node, 0)
             decrement_reference(node)
     else:
-        done = set_origin(runtime, result, load(runtime, RUNTIME_NO_GRAD, int64))
+        done = set_origin(runtime, result, unrecorded_origin(runtime))
     if not done:
         decrement_reference(result)
         return NULL
@@ -375,6 +378,8 @@ def views(self, arguments, given):
     """
     recipe = load(self + ARRAY_DATA, 0, int64)
     runtime = load(recipe, NODE_RUNTIME, int64)
+    if is_watched(runtime):
+        return call(load(recipe, NODE_PYTHON, int64), arguments, 3)
     arrays = load(arguments, 0, int64)
     input = load(arguments, 1, int64)
     if is_transformed(runtime, input):
@@ -382,7 +387,9 @@ def views(self, arguments, given):
     count = tuple_size(arrays)
     results = tuple_new(count)
     recording = is_recording(runtime)
-    origin = load(runtime, RUNTIME_MULTIPLE if recording else RUNTIME_NO_GRAD, int64)
+    origin = unrecorded_origin(runtime)
+    if recording:
+        origin = load(runtime, RUNTIME_MULTIPLE, int64)
     node = NULL
     true = load(runtime, RUNTIME_TRUE, int64)
     if recording and field(runtime, input, FIELD_REQUIRES_GRAD) == true and count > 0:
@@ -456,17 +463,20 @@ def any_needs_gradient(runtime, argument, variadic):
 def find_node_recipe(runtime, table, arguments, count):
     """The recipe for the node, NULL if Python has to make it; NOT_RECORDED if there is none."""
     needed = 0
+    inference = False
     variadic = load(table, OPERATOR_VARIADIC, int64) == 1
     for k in range(count):
         argument = load(arguments, k, int64)
         if variadic and is_list(runtime, argument) and not holds_tensors(runtime, argument):
             return NULL
+        if is_tensor(runtime, argument):
+            inference = inference or is_inference(runtime, argument)
         if any_needs_gradient(runtime, argument, variadic):
             needed |= 1 << k
     if needed == 0 or not is_recording(runtime):
         return NOT_RECORDED
     recipes = load(table, OPERATOR_RECIPES, int64)
-    if recipes == NULL or count > OPERATOR_ARGUMENTS:
+    if recipes == NULL or count > OPERATOR_ARGUMENTS or inference or is_watched(runtime):
         return NULL
     recipe = recipes + 8 * NODE_WORDS * needed
     if load(recipe, NODE_PLAN, int64) == NULL:

@@ -6,6 +6,8 @@ operators; the gradients are Tensor operations, so they can be differentiated ag
 
 from __future__ import annotations
 
+from typing import Any
+
 from ..autograd.grad_mode import state as grad_mode
 from ..autograd.node import Node
 from ..executor.builtin import LaunchMiss
@@ -25,6 +27,9 @@ class LinearNode(Node):
     __slots__ = ("bias_shape",)
 
     bias_shape: tuple[int, ...]
+
+    def _saved_fields(self) -> dict[str, tuple[str, Any]]:
+        return {"mat1": ("tensor", 0), "mat2": ("tensor", 1)}
 
     def backward(self, grad: Tensor | None) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
         """The gradients of bias, input and weight; None for those that need none."""

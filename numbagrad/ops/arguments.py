@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..autograd.inplace import before_write
 from ..autograd.tensor_interface import bump_version
 from ..dtype import bool_, float64, get_default_dtype, int64
 from ..dtype import dtype as DType
@@ -99,6 +100,7 @@ def leaf(array: np.ndarray[Any, Any], requires_grad: bool, out: Tensor | None = 
 
 def write(out: Tensor, array: np.ndarray[Any, Any]) -> Tensor:
     """Put the elements of ``array`` into ``out``, which gets their shape."""
+    before_write(out)
     if out._array.shape != array.shape:
         out._array = np.empty(array.shape, out._array.dtype)
     np.copyto(out._array, array, casting="unsafe")

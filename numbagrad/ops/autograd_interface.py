@@ -20,6 +20,8 @@ from ..transforms.functions import apply_transformed
 from ..transforms.inplace import compute_and_write
 from .conversion import cast
 from .expand import sum_to_size
+from .inplace import copy_
+from .join import stack
 from .operator import binary, pointwise
 from .view import clone
 
@@ -59,6 +61,11 @@ def _uniform(
     return array
 
 
+def _copied(tensor: Tensor) -> Tensor:
+    """A copy whose node is that of a copy in place, as torch accumulates what it records."""
+    return copy_(new_tensor(np.empty(tensor._array.shape, tensor._array.dtype)), tensor)
+
+
 tensor_interface.register(
     Tensor=Tensor,
     new_tensor=new_tensor,
@@ -70,6 +77,8 @@ tensor_interface.register(
     clone=clone,
     cast=cast,
     sum_to_size=sum_to_size,
+    stack=stack,
+    copied=_copied,
     rebase_history=rebase_history,
     apply_transformed=apply_transformed,
     write_transformed=compute_and_write,

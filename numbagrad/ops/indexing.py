@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..autograd.grad_mode import state as grad_mode
-from ..autograd.inplace import recording, write_inplace
+from ..autograd.inplace import before_write, recording, write_inplace
 from ..autograd.tensor_interface import bump_version
 from ..executor import capture, copying
 from ..executor import indexing as executor
@@ -290,6 +290,7 @@ def _fill_where(tensor: Tensor, mask: Tensor, value: Any) -> bool:
 
 def _write_plain(tensor: Tensor, key: Key, value: Tensor) -> bool:
     """Write without recording; False where the value does not fit, for the error to be made."""
+    before_write(tensor)
     try:
         if 0 in tensor._array.strides:
             check_written_once(tensor._array[key])

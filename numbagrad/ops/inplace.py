@@ -14,6 +14,7 @@ import numpy as np
 from ..autograd.grad_mode import state as grad_mode
 from ..autograd.inplace import (
     apply_inplace,
+    before_write,
     check_inplace,
     compute_then_write,
     recording,
@@ -317,6 +318,7 @@ def _copy_noted(array: np.ndarray[Any, Any], source: np.ndarray[Any, Any]) -> No
 def zero_(input: Tensor) -> Tensor:
     """Write zeros."""
     if not recording(input) and not is_transformed(input):
+        before_write(input)
         _set_all(input._array, 0)
         bump_version(input)
         return input
@@ -357,6 +359,7 @@ def copy_(input: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
         check_written_once(input._array)
     source = src._array
     if not recording(input, src) and not is_transformed((input, src)):
+        before_write(input)
         if capture.active is not None or source.dtype != input._array.dtype:
             _copy_noted(input._array, source)
         else:
@@ -374,6 +377,7 @@ def copy_(input: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
 def _reshape_in_place(tensor: Tensor, view: Callable[[Tensor], Tensor]) -> Tensor:
     """Give ``tensor`` the shape of ``view(tensor)``; its memory stays."""
     recorded = recording(tensor)
+    before_write(tensor)
     if recorded:
         check_inplace(tensor)
     before = new_tensor(
@@ -420,6 +424,7 @@ def resize_(self: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:
     """
     if self._requires_grad:
         raise RuntimeError("cannot resize variables that require grad")
+    before_write(self)
     shape = sizes_of(sizes)
     count = int(np.prod(shape, dtype=np.int64))
     array = self._array

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from ..autograd import tensor_interface as tensors
+from ..autograd import watching
 from ..autograd.grad_mode import state as grad_mode
-from ..autograd.inplace import apply_inplace
+from ..autograd.inplace import apply_inplace, before_write
 from ..autograd.node import Node, edge_of, next_sequence_nr
 from ..autograd.saved import save, save_output
 from ..executor.builtin import LaunchMiss
@@ -25,7 +26,7 @@ from ..tensor import Tensor, new_tensor
 from ..transforms import batching, dispatch
 from ..transforms.levels import is_transformed
 from ..transforms.tangents import transposed
-from . import recorder
+from . import recorder, saved_names
 from .definition import POINTWISE, PointwiseDefinition
 from .tangent_rule import TangentRule
 
@@ -70,6 +71,10 @@ class PointwiseNode(recorder.PointwiseState):
         )
 
 
+    def _saved_fields(self) -> dict[str, tuple[str, Any]]:
+        return saved_names.of_pointwise(self)
+
+
 def _with_numbers(saved: Sequence[Any], numbers: tuple[Any, ...] | None) -> list[Any]:
     """The arguments of a gradient: what was saved, in the places where ``numbers`` has None."""
     if numbers is None:
@@ -100,12 +105,12 @@ class GradientRule:
     """
 
     __slots__ = ("needed", "uses", "uses_result", "nothing", "joint", "launch", "_passed",
-                 "_places", "_single", "_operator")  # fmt: skip
+                 "_places", "_single", "operator")  # fmt: skip
 
     def __init__(self, operator: PointwiseOperator, needed: tuple[int | None, ...]):
         self.needed = needed
         self.nothing = (None,) * len(needed)
-        self._operator = operator
+        self.operator = operator
         groups = list(dict.fromkeys(number for number in needed if number is not None))
         passed = [group for group in groups if self._passes(group)]
         computed = [group for group in groups if group not in passed]
@@ -137,13 +142,13 @@ class GradientRule:
 
     def _gradients(self, groups: list[int]) -> tuple[tuple[str, ...], list[Any]]:
         """Inputs of the gradient formula, and the gradient of each of these groups of inputs."""
-        formula = self._operator.formula
+        formula = self.operator.formula
         members = [
             [name for name, n in zip(formula.inputs, self.needed, strict=True) if n == group]
             for group in groups
         ]
         names = [name for group in members for name in group]
-        gradients = formula.gradients(names, self._operator.definition.gradient)
+        gradients = formula.gradients(names, self.operator.definition.gradient)
         remaining = iter(gradients.outputs)
         sums = []
         for group in members:
@@ -161,13 +166,13 @@ class GradientRule:
     def _derived(self, groups: list[int]) -> PointwiseOperator:
         """The operator that computes the gradients of these groups of inputs."""
         inputs, outputs = self._gradients(groups)
-        definition = self._operator.definition
+        definition = self.operator.definition
         derived = PointwiseDefinition(
             f"{definition.name}_backward",
             None,  # type: ignore[arg-type]
             grad_fn=_second_name(definition.grad_fn),
         )
-        formula = _renamed(inputs, outputs, self._operator.formula.inputs)
+        formula = _renamed(inputs, outputs, self.operator.formula.inputs)
         return PointwiseOperator(derived, formula=formula)
 
     def passed(self, grad: Tensor) -> tuple[Any, ...]:
@@ -432,6 +437,8 @@ class PointwiseOperator:
             self._save(node, result, operands)
         if self._recipes is not None:
             self._recipes.add(needed, rule, node.__class__)
+        if watching.count:
+            watching.made(node)
 
     def _save(self, node: Any, result: Tensor, operands: tuple[Any, ...]) -> None:
         """Keep in the node what its gradient rule uses."""
@@ -508,6 +515,7 @@ class PointwiseOperator:
             if is_transformed((output, *operands)):
                 apply_inplace(output, self, operands)
                 return
+            before_write(output)
             arrays = (*map(_array_of, operands), output._array)
             self.program.resolve(miss, arrays, into=True)
             tensors.bump_version(output)
@@ -519,6 +527,7 @@ class PointwiseOperator:
                 self.write = found
                 found(output, *operands)
                 return
+        before_write(output)
         self.program.into(*map(_array_of, operands), output._array)
         tensors.bump_version(output)
 

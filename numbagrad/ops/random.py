@@ -14,7 +14,7 @@ import numpy as np
 
 from .. import random as numbers
 from ..autograd.grad_mode import state as grad_mode
-from ..autograd.inplace import compute_then_write
+from ..autograd.inplace import before_write, compute_then_write
 from ..autograd.tensor_interface import bump_version
 from ..cuda import require_cpu
 from ..dtype import int64
@@ -292,6 +292,7 @@ def _in_place(name: str, grad_fn: str = "") -> Callable[[Tensor, Draw], Tensor]:
     def fill(tensor: Tensor, draw: Draw) -> Tensor:
         if tensor._requires_grad and grad_mode.enabled:
             return compute_then_write(tensor, lambda before: recorded(before, draw))
+        before_write(tensor)
         draw(tensor._array)
         bump_version(tensor)
         return tensor

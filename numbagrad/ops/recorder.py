@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ..autograd import inplace
+from ..autograd import inplace, watching
 from ..autograd.grad_mode import state as grad_mode
 from ..autograd.node import Node, edge_of, next_sequence_nr
 from ..autograd.saved import SavedInput, SavedOutput, save
@@ -128,6 +128,11 @@ def described_runtime() -> np.ndarray[Any, Any]:
     block[layout.RUNTIME_MULTIPLE] = id(inplace.MULTIPLE)
     block[layout.RUNTIME_PRUNE] = id(inplace.prune)
     block[layout.RUNTIME_PRUNE_FROM] = inplace.PRUNE_FROM
+    block[layout.RUNTIME_NAME_INFERENCE] = id(sys.intern("inference"))
+    block[layout.RUNTIME_INFERENCE_CELL] = id(watching.INFERENCE_CELL)
+    block[layout.RUNTIME_INFERENCE_ORIGIN] = id(inplace.INFERENCE)
+    block[layout.RUNTIME_ATTACH] = id(_attached)
+    watching.mirror(block, layout.RUNTIME_WATCHED, layout.RUNTIME_INFERENCE_THREADS)
     return block
 
 
@@ -154,19 +159,26 @@ _of_operators = Deferred(
 # --- Tensors and nodes of any operator ------------------------------------------------------------
 
 
-def _attach_in_python(
+def _attached(
     array: np.ndarray[Any, Any],
     node_class: type[Node],
     inputs: tuple[Any, ...],
     saved: tuple[Tensor | None, ...],
 ) -> Tensor:
-    ready()
     node = _new(node_class)
     node.next_edges = tuple([edge_of(x) if isinstance(x, Tensor) else None for x in inputs])
     node._hooks = None
     node.sequence_nr = next_sequence_nr()
     node.saved = tuple([save(x) for x in saved])
-    return new_tensor(array, True, node)
+    result = new_tensor(array, True, node)
+    if watching.count:
+        watching.made(node)
+    return result
+
+
+def _attach_in_python(*arguments: Any) -> Tensor:
+    ready()
+    return _attached(*arguments)
 
 
 def _repeated_in_python(array: np.ndarray[Any, Any], shape: tuple[int, ...]) -> Tensor:
@@ -293,8 +305,8 @@ def view_launcher(
 ) -> Callable[..., Any]:
     """``wrap(array, input, values)`` of a view operator, whose nodes all have one plan.
 
-    An operator of ``several`` views takes and returns a tuple. Inputs under a transformation go to
-    ``python``, which is kept alive from here on.
+    An operator of ``several`` views takes and returns a tuple. ``python`` does the same; it gets
+    inputs under a transformation, and those whose nodes are watched. It is kept alive from here on.
     """
     recipe = np.zeros(layout.NODE_WORDS, dtype=np.int64)
     if not _write_recipe(recipe, plan, node_class):

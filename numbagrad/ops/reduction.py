@@ -31,6 +31,7 @@ from .expand import expand
 from .join import cat
 from .operator import pointwise
 from .registry import method
+from .saved_names import dims_of_mask
 from .shapes import dimension, dimensions
 from .tensor_operator import TensorOperator
 
@@ -118,6 +119,12 @@ class SumNode(Node):
         if grad._array.dtype is not self.dtype:
             grad = tensors.cast(grad, self.dtype)
         return (spread(grad, self.shape, self.mask),)
+
+    def _saved_fields(self) -> dict[str, tuple[str, Any]]:
+        fields: dict[str, tuple[str, Any]] = {"self_sym_sizes": ("value", lambda: self.shape)}
+        if self.mask != ALL:
+            fields["dim"] = ("value", lambda: dims_of_mask(self.mask)["dim"])
+        return fields
 
 
 def _node_class(name: str) -> type[SumNode]:

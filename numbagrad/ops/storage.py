@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..autograd.inplace import check_inplace, recording
+from ..autograd.inplace import before_write, check_inplace, recording
 from ..autograd.tensor_interface import alias, bump_version
 from ..dtype import FROM_TYPE_NUM
 from ..dtype import dtype as DType
@@ -90,6 +90,7 @@ def set_(
     if recording(input):
         check_inplace(input)
         raise RuntimeError("set_: the memory of a tensor with a history cannot be replaced")
+    before_write(input)
     kind = input._array.dtype
     if source is None:
         input._array = np.empty(0, kind)

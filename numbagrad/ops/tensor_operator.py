@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ..autograd import watching
 from ..autograd.grad_mode import state as grad_mode
 from ..autograd.node import edge_of, next_sequence_nr
 from ..autograd.saved import save, save_output
@@ -16,7 +17,7 @@ from ..executor import capture
 from ..tensor import Tensor, new_tensor
 from ..transforms import dispatch
 from ..transforms.levels import is_transformed
-from . import recorder
+from . import recorder, saved_names
 
 _new = object.__new__
 
@@ -27,6 +28,7 @@ class OperatorNode(recorder.OperatorState):
     __slots__ = ()
 
     plan: GradientPlan
+    operator: TensorOperator
 
     def backward(self, *grads: Any) -> tuple[Any, ...]:
         """The gradients of the inputs that need one, None for the others."""
@@ -46,6 +48,9 @@ class OperatorNode(recorder.OperatorState):
                 else:
                     results.append(gradient)
         return tuple(results)
+
+    def _saved_fields(self) -> dict[str, tuple[str, Any]]:
+        return saved_names.of_operator(self)
 
 
 #: The names of the outputs in gradient functions.
@@ -138,7 +143,7 @@ class TensorOperator:
         self.tangent = tangent
         self._differentiable = tuple([name in gradient for name in self.parameters])
         self._plans: dict[tuple[bool, ...], GradientPlan] = {}
-        self._node: Any = type(self.grad_fn, (OperatorNode,), {"__slots__": ()})
+        self._node: Any = type(self.grad_fn, (OperatorNode,), {"__slots__": (), "operator": self})
         self._native: recorder.OperatorLauncher | None = None
         #: What the launcher calls: it holds no references itself.
         self._python = (self._compute, self._finish)
@@ -246,6 +251,8 @@ class TensorOperator:
                 result._output_nr = number
         if self._native is not None:
             self._native.add(needed, plan, self._node)
+        if watching.count:
+            watching.made(node)
 
     def remember(self, results: Any, arguments: tuple[Any, ...]) -> Any:
         """Record results that were computed by a rule of a transformation."""

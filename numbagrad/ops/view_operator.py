@@ -11,12 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from ..autograd import watching
 from ..autograd.grad_mode import state as grad_mode
-from ..autograd.inplace import (
-    MULTIPLE,
-    NO_GRAD,
-    register_view,
-)
+from ..autograd.inplace import MULTIPLE, register_view, unrecorded_origin
 from ..autograd.node import next_sequence_nr
 from ..tensor import Tensor, new_tensor
 from ..transforms import dispatch, tangents
@@ -65,17 +62,18 @@ class ViewOperator(TensorOperator):
     ) -> Tensor:
         if recorder.operators_ready():
             self.wrap = recorder.view_launcher(
-                self.name, self._plan, self._node, python=self._view_transformed
+                self.name, self._plan, self._node, python=self._leave_view
             )
             return self.wrap(array, input, values)
-        if is_transformed(input):
-            return self._view_transformed(array, input, values)
-        return self._view_in_python(array, input, values)
+        return self._leave_view(array, input, values)
 
-    def _view_transformed(
+    def _leave_view(
         self, array: np.ndarray[Any, Any], input: Tensor, values: tuple[Any, ...]
     ) -> Tensor:
-        return dispatch.apply(self, (input, *values))
+        """What the launcher leaves to Python."""
+        if is_transformed(input):
+            return dispatch.apply(self, (input, *values))
+        return self._view_in_python(array, input, values)
 
     def remember(self, results: Any, arguments: tuple[Any, ...]) -> Tensor:
         """A view made by a rule of a transformation, as a view of ``input`` with its history."""
@@ -93,11 +91,11 @@ class ViewOperator(TensorOperator):
         cell = input._version_cell
         if cell is None:
             cell = input._version_cell = [0]
-        result._version_cell = cell
+        result._version_cell = cell  # an inference tensor only has inference tensors as views
         base = input._base
         result._base = input if base is None else base
         if not grad_mode.enabled:
-            result._view_origin = NO_GRAD
+            result._view_origin = unrecorded_origin()
             return result
         register_view(result, cell)
         if base is not None:
@@ -124,6 +122,8 @@ class ViewOperator(TensorOperator):
             node.saved = ()
             result._requires_grad = True
             result._grad_fn = node
+            if watching.count:
+                watching.made(node)
         return result
 
 
@@ -155,17 +155,18 @@ class MultiViewOperator(TensorOperator):
     ) -> tuple[Tensor, ...]:
         if recorder.operators_ready():
             self.wrap = recorder.view_launcher(
-                self.name, self._plan, self._node, several=True, python=self._views_transformed
+                self.name, self._plan, self._node, several=True, python=self._leave_views
             )
             return self.wrap(arrays, input, values)
-        if is_transformed(input):
-            return self._views_transformed(arrays, input, values)
-        return self._views_in_python(arrays, input, values)
+        return self._leave_views(arrays, input, values)
 
-    def _views_transformed(
+    def _leave_views(
         self, arrays: tuple[np.ndarray[Any, Any], ...], input: Tensor, values: tuple[Any, ...]
     ) -> tuple[Tensor, ...]:
-        return dispatch.apply(self, (input, *values))
+        """What the launcher leaves to Python."""
+        if is_transformed(input):
+            return dispatch.apply(self, (input, *values))
+        return self._views_in_python(arrays, input, values)
 
     def remember(self, results: Any, arguments: tuple[Any, ...]) -> tuple[Tensor, ...]:
         """Views made by a rule of a transformation, as views of ``input`` with its history."""
@@ -176,7 +177,7 @@ class MultiViewOperator(TensorOperator):
         self, arrays: tuple[np.ndarray[Any, Any], ...], input: Tensor, values: tuple[Any, ...]
     ) -> tuple[Tensor, ...]:
         results = tuple([new_tensor(array) for array in arrays])
-        origin = MULTIPLE if grad_mode.enabled else NO_GRAD
+        origin = MULTIPLE if grad_mode.enabled else unrecorded_origin()
         for result in results:
             share_memory(result, input)
             result._view_origin = origin

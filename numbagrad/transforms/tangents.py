@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..autograd import engine
+from ..autograd import engine_interface
 from ..autograd.grad_mode import enable_grad
 from ..autograd.grad_mode import state as grad_mode
 from ..tensor import Tensor, new_tensor
@@ -75,13 +75,15 @@ def transposed(
         if not outputs:
             return (None,) * len(results)
         seeds = [(output.detach() * 0).requires_grad_() for output in outputs]
-        gradients = engine.grad(outputs, followed, seeds, create_graph=True, allow_unused=True)
+        gradients = engine_interface.grad(
+            outputs, followed, seeds, create_graph=True, allow_unused=True
+        )
         pairs = [
             (g, t) for g, t in zip(gradients, directions, strict=True)
             if g is not None and g._requires_grad
         ]  # fmt: skip
         found = iter(
-            engine.grad(
+            engine_interface.grad(
                 [g for g, _ in pairs], seeds, [t for _, t in pairs],
                 create_graph=recorded, allow_unused=True,
             )

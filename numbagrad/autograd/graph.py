@@ -1,0 +1,255 @@
+"""The graph from outside: ``torch.autograd.graph``.
+
+Nodes and edges to them, hooks of several gradients, and the contexts that decide how saved tensors
+are stored. The mechanisms are in ``node.py``, ``saved_hooks.py`` and ``walk.py``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Literal, NamedTuple
+
+from . import tensor_interface as interface
+from .grad_mode import state as grad_mode
+from .hooks import RemovableHandle
+from .mutation import allow_mutation_on_saved_tensors
+from .node import AccumulateGrad, Node, accumulator_of
+from .saved_hooks import disabled_message, pop_hooks, push_hooks, set_disabled, stack
+from .walk import Plan
+
+__all__ = [
+    "GradientEdge", "Node", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks",
+    "get_gradient_edge", "increment_version", "register_multi_grad_hook", "save_on_cpu",
+    "saved_tensors_hooks",
+]  # fmt: skip
+
+
+class GradientEdge(NamedTuple):
+    """Where a gradient goes: output ``output_nr`` of ``node``. ``grad`` and ``backward`` take it.
+
+    Attributes:
+        node: a node, or the ``AccumulateGrad`` of a leaf.
+        output_nr: which output of the node.
+        ownership_token: unused here, where an edge keeps its graph alive by itself.
+    """
+
+    node: Any
+    output_nr: int
+    ownership_token: Any = None
+
+
+def get_gradient_edge(tensor: Any) -> GradientEdge:
+    """Return the edge on which the gradient of ``tensor`` travels.
+
+    Raises:
+        RuntimeError: if the tensor does not require grad.
+    """
+    if not tensor._requires_grad:
+        raise RuntimeError(
+            "It is not possible to get the gradient edge for a Tensor that does not require "
+            "gradients"
+        )
+    node = accumulator_of(tensor) if tensor._grad_fn is None else tensor.grad_fn
+    return GradientEdge(node, tensor._output_nr)
+
+
+def increment_version(tensor: Any) -> None:
+    """Count one write in place to a tensor, or to each of several, that autograd did not see.
+
+    An inference tensor, which counts none, stays as it is.
+    """
+    for one in (tensor,) if isinstance(tensor, interface.Tensor) else tensor:
+        if not one.is_inference():
+            interface.bump_version(one)
+
+
+# --- saved tensors --------------------------------------------------------------------------------
+
+
+class saved_tensors_hooks:
+    """Have nodes that are made in a block store tensors by one function, restore them by another.
+
+    The innermost of several nested pairs applies.
+
+    Args:
+        pack_hook: ``pack_hook(tensor)`` is called when a node saves a tensor; it may return
+            anything, but must not write the tensor.
+        unpack_hook: ``unpack_hook(packed)`` is called when the saved tensor is used; it must return
+            a tensor of the same values.
+    """
+
+    def __init__(
+        self, pack_hook: Callable[[Any], Any], unpack_hook: Callable[[Any], Any]
+    ) -> None:
+        self.pack_hook = pack_hook
+        self.unpack_hook = unpack_hook
+
+    def __enter__(self) -> None:
+        push_hooks(self.pack_hook, self.unpack_hook)
+
+    def __exit__(self, *exception: object) -> None:
+        pop_hooks()
+
+
+class save_on_cpu(saved_tensors_hooks):
+    """Have nodes that are made in a block save copies, in memory of the CPU.
+
+    All memory of this library is that of the CPU; what remains is that the copies do not notice
+    writes in place, as in torch.
+
+    Args:
+        pin_memory: lock the memory for a GPU: there is none, so it has no effect.
+        device_type: the kind of the GPU.
+    """
+
+    def __init__(self, pin_memory: bool = False, device_type: str = "cuda") -> None:
+        super().__init__(lambda tensor: tensor.clone(), lambda packed: packed)
+
+
+@contextlib.contextmanager
+def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
+    """Forbid hooks of saved tensors in a block.
+
+    Raises:
+        RuntimeError: with ``error_message``, when somebody sets hooks, or if there are hooks.
+    """
+    previous = disabled_message()
+    if stack():
+        raise RuntimeError(error_message)
+    set_disabled(error_message)
+    try:
+        yield
+    finally:
+        set_disabled(previous)
+
+
+# --- walks ----------------------------------------------------------------------------------------
+
+
+def _current_graph_task_id() -> int:
+    """The number of the walk that this thread is on, or -1."""
+    return -1 if grad_mode.walk is None else grad_mode.walk.id
+
+
+def _current_autograd_node() -> Any:
+    """The node that this thread runs, as far as hooks and anomaly detection know of it, or None."""
+    return None if grad_mode.walk is None else grad_mode.walk.node
+
+
+def _will_engine_execute_node(node: Any) -> bool:
+    """Whether the walk that this thread is on runs a node.
+
+    Raises:
+        RuntimeError: outside of a walk, for what is no node, and for a leaf in ``grad``.
+    """
+    if not isinstance(node, Node):
+        raise RuntimeError(
+            f"_will_engine_execute_node expects an grad_fn, but got {type(node).__name__}"
+        )
+    walk = grad_mode.walk
+    if walk is None:
+        raise RuntimeError(
+            "_get_should_execute_nodes should only be called during the backward pass"
+        )
+    target = node.variable if isinstance(node, AccumulateGrad) else node
+    if not walk.reaches(target):
+        return False
+    return walk.plan is None or _is_planned(walk.plan, target)
+
+
+def _is_planned(plan: Plan, target: Any) -> bool:
+    if isinstance(target, Node):
+        return target.sequence_nr in plan.needed or target.sequence_nr in plan.wanted_outputs
+    if id(target) in plan.wanted_leaves and not plan.accumulate:
+        raise RuntimeError(
+            "A leaf node was passed to _will_engine_execute_node but we are currently running "
+            "autograd.grad(). This is currently not supported."
+        )
+    return id(target) in plan.wanted_leaves
+
+
+class _MultiHandle(RemovableHandle):
+    """Removes the hooks that ``register_multi_grad_hook`` registered."""
+
+    def __init__(self, handles: tuple[RemovableHandle, ...]) -> None:
+        self.handles = handles
+
+    def remove(self) -> None:
+        """Take all of them out; a second call does nothing."""
+        for handle in self.handles:
+            handle.remove()
+
+
+def register_multi_grad_hook(
+    tensors: Sequence[Any],
+    fn: Callable[..., None],
+    *,
+    mode: Literal["all", "any"] = "all",
+) -> RemovableHandle:
+    """Call a function once in each walk, for the gradients of several tensors.
+
+    Args:
+        tensors: tensors that require grad.
+        fn: with the mode "all" ``fn(gradients)``, called when the gradients of all those tensors
+            are known that the walk comes to; the others are None. With "any" ``fn(gradient)``,
+            called for the first one.
+        mode: "all" or "any".
+
+    Returns:
+        A handle; ``remove()`` takes the hook out.
+
+    Raises:
+        ValueError: for another mode.
+    """
+    if mode not in ("all", "any"):
+        raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
+    hook = _AllGradients(tensors, fn) if mode == "all" else _FirstGradient(fn)
+    return _MultiHandle(
+        tuple([t.register_hook(functools.partial(hook, i)) for i, t in enumerate(tensors)])
+    )
+
+
+class _AllGradients:
+    """Collects the gradients of a walk and passes them on when the last one is there."""
+
+    def __init__(self, tensors: Sequence[Any], fn: Callable[..., None]) -> None:
+        self.nodes = [get_gradient_edge(tensor).node for tensor in tensors]
+        self.fn = fn
+        self.lock = threading.Lock()
+        #: by walk: how many gradients are still to come, and the gradients
+        self.walks: dict[int, tuple[list[int], list[Any]]] = {}
+
+    def __call__(self, place: int, grad: Any) -> None:
+        walk = _current_graph_task_id()
+        with self.lock:
+            if walk not in self.walks:
+                expected = sum([_will_engine_execute_node(node) for node in self.nodes])
+                self.walks[walk] = [expected], [None] * len(self.nodes)
+            left, gradients = self.walks[walk]
+            gradients[place] = grad
+            left[0] -= 1
+            done = left[0] == 0
+            if done:
+                del self.walks[walk]
+        if done:
+            self.fn(gradients)
+
+
+class _FirstGradient:
+    """Passes on the first gradient of each walk."""
+
+    def __init__(self, fn: Callable[..., None]) -> None:
+        self.fn = fn
+        self.lock = threading.Lock()
+        self.seen: set[int] = set()
+
+    def __call__(self, place: int, grad: Any) -> None:
+        walk = _current_graph_task_id()
+        with self.lock:
+            first = walk not in self.seen
+            self.seen.add(walk)
+        if first:
+            self.fn(grad)

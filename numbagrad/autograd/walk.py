@@ -1,0 +1,230 @@
+"""What the engine knows of the walk that it is on: where it leads, and what waits for its end.
+
+``engine.py`` makes a ``Walk`` for each backward and keeps it in ``grad_mode.state.walk``; hooks,
+anomaly detection and ``graph.py`` look it up there.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from ..executor import capture
+from . import saved_hooks
+from .grad_mode import state as grad_mode
+from .node import Node, edge_of
+
+__all__ = ["FINISHED", "MAX_DEPTH", "HookedLeaves", "Plan", "Walk", "edge_of_root", "in_new_thread"]
+
+#: Walks that are started in the backward of a node of another walk, so many deep, go on in a new
+#: thread, which has a Python stack of its own.
+MAX_DEPTH = 30
+#: Ends the buffer of a leaf whose hooks have run.
+FINISHED = object()
+
+_next_id = itertools.count().__next__
+
+
+def edge_of_root(root: Any) -> Any:
+    """The edge ``(target, output_nr)`` that a root, a tensor or an edge, stands for."""
+    return root if root.__class__ is tuple else edge_of(root)
+
+
+class Walk:
+    """One walk. Most of it has its default: making one must cost next to nothing."""
+
+    roots: Sequence[Any] = ()
+    plan: Plan | None = None
+    #: The node that runs, as far as somebody may ask for it.
+    node: Any = None
+    #: How many walks of this thread this one is started in.
+    depth = 0
+    callbacks: list[Callable[[], Any]] | None = None
+    _id: int | None = None
+    _reachable: dict[int, Any] | None = None
+
+    @property
+    def id(self) -> int:
+        """The number of the walk, in the order in which somebody asked."""
+        if self._id is None:
+            self._id = _next_id()
+        return self._id
+
+    def run_callbacks(self) -> None:
+        """Call what was queued for the end of the walk; that may queue more."""
+        for callback in self.callbacks or ():
+            callback()
+
+    def reaches(self, node: Any) -> bool:
+        """Whether a node lies behind the roots. Leaves are asked for by their tensors."""
+        if self._reachable is None:
+            targets = [edge[0] for edge in map(edge_of_root, self.roots) if edge is not None]
+            self._reachable = {id(target): target for target in reachable(targets)}
+        return id(node) in self._reachable
+
+
+def reachable(targets: list[Any]) -> Iterator[Any]:
+    """All nodes and leaves behind ``targets``, these included."""
+    seen: set[int] = set()
+    while targets:
+        target = targets.pop()
+        if id(target) in seen:
+            continue
+        seen.add(id(target))
+        yield target
+        if isinstance(target, Node):
+            targets += [edge[0] for edge in target.next_edges if edge is not None]
+
+
+class Plan:
+    """Which nodes a walk to chosen inputs has to run, and what it picks up on the way.
+
+    Args:
+        roots: where the walk starts.
+        inputs: the edges whose gradients are wanted.
+        accumulate: the gradients are to be kept by the inputs: nodes that are inputs run as well.
+    """
+
+    def __init__(
+        self, roots: Sequence[Any], inputs: Sequence[tuple[Any, int]], accumulate: bool
+    ) -> None:
+        self.inputs = inputs
+        self.accumulate = accumulate
+        self.captured: dict[tuple[int, int], Any] = {}
+        self.wanted_leaves: set[int] = set()
+        self.wanted_outputs: dict[int, list[int]] = {}
+        for target, output_nr in inputs:
+            if isinstance(target, Node):
+                self.wanted_outputs.setdefault(target.sequence_nr, []).append(output_nr)
+            else:
+                self.wanted_leaves.add(id(target))
+        #: sequence numbers of the nodes that must run
+        self.needed: set[int] = set()
+        targets = [edge[0] for edge in map(edge_of_root, roots) if edge is not None]
+        self._find_needed([target for target in targets if isinstance(target, Node)])
+        if accumulate:
+            self.needed.update(self.wanted_outputs)
+
+    def _find_needed(self, pending: list[Node]) -> None:
+        """Fill ``needed``: collect what is reachable, then go through it from the oldest on."""
+        oldest = -1 if self.wanted_leaves else min(self.wanted_outputs, default=0)
+        reachable: dict[int, Node] = {}
+        while pending:
+            node = pending.pop()
+            if node.sequence_nr in reachable or node.sequence_nr <= oldest:
+                continue
+            reachable[node.sequence_nr] = node
+            for edge in node.next_edges:
+                if edge is not None and isinstance(edge[0], Node):
+                    pending.append(edge[0])
+        for order in sorted(reachable):
+            if any([self.leads_to_input(edge) for edge in reachable[order].next_edges]):
+                self.needed.add(order)
+
+    def leads_to_input(self, edge: tuple[Any, int] | None) -> bool:
+        """Return True if a gradient on this edge contributes to that of a wanted input."""
+        if edge is None:
+            return False
+        target, output_nr = edge
+        if isinstance(target, Node):
+            order = target.sequence_nr
+            return order in self.needed or output_nr in self.wanted_outputs.get(order, ())
+        return id(target) in self.wanted_leaves
+
+    def capture(self, node: Node, gradients: Sequence[Any]) -> None:
+        """Keep the gradients of the outputs that are inputs of the walk."""
+        for output_nr in self.wanted_outputs.get(node.sequence_nr, ()):
+            self.captured[node.sequence_nr, output_nr] = gradients[output_nr]
+
+    def results(self, leaves: dict[int, list[Any]]) -> list[Any]:
+        """Return the gradients of the inputs, once the walk is over."""
+        results = []
+        for target, output_nr in self.inputs:
+            if isinstance(target, Node):
+                results.append(self.captured.get((target.sequence_nr, output_nr)))
+            else:
+                results.append(leaves[id(target)][1] if id(target) in leaves else None)
+        return results
+
+
+class HookedLeaves:
+    """Tells when the gradient of a leaf with hooks is complete: no further edge leads to it.
+
+    The edges are counted when the first such leaf is met, over what is then left of the graph.
+    """
+
+    def __init__(self, plan: Plan | None) -> None:
+        self._plan = plan
+        self._left: dict[int, int] | None = None
+        self._met: dict[int, Any] = {}
+
+    def look_at(self, leaves: dict[int, list[Any]], buffers: dict[int, list[Any]]) -> None:
+        """Meet the leaves that have a gradient before this object was made."""
+        for buffer in leaves.values():
+            if buffer[0]._hooks is not None:
+                self._met[id(buffer[0])] = buffer[0]
+
+    def passed(self, edge: tuple[Any, int] | None) -> None:
+        """Note that a gradient went along an edge."""
+        if edge is None or isinstance(edge[0], Node) or edge[0]._hooks is None:
+            return
+        key = id(edge[0])
+        self._met[key] = edge[0]
+        if self._left is not None and key in self._left:
+            self._left[key] -= 1
+
+    def complete(
+        self, leaves: dict[int, list[Any]], buffers: dict[int, list[Any]]
+    ) -> Iterator[list[Any]]:
+        """The buffers of the leaves that were met since the last time and are complete now."""
+        if not self._met:
+            return
+        if self._left is None:
+            self._left = self._count(buffers)
+        for key in list(self._met):
+            if not self._left.get(key, 0):
+                del self._met[key]
+                if len(leaves[key]) == 2:
+                    yield leaves[key]
+
+    def _count(self, buffers: dict[int, list[Any]]) -> dict[int, int]:
+        """How many edges lead from what is still to run to each leaf with hooks."""
+        plan = self._plan
+        left: dict[int, int] = {}
+        for node in reachable([buffer[0] for buffer in buffers.values()]):
+            if not isinstance(node, Node):
+                continue
+            if plan is not None and node.sequence_nr not in plan.needed:
+                continue
+            for edge in node.next_edges:
+                if edge is not None and not isinstance(edge[0], Node):
+                    if edge[0]._hooks is not None:
+                        left[id(edge[0])] = left.get(id(edge[0]), 0) + 1
+        return left
+
+
+def in_new_thread(function: Callable[..., Any], *arguments: Any) -> Any:
+    """``function(*arguments)`` in a new thread, with the switches and hooks of this one."""
+    capture.refuse("a backward that is so deep in others")
+    outcome: list[Any] = []
+    switches = vars(grad_mode).copy()
+    pairs, disabled = list(saved_hooks.stack()), saved_hooks.disabled_message()
+
+    def body() -> None:
+        vars(grad_mode).update(switches, walk=None)
+        saved_hooks.stack().extend(pairs)
+        saved_hooks.set_disabled(disabled)
+        try:
+            outcome.extend((function(*arguments), None))
+        except BaseException as error:  # raised again in the thread that waits
+            outcome.extend((None, error))
+
+    thread = threading.Thread(target=body)
+    thread.start()
+    thread.join()
+    result, error = outcome
+    if error is not None:
+        raise error
+    return result

@@ -1,0 +1,75 @@
+"""Who looks at nodes while they are made: hooks of saved tensors, anomaly detection.
+
+Most programs have nobody who does. What makes nodes asks one number, ``count``; compiled code reads
+it from a word that mirrors it, and leaves nodes to Python while it is not zero. The watchers are
+``saved_hooks.py`` and ``anomaly.py``. Inference mode is counted here for the same reason.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+__all__ = ["INFERENCE_CELL", "change", "change_inference", "made", "mirror", "watcher"]
+
+#: How many watch: over all threads, since compiled code asks no thread.
+count = 0
+#: How many threads are in inference mode.
+inference_threads = 0
+
+#: The version cell of every inference tensor: they share it, because none counts its writes.
+INFERENCE_CELL: list[Any] = [0]
+
+#: Called as ``look(tensor)`` before a tensor is written in place while somebody watches.
+write_watchers: list[Callable[[Any], None]] = []
+
+_lock = threading.Lock()
+_watchers: list[Callable[[Any], None]] = []
+_words: Any = None
+_places: tuple[int, int] = (0, 0)
+
+
+def mirror(words: Any, watched: int, inference: int) -> None:
+    """Keep ``words[watched]`` and ``words[inference]`` equal to the two counts."""
+    global _words, _places
+    with _lock:
+        _words, _places = words, (watched, inference)
+        _write()
+
+
+def _write() -> None:
+    if _words is not None:
+        _words[_places[0]] = count
+        _words[_places[1]] = inference_threads
+
+
+def change(by: int) -> None:
+    """Count those who watch: one more or one less."""
+    global count
+    with _lock:
+        count += by
+        _write()
+
+
+def change_inference(by: int) -> None:
+    """Count the threads in inference mode: one more or one less."""
+    global inference_threads
+    with _lock:
+        inference_threads += by
+        _write()
+
+
+def watcher(function: Callable[[Any], None]) -> Callable[[Any], None]:
+    """Have ``function(node)`` called for each node that is made while somebody watches.
+
+    It has to ask itself whether it is switched on, and for this thread.
+    """
+    _watchers.append(function)
+    return function
+
+
+def made(node: Any) -> None:
+    """Show a new node, with all that it saves, to the watchers. Call it while ``count`` is set."""
+    for look in _watchers:
+        look(node)
