@@ -36,7 +36,7 @@ def in_library(library):
 
 
 def hessian(library):
-    """All second derivatives of the loss of a batch, with respect to all parameters as one vector."""
+    """All second derivatives of the loss of a batch by the parameters, as one vector."""
     loss, tensors, x, y = in_library(library)
     vector = library.cat([tensor.reshape(-1) for tensor in tensors])
 

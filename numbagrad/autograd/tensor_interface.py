@@ -50,6 +50,9 @@ apply_transformed: Any = None
 #: too, into a tensor, where one of them is under a transformation.
 write_transformed: Any = None
 
+#: ``detach_transformed(tensor)``: ``Tensor.detach`` of one that is under a transformation.
+detach_transformed: Any = None
+
 _REQUIRED = (
     "Tensor",
     "new_tensor",
@@ -93,7 +96,7 @@ def rebase_history(tensor: Any, node: Any, output_nr: int) -> None:
     tensor._output_nr = output_nr
 
 
-_OPTIONAL = ("alias", "apply_transformed", "write_transformed", "bump_version", "rebase_history")
+_OPTIONAL = ("alias", "apply_transformed", "detach_transformed", "write_transformed", "bump_version", "rebase_history")
 
 
 def register(**functions: Any) -> None:

@@ -53,7 +53,7 @@ class TangentRule:
         self._uses = [
             (2, 0) if name == "result" else (0, formula.inputs.index(name)) for name in used
         ] + [(1, formula.inputs.index(name)) for name in names]
-        self.operator = None
+        self.operator: Any = None
         if len(inputs) < MAX_OPERANDS:
             self.operator = _derived(operator, "jvp", Formula(inputs, [total]))
         self._both = self._program(operator, (*formula.inputs, *tangents.values()), result, total)

@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..autograd.grad_mode import state as grad_mode
+from ..autograd.tensor_interface import alias
 from ..tensor import Tensor
 from . import batching, tangents
 from .levels import BATCH, GRAD, Batched, Dual, Level, batched, dual, settled, stack, state_of
@@ -120,6 +121,21 @@ def like_samples(tensor: Tensor, make: Callable[[Tensor], Tensor]) -> Tensor:
     if state.__class__ is Batched:
         return batched(state.level, like_samples(state.value, make))
     return like_samples(state.primal, make)
+
+
+def detached(tensor: Tensor) -> Tensor:
+    """A Tensor of the same memory and samples, without a history at any level or a tangent."""
+    tensor = settled(tensor)
+    state = state_of(tensor)
+    if state is None:
+        return alias(tensor)
+    if state.__class__ is Dual:
+        return detached(state.primal)
+    made = batched(state.level, detached(state.value))
+    if tensor._version_cell is None:
+        tensor._version_cell = [0]
+    made._version_cell = tensor._version_cell
+    return made
 
 
 # --- tangents -------------------------------------------------------------------------------------
