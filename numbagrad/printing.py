@@ -99,6 +99,7 @@ def tensor_text(
     tensor_name: str = "tensor",
     device_text: str | None = None,
     is_parameter: bool = False,
+    tangent_text: str | None = None,
 ) -> str:
     """Return torch's text of a tensor with the elements of `array`.
 
@@ -110,6 +111,7 @@ def tensor_text(
         tensor_name: what stands before the bracket; a subclass gives its own name.
         device_text: the device, such as ``"cuda:0"``, where it is not the default one.
         is_parameter: put ``Parameter containing:`` before the text.
+        tangent_text: the text of its tangent, for a dual tensor.
     """
     prefix = f"{tensor_name}("
     indent = len(prefix)
@@ -120,6 +122,8 @@ def tensor_text(
         suffixes.append(f"grad_fn=<{grad_fn_name}>")
     elif requires_grad:
         suffixes.append("requires_grad=True")
+    if tangent_text is not None:
+        suffixes.append(f"tangent={tangent_text}")
     text = _append_suffixes(prefix + elements, suffixes, indent) + ")"
     if not is_parameter:
         return text

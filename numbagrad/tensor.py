@@ -450,6 +450,8 @@ class Tensor(TensorState, InstalledMethods):
                 "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() "
                 "instead."
             )
+        if self._array.__class__ is not np.ndarray:
+            return tensor_interface.values_of(self).numpy()
         capture.refuse("numpy()")
         # A new ndarray object: setting its shape must not change the tensor.
         return self._array.view()
@@ -569,6 +571,8 @@ class Tensor(TensorState, InstalledMethods):
             )
         if id(self) in memo:
             return memo[id(self)]
+        if self._array.__class__ is not np.ndarray:  # a copy has no tangent
+            return copy.deepcopy(tensor_interface.values_of(self), memo)
         attributes = {k: copy.deepcopy(v, memo) for k, v in _attributes(self).items()}
         made = _rebuilt(
             type(self), new_tensor(self._array.copy("K")), self._requires_grad, attributes
@@ -591,6 +595,8 @@ class Tensor(TensorState, InstalledMethods):
 
     def __repr__(self) -> str:
         capture.refuse("the text of a tensor")
+        if self._array.__class__ is not np.ndarray:
+            return tensor_interface.text_of_transformed(self)
         grad_fn = self._grad_fn
         return printing.tensor_text(
             self._array,

@@ -38,8 +38,7 @@ def enter_dual_level() -> int:
     """
     if _open_levels():
         raise RuntimeError(
-            "Nested forward mode AD is not supported at the moment: leave the dual level first, or "
-            "use torch.func.jvp"
+            "Nested forward mode AD is not supported at the moment"
         )
     level = Level(DUAL)
     level.explicit = True
@@ -54,7 +53,9 @@ def exit_dual_level(*, level: int | None = None) -> None:
         RuntimeError: if no level is open, or another transformation was opened inside.
     """
     found = _open_levels()
-    if not found or level not in (None, len(found) - 1) or levels.stack.levels[-1] is not found[-1]:
+    if not found and level is None:
+        raise RuntimeError("Dual level must be a positive number.")
+    if not found or level not in (None, 0) or levels.stack.levels[-1] is not found[-1]:
         raise RuntimeError(
             "Trying to exit a forward AD level that was not the last one that was created. This is "
             "not supported."
@@ -73,10 +74,10 @@ class dual_level(_GradModeContext):
 
 
 def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
-    """A view of ``tensor`` that carries ``tangent``, of the same shape and dtype.
+    """A view of ``tensor`` that carries ``tangent``, of the same shape.
 
     Raises:
-        RuntimeError: outside of a dual level, or if shapes or dtypes differ.
+        RuntimeError: outside of a dual level, if shapes differ, or if one of them is dual already.
         ValueError: for tensors that are not of floating point.
     """
     found = _open_levels()
@@ -101,13 +102,18 @@ def dual_view(level: Level, tensor: Tensor, tangent: Tensor) -> Tensor:
             f"Tensor, this is not supported. Tensor is of size {list(tensor._array.shape)} while "
             f"the given forward gradient is of size {list(tangent._array.shape)}."
         )
-    if tensor._array.dtype != tangent._array.dtype:
+    tensor, tangent = settled(tensor), settled(tangent)
+    if _is_dual_at(level, tensor):
         raise RuntimeError(
-            "Trying to set a forward gradient that has a different dtype than that of the original "
-            f"Tensor, this is not supported. Tensor is of dtype {tensor.dtype} while the given "
-            f"forward gradient is of dtype {tangent.dtype}."
+            "Making a dual Tensor based on a Tensor that already has a forward gradient at the "
+            "same level 0 is not supported."
         )
-    primal = _primal_of(level, tensor)
+    if _is_dual_at(level, tangent):
+        raise RuntimeError(
+            "Setting a forward grad that itself has a forward gradient at the same level0 is not "
+            "supported."
+        )
+    primal = tensor
     made = dual(level, primal, tangent)
     view = primal.view_as(primal)
     made._base, made._requires_grad = view._base, view._requires_grad
@@ -115,9 +121,9 @@ def dual_view(level: Level, tensor: Tensor, tangent: Tensor) -> Tensor:
     return made
 
 
-def _primal_of(level: Level, tensor: Tensor) -> Tensor:
-    state = state_of(settled(tensor))
-    return state.primal if state.__class__ is Dual and state.level is level else settled(tensor)
+def _is_dual_at(level: Level, tensor: Tensor) -> bool:
+    state = state_of(tensor)
+    return state.__class__ is Dual and state.level is level
 
 
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:

@@ -18,6 +18,7 @@ import numpy as np
 from ..autograd.grad_mode import state as grad_mode
 from ..dtype import finfo, float64, uint8
 from ..tensor import Tensor
+from ..transforms.dispatch import refuse_tangents
 from . import pointwise as table  # noqa: F401 - fills the register
 from .conversion import as_element, cast
 from .definition import POINTWISE
@@ -41,6 +42,7 @@ def write_out(operator: PointwiseOperator, operands: tuple[Any, ...], out: Tenso
             f"{operator.definition.name}(): functions with out=... arguments don't support "
             "automatic differentiation, but one of the arguments requires grad."
         )
+    refuse_tangents(operator.name, (out, *operands))
     shapes = [x._array.shape for x in operands if isinstance(x, Tensor)]
     try:
         shape = np.broadcast_shapes(*shapes)

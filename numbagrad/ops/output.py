@@ -11,6 +11,7 @@ from ..autograd.grad_mode import state as grad_mode
 from ..dtype import can_cast
 from ..executor.pointwise import scalar_type_name
 from ..tensor import Tensor
+from ..transforms.dispatch import refuse_tangents
 from .inplace import copy_
 
 __all__: list[str] = []
@@ -32,6 +33,7 @@ def write_result(name: str, result: Tensor, out: Tensor | None, *, casts: bool =
             f"{name}(): functions with out=... arguments don't support automatic differentiation, "
             "but one of the arguments requires grad."
         )
+    refuse_tangents(name, (result, out))
     if casts and not can_cast(result.dtype, out.dtype):
         raise RuntimeError(
             f"{name}(): result type {scalar_type_name(result.dtype)} can't be cast to the desired "

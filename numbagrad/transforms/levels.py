@@ -137,6 +137,16 @@ def is_transformed(argument: Any) -> bool:
     return False
 
 
+def has_tangent(tensor: Tensor) -> bool:
+    """Whether a Tensor, or what it stands for, is dual at a level that is open."""
+    state = state_of(settled(tensor))
+    while state is not None:
+        if state.__class__ is Dual:
+            return True
+        state = state_of(settled(state.value))
+    return False
+
+
 def batched(level: Level, value: Tensor) -> Tensor:
     """The Tensor that stands for the samples along the first dimension of ``value``."""
     memory = value._array.view(np.ndarray)
