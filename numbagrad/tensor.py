@@ -33,11 +33,11 @@ else:
     InstalledMethods = object
 
 
-def _under_transformation(function: str) -> Callable[[Tensor], Tensor]:
+def _under_transformation(function: str) -> Callable[[Tensor], Any]:
     """A function of ``transforms``, which is built on this file, for a Tensor under one."""
-    from .transforms import levels
+    from .transforms import reading
 
-    return getattr(levels, function)
+    return getattr(reading, function)
 
 
 class TensorState:
@@ -416,6 +416,8 @@ class Tensor(TensorState, InstalledMethods):
     @property
     def data(self) -> Tensor:
         """The same memory without history; writes to it are not seen by autograd."""
+        if self._array.__class__ is not np.ndarray:
+            return _under_transformation("detached")(self)
         made = new_tensor(self._array)
         if self._array.ndim == 0:
             made._is_data = True
@@ -451,7 +453,7 @@ class Tensor(TensorState, InstalledMethods):
                 "instead."
             )
         if self._array.__class__ is not np.ndarray:
-            return tensor_interface.values_of(self).numpy()
+            return _under_transformation("values_of")(self).numpy()
         capture.refuse("numpy()")
         # A new ndarray object: setting its shape must not change the tensor.
         return self._array.view()
@@ -572,7 +574,7 @@ class Tensor(TensorState, InstalledMethods):
         if id(self) in memo:
             return memo[id(self)]
         if self._array.__class__ is not np.ndarray:  # a copy has no tangent
-            return copy.deepcopy(tensor_interface.values_of(self), memo)
+            return copy.deepcopy(_under_transformation("values_of")(self), memo)
         attributes = {k: copy.deepcopy(v, memo) for k, v in _attributes(self).items()}
         made = _rebuilt(
             type(self), new_tensor(self._array.copy("K")), self._requires_grad, attributes
@@ -596,7 +598,7 @@ class Tensor(TensorState, InstalledMethods):
     def __repr__(self) -> str:
         capture.refuse("the text of a tensor")
         if self._array.__class__ is not np.ndarray:
-            return tensor_interface.text_of_transformed(self)
+            return _under_transformation("text_of")(self)
         grad_fn = self._grad_fn
         return printing.tensor_text(
             self._array,

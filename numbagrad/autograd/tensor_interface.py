@@ -50,13 +50,6 @@ apply_transformed: Any = None
 #: too, into a tensor, where one of them is under a transformation.
 write_transformed: Any = None
 
-#: ``values_of(tensor)``: one that is under a transformation, without its tangents; a batch raises.
-values_of: Any = None
-#: ``text_of_transformed(tensor)``: ``repr`` of a tensor that is under a transformation.
-text_of_transformed: Any = None
-#: ``detach_transformed(tensor)``: ``Tensor.detach`` of one that is under a transformation.
-detach_transformed: Any = None
-
 _REQUIRED = (
     "Tensor",
     "new_tensor",
@@ -100,8 +93,9 @@ def rebase_history(tensor: Any, node: Any, output_nr: int) -> None:
     tensor._output_nr = output_nr
 
 
-_OPTIONAL = ("alias", "apply_transformed", "detach_transformed", "text_of_transformed", "values_of",
-             "write_transformed", "bump_version", "rebase_history")
+_OPTIONAL = (
+    "alias", "apply_transformed", "write_transformed", "bump_version", "rebase_history"
+)  # fmt: skip
 
 
 def register(**functions: Any) -> None:

@@ -16,7 +16,6 @@ from ..executor.arrays import filled
 from ..executor.builtin import LaunchMiss
 from ..random import fill_uniform
 from ..tensor import Tensor, new_tensor
-from ..transforms.dispatch import detached, text_of, values_of
 from ..transforms.functions import apply_transformed
 from ..transforms.inplace import compute_and_write
 from .conversion import cast
@@ -83,7 +82,4 @@ tensor_interface.register(
     rebase_history=rebase_history,
     apply_transformed=apply_transformed,
     write_transformed=compute_and_write,
-    detach_transformed=detached,
-    text_of_transformed=text_of,
-    values_of=values_of,
 )

@@ -18,7 +18,7 @@ import numpy as np
 from ..autograd.grad_mode import state as grad_mode
 from ..dtype import finfo, float64, uint8
 from ..tensor import Tensor
-from ..transforms.dispatch import refuse_tangents
+from ..transforms.reading import refuse_tangents
 from . import pointwise as table  # noqa: F401 - fills the register
 from .conversion import as_element, cast
 from .definition import POINTWISE

@@ -11,7 +11,7 @@ from ..autograd.grad_mode import state as grad_mode
 from ..dtype import can_cast
 from ..executor.pointwise import scalar_type_name
 from ..tensor import Tensor
-from ..transforms.dispatch import refuse_tangents
+from ..transforms.reading import refuse_tangents
 from .inplace import copy_
 
 __all__: list[str] = []

@@ -13,13 +13,10 @@ The classes of operators (``PointwiseOperator``, ``TensorOperator``, ``ViewOpera
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..autograd.grad_mode import state as grad_mode
-from ..autograd.tensor_interface import alias
-from ..printing import tensor_text
 from ..tensor import Tensor
 from . import batching, tangents
 from .levels import (
@@ -30,8 +27,6 @@ from .levels import (
     Level,
     batched,
     dual,
-    has_tangent,
-    is_transformed,
     settled,
     stack,
     state_of,
@@ -136,67 +131,6 @@ def like_samples(tensor: Tensor, make: Callable[[Tensor], Tensor]) -> Tensor:
     if state.__class__ is Batched:
         return batched(state.level, like_samples(state.value, make))
     return like_samples(state.primal, make)
-
-
-def detached(tensor: Tensor) -> Tensor:
-    """A Tensor of the same memory and samples, without a history at any level or a tangent."""
-    tensor = settled(tensor)
-    state = state_of(tensor)
-    if state is None:
-        return alias(tensor)
-    if state.__class__ is Dual:
-        return detached(state.primal)
-    made = batched(state.level, detached(state.value))
-    if tensor._version_cell is None:
-        tensor._version_cell = [0]
-    made._version_cell = tensor._version_cell
-    return made
-
-
-def values_of(tensor: Tensor) -> Tensor:
-    """The Tensor without tangents, for what reads its elements in Python.
-
-    Raises:
-        RuntimeError: inside of ``vmap``, where a Tensor stands for many values.
-    """
-    tensor = settled(tensor)
-    state = state_of(tensor)
-    if state is None:
-        return tensor
-    if state.__class__ is Batched:
-        raise RuntimeError(
-            "vmap: the elements of a Tensor that stands for one of many samples cannot be read in "
-            "Python; return the Tensor from the function and read it outside"
-        )
-    return values_of(state.primal)
-
-
-def text_of(tensor: Tensor) -> str:
-    """The text of a Tensor with all samples, or with its tangent."""
-    tensor = settled(tensor)
-    state = state_of(tensor)
-    if state is None:
-        return repr(tensor)
-    if state.__class__ is Batched:
-        value = textwrap.indent(repr(state.value), "    ")
-        return f"BatchedTensor(lvl={state.level.depth}, bdim=0, value=\n{value}\n)"
-    grad_fn = tensor._grad_fn
-    return tensor_text(
-        values_of(state.primal)._array,
-        tensor.dtype,
-        requires_grad=tensor._requires_grad,
-        grad_fn_name=None if grad_fn is None else grad_fn.name(),
-        tangent_text=repr(state.tangent),
-    )
-
-
-def refuse_tangents(name: str, tensors: Sequence[Any]) -> None:
-    """Raise if one of the tensors is dual: a tangent would be lost."""
-    if is_transformed(tensors) and any([isinstance(x, Tensor) and has_tangent(x) for x in tensors]):
-        raise NotImplementedError(
-            f"Trying to use forward AD with {name}_out that does not support it because it is an "
-            "out= function"
-        )
 
 
 # --- tangents -------------------------------------------------------------------------------------

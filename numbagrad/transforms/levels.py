@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from ..autograd import tensor_interface
 from ..tensor import Tensor, new_tensor
 
 __all__ = ["Batched", "Dual", "Level", "Transformed", "state_of"]
@@ -137,16 +136,6 @@ def is_transformed(argument: Any) -> bool:
     return False
 
 
-def has_tangent(tensor: Tensor) -> bool:
-    """Whether a Tensor, or what it stands for, is dual at a level that is open."""
-    state = state_of(settled(tensor))
-    while state is not None:
-        if state.__class__ is Dual:
-            return True
-        state = state_of(settled(state.value))
-    return False
-
-
 def batched(level: Level, value: Tensor) -> Tensor:
     """The Tensor that stands for the samples along the first dimension of ``value``."""
     memory = value._array.view(np.ndarray)
@@ -169,16 +158,6 @@ def dual(level: Level, primal: Tensor, tangent: Tensor) -> Tensor:
         primal._version_cell = [0]
     result._version_cell = primal._version_cell
     return result
-
-
-def detached(tensor: Tensor) -> Tensor:
-    """The memory of a Tensor without history and without tangents, at this level and all below."""
-    state = state_of(settled(tensor))
-    if state is None:
-        return tensor_interface.alias(settled(tensor))
-    if state.__class__ is Dual:
-        return detached(state.primal)
-    return batched(state.level, detached(state.value))
 
 
 @contextlib.contextmanager
