@@ -95,7 +95,7 @@ def _named(function: Any, name: str, operator: PointwiseOperator) -> Any:
     function.__signature__ = _signature_of(operator)
     first, *_ = (operator.definition.formula.__doc__ or "").splitlines() or [""]
     function.__doc__ = first or (
-        f"Pointwise ``{name}``; defined as one formula in ``ops/pointwise.py``. Operands broadcast."
+        f"Pointwise ``{name}``; defined as one formula in ``ops/pointwise/``. Operands broadcast."
     )
     return function
 

@@ -1,4 +1,4 @@
-"""Activations: a line each over an operator of the table in ``ops/pointwise.py`` or a softmax.
+"""Activations: a line each over an operator of the table in ``ops/pointwise/`` or a softmax.
 
 Called by users and by the layers of ``nn/activation.py``.
 """

@@ -1,0 +1,315 @@
+"""Arithmetic and powers. ``__init__.py`` says what an entry is."""
+
+from __future__ import annotations
+
+from ...dtype import bool_
+from ...formula import (
+    abs,
+    copysign,
+    floor_divide,
+    fmod,
+    hypot,
+    log,
+    remainder,
+    rsqrt,
+    sign,
+    sqrt,
+    trunc_divide,
+    where,
+)
+from ..definition import define
+from .domains import NONZERO, POSITIVE
+
+# What torch refuses of operands whose promoted dtype it would take. Each is given the dtypes of the
+# operands by name.
+
+
+def no_booleans(dtypes):
+    """Subtraction takes no bool, not even beside another dtype."""
+    booleans = [name for name in ("x", "y") if dtypes[name] is bool_]
+    if len(booleans) == 2:
+        raise RuntimeError(
+            "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or "
+            "`logical_xor()` operator instead."
+        )
+    if booleans:
+        raise RuntimeError(
+            "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying "
+            "to invert a mask, use the `~` or `logical_not()` operator instead."
+        )
+
+
+def fitting_alpha(dtypes):
+    """alpha is of no higher kind than the operands it scales."""
+    alpha = dtypes["alpha"]
+    if alpha.is_floating_point and not (
+        dtypes["x"].is_floating_point or dtypes["y"].is_floating_point
+    ):
+        raise RuntimeError(
+            "For integral input tensors, argument alpha must not be a floating point number."
+        )
+    if alpha is bool_ and not (dtypes["x"] is bool_ and dtypes["y"] is bool_):
+        raise RuntimeError("Boolean alpha only supported for Boolean results.")
+
+
+def no_booleans_and_fitting_alpha(dtypes):
+    """Both of the above."""
+    no_booleans(dtypes)
+    fitting_alpha(dtypes)
+
+
+def true_division(dtypes):
+    """addcdiv divides floats; two integers would be rounded."""
+    if not (dtypes["a"].is_floating_point or dtypes["b"].is_floating_point):
+        raise RuntimeError(
+            "Integer division with addcdiv is no longer supported; use addcmul with a reciprocal, "
+            "or convert tensor1 or tensor2 to a floating point dtype first."
+        )
+
+
+def one_dtype(dtypes):
+    """lerp promotes nothing and takes floats; a number as weight takes their dtype."""
+    if not dtypes["x"].is_floating_point:
+        raise NotImplementedError(
+            f"lerp is not implemented for {dtypes['x'].name}; convert with .to(dtype) first"
+        )
+    if dtypes["end"] is not dtypes["x"]:
+        raise RuntimeError(f"expected dtype {dtypes['x'].name} for `end` but got dtype "
+                           f"{dtypes['end'].name}")  # fmt: skip
+
+
+# Arithmetic
+
+define("add", lambda x, y: x + y)
+define(
+    "add_scaled",
+    lambda x, y, alpha: x + alpha * y,
+    scalars={"alpha": 1},
+    grad_fn="AddBackward0",
+    check=fitting_alpha,
+)
+define("sub", lambda x, y: x - y, dtypes="number", check=no_booleans)
+define(
+    "sub_scaled",
+    lambda x, y, alpha: x - alpha * y,
+    scalars={"alpha": 1},
+    dtypes="number",
+    grad_fn="SubBackward0",
+    check=no_booleans_and_fitting_alpha,
+)
+define(
+    "rsub",
+    lambda x, y, alpha: y - alpha * x,
+    scalars={"alpha": 1},
+    dtypes="number",
+    in_place=False,
+    check=no_booleans_and_fitting_alpha,
+)
+define("mul", lambda x, y: x * y, aliases=("multiply",))
+define(
+    "div",
+    lambda x, y: x / y,
+    gradient={"y": lambda grad, x, y: -grad * ((x / y) / y)},
+    domain={"y": NONZERO},
+    result="float",
+    aliases=("divide", "true_divide"),
+)
+define(
+    "div_floor",
+    floor_divide_formula := lambda x, y: floor_divide(x, y),
+    domain={"x": (2.1, 2.4), "y": (0.9, 1.0)},
+    dtypes="number",
+    grad_fn="DivBackward2",
+    divides=True,
+)
+define(
+    "div_trunc",
+    lambda x, y: trunc_divide(x, y),
+    domain={"x": (-0.9, -0.6), "y": (1.0, 3.0)},
+    dtypes="number",
+    grad_fn="DivBackward2",
+    divides=True,
+)
+define(
+    "floor_divide",
+    floor_divide_formula,
+    domain={"y": NONZERO},
+    dtypes="number",
+    differentiable=False,
+    divides=True,
+)
+define(
+    "remainder",
+    lambda x, y: remainder(x, y),
+    domain={"x": (2.1, 2.9), "y": (-2.0, -1.5)},
+    dtypes="number",
+    grad_fn="RemainderBackward1",
+    divides=True,
+)
+define(
+    "fmod",
+    lambda x, y: fmod(x, y),
+    domain={"x": (-2.9, -2.1), "y": (1.5, 2.0)},
+    dtypes="number",
+    grad_fn="FmodBackward1",
+    divides=True,
+)
+define("neg", lambda x: -x, dtypes="number", aliases=("negative",))
+define(
+    "reciprocal",
+    lambda x: 1 / x,
+    gradient={"x": lambda grad, result: -grad * (result * result)},
+    domain={"x": NONZERO},
+    result="float",
+)
+define(
+    "rdiv",
+    lambda x, number: (1 / x) * number,
+    domain={"x": NONZERO, "number": (2.0, 3.0)},
+    scalars={"number": None},
+    promoting=("number",),
+    result="float",
+    in_place=False,
+    grad_fn="MulBackward0",
+)
+define("abs", lambda x: abs(x), domain={"x": NONZERO}, dtypes="number", aliases=("absolute",))
+define("sign", lambda x: sign(x), domain={"x": NONZERO})
+define("sgn", lambda x: sign(x), domain={"x": NONZERO})
+define("addcmul", lambda x, a, b, value: x + value * a * b, scalars={"value": 1}, dtypes="number")
+define(
+    "addcdiv",
+    lambda x, a, b, value: x + value * a / b,
+    gradient={"b": lambda grad, a, b, value: -grad * (value * a / (b * b))},
+    domain={"b": NONZERO},
+    scalars={"value": 1},
+    dtypes="float",
+    check=true_division,
+)
+define(
+    "lerp",
+    lambda x, end, weight: where(
+        abs(weight) < 0.5, x + weight * (end - x), end - (end - x) * (1 - weight)
+    ),
+    gradient={
+        "x": lambda grad, weight: grad * (1 - weight),
+        "end": lambda grad, weight: grad * weight,
+        "weight": lambda grad, x, end: grad * (end - x),
+    },
+    dtypes="float",
+    grad_fn="LerpBackward1",
+    check=one_dtype,
+)
+define(
+    "hypot",
+    lambda x, y: hypot(x, y),
+    gradient={
+        "x": lambda grad, x, result: grad * (x / result),
+        "y": lambda grad, y, result: grad * (y / result),
+    },
+    domain={"x": NONZERO},
+    dtypes="float",
+)
+define(
+    "copysign",
+    lambda x, y: copysign(x, y),
+    gradient={"x": lambda grad, x, result: where(x == 0, 0, grad * (result / x))},
+    domain={"x": NONZERO, "y": NONZERO},
+    result="float",
+)
+
+# Powers
+
+define(
+    "pow",
+    lambda x, y: x**y,
+    gradient={
+        "x": lambda grad, x, y: where(y == 0, 0, grad * (y * x ** (y - 1))),
+        "y": lambda grad, x, y, result: where((x == 0) & (y >= 0), 0, grad * (result * log(x))),
+    },
+    domain={"x": POSITIVE},
+    dtypes="number",
+    grad_fn="PowBackward1",
+)
+define(
+    "pow_scalar",
+    lambda x, exponent: x**exponent,
+    gradient={
+        "x": lambda grad, x, exponent: where(
+            exponent == 0, 0, grad * (exponent * x ** (exponent - 1))
+        )
+    },
+    domain={"x": POSITIVE},
+    scalars={"exponent": None},
+    dtypes="any",
+    grad_fn="PowBackward0",
+    promoting=("exponent",),
+)
+define(
+    "rpow",
+    lambda x, base: base**x,
+    gradient={
+        "x": lambda grad, x, base, result: where(
+            (base == 0) & (x >= 0), 0, grad * (result * log(base))
+        )
+    },
+    domain={"base": POSITIVE},
+    scalars={"base": None},
+    in_place=False,
+    dtypes="number",
+    grad_fn="PowBackward2",
+    promoting=("base",),
+)
+# The exponents that torch too computes without pow; `pow_scalar` goes here when it meets them.
+define("pow_2", lambda x: x * x, dtypes="number", grad_fn="PowBackward0", aliases=("square",))
+define(
+    "pow_3",
+    lambda x: x * x * x,
+    dtypes="number",
+    grad_fn="PowBackward0",
+    gradient={"x": lambda grad, x: grad * (3 * (x * x))},
+)
+define(
+    "pow_half",
+    lambda x: sqrt(x),
+    domain={"x": POSITIVE},
+    dtypes="float",
+    gradient={"x": lambda grad, x: grad * 0.5 / sqrt(x)},  # torch saves the input of a power
+    grad_fn="PowBackward0",
+)
+define(
+    "pow_minus_half",
+    lambda x: rsqrt(x),
+    domain={"x": POSITIVE},
+    dtypes="float",
+    grad_fn="PowBackward0",
+)
+define(
+    "pow_minus_1",
+    lambda x: 1 / x,
+    domain={"x": NONZERO},
+    dtypes="float",
+    gradient={"x": lambda grad, x: -grad / (x * x)},
+    grad_fn="PowBackward0",
+)
+define(
+    "pow_minus_2",
+    lambda x: 1 / (x * x),
+    domain={"x": NONZERO},
+    dtypes="float",
+    gradient={"x": lambda grad, x: grad * -2 / (x * x * x)},
+    grad_fn="PowBackward0",
+)
+define(
+    "sqrt",
+    lambda x: sqrt(x),
+    gradient={"x": lambda grad, result: grad / (2 * result)},
+    domain={"x": POSITIVE},
+    result="float",
+)
+define(
+    "rsqrt",
+    lambda x: rsqrt(x),
+    gradient={"x": lambda grad, result: -0.5 * grad * (result * result * result)},
+    domain={"x": POSITIVE},
+    result="float",
+)
