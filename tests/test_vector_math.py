@@ -43,6 +43,7 @@ EXACT = {
     "erf": [(0, 0), (-0.0, -0.0), (INFINITY, 1), (-INFINITY, -1), (8, 1), (NAN, NAN)],
     "erfc": [(0, 1), (INFINITY, 0), (-INFINITY, 2), (-8, 2), (NAN, NAN)],
     "gelu": [(0, 0), (-0.0, -0.0), (INFINITY, INFINITY), (50, 50), (-50, -0.0), (NAN, NAN)],
+    "gelu_gradient": [(0, 0.5), (-0.0, 0.5), (INFINITY, 1), (-INFINITY, 0), (50, 1), (NAN, NAN)],
     "sin": [(0, 0), (-0.0, -0.0), (INFINITY, NAN), (-INFINITY, NAN), (NAN, NAN)],
     "cos": [(0, 1), (INFINITY, NAN), (-INFINITY, NAN), (NAN, NAN)],
     "tan": [(0, 0), (-0.0, -0.0), (INFINITY, NAN), (-INFINITY, NAN), (NAN, NAN)],
@@ -59,7 +60,8 @@ def of(*functions: str) -> list[tuple[str, str, bool]]:
 
 def test_every_function_comes_in_both_dtypes() -> None:
     present = {(function, dtype) for function, dtype, _ in LOWERINGS}
-    assert present == {(name, dtype) for name in EXACT for dtype in DTYPES}
+    made_of_others = {("gelu_gradient", "float64")}
+    assert present == {(name, dtype) for name in EXACT for dtype in DTYPES} - made_of_others
 
 
 @pytest.mark.parametrize(("function", "dtype", "bounded"), LOWERINGS)

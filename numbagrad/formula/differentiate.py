@@ -21,9 +21,9 @@ from .expression import (
     digamma,
     exp,
     floor_divide,
+    gelu_gradient,
     log,
     make,
-    ndtr,
     polygamma,
     postorder,
     sign,
@@ -119,7 +119,10 @@ PARTIALS: dict[str, tuple[Partial, ...]] = {
     "erfinv": (lambda result, x: math.sqrt(math.pi) / 2.0 * exp(result * result),),
     "ndtr": (lambda result, x: 1.0 / math.sqrt(2.0 * math.pi) * exp(-0.5 * x * x),),
     "sigmoid": (lambda result, x: result * (1 - result),),
-    "gelu": (lambda result, x: ndtr(x) + x * (1.0 / math.sqrt(2.0 * math.pi) * exp(-0.5 * x * x)),),
+    "gelu": (lambda result, x: gelu_gradient(x),),
+    "gelu_gradient": (
+        lambda result, x: (2 - x * x) * (1.0 / math.sqrt(2.0 * math.pi) * exp(-0.5 * x * x)),
+    ),
     "lgamma": (lambda result, x: digamma(x),),
     "digamma": (lambda result, x: polygamma(1, x),),
 }

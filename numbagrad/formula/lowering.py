@@ -216,6 +216,12 @@ def _erfinv(y: Expression) -> Expression:
     return where(e.abs(y) > 1, math.nan, edge)
 
 
+def _gelu_gradient(x: Expression) -> Expression:
+    """ndtr(x) + x ndtr'(x); beyond 40 the second term is below every float, but inf * 0 is NaN."""
+    density = e.exp(-0.5 * x * x) * (1 / math.sqrt(2 * math.pi))
+    return e.ndtr(x) + where(e.abs(x) > 40, 0.0, x * density)
+
+
 _FLOAT_RULES: dict[str, Callable[..., Any]] = {
     "minimum": lambda a, b: where((a < b) | (a != a), a, b),
     "maximum": lambda a, b: where((a > b) | (a != a), a, b),
@@ -232,6 +238,7 @@ _FLOAT_RULES: dict[str, Callable[..., Any]] = {
     "sigmoid": lambda x: 1 / (1 + e.exp(-x)),
     # The product is below every float there, but -inf * 0 would be NaN.
     "gelu": lambda x: where(x < -40, -0.0, x * e.ndtr(x)),
+    "gelu_gradient": _gelu_gradient,
     "ndtr": lambda x: 0.5 * e.erfc(x * -math.sqrt(0.5)),
     "digamma": _digamma,
     "erfinv": _erfinv,

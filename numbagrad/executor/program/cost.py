@@ -52,7 +52,8 @@ class CostModel:
 #: Functions that cost many instructions.
 FUNCTIONS = frozenset(
     "exp exp2 expm1 log log1p log2 log10 sin cos tan asin acos atan sinh cosh tanh asinh acosh "
-    "atanh erf erfc erfinv sigmoid gelu ndtr lgamma digamma polygamma pow atan2 hypot".split()
+    "atanh erf erfc erfinv sigmoid gelu gelu_gradient ndtr lgamma digamma polygamma pow atan2 "
+    "hypot".split()
 )
 
 #: The model in use.

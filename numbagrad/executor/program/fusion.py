@@ -39,7 +39,6 @@ from .rows import (
     role,
     row_operations,
     row_step,
-    with_shared_functions,
 )
 
 
@@ -573,7 +572,6 @@ def _emit(
     inputs = computation.inputs
     names = [name for name, _ in inputs.values()]
     formula = Formula(names, [computation.values[view] for view in stored])
-    formula = Formula(names, with_shared_functions(formula.outputs))
     operands = {name: (operand, number) for (operand, _), (name, number) in inputs.items()}
     used = [name for name in formula.inputs if name in formula.uses]
     order = {old: f"x{k}" for k, old in enumerate(used)}

@@ -15,12 +15,11 @@ from typing import Any
 import numpy as np
 
 from ...dtype import from_numpy as dtype_of
-from ...formula import Expression, Formula, constant, exp, log, print_numba, symbol, trace, where
+from ...formula import Expression, Formula, constant, exp, log, print_numba, symbol, trace
 from ...formula.expression import (
     BITWISE,
     CLASSIFICATIONS,
     COMPARISONS,
-    make,
     postorder,
     substitute,
 )
@@ -350,24 +349,6 @@ def _as_rows(operand: Any, space: Shape) -> Any:
     return View(operand.memory, operand.offset, space, strides, operand.dtype)
 
 
-def with_shared_functions(outputs: tuple[Expression, ...]) -> tuple[Expression, ...]:
-    """Simplified expressions with gelu by ndtr where that is computed as well, for its gradient."""
-    nodes = postorder(outputs)
-    known = {id(node.operands[0]): node for node in nodes if node.operation == "ndtr"}
-    if not known:
-        return outputs
-    done: dict[int, Expression] = {}
-    for node in nodes:
-        operands = tuple([done[id(x)] for x in node.operands])
-        if node.operation == "gelu" and id(node.operands[0]) in known:
-            (x,) = operands
-            share = make("ndtr", x)
-            done[id(node)] = where(x < -40, -0.0, x * share)  # -0.0 also where x is infinite
-        else:
-            done[id(node)] = Expression(node.operation, operands, node.value)
-    return tuple([done[id(output)] for output in outputs])
-
-
 # --- stages ---------------------------------------------------------------------------------------
 
 
@@ -478,7 +459,7 @@ def _cut(
     expressions = [x for _, _, x in operation.reductions] + [x for _, x in operation.outputs]
     expressions += [total.value for total in operation.totals]
     names = [x.name for x in operation.inputs] + [name for name, _, _ in operation.reductions]
-    shared = Formula(names, with_shared_functions(Formula(names, expressions).outputs)).outputs
+    shared = Formula(names, expressions).outputs
     count = len(operation.reductions)
     summed = shared[count + len(operation.outputs) :]
     operation = dataclasses.replace(

@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from .arithmetic import FLOAT32, FLOAT64, Value
-from .error_function import erf, erfc, gelu, gelu_usual
+from .error_function import erf, erfc, gelu, gelu_gradient_float32, gelu_usual
 from .exponential import cosh, exp, exp2, expm1, sigmoid, sinh, tanh
 from .logarithm import acosh, asinh, atanh, log, log1p, log2, log10
 from .trigonometric import acos, asin, atan, cos, cos_of_any, sin, sin_of_any, tan, tan_of_any
@@ -30,13 +30,15 @@ _FUNCTIONS = (
 )  # fmt: skip
 
 #: (function, dtype) -> the function over symbolic values that replaces it in a CPU kernel, good for
-#: every argument. What is not here (sine and its kin in float64) is left to the C library.
+#: every argument. What is not here is left to the C library (sine and its kin in float64)
+#: or to `formula.lowering`.
 CPU_LOWERING: dict[tuple[str, str], Callable[..., Value]] = {
     (function.__name__, f.name): partial(function, f=f) for function in _FUNCTIONS for f in _FORMATS
 } | {
     ("sin", "float32"): partial(sin_of_any, f=FLOAT32),
     ("cos", "float32"): partial(cos_of_any, f=FLOAT32),
     ("tan", "float32"): partial(tan_of_any, f=FLOAT32),
+    ("gelu_gradient", "float32"): gelu_gradient_float32,
 }
 
 #: Faster replacements, and the magnitude of the argument up to which they hold. Pointwise kernels

@@ -134,6 +134,13 @@ _USUAL_NORMAL_CENTRE_FLOAT32 = (
     0.0001883819786598906,
 )  # fmt: skip
 
+# Phi(-x) sqrt(2 pi) e**(x**2 / 2), Mills' ratio, for x in [0, 13.2]; error 2**-24.3 of the larger
+# of 1 / 2 and its difference to x.
+_MILLS_RATIO_FLOAT32 = (
+    (36.34427261352539, 24.468156814575195, 7.651693344116211, 0.9995742440223694),
+    (28.99853515625, 42.66017150878906, 25.644559860229492, 7.638269424438477, 1.0),
+)
+
 
 def erf(x: Value, f: Format) -> Value:
     """x p(x**2) near 0; farther out another polynomial (float32), or 1 - erfc (float64)."""
@@ -258,3 +265,24 @@ def gelu_usual(x: Value, f: Format) -> Value:
     outer = fma(-w, tail + one, tail) + one
     outer = from_bits(bits(outer) + (bits(shifted) << f.mantissa))
     return fma(where(near, centre, outer), -0.5, where(x < 0, 0.0, x))
+
+
+def gelu_gradient_float32(x: Value) -> Value:
+    """Phi(x) + x Phi'(x): for negative x Phi'(x) times Mills' ratio less |x|, else 1 less that.
+
+    The error is at most 3 units in the last place of 1 / 2, and 2**-21.9 of the result where
+    x < -1.5. What is below 1e-36 is 0.
+    """
+    f = FLOAT32
+    size = abs(x)
+    a = clamp_above(size, 13.1)
+    square = a * a
+    shifted = fma(square, -0.5 / math.log(2), f.rounder)
+    n = shifted - f.rounder
+    r = fma(n, 2 * f.ln2[0], square) + fma(n, 2 * f.ln2[1], fma(a, a, -square))
+    density = fma(r, polynomial(r, _GAUSSIAN_EXP_FLOAT32), _INVERSE_SQRT_2PI[0])
+    density = from_bits(bits(density) + (bits(shifted) << f.mantissa))
+    numerator, denominator = _MILLS_RATIO_FLOAT32
+    ratio = polynomial(a, numerator) / monic(a, denominator)
+    lower = where(size > 13.1, 0.0, density * (ratio - a))
+    return where(x < 0, lower, 1 - lower)
