@@ -282,6 +282,11 @@ class PointwiseProgram:
         ]
         return compute, tuple(numbers)
 
+    def result_dtype(self, operands: tuple[Any, ...]) -> DType:
+        """The dtype of what a call makes of operands that broadcast."""
+        rank = max([x.ndim for x in operands if isinstance(x, np.ndarray)], default=0)
+        return self.dtypes_of([_code_of(x, rank) for x in operands])[1]
+
     def _compile(self, key: int, into: bool) -> None:
         formula = self.formula
         assert formula is not None and self._tables is not None

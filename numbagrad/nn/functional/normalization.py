@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...autograd.grad_mode import no_grad
+from ...ops.composite import composite
 from ...tensor import Tensor
 from .padding import pad
 from .pooling import avg_pool2d
@@ -45,6 +46,7 @@ def _check_normalized_shape(input: Tensor, normalized_shape: Sequence[int]) -> l
     return [-i for i in range(len(shape), 0, -1)]
 
 
+@composite("NativeLayerNormBackward0")
 def layer_norm(
     input: Tensor,
     normalized_shape: Sequence[int],
@@ -57,6 +59,7 @@ def layer_norm(
     return _affine(_standardised(input, dims, eps), weight, bias)
 
 
+@composite("RmsNormBackward0")
 def rms_norm(
     input: Tensor,
     normalized_shape: Sequence[int],

@@ -1,0 +1,177 @@
+"""Composite operators: plain Python over primitives that runs as a fused pair of programs.
+
+``composite(...)`` decorates a definition of ``nn/functional``. A call finds the pair of its
+signature (``composite_pair.py``), runs the forward, and leaves one node, whose backward runs the
+other program. Inside of a recording, and for whatever no program can do, the definition runs as it
+is written.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from ..autograd.grad_mode import state as grad_mode
+from ..autograd.node import Node
+from ..executor import capture
+from ..executor.pointwise import JIT_DISABLED
+from ..tensor import Tensor, new_tensor
+from ..transforms.levels import is_transformed
+from . import recorder
+
+if TYPE_CHECKING:
+    from .composite_pair import Pair
+
+Definition = TypeVar("Definition", bound=Callable[..., Any])
+
+#: Pairs of one operator that are kept; with more forms of arguments the oldest are made again.
+MANY_FORMS = 256
+
+
+class CompositeNode(Node):
+    """The node of a composite operator. Subclasses are named as torch's nodes."""
+
+    __slots__ = ("pair", "kept")
+
+    pair: Pair
+    #: Arrays that the forward made for the backward.
+    kept: tuple[Any, ...]
+
+    def backward(self, *grads: Any) -> tuple[Any, ...]:
+        """The gradients of the tensors among the arguments, None where none is needed."""
+        saved = self.unpack()
+        (grad,) = grads
+        if grad_mode.enabled or is_transformed(grad) or is_transformed(saved):
+            return self.pair.differentiate(grad, saved)
+        return self.pair.backward(grad, saved, self.kept)
+
+    def release(self) -> None:
+        """Free what was kept."""
+        if self.saved:
+            self.saved = None
+            self.kept = ()
+
+
+class Composite:
+    """The pairs of one operator, by what the arguments are."""
+
+    __slots__ = ("definition", "name", "_node", "_pairs", "_signature")
+
+    def __init__(self, definition: Callable[..., Any], grad_fn: str):
+        self.definition = definition
+        self.name = definition.__name__
+        self._node: Any = type(grad_fn, (CompositeNode,), {"__slots__": ()})
+        #: A pair, or None where the definition runs.
+        self._pairs: dict[Any, Pair | None] = {}
+        self._signature = inspect.signature(definition)
+
+    @property
+    def pairs(self) -> list[Pair]:
+        """The pairs made so far."""
+        return [pair for pair in self._pairs.values() if pair is not None]
+
+    def forget(self) -> None:
+        """Let go of all pairs."""
+        self._pairs.clear()
+
+    def call(self, *arguments: Any, **named: Any) -> Any:
+        """The operator: what the definition returns, but for rounding."""
+        if named:
+            bound = self._by_position(arguments, named)
+            if bound is None:
+                return self.definition(*arguments, **named)
+            arguments = bound
+        if capture.active is not None and capture.is_recording():
+            return self.definition(*arguments)
+        key: list[Any] = [grad_mode.enabled]
+        tensors = []
+        for argument in arguments:
+            if isinstance(argument, Tensor):
+                array = argument._array
+                if array.__class__ is not np.ndarray:  # under a transformation
+                    return self.definition(*arguments)
+                tensors.append(argument)
+                key += array.shape, array.strides, array.dtype.num, argument._requires_grad
+            elif argument.__class__ is float:
+                key += float, argument or repr(argument)  # 0.0 and -0.0 are equal, not the same
+            elif argument.__class__ is list:
+                key += list, tuple(argument)
+            else:
+                key += argument.__class__, argument
+        try:
+            pair = self._pairs[tuple(key)]
+        except KeyError:
+            pair = self._make(tuple(key), arguments)
+        except TypeError:  # an argument that cannot be hashed
+            pair = None
+        if pair is None:
+            return self.definition(*arguments)
+        made = pair.forward(*tensors)
+        array = pair.array_of(made)
+        if not pair.differentiable:
+            return new_tensor(array)
+        saved = tuple([tensors[k] for k in pair.saved])
+        result = recorder.attach(array, self._node, tuple(tensors), saved)
+        node: Any = result._grad_fn
+        node.pair = pair
+        node.kept = tuple([made[k] for k in pair.places])
+        return result
+
+    def _by_position(self, arguments: Any, named: dict[str, Any]) -> tuple[Any, ...] | None:
+        """All arguments by position; None if they are not those of the definition."""
+        try:
+            bound = self._signature.bind(*arguments, **named)
+        except TypeError:
+            return None
+        bound.apply_defaults()
+        return None if bound.kwargs else bound.args
+
+    def _make(self, key: tuple[Any, ...], arguments: tuple[Any, ...]) -> Pair | None:
+        """The pair for arguments of a new form, None if there is none."""
+        if len(self._pairs) >= MANY_FORMS:
+            self._pairs.pop(next(iter(self._pairs)), None)
+        pair = self._pairs[key] = self._pair_of(arguments)
+        return pair
+
+    def _pair_of(self, arguments: tuple[Any, ...]) -> Pair | None:
+        tensors = [x for x in arguments if isinstance(x, Tensor)]
+        floats = {x._array.dtype.name for x in tensors if x._array.dtype.kind == "f"}
+        known = floats in ({"float32"}, {"float64"})
+        if JIT_DISABLED or not known or 0 in [x._array.size for x in tensors]:
+            return None
+        from .composite_pair import CannotTrace, Pair  # most programs do without the fuser
+
+        needed = tuple([grad_mode.enabled and x._requires_grad for x in tensors])
+        try:
+            return Pair(self.definition, arguments, needed)
+        except (CannotTrace, RuntimeError, TypeError, ValueError, NotImplementedError):
+            return None  # the definition says what is wrong, if something is
+
+
+def composite(grad_fn: str) -> Callable[[Definition], Definition]:
+    """A decorator: the function runs as a fused pair of programs, with one node named ``grad_fn``.
+
+    The function takes Tensors and hashable values, and returns one new Tensor. It is written in
+    Tensor operations, and depends on nothing but its arguments: on their values only if they are no
+    Tensors, and of Tensors on the form (shape, strides, dtype, whether a gradient is needed). It
+    raises for bad arguments; warnings and checks of elements belong outside.
+    """
+
+    def decorate(definition: Definition) -> Definition:
+        operator = Composite(definition, grad_fn)
+
+        @functools.wraps(definition)
+        def call(*arguments: Any, **named: Any) -> Any:
+            return operator.call(*arguments, **named)
+
+        call.composite = operator  # type: ignore[attr-defined]
+        return call  # type: ignore[return-value]
+
+    return decorate
+
+
+__all__ = ["Composite", "CompositeNode", "composite"]

@@ -1,0 +1,332 @@
+"""The two programs of a composite operator: one signature, its forward and its backward.
+
+``composite.py`` makes a ``Pair`` for every form of the arguments. The definition and a walk of its
+graph are traced (``executor/program/tracer.py``): nothing is computed, so that this takes a few
+milliseconds, and what the fused kernels replace is never compiled. What the backward reads of the
+forward is cut: pointwise values are computed again from the inputs and from what was reduced, and
+only the latter is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..autograd.engine import run_backward
+from ..autograd.grad_mode import state as grad_mode
+from ..autograd.node import edge_of
+from ..executor.program.fusion import optimise
+from ..executor.program.graph import Array, Memory, Operation, Pointwise, View
+from ..executor.program.program import Program, as_view
+from ..executor.program.tracer import CannotTrace, Tracer
+from ..tensor import Tensor, new_tensor
+from .program_call import ProgramCall
+
+
+class Pair:
+    """Forward and backward of one composite operator for arguments of one form.
+
+    Args:
+        definition: the operator, in Tensor operations.
+        arguments: the arguments of the call; of tensors only the form is used.
+        needed: for every tensor among them, in order, whether it needs a gradient.
+
+    Attributes:
+        forward: called with the tensors; returns the array of the result, then what is kept.
+        saved: which of the tensors the backward reads, by their number.
+
+    Raises:
+        CannotTrace: for a definition that looks at elements, or runs in Python.
+    """
+
+    def __init__(
+        self,
+        definition: Callable[..., Any],
+        arguments: Sequence[Any],
+        needed: tuple[bool, ...],
+    ):
+        self.definition = definition
+        self.needed = needed
+        #: The arguments, with the form of a tensor in its place.
+        self._arguments = [_Form(x._array) if isinstance(x, Tensor) else x for x in arguments]
+        self._backwards: dict[Any, _Backward] = {}
+        self.differentiable = differentiable = True in needed
+        trace = _Trace(self)
+        kept: list[Memory] = []
+        self._cut: set[int] = set()
+        if differentiable:
+            kept = trace.walk(trace.made._array)
+            self._cut = {trace.number_of(memory) for memory in kept}
+        trace.release()
+        result = trace.result
+        memories = list(dict.fromkeys([result.memory, *kept]))
+        program = Program(
+            optimise(trace.forward, memories), [view for view in trace.given], memories
+        )
+        self.shape, self.strides = result.shape, result.strides
+        self._view = None if _is_whole(result) else result
+        self.forward = ProgramCall(program)
+        self.places = [memories.index(memory) for memory in kept]
+        self.saved: tuple[int, ...] = ()
+        if differentiable:
+            first = _Backward(trace, kept)
+            self.saved = first.inputs
+            self._backwards[result.strides] = first
+
+    def array_of(self, made: tuple[Array, ...]) -> Array:
+        """The result among what the forward made."""
+        return made[0] if self._view is None else as_view(made[0], self._view)
+
+    def backward(
+        self, grad: Tensor, saved: Sequence[Tensor], kept: Sequence[Array]
+    ) -> tuple[Tensor | None, ...]:
+        """The gradient of every tensor that needs one, None for the others."""
+        array = grad._array
+        found = self._backwards.get(array.strides)
+        if found is None:
+            if any(array.strides) or array.size == 1:
+                grad = new_tensor(_laid(array, self.strides))
+                found = self._backwards[self.strides]
+            else:  # one element, repeated, as the gradient of a sum
+                found = self._backward_of_repeated(array)
+        return found(grad, saved, kept)
+
+    def _backward_of_repeated(self, array: Array) -> _Backward:
+        trace = _Trace(self)
+        kept = trace.walk(array, self._cut)
+        trace.release()
+        made = self._backwards[array.strides] = _Backward(trace, kept, self.saved)
+        return made
+
+    @staticmethod
+    def _behind_a_node(tensor: Tensor) -> Tensor:
+        """The tensor as a view with a node of its own, at which a walk of the graph can end."""
+        recorded = grad_mode.enabled
+        try:
+            grad_mode.enabled = True
+            return tensor.view_as(tensor)
+        finally:
+            grad_mode.enabled = recorded
+
+    def differentiate(self, grad: Tensor, saved: Sequence[Tensor]) -> tuple[Tensor | None, ...]:
+        """The same gradients as :meth:`backward`, by walking the graph of the definition.
+
+        They are recorded if this thread records. A tensor that was not saved has no influence on
+        them: another of its form does as well.
+        """
+        known = dict(zip(self.saved, saved, strict=True))
+        tensors: list[Tensor] = []
+        arguments: list[Any] = []
+        for argument in self._arguments:
+            if isinstance(argument, _Form):
+                place = len(tensors)
+                tensor = known.get(place)
+                if tensor is None:
+                    tensor = new_tensor(np.zeros(argument.shape, argument.dtype))
+                    tensor._requires_grad = self.needed[place]
+                elif self.needed[place]:
+                    tensor = self._behind_a_node(tensor)
+                tensors.append(tensor)
+                argument = tensor
+            arguments.append(argument)
+        recorded = grad_mode.enabled
+        try:
+            grad_mode.enabled = True
+            made = self.definition(*arguments)
+        finally:
+            grad_mode.enabled = recorded
+        wanted = [x for x, need in zip(tensors, self.needed, strict=True) if need]
+        edges: list[Any] = [edge_of(x) for x in wanted]
+        gradients = iter(run_backward([made], [grad], True, recorded, edges, accumulate=False))
+        return tuple([next(gradients) if need else None for need in self.needed])
+
+
+class _Form:
+    """The form of an array."""
+
+    __slots__ = ("shape", "strides", "dtype")
+
+    def __init__(self, array: Array):
+        self.shape, self.strides, self.dtype = array.shape, array.strides, array.dtype
+
+    def empty(self) -> Array:
+        """An array of this form in memory of its own."""
+        ends = [(n - 1) * step for n, step in zip(self.shape, self.strides, strict=True)]
+        buffer = np.empty(sum(ends) // self.dtype.itemsize + 1, self.dtype)
+        return np.ndarray(self.shape, self.dtype, buffer, 0, self.strides)
+
+
+class _Trace:
+    """One trace of a definition, and of the walk of its graph."""
+
+    def __init__(self, pair: Pair):
+        self.tracer = tracer = Tracer()
+        self.needed = pair.needed
+        self.tensors: list[Tensor] = []
+        arguments: list[Any] = []
+        flags = iter(pair.needed)
+        for argument in pair._arguments:
+            if isinstance(argument, _Form):
+                argument = new_tensor(argument.empty(), next(flags))
+                self.tensors.append(argument)
+            arguments.append(argument)
+        before = grad_mode.enabled
+        try:
+            grad_mode.enabled = True in pair.needed
+            with tracer.recording():
+                #: Views of the memory that the programs are given, one for each tensor.
+                self.given = [tracer.view(x._array) for x in self.tensors]
+                self.made = pair.definition(*arguments)
+        finally:
+            grad_mode.enabled = before
+        if type(self.made) is not Tensor:
+            raise CannotTrace(f"a result of type {type(self.made).__name__}")
+        self.forward: list[Operation] = list(tracer.operations)
+        self.result = tracer.view(self.made._array)
+        if not self.result.memory.made:
+            raise CannotTrace("a result in memory that was given")
+        written = [view.memory for operation in self.forward for view in operation.writes]
+        if not all([memory.made for memory in written]):
+            raise CannotTrace("a write to memory that was given")
+        self._writers = {
+            view.memory: k for k, x in enumerate(self.forward) for view in x.writes
+        }
+        self._once = {memory for memory in written if written.count(memory) == 1}
+        #: Set by ``walk``.
+        self.again: list[Operation] = []
+        self.gradients: list[View | None] = []
+        self.incoming = self.result
+
+    def release(self) -> None:
+        """Let go of the memory that nothing was computed in."""
+        for memory in self.tracer.memories.values():
+            memory.release()
+
+    def number_of(self, memory: Memory) -> int:
+        """Which operation of the forward makes it."""
+        return self._writers[memory]
+
+    def walk(self, grad: Array, cut: set[int] | None = None) -> list[Memory]:
+        """Trace the walk of the graph; returns the memory of the forward that it reads.
+
+        ``cut`` says which operations make it, if that is decided; else it is here.
+        """
+        incoming = new_tensor(_Form(grad).empty())
+        wanted = [x for x, need in zip(self.tensors, self.needed, strict=True) if need]
+        edges: list[Any] = [edge_of(x) for x in wanted]
+        if self.made._grad_fn is None:
+            raise CannotTrace("a result without a gradient")
+        with self.tracer.recording():
+            self.incoming = self.tracer.view(incoming._array)
+            found = run_backward([self.made], [incoming], True, False, edges, accumulate=False)
+        views = [None if x is None else self.tracer.view(x._array) for x in found]
+        remaining = iter(views)
+        self.gradients = [next(remaining) if need else None for need in self.needed]
+        operations = self.tracer.operations[len(self.forward) :]
+        read = [view.memory for x in operations for view in x.reads]
+        read += [view.memory for view in views if view is not None]
+        repeated, kept = self._computed_again(read, cut)
+        self.again = [*[self.forward[k] for k in sorted(repeated)], *operations]
+        return kept
+
+    def _computed_again(
+        self, read: Sequence[Memory], cut: set[int] | None
+    ) -> tuple[set[int], list[Memory]]:
+        """Operations to compute again, and memory to keep, so that the backward can read some.
+
+        Pointwise work is computed again: in a loop that reads their operands anyway it costs less
+        than writing and reading what it makes.
+        """
+        repeated: set[int] = set()
+        kept: dict[int, Memory] = {}
+        pending = list(read)
+        while pending:
+            memory = pending.pop()
+            at = self._writers.get(memory)
+            if at is None or at in repeated or at in kept:
+                continue
+            operation = self.forward[at]
+            once = all([view.memory in self._once for view in operation.writes])
+            if once and isinstance(operation, Pointwise) and (cut is None or at not in cut):
+                repeated.add(at)
+                pending += [view.memory for view in operation.reads]
+            elif not once:
+                raise CannotTrace("memory that is written more than once, and read by a gradient")
+            else:
+                kept[at] = memory
+        return repeated, [kept[at] for at in sorted(kept)]
+
+
+class _Backward:
+    """The backward of a trace as a program."""
+
+    def __init__(
+        self, trace: _Trace, kept: Sequence[Memory], inputs: tuple[int, ...] | None = None
+    ):
+        results = [x.memory for x in trace.gradients if x is not None and x.memory.made]
+        memories = list(dict.fromkeys(results))
+        operations = optimise(trace.again, memories)
+        read = {view.memory for x in operations for view in x.reads}
+        known = {view.memory for view in (*trace.given, trace.incoming)}
+        made = {view.memory for x in operations for view in x.writes}
+        if made & known or not set(memories) <= made:
+            raise CannotTrace("a gradient that is not made by the backward")
+        if inputs is None:
+            inputs = tuple([k for k, x in enumerate(trace.given) if x.memory in read])
+        #: The numbers of the tensors that it reads.
+        self.inputs = inputs
+        given = [trace.incoming, *[trace.given[k] for k in inputs]]
+        given += [_whole(memory) for memory in kept]
+        self._call = ProgramCall(Program(operations, given, memories))
+        #: Of every gradient which result it is and, if it is not all of that, how it lies there.
+        self._makers: list[Any] = []
+        for view in trace.gradients:
+            if view is None:
+                self._makers.append(None)
+            elif view.memory is trace.incoming.memory:
+                self._makers.append((-1, None if view == trace.incoming else view))
+            elif view.memory in memories:
+                place = memories.index(view.memory)
+                self._makers.append((place, None if _is_whole(view) else view))
+            else:
+                raise CannotTrace("a gradient that is an input")
+
+    def __call__(
+        self, grad: Tensor, saved: Sequence[Tensor], kept: Sequence[Array]
+    ) -> tuple[Tensor | None, ...]:
+        made = self._call(grad, *saved, *map(new_tensor, kept))
+        return tuple([None if x is None else self._gradient(grad, made, *x) for x in self._makers])
+
+    @staticmethod
+    def _gradient(
+        grad: Tensor, made: tuple[Array, ...], place: int, view: View | None
+    ) -> Tensor:
+        if place < 0:
+            return grad if view is None else new_tensor(as_view(grad._array, view))
+        return new_tensor(made[place] if view is None else as_view(made[place], view))
+
+
+def _is_whole(view: View) -> bool:
+    """Whether a view is what a program returns for its memory."""
+    array = view.memory.array
+    lies = view.shape == array.shape and view.strides == array.strides
+    return lies and view.offset == 0 and view.dtype == array.dtype
+
+
+def _whole(memory: Memory) -> View:
+    array = memory.array
+    return View(memory, 0, array.shape, array.strides, array.dtype)
+
+
+def _laid(array: Array, strides: tuple[int, ...]) -> Array:
+    """A copy of an array with these strides, those of a dense one."""
+    order = sorted(range(array.ndim), key=lambda d: -strides[d])
+    inverse = np.argsort(order)
+    made = np.empty([array.shape[d] for d in order], array.dtype).transpose(inverse)
+    made[...] = array
+    return made
+
+
+__all__ = ["CannotTrace", "Pair"]

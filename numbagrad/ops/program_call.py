@@ -1,0 +1,94 @@
+"""A program called with Tensors: one builtin that makes the arrays of its results and runs it.
+
+``composite_pair.py`` uses it for its programs. The builtin is ``replay`` of ``kernels/replay.py``
+with nothing to check and nothing to put back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..executor.builtin import launcher, make_builtin
+from ..executor.program import timing
+from ..executor.program.graph import Array
+from ..executor.program.program import Program
+from ..kernels import program_layout
+from ..kernels import replay_layout as words
+from ..tensor import Tensor
+from .recorder import described_runtime
+
+
+class ProgramCall:
+    """``call(*tensors)`` of a program without Python: the arrays of its results, in a tuple.
+
+    The tensors lie as the views that the program is given. Any thread may call; a program that is
+    at work without the GIL is not entered again, another one of its kind runs instead.
+    """
+
+    __slots__ = ("program", "_make", "_free", "_long", "_run")
+
+    def __init__(self, program: Program):
+        self.program = program
+        self._make: Callable[[], Program] = lambda: Program(
+            program.operations, program.given, program.results
+        )
+        first = _Native(program)
+        self._run: Callable[..., tuple[Array, ...]] = first.run
+        self._long = first.long
+        #: Programs that nobody runs.
+        self._free = [first]
+
+    def __call__(self, *tensors: Tensor) -> tuple[Array, ...]:
+        if timing.active is not None:
+            return tuple(self._free[0].program.run([x._array for x in tensors]))
+        if not self._long:  # it keeps the GIL
+            return self._run(False, *tensors)
+        try:
+            native = self._free.pop()
+        except IndexError:
+            native = _Native(self._make())
+        try:
+            return native.run(False, *tensors)
+        finally:
+            self._free.append(native)
+
+
+class _Native:
+    """One program and its builtin."""
+
+    __slots__ = ("program", "run", "long", "_kept")
+
+    def __init__(self, program: Program):
+        native = program.native
+        if native is None:
+            raise ValueError("a program with parts in Python cannot be called natively")
+        self.program = program
+        self.long = native.table is not None and bool(native.table[program_layout.PROGRAM_LONG])
+        place_of = {slot: place for place, slot in enumerate(native.slots)}
+        count = len(program.given)
+        forms = [np.empty_like(memory.array) for memory in program.results]
+        sizes = [np.array([*x.shape, *x.strides, 0], dtype=np.int64) for x in forms]
+        results = [
+            (0, x.dtype.num, x.ndim, form.ctypes.data, place_of.get(count + k, -1))
+            for k, (x, form) in enumerate(zip(forms, sizes, strict=True))
+        ]
+        passed = [(k, place_of[k]) for k in range(count) if k in place_of]
+        table = np.zeros(words.REPLAY_WORDS, dtype=np.int64)
+        table[0] = described_runtime().ctypes.data
+        lists: list[tuple[int, list[Any]]] = [
+            (words.REPLAY_RESULTS, results), (words.REPLAY_PASSED, passed),
+            (words.REPLAY_ARRAYS, [(0,)] * len(native.slots)),
+        ]  # fmt: skip
+        entries = [np.array(entry or [(0,)], dtype=np.int64) for _, entry in lists]
+        for (word, entry), array in zip(lists, entries, strict=True):
+            table[word : word + 2] = len(entry), array.ctypes.data
+        table[words.REPLAY_PROGRAM] = native.address
+        table[words.REPLAY_PROGRAM_TABLE] = id(native.table)
+        self._kept: Any = (sizes, entries)
+        self.run = make_builtin("composite", launcher("replay", "replay"), table)
+
+
+__all__ = ["ProgramCall"]
