@@ -15,19 +15,23 @@ import threading
 import types
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..device import device
 from ..dtype import dtype
 from ..executor import capture
 from ..executor.pointwise import JIT_DISABLED
 from ..executor.program.numbers import NumberInputs
+from ..executor.program.recorder import is_library
 from ..structure import flatten
 from ..tensor import Tensor
 from .argument_numbers import direct_numbers
 from .recorded import CHANGED, Recorded
 from .recording import Recording
 from .surroundings import extras_of, global_settings
+
+if TYPE_CHECKING:
+    from .broken_function import BrokenFunction
 
 #: Recordings of one signature that may turn out useless before the function is left alone.
 PATIENCE = 8
@@ -37,8 +41,8 @@ MANY_SIGNATURES = 64
 
 _OWN_ATTRIBUTES = frozenset(
     (
-        "_function", "_fullgraph", "_programs", "_latest", "_looked_at", "_useless", "_given_up",
-        "_reason", "_lock",
+        "_function", "_fullgraph", "_broken", "_programs", "_latest", "_looked_at", "_useless",
+        "_given_up", "_reason", "_lock",
     )
 )  # fmt: skip
 
@@ -59,6 +63,8 @@ class CompiledFunction:
         #: The program that ran last, and the settings it ran with.
         self._latest: tuple[tuple[Any, ...], Recorded] | None = None
         self._useless = 0
+        #: The function in pieces, if there is a line that no program can hold.
+        self._broken: BrokenFunction | None = None
         #: The places of numbers among the arguments whose values calls looked at.
         self._looked_at: dict[Any, set[int]] = {}
         self._given_up = False
@@ -85,6 +91,8 @@ class CompiledFunction:
         # Inside of another compiled function this one is a part of what that does.
         if self._given_up or JIT_DISABLED or capture.is_recording():
             return self._function(*args, **kwargs)
+        if self._broken is not None:
+            return self._broken(*args, **kwargs)
         settings = global_settings()
         latest = self._latest
         if latest is not None and not kwargs and settings == latest[0]:
@@ -135,17 +143,19 @@ class CompiledFunction:
         if self._fullgraph:
             recording.recorder.when_failed = _raise
         result, recorded, reason = recording.run()
+        if recorded is not None and not self._pays(recorded):
+            self._given_up = True
+            return result
         if recorded is not None:
             programs = self._programs.setdefault(key, [])
             programs.append(recorded)
             self._looked_at.setdefault(key, set()).update(recorded.numbers.inputs.pinned)
             same = [each for each in programs if each.numbers.hold(recording.leaves)]
             if MANY_SIGNATURES in (len(self._programs), len(programs)) or len(same) == PATIENCE:
-                warnings.warn(
+                warn(
                     f"compile: {self._name} was compiled for {len(self._programs)} signatures, "
                     f"{len(programs)} times for this one; what changes is: "
-                    f"{recording.difference(programs)}. No more of these are compiled.",
-                    stacklevel=3,
+                    f"{recording.difference(programs)}. No more of these are compiled."
                 )
             return result
         self._reason = reason
@@ -153,11 +163,26 @@ class CompiledFunction:
         if self._fullgraph and not (recording.may_settle and self._useless < PATIENCE):
             _raise(reason)
         if not recording.may_settle or self._useless >= PATIENCE:
-            self._given_up = True
-            warnings.warn(
-                f"compile: {self._name} runs uncompiled, because of {reason}", stacklevel=3
-            )
+            self._stop_recording(reason, recording.recorder.failed_at)
         return result
+
+    def _pays(self, recorded: Recorded) -> bool:
+        """Whether a program is worth being called."""
+        return True
+
+    def _stop_recording(self, reason: str, frames: list[tuple[types.CodeType, int]]) -> None:
+        """Run in pieces around the line where a recording ended, or uncompiled."""
+        from .broken_function import BrokenFunction
+
+        try:
+            broken = BrokenFunction(self._function, self._name)
+            if broken.cut(frames) and broken.pieces:
+                self._broken = broken
+        except ValueError as problem:
+            reason = f"{reason} ({problem}, so it is not cut there)"
+        self._given_up = self._broken is None
+        how = "runs uncompiled" if self._given_up else "is compiled in pieces"
+        warn(f"compile: {self._name} {how}, because of {reason}")
 
     def call_and_find(self, *args: Any, **kwargs: Any) -> tuple[Any, Recorded | None]:
         """What a call returns, and the program that it ran, or that was recorded from it."""
@@ -188,6 +213,14 @@ class CompiledFunction:
     @property
     def _name(self) -> str:
         return getattr(self._function, "__qualname__", type(self._function).__name__)
+
+
+def warn(text: str) -> None:
+    """Warn, at the line outside of this package that led here."""
+    level, frame = 1, sys._getframe(0)
+    while frame.f_back is not None and is_library(frame.f_code.co_filename):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(text, stacklevel=level)
 
 
 def _raise(reason: str) -> None:

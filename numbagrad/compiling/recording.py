@@ -7,6 +7,7 @@ could reach; what else the call left behind is found by ``effects_of_call.py``.
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -18,7 +19,7 @@ from ..executor.program.numbers import NumberInputs
 from ..executor.program.program import Program
 from ..executor.program.recorder import Recorder, root_of
 from ..structure import flatten
-from ..tensor import new_tensor
+from ..tensor import Tensor, new_tensor
 from .argument_numbers import with_inputs, with_plain_numbers
 from .backward import CannotDifferentiate, nodes_behind, record_backward
 from .effects import Live, Place, Unusable
@@ -68,7 +69,7 @@ class Recording:
         recorder.outside = set(before.copies)
         self.random = RandomStates(surroundings.generators)
         settings = global_settings()
-        self.begin = next_sequence_nr()
+        recorder.when_walked = functools.partial(self._check_walked, next_sequence_nr())
         if surroundings.may_read_numbers:
             self.numbers.values.clear()
         args, kwargs = with_inputs(self.args, self.kwargs, self.numbers)
@@ -95,6 +96,11 @@ class Recording:
             self.may_settle = reason.may_settle
             return result, None, str(reason)
 
+    def _check_walked(self, begin: int, tensors: list[Tensor]) -> None:
+        """Fail if the graph of some tensors is older than the call."""
+        if any([node.sequence_nr < begin for node in nodes_behind(tensors)]):
+            self.recorder.fail("a graph that was made before the call, and is walked in it")
+
     def _arguments_unchanged(self) -> bool:
         """Whether the containers among the arguments hold what they held before the call."""
         leaves, structure = flatten((self.args, self.kwargs))
@@ -113,8 +119,6 @@ class Recording:
     ) -> Recorded:
         """The program of the call, and all that has to be done around it."""
         recorder = self.recorder
-        if any([node.sequence_nr < self.begin for node in nodes_behind(recorder.walked)]):
-            raise Unusable("a graph that was made before the call, and is walked in it")
         owners = Owners()
         owners.find(recorder, before.places, before.arrays)
         found = EffectsOfCall(recorder, surroundings, before, owners)

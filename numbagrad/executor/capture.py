@@ -105,7 +105,7 @@ def note_backward(tensors: Any, retain_graph: bool) -> None:
     """Tell the recorder of this thread, if it has one, that the graph of these was walked."""
     found = recorder()
     if found is not None:
-        found.walked += tensors
+        found.when_walked(tensors)
         if not retain_graph:
             found.used_up.update([id(tensor) for tensor in tensors])
 

@@ -16,6 +16,7 @@ import os
 import pathlib
 import sys
 import threading
+import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -102,14 +103,16 @@ class Recorder:
         self._checked = 0
         #: Ids of the tensors from which backward freed the graph.
         self.used_up: set[int] = set()
-        #: Tensors whose graph backward walked.
-        self.walked: list[Any] = []
         #: Arrays that every run may read and none writes.
         self.constants: list[Array] = []
         self.thread = threading.get_ident()
         self.paused = False
         #: Why what ran cannot become a program, and the line of the user's code; None if it can.
         self.failure: str | None = None
+        #: The code that was running when it failed, and its line, from the inside out.
+        self.failed_at: list[tuple[types.CodeType, int]] = []
+        #: Called with the tensors whose graph is about to be walked.
+        self.when_walked: Callable[[Any], None] = lambda tensors: None
         #: Called with the failure, at once.
         self.when_failed: Callable[[str], None] | None = None
 
@@ -151,6 +154,7 @@ class Recorder:
         """Note that ``what`` cannot be part of a program, and compute the rest as always."""
         if self.failure is None:
             self.failure = f"{what}, called at {_line_of_user()}"
+            self.failed_at = _running()
         self.paused = True
         self._attend(False)
         if self.when_failed is not None:
@@ -499,6 +503,16 @@ def is_library(filename: str) -> bool:
 def _name_of(function: Any) -> str:
     inner = getattr(function, "func", function)  # of a partial function
     return getattr(inner, "__name__", type(inner).__name__)
+
+
+def _running() -> list[tuple[types.CodeType, int]]:
+    """The code that is running in this thread, each with its line."""
+    found = []
+    frame: types.FrameType | None = sys._getframe(1)
+    while frame is not None:
+        found.append((frame.f_code, frame.f_lineno))
+        frame = frame.f_back
+    return found
 
 
 def _line_of_user() -> str:

@@ -1,0 +1,198 @@
+"""A function with lines that no program can hold: compiled pieces around them, the rest as it is.
+
+``function.py`` makes a ``BrokenFunction`` when a recording ends at a line. The function is cut
+there (``splitting.py``); a piece that turns out to hold another such line cuts it again.
+"""
+
+from __future__ import annotations
+
+import threading
+import types
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..nn import module_hooks
+from ..nn.module import Module
+from ..tensor import Tensor
+from .function import CompiledFunction, warn
+from .recorded import Recorded
+from .recording import Recording
+from .splitting import FunctionSource, PieceSource, Split
+
+#: Lines that a function may be cut at.
+_MOST_LINES = 32
+#: Operations from which on a piece is worth calling its program.
+_FEWEST_OPERATIONS = 4
+#: Objects that a piece may be given in one place, each with programs of its own.
+_MOST_OBJECTS = 4
+
+#: Code that was running, and the line it was at, from the inside out.
+Frames = Sequence[tuple[types.CodeType, int]]
+
+
+class BrokenFunction:
+    """A function that runs in pieces. Raises ``ValueError`` if it cannot be cut, and says why.
+
+    Attributes:
+        pieces: the compiled pieces, in order.
+    """
+
+    def __init__(self, function: Callable[..., Any], name: str):
+        self.function = function
+        self.name = name
+        self._target = _target_of(function)
+        source = getattr(self._target, "__func__", self._target)
+        if not isinstance(source, types.FunctionType):
+            raise ValueError("it is not written in Python")
+        self._source = FunctionSource(source)
+        self._codes = {source.__code__}
+        self._lines = set(self._source.asking_lines)
+        self._found: set[int] = set()
+        self._whole: set[int] = set()
+        self._foreign: set[str] = set()
+        self._made: dict[Any, Piece] = {}
+        self._lock = threading.RLock()
+        self.pieces: list[Piece] = []
+        self._driver: Any = self._target
+        #: While a call is explained: the pieces that ran, and their programs.
+        self.collected: list[tuple[Piece, Recorded | None]] | None = None
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self._target is not self.function and not self._is_current():
+            return self.function(*args, **kwargs)
+        return self._driver(*args, **kwargs)
+
+    def _is_current(self) -> bool:
+        """Whether a call of the module, or object, is still one of the method that was cut."""
+        target = _target_of(self.function)
+        same = getattr(target, "__func__", target) is self._source.function
+        return same and not _has_hooks(self.function)
+
+    def cut(self, frames: Frames) -> bool:
+        """Cut the function at the line where a recording ended; False if it is not one of its own.
+
+        A line that it was cut at before is left to Python as a whole.
+        """
+        line = next((at for code, at in frames if code in self._codes), None)
+        with self._lock:
+            if line is None or line in self._whole or len(self._found) >= _MOST_LINES:
+                return False
+            (self._whole if line in self._found else self._found).add(line)
+            self._lines.add(line)
+            self._split()
+        return True
+
+    def keep_from_pieces(self, names: set[str]) -> None:
+        """Leave the statements to Python that read these local names."""
+        with self._lock:
+            self._foreign |= names
+            self._split()
+
+    def _split(self) -> None:
+        split = Split(self._source, self._lines, self._whole, self._foreign)
+        pieces: list[Piece] = []
+
+        def compiled(source: PieceSource, function: types.FunctionType) -> Piece:
+            key = source.first, source.last, source.inputs, source.outputs, function.__code__
+            if key not in self._made:
+                self._made[key] = Piece(function, source, self)
+            self._codes.add(function.__code__)
+            pieces.append(self._made[key])
+            return pieces[-1]
+
+        driver = split.made(compiled)
+        self._codes.add(driver.__code__)
+        bound = getattr(self._target, "__self__", None)
+        self._driver = driver if bound is None else types.MethodType(driver, bound)
+        self.pieces = pieces
+
+
+def _target_of(function: Callable[..., Any]) -> Any:
+    """What is cut in the place of a function: the ``forward`` of a module, a call of an object."""
+    if isinstance(function, types.MethodType) and function.__func__ is Module.__call__:
+        module: Any = function.__self__
+        return module.forward
+    if isinstance(function, (types.FunctionType, types.MethodType)):
+        return function
+    return function.__call__  # type: ignore[operator]
+
+
+def _has_hooks(function: Any) -> bool:
+    """Whether calling a module does more than calling its ``forward``."""
+    module = getattr(function, "__self__", None)
+    if not isinstance(module, Module):
+        return False
+    own = (
+        module._forward_hooks, module._forward_pre_hooks, module._backward_hooks,
+        module._backward_pre_hooks,
+    )  # fmt: skip
+    return any(own) or module_hooks.EVERY_MODULE.any
+
+
+class Piece(CompiledFunction):
+    """A run of statements of a function, compiled."""
+
+    def __init__(self, function: types.FunctionType, source: PieceSource, owner: BrokenFunction):
+        super().__init__(function)
+        self._source = source
+        self._owner = owner
+        #: The objects, other than tensors and plain values, that it was given for a name.
+        self._objects: dict[str, set[int]] = {}
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        collected = self._owner.collected
+        if collected is None:
+            return super().__call__(*args, **kwargs)
+        self._owner.collected = None
+        try:
+            result, recorded = self.call_and_find(*args)
+        finally:
+            self._owner.collected = collected
+        collected.append((self, recorded))
+        return result
+
+    @property
+    def where(self) -> str:
+        """The lines it consists of."""
+        first, last = self._source.first, self._source.last
+        lines = f"line {first}" if first == last else f"lines {first} to {last}"
+        return f"{self._owner.name}, {lines}"
+
+    def _record(self, key: Any, recording: Recording) -> Any:
+        foreign = self._foreign(recording.args)
+        if foreign:
+            self._given_up = True
+            self._owner.keep_from_pieces(foreign)
+            return self._function(*recording.args)
+        return super()._record(key, recording)
+
+    def _foreign(self, args: tuple[Any, ...]) -> set[str]:
+        """The names of what no program is given: memory of NumPy, and ever new objects."""
+        found = set()
+        for name, value in zip(self._source.inputs, args, strict=True):
+            if isinstance(value, (np.ndarray, Iterator)):
+                found.add(name)
+            elif not isinstance(value, (Tensor, bool, int, float, str, list, tuple, dict)):
+                objects = self._objects.setdefault(name, set())
+                objects.add(id(value))
+                if len(objects) > _MOST_OBJECTS:
+                    found.add(name)
+        return found
+
+    def _pays(self, recorded: Recorded) -> bool:
+        programs = [program for program in recorded.programs if program is not None]
+        operators = [max(len(x.parts), 1) for program in programs for x in program.operations]
+        return sum(operators) >= _FEWEST_OPERATIONS
+
+    def _stop_recording(self, reason: str, frames: Frames) -> None:
+        self._given_up = True
+        if self._owner.cut(frames):
+            said = f"compile: {self._owner.name} is compiled in pieces, because of {reason}"
+        else:
+            said = f"compile: {self.where}, runs uncompiled, because of {reason}"
+        warn(said)
+
+
+__all__ = ["BrokenFunction", "Piece"]
