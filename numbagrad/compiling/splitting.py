@@ -100,7 +100,7 @@ def _parse(function: types.FunctionType) -> ast.FunctionDef:
         raise ValueError("its source is not what was compiled")
     for tree in ast.walk(ast.parse(text)):
         if isinstance(tree, ast.FunctionDef) and tree.name == code.co_name:
-            if code.co_firstlineno == min([x.lineno for x in (tree, *tree.decorator_list)]):
+            if code.co_firstlineno == min([tree.lineno, *[x.lineno for x in tree.decorator_list]]):
                 tree.decorator_list = []
                 return tree
     raise ValueError("it is no function with a body of statements")
