@@ -7,11 +7,12 @@ seed every function gives torch's numbers, and leaves the generator in torch's s
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -238,6 +239,30 @@ def get_rng_state() -> np.ndarray:
 def set_rng_state(new_state: object) -> None:
     """Set the state of the default generator, see :meth:`Generator.set_state`."""
     default_generator().set_state(new_state)
+
+
+@contextlib.contextmanager
+def fork_rng(
+    devices: object = None,
+    enabled: bool = True,
+    _caller: str = "fork_rng",
+    _devices_kw: str = "devices",
+    device_type: str = "cuda",
+) -> Iterator[None]:
+    """A block behind which the default generator goes on as if nothing had been drawn in it.
+
+    Args:
+        devices, device_type: accepted; there is one generator, that of the CPU.
+        enabled: False for a block that does nothing.
+    """
+    if not enabled:
+        yield
+        return
+    state = get_rng_state()
+    try:
+        yield
+    finally:
+        set_rng_state(state)
 
 
 def _unlock_in_child() -> None:

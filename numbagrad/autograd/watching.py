@@ -60,12 +60,13 @@ def change_inference(by: int) -> None:
         _write()
 
 
-def watcher(function: Callable[[Any], None]) -> Callable[[Any], None]:
+def watcher(function: Callable[[Any], None], first: bool = False) -> Callable[[Any], None]:
     """Have ``function(node)`` called for each node that is made while somebody watches.
 
-    It has to ask itself whether it is switched on, and for this thread.
+    It has to ask itself whether it is switched on, and for this thread. One that shall see a node
+    whatever the others do with it, or raise, comes ``first``.
     """
-    _watchers.append(function)
+    _watchers.insert(0 if first else len(_watchers), function)
     return function
 
 

@@ -1,12 +1,12 @@
-"""torch's name of the room ``data``, which is imported when it is first asked for."""
+"""torch's names ``utils.data`` and ``utils.checkpoint``, imported when they are first asked for."""
 
 from typing import TYPE_CHECKING
 
 from ..lazy import lazy_names
 
 if TYPE_CHECKING:
-    from . import data
+    from . import checkpoint, data
 
-__all__ = ["data"]
+__all__ = ["checkpoint", "data"]
 
-__getattr__, __dir__ = lazy_names(__name__, {"data": ".data"})
+__getattr__, __dir__ = lazy_names(__name__, {"checkpoint": ".checkpoint", "data": ".data"})
