@@ -8,7 +8,10 @@ import pytest
 import numbagrad as ng
 from numbagrad import nn
 from numbagrad.autograd import gradcheck, gradgradcheck
+from numbagrad.executor.pointwise import JIT_DISABLED
 from numbagrad.nn import functional as F
+from numbagrad.nn.functional import pooling
+from numbagrad.nn.functional.windows import Windows
 
 
 def double(*shape):
@@ -158,3 +161,22 @@ def test_a_small_convolutional_network_learns():
         loss.backward()
         optimizer.step()
     assert (model(images).argmax(1) == classes).all()
+
+
+@pytest.mark.skipif(JIT_DISABLED, reason="NumPy is all there is then")
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int64", "uint8"])
+@pytest.mark.parametrize("options", [
+    ((2, 2), (2, 2), (0, 0), (1, 1)),
+    ((3, 2), (1, 3), (1, 1), (1, 1)),
+    ((2, 3), (2, 1), (1, 2), (2, 2)),
+])  # fmt: skip
+def test_the_kernel_of_max_pooling_finds_what_numpy_finds(options, dtype):
+    random = np.random.default_rng(0)
+    array = random.integers(0, 4, (2, 3, 7, 6)).astype(dtype)
+    if array.dtype.kind == "f":
+        array[random.random(array.shape) < 0.1] = np.nan
+        array[random.random(array.shape) < 0.3] = -np.inf
+    windows = Windows(*options)
+    counts = windows.counts(array.shape[2:])
+    expected = pooling._largest_by_numpy(array, counts, windows)
+    np.testing.assert_array_equal(pooling._largest(array, counts, windows), expected)

@@ -13,7 +13,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...executor import capture
+from ...executor import capture, indexing
+from ...executor import pooling as executor
+from ...executor.pointwise import JIT_DISABLED
 from ...ops.creation import zeros
 from ...ops.gather import scatter_add_operator
 from ...ops.tensor_operator import TensorOperator
@@ -35,8 +37,16 @@ Array = np.ndarray[Any, Any]
 def _windows(
     rank: int, kernel_size: Any, stride: Any, padding: Any, dilation: Any = 1
 ) -> Windows:
+    options = kernel_size, stride, padding, dilation
+    if list in map(type, options):
+        options = tuple([tuple(x) if isinstance(x, list) else x for x in options])  # type: ignore[assignment]
+    return _windows_of(rank, *options)
+
+
+@functools.lru_cache(maxsize=256)
+def _windows_of(rank: int, kernel_size: Any, stride: Any, padding: Any, dilation: Any) -> Windows:
     kernel = per_dimension(kernel_size, rank, "kernel_size")
-    if stride is None or stride == () or stride == []:
+    if stride is None or stride == ():
         stride = kernel
     made = Windows(
         kernel,
@@ -65,7 +75,12 @@ def _batched(rank: int, input: Tensor, name: str) -> Tensor:
 
 
 def _counts(windows: Windows, input: Tensor, ceil_mode: bool) -> tuple[int, ...]:
-    channels, *sizes = input._array.shape[1:]
+    return _counts_in(windows, input._array.shape[1:], ceil_mode)
+
+
+@functools.lru_cache(maxsize=256)
+def _counts_in(windows: Windows, shape: tuple[int, ...], ceil_mode: bool) -> tuple[int, ...]:
+    channels, *sizes = shape
     counts = windows.counts(sizes, ceil_mode)
     if min(counts) < 1:
         had, made = ["x".join(map(str, (channels, *shape))) for shape in (sizes, counts)]
@@ -95,7 +110,13 @@ def _first_inside(windows: Windows, counts: Sequence[int]) -> list[Array]:
     return found
 
 
-def _largest(array: Array, windows: Windows, counts: tuple[int, ...]) -> Array:
+def _largest(array: Array, counts: tuple[int, ...], windows: Windows) -> Array:
+    if not JIT_DISABLED:
+        return executor.largest(np.ascontiguousarray(array), counts, windows)
+    return _largest_by_numpy(array, counts, windows)
+
+
+def _largest_by_numpy(array: Array, counts: tuple[int, ...], windows: Windows) -> Array:
     """Where in the flattened spatial dimensions the largest element of every window is.
 
     The first of equal ones; NaN is larger than all numbers.
@@ -131,6 +152,7 @@ def _flat_places(chosen: Array, windows: Windows, sizes: tuple[int, ...]) -> Arr
 
 
 def _flattened(where: Array) -> Array:
+    """The spatial dimensions in a row."""
     return where.reshape(*where.shape[:2], -1)
 
 
@@ -146,9 +168,9 @@ def _taking(name: str) -> TensorOperator:
     """The elements of (N, C, ...) at flat indices (N, C, *counts), by torch's name of the node."""
     return TensorOperator(
         name,
-        lambda input, where: np.take_along_axis(
-            input.reshape(*input.shape[:2], -1), _flattened(where), 2
-        ).reshape(where.shape),
+        lambda input, where: indexing.gather(_flattened(input), 2, _flattened(where)).reshape(
+            where.shape
+        ),
         {"input": lambda grad, where, input_shape: _put_back(grad, where, input_shape)},
         grad_fn=f"{name}Backward0",
     )
@@ -170,7 +192,11 @@ def _max_pool(
     windows = _windows(rank, kernel_size, stride, padding, dilation)
     inputs = _batched(rank, input, f"max_pool{rank}d")
     counts = _counts(windows, inputs, ceil_mode)
-    where = capture.call(_largest, inputs._array, windows, counts)
+    array = inputs._array
+    if array.flags.c_contiguous and not JIT_DISABLED:
+        where = executor.largest(array, counts, windows)
+    else:
+        where = capture.call(_largest, array, counts, windows)
     name = f"MaxPool{rank}DWithIndices"
     return _with_indices(name, inputs, where, inputs is input, return_indices)
 
