@@ -30,6 +30,7 @@ from ..dtype import dtype as DType
 from ..executor.conversion import convert
 from ..layout import contiguous_format
 from ..tensor import Tensor
+from ..transforms.batching import stacked
 from .arguments import checked_number, numpy_dtype
 from .registry import method
 from .tensor_operator import TensorOperator
@@ -40,6 +41,7 @@ _to_copy = TensorOperator(
     "to_copy",
     lambda input, kind, source: convert(input, kind),
     {"input": lambda grad, source: cast(grad, source)},
+    batch=stacked(),
 )
 
 

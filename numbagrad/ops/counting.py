@@ -12,6 +12,7 @@ import numpy as np
 from ..executor import capture
 from ..executor.pointwise import scalar_type_name
 from ..tensor import Tensor, new_tensor
+from ..transforms.whole import whole
 from .registry import method
 
 __all__ = ["bincount", "histc", "isin"]
@@ -20,6 +21,7 @@ Array = np.ndarray[Any, Any]
 
 
 @method()
+@whole
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
     """How often each of 0, 1, 2, ... occurs in a vector, or the sum of the weights there.
 
@@ -46,6 +48,7 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
 
 
 @method()
+@whole
 def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
     """How many elements fall into each of ``bins`` equal intervals of [min, max].
 
@@ -75,6 +78,7 @@ def _counted(array: Array, bins: int, low: float, high: float) -> Array:
     return counted.astype(array.dtype)
 
 
+@whole
 def isin(
     elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False
 ) -> Tensor:

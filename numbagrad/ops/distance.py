@@ -13,6 +13,7 @@ import numpy as np
 
 from ..executor.pointwise import scalar_type_name
 from ..tensor import Tensor, new_tensor
+from ..transforms.batching import aligned_stacks
 from .expand import sum_to_size
 from .functions import where
 from .operator import pointwise
@@ -70,6 +71,9 @@ _cdist = TensorOperator(
             _pull(grad.mT, x2, x1, p, result.mT), x2._array.shape
         ),
     },
+    batch=lambda operator, size, arguments, mapped: operator(
+        *aligned_stacks(arguments[:2], mapped[:2]), *arguments[2:]
+    ),
 )
 
 

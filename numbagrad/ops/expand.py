@@ -11,6 +11,7 @@ import numpy as np
 
 from ..executor.indexing import strided_view
 from ..tensor import Tensor
+from ..transforms.batching import aligned
 from .registry import method
 from .shapes import common_shape, expansion, sizes_of
 from .view import reshape
@@ -35,6 +36,9 @@ _expand = ViewOperator(
     "expand",
     lambda input, shape: _expanded(input, shape),
     lambda grad, input_shape: sum_to_size(grad, input_shape),
+    batch=lambda operator, size, arguments, mapped: operator(
+        aligned(arguments[0], True, len(arguments[1])), (size, *arguments[1])
+    ),
 )
 
 

@@ -12,14 +12,13 @@ import numpy as np
 
 from .. import return_types
 from ..autograd import tensor_interface as tensors
-from ..autograd.grad_mode import state as grad_mode
-from ..autograd.node import Node, edge_of
-from ..autograd.saved import save
 from ..executor import capture
 from ..executor import indexing as executor
 from ..executor.arrays import filled
 from ..executor.reduction import Reduction, ReductionProgram, SelectionProgram
 from ..tensor import Tensor, new_tensor
+from ..transforms.batching import over_dimensions
+from ..transforms.levels import is_transformed
 from .gather import scatter_add_operator
 from .operator import pointwise
 from .reduction import ALL, mask_of, numpy_names, with_dims
@@ -61,11 +60,15 @@ def _shared_among_equals(grad: Tensor, input: Tensor, mask: int, result: Tensor)
     return shared(grad, equal, mask)
 
 
-def _shared_among_equals_or_nan(grad: Tensor, input: Tensor, result: Tensor) -> Tensor:
-    if capture.is_recording():  # a program: without asking what the value is
+def _shared_among_equals_or_nan(grad: Tensor, input: Tensor, rows: bool, result: Tensor) -> Tensor:
+    if rows:
+        grad, result = grad.unsqueeze(1), result.unsqueeze(1)
+    # A program, and a batch: without asking what the value is.
+    if rows or capture.is_recording() or is_transformed((input, result)):
         nan = pointwise("isnan")(result)
         chosen = pointwise("where")(nan, pointwise("isnan")(input), pointwise("eq")(input, result))
-        share = grad / tensors.cast(chosen, grad._array.dtype).sum()
+        counted = tensors.cast(chosen, grad._array.dtype)
+        share = grad / (counted.sum(1, keepdim=True) if rows else counted.sum())
         return pointwise("where")(chosen, share, 0)
     value = result._array
     chosen = pointwise("isnan")(input) if value != value else pointwise("eq")(input, result)
@@ -102,6 +105,7 @@ def _extremum(which: str, name: str) -> TensorOperator:
         name,
         lambda input, mask, keepdim: program.run(input, mask, keepdim),
         {"input": _shared_among_equals},
+        batch=over_dimensions,
     )
 
 
@@ -144,6 +148,7 @@ _aminmax = TensorOperator(
         _amax.forward(input, mask, keepdim),
     ),
     {"input": _both_gradients},
+    batch=over_dimensions,
 )
 
 
@@ -169,97 +174,79 @@ def _full(which: str) -> TensorOperator:
     program = _programs[which]
     return TensorOperator(
         which,
-        lambda input: program.run(input, ALL, False),
+        lambda input, rows: program.run(input, 2 if rows else ALL, False),
         {"input": _shared_among_equals_or_nan},
         grad_fn=f"{which.capitalize()}Backward1",
+        batch=_rows_of_samples,
     )
+
+
+def _rows_of_samples(operator: Any, size: int, arguments: Any, mapped: Any) -> Tensor:
+    """Of all elements of a sample, which are put in a row; if they were rows, one by one."""
+    input, rows = arguments
+    if rows:
+        made: Tensor = operator(input.flatten(0, 1), True).unflatten(0, (size, -1))
+        return made
+    made = operator(input.reshape(size, -1), True)
+    return made
 
 
 _full_operators = {"max": _full("max"), "min": _full("min")}
 
 
-class SelectionNode(Node):
-    """Node of an operator that picks one element along a dimension: values and their indices."""
-
-    __slots__ = ("shape", "dim", "keepdim")
-
-    shape: tuple[int, ...]
-    dim: int
-    keepdim: bool
-    _output_count = 2
-
-    def backward(self, *grads: Tensor | None) -> tuple[Tensor | None]:
-        """The gradient of the values, put where they came from."""
-        grad = grads[0]
-        if grad is None:
-            return (None,)
-        (indices,) = self.unpack()
-        if not self.shape:
-            return (grad,)
-        if not self.keepdim:
-            grad = grad.unsqueeze(self.dim)
-            indices = indices.unsqueeze(self.dim)
-        zeros = new_tensor(filled(self.shape, grad._array.dtype, 0))
-        return (scatter_add_operator(zeros, self.dim, indices, grad),)
+def _of_samples(operator: Any, size: int, arguments: Any, mapped: Any) -> Any:
+    input, dim, keepdim, *rest = arguments
+    if input._array.ndim == 1:
+        return operator(input.unsqueeze(1), 1, False, *rest)
+    return operator(input, dim + 1, keepdim, *rest)
 
 
-_NODES: dict[str, type[SelectionNode]] = {
-    name: type(grad_fn, (SelectionNode,), {"__slots__": ()})
-    for name, grad_fn in {
-        "max": "MaxBackward0", "min": "MinBackward0", "median": "MedianBackward1",
-        "nanmedian": "NanmedianBackward1", "cummax": "CummaxBackward0",
-        "cummin": "CumminBackward0", "kthvalue": "KthvalueBackward0", "mode": "ModeBackward0",
-    }.items()
-}  # fmt: skip
-
-
-def selected(
-    name: str, input: Tensor, dim: int, keepdim: bool, made: tuple[Array, Array]
-) -> Any:
-    """Values and indices as Tensors with a name each, recorded if the input needs a gradient.
-
-    Where ``name`` is that of a scan, an element may have been picked several times.
-    """
-    values, indices = new_tensor(made[0]), new_tensor(made[1])
-    if input._requires_grad and grad_mode.enabled:
-        node = _NODES[name]((edge_of(input),), (save(indices),))
-        node.shape = input._array.shape
-        node.dim = dim
-        node.keepdim = keepdim or name.startswith("cum")
-        values._requires_grad = True
-        values._grad_fn = node
-    return getattr(return_types, name)(values, indices)
-
-
-def picked(
-    name: str, input: Tensor, dim: int, keepdim: bool, find: Any, *arguments: Any
-) -> Any:
-    """The elements at the indices ``find(array, dim, *arguments)``, and those; see ``selected``.
-
-    The indices have size 1 along ``dim``. NumPy computes them, at each run of a program.
-    """
-    made = capture.call(_picked, input._array, dim, keepdim, find, *arguments)
-    return selected(name, input, dim, keepdim, made)
-
-
-def _picked(
-    array: Array, dim: int, keepdim: bool, find: Any, *arguments: Any
-) -> tuple[Array, Array]:
-    if array.ndim == 0:
-        return array.copy(), np.zeros((), dtype=np.int64)
-    indices = find(array, dim, *arguments)
-    values = executor.gather(array, dim, indices)
+def _picked_gradient(
+    grad: Any, input_shape: tuple[int, ...], dim: int, keepdim: bool, result1: Tensor
+) -> Tensor | None:
+    """The gradient of the values, put where they came from; indices have none."""
+    values, indices = grad[0], result1.detach()
+    if values is None or not input_shape:
+        return values
     if not keepdim:
+        values, indices = values.unsqueeze(dim), indices.unsqueeze(dim)
+    zeros = new_tensor(filled(input_shape, values._array.dtype, 0))
+    return scatter_add_operator(zeros, dim, indices, values)
+
+
+def picking(name: str, forward: Any, grad_fn: str = "") -> TensorOperator:
+    """An operator that picks one element along a dimension: the values and their indices.
+
+    ``forward(array, dim, keepdim, ...)`` gives both.
+    """
+    return TensorOperator(
+        name, forward, {"input": _picked_gradient}, grad_fn=grad_fn, outputs=2, batch=_of_samples
+    )
+
+
+def picked(array: Array, dim: int, keepdim: bool, indices: Array) -> tuple[Array, Array]:
+    """The elements at ``indices``, of size 1 along ``dim``, and the indices."""
+    values = executor.gather(array, dim, indices)
+    if array.ndim and not keepdim:
         values, indices = values.squeeze(dim), indices.squeeze(dim)
     return values, indices.copy()
+
+
+def _selecting(which: str) -> TensorOperator:
+    selection = _selections[which]
+    return picking(
+        which, lambda input, dim, keepdim: selection.run(input, 1 << dim, keepdim)
+    )
+
+
+_with_dimension = {"max": _selecting("max"), "min": _selecting("min")}
 
 
 def _with_indices(which: str, input: Tensor, dim: int, keepdim: bool) -> Any:
     array = input._array
     check_not_empty(which, array, dim)
     place = dimension(array.ndim, dim)
-    made: Any = _selections[which].run(array, 1 << place, keepdim)
-    return selected(which, input, place, keepdim, made)
+    return getattr(return_types, which)(*_with_dimension[which](input, place, keepdim))
 
 
 def _binary_or_dimension(
@@ -271,7 +258,7 @@ def _binary_or_dimension(
         dim, keepdim = numpy_names(which, dim, keepdim, numpy)
     if dim is None:
         check_not_empty(which, input._array, None)
-        return _full_operators[which](input)
+        return _full_operators[which](input, False)
     if isinstance(dim, Tensor):
         return pointwise(binary)(input, dim)
     if dim.__class__ is not int:
@@ -311,11 +298,18 @@ def _index_of(which: str, input: Tensor, dim: int | None, keepdim: bool) -> Tens
     if array.dtype == np.bool_:
         raise RuntimeError(f"{name}(): does not support bool input")
     check_not_empty(name, array, dim, IndexError)
+    place = None if dim is None else dimension(array.ndim, dim)
+    made: Tensor = _indices[which](input, place, keepdim)
+    return made
+
+
+def _indices_forward(which: str, array: Array, dim: int | None, keepdim: bool) -> Array:
     select = _selections[which].run
     if dim is not None:
-        return new_tensor(select(array, 1 << dimension(array.ndim, dim), keepdim)[1])
-    made = capture.call(_full_index, select, array)
-    return new_tensor(made.reshape((1,) * array.ndim) if keepdim else made)
+        found: Array = select(array, 1 << dim, keepdim)[1]
+        return found
+    made = _full_index(select, array)
+    return made.reshape((1,) * array.ndim) if keepdim else made
 
 
 def _full_index(select: Any, array: Array) -> Array:
@@ -332,6 +326,30 @@ def _full_index(select: Any, array: Array) -> Array:
     if best >= _PARTS:
         return np.asarray(length * _PARTS + best - _PARTS)
     return np.asarray(best * length + indices[best])
+
+
+def _indices_of_samples(operator: Any, size: int, arguments: Any, mapped: Any) -> Tensor:
+    input, dim, keepdim = arguments
+    rank = input._array.ndim - 1
+    if rank == 0:
+        made: Tensor = operator(input.unsqueeze(1), 1, False)
+    elif dim is None:
+        made = operator(input.flatten(1), 1, False)
+        made = made.view(size, *(1,) * rank) if keepdim else made
+    else:
+        made = operator(input, dim + 1, keepdim)
+    return made
+
+
+_indices = {
+    which: TensorOperator(
+        f"arg{which}",
+        lambda input, dim, keepdim, which=which: _indices_forward(which, input, dim, keepdim),
+        {},
+        batch=_indices_of_samples,
+    )
+    for which in ("max", "min")
+}
 
 
 @method()
@@ -366,7 +384,9 @@ def _median_places(array: Array, dim: int, ignore_nan: bool) -> Array:
 
 
 def _full_median(name: str) -> TensorOperator:
-    def forward(input: Array) -> Array:
+    def forward(input: Array, rows: bool) -> Array:
+        if rows:
+            return np.array([forward(row, False) for row in input], input.dtype)
         flat = input.reshape(-1)
         if flat.size == 0:
             with np.errstate(invalid="ignore"):  # as an integer, what the processor makes of NaN
@@ -379,7 +399,9 @@ def _full_median(name: str) -> TensorOperator:
         has_nan = ordered[-1] != ordered[-1]
         return np.asarray(ordered[-1] if has_nan else ordered[place])
 
-    return TensorOperator(name, forward, {"input": _shared_among_equals_or_nan})
+    return TensorOperator(
+        name, forward, {"input": _shared_among_equals_or_nan}, batch=_rows_of_samples
+    )
 
 
 _medians = {name: _full_median(name) for name in ("median", "nanmedian")}
@@ -390,10 +412,26 @@ def _median(name: str, input: Tensor, dim: int | None, keepdim: bool) -> Any:
     if array.dtype == np.bool_:
         raise NotImplementedError("\"median_cpu\" not implemented for 'Bool'")
     if dim is None:
-        return _medians[name](input)
+        return _medians[name](input, False)
     check_not_empty("median", array, dim)
     place = dimension(array.ndim, dim)
-    return picked(name, input, place, keepdim, _median_places, name == "nanmedian")
+    return getattr(return_types, name)(*_medians_along[name](input, place, keepdim))
+
+
+def _median_along(name: str, array: Array, dim: int, keepdim: bool) -> tuple[Array, Array]:
+    if array.ndim == 0:
+        return array.copy(), np.zeros((), dtype=np.int64)
+    return picked(array, dim, keepdim, _median_places(array, dim, name == "nanmedian"))
+
+
+_medians_along = {
+    name: picking(
+        name,
+        lambda input, dim, keepdim, name=name: _median_along(name, input, dim, keepdim),
+        f"{name.capitalize()}Backward1",
+    )
+    for name in ("median", "nanmedian")
+}
 
 
 @method()

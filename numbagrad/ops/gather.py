@@ -18,6 +18,9 @@ from ..executor.arrays import embedded, filled
 from ..executor.checks import check_inside
 from ..kernels.indexing_layout import ALL_IN_A_ROW
 from ..tensor import Tensor, new_tensor
+from ..transforms.batching import after_samples, samples_first, stacked, with_samples
+from ..transforms.levels import Transformed, is_transformed, refuse_samples
+from .conversion import cast
 from .expand import expand
 from .indexing import getitem, index_backward, taken
 from .operator import pointwise
@@ -48,6 +51,8 @@ def _int64(name: str, index: Tensor) -> Tensor:
     """An index tensor of int64 with the values of one of int32 or int64."""
     if index._array.dtype is INT64:
         return index
+    if index._array.dtype == np.int32 and is_transformed(index):
+        return cast(index, INT64)
     return index_tensor(index, _index_of(name, index))
 
 
@@ -57,8 +62,11 @@ def _check_rows(index: Array, size: int) -> None:
 
 
 def check_range(index: Array, dim: int, size: int) -> None:
-    """Raise torch's error for an index below 0 or beyond ``size``."""
-    if not copying.are_inside(index, size):
+    """Raise torch's error for an index below 0 or beyond ``size``.
+
+    That of samples is looked at when memory is read.
+    """
+    if index.__class__ is not Transformed and not copying.are_inside(index, size):
         bad = index[(index < 0) | (index >= size)][0]
         raise RuntimeError(f"index {bad} is out of bounds for dimension {dim} with size {size}")
 
@@ -70,11 +78,15 @@ def size_along(array: Array, dim: int) -> int:
 
 def index_tensor(index: Tensor, array: Array) -> Tensor:
     """A Tensor of the checked int64 indices: ``index`` itself if they are its memory."""
+    if is_transformed(index):
+        return reshape(index, array.shape)
     return index if index._array is array else new_tensor(array)
 
 
 def check_index(name: str, input: Tensor, dim: int, index: Tensor) -> Array:
     """Check shapes, dtype and range of an index of gather or scatter; int64 indices."""
+    if is_transformed(index):
+        return index._array
     array = _index_of(name, index)
     size = size_along(input._array, dim)
     check_inside(array, size, _check_places, name, input._array.shape, dim, array)
@@ -97,6 +109,8 @@ def vector_of(name: str, index: Tensor) -> Array:
         raise IndexError(f"{name}(): Index is supposed to be a vector")
     if index._array.dtype not in (np.int64, np.int32):
         raise RuntimeError(f"{name}(): Expected dtype int32 or int64 for index")
+    if is_transformed(index):
+        return index._array.reshape(-1)
     return widened(index._array).reshape(-1)
 
 
@@ -129,7 +143,24 @@ gather_operator = TensorOperator(
         ),
         "index": None,  # type: ignore[dict-item]
     },
+    batch=stacked("index", dim=after_samples),
 )
+
+
+def checking(rule: Any) -> Any:
+    """A rule that looks at the range of the indices, which the checks of samples passed over.
+
+    For operators of ``(input, dim, index, ...)``, which write without looking.
+    """
+
+    def checked(operator: Any, size: int, arguments: Any, mapped: Any) -> Any:
+        input, dim, index = arguments[:3]
+        if mapped[2] and not is_transformed(index):
+            sizes = input._array.shape[1:] if mapped[0] else input._array.shape
+            check_range(index._array, dim, sizes[dim] if sizes else 1)
+        return rule(operator, size, arguments, mapped)
+
+    return checked
 
 
 def _zeros(shape: tuple[int, ...], like: Tensor) -> Tensor:
@@ -153,6 +184,7 @@ scatter_add_operator = TensorOperator(
             gather_operator(grad, dim, index), src_shape
         ),
     },
+    batch=checking(stacked(dim=after_samples)),
 )
 
 
@@ -175,6 +207,7 @@ _pad = TensorOperator(
             grad, (*[slice(size) for size in input_shape], ...)
         )
     },
+    batch=stacked(shape=samples_first),
 )
 
 
@@ -231,7 +264,47 @@ index_select_operator = TensorOperator(
         ),
         "index": None,  # type: ignore[dict-item]
     },
+    batch=lambda operator, size, arguments, mapped: _select_samples(
+        operator, size, arguments, mapped
+    ),
 )
+
+
+def one_row(input: Tensor) -> Tensor:
+    """Samples without dimensions as rows of one element."""
+    return input.unsqueeze(1) if input._array.ndim == 1 else input
+
+
+def rows_of_samples(index: Tensor, input: Tensor, dim: int) -> Tensor:
+    """A vector of indices for each sample, repeated to index ``dim`` of ``input`` in a gather."""
+    shape = input._array.shape
+    sizes = (shape[0], *(1,) * (dim - 1), index._array.shape[1], *(1,) * (len(shape) - dim - 1))
+    whole = (*shape[:dim], index._array.shape[1], *shape[dim + 1 :])
+    return reshape(index, sizes).expand(whole)
+
+
+def _select_samples(operator: Any, size: int, arguments: Any, mapped: Any) -> Tensor:
+    input, dim, index = arguments
+    scalar = input._array.ndim == mapped[0]
+    input = one_row(with_samples(size, input, mapped[0]))
+    if not mapped[2]:
+        made: Tensor = operator(input, dim + 1, index)
+    else:
+        made = gather_operator(input, dim + 1, rows_of_samples(index, input, dim + 1))
+    return made.squeeze(1) if scalar else made
+
+
+def _add_samples(operator: Any, size: int, arguments: Any, mapped: Any) -> Tensor:
+    input, dim, index, source = arguments
+    scalar = input._array.ndim == mapped[0]
+    input = one_row(with_samples(size, input, mapped[0]))
+    source = one_row(with_samples(size, source, mapped[3]))
+    if not mapped[2]:
+        made: Tensor = operator(input, dim + 1, index, source)
+    else:
+        places = rows_of_samples(index, source, dim + 1)
+        made = scatter_add_operator(input, dim + 1, places, source)
+    return made.squeeze(1) if scalar else made
 
 
 def _rows_added(array: Array, dim: int, index: Array, source: Array) -> Array:
@@ -248,6 +321,7 @@ index_add_operator = TensorOperator(
         "index": None,  # type: ignore[dict-item]
         "source": lambda grad, dim, index: index_select_operator(grad, dim, index),
     },
+    batch=checking(_add_samples),
 )
 
 
@@ -282,12 +356,35 @@ _embedding = TensorOperator(
         ),
         "indices": None,  # type: ignore[dict-item]
     },
+    batch=lambda operator, size, arguments, mapped: _rows_of_tables(
+        operator, size, arguments, mapped
+    ),
 )
+
+
+def _rows_of_tables(operator: Any, size: int, arguments: Any, mapped: Any) -> Tensor:
+    """Rows of one table, or of a table for each sample: these are put below one another."""
+    weight, indices, padding = arguments
+    if not mapped[0]:
+        made: Tensor = operator(weight, indices, padding)
+        return made
+    rows = weight._array.shape[1]
+    indices = with_samples(size, indices, mapped[1])
+    starts = new_tensor(np.arange(0, size * rows, rows).reshape(-1, *(1,) * (indices.ndim - 1)))
+    made = operator(weight.flatten(0, 1), indices + starts, -1)
+    if padding < 0:
+        return made
+    return pointwise("where")((indices == padding).unsqueeze(-1), made.detach(), made)
 
 
 def _embedding_gradient(
     grad: Tensor, shape: tuple[int, ...], indices: Tensor, padding: int
 ) -> Tensor:
+    if is_transformed(indices):
+        if padding >= 0:
+            grad = pointwise("masked_fill")(grad, (indices == padding).unsqueeze(-1), 0)
+        rows = reshape(grad, (-1, shape[1]))
+        return index_add_operator(_zeros(shape, grad), 0, reshape(indices, -1), rows)
     if padding >= 0:
         mask = pointwise("eq")(indices, padding).unsqueeze(-1)
         grad = pointwise("masked_fill")(grad, mask, 0)
@@ -350,13 +447,34 @@ _take = TensorOperator(
         "input": lambda grad, input_shape, index: _put_back(grad, input_shape, index),
         "index": None,  # type: ignore[dict-item]
     },
+    batch=lambda operator, size, arguments, mapped: _take_samples(
+        operator, size, arguments, mapped
+    ),
 )
+
+
+def from_zero(index: Tensor, count: int) -> Tensor:
+    """Indices into ``count`` elements in a row, of which those below 0 are counted from the end."""
+    return pointwise("where")(index < 0, index + count, index)
+
+
+def _take_samples(operator: Any, size: int, arguments: Any, mapped: Any) -> Tensor:
+    input, index = arguments
+    if not mapped[0]:
+        made: Tensor = operator(input, index)
+        return made
+    rows = input.reshape(size, -1)
+    places = from_zero(with_samples(size, index, mapped[1]), rows._array.shape[1])
+    return gather_operator(rows, 1, places.reshape(size, -1)).view(places._array.shape)
 
 
 def _put_back(grad: Tensor, shape: tuple[int, ...], index: Tensor) -> Tensor:
     """The gradient of ``take``: zeros with ``grad`` added at the places in a row of all."""
     zeros = _zeros((math.prod(shape),), grad)
-    places = new_tensor(_wrapped(index._array, math.prod(shape)).reshape(-1))
+    if is_transformed(index):
+        places = reshape(from_zero(index, math.prod(shape)), -1)
+    else:
+        places = new_tensor(_wrapped(index._array, math.prod(shape)).reshape(-1))
     added = index_add_operator(zeros, 0, places, reshape(grad, -1))
     return reshape(added, shape)
 
@@ -376,6 +494,13 @@ def _mask_of(name: str, mask: Tensor) -> Array:
 @method()
 def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     """The elements where the mask holds, as a vector; both broadcast together."""
+    if is_transformed(mask):
+        raise RuntimeError(
+            "vmap: Attempted to vmap over `mask` in torch.masked_select(self, mask) We cannot "
+            "support this because for each batch this would return a differently shaped Tensor. "
+            "Please file an issue at https://github.com/pytorch/pytorch/issues if you need this "
+            "feature."
+        )
     array = _mask_of("masked_select", mask)
     shape = common_shape([input._array.shape, array.shape])
     if input._array.shape != shape:
@@ -389,6 +514,7 @@ _masked_select = TensorOperator(
     "masked_select",
     lambda input, dim, index: executor.index_select(input, dim, index),
     dict(index_select_operator.gradient),
+    batch=stacked(dim=after_samples),
 )
 
 
@@ -396,6 +522,7 @@ _masked_select = TensorOperator(
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     """Indices of the elements that are not zero: rows of a matrix, or a vector a dimension."""
     capture.refuse("nonzero(), whose size depends on values")
+    refuse_samples("nonzero", input)
     array = input._array
     if as_tuple:
         found = array.reshape(-1).nonzero() if array.ndim == 0 else array.nonzero()

@@ -13,21 +13,37 @@ from typing import Any
 import numpy as np
 
 from ..autograd.grad_mode import state as grad_mode
-from ..autograd.inplace import before_write, recording, write_inplace
+from ..autograd.inplace import before_write, compute_then_write, recording, write_inplace
 from ..autograd.tensor_interface import bump_version
 from ..executor import capture, copying
 from ..executor import indexing as executor
 from ..executor.arrays import filled
 from ..executor.pointwise import check_written_once
 from ..tensor import Tensor, new_tensor
-from ..transforms.levels import is_transformed
+from ..transforms.levels import Transformed, is_transformed
 from .arguments import checked_number
 from .expand import expand
+from .index_tensors import (
+    add_samples,
+    index_of,
+    indexing_operators,
+    put_samples,
+    read_samples,
+    result_shape,
+)
 from .inplace import copy_
 from .operator import pointwise
 from .parts import alias_view, select_view, slice_view, unsqueeze_view
 from .registry import method
-from .subscript import ALL, Subscript, basic_error, is_basic, out_of_bounds, wrap_indices
+from .subscript import (
+    ALL,
+    Subscript,
+    basic_error,
+    dimension_of,
+    is_basic,
+    out_of_bounds,
+    wrap_indices,
+)
 from .tensor_operator import TensorOperator
 from .view import reshape
 
@@ -57,7 +73,12 @@ def getitem(self: Tensor, key: Any) -> Tensor:
         operator = _view_of(key)
         if Ellipsis not in key:
             key = (*key, ...)
-    elif isinstance(key, Tensor) and key._array.dtype == np.int64 and key._array.ndim:
+    elif (
+        isinstance(key, Tensor)
+        and key._array.dtype == np.int64
+        and key._array.ndim
+        and key._array.__class__ is not Transformed
+    ):
         return _get_rows(self, key._array)
     else:
         return _get_advanced(self, key)
@@ -120,6 +141,8 @@ def _view_of(key: Key) -> Any:
 
 
 def _get_advanced(self: Tensor, key: Any) -> Tensor:
+    if is_transformed(key) and isinstance(key, (Tensor, tuple, list)):
+        self, key = _select_by_tensors(self, key)
     subscript = Subscript(self._array.shape, key)
     if any([entry is not ALL for entry in subscript.basic[:-1]]) or not subscript.arrays:
         view = _view_of(subscript.basic[:-1]).wrap(
@@ -127,7 +150,32 @@ def _get_advanced(self: Tensor, key: Any) -> Tensor:
         )
     else:
         view = self
-    return read_by_arrays(view, _kept(view, subscript.arrays)) if subscript.arrays else view
+    if not subscript.arrays:
+        return view
+    if Transformed in [array.__class__ for array in subscript.arrays]:
+        made: Tensor = read_at(view, *index_of(subscript.arrays, view._array.shape))
+        return made
+    return read_by_arrays(view, _kept(view, subscript.arrays))
+
+
+def _select_by_tensors(tensor: Tensor, key: Any) -> tuple[Tensor, Any]:
+    """What is left to index after the single numbers in a key that stand for one in each sample."""
+    entries = list(key) if isinstance(key, (tuple, list)) else [key]
+    place = 0
+    for number, entry in reversed(list(enumerate(entries))):
+        single = is_transformed(entry) and entry._array.ndim == 0
+        if not single or entry._array.dtype.kind == "b":
+            continue
+        dim = dimension_of(tensor._array.ndim, entries, number)
+        chosen = entry.long()
+        size = tensor._array.shape[dim]
+        chosen = pointwise("where")(chosen < 0, chosen + size, chosen)
+        tensor = tensor.index_select(dim, chosen.reshape(1)).squeeze(dim)
+        del entries[number]
+        place += 1
+    if not place:
+        return tensor, key
+    return tensor, tuple(entries)
 
 
 def _get_rows(self: Tensor, index: Array) -> Tensor:
@@ -192,12 +240,24 @@ read_by_arrays = TensorOperator(
     "index",
     lambda input, arrays: taken(input, arrays),
     {"input": lambda grad, input_shape, arrays: index_backward(grad, input_shape, arrays)},
+    batch=lambda operator, size, arguments, mapped: _read_samples(size, *arguments),
 )
 index_backward = TensorOperator(
     "index_backward",
     lambda input, shape, arrays: _spread(input, shape, arrays),
     {"input": lambda grad, arrays: read_by_arrays(grad, arrays)},
+    batch=lambda operator, size, arguments, mapped: _spread_samples(size, *arguments),
 )
+
+
+def _read_samples(size: int, input: Tensor, arrays: Key) -> Tensor:
+    index, dims = index_of(arrays, ())
+    return read_samples(read_at, size, (input, index, dims), (True, False))
+
+
+def _spread_samples(size: int, input: Tensor, shape: tuple[int, ...], arrays: Key) -> Tensor:
+    index, dims = index_of(arrays, ())
+    return add_samples(add_at, size, (input, index, shape, dims), (True, False))
 
 
 # --- assignment by subscript ----------------------------------------------------------------------
@@ -226,7 +286,15 @@ _index_put = TensorOperator(
             read_by_arrays(grad, arrays), values_shape
         ),
     },
+    batch=lambda operator, size, arguments, mapped: put_samples(
+        put_at,
+        size,
+        (*arguments[:2], *index_of(arguments[2], ()), arguments[3]),
+        (*mapped[:2], False),
+    ),
 )
+
+read_at, add_at, put_at = indexing_operators(taken, _spread, _put)
 
 
 def _cleared(grad: Tensor, arrays: Key) -> Tensor:
@@ -243,6 +311,9 @@ def _setitem(self: Tensor, key: Any, value: Any) -> None:
     """``self[key] = value``: the value is broadcast and cast to the dtype of this tensor."""
     kind = key.__class__
     if kind is Tensor and _fill_where(self, key, value):
+        return
+    if is_transformed((self, key, value)):
+        _set_transformed(self, key, value)
         return
     basic = key if kind is tuple else (key,)
     if not (kind is int or kind is slice or kind is tuple) or not is_basic(basic):
@@ -286,6 +357,37 @@ def _fill_where(tensor: Tensor, mask: Tensor, value: Any) -> bool:
         return False
     _masked_fill.into(tensor, (tensor, mask, _number_for(tensor, value)))
     return True
+
+
+def _set_transformed(tensor: Tensor, key: Any, value: Any) -> None:
+    """The same where the tensor, the key or the value stands for samples or has a tangent."""
+    if isinstance(key, Tensor) and key._array.dtype.kind == "b" and key._array.ndim:
+        if not isinstance(value, Tensor) or value._array.size == 1:
+            value = reshape(value, ()) if isinstance(value, Tensor) else value
+            mask = reshape(key, (*key._array.shape, *(1,) * (tensor.ndim - key.ndim)))
+            tensor.masked_fill_(mask, value)
+            return
+    if not isinstance(value, Tensor):
+        value = _number_for(tensor, value)
+    for number, entry in enumerate(entries := list(key) if isinstance(key, tuple) else [key]):
+        if is_transformed(entry) and entry._array.ndim == 0:
+            entries[number] = reshape(entry, 1)  # a dimension of size 1, which the value lacks
+            place = dimension_of(tensor._array.ndim, entries, number)
+            if value._array.ndim > place - _left_out(entries[:number]):
+                value = value.unsqueeze(place - _left_out(entries[:number]))
+    subscript = Subscript(tensor._array.shape, tuple(entries))
+    target = tensor
+    if any([x is not ALL for x in subscript.basic[:-1]]):
+        target = getitem(tensor, subscript.basic)
+    if subscript.arrays:
+        _assign(target, subscript.arrays, value)
+    else:
+        copy_(target, _without_leading_ones(value, target._array.shape))
+
+
+def _left_out(entries: Sequence[Any]) -> int:
+    """How many dimensions of a key's result less than of the tensor there are so far."""
+    return sum([isinstance(x, int) for x in entries]) - sum([x is None for x in entries])
 
 
 def _write_plain(tensor: Tensor, key: Key, value: Tensor) -> bool:
@@ -348,15 +450,24 @@ def scalar_name(tensor: Tensor) -> str:
     return _type_name(tensor).removesuffix("Tensor")
 
 
-def _index_put_in_place(target: Tensor, arrays: Key, value: Tensor, accumulate: bool) -> Tensor:
+def _fitting(target: Tensor, arrays: Key, value: Tensor) -> Tensor:
+    """``value`` without leading dimensions of size 1 beyond those of what it is written to."""
     result_shape = _result_shape(target._array.shape, arrays)
     own = value._array.shape
     while len(own) > len(result_shape) and own[0] == 1:
         own = own[1:]
     if own != result_shape:
         _check_values(value._array.shape, own, result_shape)
-    if own != value._array.shape:
-        value = reshape(value, own)
+    return value if own == value._array.shape else reshape(value, own)
+
+
+def _index_put_in_place(target: Tensor, arrays: Key, value: Tensor, accumulate: bool) -> Tensor:
+    value = _fitting(target, arrays, value)
+    if Transformed in [x.__class__ for x in arrays]:
+        index, dims = index_of(arrays, target._array.shape)
+        return compute_then_write(
+            target, lambda before: put_at(before, value, index, dims, accumulate), value, index
+        )
     if recording(target, value):
         arrays = tuple([x if x is ALL else capture.copied(x) for x in arrays])
     written = value._array
@@ -384,11 +495,8 @@ def _check_values(given: tuple[int, ...], own: tuple[int, ...], result: tuple[in
 def _result_shape(shape: tuple[int, ...], arrays: Key) -> tuple[int, ...]:
     """The shape of what index arrays take from a tensor of this shape."""
     places = [k for k, x in enumerate(arrays) if x is not ALL]
-    index_shape = arrays[places[0]].shape
-    rest = [shape[k] for k in range(len(shape)) if k not in places]
-    together = places[-1] - places[0] == len(places) - 1
-    first = places[0] if together else 0
-    return (*rest[:first], *index_shape, *rest[first:])
+    index_shape = np.broadcast_shapes(*[arrays[place].shape for place in places])
+    return result_shape(shape, places, index_shape)
 
 
 @method("index_put_")
@@ -396,19 +504,24 @@ def index_put_(
     input: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool = False
 ) -> Tensor:
     """Write ``values`` at ``indices`` (None stands for a whole dimension), or add them there."""
-    key = tuple([ALL if index is None else _as_vector(index._array) for index in indices])
+    return _index_put_in_place(input, _checked_key(input, indices, values), values, accumulate)
+
+
+def _checked_key(input: Tensor, indices: Sequence[Tensor | None], values: Tensor) -> Key:
+    """The index arrays for the dimensions of ``input``; raises torch's error for other dtypes."""
+    key = tuple([ALL if index is None else _as_vector(index) for index in indices])
     subscript = Subscript(input._array.shape, key)
     if values._array.dtype != input._array.dtype:
         raise RuntimeError(
             "Index put requires the source and destination dtypes match, got "
             f"{scalar_name(input)} for the destination and {scalar_name(values)} for the source."
         )
-    return _index_put_in_place(input, subscript.arrays, values, accumulate)
+    return subscript.arrays
 
 
-def _as_vector(index: Array) -> Array:
+def _as_vector(index: Tensor) -> Array:
     """An index array with at least one dimension, so that it does not count as an int."""
-    return index.reshape(1) if index.ndim == 0 else index
+    return reshape(index, 1)._array if index._array.ndim == 0 else index._array
 
 
 @method()
@@ -416,4 +529,9 @@ def index_put(
     input: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool = False
 ) -> Tensor:
     """A copy with ``values`` at ``indices``."""
+    if is_transformed((input, list(indices), values)):
+        arrays = _checked_key(input, indices, values)
+        key = index_of(arrays, input._array.shape)
+        made: Tensor = put_at(input, _fitting(input, arrays, values), *key, accumulate)
+        return made
     return index_put_(input.clone(), indices, values, accumulate)

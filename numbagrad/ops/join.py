@@ -14,6 +14,7 @@ from ..dtype import promote_types
 from ..executor import copying
 from ..executor.arrays import filled
 from ..tensor import Tensor, new_tensor
+from ..transforms.batching import with_samples
 from .expand import expand
 from .output import write_result
 from .shapes import dimension
@@ -76,17 +77,37 @@ def _stacked(dim: int, arrays: list[Array]) -> Array:
         raise _Unlike from None
 
 
+def _cat_samples(operator: Any, size: int, arguments: Any, mapped: Any) -> Tensor:
+    dim, tensors = arguments
+    values = [with_samples(size, x, m) for x, m in zip(tensors, mapped[1], strict=True)]
+    if dim < 0:
+        dim += max([x._array.ndim for x in values]) - 1
+    if any([x._array.ndim != 2 for x in values]):  # empty vectors are passed over
+        values = [x for x in values if x._array.ndim != 2 or x._array.shape[1]]
+    made: Tensor = operator(dim + 1, values)
+    return made
+
+
+def _stack_samples(operator: Any, size: int, arguments: Any, mapped: Any) -> Tensor:
+    dim, tensors = arguments
+    values = [with_samples(size, x, m) for x, m in zip(tensors, mapped[1], strict=True)]
+    made: Tensor = operator(dim + 1 if dim >= 0 else dim + values[0]._array.ndim + 1, values)
+    return made
+
+
 _cat = TensorOperator(
     "cat",
     lambda dim, tensors: _concatenated(dim, tensors),
     {"tensors": lambda grad, tensors_shape, dim: _cat_gradient(grad, tensors_shape, dim)},
     variadic="tensors",
+    batch=_cat_samples,
 )
 _stack = TensorOperator(
     "stack",
     lambda dim, tensors: _stacked(dim, tensors),
     {"tensors": lambda grad, dim: list(grad.unbind(dim))},
     variadic="tensors",
+    batch=_stack_samples,
 )
 
 
@@ -294,7 +315,28 @@ _block_diag = TensorOperator(
         ]
     },
     variadic="tensors",
+    batch=lambda operator, size, arguments, mapped: _blocks_of_samples(
+        [with_samples(size, x, m) for x, m in zip(arguments[0], mapped[0], strict=True)]
+    ),
 )
+
+
+def _blocks_of_samples(stacks: list[Tensor]) -> Tensor:
+    """Stacks of matrices along the diagonals of a stack of matrices."""
+    matrices = [reshape(x, (x._array.shape[0], *(1, 1)[x._array.ndim - 1 :], *x._array.shape[1:]))
+                for x in stacks]  # fmt: skip
+    width = sum([matrix._array.shape[2] for matrix in matrices])
+    rows = []
+    left = 0
+    for matrix in matrices:
+        size, height, own = matrix._array.shape
+        sides = [
+            new_tensor(filled((size, height, columns), matrix._array.dtype, 0))
+            for columns in (left, width - left - own)
+        ]
+        rows.append(cat([sides[0], matrix, sides[1]], 2))
+        left += own
+    return cat(rows, 1)
 
 
 def block_diag(*tensors: Tensor) -> Tensor:

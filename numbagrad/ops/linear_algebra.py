@@ -20,6 +20,8 @@ from ..dtype import dtype as DType
 from ..executor import capture
 from ..executor.pointwise import scalar_type_name
 from ..tensor import Tensor, new_tensor
+from ..transforms.batching import after_samples, aligned_stacks, stacked
+from ..transforms.levels import is_transformed
 from .expand import sum_to_size
 from .functions import where
 from .operator import pointwise
@@ -96,6 +98,7 @@ _inv = TensorOperator(
     # The inverse of the transpose, transposed, has its columns in a row.
     lambda input: _computed("linalg.inv", np.linalg.inv, input.swapaxes(-1, -2)).swapaxes(-1, -2),
     {"input": lambda grad, result: -(result.mT @ grad @ result.mT)},
+    batch=stacked(),
 )
 
 
@@ -126,6 +129,13 @@ def _solved(A: Array, B: Array, vectors: bool) -> Array:
     return made[..., 0] if vectors else _by_columns(made)
 
 
+def _solve_samples(operator: Any, size: int, arguments: Any, mapped: Any) -> Tensor:
+    A, B, vectors = arguments
+    A, B = aligned_stacks((A, _columns(B, vectors)), mapped[:2])
+    made: Tensor = operator(A, B, False)
+    return made.squeeze(-1) if vectors else made
+
+
 def _solving(name: str) -> TensorOperator:
     """The solution of equations, as a node of its own name."""
 
@@ -140,6 +150,7 @@ def _solving(name: str) -> TensorOperator:
         name,
         lambda A, B, vectors: _solved(A, B, vectors),
         {"A": by_matrix, "B": by_right},
+        batch=_solve_samples,
     )
     return operator
 
@@ -250,7 +261,9 @@ def _cofactors_of(array: Array, determinants: Array) -> Array:
 
 
 #: Has no gradient of its own, and says so if one is wanted.
-_singular_gradient = TensorOperator("det of a singular matrix", lambda A: _cofactors(A), {})
+_singular_gradient = TensorOperator(
+    "det of a singular matrix", lambda A: _cofactors(A), {}, batch=stacked()
+)
 
 
 def _det_gradient(grad: Tensor, A: Tensor, result: Tensor) -> Tensor:
@@ -258,13 +271,16 @@ def _det_gradient(grad: Tensor, A: Tensor, result: Tensor) -> Tensor:
         cofactors = new_tensor(capture.call(_cofactors_of, A._array, result._array))
         return grad[..., None, None] * cofactors
     capture.refuse("the gradient of det(), which asks whether a determinant is 0")
-    if (result._array == 0).any():
+    if not is_transformed((A, result)) and (result._array == 0).any():
         return grad[..., None, None] * _singular_gradient(A)
     return (grad * result)[..., None, None] * inv(A).mT
 
 
 _det = TensorOperator(
-    "linalg_det", lambda A: np.asarray(np.linalg.det(A), A.dtype), {"A": _det_gradient}
+    "linalg_det",
+    lambda A: np.asarray(np.linalg.det(A), A.dtype),
+    {"A": _det_gradient},
+    batch=stacked(),
 )
 
 
@@ -281,6 +297,7 @@ _slogdet = TensorOperator(
     {
         "A": lambda grad, A: None if grad[1] is None else grad[1][..., None, None] * inv(A).mT,
     },
+    batch=stacked(),
 )
 
 
@@ -304,6 +321,7 @@ _trace = TensorOperator(
         input.trace(dtype=input.dtype if input.dtype.kind == "f" else np.int64)
     ),
     {"input": lambda grad, input_shape: _scaled_identity(grad, input_shape)},
+    batch=lambda operator, size, arguments, mapped: arguments[0].diagonal(0, 1, 2).sum(1),
 )
 
 
@@ -348,6 +366,7 @@ _cholesky = TensorOperator(
     "linalg_cholesky_ex",
     lambda input: _by_columns(_computed("linalg.cholesky", np.linalg.cholesky, input)),
     {"input": _cholesky_gradient},
+    batch=stacked(),
 )
 
 
@@ -382,7 +401,10 @@ def _eigh_gradient(grad: Any, result: Tensor, result1: Tensor) -> Tensor:
 
 
 _eigh = TensorOperator(
-    "linalg_eigh", lambda A, UPLO: _eigh_forward(A, UPLO), {"A": _eigh_gradient}
+    "linalg_eigh",
+    lambda A, UPLO: _eigh_forward(A, UPLO),
+    {"A": _eigh_gradient},
+    batch=stacked(),
 )
 
 
@@ -433,7 +455,9 @@ def _svd_gradient(grad: Any, result: Tensor, result1: Tensor, result2: Tensor) -
     return functools.reduce(lambda total, term: total + term, terms)
 
 
-_svd = TensorOperator("linalg_svd", lambda A: _svd_forward(A), {"A": _svd_gradient})
+_svd = TensorOperator(
+    "linalg_svd", lambda A: _svd_forward(A), {"A": _svd_gradient}, batch=stacked()
+)
 
 
 def svd(A: Tensor, full_matrices: bool = True) -> Any:
@@ -539,6 +563,7 @@ _cross = TensorOperator(
         "a": lambda grad, a_shape, b, dim: sum_to_size(_cross(b, grad, dim), a_shape),
         "b": lambda grad, a, b_shape, dim: sum_to_size(_cross(grad, a, dim), b_shape),
     },
+    batch=stacked(dim=after_samples),
 )
 
 

@@ -15,6 +15,7 @@ from ..autograd.grad_mode import state as grad_mode
 from ..dtype import promote_types
 from ..executor.matmul import matmul as _product
 from ..tensor import Tensor, new_tensor
+from ..transforms.batching import aligned_stacks, broadcast_samples
 from ..transforms.levels import is_transformed
 from .conversion import cast
 from .expand import expand, sum_to_size
@@ -56,6 +57,34 @@ def _transposed(matrix: Tensor) -> Tensor:
     return new_tensor(matrix._array.T)
 
 
+def _samples_of_stacks(operator: Any, size: int, arguments: Any, mapped: Any) -> Tensor:
+    """The rule of products of matrices: a stack of products, or of rows times one matrix."""
+    return matmul(*aligned_stacks(arguments, mapped))
+
+
+def _samples_times_vector(operator: Any, size: int, arguments: Any, mapped: Any) -> Tensor:
+    """The rule of stacks times a vector, which may be one a sample."""
+    a, b = arguments
+    if not mapped[1]:
+        return matmul(a, b)
+    if not mapped[0] and a._array.ndim == 2:
+        return mm(b, a.t())
+    a, b = aligned_stacks((a, b.unsqueeze(-1)), mapped)
+    return matmul(a, b).squeeze(-1)
+
+
+def _samples_of_dot(operator: Any, size: int, arguments: Any, mapped: Any) -> Tensor:
+    a, b = arguments
+    if mapped[0] and mapped[1]:
+        return bmm(a.unsqueeze(1), b.unsqueeze(2)).view(size)
+    return mv(a, b) if mapped[0] else mv(b, a)
+
+
+def _samples_times_matrix(operator: Any, size: int, arguments: Any, mapped: Any) -> Tensor:
+    a, b = arguments
+    return matmul(a.unsqueeze(-2), b).squeeze(-2) if mapped[1] else mm(a, b)
+
+
 _mm = TensorOperator(
     "mm",
     lambda a, b: _product(a, b),
@@ -63,6 +92,7 @@ _mm = TensorOperator(
         "a": lambda grad, b: _mm(grad, _transposed(b)),
         "b": lambda grad, a: _mm(_transposed(a), grad),
     },
+    batch=_samples_of_stacks,
 )
 
 _bmm = TensorOperator(
@@ -72,6 +102,7 @@ _bmm = TensorOperator(
         "a": lambda grad, b: _bmm(grad, b.transpose(1, 2)),
         "b": lambda grad, a: _bmm(a.transpose(1, 2), grad),
     },
+    batch=_samples_of_stacks,
 )
 
 _mv = TensorOperator(
@@ -81,6 +112,7 @@ _mv = TensorOperator(
         "a": lambda grad, b: outer(grad, b),
         "b": lambda grad, a: _mv(a.t(), grad),
     },
+    batch=_samples_times_vector,
 )
 
 
@@ -92,6 +124,7 @@ def _dot_operator(name: str) -> TensorOperator:
             "a": lambda grad, b: grad * b,
             "b": lambda grad, a: grad * a,
         },
+        batch=_samples_of_dot,
     )
 
 
@@ -239,6 +272,7 @@ _matmul = TensorOperator(
         "b": lambda grad, a, b_shape: _to_second(grad, a, b_shape),
     },
     grad_fn="UnsafeViewBackward0",
+    batch=_samples_of_stacks,
 )
 
 _stack_times_vector = TensorOperator(
@@ -249,6 +283,7 @@ _stack_times_vector = TensorOperator(
         "b": lambda grad, a: mv(a.reshape(-1, a._array.shape[-1]).t(), grad.reshape(-1)),
     },
     grad_fn="UnsafeViewBackward0",
+    batch=_samples_times_vector,
 )
 
 _vector_times_matrix = TensorOperator(
@@ -259,6 +294,7 @@ _vector_times_matrix = TensorOperator(
         "b": lambda grad, a: outer(a, grad),
     },
     grad_fn="SqueezeBackward4",
+    batch=_samples_times_matrix,
 )
 
 
@@ -334,12 +370,26 @@ def _adding(
     product: Callable[[Array, Array], Array],
     to_first: Callable[[Tensor, Tensor, tuple[int, ...]], Tensor],
     to_second: Callable[[Tensor, Tensor, tuple[int, ...]], Tensor],
+    of_samples: Callable[..., Tensor] = _samples_of_stacks,
 ) -> TensorOperator:
     """``beta * input + alpha * product(a, b)`` as one node.
 
     ``to_first(grad, b, shape of a)`` and ``to_second(grad, a, shape of b)`` are the gradients of
-    the product.
+    the product, ``of_samples`` its rule for batches.
     """
+
+    def batch(operator: Any, size: int, arguments: Any, mapped: Any) -> Tensor:
+        input, a, b, beta, alpha = arguments
+        either = mapped[1] or mapped[2]
+        made = of_samples(operator, size, (a, b), mapped[1:3]) if either else operator(
+            new_tensor(np.zeros((), a._array.dtype)), a, b, beta, 1
+        )
+        made = _times(made, alpha)
+        if beta == 0 and either:
+            return made
+        added, made = broadcast_samples((_times(input, beta), made), (mapped[0], either))
+        return added + made
+
     return TensorOperator(
         name,
         lambda input, a, b, beta, alpha: _added(input, product(a, b), beta, alpha),
@@ -348,6 +398,7 @@ def _adding(
             "a": lambda grad, a_shape, b, alpha: _times(to_first(grad, b, a_shape), alpha),
             "b": lambda grad, a, b_shape, alpha: _times(to_second(grad, a, b_shape), alpha),
         },
+        batch=batch,
     )
 
 
@@ -360,12 +411,15 @@ _addmm = _adding(
     "addmm", _product, lambda grad, b, _: mm(grad, b.t()), lambda grad, a, _: mm(a.t(), grad)
 )
 _addmv = _adding("addmv", _mv.forward, lambda grad, b, _: outer(grad, b),
-                 lambda grad, a, _: mv(a.t(), grad))  # fmt: skip
+                 lambda grad, a, _: mv(a.t(), grad), _samples_times_vector)  # fmt: skip
 _addr = _adding(
     "addr",
     lambda a, b: pointwise("mul")(new_tensor(a[:, None]), new_tensor(b))._array,
     lambda grad, b, _: mv(grad, b),
     lambda grad, a, _: mv(grad.t(), a),
+    lambda operator, size, arguments, mapped: (
+        arguments[0].unsqueeze(-1) * arguments[1].unsqueeze(-2)
+    ),
 )
 _baddbmm = _adding(
     "baddbmm", _product, lambda grad, b, _: bmm(grad, b.mT), lambda grad, a, _: bmm(a.mT, grad)
@@ -375,6 +429,9 @@ _addbmm = _adding(
     lambda a, b: _product(a.transpose(1, 0, 2).reshape(a.shape[1], -1), b.reshape(-1, b.shape[2])),
     lambda grad, b, shape: bmm(_stacked(grad, shape[0]), b.mT),
     lambda grad, a, shape: bmm(a.mT, _stacked(grad, shape[0])),
+    lambda operator, size, arguments, mapped: (
+        _samples_of_stacks(operator, size, arguments, mapped).sum(1)
+    ),
 )
 
 

@@ -17,6 +17,12 @@ from ..executor import capture
 from ..executor.arrays import embedded, filled
 from ..executor.indexing import strided_view
 from ..tensor import Tensor, new_tensor
+from ..transforms.batching import (
+    after_samples,
+    part_of_samples,
+    samples_first,
+    stacked,
+)
 from .join import cat, stack
 from .registry import method
 from .shapes import dimension, sizes_of
@@ -40,6 +46,7 @@ embed = TensorOperator(
     "slice_backward",
     lambda input, shape, key: embedded(input, shape, lambda zeros: zeros[key]),
     {"input": lambda grad, key: slice_view(grad, key)},
+    batch=stacked(shape=samples_first, key=part_of_samples),
 )
 
 # Views by a basic index ``key``: a tuple of slices, ints and None that ends with an Ellipsis, so
@@ -51,6 +58,7 @@ def _part(name: str) -> ViewOperator:
         name,
         lambda input, key: input[key],
         lambda grad, input_shape, key: embed(grad, input_shape, key),
+        batch=stacked(key=part_of_samples),
     )
 
 
@@ -136,6 +144,7 @@ _diagonal = ViewOperator(
     lambda grad, input_shape, offset, dim1, dim2: embed_diagonal(
         grad, input_shape, offset, dim1, dim2
     ),
+    batch=stacked(dim1=after_samples, dim2=after_samples),
 )
 
 #: Zeros of a shape with the input on a diagonal.
@@ -143,6 +152,7 @@ embed_diagonal = TensorOperator(
     "diagonal_backward",
     lambda input, shape, offset, dim1, dim2: _diagonal_embedded(input, shape, offset, dim1, dim2),
     {"input": lambda grad, offset, dim1, dim2: _diagonal(grad, offset, dim1, dim2)},
+    batch=stacked(shape=samples_first, dim1=after_samples, dim2=after_samples),
 )
 
 
@@ -169,11 +179,15 @@ def _replaced(view: Callable[..., Array], array: Array, src: Array, place: Any) 
 
 
 def _replacing(
-    name: str, view: Callable[..., Array], part_of: Callable[..., Tensor]
+    name: str,
+    view: Callable[..., Array],
+    part_of: Callable[..., Tensor],
+    for_samples: Callable[[Any, int], Any],
 ) -> TensorOperator:
     """A copy of ``input`` whose part ``view(array, *place)`` holds ``src``.
 
-    ``part_of(tensor, *place)`` is the same part of a Tensor.
+    ``part_of(tensor, *place)`` is the same part of a Tensor; ``for_samples(place, number)`` is the
+    place in a batch.
     """
 
     def cleared(grad: Tensor, place: Any) -> Tensor:
@@ -185,6 +199,7 @@ def _replacing(
         name,
         lambda input, src, place: _replaced(view, input, src, place),
         {"input": cleared, "src": lambda grad, place: part_of(grad, *place)},
+        batch=stacked(place=for_samples),
     )
     return operator
 
@@ -194,9 +209,22 @@ def _by_key(array: Array, key: Any) -> Array:
     return made
 
 
-_select_scatter = _replacing("select_scatter", _by_key, lambda x, key: slice_view(x, key))
-_slice_scatter = _replacing("slice_scatter", _by_key, lambda x, key: slice_view(x, key))
-_diagonal_scatter = _replacing("diagonal_scatter", _diagonal_view, lambda x, *at: _diagonal(x, *at))
+def _key_of_samples(place: Any, size: int) -> Any:
+    return (part_of_samples(place[0], size),)
+
+
+_select_scatter = _replacing(
+    "select_scatter", _by_key, lambda x, key: slice_view(x, key), _key_of_samples
+)
+_slice_scatter = _replacing(
+    "slice_scatter", _by_key, lambda x, key: slice_view(x, key), _key_of_samples
+)
+_diagonal_scatter = _replacing(
+    "diagonal_scatter",
+    _diagonal_view,
+    lambda x, *at: _diagonal(x, *at),
+    lambda place, size: (place[0], *after_samples(place[1:], size)),
+)
 
 
 def _check_part(name: str, part: Tensor, src: Tensor) -> None:
@@ -273,11 +301,13 @@ _unfold = ViewOperator(
     "unfold",
     lambda input, dim, size, step: _windows(input, dim, size, step),
     lambda grad, input_shape, dim, size, step: _fold(grad, input_shape, dim, size, step),
+    batch=stacked(dim=after_samples),
 )
 _fold = TensorOperator(
     "unfold_backward",
     lambda input, shape, dim, size, step: _windows_summed(input, shape, dim, size, step),
     {"input": lambda grad, dim, size, step: _unfold(grad, dim, size, step)},
+    batch=stacked(shape=samples_first, dim=after_samples),
 )
 
 
@@ -340,6 +370,7 @@ _unbind = MultiViewOperator(
     lambda grad, input_shape, dim: stack(
         _several(grad, [_without(input_shape, dim)] * input_shape[dim]), dim
     ),
+    batch=stacked(dim=after_samples),
 )
 
 
@@ -349,10 +380,14 @@ def _together(
     return cat(_several(grad, [with_size(input_shape, dim, size) for size in sizes]), dim)
 
 
-_split = MultiViewOperator("split", _pieces, _together)
-_split_with_sizes = MultiViewOperator("split_with_sizes", _pieces, _together)
+_split = MultiViewOperator("split", _pieces, _together, batch=stacked(dim=after_samples))
+_split_with_sizes = MultiViewOperator(
+    "split_with_sizes", _pieces, _together, batch=stacked(dim=after_samples)
+)
 #: Its pieces share memory without autograd knowing: what is written is not seen by the others.
-_unsafe_split = TensorOperator("unsafe_split", _pieces, {"input": _together})
+_unsafe_split = TensorOperator(
+    "unsafe_split", _pieces, {"input": _together}, batch=stacked(dim=after_samples)
+)
 
 
 @method()

@@ -14,6 +14,7 @@ import numpy as np
 from ..executor import capture
 from ..executor.conversion import dense_like
 from ..tensor import Tensor, new_tensor
+from ..transforms.batching import after_samples, aligned, stacked
 from .expand import expand
 from .inplace import install_in_place
 from .parts import embed_diagonal, with_size
@@ -74,16 +75,25 @@ _flip = TensorOperator(
     "flip",
     lambda input, dims: _flipped(input, dims),
     {"input": lambda grad, dims: _flip(grad, dims)},
+    batch=stacked(dims=after_samples),
 )
 _roll = TensorOperator(
     "roll",
     lambda input, shifts, dims: _rolled(input, shifts, dims),
     {"input": lambda grad, shifts, dims: _roll(grad, tuple([-s for s in shifts]), dims)},
+    batch=lambda operator, size, arguments, mapped: _roll_samples(*arguments),
 )
+
+
+def _roll_samples(input: Tensor, shifts: Sequence[int], dims: Sequence[int]) -> Tensor:
+    if dims:
+        return _roll(input, shifts, after_samples(dims, 0))
+    return _roll(input.flatten(1), shifts, (1,)).view(input._array.shape)
 _rot90 = TensorOperator(
     "rot90",
     lambda input, k, dims: _turned(input, k, dims),
     {"input": lambda grad, k, dims: _rot90(grad, -k, dims)},
+    batch=stacked(dims=after_samples),
 )
 
 
@@ -175,11 +185,13 @@ _tril = TensorOperator(
     "tril",
     lambda input, diagonal: _triangle(input, diagonal, True),
     {"input": lambda grad, diagonal: _tril(grad, diagonal)},
+    batch=stacked(),
 )
 _triu = TensorOperator(
     "triu",
     lambda input, diagonal: _triangle(input, diagonal, False),
     {"input": lambda grad, diagonal: _triu(grad, diagonal)},
+    batch=stacked(),
 )
 
 
@@ -206,12 +218,17 @@ for _function in (tril, triu):
     install_in_place(_function, repeats=True)
 
 
-_diag_embed = TensorOperator("diag_embed", embed_diagonal.forward, embed_diagonal.gradient)
+_diag_embed = TensorOperator(
+    "diag_embed", embed_diagonal.forward, embed_diagonal.gradient, batch=embed_diagonal.batch
+)
 _diagonal_copy = TensorOperator(
     "diagonal_copy",
     lambda input, offset: capture.copied(input.diagonal(offset)),
     {"input": lambda grad, input_shape, offset: embed_diagonal(grad, input_shape, offset, 0, 1)},
     grad_fn="DiagonalBackward0_copy",
+    batch=lambda operator, size, arguments, mapped: (
+        arguments[0].diagonal(arguments[1], 1, 2).clone()
+    ),
 )
 
 
@@ -273,6 +290,9 @@ _repeat = TensorOperator(
     "repeat",
     lambda input, repeats: _tiled(input, repeats),
     {"input": lambda grad, input_shape, repeats: _repeat_gradient(grad, input_shape, repeats)},
+    batch=lambda operator, size, arguments, mapped: operator(
+        aligned(arguments[0], True, len(arguments[1])), (1, *arguments[1])
+    ),
 )
 
 

@@ -25,6 +25,7 @@ from ..executor.reduction import Reduction, ReductionProgram
 from ..formula import isnan, where
 from ..tensor import Tensor, new_tensor
 from ..transforms import dispatch, tangents
+from ..transforms.batching import over_dimensions
 from ..transforms.levels import is_transformed
 from . import recorder
 from .expand import expand
@@ -39,6 +40,8 @@ __all__ = [
     "all", "any", "count_nonzero", "mean", "nanmean", "nansum", "prod", "sum",
 ]  # fmt: skip
 
+
+Array = np.ndarray[Any, Any]
 
 #: The mask that means all dimensions.
 ALL = -1
@@ -179,13 +182,7 @@ class LinearReduction:
     name = property(lambda self: self.definition.name)
     tangent = staticmethod(tangents.multilinear)
 
-    def batch(self, operator: Any, size: int, arguments: list[Any], mapped: list[Any]) -> Tensor:
-        """All samples at once: the same dimensions of each."""
-        input, mask, keepdim, dtype = arguments
-        rank = input._array.ndim - 1
-        if rank == 0:
-            return input.clone() if dtype is None else tensors.cast(input, dtype.numpy, True)
-        return self(input, (((1 << rank) - 1) if mask == ALL else mask) << 1, keepdim, dtype)
+    batch = staticmethod(over_dimensions)
 
     def remember(self, result: Tensor, arguments: tuple[Any, ...]) -> Tensor:
         """Record a result that was computed by a rule."""
@@ -268,6 +265,13 @@ _nansum = TensorOperator(
             with_dims(grad, input._array.shape, mask) * pointwise("eq")(input, input)
         )
     },
+    batch=over_dimensions,
+)
+_count_numbers = TensorOperator(
+    "count_numbers",
+    lambda input, mask, keepdim: _count_numbers_program.run(input, mask, keepdim),
+    {},
+    batch=over_dimensions,
 )
 
 
@@ -296,7 +300,7 @@ def nanmean(
         )
     total = nansum(input, dim, keepdim, dtype=dtype)
     mask = mask_of(dim, input._array.ndim)
-    count = new_tensor(_count_numbers_program.run(input._array, mask, keepdim))
+    count = _count_numbers(input, mask, keepdim)
     return total / tensors.cast(count, total._array.dtype)
 
 
@@ -308,8 +312,8 @@ def _prod_gradient(grad: Tensor, input: Tensor, mask: int, result: Tensor) -> Te
     shape = input._array.shape
     grad = with_dims(grad, shape, mask)
     # A program goes the way that is right whatever the elements are.
-    simple = not capture.is_recording()
-    if simple and _question("all", "both", "bool").run(input._array, ALL, False):
+    simple = not (capture.is_recording() or is_transformed(input))
+    if simple and _all_program.run(input._array, ALL, False):
         return grad * with_dims(result, shape, mask) / input
     return grad * _others(input, mask)
 
@@ -339,6 +343,7 @@ def _prod(requested: DType | None, grad_fn: str) -> TensorOperator:
         lambda input, mask, keepdim: program.run(input, mask, keepdim),
         {"input": _prod_gradient},
         grad_fn=grad_fn,
+        batch=over_dimensions,
     )
 
 
@@ -365,33 +370,47 @@ def prod(
 # --- questions ------------------------------------------------------------------------------------
 
 
-@functools.cache
 def _question(name: str, combine: str, result: str) -> ReductionProgram:
     return ReductionProgram(
         Reduction(name, combine, map=lambda x: x != 0, result=result, map_input=True)
     )
 
 
-def _ask(name: str, combine: str, input: Tensor, dim: Any, keepdim: bool) -> Tensor:
-    array = input._array
-    mask = 0 if dim.__class__ is tuple and not dim else mask_of(dim, array.ndim)
-    made = _question(name, combine, "bool").run(array, mask, keepdim)
-    # As in torch, the answer for uint8 is uint8: there was a time before bools.
-    return new_tensor(made.view(np.uint8) if array.dtype == np.uint8 else made)
+_any_program, _all_program = (
+    _question("any", "either", "bool"), _question("all", "both", "bool")
+)  # fmt: skip
+
+
+def _asking(name: str, program: ReductionProgram) -> TensorOperator:
+    def forward(input: Array, mask: int, keepdim: bool) -> Array:
+        made = program.run(input, mask, keepdim)
+        # As in torch, the answer for uint8 is uint8: there was a time before bools.
+        return made.view(np.uint8) if input.dtype == np.uint8 else made
+
+    return TensorOperator(name, forward, {}, batch=over_dimensions)
+
+
+_any, _all = _asking("any", _any_program), _asking("all", _all_program)
+
+
+def _ask(operator: TensorOperator, input: Tensor, dim: Any, keepdim: bool) -> Tensor:
+    mask = 0 if dim.__class__ is tuple and not dim else mask_of(dim, input._array.ndim)
+    made: Tensor = operator(input, mask, keepdim)
+    return made
 
 
 @method()
 def any(input: Tensor, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Tensor:
     """Whether some element is not zero, over all dimensions or over ``dim``."""
     dim, keepdim = numpy_names("any", dim, keepdim, numpy)
-    return _ask("any", "either", input, dim, keepdim)
+    return _ask(_any, input, dim, keepdim)
 
 
 @method()
 def all(input: Tensor, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Tensor:
     """Whether no element is zero, over all dimensions or over ``dim``."""
     dim, keepdim = numpy_names("all", dim, keepdim, numpy)
-    return _ask("all", "both", input, dim, keepdim)
+    return _ask(_all, input, dim, keepdim)
 
 
 _count_nonzero_program = ReductionProgram(
@@ -399,10 +418,19 @@ _count_nonzero_program = ReductionProgram(
         "count_nonzero", "add", map=lambda x: where(x != 0, 1, 0), result="int64", map_input=True
     )
 )
+_count_nonzero = TensorOperator(
+    "count_nonzero",
+    lambda input, mask: _count_nonzero_program.run(input, mask, False),
+    {},
+    batch=lambda operator, size, arguments, mapped: over_dimensions(
+        lambda input, mask, keepdim: operator(input, mask), size, (*arguments, False), mapped
+    ),
+)
 
 
 @method()
 def count_nonzero(input: Tensor, dim: Any = None) -> Tensor:
     """Number of elements that are not zero, over all dimensions or over ``dim``."""
     mask = mask_of(dim, input._array.ndim)
-    return new_tensor(_count_nonzero_program.run(input._array, mask, False))
+    made: Tensor = _count_nonzero(input, mask)
+    return made

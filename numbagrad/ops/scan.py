@@ -10,6 +10,7 @@ import functools
 import math
 from typing import Any
 
+from .. import return_types
 from ..autograd import tensor_interface as tensors
 from ..dtype import dtype as DType
 from ..executor.arrays import filled
@@ -17,7 +18,7 @@ from ..executor.pointwise import scalar_type_name
 from ..executor.rowwise import RunningExtremum, Scan
 from ..formula import exp, isfinite, log1p, maximum, minimum, where
 from ..tensor import Tensor, new_tensor
-from .extremum import selected
+from ..transforms.batching import after_samples, stacked
 from .functions import where as choose
 from .inplace import install_in_place
 from .join import cat
@@ -40,6 +41,7 @@ def _cumsum(requested: DType | None, reverse: bool) -> TensorOperator:
         "cumsum",
         lambda input, dim: program.run(dim, input),
         {"input": lambda grad, dim: _cumsum(None, not reverse)(grad, dim)},
+        batch=stacked(dim=after_samples),
     )
 
 
@@ -113,6 +115,7 @@ def _recurrence(reverse: bool) -> TensorOperator:
         "linear_recurrence",
         lambda a, b, dim: program.run(dim, a, b),
         {"a": by_factor, "b": by_addend},
+        batch=stacked(dim=after_samples),
     )
 
 
@@ -128,7 +131,10 @@ def _cumprod_gradient(grad: Tensor, input: Tensor, dim: int, result: Tensor) -> 
 def _cumprod(requested: DType | None) -> TensorOperator:
     program = Scan("cumprod", 1, lambda state, x: state * x, requested=requested, widens=True)
     return TensorOperator(
-        "cumprod", lambda input, dim: program.run(dim, input), {"input": _cumprod_gradient}
+        "cumprod",
+        lambda input, dim: program.run(dim, input),
+        {"input": _cumprod_gradient},
+        batch=stacked(dim=after_samples),
     )
 
 
@@ -175,6 +181,7 @@ _logcumsumexp = TensorOperator(
     "logcumsumexp",
     lambda input, dim: _logcumsumexp_program.run(dim, input),
     {"input": _logcumsumexp_gradient},
+    batch=stacked(dim=after_samples),
 )
 
 
@@ -190,21 +197,37 @@ def logcumsumexp(input: Tensor, dim: int) -> Tensor:
 
 # --- running extrema ------------------------------------------------------------------------------
 
-_running = {"cummax": RunningExtremum("cummax"), "cummin": RunningExtremum("cummin")}
+def _running_gradient(
+    grad: Any, input_shape: tuple[int, ...], dim: int, result1: Tensor
+) -> Tensor | None:
+    """The gradient of the values, added up where they came from; indices have none."""
+    if grad[0] is None or not input_shape:
+        return grad[0]
+    zeros = new_tensor(filled(input_shape, grad[0]._array.dtype, 0))
+    return zeros.scatter_add(dim, result1.detach(), grad[0])
 
 
-def _extremum(name: str, input: Tensor, dim: int) -> Any:
-    place = dimension(input._array.ndim, dim)
-    return selected(name, input, place, True, _running[name].run(place, input._array))
+def _running(name: str) -> TensorOperator:
+    running = RunningExtremum(name)
+    return TensorOperator(
+        name,
+        lambda input, dim: running.run(dim, input),
+        {"input": _running_gradient},
+        outputs=2,
+        batch=stacked(dim=after_samples),
+    )
+
+
+_cummax, _cummin = _running("cummax"), _running("cummin")
 
 
 @method()
 def cummax(input: Tensor, dim: int) -> Any:
     """The largest element up to each place along ``dim``, and its index: the latest of equals."""
-    return _extremum("cummax", input, dim)
+    return return_types.cummax(*_cummax(input, dimension(input._array.ndim, dim)))
 
 
 @method()
 def cummin(input: Tensor, dim: int) -> Any:
     """The smallest element up to each place along ``dim``, and its index: the latest of equals."""
-    return _extremum("cummin", input, dim)
+    return return_types.cummin(*_cummin(input, dimension(input._array.ndim, dim)))

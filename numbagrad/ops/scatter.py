@@ -19,17 +19,23 @@ from ..executor.arrays import filled
 from ..executor.checks import check_inside
 from ..executor.pointwise import check_written_once
 from ..tensor import Tensor, new_tensor
+from ..transforms.batching import after_samples, stacked, with_samples
+from ..transforms.levels import is_transformed
 from .arguments import checked_number
 from .conversion import as_element
 from .expand import expand
 from .gather import (
     check_index,
     check_range,
+    checking,
+    from_zero,
     gather_operator,
     index_add_operator,
     index_select_operator,
     index_tensor,
+    one_row,
     padded,
+    rows_of_samples,
     scatter_add_operator,
     size_along,
     vector_of,
@@ -122,6 +128,7 @@ _scatter_src = TensorOperator(
             gather_operator(grad, dim, index), src_shape
         ),
     },
+    batch=checking(stacked(dim=after_samples)),
 )
 _scatter_value = TensorOperator(
     "scatter",
@@ -131,6 +138,7 @@ _scatter_value = TensorOperator(
         "index": None,  # type: ignore[dict-item]
     },
     grad_fn="ScatterBackward1",
+    batch=checking(stacked(dim=after_samples)),
 )
 
 
@@ -249,6 +257,7 @@ _scatter_reduce = TensorOperator(
             grad, input, dim, index, src, result, how
         )[1],
     },
+    batch=checking(stacked(dim=after_samples)),
 )
 
 
@@ -344,6 +353,31 @@ def _filled(array: Array, dim: int, index: Array, value: Any) -> Array:
     return result
 
 
+def _fill_samples(operator: Any, size: int, arguments: Any, mapped: Any) -> Tensor:
+    """The rule of writing a source, a number or a Tensor of one element at a vector of indices."""
+    input, dim, index, value = arguments
+    scalar = input._array.ndim == mapped[0]
+    input = one_row(with_samples(size, input, mapped[0]))
+    if mapped[3]:
+        if operator is not _index_copy:  # one value for each sample
+            whole = list(input._array.shape)
+            whole[dim + 1] = index._array.shape[-1]
+            value = value.view(size, *(1,) * (len(whole) - 1)).expand(whole)
+        value = one_row(value)
+    elif operator is _index_copy:
+        value = one_row(with_samples(size, value, False))
+    if mapped[2] or (mapped[3] and operator is not _index_copy):
+        places = rows_of_samples(with_samples(size, index, mapped[2]), input, dim + 1)
+        made: Tensor
+        if not isinstance(value, Tensor):
+            made = _scatter_value(input, dim + 1, places, value)
+        else:
+            made = _scatter_src(input, dim + 1, places, value.expand(places._array.shape))
+    else:
+        made = operator(input, dim + 1, index, value)
+    return made.squeeze(1) if scalar else made
+
+
 _index_copy = TensorOperator(
     "index_copy",
     lambda input, dim, index, source: _filled(input, dim, index, source),
@@ -352,6 +386,7 @@ _index_copy = TensorOperator(
         "index": None,  # type: ignore[dict-item]
         "source": lambda grad, dim, index: index_select_operator(grad, dim, index),
     },
+    batch=checking(_fill_samples),
 )
 _index_fill = TensorOperator(
     "index_fill",
@@ -360,6 +395,7 @@ _index_fill = TensorOperator(
         "input": lambda grad, dim, index: _index_fill(grad, dim, index, 0.0),
         "index": None,  # type: ignore[dict-item]
     },
+    batch=checking(_fill_samples),
 )
 _index_fill_tensor = TensorOperator(
     "index_fill",
@@ -370,6 +406,7 @@ _index_fill_tensor = TensorOperator(
         "value": lambda grad, dim, index: index_select_operator(grad, dim, index).sum(),
     },
     grad_fn="IndexFillBackward1",
+    batch=checking(_fill_samples),
 )
 
 
@@ -380,6 +417,8 @@ def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor
     array = vector_of("index_copy_", index)
     _check_rows("index_copy_", input, dim, array, source)
     size = size_along(input._array, dim)
+    if is_transformed(index):
+        return _index_copy(input, dim, from_zero(index.reshape(-1), size), source)
     array = wrap_indices(
         array,
         size,
@@ -395,22 +434,27 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     """A copy with one value written at the indices of one dimension."""
     dim = dimension(input._array.ndim, dim)
     size = size_along(input._array, dim)
-    array = wrap_indices(
-        vector_of("index_fill_", index),
-        size,
-        lambda bad: IndexError(
-            f"index {bad} is out of bounds for dimension {dim} with size {size}"
-        ),
-    )
+    array = vector_of("index_fill_", index)
+    if is_transformed(index):
+        places = from_zero(index.reshape(-1), size)
+    else:
+        array = wrap_indices(
+            array,
+            size,
+            lambda bad: IndexError(
+                f"index {bad} is out of bounds for dimension {dim} with size {size}"
+            ),
+        )
+        places = index_tensor(index, array)
     value = as_element(value, input._array.dtype)
     if not isinstance(value, Tensor):
-        return _index_fill(input, dim, index_tensor(index, array), value)
+        return _index_fill(input, dim, places, value)
     if value._array.ndim:
         raise RuntimeError(
             "index_fill_ only supports a 0-dimensional value tensor, but got tensor with "
             f"{value._array.ndim} dimension(s)."
         )
-    return _index_fill_tensor(input, dim, index_tensor(index, array), value)
+    return _index_fill_tensor(input, dim, places, value)
 
 
 # --- masks ----------------------------------------------------------------------------------------
@@ -464,11 +508,21 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
             f"{scalar_name(mask)}"
         )
     shape = common_shape([input._array.shape, mask._array.shape])
+    if is_transformed((input, mask, source)):
+        return _scattered_by_mask(input, mask, source, shape)
     chosen = capture.copied(np.broadcast_to(mask._array, shape))
     capture.check(_check_source, chosen, source._array.size)
     if input._array.shape != shape:
         input = expand(input, shape)
     return _masked_scatter(input, chosen, source)
+
+
+def _scattered_by_mask(input: Tensor, mask: Tensor, source: Tensor, shape: Any) -> Tensor:
+    """The same by operators: each element that is written reads the source at its number."""
+    mask = expand(mask, shape)
+    numbers = reshape(mask, -1).cumsum(0) - 1
+    chosen = gather_operator(reshape(source, -1), 0, numbers.clamp_min(0))
+    return pointwise("where")(mask, reshape(chosen, shape), input)
 
 
 # --- the same in place ----------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from ..executor.pointwise import scalar_type_name
 from ..executor.rowwise import Softmax, SoftmaxGradient, in_float32
 from ..formula import exp
 from ..tensor import Tensor
+from ..transforms.batching import after_samples, stacked
 from .registry import method
 from .shapes import dimension
 from .tensor_operator import TensorOperator
@@ -33,11 +34,13 @@ _softmax = TensorOperator(
     "softmax",
     lambda input, dim: in_float32(_softmax_program, dim, input),
     {"input": lambda grad, result, dim: _softmax_backward(grad, result, dim)},
+    batch=stacked(dim=after_samples),
 )
 _log_softmax = TensorOperator(
     "log_softmax",
     lambda input, dim: in_float32(_log_softmax_program, dim, input),
     {"input": lambda grad, result, dim: _log_softmax_backward(grad, result, dim)},
+    batch=stacked(dim=after_samples),
 )
 
 
@@ -55,6 +58,7 @@ _softmax_backward = TensorOperator(
         "upstream": lambda grad, y, dim: _softmax_backward(grad, y, dim),
         "y": lambda grad, upstream, y, dim: _softmax_by_result(grad, upstream, y, dim),
     },
+    batch=stacked(dim=after_samples),
 )
 _log_softmax_backward = TensorOperator(
     "log_softmax_backward_data",
@@ -65,6 +69,7 @@ _log_softmax_backward = TensorOperator(
             -(grad * y.exp()) * upstream.sum(dim, keepdim=True)
         ),
     },
+    batch=stacked(dim=after_samples),
 )
 
 

@@ -15,7 +15,10 @@ from ..executor import capture
 from ..executor import indexing as executor
 from ..executor.conversion import dense_like
 from ..tensor import Tensor, new_tensor
-from .extremum import picked
+from ..transforms.batching import after_samples, stacked
+from ..transforms.levels import refuse_samples
+from ..transforms.whole import whole
+from .extremum import picked, picking
 from .gather import gather, gather_operator
 from .registry import method
 from .shapes import dimension
@@ -43,11 +46,13 @@ _sort = TensorOperator(
     "sort",
     lambda input, dim, index: _laid_out(executor.gather(input, dim, index), input),
     dict(gather_operator.gradient),
+    batch=stacked(dim=after_samples),
 )
 _topk = TensorOperator(
     "topk",
     lambda input, dim, index: executor.gather(input, dim, index),
     dict(gather_operator.gradient),
+    batch=stacked(dim=after_samples),
 )
 
 
@@ -75,6 +80,20 @@ def _order_between(array: Array, dim: int, descending: bool, start: int, stop: i
     return np.ascontiguousarray(order[chosen])
 
 
+_argsort = TensorOperator(
+    "argsort",
+    lambda input, dim, descending: _sorting(input, dim, descending),
+    {},
+    batch=stacked(dim=after_samples),
+)
+_argtopk = TensorOperator(
+    "topk",
+    lambda input, dim, k, largest: _order_between(input, dim, largest, 0, k),
+    {},
+    batch=stacked(dim=after_samples),
+)
+
+
 @method()
 def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Any:
     """``(values, indices)`` of one dimension in ascending or descending order."""
@@ -86,8 +105,8 @@ def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = 
 @method()
 def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Tensor:
     """The indices that sort one dimension."""
-    array = input._array
-    return new_tensor(capture.call(_sorting, array, dimension(array.ndim, dim), descending))
+    made: Tensor = _argsort(input, dimension(input._array.ndim, dim), descending)
+    return made
 
 
 @method()
@@ -106,7 +125,7 @@ def topk(
     size = array.shape[dim] if array.ndim else 1
     if not 0 <= k <= size:
         raise RuntimeError("selected index k out of range")
-    index = new_tensor(capture.call(_order_between, array, dim, largest, 0, k))
+    index = _argtopk(input, dim, k, largest)
     return return_types.topk(_topk(input, dim, index), index)
 
 
@@ -118,7 +137,15 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Any
     size = array.shape[dim] if array.ndim else 1
     if not 1 <= k <= size:
         raise RuntimeError("kthvalue(): selected number k out of range for dimension " + str(dim))
-    return picked("kthvalue", input, dim, keepdim, _order_between, False, k - 1, k)
+    return return_types.kthvalue(*_kthvalue(input, dim, keepdim, k))
+
+
+_kthvalue = picking(
+    "kthvalue",
+    lambda input, dim, keepdim, k: picked(
+        input, dim, keepdim, _order_between(input, dim, False, k - 1, k)
+    ),
+)
 
 
 @method()
@@ -131,12 +158,14 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> Any:
     dim = dimension(array.ndim, dim)
     if array.ndim and array.shape[dim] == 0:
         raise IndexError(f"mode(): Expected reduction dim {dim} to have non-zero size.")
-    return picked("mode", input, dim, keepdim, _mode_places)
+    return return_types.mode(*_mode(input, dim, keepdim))
 
 
 def _mode_places(array: Array, dim: int) -> Array:
     """Indices of the last of the least of the most frequent entries, kept dimensions."""
     order = _order(array, dim, False)
+    if array.ndim == 0:
+        return order
     ordered = np.moveaxis(np.take_along_axis(array, order, dim), dim, -1)
     first = np.ones(ordered.shape, bool)
     first[..., 1:] = ordered[..., 1:] != ordered[..., :-1]
@@ -144,6 +173,12 @@ def _mode_places(array: Array, dim: int) -> Array:
     starts = np.maximum.accumulate(np.where(first, places, 0), -1)
     last = np.argmax(places - starts, -1)[..., None]
     return np.take_along_axis(order, np.moveaxis(last, -1, dim), dim)
+
+
+_mode = picking(
+    "mode",
+    lambda input, dim, keepdim: picked(input, dim, keepdim, _mode_places(input, dim)),
+)
 
 
 # --- quantiles ------------------------------------------------------------------------------------
@@ -173,6 +208,14 @@ def _check_fractions(fractions: Array) -> None:
         raise RuntimeError(
             "quantile() q must be a scalar or 1D tensor with values in the range [0, 1]"
         )
+
+
+_ranks_of_rows = TensorOperator(
+    "quantile",
+    lambda input, fractions, interpolation: _ranks(input, fractions, interpolation),
+    {},
+    batch=stacked(),
+)
 
 
 @method()
@@ -206,12 +249,10 @@ def quantile(
     place = 0 if dim is None else dimension(array.ndim, dim)
     rows = reshape(input, -1) if dim is None or not array.ndim else input.movedim(place, -1)
     ordered = sort(rows, -1).values
-    below, above, weights = capture.call(
-        _ranks, ordered._array, fractions.reshape(-1), interpolation
-    )
-    made = gather(ordered, -1, new_tensor(below))
+    below, above, weights = _ranks_of_rows(ordered.detach(), fractions.reshape(-1), interpolation)
+    made = gather(ordered, -1, below)
     if interpolation in ("linear", "midpoint"):
-        made = made.lerp(gather(ordered, -1, new_tensor(above)), new_tensor(weights))
+        made = made.lerp(gather(ordered, -1, above), weights)
     made = made.movedim(-1, 0)
     kept = made._array.shape[1:]
     if keepdim:
@@ -236,6 +277,7 @@ def unique(
     often each occurs.
     """
     capture.refuse("unique(), whose size depends on values")
+    refuse_samples("_unique2", input)
     axis = None if dim is None else dimension(input._array.ndim, dim)
     values, inverse, counts = np.unique(
         input._array, return_inverse=True, return_counts=True, axis=axis, equal_nan=False
@@ -262,6 +304,7 @@ def unique_consecutive(
 ) -> Any:
     """One of each run of equal elements (or entries of ``dim``)."""
     capture.refuse("unique_consecutive(), whose size depends on values")
+    refuse_samples("unique_consecutive", input)
     array = input._array.reshape(-1) if dim is None else input._array
     axis = 0 if dim is None else dimension(array.ndim, dim)
     entries = np.moveaxis(array, axis, 0)
@@ -279,6 +322,7 @@ def unique_consecutive(
 # --- places in sorted sequences -------------------------------------------------------------------
 
 
+@whole
 def searchsorted(
     sorted_sequence: Tensor,
     input: Any,

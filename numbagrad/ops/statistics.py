@@ -19,6 +19,7 @@ from ..executor.pointwise import scalar_type_name
 from ..executor.reduction import Reduction, ReductionProgram
 from ..formula import abs, exp, log, pow, sqrt, where
 from ..tensor import Tensor
+from ..transforms.batching import over_dimensions
 from .expand import expand
 from .extremum import shared
 from .functions import where as choose
@@ -99,6 +100,7 @@ _var = TensorOperator(
         _var_program, input, mask, keepdim, correction
     ),
     {"input": _var_gradient},
+    batch=over_dimensions,
 )
 _std = TensorOperator(
     "std",
@@ -106,6 +108,7 @@ _std = TensorOperator(
         _std_program, input, mask, keepdim, correction
     ),
     {"input": _std_gradient},
+    batch=over_dimensions,
 )
 
 
@@ -174,7 +177,7 @@ def _with_mean(name: str, moment: TensorOperator, gradient: Any) -> TensorOperat
         means = _mean_program(input.dtype).run(input, mask, keepdim)
         return moment.forward(input, mask, keepdim, correction), means.astype(input.dtype)
 
-    return TensorOperator(name, forward, {"input": gradient})
+    return TensorOperator(name, forward, {"input": gradient}, batch=over_dimensions)
 
 
 _var_mean = _with_mean("var_mean", _var, _var_mean_gradient)
@@ -316,6 +319,7 @@ _vector_norm = TensorOperator(
     "linalg_vector_norm",
     lambda input, mask, keepdim, p: _norm_forward(input, mask, keepdim, p),
     {"input": _norm_gradient},
+    batch=over_dimensions,
 )
 
 
@@ -406,6 +410,7 @@ _logsumexp = TensorOperator(
     "logsumexp",
     lambda input, mask, keepdim: _logsumexp_forward(input, mask, keepdim),
     {"input": _logsumexp_gradient},
+    batch=over_dimensions,
 )
 
 

@@ -15,6 +15,7 @@ from ..autograd.inplace import Geometry, install_regions
 from ..executor import capture
 from ..executor.indexing import strided_view
 from ..tensor import Tensor
+from ..transforms.batching import stacked
 from .registry import method
 from .shapes import sizes_of
 from .tensor_operator import TensorOperator
@@ -87,20 +88,45 @@ def _spread(input: Array, geometry: Geometry) -> Array:
     return base.copy()
 
 
+def _of_samples(geometry: Geometry, size: int) -> Geometry:
+    """The geometry of as many samples in a memory of their own, one behind the other."""
+    apart = _storage(geometry, np.bool_)[0].size
+    made = Geometry.__new__(Geometry)
+    made.base_shape, made.shape = (size, *geometry.base_shape), (size, *geometry.shape)
+    made.base_strides = (apart, *geometry.base_strides)
+    made.strides = (apart, *geometry.strides)
+    made.offset = geometry.offset
+    return made
+
+
+def _view_of_samples(operator: Any, size: int, arguments: Any, mapped: Any) -> Tensor:
+    """The same part of the memory of each sample."""
+    input, geometry = arguments
+    array = input._array
+    strides = (array.strides[0] // array.itemsize, *geometry.strides)
+    made: Tensor = operator(
+        input, Geometry(array, (size, *geometry.shape), strides, geometry.offset)
+    )
+    return made
+
+
 read_region = TensorOperator(
     "as_strided_backward_backward",
     lambda input, geometry: _read(input, geometry),
     {"input": lambda grad, geometry: spread_region(grad, geometry)},
+    batch=stacked(geometry=_of_samples),
 )
 spread_region = TensorOperator(
     "as_strided_backward",
     lambda input, geometry: _spread(input, geometry),
     {"input": lambda grad, geometry: read_region(grad, geometry)},
+    batch=stacked(geometry=_of_samples),
 )
 clear_region = TensorOperator(
     "copy_slices_backward",
     lambda input, geometry: _clear(input, geometry),
     {"input": lambda grad, geometry: clear_region(grad, geometry)},
+    batch=stacked(geometry=_of_samples),
 )
 install_regions(read_region, spread_region, clear_region)
 
@@ -108,6 +134,7 @@ _as_strided = ViewOperator(
     "as_strided",
     lambda input, geometry: _view(input, geometry.shape, geometry.strides, geometry.offset),
     lambda grad, geometry: spread_region(grad, geometry),
+    batch=_view_of_samples,
 )
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from ..executor import capture
 from ..executor.copying import are_inside
 from ..tensor import Tensor, new_tensor
+from ..transforms.levels import Transformed
 from .operator import pointwise
 
 Array = np.ndarray[Any, Any]
@@ -173,6 +174,8 @@ def _array_of(sequence: Any) -> Array:
 
 def _index_array(array: Array) -> Any:
     kind = array.dtype.kind
+    if array.__class__ is Transformed:
+        return _index_of_samples(array)
     if kind == "b":
         return array
     if array.dtype == np.uint8:
@@ -182,6 +185,33 @@ def _index_array(array: Array) -> Any:
     if array.ndim == 0 and kind == "i":
         return int(array)
     raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
+
+
+def _index_of_samples(array: Array) -> Array:
+    """An array that stands for one in each sample, which is looked at when memory is read."""
+    if array.dtype.kind == "b" or array.dtype == np.uint8:
+        raise RuntimeError(
+            "vmap: We do not support batching operators that can support dynamic shape. Attempting "
+            "to batch over indexing with a boolean mask."
+        )
+    if array.dtype != np.int64:
+        raise IndexError("tensors used as indices of samples must be long tensors")
+    return array
+
+
+def dimension_of(rank: int, entries: Sequence[Any], number: int) -> int:
+    """The dimension of a tensor that entry ``number`` of a key indexes."""
+
+    def taken(entry: Any) -> int:
+        if entry is None or entry is Ellipsis or isinstance(entry, bool):
+            return 0
+        array = entry._array if isinstance(entry, Tensor) else entry
+        return array.ndim if isinstance(array, np.ndarray) and array.dtype.kind == "b" else 1
+
+    before = sum([taken(entry) for entry in entries[:number]])
+    if any([entry is Ellipsis for entry in entries[:number]]):
+        return rank - sum([taken(entry) for entry in entries[number:]])
+    return before
 
 
 def _completed(rank: int, entries: list[Any]) -> list[Any]:
@@ -221,6 +251,8 @@ def _unfit_mask(mask: Array, dim: int, shape: tuple[int, ...]) -> IndexError:
 
 def _wrapped(index: Array, order: int, size: int) -> Array:
     """Indices counted from 0; ``order`` of the index array and ``size`` are for the error."""
+    if index.__class__ is Transformed:
+        return index
     return wrap_indices(
         index, size, lambda bad: out_of_bounds(bad, order, size)
     )
@@ -269,5 +301,6 @@ def _aligned(arrays: list[Any]) -> tuple[Any, ...]:
                 "shape mismatch: indexing tensors could not be broadcast together with shapes "
                 f"{shapes}"
             ) from None
-        arrays = [x if x is ALL else np.broadcast_to(x, shape) for x in arrays]
+        if Transformed not in [x.__class__ for x in chosen]:
+            arrays = [x if x is ALL else np.broadcast_to(x, shape) for x in arrays]
     return tuple(arrays)

@@ -14,6 +14,7 @@ import numpy as np
 
 from ..executor.conversion import dense_like
 from ..tensor import Tensor, new_tensor
+from ..transforms.batching import after_samples, samples_first, stacked
 from .registry import method
 from .shapes import complete_shape, dimension, dimensions, sizes_of
 from .tensor_operator import TensorOperator, share_memory
@@ -33,6 +34,7 @@ _view = ViewOperator(
     "view",
     lambda input, shape: input.reshape(shape),
     lambda grad, input_shape: reshape(grad, input_shape),
+    batch=stacked(shape=samples_first),
 )
 
 
@@ -72,6 +74,7 @@ unsafe_view = TensorOperator(
     "unsafe_view",
     lambda input, shape: input.reshape(shape),
     {"input": lambda grad, input_shape: reshape(grad, input_shape)},
+    batch=stacked(shape=samples_first),
 )
 
 
@@ -158,17 +161,31 @@ def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
 
 # --- order of dimensions --------------------------------------------------------------------------
 
-_t = ViewOperator("t", lambda input: input.T, lambda grad: _t(grad))
+_t = ViewOperator(
+    "t",
+    lambda input: input.T,
+    lambda grad: _t(grad),
+    batch=lambda operator, size, arguments, mapped: (
+        arguments[0].mT if arguments[0]._array.ndim == 3 else alias(arguments[0])
+    ),
+)
 _transpose = ViewOperator(
     "transpose",
     lambda input, dim0, dim1: input.swapaxes(dim0, dim1) if input.ndim else input.view(),
     lambda grad, dim0, dim1: _transpose(grad, dim0, dim1),
+    batch=stacked(dim0=after_samples, dim1=after_samples),
 )
 _permute = ViewOperator(
     "permute",
     lambda input, dims: input.transpose(dims),
     lambda grad, dims: _permute(grad, _inverse(dims)),
+    batch=stacked(dims=lambda dims, size: (0, *after_samples(dims, size))),
 )
+
+
+def alias(input: Tensor) -> Tensor:
+    """The same as a view."""
+    return _view(input, input._array.shape)
 
 
 def _inverse(dims: Sequence[int]) -> tuple[int, ...]:
@@ -285,23 +302,27 @@ _unsqueeze = ViewOperator(
     "unsqueeze",
     lambda input, dim: _unsqueezed(input, dim),
     lambda grad, dim: squeeze(grad, dim),
+    batch=stacked(dim=after_samples),
 )
 _squeeze = ViewOperator(
     "squeeze",
     lambda input, shape: input.reshape(shape),
     lambda grad, input_shape: reshape(grad, input_shape),
+    batch=stacked(shape=samples_first),
 )
 _squeeze_dim = ViewOperator(
     "squeeze",
     lambda input, shape: input.reshape(shape),
     lambda grad, input_shape: reshape(grad, input_shape),
     grad_fn="SqueezeBackward1",
+    batch=stacked(shape=samples_first),
 )
 _squeeze_dims = ViewOperator(
     "squeeze",
     lambda input, shape: input.reshape(shape),
     lambda grad, input_shape: reshape(grad, input_shape),
     grad_fn="SqueezeBackward2",
+    batch=stacked(shape=samples_first),
 )
 
 
@@ -352,9 +373,11 @@ def dense_copy(array: Array) -> Array:
     return made
 
 
-_clone = TensorOperator("clone", lambda input: dense_copy(input), {"input": lambda grad: grad})
+_clone = TensorOperator(
+    "clone", lambda input: dense_copy(input), {"input": lambda grad: grad}, batch=stacked()
+)
 _contiguous = TensorOperator(
-    "clone", lambda input: input.copy("C"), {"input": lambda grad: grad}
+    "clone", lambda input: input.copy("C"), {"input": lambda grad: grad}, batch=stacked()
 )
 
 

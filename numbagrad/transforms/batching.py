@@ -15,7 +15,12 @@ import numpy as np
 from ..autograd import tensor_interface as tensors
 from ..tensor import Tensor
 
-__all__ = ["aligned", "broadcast_samples", "for_samples", "one_by_one", "with_samples"]
+__all__ = [
+    "after_samples", "aligned", "aligned_stacks", "broadcast_samples", "folded", "one_by_one",
+    "over_dimensions", "part_of_samples", "samples_first", "stacked", "with_samples",
+]  # fmt: skip
+
+Rule = Callable[[Any, int, Sequence[Any], Sequence[Any]], Any]
 
 
 def rank_of(value: Tensor, mapped: bool) -> int:
@@ -102,17 +107,100 @@ def _sample(argument: Any, mapped: Any, number: int) -> Any:
     return argument.select(0, number) if mapped else argument
 
 
-def for_samples(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A rule for operators of one Tensor: ``function(value, rank, *values)``.
+# --- parameters of all samples --------------------------------------------------------------------
 
-    ``rank`` is the number of dimensions of a sample; ``value`` has one more, in front.
+
+def after_samples(dims: Any, size: int) -> Any:
+    """A dimension of a sample, or several, as those of all samples."""
+    return dims + 1 if dims.__class__ is int else tuple([dim + 1 for dim in dims])
+
+
+def samples_first(shape: Any, size: int) -> tuple[int, ...]:
+    """The shape of a sample as that of all."""
+    return (size, *shape)
+
+
+def part_of_samples(key: Any, size: int) -> tuple[Any, ...]:
+    """A basic index of a sample as one of all samples."""
+    return (slice(None), *key)
+
+
+def stacked(like: str = "", **parameters: Callable[[Any, int], Any]) -> Rule:
+    """A rule for an operator that can be told where the dimensions of a sample are.
+
+    ``parameters`` has for the name of a parameter of the operator the function that turns the value
+    for one sample into that for all, given their number: of those above, ``dim=after_samples``. An
+    operator without such parameters takes any dimensions in front.
+
+    Where dimensions are named, a sample without any is given one, which the results lose again if
+    the argument named ``like`` (the first one, unless given) had none.
     """
+    places: list[tuple[int, Callable[[Any, int], Any]]] = []
+    decisive: list[int] = []
+    lifts = after_samples in parameters.values() and samples_first not in parameters.values()
 
     def rule(operator: Any, size: int, arguments: Sequence[Any], mapped: Sequence[Any]) -> Any:
-        value, *values = arguments
-        return function(value, value._array.ndim - 1, *values)
+        if not decisive:
+            names = operator.parameters
+            places.extend([(names.index(name), how) for name, how in parameters.items()])
+            decisive.append(names.index(like) if like else 0)
+        values = [_for_all(x, m, size) for x, m in zip(arguments, mapped, strict=True)]
+        for place, how in places:
+            if place < len(values):
+                values[place] = how(values[place], size)
+        if lifts:
+            lifted = values[decisive[0]]._array.ndim == 1
+            values = [_lifted(x) if x.__class__ is not list else [*map(_lifted, x)] for x in values]
+            if lifted:
+                return _each(operator(*values), lambda made: made.squeeze(1))
+        return operator(*values)
 
     return rule
+
+
+def _for_all(argument: Any, mapped: Any, size: int) -> Any:
+    if isinstance(argument, Tensor):
+        return with_samples(size, argument, mapped)
+    if mapped.__class__ is list:
+        return [_for_all(x, m, size) for x, m in zip(argument, mapped, strict=True)]
+    return argument
+
+
+def _lifted(value: Any) -> Any:
+    """Samples without dimensions as samples of one."""
+    return value.unsqueeze(1) if isinstance(value, Tensor) and value._array.ndim == 1 else value
+
+
+def _each(made: Any, function: Callable[[Tensor], Tensor]) -> Any:
+    return tuple([function(x) for x in made]) if made.__class__ is tuple else function(made)
+
+
+def over_dimensions(operator: Any, size: int, arguments: Sequence[Any], mapped: Any) -> Any:
+    """A rule for reductions ``(input, mask of dimensions, keepdim, ...)`` of one Tensor."""
+    input, mask, keepdim, *rest = arguments
+    rank = input._array.ndim - 1
+    if rank == 0:
+        return operator(input.unsqueeze(1), 2, False, *rest)
+    return operator(input, (((1 << rank) - 1) if mask == -1 else mask) << 1, keepdim, *rest)
+
+
+def folded(operator: Any, size: int, arguments: Sequence[Any], mapped: Sequence[Any]) -> Any:
+    """A rule for operators whose Tensors all begin with a batch: the samples are more of it."""
+    values = [
+        _folded(with_samples(size, x, m)) if isinstance(x, Tensor) else x
+        for x, m in zip(arguments, mapped, strict=True)
+    ]
+    return _each(operator(*values), lambda made: made.unflatten(0, (size, -1)))
+
+
+def _folded(value: Tensor) -> Tensor:
+    return value.flatten(0, 1)
+
+
+def aligned_stacks(operands: Sequence[Any], mapped: Sequence[bool]) -> list[Any]:
+    """Operands whose leading dimensions broadcast, aligned so that samples meet samples."""
+    rank = max([rank_of(x, m) for x, m in zip(operands, mapped, strict=True)])
+    return [aligned(x, m, rank) for x, m in zip(operands, mapped, strict=True)]
 
 
 def broadcast_samples(operands: Sequence[Any], mapped: Sequence[bool]) -> list[Any]:

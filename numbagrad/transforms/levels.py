@@ -127,6 +127,30 @@ def state_of(tensor: Any) -> Any:
     return array.state
 
 
+def refuse_samples(function: str, *tensors: Any) -> None:
+    """Raise torch's error for a function whose result has a size that depends on values.
+
+    Raises:
+        RuntimeError: if one of the Tensors stands for the samples of a batch.
+    """
+    if any([is_batched(tensor) for tensor in tensors]):
+        raise RuntimeError(
+            "vmap: We do not support batching operators that can output dynamic shape. Attempted "
+            f"to vmap over aten::{function}. Please file an issue at "
+            "https://github.com/pytorch/pytorch/issues if you need this feature."
+        )
+
+
+def is_batched(tensor: Any) -> bool:
+    """Whether a Tensor stands for the samples of a batch, whatever else is on it."""
+    state = state_of(tensor) if isinstance(tensor, Tensor) else None
+    while state is not None:
+        if state.__class__ is Batched:
+            return True
+        state = state_of(state.primal)
+    return False
+
+
 def is_transformed(argument: Any) -> bool:
     """Whether an argument of an operator is a Tensor under a transformation, or a list with one."""
     if isinstance(argument, Tensor):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from ...executor.pointwise import scalar_type_name
 from ...tensor import Tensor
+from ...transforms.levels import Transformed
 from .. import operators
 
 __all__ = ["bilinear", "linear"]
@@ -25,7 +26,8 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         raise RuntimeError(
             f"mat1 and mat2 must have the same dtype, but got {names}; convert one with .to(dtype)"
         )
-    if w.ndim != 2 or bias is None or x.ndim == 0 or bias._array.dtype != x.dtype:
+    plain = w.ndim == 2 and bias is not None and x.ndim and bias._array.dtype == x.dtype
+    if not plain or Transformed in (x.__class__, w.__class__, bias._array.__class__):  # type: ignore[union-attr]
         made = input.matmul(weight.t())
         return made if bias is None else made + bias
     if x.shape[-1] != w.shape[1]:
@@ -35,8 +37,8 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
             f"{w.shape[1]}x{w.shape[0]})"
         )
     if x.ndim == 2:
-        return operators.linear_2d(bias, input, weight)
-    flat = operators.linear_2d(bias, input.reshape(-1, x.shape[-1]), weight)
+        return operators.linear_2d(bias, input, weight)  # type: ignore[arg-type]
+    flat = operators.linear_2d(bias, input.reshape(-1, x.shape[-1]), weight)  # type: ignore[arg-type]
     return flat.view(*x.shape[:-1], w.shape[0])
 
 

@@ -1,0 +1,66 @@
+"""Functions that compute past the operators, without a derivative, as operators of their own.
+
+``whole`` is a decorator for the few public functions whose result is made of memory in one step, as
+the counts of values. Under transformations they run sample by sample, and on values only.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from ..tensor import Tensor
+from . import dispatch
+from .levels import is_transformed
+
+__all__ = ["whole"]
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+class _Whole:
+    """A call of a function as ``dispatch`` takes operators; ``names`` are those of keywords."""
+
+    batch = None
+
+    def __init__(self, function: Callable[..., Any], names: Sequence[str]) -> None:
+        self.function = function
+        self.names = names
+
+    @property
+    def name(self) -> str:
+        return self.function.__name__
+
+    def __call__(self, *arguments: Any) -> Any:
+        count = len(arguments) - len(self.names)
+        return whole_call(
+            self.function, arguments[:count], dict(zip(self.names, arguments[count:], strict=True))
+        )
+
+    def tangent(
+        self, operator: Any, primals: Any, tangents: Any, results: tuple[Tensor, ...]
+    ) -> tuple[None, ...]:
+        """None: the results are constant where they are differentiable."""
+        return (None,) * len(results)
+
+    def remember(self, results: Any, arguments: tuple[Any, ...]) -> Any:
+        """The results, which have no history."""
+        return results
+
+
+def whole_call(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """``function(*args, **kwargs)``, under the transformations of its arguments."""
+    if is_transformed(args) or is_transformed(tuple(kwargs.values())):
+        return dispatch.apply(_Whole(function, tuple(kwargs)), (*args, *kwargs.values()))
+    return function(*args, **kwargs)
+
+
+def whole(function: Function) -> Function:
+    """A function without a derivative that reads the memory of its Tensors itself."""
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return whole_call(function, args, kwargs)
+
+    return call  # type: ignore[return-value]
