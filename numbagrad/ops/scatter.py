@@ -520,9 +520,9 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
 def _scattered_by_mask(input: Tensor, mask: Tensor, source: Tensor, shape: Any) -> Tensor:
     """The same by operators: each element that is written reads the source at its number."""
     mask = expand(mask, shape)
-    numbers = reshape(mask, -1).cumsum(0) - 1
-    chosen = gather_operator(reshape(source, -1), 0, numbers.clamp_min(0))
-    return pointwise("where")(mask, reshape(chosen, shape), input)
+    numbers = mask.reshape(-1).cumsum(0) - 1
+    chosen = gather_operator(source.reshape(-1), 0, numbers.clamp_min(0))
+    return pointwise("where")(mask, chosen.reshape(shape), input)
 
 
 # --- the same in place ----------------------------------------------------------------------------
