@@ -19,6 +19,7 @@ from compile_checks import assert_compiled, follow, left_to_python, same, values
 import numbagrad as torch
 from numbagrad import nn, numba_extension, optim
 from numbagrad.autograd import Function
+from numbagrad.executor.pointwise import JIT_DISABLED
 from numbagrad.nn.module_hooks import register_module_forward_hook
 
 F = nn.functional
@@ -479,6 +480,38 @@ def test_results_that_share_memory_share_their_count_of_writes():
         same(values(turned), np.array([[3, 2], [3, 2]], np.float32))
 
 
+def test_writes_to_results_reach_the_views_among_them():
+    def make():
+        weight = torch.full((3,), 2.0, requires_grad=True)
+        inner = torch.compile(lambda x: (lambda y: (y, y[0], y[:, 1]))(x * 2 + 1))
+
+        def step(x):
+            whole, row, column = inner(x)
+            row.mul_(weight)
+            (whole.sum() * 2 + row.sum() + column.sum()).backward()
+            found, weight.grad = weight.grad, None
+            return whole, row, column, found
+
+        return step, inner
+
+    step, inner = make()
+    for k in range(4):
+        x = torch.full((2, 3), float(k))
+        y = x * 2 + 1
+        y[0] *= 2.0
+        same(values(step(x)), values([y, y[0], y[:, 1], torch.tensor([3.0, 4, 3]) * (2 * k + 1)]))
+    assert_compiled(inner, 1)
+
+
+def test_results_with_a_graph_that_share_memory_are_not_written():
+    compiled = torch.compile(lambda x: (lambda y: (y, y[0]))(x * 2 + 1))
+    for _ in range(3):
+        whole, row = compiled(torch.ones(2, 3, requires_grad=True))
+    if not JIT_DISABLED:
+        with pytest.raises(RuntimeError, match="is a view and is being modified inplace"):
+            row.mul_(2)
+
+
 def test_parameters_and_subclasses_as_arguments():
     class Mine(torch.Tensor):
         pass
@@ -614,7 +647,7 @@ def test_hooks_of_tensors_come_and_go():
                 handles[3].remove()
             if k == 8:
                 handles[k] = weight.register_post_accumulate_grad_hook(
-                    lambda p: p.grad.mul_(10)
+                    lambda p: (p.grad.mul_(10), None)[1]
                 )
             if k == 10:
                 handles[8].remove()

@@ -415,6 +415,30 @@ def test_functions_inside_see_names_as_they_are():
     in_pieces(make, breaks=None)
 
 
+def test_names_that_are_deleted_declared_and_bound_from_inside():
+    def make():
+        def step(x):
+            y: torch.Tensor = work(x)
+            kept: torch.Tensor
+            count = 1
+
+            def more():
+                nonlocal count
+                count += 1
+                return count
+
+            y = work(y) * more()
+            y.sum().item()
+            kept = work(y) * more() + count
+            del y
+            z = work(kept) * count
+            return z, count
+
+        return step
+
+    in_pieces(make, breaks=None)
+
+
 def test_globals_and_closures_that_are_written():
     def make():
         count = 0
@@ -580,6 +604,45 @@ def test_gradients_through_several_pieces():
         for k in range(8):
             x = rows(k)[0]
             same(values(other(x, k % 2 == 0)), values(plain(x, k % 2 == 0)))
+
+
+def test_views_that_are_written_after_a_piece():
+    def make():
+        weight = torch.randn(5, requires_grad=True)
+
+        def step(x, live):
+            y = work(x * weight) if live else work(x) * 2
+            row = y[0]
+            y.sum().item()
+            row.mul_(2 * weight)
+            (work(y) + row).sum().backward()
+            found, weight.grad = weight.grad, None
+            return y, row, found
+
+        return step
+
+    in_pieces(make, lambda k: (rows(k)[0], k % 2 == 0), breaks=None, steps=8)
+
+
+def test_an_explanation_lists_the_pieces():
+    def step(x):
+        y = work(x)
+        total = y.sum().item()
+        return work(y) * total
+
+    compiled = torch.compile(step)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for _ in range(3):
+            compiled(*rows(0))
+    found = torch.explain(compiled)(*rows(0))
+    if not JIT_DISABLED:
+        start = step.__code__.co_firstlineno
+        assert [piece.call.split(", ")[1] for piece in found.pieces] == [
+            f"lines {start + 1} to {start + 2}", f"line {start + 3}"
+        ]  # fmt: skip
+        assert all(piece.forward is not None for piece in found.pieces)
+        assert f"left to Python: what is on lines {start + 2}" in str(found)
 
 
 def test_results_of_pieces_stay_what_they_were():

@@ -64,6 +64,23 @@ class BrokenFunction:
             return self.function(*args, **kwargs)
         return self._driver(*args, **kwargs)
 
+    def call_and_find(
+        self, *args: Any, **kwargs: Any
+    ) -> tuple[Any, list[tuple[Piece, Recorded | None]]]:
+        """What a call returns, and the pieces that ran in it, each with its program."""
+        with self._lock:
+            found: list[tuple[Piece, Recorded | None]] = []
+            self.collected = found
+            try:
+                return self(*args, **kwargs), found
+            finally:
+                self.collected = None
+
+    @property
+    def left_to_python(self) -> list[int]:
+        """The lines that the function is cut at."""
+        return sorted(self._lines)
+
     def _is_current(self) -> bool:
         """Whether a call of the module, or object, is still one of the method that was cut."""
         target = _target_of(self.function)
@@ -133,6 +150,8 @@ def _has_hooks(function: Any) -> bool:
 
 class Piece(CompiledFunction):
     """A run of statements of a function, compiled."""
+
+    _is_piece = True
 
     def __init__(self, function: types.FunctionType, source: PieceSource, owner: BrokenFunction):
         super().__init__(function)

@@ -10,6 +10,7 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
+from ..autograd.inplace import register_view
 from ..autograd.node import Node
 from ..autograd.saved import FREED
 from ..executor.program.graph import Array, Memory, View
@@ -73,7 +74,11 @@ class Made:
     #: The count of writes: that of a tensor known, or the number of one that results share.
     cell: Place | int | None
     version: int
-    base: Place | None
+    #: Of a view: the tensor it is a view of, why it may not be written, and whether writes to the
+    #: base have to find it.
+    base: Place | Made | None
+    origin: str | None = None
+    is_registered: bool = False
 
     def make(self, run: Run) -> Tensor:
         """The tensor of one run."""
@@ -102,7 +107,12 @@ class Made:
         elif self.cell is not None:
             tensor._version_cell = run.cells.setdefault(self.cell, [self.version])
         if self.base is not None:
-            tensor._base = self.base.find(run.leaves)
+            base = self.base
+            tensor._base = base.make(run) if isinstance(base, Made) else base.find(run.leaves)
+            if self.origin is not None:
+                tensor._view_origin = self.origin
+            if self.is_registered:
+                register_view(tensor, version_cell_of(tensor))
         return tensor
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..autograd.inplace import MULTIPLE
 from ..autograd.node import Node
 from ..executor.program.graph import Memory
 from ..executor.program.numbers import DrawnNumber, InputNumber
@@ -22,14 +23,22 @@ from .surroundings import Surroundings, extras_of
 class EffectsOfCall:
     """What one call left behind.
 
+    ``may_be_written`` says that the results are of the middle of a function, which may write them.
+
     Attributes:
         results: memory that runs have to make, in order.
         live: results with a graph that somebody may walk later.
     """
 
     def __init__(
-        self, recorder: Recorder, surroundings: Surroundings, before: Snapshot, owners: Owners
+        self,
+        recorder: Recorder,
+        surroundings: Surroundings,
+        before: Snapshot,
+        owners: Owners,
+        may_be_written: bool,
     ):
+        self._may_be_written = may_be_written
         self._recorder = recorder
         self._surroundings = surroundings
         self._before = before
@@ -45,6 +54,7 @@ class EffectsOfCall:
             if tensor._version_cell is not None:
                 self._cells.setdefault(id(tensor._version_cell), place)
         self._made: dict[int, Made] = {}
+        self._tensors: dict[int, Tensor] = {}
 
     @property
     def results(self) -> list[Memory]:
@@ -66,6 +76,7 @@ class EffectsOfCall:
             if isinstance(leaf, DrawnNumber):
                 raise Unusable("a number that changes from step to step, returned")
         returned = [self._reference(leaf) for leaf in leaves]
+        self._link_views()
         return Effects(gradients, versions, structure, returned)
 
     def _gradients(self) -> list[tuple[Place, tuple[int, Any]]]:
@@ -108,6 +119,7 @@ class EffectsOfCall:
             return KNOWN, self._known[id(value)]
         if id(value) not in self._made:
             self._made[id(value)] = self._described(value)
+            self._tensors[id(value)] = value
         return MADE, self._made[id(value)]
 
     def _described(self, tensor: Tensor) -> Made:
@@ -132,6 +144,31 @@ class EffectsOfCall:
             0 if cell is None else cell[0],
             None if base is None else self._known.get(id(base)),
         )  # fmt: skip
+
+    def _link_views(self) -> None:
+        """Let results that are views of others be so in every run.
+
+        Their histories follow each other's writes. Those of results with a live graph cannot, as
+        they come out of one node: these must not be written.
+        """
+        found = [(self._tensors[key], made) for key, made in self._made.items()]
+        found.sort(key=lambda pair: pair[0]._base is not None)  # a base before its views
+        heads: dict[int, Made] = {}
+        for tensor, made in found:
+            base = tensor._base
+            cell: Any = tensor._version_cell
+            if base is not None and made.base is None and id(base) in self._made:
+                made.base = self._made[id(base)]
+            if made.base is not None and cell is not None:
+                made.origin = tensor._view_origin
+                made.is_registered = any([known() is tensor for known in cell[1:]])
+            if made.output is None or cell is None:
+                continue
+            head = heads.setdefault(id(cell), made)
+            if head is not made:
+                if self._may_be_written:
+                    raise Unusable("results that share memory, and a graph")
+                made.base, made.origin, made.is_registered = head, MULTIPLE, True
 
     def _graph(self, tensor: Tensor, is_view: bool) -> tuple[str | None, int | None]:
         """The name of a graph that was used up; which of the live results this is."""

@@ -54,6 +54,9 @@ class CompileError(RuntimeError):
 class CompiledFunction:
     """A function that runs as a compiled program where it can. Made by ``numbagrad.compile``."""
 
+    #: Whether it is a part of a function.
+    _is_piece = False
+
     def __init__(self, function: Callable[..., Any], fullgraph: bool = False):
         if isinstance(function, types.FunctionType):
             functools.update_wrapper(self, function)
@@ -111,8 +114,9 @@ class CompiledFunction:
             if self._may_record(key, leaves):
                 inputs, earlier = self._numbers_of(key, leaves, args, kwargs)
                 recording = Recording(
-                    self._function, leaves, args, kwargs, structure, inputs, earlier
-                )
+                    self._function, leaves, args, kwargs, structure, inputs, earlier,
+                    self._is_piece,
+                )  # fmt: skip
                 return self._record(key, recording)
         return self._function(*args, **kwargs)
 
@@ -144,7 +148,7 @@ class CompiledFunction:
             recording.recorder.when_failed = _raise
         result, recorded, reason = recording.run()
         if recorded is not None and not self._pays(recorded):
-            self._given_up = True
+            self._given_up, self._reason = True, "too few operators to be worth a program"
             return result
         if recorded is not None:
             programs = self._programs.setdefault(key, [])
@@ -183,6 +187,11 @@ class CompiledFunction:
         self._given_up = self._broken is None
         how = "runs uncompiled" if self._given_up else "is compiled in pieces"
         warn(f"compile: {self._name} {how}, because of {reason}")
+
+    @property
+    def broken(self) -> BrokenFunction | None:
+        """The function in pieces, if it runs so."""
+        return self._broken
 
     def call_and_find(self, *args: Any, **kwargs: Any) -> tuple[Any, Recorded | None]:
         """What a call returns, and the program that it ran, or that was recorded from it."""

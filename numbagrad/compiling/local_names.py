@@ -24,21 +24,38 @@ class Uses(ast.NodeVisitor):
         loads: each name read, with the places (line and column) where it is.
         stores: the names bound or deleted.
         captured: the names that functions inside read.
+        rebound: the names that functions inside bind outside of themselves.
+        outer: the names that are declared as not local.
     """
 
     def __init__(self, nodes: Iterable[ast.AST] = ()):
         self.loads: dict[str, list[tuple[int, int]]] = {}
         self.stores: set[str] = set()
         self.captured: set[str] = set()
+        self.rebound: set[str] = set()
+        self.outer: set[str] = set()
         for node in nodes:
             self.visit(node)
 
     def visit_Name(self, node: ast.Name) -> None:
-        """A name, read or bound."""
-        if isinstance(node.ctx, ast.Load):
+        """A name, read or bound; what is deleted has to be bound before."""
+        if not isinstance(node.ctx, ast.Store):
             self.loads.setdefault(node.id, []).append((node.lineno, node.col_offset))
-        else:
+        if not isinstance(node.ctx, ast.Load):
             self.stores.add(node.id)
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
+        """``name: type``, which binds nothing without a value."""
+        if node.value is not None or not isinstance(node.target, ast.Name):
+            self.generic_visit(node)
+
+    def visit_Nonlocal(self, node: ast.Nonlocal) -> None:
+        """Names of the function outside that this one binds."""
+        self.outer.update(node.names)
+
+    def visit_Global(self, node: ast.Global) -> None:
+        """Names of the module that this function binds."""
+        self.outer.update(node.names)
 
     def visit_AugAssign(self, node: ast.AugAssign) -> None:
         """``name += value`` reads the name too."""
@@ -97,6 +114,7 @@ class Uses(ast.NodeVisitor):
             if name not in bound:
                 self.loads.setdefault(name, []).extend(places)
         self.captured |= inner.captured - bound
+        self.rebound |= (inner.rebound | inner.outer) - bound
 
 
 def is_transparent(node: ast.With) -> bool:

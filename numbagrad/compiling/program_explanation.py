@@ -16,6 +16,7 @@ from ..executor.explain import explain as explain_kernels
 from ..executor.program.explanation import Description, describe
 from .function import CompiledFunction
 from .module import OptimizedModule
+from .recorded import Recorded
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,7 +25,8 @@ class ProgramExplanation:
 
     ``str()`` is a text; a notebook shows a picture. ``backward`` describes the program that runs
     when the results are differentiated later, if they can be. Without a program ``forward`` is None
-    and ``reason`` says why.
+    and ``reason`` says why; ``pieces`` then explains the runs of statements that have programs,
+    each time that one of them ran.
     """
 
     call: str
@@ -32,8 +34,12 @@ class ProgramExplanation:
     forward: Description | None
     backward: Description | None = None
     reason: str = ""
+    pieces: tuple[ProgramExplanation, ...] = ()
 
     def __str__(self) -> str:
+        if self.pieces:
+            head = f"{self.call} ran in pieces: {self.reason}"
+            return "\n\n".join([head, *[str(piece) for piece in self.pieces]])
         if self.forward is None:
             return f"{self.call} ran uncompiled: {self.reason}"
         parts = [self.forward, self.backward]
@@ -62,19 +68,31 @@ def explaining(function: Callable[..., Any]) -> Callable[..., Any]:
             compiled = compiled.__dict__["_compiled"]
         if not isinstance(compiled, CompiledFunction):
             return explain_kernels(function, *args, **kwargs)
-        result, recorded = compiled.call_and_find(*args, **kwargs)
         name = getattr(function, "__qualname__", type(function).__name__)
-        if recorded is None:
-            return ProgramExplanation(name, result, None, reason=compiled.reason)
-        forward, backward = recorded.programs
-        return ProgramExplanation(
-            name,
-            result,
-            describe(forward, name),
-            None if backward is None else describe(backward, f"backward of {name}"),
-        )
+        if compiled.broken is not None:
+            result, found = compiled.broken.call_and_find(*args, **kwargs)
+            pieces = [_explanation(each.where, None, program, each) for each, program in found]
+            lines = ", ".join(map(str, compiled.broken.left_to_python))
+            reason = f"{compiled.reason}; left to Python: what is on lines {lines}"
+            return ProgramExplanation(name, result, None, reason=reason, pieces=tuple(pieces))
+        result, recorded = compiled.call_and_find(*args, **kwargs)
+        return _explanation(name, result, recorded, compiled)
 
     return explained
+
+
+def _explanation(
+    name: str, result: Any, recorded: Recorded | None, compiled: CompiledFunction
+) -> ProgramExplanation:
+    if recorded is None:
+        return ProgramExplanation(name, result, None, reason=compiled.reason)
+    forward, backward = recorded.programs
+    return ProgramExplanation(
+        name,
+        result,
+        describe(forward, name),
+        None if backward is None else describe(backward, f"backward of {name}"),
+    )
 
 
 __all__ = ["ProgramExplanation", "explaining"]

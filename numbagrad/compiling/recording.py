@@ -44,7 +44,10 @@ class Recording:
         structure: Any,
         numbers: NumberInputs,
         earlier: Recorded | None = None,
+        is_piece: bool = False,
     ):
+        #: Whether the function is a part of another one.
+        self.is_piece = is_piece
         self.function = function
         self.leaves = leaves
         self.args = args
@@ -121,7 +124,7 @@ class Recording:
         recorder = self.recorder
         owners = Owners()
         owners.find(recorder, before.places, before.arrays)
-        found = EffectsOfCall(recorder, surroundings, before, owners)
+        found = EffectsOfCall(recorder, surroundings, before, owners, self.is_piece)
         effects = found.find(self.args, self.kwargs, result)
         results, count, own = found.results, len(recorder.operations), set()
         if found.live:

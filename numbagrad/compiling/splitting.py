@@ -76,13 +76,14 @@ class FunctionSource:
             raise ValueError("it looks at its own frame, or uses private names")
         if any([type(node).__name__ == "TryStar" for node in nodes]):
             raise ValueError("it uses except*")
-        declared = [x for x in nodes if isinstance(x, (ast.Global, ast.Nonlocal))]
-        #: Names that are not its own although it binds them.
-        self.outer = {name for node in declared for name in node.names}
         arguments = {x.arg for x in ast.walk(self.tree.args) if isinstance(x, ast.arg)}
         uses = Uses(self.tree.body)
+        #: Names that are not its own although it binds them.
+        self.outer = uses.outer
         self.locals = (arguments | uses.stores) - self.outer
         self.captured = uses.captured & self.locals
+        #: Local names that functions inside bind, at any time.
+        self.rebound = uses.rebound & self.locals
         self.arguments = arguments
         #: Lines that are known to ask a tensor for its value.
         self.asking_lines = {x.lineno for x in nodes if isinstance(x, ast.Call) and always_asks(x)}
@@ -284,6 +285,8 @@ class Split:
         flow, uses = Flow([node], before), Uses([node])
         local = self._source.locals
         if uses.stores & (self._source.outer | self._source.captured):
+            return False
+        if self._source.rebound & {*uses.stores, *uses.loads}:
             return False
         if (flow.needed & local) - before or set(uses.loads) & self._foreign:
             return False
