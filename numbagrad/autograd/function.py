@@ -24,7 +24,9 @@ from .node import Node, OutputMetadata, next_sequence_nr
 from .saved import FREED, save, save_output, unpack_entries
 from .saved_hooks import default_hooks, pack
 
-__all__ = ["BackwardCFunction", "Function", "FunctionCtx", "once_differentiable"]
+__all__ = [
+    "BackwardCFunction", "Function", "FunctionCtx", "InplaceFunction", "once_differentiable",
+]  # fmt: skip
 
 
 class FunctionCtx:
@@ -471,6 +473,7 @@ def _wrap_output(ctx: Any, args: tuple[Any, ...], output: Any, record: bool) -> 
 
 def wrap_outputs(ctx: Any, args: tuple[Any, ...], outputs: Any, record: bool) -> tuple[Any, ...]:
     """Connect what ``forward`` returned to the graph; what is not a tensor stays as it is."""
+    _check_marked(ctx)
     dirty = ctx.dirty_tensors or ()
     fixed = ctx.non_differentiable or ()
     for value in dirty:
@@ -481,6 +484,7 @@ def wrap_outputs(ctx: Any, args: tuple[Any, ...], outputs: Any, record: bool) ->
             )
     if record:
         ctx._output_count = len(outputs)
+        _check_written_views(outputs, dirty)
     wrapped: list[Any] = []
     metadata: list[Any] = []
     for output_nr, output in enumerate(outputs):
@@ -489,7 +493,12 @@ def wrap_outputs(ctx: Any, args: tuple[Any, ...], outputs: Any, record: bool) ->
             wrapped.append(output)
             continue
         array = output._array
-        metadata.append((array.shape, array.dtype))
+        known = ctx._materialize_non_diff_grads or not _contains(fixed, output)
+        metadata.append((array.shape, array.dtype) if known else None)
+        if _contains(wrapped, output) and output._grad_fn is ctx:
+            output._output_nr = output_nr  # returned twice: both are the last one, as in torch
+            wrapped.append(output)
+            continue
         differentiable = record and array.dtype.kind in "fc" and not _contains(fixed, output)
         if _contains(dirty, output):
             _check_dirty(output, _contains(args, output), record)
@@ -507,6 +516,35 @@ def wrap_outputs(ctx: Any, args: tuple[Any, ...], outputs: Any, record: bool) ->
         wrapped.append(output)
     ctx._output_metadata = tuple(metadata)
     return tuple(wrapped)
+
+
+def _check_marked(ctx: Any) -> None:
+    """Raise if ``forward`` marked what is no tensor."""
+    for name, marked in (
+        ("mark_dirty", ctx.dirty_tensors), ("mark_non_differentiable", ctx.non_differentiable)
+    ):  # fmt: skip
+        for index, value in enumerate(marked or ()):
+            if not isinstance(value, interface.Tensor):
+                raise RuntimeError(
+                    f"{name} can only accept variables, but argument {index} is of type "
+                    f"{type(value).__name__}"
+                )
+
+
+def _check_written_views(outputs: Any, dirty: Any) -> None:
+    """Raise if ``forward`` wrote a view in place and returned more than that."""
+    if sum([isinstance(output, interface.Tensor) for output in outputs]) < 2:
+        return
+    if any([tensor._base is not None for tensor in dirty]):
+        raise RuntimeError(
+            "If your Function modifies inplace an input that is a view of another Tensor, your "
+            "Function cannot return more than one Tensor. This is not supported by the current "
+            "autograd engine. You should either make sure the input is not a view (using .clone() "
+            "for example) or make your Function only return one Tensor (potentially splitting it "
+            "into two Functions: one doing the inplace that returns a single Tensor and a second "
+            "one that does the other operations). You can ask on the forum "
+            "https://discuss.pytorch.org/ if you need help to do this change."
+        )
 
 
 def _view_of(tensor: Any) -> Any:
@@ -561,6 +599,18 @@ def keep(ctx: Any, record: bool) -> None:
             entries = [pack(entry, ctx, hooks) for entry in entries]
         ctx._saved_variables = tuple(entries)
     ctx.to_save = None
+
+
+class InplaceFunction(Function):
+    """A Function whose instances may say whether they write in place, as before torch 0.4.
+
+    Args:
+        inplace: what the attribute of that name is set to.
+    """
+
+    def __init__(self, inplace: bool = False) -> None:
+        super().__init__()
+        self.inplace = inplace
 
 
 class Error(Node):

@@ -11,6 +11,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from . import tensor_interface as interface
 from . import watching
 from .hooks import RemovableHandle, add_hook, hooks_of, known_outputs
 from .saved import FREED, unpack_entries
@@ -131,10 +132,14 @@ class Node:
         """Return the gradients of the inputs; one of them alone, several as a tuple.
 
         Raises:
-            TypeError: if the number of gradients is not that of the node's outputs.
+            TypeError: if the number of gradients is not that of the node's outputs, or if one is
+                neither a tensor nor None.
         """
         if len(grads) != self._output_count:
             raise TypeError(f"expected {self._output_count} arguments, got {len(grads)} instead")
+        for index, grad in enumerate(grads):
+            if grad is not None and not isinstance(grad, interface.Tensor):
+                raise TypeError(f"argument {index} is not a Variable")
         results = self.backward(*grads)
         return results[0] if len(results) == 1 else results
 

@@ -97,6 +97,8 @@ def spread(grad: Tensor, shape: tuple[int, ...], mask: int) -> Tensor:
     if grad._array.ndim == 0 and not grad_mode.enabled and not is_transformed(grad):
         array = grad._array
         return recorder.repeated(array, shape)
+    if grad._array.ndim == 0:
+        return expand(grad, shape)
     return expand(with_dims(grad, shape, mask), shape)
 
 

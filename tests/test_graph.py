@@ -1,0 +1,385 @@
+"""The graph from outside: nodes, edges, saved tensors and the contexts of ``autograd.graph``."""
+
+import gc
+import threading
+import weakref
+
+import pytest
+
+import numbagrad as nb
+from numbagrad.autograd import Function, graph
+from numbagrad.autograd.graph import GradientEdge, get_gradient_edge
+
+
+def leaf(*values):
+    return nb.tensor(list(values), requires_grad=True)
+
+
+class Twice(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * 2
+
+
+# --- nodes ----------------------------------------------------------------------------------------
+
+
+def test_every_node_is_a_node():
+    x = leaf(1.0)
+    y = Twice.apply(x * 2)
+    accumulator = (x * 2).grad_fn.next_functions[0][0]
+    for node in (y.grad_fn, (x * 2).grad_fn, accumulator):
+        assert isinstance(node, graph.Node)
+    assert type(accumulator).__name__ == "AccumulateGrad"
+    assert accumulator.variable is x
+    assert (x + 1).grad_fn.next_functions[0][0] is accumulator
+
+
+def test_a_node_can_be_called():
+    y = leaf(3.0) ** 2
+    assert y.grad_fn(nb.tensor([1.0])).tolist() == [6.0]
+    for arguments in ((), (y, y)):
+        with pytest.raises(TypeError, match="expected 1 arguments, got . instead"):
+            y.grad_fn(*arguments)
+    with pytest.raises(TypeError, match="argument 0 is not a Variable"):
+        y.grad_fn(3)
+
+
+def test_metadata_stays_with_the_node():
+    y = leaf(1.0).exp()
+    y.grad_fn.metadata["key"] = "value"
+    assert y.grad_fn.metadata == {"key": "value"}
+
+
+def test_input_metadata_describes_the_outputs():
+    y = leaf(1.0, 2.0).exp()
+    (metadata,) = y.grad_fn._input_metadata
+    assert (metadata.shape, metadata.dtype, metadata.device) == ([2], nb.float32, y.device)
+    (metadata,) = Twice.apply(leaf(1.0)).grad_fn._input_metadata
+    assert metadata.shape == [1]
+
+
+# --- saved tensors --------------------------------------------------------------------------------
+
+
+def test_saved_tensors_have_torchs_names():
+    x, y = leaf(1.0, 2.0), leaf(3.0, 4.0)
+    product = x * y
+    assert product.grad_fn._saved_self is x
+    assert product.grad_fn._saved_other is y
+    assert x.exp().grad_fn._saved_result.tolist() == x.exp().tolist()
+    assert nb.stack([x, y]).grad_fn._saved_dim == 0
+    assert x.sum(0).grad_fn._saved_dim == (0,)
+    assert (x**3).grad_fn._saved_self is x
+    matrix = nb.ones(2, 2, requires_grad=True)
+    assert matrix.mm(matrix).grad_fn._saved_mat2 is matrix
+    assert matrix.select(1, 0).grad_fn._saved_index == 0
+    assert matrix.clamp(0.0, 1.0).grad_fn._saved_max == 1.0
+    none, index = matrix[:, nb.tensor([0, 1])].grad_fn._saved_indices
+    assert (none, index.tolist()) == (None, [0, 1])
+
+
+def test_dir_lists_what_is_saved():
+    names = dir((leaf(1.0) * leaf(2.0)).grad_fn)
+    assert {"_saved_self", "_saved_other", "_raw_saved_self", "_raw_saved_other"} <= set(names)
+
+
+def test_an_unknown_field_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="'MulBackward0' object has no attribute '_saved_dim'"):
+        _ = (leaf(1.0) * leaf(2.0)).grad_fn._saved_dim
+
+
+def test_a_saved_output_has_its_node():
+    y = leaf(1.0).exp()
+    assert y.grad_fn._saved_result.grad_fn is y.grad_fn
+
+
+def test_freed_saved_tensors_cannot_be_seen():
+    y = leaf(1.0) * leaf(2.0)
+    saved = y.grad_fn._raw_saved_self
+    y.sum().backward()
+    with pytest.raises(RuntimeError, match="after they have already been freed"):
+        _ = y.grad_fn._saved_self
+    with pytest.raises(RuntimeError, match="after it has been freed"):
+        saved.register_hooks(lambda x: x, lambda x: x)
+
+
+def test_hooks_of_one_saved_tensor():
+    x = leaf(3.0)
+    y = x * x
+    y.grad_fn._raw_saved_self.register_hooks(lambda t: t * 4, lambda t: t / 2)
+    assert y.grad_fn._saved_self.tolist() == [6.0]
+    y.backward()
+    assert x.grad.tolist() == [9.0]
+
+
+def test_a_saved_tensor_has_one_pair_of_hooks():
+    saved = (leaf(3.0) * leaf(1.0)).grad_fn._raw_saved_self
+    saved.register_hooks(lambda t: t, lambda t: t)
+    with pytest.raises(RuntimeError, match="only one pair of hooks is allowed at a time"):
+        saved.register_hooks(lambda t: t, lambda t: t)
+    with pytest.raises(TypeError, match="must be callable"):
+        saved.register_hooks(1, 2)
+
+
+def test_raw_saved_tensors_of_a_function():
+    x = leaf(3.0)
+    y = Twice.apply(x)
+    (saved,) = y.grad_fn._raw_saved_tensors
+    saved.register_hooks(lambda t: t.tolist(), lambda values: nb.tensor(values) + 1)
+    assert y.grad_fn.saved_tensors[0].tolist() == [4.0]
+
+
+def test_a_leaf_under_hooks_still_gets_its_second_gradient():
+    x = leaf(3.0)
+    with graph.saved_tensors_hooks(lambda t: t.tolist(), nb.tensor):
+        (first,) = nb.autograd.grad((x**3).sum(), x, create_graph=True)
+    first.backward()
+    assert x.grad.tolist() == [18.0]
+
+
+def test_hooks_of_saved_tensors():
+    packed, unpacked = [], []
+    x = leaf(2.0)
+    with graph.saved_tensors_hooks(
+        lambda t: packed.append(t) or len(packed) - 1,
+        lambda place: unpacked.append(place) or packed[place],
+    ):
+        y = x.exp() * x
+    assert len(packed) == 3  # the result of exp, and both factors
+    assert packed[1] is not y
+    y.backward()
+    assert sorted(unpacked) == [0, 1, 2]
+    assert x.grad.item() == pytest.approx(3 * 2.718281828**2, rel=1e-5)
+
+
+def test_the_innermost_pair_of_hooks_applies():
+    x = leaf(2.0)
+    seen = []
+    with graph.saved_tensors_hooks(lambda t: seen.append("outer") or t, lambda t: t):
+        with graph.saved_tensors_hooks(lambda t: seen.append("inner") or t, lambda t: t):
+            x.exp()
+        x.exp()
+    x.exp()
+    assert seen == ["inner", "outer"]
+
+
+def test_hooks_see_every_kind_of_node():
+    x = nb.ones(3, 3, requires_grad=True)
+    weight, bias = nb.ones(3, 3, requires_grad=True), nb.ones(3, requires_grad=True)
+    for compute in (
+        lambda: x * x, lambda: x.mm(weight), lambda: x.softmax(0), lambda: Twice.apply(x),
+        lambda: nb.nn.functional.linear(x, weight, bias), lambda: x.clone().exp_(),
+    ):  # fmt: skip
+        for _ in range(2):  # the second time a compiled launcher may make the node
+            packed = []
+            with graph.saved_tensors_hooks(lambda t, p=packed: p.append(1) or t, lambda t: t):
+                y = compute()
+            assert packed
+            y.sum().backward()
+
+
+def test_hooks_are_those_of_the_thread():
+    x = leaf(2.0)
+    seen = []
+    with graph.saved_tensors_hooks(lambda t: seen.append(1) or t, lambda t: t):
+        thread = threading.Thread(target=lambda: x.exp().backward())
+        thread.start()
+        thread.join()
+    assert seen == []
+    assert x.grad is not None
+
+
+def test_a_pack_hook_may_not_write():
+    x = leaf(2.0).clone()
+    with pytest.raises(RuntimeError, match="pack hook is modifying its input in place"):
+        with graph.saved_tensors_hooks(lambda t: t.add_(1), lambda t: t):
+            x.exp()
+
+
+def test_an_unpack_hook_returns_a_tensor():
+    x = leaf(2.0)
+    with graph.saved_tensors_hooks(lambda t: t, lambda t: 3):
+        y = x.exp()
+    with pytest.raises(TypeError, match="expected to be a Tensor but got result of type int"):
+        y.backward()
+
+
+def test_errors_of_hooks_leave_the_switches_as_they_were():
+    x = leaf(2.0)
+    with pytest.raises(ZeroDivisionError):
+        with graph.saved_tensors_hooks(lambda t: 1 / 0, lambda t: t):
+            x.exp()
+    assert nb.is_grad_enabled()
+    x.exp().backward()
+
+
+def test_disabled_hooks():
+    pair = graph.saved_tensors_hooks(lambda t: t, lambda t: t)
+    with graph.disable_saved_tensors_hooks("no hooks here"):
+        with pytest.raises(RuntimeError, match="no hooks here"):
+            pair.__enter__()
+    with pair:
+        with pytest.raises(RuntimeError, match="not now"):
+            with graph.disable_saved_tensors_hooks("not now"):
+                pass
+
+
+def test_hooks_leave_no_cycle_behind():
+    gc.collect()
+    gc.disable()
+    try:
+        x = leaf(2.0)
+        with graph.saved_tensors_hooks(lambda t: t.detach(), lambda t: t):
+            y = x.exp().tanh()
+        reference = weakref.ref(y.grad_fn)
+        del y
+        assert reference() is None
+    finally:
+        gc.enable()
+
+
+def test_save_on_cpu_saves_copies():
+    x = leaf(2.0)
+    y = x * 1
+    with graph.save_on_cpu():
+        z = y * y
+    y.add_(1)
+    z.backward()
+    assert x.grad.tolist() == [4.0]
+
+
+# --- allow_mutation_on_saved_tensors --------------------------------------------------------------
+
+
+def test_saved_tensors_may_be_written():
+    x = leaf(2.0, 3.0)
+    with graph.allow_mutation_on_saved_tensors() as context:
+        y = x.clone()
+        out = (y**2).sum()
+        y.sin_()
+        assert len(context.cloned) == 1
+        out.backward()
+    assert x.grad.tolist() == [4.0, 6.0]
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda y: y.zero_(), lambda y: y.fill_(7), lambda y: y.copy_(nb.zeros(2)),
+        lambda y: y.__setitem__(0, 7.0), lambda y: y[:1].mul_(3), lambda y: y.normal_(),
+        lambda y: y.detach().add_(1), lambda y: nb.add(nb.ones(2), 1, out=y.detach()),
+    ],
+)  # fmt: skip
+def test_every_write_is_seen(write):
+    x = leaf(2.0, 3.0)
+    with graph.allow_mutation_on_saved_tensors():
+        y = x.clone()
+        out = (y * y).sum()
+        write(y)
+        out.backward()
+    assert x.grad.tolist() == [4.0, 6.0]
+
+
+def test_what_is_not_saved_is_not_cloned():
+    with graph.allow_mutation_on_saved_tensors() as context:
+        y = leaf(1.0).clone()
+        out = y**2
+        del out
+        gc.collect()
+        y.sin_()
+        assert len(context.cloned) == 0
+
+
+def test_mutation_contexts_are_not_nested_and_contain_their_backward():
+    with graph.allow_mutation_on_saved_tensors():
+        with pytest.raises(RuntimeError, match="contexts cannot be nested"):
+            with graph.allow_mutation_on_saved_tensors():
+                pass
+        out = leaf(1.0).exp()
+    with pytest.raises(AssertionError, match="Trying to backward outside of the"):
+        out.backward()
+
+
+# --- edges ----------------------------------------------------------------------------------------
+
+
+def test_edges_of_leaves_and_others():
+    x = leaf(2.0)
+    y = x * 3
+    assert get_gradient_edge(y)[:2] == (y.grad_fn, 0)
+    assert get_gradient_edge(x).node.variable is x
+    with pytest.raises(RuntimeError, match="does not require gradients"):
+        get_gradient_edge(nb.ones(1))
+
+
+def test_grad_with_respect_to_edges():
+    x = leaf(2.0)
+    y = x * 3
+    old = get_gradient_edge(y)
+    y *= 2
+    out = (y * 5).sum()
+    gradients = nb.autograd.grad(out, (get_gradient_edge(x), old, y))
+    assert [g.tolist() for g in gradients] == [[30.0], [10.0], [5.0]]
+
+
+def test_grad_from_an_edge():
+    x = leaf(1.0, 2.0)
+    middle = x * x
+    edge = get_gradient_edge(middle)
+    (given,) = nb.autograd.grad((middle * 3).sum(), (edge,))
+    assert nb.autograd.grad(edge, (x,), given)[0].tolist() == [6.0, 12.0]
+    total = get_gradient_edge((x * x).sum())
+    nb.autograd.backward(total)
+    assert x.grad.tolist() == [2.0, 4.0]
+
+
+def test_edges_know_the_shape_of_their_tensor():
+    x = leaf(1.0, 2.0)
+    edge = get_gradient_edge(x * x)
+    with pytest.raises(RuntimeError, match="only for scalar outputs"):
+        nb.autograd.grad(edge, x)
+    with pytest.raises(RuntimeError, match="Mismatch in shape"):
+        nb.autograd.grad(edge, x, nb.ones(3))
+
+
+def test_an_edge_owns_its_graph():
+    x = leaf(2.0)
+    for make in (lambda: (x * x).clone(), lambda: Twice.apply(x)):
+        edge = get_gradient_edge(make())
+        gc.collect()
+        nb.autograd.backward(edge)
+    assert x.grad.tolist() == [6.0]
+
+
+def test_zeros_are_not_made_for_edges():
+    x = leaf(2.0)
+    edge = GradientEdge((x * 1).grad_fn, 0)
+    (unused,) = nb.autograd.grad((x * 2).sum(), (edge,), allow_unused=True)
+    assert unused is None
+    with pytest.raises(RuntimeError, match="the given input is a GradientEdge"):
+        nb.autograd.grad((x * 2).sum(), (x, edge), materialize_grads=True)
+
+
+def test_backward_to_edges_and_tensors():
+    x = leaf(2.0)
+    y = x * 3
+    nb.autograd.backward((y * y).sum(), inputs=(get_gradient_edge(x), y))
+    assert (x.grad.tolist(), y.grad.tolist()) == ([36.0], [12.0])
+
+
+def test_versions_are_counted_by_hand():
+    x = nb.zeros(2)
+    graph.increment_version(x)
+    graph.increment_version([x, x])
+    assert x._version == 3
+    y = leaf(1.0).clone()
+    out = y * y
+    graph.increment_version(y)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        out.backward()

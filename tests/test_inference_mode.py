@@ -1,0 +1,233 @@
+"""``inference_mode``: tensors that autograd never sees again; the other switches of recording."""
+
+import threading
+
+import pytest
+
+import numbagrad as nb
+
+NOT_OUTSIDE = "Inplace update to inference tensor outside InferenceMode is not allowed"
+
+
+@pytest.fixture
+def inference():
+    with nb.inference_mode():
+        return nb.ones(2, 2)
+
+
+def normal():
+    return nb.ones(2, 2, requires_grad=True) * 1
+
+
+# --- what is an inference tensor ------------------------------------------------------------------
+
+
+def test_tensors_made_inside_are_inference_tensors():
+    x = normal()
+    with nb.inference_mode():
+        made = [
+            nb.ones(2), nb.tensor([1.0]), x + 1, x.mm(x), x.exp(), x.clone(), x.sum(),
+            nb.ones(2).view(1, 2), nb.ones(4)[1:], nb.nn.functional.relu(x), nb.rand(2),
+            nb.ones(4).split(2)[0],
+        ]  # fmt: skip
+        assert all([tensor.is_inference() for tensor in made])
+        assert not any([tensor.requires_grad for tensor in made])
+        assert not x.is_inference()
+        assert not x.view(4).is_inference()
+    assert not (x + 1).is_inference()
+
+
+def test_switched_off_inside():
+    with nb.inference_mode():
+        with nb.inference_mode(False):
+            assert nb.is_grad_enabled()
+            assert not nb.ones(1).is_inference()
+        assert nb.is_inference_mode_enabled()
+        assert nb.ones(1).is_inference()
+    assert not nb.is_inference_mode_enabled()
+
+
+def test_of_one_thread_only():
+    found = []
+    with nb.inference_mode():
+        thread = threading.Thread(target=lambda: found.append((nb.ones(1) + 1).is_inference()))
+        thread.start()
+        thread.join()
+    assert found == [False]
+
+
+def test_decorators():
+    @nb.inference_mode()
+    def made():
+        return nb.ones(1)
+
+    @nb.inference_mode
+    def also_made():
+        return nb.ones(1)
+
+    assert made().is_inference() and also_made().is_inference()
+
+
+def test_requires_grad_inside_only(inference):
+    with nb.inference_mode():
+        assert nb.ones(1, requires_grad=True).requires_grad
+    with pytest.raises(RuntimeError, match="Setting requires_grad=True on inference tensor"):
+        inference.requires_grad_()
+    assert not inference.requires_grad_(False).requires_grad
+
+
+# --- outside of the mode --------------------------------------------------------------------------
+
+
+def test_can_be_read(inference):
+    x = normal()
+    assert (x + inference).requires_grad  # a sum saves nothing
+    assert not (inference * 2).is_inference()
+    assert not inference.clone().is_inference()
+    assert inference.view(4).is_inference()
+    assert nb.stack([inference, inference]).tolist() == nb.ones(2, 2, 2).tolist()
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda x, s: x * s, lambda x, s: s * x, lambda x, s: x.mm(s), lambda x, s: x / s,
+        lambda x, s: nb.nn.functional.linear(x, s, x[0]),
+        lambda x, s: nb.autograd.graph.saved_tensors_hooks and x.matmul(s),
+    ],
+)  # fmt: skip
+def test_cannot_be_saved(inference, use):
+    x = normal()
+    use(x, x)  # so that a launcher knows how to record it
+    with pytest.raises(RuntimeError, match="Inference tensors cannot be saved for backward"):
+        use(x, inference)
+    use(x, inference.clone()).sum().backward()
+
+
+def test_cannot_be_saved_by_a_function(inference):
+    class Keep(nb.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, s):
+            ctx.save_for_backward(s)
+            return x.clone()
+
+    with pytest.raises(RuntimeError, match="Inference tensors cannot be saved for backward"):
+        Keep.apply(normal(), inference)
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda s: s.add_(1), lambda s: s.zero_(), lambda s: s.fill_(2), lambda s: s.t_(),
+        lambda s: s.copy_(nb.ones(2, 2)), lambda s: s.__setitem__(0, 1.0), lambda s: s.exp_(),
+        lambda s: s.view(4).add_(1), lambda s: s.normal_(), lambda s: s.resize_(1),
+        lambda s: nb.add(nb.ones(2, 2), 1, out=s), lambda s: s.__setitem__(s > 0, 1.0),
+    ],
+)  # fmt: skip
+def test_cannot_be_written(inference, write):
+    with nb.inference_mode():
+        write(inference.clone())
+    for mode in (nb.enable_grad(), nb.no_grad()):
+        with mode, pytest.raises(RuntimeError, match=NOT_OUTSIDE):
+            write(inference)
+    assert inference.tolist() == [[1.0, 1.0], [1.0, 1.0]]
+
+
+def test_counts_no_versions(inference):
+    with pytest.raises(RuntimeError, match="Inference tensors do not track version counter"):
+        _ = inference._version
+    nb.autograd.graph.increment_version(inference)
+
+
+def test_a_detached_one_is_an_ordinary_tensor(inference):
+    detached = inference.detach()
+    assert not detached.is_inference()
+    assert detached.add_(1).tolist() == inference.tolist()
+
+
+# --- ordinary tensors in the mode -----------------------------------------------------------------
+
+
+def test_a_write_inside_is_noticed_by_backward():
+    x = normal()
+    out = x * x
+    with nb.inference_mode():
+        x.add_(1)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        out.sum().backward()
+
+
+def test_a_view_made_inside_cannot_be_written_outside():
+    x = normal()
+    for make in (lambda: x.view(4), lambda: x[0], lambda: x.unbind()[0]):
+        with nb.inference_mode():
+            view = make()
+        with pytest.raises(RuntimeError, match="created in inference mode and is being modified"):
+            view.add_(1)
+
+
+# --- the other switches ---------------------------------------------------------------------------
+
+
+def test_decorating_a_class_is_deprecated():
+    with pytest.warns(FutureWarning, match="Decorating classes is deprecated"):
+
+        @nb.no_grad()
+        class Made:
+            def __init__(self):
+                self.recording = nb.is_grad_enabled()
+
+    assert Made().recording is False
+
+
+def test_generators_run_under_the_mode_and_their_readers_do_not():
+    @nb.no_grad()
+    def numbers():
+        for number in range(3):
+            try:
+                received = yield nb.is_grad_enabled()
+            except ValueError:
+                received = "caught"
+            assert received in (None, number, "caught")
+        return "done"
+
+    generator = numbers()
+    assert next(generator) is False
+    assert nb.is_grad_enabled()
+    assert generator.send(0) is False
+    assert generator.throw(ValueError) is False
+    with pytest.raises(StopIteration) as stop:
+        next(generator)
+    assert stop.value.value == "done"
+
+
+def test_set_grad_enabled_in_all_its_forms():
+    assert repr(nb.set_grad_enabled(False)).endswith("set_grad_enabled(mode=False)")
+    assert not nb.is_grad_enabled()
+    nb.set_grad_enabled(True)
+    with nb.set_grad_enabled(False):
+        nb.set_grad_enabled(True)
+        assert nb.is_grad_enabled()
+
+    @nb.set_grad_enabled(False)
+    def recording():
+        return nb.is_grad_enabled()
+
+    assert nb.is_grad_enabled()
+    assert recording() is False
+
+
+def test_the_switch_of_multithreading():
+    from numbagrad.autograd.grad_mode import is_multithreading_enabled
+
+    assert is_multithreading_enabled()
+    with nb.autograd.set_multithreading_enabled(False):
+        assert not is_multithreading_enabled()
+        nb.ones(1, requires_grad=True).sum().backward()
+
+    @nb.autograd.set_multithreading_enabled(False)
+    def inside():
+        return is_multithreading_enabled()
+
+    assert is_multithreading_enabled()
+    assert inside() is False
