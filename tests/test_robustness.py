@@ -1,6 +1,7 @@
 """It holds: deep graphs, long runs, many threads, forked children, and errors half way through."""
 
 import gc
+import itertools
 import os
 import threading
 import time
@@ -248,6 +249,40 @@ def test_a_child_forked_while_other_threads_train_trains():
         stop.set()
         for thread in threads:
             thread.join()
+
+
+def test_a_child_forked_while_other_threads_run_and_record_programs():
+    weight = torch.randn(60, 60)
+
+    @torch.compile
+    def step(x):
+        return (x @ weight).tanh() @ weight
+
+    def right(size):
+        x = torch.ones(size, 60)
+        return np.allclose(step(x).numpy(), ((x @ weight).tanh() @ weight).numpy(), 1e-4, 1e-4)
+
+    assert right(4)
+    stop = threading.Event()
+
+    def keep_running():
+        sizes = itertools.cycle(range(5, 40))
+        large = torch.ones(4000, 60)
+        while not stop.is_set():
+            step(large)
+            torch.compile(lambda x: (x * 2).exp() @ weight)(torch.ones(next(sizes), 60))
+
+    threads = [threading.Thread(target=keep_running) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    try:
+        for k in range(8):
+            assert child_exit_code(lambda size=k % 4 + 4: 0 if right(size) else 1) == 0
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
+    assert right(4)
 
 
 # --- errors -------------------------------------------------------------------------------------

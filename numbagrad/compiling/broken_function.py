@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..executor.forking import new_lock
 from ..nn import module_hooks
 from ..nn.module import Module
 from ..tensor import Tensor
@@ -53,7 +54,7 @@ class BrokenFunction:
         self._whole: set[int] = set()
         self._foreign: set[str] = set()
         self._made: dict[Any, Piece] = {}
-        self._lock = threading.RLock()
+        self._lock = new_lock(self, threading.RLock)
         self.pieces: list[Piece] = []
         self._driver: Any = self._target
         #: While a call is explained: the pieces that ran, and their programs.

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from ..device import device
 from ..dtype import dtype
 from ..executor import capture
+from ..executor.forking import new_lock
 from ..executor.pointwise import JIT_DISABLED
 from ..executor.program.numbers import NumberInputs
 from ..executor.program.recorder import is_library
@@ -72,7 +73,7 @@ class CompiledFunction:
         self._looked_at: dict[Any, set[int]] = {}
         self._given_up = False
         self._reason = "it has not been called yet"
-        self._lock = threading.RLock()
+        self._lock = new_lock(self, threading.RLock)
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else types.MethodType(self, instance)

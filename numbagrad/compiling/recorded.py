@@ -143,8 +143,8 @@ class Recorded:
             if not self._layout.holds(arrays):
                 return False
             self._replay.forget()
-            self._found = arrays
             self._given = [*[arrays[k] for k in self._owners], *self._constants]
+            self._found = arrays  # last: a child may be forked at any time
         return True
 
     def run(self, leaves: Sequence[Any]) -> Any:

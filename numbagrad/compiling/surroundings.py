@@ -168,10 +168,10 @@ class Surroundings:
         if self.changed() is not None:
             return False
         # Equal values: from now on these very objects are looked for.
+        self._rest = [w for w in self.watched if w.container is None]
         self._guards = Guards(
             [(w.container, w.expected()) for w in self.watched if w.container is not None]
         )
-        self._rest = [w for w in self.watched if w.container is None]
         return True
 
     def changed(self) -> str | None:

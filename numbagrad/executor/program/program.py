@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import itertools
-import threading
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -17,6 +16,7 @@ import numpy as np
 
 from ...kernels import program_layout as words
 from ..builtin import launcher, make_builtin, runtime
+from ..forking import new_lock
 from ..indexing import view_at
 from ..memory import maker_like
 from . import timing
@@ -106,7 +106,7 @@ class Program:
         self.sources = tuple(sources)
         #: The numbers of the last run.
         self.drawn: Sequence[float] = ()
-        self._lock = threading.Lock()
+        self._lock = new_lock(self)
         # Slots of arrays that are known only when the program runs.
         self._slot: dict[Memory, int] = {}
         self._start = [view.offset for view in given] + [0] * len(results)

@@ -123,7 +123,8 @@ class Recorder:
         """Record what this thread computes inside the ``with`` block."""
         if capture.is_recording():
             raise RuntimeError("this thread records already")
-        _lock.acquire()
+        lock = _lock
+        lock.acquire()
         before = capture.active
         try:
             capture.active = self
@@ -132,7 +133,7 @@ class Recorder:
         finally:
             self._attend(False)
             capture.active = before
-            _lock.release()
+            lock.release()
             if before is not None and before.thread == self.thread:
                 before._attend(True)
 
@@ -491,6 +492,19 @@ class Recorder:
         self.operations.append(operation)
         return made
 
+
+def _forget_others() -> None:
+    """In a forked child: another thread of the parent may have been recording."""
+    global _lock
+    active = capture.active
+    if active is not None and active.thread != threading.get_ident():
+        capture.active = None
+        runtime()[layout.RUNTIME_CAPTURE] = 0
+    _lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_others)
 
 _PACKAGE = str(pathlib.Path(__file__).parents[2]) + os.sep
 
