@@ -295,7 +295,7 @@ def vjp(func: Function, *primals: Any, has_aux: bool = False) -> Any:
         followed = Followed(level, primals, what)
         made, aux = _apart(func(*followed.value), has_aux, what)
     outputs, structure = flatten(made)
-    _check_outputs(outputs, "vjp")
+    _check_outputs(outputs, what)
     for output in outputs:
         if output._array.dtype.kind != "f":
             raise RuntimeError(
@@ -379,7 +379,7 @@ def jvp(
         duals = [dual_view(level, *pair) for pair in zip(values, directions, strict=True)]
         made, aux = _apart(func(*rebuild(structure, iter(duals))), has_aux, _JVP)
         outputs, made_structure = flatten(made)
-        _check_outputs(outputs, "jvp")
+        _check_outputs(outputs, _JVP)
         unpacked = [_unpacked(level, output, strict) for output in outputs]
         if has_aux:
             leaves, aux_structure = flatten(aux)

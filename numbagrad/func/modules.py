@@ -12,6 +12,9 @@ from ..tensor import Tensor
 
 __all__ = ["functional_call", "stack_module_state"]
 
+#: Stands for an attribute that a module does not have.
+_ABSENT = object()
+
 
 def functional_call(
     module: Module,
@@ -50,14 +53,17 @@ def functional_call(
     try:
         for name, tensor in wanted.items():
             home, last = _home_of(module, name)
-            replaced.append((home, last, home[last]))
+            replaced.append((home, last, home.get(last, _ABSENT)))
             home[last] = tensor
         return module(*args, **(kwargs or {}))
     finally:
         homes = zip(wanted, replaced, strict=False)  # fewer, if a name was not found
         updated = {name: home[last] for name, (home, last, _) in homes}
         for home, last, before in reversed(replaced):
-            home[last] = before
+            if before is _ABSENT:
+                del home[last]
+            else:
+                home[last] = before
         if isinstance(parameter_and_buffer_dicts, dict):  # what the module assigned is not lost
             for name in given:
                 if name in updated and updated[name] is not given[name]:
@@ -119,15 +125,14 @@ def _tied(given: Mapping[str, Tensor], tensors: Mapping[str, Any]) -> dict[str, 
 def _home_of(module: Module, name: str) -> tuple[dict[str, Any], str]:
     """The dict of a submodule that holds a parameter or buffer, and its key.
 
-    Raises:
-        AttributeError: if there is no such parameter or buffer.
+    What is neither becomes an attribute during the call, as in torch.
     """
     path, _, last = name.rpartition(".")
     owner = module.get_submodule(path)
     for home in (owner._parameters, owner._buffers):
         if last in home:
             return home, last
-    raise AttributeError(f"{type(owner).__name__} has no attribute `{last}`")
+    return owner.__dict__, last
 
 
 def stack_module_state(models: Sequence[Module]) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -13,6 +13,7 @@ from ..autograd import engine_interface
 from ..autograd.grad_mode import enable_grad
 from ..autograd.grad_mode import state as grad_mode
 from ..tensor import Tensor, new_tensor
+from .levels import GRAD, Level
 
 __all__ = ["additive", "multilinear", "transposed"]
 
@@ -63,7 +64,7 @@ def transposed(
     products" (2017). ``u`` may be anything; it is zero here.
     """
     recorded = grad_mode.enabled and _requires_grad([*primals, *tangents])
-    with enable_grad():
+    with Level(GRAD), enable_grad():  # samples of a batch have a history here
         followed: list[Tensor] = []
         directions: list[Tensor] = []
         arguments = [

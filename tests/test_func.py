@@ -1,0 +1,166 @@
+"""Derivatives of functions: against closed forms and each other, nested, and with the engine."""
+
+import numpy as np
+import pytest
+
+import numbagrad as torch
+from numbagrad.func import (
+    functional_call,
+    grad,
+    grad_and_value,
+    hessian,
+    jacfwd,
+    jacrev,
+    jvp,
+    linearize,
+    stack_module_state,
+    vjp,
+    vmap,
+)
+
+
+@pytest.fixture
+def matrix():
+    return torch.randn(4, 4, dtype=torch.float64)
+
+
+@pytest.fixture
+def x():
+    return torch.rand(4, dtype=torch.float64) + 0.5
+
+
+def equal(result, expected, tolerance=1e-10):
+    np.testing.assert_allclose(
+        result.detach().numpy(), expected.detach().numpy(), rtol=tolerance, atol=tolerance
+    )
+
+
+class TestDerivatives:
+    def test_a_quadratic_form(self, matrix, x):
+        def form(x):
+            return x @ matrix @ x
+
+        both = matrix + matrix.T
+        equal(grad(form)(x), both @ x)
+        for second in (hessian(form), jacrev(jacrev(form)), jacfwd(jacfwd(form)),
+                       jacrev(jacfwd(form))):  # fmt: skip
+            equal(second(x), both)
+
+    def test_third_derivatives(self, x):
+        third = jacfwd(jacrev(jacfwd(lambda x: (x**4).sum())))(x)
+        expected = torch.zeros(4, 4, 4, dtype=torch.float64)
+        for place in range(4):
+            expected[place, place, place] = 24 * x[place]
+        equal(third, expected)
+
+    def test_a_jacobian_has_the_shapes_of_output_and_input(self):
+        made = jacrev(lambda a, b: {"sum": a.sum(0), "product": a @ b}, (0, 1))(
+            torch.randn(2, 3), torch.randn(3, 5)
+        )
+        assert made["sum"][0].shape == (3, 2, 3)
+        assert made["product"][1].shape == (2, 5, 3, 5)
+        assert torch.equal(made["sum"][1], torch.zeros(3, 3, 5))
+
+    def test_products_agree_with_the_jacobian(self, matrix, x):
+        def function(x):
+            return (matrix @ x).sin()
+
+        jacobian = jacfwd(function)(x)
+        vector = torch.randn(4, dtype=torch.float64)
+        value, along = jvp(function, (x,), (vector,))
+        equal(along, jacobian @ vector)
+        again, pullback = vjp(function, x)
+        equal(pullback(vector)[0], vector @ jacobian)
+        equal(linearize(function, x)[1](vector), jacobian @ vector)
+        equal(value, again)
+
+    def test_chunks_of_a_jacobian(self, matrix, x):
+        def function(x):
+            return (matrix @ x).exp()
+
+        for size in (1, 3, 4, 100):
+            equal(jacrev(function, chunk_size=size)(x), jacrev(function)(x))
+
+
+class TestHistories:
+    def test_results_have_none_of_their_own(self, x):
+        for made in (
+            grad(lambda x: x.exp().sum())(x),
+            grad_and_value(lambda x: x.exp().sum())(x)[1],
+            jvp(lambda x: x.exp(), (x,), (x,))[1],
+            hessian(lambda x: x.exp().sum())(x),
+        ):
+            assert not made.requires_grad
+
+    def test_the_engine_follows_arguments_that_require_grad(self, x):
+        x.requires_grad_()
+        grad(lambda x: (x**3).sum())(x).sum().backward()
+        equal(x.grad, 6 * x)
+
+    def test_the_engine_follows_captured_tensors(self, x):
+        scale = torch.tensor(2.0, dtype=torch.float64, requires_grad=True)
+        grad(lambda x: (scale * x * x).sum())(x).sum().backward()
+        equal(scale.grad, 2 * x.sum())
+
+    def test_a_captured_sample_is_followed(self, x):
+        x.requires_grad_()
+        made = vmap(lambda a: grad(lambda b: b * b * a)(torch.ones((), dtype=torch.float64)))(x)
+        made.sum().backward()
+        equal(x.grad, torch.full((4,), 2.0, dtype=torch.float64))
+
+    def test_without_recording_outside(self, x):
+        x.requires_grad_()
+        with torch.no_grad():
+            made = grad(lambda x: (x**2).sum())(x)
+        equal(made, 2 * x)
+        assert not made.requires_grad
+
+    def test_arguments_are_left_as_they_were(self, x):
+        grad(lambda x: x.sum())(x)
+        assert not x.requires_grad
+        assert x.grad is None
+
+    def test_inner_and_outer_variables_are_not_confused(self, x):
+        def outer(x):
+            return (x * grad(lambda y: (x.detach() * 0 + y).sum())(x)).sum()
+
+        equal(grad(outer)(x), torch.ones(4, dtype=torch.float64))
+        product = jvp(lambda x: x * jvp(lambda y: x + y, (x,), (x * 0 + 1,))[1], (x,), (x * 0 + 1,))
+        equal(product[1], torch.ones(4, dtype=torch.float64))
+
+
+class TestModules:
+    def test_a_call_leaves_the_module_alone(self):
+        model = torch.nn.Linear(3, 2)
+        weight = model.weight
+        before = weight.detach().clone()
+        made = functional_call(model, {"weight": torch.zeros(2, 3)}, (torch.ones(3),))
+        equal(made, model.bias)
+        assert model.weight is weight
+        assert torch.equal(model.weight, before)
+
+    def test_a_call_that_raises_leaves_the_module_alone(self):
+        model = torch.nn.Linear(3, 2)
+        weight = model.weight
+        with pytest.raises(RuntimeError):
+            functional_call(model, {"weight": torch.zeros(2, 3)}, (torch.ones(7),))
+        assert model.weight is weight
+
+    def test_tied_parameters_are_given_once(self):
+        model = torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.Linear(3, 3))
+        model[1].weight = model[0].weight
+        values = {"0.weight": torch.eye(3), "0.bias": torch.zeros(3), "1.bias": torch.zeros(3)}
+        equal(functional_call(model, values, (torch.ones(3),)), torch.ones(3))
+        with pytest.raises(ValueError, match="multiple values for keys"):
+            functional_call(model, {**values, "1.weight": torch.ones(3, 3)}, (torch.ones(3),))
+
+    def test_stacked_modules(self):
+        models = [torch.nn.Linear(3, 2) for _ in range(4)]
+        parameters, buffers = stack_module_state(models)
+        assert parameters["weight"].shape == (4, 2, 3)
+        assert parameters["weight"].requires_grad
+        assert buffers == {}
+        x = torch.randn(5, 3)
+        made = vmap(lambda p: functional_call(models[0], p, (x,)))(parameters)
+        for number, model in enumerate(models):
+            equal(made[number], model(x), 1e-6)
