@@ -1,0 +1,179 @@
+"""Forward mode: every operator of the table, dual tensors, and their way through other modes."""
+
+import numpy as np
+import pytest
+from operator_table import ENTRIES, POINTWISE_ENTRIES, as_tuple
+
+import numbagrad as torch
+from numbagrad.autograd import forward_ad
+from numbagrad.func import grad, jvp, vjp
+
+DIFFERENTIABLE = [
+    entry
+    for entry in POINTWISE_ENTRIES + ENTRIES
+    if entry.differentiable and entry.admits("float64")
+]
+
+
+def drawn(entry, seed):
+    """Tensors for an entry, directions of its floats, and the places of these."""
+    arrays = entry.draw("float64", seed)
+    generator = np.random.default_rng(seed + 1)
+    followed = [place for place, array in enumerate(arrays) if array.dtype.kind == "f"]
+    tensors = [torch.from_numpy(array) for array in arrays]
+    directions = tuple(
+        [torch.from_numpy(np.asarray(generator.normal(size=arrays[n].shape))) for n in followed]
+    )
+    return tensors, directions, followed
+
+
+def of_floats(entry, tensors, followed):
+    """The entry as a function of its floats, with results of floats."""
+
+    def function(*floats):
+        given = list(tensors)
+        for place, value in zip(followed, floats, strict=True):
+            given[place] = value
+        made = as_tuple(entry.call(torch, *given))
+        return tuple([x for x in made if x.is_floating_point()])
+
+    return function, tuple([tensors[place] for place in followed])
+
+
+def inner(first, second):
+    """The sum of all products of elements."""
+    return sum([float((a.detach() * b.detach()).sum()) for a, b in zip(first, second, strict=True)])
+
+
+@pytest.mark.parametrize("entry", DIFFERENTIABLE, ids=lambda entry: entry.name)
+class TestEveryOperator:
+    def test_the_tangent_is_the_transpose_of_the_gradient(self, entry):
+        tensors, directions, followed = drawn(entry, 3)
+        function, floats = of_floats(entry, tensors, followed)
+        value, tangents = jvp(function, floats, directions)
+        reference, pullback = vjp(function, *floats)
+        generator = np.random.default_rng(5)
+        seeds = tuple([torch.from_numpy(np.asarray(generator.normal(size=x.shape))) for x in value])
+        for own, other in zip(value, reference, strict=True):
+            np.testing.assert_allclose(own.numpy(), other.numpy(), rtol=1e-14)
+        for tangent, own in zip(tangents, value, strict=True):
+            assert (tangent.shape, tangent.dtype) == (own.shape, own.dtype)
+            assert not tangent.requires_grad
+        np.testing.assert_allclose(
+            inner(seeds, tangents), inner(pullback(seeds), directions), rtol=1e-9, atol=1e-9
+        )
+
+    def test_forward_over_reverse_is_reverse_over_reverse(self, entry):
+        tensors, directions, followed = drawn(entry, 4)
+        function, floats = of_floats(entry, tensors, followed)
+
+        def loss(*floats):
+            return sum([(x.double() ** 2).sum() for x in function(*floats)]) * 0.5
+
+        places = tuple(range(len(floats)))
+        gradients, products = jvp(grad(loss, places), floats, directions)
+        again = grad(
+            lambda *x: sum(
+                [(g * d).sum() for g, d in zip(grad(loss, places)(*x), directions, strict=True)]
+            ),
+            places,
+        )(*floats)
+        for product, reference in zip(products, again, strict=True):
+            np.testing.assert_allclose(
+                product.numpy(), reference.numpy(), rtol=1e-8, atol=1e-8
+            )
+
+
+class TestDualTensors:
+    def test_parts_of_a_dual_tensor(self):
+        x, t = torch.randn(3), torch.randn(3)
+        with forward_ad.dual_level():
+            dual = forward_ad.make_dual(x, t)
+            primal, tangent = forward_ad.unpack_dual(dual * 2)
+            assert torch.equal(primal, x * 2)
+            assert torch.equal(tangent, t * 2)
+            assert forward_ad.unpack_dual(x) == (x, None)
+
+    def test_the_tangent_ends_with_the_level(self):
+        x = torch.randn(3)
+        with forward_ad.dual_level():
+            dual = forward_ad.make_dual(x, torch.ones(3))
+        assert forward_ad.unpack_dual(dual).tangent is None
+        assert torch.equal(dual * 2, x * 2)
+        with forward_ad.dual_level():
+            assert forward_ad.unpack_dual(dual * 2).tangent is None
+
+    def test_levels_do_not_nest(self):
+        with forward_ad.dual_level(), pytest.raises(RuntimeError, match="Nested forward mode"):
+            forward_ad.enter_dual_level()
+
+    def test_a_dual_tensor_needs_a_level(self):
+        with pytest.raises(RuntimeError, match="no level exists"):
+            forward_ad.make_dual(torch.ones(2), torch.ones(2))
+
+    def test_a_tangent_has_the_shape_of_its_tensor(self):
+        with forward_ad.dual_level():
+            with pytest.raises(RuntimeError, match=r"of size \[2\].*of size \[3\]"):
+                forward_ad.make_dual(torch.ones(2), torch.ones(3))
+            with pytest.raises(ValueError, match="Expected primal to be floating point"):
+                forward_ad.make_dual(torch.arange(2), torch.ones(2))
+
+    def test_backward_of_a_tangent(self):
+        x = torch.randn(4, requires_grad=True)
+        with forward_ad.dual_level():
+            dual = forward_ad.make_dual(x, torch.ones(4))
+            tangent = forward_ad.unpack_dual((dual**3).sum()).tangent
+        tangent.backward()
+        np.testing.assert_allclose(x.grad.numpy(), 6 * x.detach().numpy(), rtol=1e-5)
+
+    def test_tangent_of_a_gradient(self):
+        x = torch.randn(4, requires_grad=True)
+        with forward_ad.dual_level():
+            dual = forward_ad.make_dual(x, torch.ones(4))
+            (gradient,) = torch.autograd.grad((dual**3).sum(), dual)
+            tangent = forward_ad.unpack_dual(gradient).tangent
+        np.testing.assert_allclose(tangent.numpy(), 6 * x.detach().numpy(), rtol=1e-5)
+
+
+class Scale(torch.autograd.Function):
+    """Twice the input, whose tangent and gradient tell that they are its own."""
+
+    @staticmethod
+    def forward(ctx, x, factor):
+        ctx.save_for_backward(x)
+        ctx.save_for_forward(x)
+        ctx.factor = factor
+        return x * x * factor
+
+    @staticmethod
+    def jvp(ctx, tangent, factor):
+        assert factor is None
+        (x,) = ctx.saved_tensors
+        return 2 * x * tangent * ctx.factor + 1
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return grad * 2 * x * ctx.factor, None
+
+
+class TestFunction:
+    def test_jvp_is_asked_for_the_tangent(self):
+        x, t = torch.randn(3), torch.randn(3)
+        value, tangent = jvp(lambda x: Scale.apply(x, 2.0), (x,), (t,))
+        assert torch.equal(value, x * x * 2)
+        assert torch.equal(tangent, 2 * x * t * 2 + 1)
+
+    def test_forward_over_reverse_goes_through_backward(self):
+        x, t = torch.randn(3), torch.randn(3)
+        _, product = jvp(grad(lambda x: Scale.apply(x, 2.0).sum()), (x,), (t,))
+        assert torch.equal(product, 4 * t)
+
+    def test_without_jvp(self):
+        class Identity(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x.clone()
+
+        with pytest.raises(NotImplementedError, match="must implement the jvp function"):
+            jvp(Identity.apply, (torch.ones(2),), (torch.ones(2),))
