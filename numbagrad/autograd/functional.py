@@ -336,13 +336,9 @@ def _batched_rows(outputs: Tensors, inputs: Tensors, create_graph: bool) -> list
     sizes = [output.numel() for output in outputs]
     directions = _construct_standard_basis_for(outputs, tuple(sizes))
     flat = tuple([output.reshape(-1) for output in outputs])
-    walks = [
-        _differentiate(flat, inputs, row, create_graph, retain_graph=True)
-        for row in zip(*directions, strict=True)
-    ]
-    results = [
-        None if not rows or rows[0] is None else stack(rows) for rows in zip(*walks, strict=True)
-    ] or [None] * len(inputs)
+    results: Sequence[Tensor | None] = [None] * len(inputs)
+    if sum(sizes):
+        results = _differentiate(flat, inputs, directions, create_graph, is_grads_batched=True)
     by_input = []
     for result, x in zip(results, inputs, strict=True):
         if result is None:
