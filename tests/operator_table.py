@@ -313,7 +313,8 @@ ELEMENTARY: dict[str, tuple[Callable[..., Any], tuple[float, float]]] = {
 INDEPENDENT: dict[str, Callable[..., Any]] = {
     **{name: getattr(np, name) for name in (
         "add sub mul div neg reciprocal abs sign hypot copysign pow eq ne lt le gt ge isnan isinf "
-        "isfinite isposinf isneginf logical_not logical_and logical_or logical_xor bitwise_not "
+        "isfinite isposinf isneginf signbit logical_not logical_and logical_or logical_xor "
+        "bitwise_not "
         "bitwise_and bitwise_or bitwise_xor where minimum maximum fmin fmax heaviside floor ceil "
         "trunc round remainder fmod floor_divide logaddexp logaddexp2 atan2 sinc deg2rad rad2deg "
         "square"
@@ -779,6 +780,12 @@ for _reduce, _numpy in [("sum", np.add), ("prod", np.multiply), ("amax", np.maxi
 row("index_add", lambda t, x, y: t.index_add(x, 1, t.tensor(_rows), y),
     (normal(2, 3), normal(2, 3)),
     changed(lambda x, y: np.add.at(x, (slice(None), _rows), y)), dtypes="number")  # fmt: skip
+for _reduce, _numpy in [("prod", np.multiply), ("amax", np.maximum), ("amin", np.minimum)]:
+    row("index_reduce",
+        lambda t, x, y, _reduce=_reduce: t.index_reduce(x, 1, t.tensor(_rows), y, _reduce),
+        (normal(2, 3), normal(2, 3)),
+        changed(lambda x, y, _numpy=_numpy: _numpy.at(x, (slice(None), _rows), y)),
+        case=_reduce, dtypes="number")  # fmt: skip
 row("index_copy", lambda t, x, y: t.index_copy(x, 1, t.tensor([2, 0]), y),
     (normal(2, 3), normal(2, 2)), changed(lambda x, y: x.__setitem__(_columns, y)))  # fmt: skip
 row("index_fill", lambda t, x: t.index_fill(x, 1, t.tensor([2, 0]), 1), normal(2, 3),

@@ -334,3 +334,37 @@ def test_a_mask_takes_one_element_of_any_dtype():
     assert x.tolist() == [7, 0, 7]
     with pytest.raises(RuntimeError, match="dtypes match"):
         x[torch.tensor([True, False, True])] = torch.tensor([7, 8])
+
+
+@pytest.mark.parametrize("include_self", [True, False])
+@pytest.mark.parametrize("first", [0.0, 2.0])
+@pytest.mark.parametrize("factors", [[0.0, 0.0], [0.0, 2.0], [3.0, 2.0]])
+def test_the_gradient_of_a_product_with_zeros(factors, first, include_self):
+    x = torch.tensor([first, 1.0], dtype=torch.float64, requires_grad=True)
+    y = torch.tensor(factors, dtype=torch.float64, requires_grad=True)
+    places = torch.tensor([0, 0])
+    for reduce in (torch.scatter_reduce, torch.index_reduce):
+        arguments = (x, 0, places, y, "prod")
+
+        def product(*arguments, reduce=reduce):
+            return reduce(*arguments, include_self=include_self)
+
+        assert torch.autograd.gradcheck(product, arguments)
+        if factors.count(0.0) > 1:
+            with pytest.raises(RuntimeError, match="Double backward is unsupported for s"):
+                torch.autograd.gradgradcheck(product, arguments)
+        else:
+            assert torch.autograd.gradgradcheck(product, arguments)
+
+
+def test_index_reduce_names_what_it_cannot_do():
+    with pytest.raises(RuntimeError, match="Expected reduce to be one of prod, mean, amax or amin"):
+        torch.ones(2).index_reduce(0, torch.tensor([0]), torch.ones(1), "sum")
+
+
+@pytest.mark.parametrize("function", [torch.unique, torch.unique_consecutive])
+def test_different_elements_have_no_gradient(function):
+    values, counts = function(torch.ones(3, requires_grad=True), return_counts=True)
+    assert (values.requires_grad, counts.requires_grad) == (True, False)
+    with pytest.raises(NotImplementedError, match="the derivative for 'unique' is not implemented"):
+        values.sum().backward()

@@ -415,6 +415,7 @@ SHARED = {
     "scatter_add": lambda x: x.scatter_add_(0, ZEROS, torch.ones(2, 3)),
     "scatter_reduce": lambda x: x.scatter_reduce_(0, ZEROS, torch.ones(2, 3), "sum"),
     "index_add": lambda x: x.index_add_(0, PLACES, torch.ones(2, 3)),
+    "index_reduce": lambda x: x.index_reduce_(0, PLACES, torch.ones(2, 3), "amax"),
     "index_copy": lambda x: x.index_copy_(0, PLACES, torch.ones(2, 3)),
     "masked_scatter": lambda x: x.masked_scatter_(torch.ones(3, 3).bool(), torch.ones(9)),
     "addmm": lambda x: x.addmm_(torch.ones(3, 3), torch.ones(3, 3)),

@@ -290,3 +290,30 @@ class TestLayouts:
     )
     def test_strides(self, make, strides):
         assert make(torch.arange(6.0).reshape(2, 3)).stride() == strides
+
+
+def test_as_strided_in_place():
+    x = torch.arange(6.0).reshape(2, 3).requires_grad_()
+    y = x.clone()
+    assert y.as_strided_((2, 2), (1, 2), 1) is y
+    assert y.tolist() == [[1, 3], [2, 4]]
+    y.sum().backward()
+    assert x.grad.tolist() == [[0, 1, 1], [1, 1, 0]]
+
+
+def test_resizing_counts_as_a_write_if_the_shape_changes():
+    x = torch.rand(1)
+    x.resize_((1, 2))
+    assert x._version == 1
+    x.resize_as_(torch.rand(3))
+    assert (x.shape, x._version) == ((3,), 2)
+    x.resize_((3,)).resize_as_(torch.rand(3))
+    assert x._version == 2
+
+
+def test_pieces_that_may_be_written():
+    x = torch.ones(3, 3, requires_grad=True)
+    first, second, _ = (x + x).unsafe_split_with_sizes((1, 1, 1))
+    first.mul_(second)
+    first.sum().backward()
+    assert x.grad.tolist() == [[4] * 3, [4] * 3, [0] * 3]

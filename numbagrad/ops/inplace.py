@@ -374,7 +374,7 @@ def copy_(input: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
 # --- shape ----------------------------------------------------------------------------------------
 
 
-def _reshape_in_place(tensor: Tensor, view: Callable[[Tensor], Tensor]) -> Tensor:
+def reshape_in_place(tensor: Tensor, view: Callable[[Tensor], Tensor]) -> Tensor:
     """Give ``tensor`` the shape of ``view(tensor)``; its memory stays."""
     recorded = recording(tensor)
     before_write(tensor)
@@ -394,25 +394,25 @@ def _reshape_in_place(tensor: Tensor, view: Callable[[Tensor], Tensor]) -> Tenso
 @method()
 def t_(self: Tensor) -> Tensor:
     """``t`` in place."""
-    return _reshape_in_place(self, t)
+    return reshape_in_place(self, t)
 
 
 @method("transpose_", "swapaxes_", "swapdims_")
 def transpose_(self: Tensor, dim0: int, dim1: int) -> Tensor:
     """``transpose`` in place."""
-    return _reshape_in_place(self, lambda x: transpose(x, dim0, dim1))
+    return reshape_in_place(self, lambda x: transpose(x, dim0, dim1))
 
 
 @method()
 def squeeze_(self: Tensor, dim: Any = None) -> Tensor:
     """``squeeze`` in place."""
-    return _reshape_in_place(self, lambda x: squeeze(x, dim))
+    return reshape_in_place(self, lambda x: squeeze(x, dim))
 
 
 @method()
 def unsqueeze_(self: Tensor, dim: int) -> Tensor:
     """``unsqueeze`` in place."""
-    return _reshape_in_place(self, lambda x: unsqueeze(x, dim))
+    return reshape_in_place(self, lambda x: unsqueeze(x, dim))
 
 
 @method()
@@ -430,6 +430,7 @@ def resize_(self: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:
     array = self._array
     if array.shape == shape:
         return self
+    bump_version(self)
     if not array.flags.c_contiguous:
         array = array.copy("C")
     flat = array.reshape(-1)
@@ -439,6 +440,12 @@ def resize_(self: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:
         flat = grown
     self._array = flat[:count].reshape(shape)
     return self
+
+
+@method()
+def resize_as_(self: Tensor, the_template: Tensor, *, memory_format: Any = None) -> Tensor:
+    """``resize_`` to the shape of another tensor."""
+    return resize_(self, the_template._array.shape)
 
 
 @method()

@@ -32,7 +32,7 @@ from .view_operator import MultiViewOperator, ViewOperator
 __all__ = [
     "chunk", "diagonal", "diagonal_scatter", "dsplit", "hsplit", "narrow", "select",
     "select_scatter", "slice_scatter", "split", "split_with_sizes", "tensor_split", "unbind",
-    "unsafe_chunk", "unsafe_split", "vsplit",
+    "unsafe_chunk", "unsafe_split", "unsafe_split_with_sizes", "vsplit",
 ]  # fmt: skip
 
 Array = np.ndarray[Any, Any]
@@ -436,6 +436,17 @@ def _check_not_scalar(name: str, input: Tensor) -> None:
 @method()
 def split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tuple[Tensor, ...]:
     """Pieces of one dimension, of the given sizes."""
+    return _split_with_sizes(input, *_given_sizes(input, split_sizes, dim))
+
+
+@method()
+def unsafe_split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tuple[Tensor, ...]:
+    """``split_with_sizes`` whose pieces may be written, if none of the others is used after."""
+    return _unsafe_split(input, *_given_sizes(input, split_sizes, dim))
+
+
+def _given_sizes(input: Tensor, split_sizes: Any, dim: int) -> tuple[tuple[int, ...], int]:
+    """The sizes of pieces and the dimension counted from 0, checked."""
     _check_not_scalar("split_with_sizes", input)
     dim = dimension(input._array.ndim, dim)
     sizes = sizes_of((split_sizes,))
@@ -450,7 +461,7 @@ def split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tuple[Ten
             f"split_with_sizes expects split_sizes to sum exactly to {total} (input tensor's size "
             f"at dimension {dim}), but got split_sizes={list(sizes)}"
         )
-    return _split_with_sizes(input, sizes, dim)
+    return sizes, dim
 
 
 @method()

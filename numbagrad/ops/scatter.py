@@ -12,7 +12,10 @@ from typing import Any
 import numpy as np
 
 from ..autograd import tensor_interface as tensors
+from ..autograd.function import with_history
+from ..autograd.grad_mode import state as grad_mode
 from ..autograd.inplace import write_inplace
+from ..autograd.node import Node, edge_of
 from ..executor import capture
 from ..executor import indexing as executor
 from ..executor.arrays import filled
@@ -50,8 +53,8 @@ from .tensor_operator import TensorOperator
 from .view import dense_copy
 
 __all__ = [
-    "index_add", "index_copy", "index_fill", "masked_scatter", "scatter", "scatter_add",
-    "scatter_reduce",
+    "index_add", "index_copy", "index_fill", "index_reduce", "masked_scatter", "scatter",
+    "scatter_add", "scatter_reduce",
 ]  # fmt: skip
 
 Array = np.ndarray[Any, Any]
@@ -209,8 +212,11 @@ def _reduced(array: Array, dim: int, index: Array, source: Array, reduce: str, o
 def _reduce_gradient(
     grad: Tensor, input: Tensor, dim: int, index: Tensor, src: Tensor, result: Tensor, how: Any
 ) -> tuple[Tensor, Tensor]:
-    """Gradients of ``input`` and ``src`` in scatter_reduce; ``how`` is (reduce, include_self)."""
-    reduce, own = how
+    """Gradients of ``input`` and ``src`` in scatter_reduce.
+
+    ``how`` is (reduce, include_self, the name of the operator in messages).
+    """
+    reduce, own, _ = how
     shape = src._array.shape
     ones = new_tensor(filled(index._array.shape, grad._array.dtype, 1))
     if reduce == "sum":
@@ -220,8 +226,7 @@ def _reduce_gradient(
         share = grad / scatter_add_operator(start, dim, index, ones).clamp(min=1)
         to_input, to_src = share, gather_operator(share, dim, index)
     elif reduce == "prod":
-        to_input = grad * result / input
-        to_src = gather_operator(grad * result, dim, index) / _corner_of(src, index)
+        to_input, to_src = _product_gradient(grad, input, dim, index, src, result, how)
     else:
         same = _equal(input, result)
         chosen = _equal(_corner_of(src, index), gather_operator(result, dim, index))
@@ -231,6 +236,55 @@ def _reduce_gradient(
     if not own:
         to_input = _scatter_value(to_input, dim, index, 0.0)
     return to_input, padded(to_src, shape)
+
+
+def _product_gradient(
+    grad: Tensor, input: Tensor, dim: int, index: Tensor, src: Tensor, result: Tensor, how: Any
+) -> tuple[Tensor, Tensor]:
+    """Gradients of a product: that of the other factors, also where a factor is zero.
+
+    A factor that is the only zero of its product is left out of it. If there are several, every
+    gradient is zero, but has no gradient in turn that could be computed from these products.
+    """
+    fill, dtype = pointwise("masked_fill"), input._array.dtype
+    factors = _corner_of(src, index)
+    none = zeros_for(input)
+    own_zero = pointwise("eq")(input.detach(), 0)
+    zero = pointwise("eq")(factors.detach(), 0)
+    zeros = gather_operator(
+        scatter_add_operator(none, dim, index, tensors.cast(zero, dtype)), dim, index
+    )
+    single = pointwise("logical_and")(zero, pointwise("eq")(zeros, 1))
+    others = fill(input, own_zero, 1)
+    to_input = grad * _scatter_reduce(others, dim, index, src, how) / others
+    without = _scatter_reduce(input, dim, index, fill(factors, single, 1), how)
+    to_src = pointwise("where")(
+        single,
+        gather_operator(grad * without, dim, index),
+        gather_operator(grad * result, dim, index) / fill(factors, zero, 1),
+    )
+    if grad_mode.enabled and to_src._requires_grad:
+        capture.refuse("the gradient of the gradient of a product, a branch on values")
+        if (zeros._array > 1).any():
+            to_src = with_history(to_src, _SeveralZeros((edge_of(to_src),), how[2]))
+    return to_input, to_src
+
+
+class _SeveralZeros(Node):
+    """Node of the gradient of a product with several zeros: raises when it is differentiated."""
+
+    __slots__ = ("operator",)
+
+    def __init__(self, next_edges: tuple[Any, ...], operator: str):
+        super().__init__(next_edges)
+        self.operator = operator
+
+    def backward(self, *grads: Any) -> tuple[Any, ...]:
+        factor = "source" if self.operator == "index_reduce" else "src"
+        raise RuntimeError(
+            f"{self.operator}(): Double backward is unsupported for {factor} when >1 zeros in "
+            f"{factor} are scattered to the same position in self"
+        )
 
 
 def _equal(a: Tensor, b: Tensor) -> Tensor:
@@ -245,20 +299,24 @@ def _corner_of(src: Tensor, index: Tensor) -> Tensor:
     return getitem(src, (*[slice(size) for size in shape], ...))
 
 
-_scatter_reduce = TensorOperator(
-    "scatter_reduce",
-    lambda input, dim, index, src, how: _reduced(input, dim, index, src, *how),
-    {
-        "input": lambda grad, input, dim, index, src, result, how: _reduce_gradient(
-            grad, input, dim, index, src, result, how
-        )[0],
-        "index": None,  # type: ignore[dict-item]
-        "src": lambda grad, input, dim, index, src, result, how: _reduce_gradient(
-            grad, input, dim, index, src, result, how
-        )[1],
-    },
-    batch=checking(stacked(dim=after_samples)),
-)
+def _reducing(name: str) -> TensorOperator:
+    return TensorOperator(
+        name,
+        lambda input, dim, index, src, how: _reduced(input, dim, index, src, *how[:2]),
+        {
+            "input": lambda grad, input, dim, index, src, result, how: _reduce_gradient(
+                grad, input, dim, index, src, result, how
+            )[0],
+            "index": None,  # type: ignore[dict-item]
+            "src": lambda grad, input, dim, index, src, result, how: _reduce_gradient(
+                grad, input, dim, index, src, result, how
+            )[1],
+        },
+        batch=checking(stacked(dim=after_samples)),
+    )
+
+
+_scatter_reduce, _index_reduce = _reducing("scatter_reduce"), _reducing("index_reduce")
 
 
 @method()
@@ -276,7 +334,8 @@ def scatter_reduce(
         )
     dim = dimension(input._array.ndim, dim)
     array = _check_scatter("scatter", input, dim, index, src)
-    return _scatter_reduce(input, dim, index_tensor(index, array), src, (reduce, include_self))
+    how = (reduce, include_self, "scatter_reduce")
+    return _scatter_reduce(input, dim, index_tensor(index, array), src, how)
 
 
 # --- one dimension, by a vector -------------------------------------------------------------------
@@ -315,6 +374,38 @@ def index_add(
     return index_add_operator(
         input, dim, index_tensor(index, array), source if alpha == 1 else source * alpha
     )
+
+
+@method()
+def index_reduce(
+    input: Tensor,
+    dim: int,
+    index: Tensor,
+    source: Tensor,
+    reduce: str,
+    *,
+    include_self: bool = True,
+) -> Tensor:
+    """A copy in which the entries of ``source`` are reduced into those at the indices of ``dim``.
+
+    ``reduce`` is "prod", "mean", "amax" or "amin"; ``include_self`` says whether the entries of
+    ``input`` that an index names take part.
+    """
+    if reduce not in ("prod", "mean", "amax", "amin"):
+        raise RuntimeError(
+            "index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got "
+            f"{reduce}."
+        )
+    dim = dimension(input._array.ndim, dim)
+    array = vector_of("index_reduce_", index)
+    _check_rows("index_reduce_", input, dim, array, source)
+    size = size_along(input._array, dim)
+    check_inside(array, size, check_range, array, dim, size)
+    shape = [1] * source._array.ndim
+    if shape:
+        shape[dim] = array.size
+    spread = expand(index_tensor(index, array).reshape(shape), source._array.shape)
+    return _index_reduce(input, dim, spread, source, (reduce, include_self, "index_reduce"))
 
 
 @method("index_add_")
@@ -527,6 +618,6 @@ def _scattered_by_mask(input: Tensor, mask: Tensor, source: Tensor, shape: Any) 
 
 # --- the same in place ----------------------------------------------------------------------------
 
-for _function in (index_copy, masked_scatter, scatter, scatter_reduce):
+for _function in (index_copy, index_reduce, masked_scatter, scatter, scatter_reduce):
     install_in_place(_function)
 install_in_place(index_fill, repeats=True)

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 
 from .. import return_types
+from ..autograd.grad_mode import state as grad_mode
+from ..autograd.node import edge_of
 from ..executor import capture
 from ..executor import indexing as executor
 from ..executor.conversion import dense_like
@@ -20,6 +22,7 @@ from ..transforms.levels import refuse_samples
 from ..transforms.whole import whole
 from .extremum import picked, picking
 from .gather import gather, gather_operator
+from .operator import MissingGradient
 from .registry import method
 from .shapes import dimension
 from .tensor_operator import TensorOperator
@@ -283,11 +286,18 @@ def unique(
         input._array, return_inverse=True, return_counts=True, axis=axis, equal_nan=False
     )
     shape = input._array.shape if axis is None else (input._array.shape[axis],)
-    return _chosen(values, inverse.reshape(shape), counts, return_inverse, return_counts)
+    return _chosen(
+        input, values, inverse.reshape(shape), counts, return_inverse, return_counts
+    )
 
 
-def _chosen(values: Any, inverse: Any, counts: Any, with_inverse: bool, with_counts: bool) -> Any:
+def _chosen(
+    input: Tensor, values: Any, inverse: Any, counts: Any, with_inverse: bool, with_counts: bool
+) -> Any:
     results = [new_tensor(np.ascontiguousarray(values))]
+    if grad_mode.enabled and input._requires_grad:
+        results[0]._requires_grad = True
+        results[0]._grad_fn = MissingGradient("unique", (edge_of(input),))
     if with_inverse:
         results.append(new_tensor(inverse.astype(np.int64)))
     if with_counts:
@@ -316,7 +326,9 @@ def unique_consecutive(
     counts = np.diff(np.append(places, len(rows)))
     shape = input._array.shape if dim is None else inverse.shape
     values = np.take(array, places, axis)
-    return _chosen(values, inverse.reshape(shape), counts, return_inverse, return_counts)
+    return _chosen(
+        input, values, inverse.reshape(shape), counts, return_inverse, return_counts
+    )
 
 
 # --- places in sorted sequences -------------------------------------------------------------------

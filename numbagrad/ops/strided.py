@@ -16,6 +16,7 @@ from ..executor import capture
 from ..executor.indexing import strided_view
 from ..tensor import Tensor
 from ..transforms.batching import stacked
+from .inplace import reshape_in_place
 from .registry import method
 from .shapes import sizes_of
 from .tensor_operator import TensorOperator
@@ -159,6 +160,18 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
     Raises:
         RuntimeError: if that reaches beyond the memory, or a stride is negative.
     """
+    return _as_strided(input, _region_of(input, size, stride, storage_offset))
+
+
+@method()
+def as_strided_(self: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
+    """``as_strided`` in place."""
+    geometry = _region_of(self, size, stride, storage_offset)
+    return reshape_in_place(self, lambda x: _as_strided(x, geometry))
+
+
+def _region_of(input: Tensor, size: Any, stride: Any, storage_offset: int | None) -> Geometry:
+    """What ``as_strided`` shows of the memory, checked."""
     shape, strides = sizes_of((size,)), sizes_of((stride,))
     if len(shape) != len(strides):
         raise RuntimeError("mismatch in length of strides and shape")
@@ -183,8 +196,7 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
             f"{(offset + _reach(shape, strides)) * item} are out of bounds for storage of size "
             f"{reach * item}"
         )
-    geometry = Geometry(input._array, shape, strides, offset - own)
-    return _as_strided(input, geometry)
+    return Geometry(input._array, shape, strides, offset - own)
 
 
 @method()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from ...formula import (
     abs,
+    cast,
+    copysign,
     isfinite,
     isinf,
     isnan,
@@ -27,6 +29,9 @@ define("isinf", lambda x: isinf(x), result="bool", in_place=False)
 define("isfinite", lambda x: isfinite(x), result="bool", in_place=False)
 define("isposinf", lambda x: isinf(x) & (x > 0), result="bool", in_place=False)
 define("isneginf", lambda x: isinf(x) & (x < 0), result="bool", in_place=False)
+define(
+    "signbit", lambda x: copysign(1, cast(x, "float64")) < 0, result="bool", in_place=False
+)  # fmt: skip
 define(
     "isclose",
     lambda x, y, rtol, atol: (x == y) | (isfinite(y) & (abs(x - y) <= atol + abs(rtol * y))),
