@@ -23,7 +23,7 @@ from ..executor.checks import check_inside
 from ..executor.pointwise import check_written_once
 from ..tensor import Tensor, new_tensor
 from ..transforms.batching import after_samples, stacked, with_samples
-from ..transforms.levels import is_transformed
+from ..transforms.levels import Batched, is_transformed, state_of
 from .arguments import checked_number
 from .conversion import as_element
 from .expand import expand
@@ -265,9 +265,17 @@ def _product_gradient(
     )
     if grad_mode.enabled and to_src._requires_grad:
         capture.refuse("the gradient of the gradient of a product, a branch on values")
-        if (zeros._array > 1).any():
+        if (_of_all_samples(zeros)._array > 1).any():
             to_src = with_history(to_src, _SeveralZeros((edge_of(to_src),), how[2]))
     return to_input, to_src
+
+
+def _of_all_samples(tensor: Tensor) -> Tensor:
+    """The memory that a Tensor under transformations shows a part of."""
+    while is_transformed(tensor):
+        state = state_of(tensor)
+        tensor = state.value if state.__class__ is Batched else state.primal
+    return tensor
 
 
 class _SeveralZeros(Node):
