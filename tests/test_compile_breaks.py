@@ -224,6 +224,41 @@ def test_what_is_asked_for_its_value_is_computed_in_a_piece():
     in_pieces(make, pieces=[(1, 1), (2, 2)], breaks=None)
 
 
+def test_counters_and_logs_of_the_user():
+    class Trainer:
+        def __init__(self):
+            self.count, self.last, self.log, self.best = 0, None, [], {}
+
+        def step(self, x):
+            y = work(x)
+            self.count += 1
+            self.last = work(y) * self.count
+            self.log.append(y.shape)
+            self.best["y"] = y
+            return work(y) + self.last
+
+    def make():
+        trainer = Trainer()
+
+        def step(x):
+            found = trainer.step(x)
+            return found, trainer.count, trainer.last, trainer.best["y"], len(trainer.log)
+
+        return step, trainer
+
+    torch.manual_seed(1)
+    (plain, _), (other, trainer) = make(), make()
+    trainer.step = compiled = torch.compile(trainer.step)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for k in range(12):
+            x = rows(k)[0]
+            same(values(other(x)), values(plain(x)))
+    if not JIT_DISABLED:
+        assert [(b - a) for a, b in lines_of(compiled)] == [0, 0, 0]
+        assert len(breaks_said(caught)) == 1
+
+
 def test_fullgraph_raises():
     def step(x):
         y = work(x)

@@ -102,6 +102,17 @@ class BrokenFunction:
             self._split()
         return True
 
+    def cut_at_changes(self, within: range | None = None) -> list[int]:
+        """Cut the function where it may write state of Python; returns the lines that are new."""
+        with self._lock:
+            found = self._source.changing_lines - self._lines
+            if within is not None:
+                found &= set(within)
+            if found:
+                self._lines |= found
+                self._split()
+        return sorted(found)
+
     def keep_from_pieces(self, names: set[str]) -> None:
         """Leave the statements to Python that read these local names."""
         with self._lock:
@@ -206,6 +217,12 @@ class Piece(CompiledFunction):
         operators = [max(len(x.parts), 1) for program in programs for x in program.operations]
         return sum(operators) >= _FEWEST_OPERATIONS
 
+    def _cut_at_changes(self, reason: str) -> None:
+        found = self._owner.cut_at_changes(range(self._source.first, self._source.last + 1))
+        if found:
+            self._given_up = True
+            warn(f"compile: {self._owner.name} is compiled in pieces, because {reason}{_at(found)}")
+
     def _stop_recording(self, reason: str, frames: Frames) -> None:
         self._given_up = True
         if self._owner.cut(frames):
@@ -213,6 +230,10 @@ class Piece(CompiledFunction):
         else:
             said = f"compile: {self.where}, runs uncompiled, because of {reason}"
         warn(said)
+
+
+def _at(lines: list[int]) -> str:
+    return f", at line {', '.join(map(str, lines))}"
 
 
 __all__ = ["BrokenFunction", "Piece"]

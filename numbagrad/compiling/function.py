@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 #: Recordings of one signature that may turn out useless before the function is left alone.
 PATIENCE = 8
+#: Those after which it is clear that calls change what they read.
+SETTLED = 3
 #: Signatures of one function after which compile() asks whether something is wrong.
 MANY_SIGNATURES = 64
 
@@ -169,11 +171,27 @@ class CompiledFunction:
             _raise(reason)
         if not recording.may_settle or self._useless >= PATIENCE:
             self._stop_recording(reason, recording.recorder.failed_at)
+        elif self._useless == SETTLED and not self._fullgraph:
+            self._cut_at_changes(reason)
         return result
 
     def _pays(self, recorded: Recorded) -> bool:
         """Whether a program is worth being called."""
         return True
+
+    def _cut_at_changes(self, reason: str) -> None:
+        """Run in pieces around the statements that write state of Python, if there are any."""
+        from .broken_function import BrokenFunction
+
+        try:
+            broken = BrokenFunction(self._function, self._name)
+        except ValueError:
+            return
+        lines = broken.cut_at_changes()
+        if lines and broken.pieces:
+            self._broken = broken
+            said = ", ".join(map(str, lines))
+            warn(f"compile: {self._name} is compiled in pieces, because {reason}, at line {said}")
 
     def _stop_recording(self, reason: str, frames: list[tuple[types.CodeType, int]]) -> None:
         """Run in pieces around the line where a recording ended, or uncompiled."""

@@ -14,6 +14,13 @@ from typing import Any
 #: Methods and functions that ask a tensor for its value.
 _ASKING_METHODS = frozenset(("item", "tolist", "numpy", "__float__", "__int__", "__bool__"))
 _ASKING_FUNCTIONS = frozenset(("float", "int", "bool", "print", "str", "repr", "format"))
+#: Methods of containers of Python that change them.
+_CHANGING_METHODS = frozenset((
+    "append", "appendleft", "extend", "insert", "update", "add", "pop", "popleft", "popitem",
+    "clear", "setdefault", "remove", "discard",
+))  # fmt: skip
+#: What programs set on tensors themselves.
+_STATE_OF_TENSORS = frozenset(("grad", "requires_grad"))
 _WORK = (ast.Call, ast.BinOp, ast.UnaryOp, ast.Compare, ast.AugAssign, ast.Subscript)
 
 
@@ -30,6 +37,25 @@ def always_asks(node: ast.AST) -> bool:
     if isinstance(function, ast.Attribute):
         return function.attr in ("item", "tolist", "numpy")
     return isinstance(function, ast.Name) and function.id in ("float", "print")
+
+
+def changes_state(node: ast.AST) -> bool:
+    """Whether a statement writes what may outlive the function, as ``self.count += 1``."""
+    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+        function = node.value.func
+        return isinstance(function, ast.Attribute) and function.attr in _CHANGING_METHODS
+    targets: list[ast.expr] = []
+    if isinstance(node, ast.Assign):
+        targets = node.targets
+    elif isinstance(node, ast.AugAssign):
+        targets = [node.target]
+    return any([
+        isinstance(each, ast.Subscript)
+        or (isinstance(each, ast.Attribute) and each.attr not in _STATE_OF_TENSORS)
+        for target in targets
+        for each in ast.walk(target)
+        if isinstance(getattr(each, "ctx", None), ast.Store)
+    ])
 
 
 def without_breaks(
@@ -54,6 +80,9 @@ def without_breaks(
         targets = node.targets if isinstance(node, ast.Assign) else []
         simple = not isinstance(node, ast.AugAssign) or isinstance(node.target, ast.Name)
         operand = None if node.value is None else asked(node.value)
+        if isinstance(node, ast.Assign) and changes_state(node) and is_work(node.value):
+            if not any(map(always_asks, ast.walk(node.value))):
+                operand = node.value  # it is evaluated before its targets
         if operand is not None and simple and len(targets) < 2:
             return _hoisted(node, operand, temporary())
     return [node]

@@ -21,7 +21,7 @@ import types
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from .hoisting import always_asks, is_work, without_breaks
+from .hoisting import always_asks, changes_state, is_work, without_breaks
 from .local_names import Flow, Uses, is_transparent
 
 #: Names that see the frame they are used in.
@@ -85,7 +85,9 @@ class FunctionSource:
         #: Local names that functions inside bind, at any time.
         self.rebound = uses.rebound & self.locals
         self.arguments = arguments
-        #: Lines that are known to ask a tensor for its value.
+        #: Lines that may write state of Python, and those known to ask a tensor for its value.
+        statements = [node for node in nodes if isinstance(node, ast.stmt)]
+        self.changing_lines = {x.lineno for x in statements if changes_state(x)}
         self.asking_lines = {x.lineno for x in nodes if isinstance(x, ast.Call) and always_asks(x)}
 
 
