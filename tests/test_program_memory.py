@@ -85,3 +85,34 @@ def test_arena_and_results_take_no_more_than_an_eager_step(arguments):
     program = compiled._programs.popitem()[1][-1].program
     assert program.arena_bytes + sum(m.nbytes for m in program.results) <= eager
     assert np.isfinite(arguments[1].grad.numpy()).all()
+
+
+def test_an_element_is_written_over_the_operand_that_nobody_reads_any_more(arguments):
+    x, w = (each.detach() for each in arguments)
+
+    @torch.compile
+    def step(x, w):
+        return ((x @ w) * (w @ x) @ w).sum()
+
+    for _ in range(3):
+        found = step(x, w)
+    expected = ((x @ w) * (w @ x) @ w).sum()
+    np.testing.assert_allclose(found.item(), expected.item(), rtol=1e-3)
+    (recorded,) = [each for found in step._programs.values() for each in found]
+    assert recorded.program.arena_bytes < 2.1 * BYTES  # of three products and their factor
+
+
+def test_an_operand_that_is_read_again_or_a_second_time_is_not_written_over(arguments):
+    x, w = (each.detach() for each in arguments)
+
+    def step(x, w):
+        first, second = x @ w, w @ x
+        shifted = first.t() + first  # one element needs two of the operand
+        waves = (second * 1e5).sin()  # computed a second time where the argument is large
+        made = torch.linalg.inv(torch.eye(4) * 2)  # memory that a call of Python makes
+        return shifted @ w, waves, second @ x, made * made + made
+
+    compiled = torch.compile(step)
+    for _ in range(4):
+        for found, expected in zip(compiled(x, w), step(x, w), strict=True):
+            np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-3, atol=1e-2)

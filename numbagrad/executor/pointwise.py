@@ -410,6 +410,12 @@ def kernel_source(
     )
 
 
+def is_guarded(formula: Formula, compute: str) -> bool:
+    """Whether the kernel of a formula computes some elements a second time."""
+    used = {(node.operation, compute) for node in postorder(formula.outputs)}
+    return not used.isdisjoint(CPU_BOUNDED)
+
+
 def _guard(formula: Formula, compute: str) -> pointwise.Guard | None:
     """Where the functions of a formula are used beyond the bounds of their fastest lowering."""
     bounds = {name: bound for (name, dtype), (bound, _) in CPU_BOUNDED.items() if dtype == compute}

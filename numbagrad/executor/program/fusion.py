@@ -7,7 +7,7 @@ wherever two operations touch the same bytes and one of them writes.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from ...dtype import from_numpy as dtype_of
@@ -22,11 +22,13 @@ from .graph import (
     Operation,
     Pointwise,
     View,
+    covers,
     is_check,
-    mapped,
     may_raise,
     overlap,
+    renamed,
 )
+from .in_place import written_in_place
 from .rows import (
     COLUMN_TOTAL,
     REDUCTION,
@@ -52,7 +54,7 @@ def optimise(operations: Sequence[Operation], kept: Iterable[Memory]) -> list[Op
     remaining = without_fills(checks_first(list(operations)))
     remaining = without_dead(forward_copies(remaining, alive), alive)
     remaining = in_parts(remaining, alive)
-    return without_dead(fuse(remaining, alive), alive)
+    return written_in_place(without_dead(fuse(remaining, alive), alive), alive)
 
 
 # --- checks ---------------------------------------------------------------------------------------
@@ -119,7 +121,7 @@ def without_fills(operations: list[Operation]) -> list[Operation]:
                 operation = _with_numbers(operation, filled)
             (target, *more), (result, *_) = operation.outputs, operation.formula.outputs
             once = target.memory.made and writes[target.memory] == 1 and not more
-            if once and result.operation == "constant" and _covers(target):
+            if once and result.operation == "constant" and covers(target):
                 filled[target.memory] = result.value
         found.append(operation)
     return found
@@ -164,17 +166,6 @@ def _is_copy(operation: Operation) -> bool:
     )
 
 
-def _covers(view: View) -> bool:
-    """Whether a view is all of its memory, each element once."""
-    step = view.dtype.itemsize
-    for stride, size in sorted(zip(view.strides, view.shape, strict=True)):
-        if size != 1:
-            if stride != step:
-                return False
-            step *= size
-    return view.offset == 0 and step == view.memory.nbytes
-
-
 def forward_copies(operations: list[Operation], kept: set[Memory]) -> list[Operation]:
     """Without copies of whole blocks where the original could be used, or made in place.
 
@@ -194,7 +185,7 @@ def forward_copies(operations: list[Operation], kept: set[Memory]) -> list[Opera
         source, target = operation.operands[0], operation.outputs[0]
         assert isinstance(source, View)
         old, new = _name(source.memory, names), _name(target.memory, names)
-        if not (old.made and new.made and _covers(source) and _covers(target)):
+        if not (old.made and new.made and covers(source) and covers(target)):
             continue
         if (old in kept and new in kept) or first[new] < at:
             continue
@@ -224,22 +215,6 @@ def _name(memory: Memory, names: dict[Memory, Memory]) -> Memory:
     while memory in names:
         memory = names[memory]
     return memory
-
-
-def renamed(operation: Operation, name: Callable[[Memory], Memory]) -> Operation:
-    """The operation on other blocks of memory: ``name`` maps each to the one it is now."""
-
-    def replace(value: object) -> object:
-        if isinstance(value, View):
-            return dataclasses.replace(value, memory=name(value.memory))
-        return value
-
-    changes = {
-        field.name: mapped(getattr(operation, field.name), replace)
-        for field in dataclasses.fields(operation)  # type: ignore[arg-type]
-        if isinstance(getattr(operation, field.name), (View, tuple, list))
-    }
-    return dataclasses.replace(operation, **changes)  # type: ignore[type-var]
 
 
 # --- parts ----------------------------------------------------------------------------------------

@@ -167,6 +167,17 @@ def _columns(view: View, step: int) -> Range | None:
     return (start, end) if end <= step else None
 
 
+def covers(view: View) -> bool:
+    """Whether a view is all of its memory, each element once."""
+    step = view.dtype.itemsize
+    for stride, size in sorted(zip(view.strides, view.shape, strict=True)):
+        if size != 1:
+            if stride != step:
+                return False
+            step *= size
+    return view.offset == 0 and step == view.memory.nbytes
+
+
 def numbered_apart(views: Sequence[View | None]) -> list[int]:
     """A number for each view, the same for views that may share a byte; 0 where it is not known.
 
@@ -501,3 +512,25 @@ def views_in(value: Any) -> Iterator[View]:
     elif isinstance(value, (tuple, list)):
         for each in value:
             yield from views_in(each)
+
+
+def renamed(operation: Operation, name: Callable[[Memory], Memory]) -> Operation:
+    """The operation on other blocks of memory: ``name`` maps each to the one it is now."""
+
+    def replace(value: Any) -> Any:
+        if isinstance(value, View):
+            return dataclasses.replace(value, memory=name(value.memory))
+        if isinstance(value, Input):
+            return dataclasses.replace(value, operand=replace(value.operand))
+        if isinstance(value, Total):
+            return dataclasses.replace(value, partials=replace(value.partials))
+        return value
+
+    changes = {
+        field.name: mapped(getattr(operation, field.name), replace)
+        for field in dataclasses.fields(operation)  # type: ignore[arg-type]
+        if isinstance(getattr(operation, field.name), (View, tuple, list))
+    }
+    made = dataclasses.replace(operation, **changes)  # type: ignore[type-var]
+    made.parts = operation.parts
+    return made
