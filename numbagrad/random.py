@@ -468,6 +468,7 @@ def fill_bernoulli(
 _RANGE_OF_64_BITS = 1 << 28
 
 
+@functools.cache
 def _exact_integers(dtype: np.dtype) -> tuple[int, int]:
     """The range of integers in which ``dtype`` has no gaps."""
     if dtype == np.bool_:

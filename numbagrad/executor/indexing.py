@@ -80,8 +80,13 @@ _GRAIN = 32768  # elements that are worth a thread of their own
 
 
 @functools.cache
-def _kernel(name: str, updates: bool = False) -> WordKernel:
-    return WordKernel("indexing", name, updates)
+def _kernel(name: str) -> WordKernel:
+    return WordKernel("indexing", name)
+
+
+@functools.cache
+def _adding(name: str, kind: np.dtype[Any]) -> WordKernel:
+    return WordKernel("indexing", f"{name}_{kind.name}", updates=True)
 
 
 def _split(shape: tuple[int, ...], dim: int) -> tuple[int, int, int]:
@@ -151,7 +156,7 @@ def scatter_add(output: Array, dim: int, index: Array, source: Array) -> None:
     index, source = np.ascontiguousarray(index), np.ascontiguousarray(source)
     outer, count, inner = _split(index.shape, dim)
     size = dense.shape[dim] if dense.ndim else 1
-    kernel = _kernel(f"scatter_add_{output.dtype.name}", updates=True)
+    kernel = _adding("scatter_add", output.dtype)
     kernel(outer * inner, _grain(count), dense, source, index, size, count, inner)
     if dense is not part:
         part[...] = dense
@@ -165,7 +170,7 @@ def index_add(output: Array, dim: int, index: Array, source: Array) -> None:
     dense = np.ascontiguousarray(output)
     index, source = np.ascontiguousarray(index), np.ascontiguousarray(source)
     outer, size, inner = _split(dense.shape, dim)
-    kernel = _kernel(f"index_add_{output.dtype.name}", updates=True)
+    kernel = _adding("index_add", output.dtype)
     count = index.size
     kernel(outer * inner, _grain(count), dense, source, index, size, count, inner)
     if dense is not output:

@@ -169,7 +169,7 @@ def randperm(
     """A random permutation of 0 ... n - 1, as int64 unless another dtype is given."""
     require_cpu(device)
     kind = numpy_dtype("randperm", dtype, int64.numpy)
-    if n > 0:
+    if n > 0 and kind is not int64.numpy:
         checked_number(n - 1, kind)
     array = capture.drawn(functools.partial(_permutation, generator), n, kind)
     return leaf(array, requires_grad, out)

@@ -6,6 +6,7 @@ here is recorded.
 
 from __future__ import annotations
 
+import functools
 import math
 import warnings
 from typing import Any
@@ -128,6 +129,18 @@ def _spaced(start: Any, end: Any, steps: int, kind: np.dtype[Any]) -> np.ndarray
     return made
 
 
+_NUMBERS = (int, float)
+_SMALL = 1024  # elements of a sequence that is kept
+
+
+@functools.lru_cache(maxsize=64, typed=True)
+def _spaced_before(
+    start: float, end: float, steps: int, kind: np.dtype[Any], signs: tuple[float, float]
+) -> np.ndarray[Any, Any]:
+    """The elements of ``linspace``, which programs ask for again and again."""
+    return converted(_spaced(start, end, steps, kind), kind)
+
+
 def linspace(
     start: Any,
     end: Any,
@@ -142,8 +155,13 @@ def linspace(
     """``steps`` numbers from ``start`` to ``end``, both included, at equal distances."""
     require_cpu(device)
     kind = numpy_dtype("linspace", dtype, None if out is None else out._array.dtype)
-    made = constant(converted(_spaced(start, end, steps, kind), kind))
-    return leaf(made, requires_grad, out)
+    plain = start.__class__ in _NUMBERS and end.__class__ in _NUMBERS and steps.__class__ is int
+    if plain and steps <= _SMALL:
+        signs = math.copysign(1, start), math.copysign(1, end)  # 0.0 and -0.0 are equal as keys
+        made = _spaced_before(start, end, steps, kind, signs).copy()
+    else:
+        made = converted(_spaced(start, end, steps, kind), kind)
+    return leaf(constant(made), requires_grad, out)
 
 
 def logspace(

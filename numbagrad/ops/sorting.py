@@ -64,9 +64,10 @@ def _order(array: Array, dim: int, descending: bool) -> Array:
     if array.ndim == 0:
         return np.zeros((), np.int64)
     if not descending:
-        return np.argsort(array, dim, kind="stable")
-    turned = np.argsort(np.flip(array, dim), dim, kind="stable")
-    return np.ascontiguousarray(array.shape[dim] - 1 - np.flip(turned, dim))
+        return array.argsort(dim, kind="stable")
+    backwards = (*(slice(None),) * dim, slice(None, None, -1))
+    turned = array[backwards].argsort(dim, kind="stable")
+    return np.ascontiguousarray(array.shape[dim] - 1 - turned[backwards])
 
 
 def _sorting(array: Array, dim: int, descending: bool) -> Array:
