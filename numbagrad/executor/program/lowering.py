@@ -106,24 +106,34 @@ def _layout_of(step: int, itemsize: int) -> int:
 
 
 def _pointwise(operation: Pointwise) -> list[Launch]:
-    shape = operation.shape
-    views = [x.expanded(shape) for x in operation.operands if isinstance(x, View)]
-    outputs = list(operation.outputs)
-    sizes, steps = merged(shape, [x.strides for x in (*views, *outputs)])
+    views = [x.expanded(operation.shape) for x in operation.operands if isinstance(x, View)]
+    arrays = (*views, *operation.outputs)
+    sizes, steps = merged(operation.shape, [x.strides for x in arrays])
     if sizes == [1]:
-        steps = [[x.dtype.itemsize] for x in (*views, *outputs)]
+        steps = [[x.dtype.itemsize] for x in arrays]
+    inputs, made = _described(operation, steps)
+    flat = len(sizes) == 1 and all([x.layout != layout.STRIDED for x in (*inputs, *made)])
+    streamed = _is_streamed(operation.outputs, sizes[-1], inputs, made)
+    source = kernel_source(
+        operation.name, operation.formula, inputs, made, operation.compute, flat, streamed
+    )
+    kernel = library.generated(operation.name, operation.commented(source))
+    return [_packed(operation, kernel, sizes, steps)]
+
+
+def _described(
+    operation: Pointwise, steps: list[list[int]]
+) -> tuple[list[pointwise.Operand], list[pointwise.Operand]]:
+    """The inputs and the outputs of the kernel; ``steps`` are the strides of all that are views."""
+    outputs = list(operation.outputs)
+    remaining = iter(steps)
     inputs = []
-    remaining = iter(zip(views, steps, strict=False))
     for name, operand, number in zip(
         operation.formula.inputs, operation.operands, operation.numbers, strict=True
     ):
         if isinstance(operand, View):
-            view, own = next(remaining)
-            inputs.append(
-                pointwise.Operand(
-                    name, dtype_of(view.dtype).name, _layout_of(own[-1], view.dtype.itemsize)
-                )
-            )
+            kind, item = dtype_of(operand.dtype).name, operand.dtype.itemsize
+            inputs.append(pointwise.Operand(name, kind, _layout_of(next(remaining)[-1], item)))
         else:
             assert number is not None
             inputs.append(pointwise.Operand(name, number, layout.ZERO))
@@ -133,10 +143,10 @@ def _pointwise(operation: Pointwise) -> list[Launch]:
             name, dtype_of(view.dtype).name,
             layout.STRIDED if own[-1] != view.dtype.itemsize else layout.UNIT,
         )
-        for name, view, own in zip(names, outputs, steps[len(views) :], strict=True)
+        for name, view, own in zip(names, outputs, remaining, strict=True)
     ]  # fmt: skip
     inputs = [
-        _aliased(operand, x, names, outputs, shape)
+        _aliased(operand, x, names, outputs, operation.shape)
         for operand, x in zip(inputs, operation.operands, strict=True)
     ]
     numbers = numbered_apart(
@@ -146,37 +156,50 @@ def _pointwise(operation: Pointwise) -> list[Launch]:
         dataclasses.replace(x, memory=number)
         for x, number in zip((*inputs, *made), numbers, strict=True)
     ]
-    inputs, made = described[: len(inputs)], described[len(inputs) :]
-    flat = len(sizes) == 1 and all([x.layout != layout.STRIDED for x in (*inputs, *made)])
-    streamed = sizes[-1] * min([x.dtype.itemsize for x in outputs]) >= layout.STREAM_ROW_BYTES
-    streamed = streamed and all([x.layout in (layout.UNIT, layout.ZERO) for x in (*inputs, *made)])
-    streamed = streamed and all([x.size * x.dtype.itemsize >= stream_bytes() for x in outputs])
+    return described[: len(inputs)], described[len(inputs) :]
+
+
+def _is_streamed(
+    outputs: tuple[View, ...],
+    row: int,
+    inputs: list[pointwise.Operand],
+    made: list[pointwise.Operand],
+) -> bool:
+    """Whether the outputs are written past the caches: long rows of memory that nothing reads."""
     known = {x.memory for x in made}
-    streamed = streamed and 0 not in known and not known & {x.memory for x in inputs}
-    source = kernel_source(
-        operation.name, operation.formula, inputs, made, operation.compute, flat, streamed
+    return (
+        row * min([x.dtype.itemsize for x in outputs]) >= layout.STREAM_ROW_BYTES
+        and all([x.layout in (layout.UNIT, layout.ZERO) for x in (*inputs, *made)])
+        and all([x.size * x.dtype.itemsize >= stream_bytes() for x in outputs])
+        and 0 not in known
+        and not known & {x.memory for x in inputs}
     )
-    kernel = library.generated(operation.name, operation.commented(source))
-    count = len(inputs) + len(made)
-    words = np.zeros(layout.ARGUMENT_OPERANDS + layout.OPERAND_WORDS * count, dtype=np.int64)
+
+
+def _packed(
+    operation: Pointwise, kernel: int, sizes: list[int], steps: list[list[int]]
+) -> Launch:
+    """The launch of a kernel over a space of these sizes."""
+    operands = (*operation.operands, *operation.outputs)
+    words = np.zeros(
+        layout.ARGUMENT_OPERANDS + layout.OPERAND_WORDS * len(operands), dtype=np.int64
+    )
     words[layout.ARGUMENT_DIMENSIONS] = len(sizes)
     words[layout.ARGUMENT_SIZES : layout.ARGUMENT_SIZES + len(sizes)] = sizes
     total = int(np.prod(sizes))
     launch = Launch(operation.name, kernel, words, total, 2 * GRAIN, [], work=total)
-    place = 0
-    remaining_steps = iter(steps)
-    for k, x in enumerate((*operation.operands, *outputs)):
+    remaining = iter(steps)
+    for k, x in enumerate(operands):
         word = layout.ARGUMENT_OPERANDS + layout.OPERAND_WORDS * k
         if isinstance(x, View):
             launch.addresses.append((word, x.memory, x.offset))
-            own = next(remaining_steps)
+            own = next(remaining)
             words[word + 1 : word + 1 + len(own)] = own
         else:
-            dtype = operation.numbers[place]
+            dtype = operation.numbers[k]
             assert dtype is not None
             launch.numbers.append((word, x, dtype))
-        place += 1
-    return [launch]
+    return launch
 
 
 def _aliased(
