@@ -31,6 +31,7 @@ from ..executor.conversion import convert
 from ..layout import contiguous_format
 from ..tensor import Tensor
 from ..transforms.batching import stacked
+from ..transforms.tangents import multilinear
 from .arguments import checked_number, numpy_dtype
 from .registry import method
 from .tensor_operator import TensorOperator
@@ -42,6 +43,7 @@ _to_copy = TensorOperator(
     lambda input, kind, source: convert(input, kind),
     {"input": lambda grad, source: cast(grad, source)},
     batch=stacked(),
+    tangent=multilinear,
 )
 
 

@@ -20,6 +20,7 @@ from ..kernels.indexing_layout import ALL_IN_A_ROW
 from ..tensor import Tensor, new_tensor
 from ..transforms.batching import after_samples, samples_first, stacked, with_samples
 from ..transforms.levels import Transformed, is_transformed, refuse_samples
+from ..transforms.tangents import multilinear
 from .conversion import cast
 from .expand import expand
 from .indexing import getitem, index_backward, taken
@@ -144,6 +145,7 @@ gather_operator = TensorOperator(
         "index": None,  # type: ignore[dict-item]
     },
     batch=stacked("index", dim=after_samples),
+    tangent=multilinear,
 )
 
 
@@ -267,6 +269,7 @@ index_select_operator = TensorOperator(
     batch=lambda operator, size, arguments, mapped: _select_samples(
         operator, size, arguments, mapped
     ),
+    tangent=multilinear,
 )
 
 
@@ -359,6 +362,7 @@ _embedding = TensorOperator(
     batch=lambda operator, size, arguments, mapped: _rows_of_tables(
         operator, size, arguments, mapped
     ),
+    tangent=multilinear,
 )
 
 
@@ -450,6 +454,7 @@ _take = TensorOperator(
     batch=lambda operator, size, arguments, mapped: _take_samples(
         operator, size, arguments, mapped
     ),
+    tangent=multilinear,
 )
 
 

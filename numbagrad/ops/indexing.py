@@ -21,6 +21,7 @@ from ..executor.arrays import filled
 from ..executor.pointwise import check_written_once
 from ..tensor import Tensor, new_tensor
 from ..transforms.levels import Transformed, is_transformed
+from ..transforms.tangents import multilinear
 from .arguments import checked_number
 from .expand import expand
 from .index_tensors import (
@@ -241,6 +242,7 @@ read_by_arrays = TensorOperator(
     lambda input, arrays: taken(input, arrays),
     {"input": lambda grad, input_shape, arrays: index_backward(grad, input_shape, arrays)},
     batch=lambda operator, size, arguments, mapped: _read_samples(size, *arguments),
+    tangent=multilinear,
 )
 index_backward = TensorOperator(
     "index_backward",

@@ -15,6 +15,7 @@ from ..executor import copying
 from ..executor.arrays import filled
 from ..tensor import Tensor, new_tensor
 from ..transforms.batching import with_samples
+from ..transforms.tangents import additive
 from .expand import expand
 from .output import write_result
 from .shapes import dimension
@@ -101,6 +102,7 @@ _cat = TensorOperator(
     {"tensors": lambda grad, tensors_shape, dim: _cat_gradient(grad, tensors_shape, dim)},
     variadic="tensors",
     batch=_cat_samples,
+    tangent=additive,
 )
 _stack = TensorOperator(
     "stack",
@@ -108,6 +110,7 @@ _stack = TensorOperator(
     {"tensors": lambda grad, dim: list(grad.unbind(dim))},
     variadic="tensors",
     batch=_stack_samples,
+    tangent=additive,
 )
 
 

@@ -17,6 +17,7 @@ from ..executor.matmul import matmul as _product
 from ..tensor import Tensor, new_tensor
 from ..transforms.batching import aligned_stacks, broadcast_samples
 from ..transforms.levels import is_transformed
+from ..transforms.tangents import multilinear
 from .conversion import cast
 from .expand import expand, sum_to_size
 from .inplace import install_in_place
@@ -93,6 +94,7 @@ _mm = TensorOperator(
         "b": lambda grad, a: _mm(_transposed(a), grad),
     },
     batch=_samples_of_stacks,
+    tangent=multilinear,
 )
 
 _bmm = TensorOperator(
@@ -103,6 +105,7 @@ _bmm = TensorOperator(
         "b": lambda grad, a: _bmm(a.transpose(1, 2), grad),
     },
     batch=_samples_of_stacks,
+    tangent=multilinear,
 )
 
 _mv = TensorOperator(
@@ -113,6 +116,7 @@ _mv = TensorOperator(
         "b": lambda grad, a: _mv(a.t(), grad),
     },
     batch=_samples_times_vector,
+    tangent=multilinear,
 )
 
 
@@ -273,6 +277,7 @@ _matmul = TensorOperator(
     },
     grad_fn="UnsafeViewBackward0",
     batch=_samples_of_stacks,
+    tangent=multilinear,
 )
 
 _stack_times_vector = TensorOperator(
@@ -284,6 +289,7 @@ _stack_times_vector = TensorOperator(
     },
     grad_fn="UnsafeViewBackward0",
     batch=_samples_times_vector,
+    tangent=multilinear,
 )
 
 _vector_times_matrix = TensorOperator(
@@ -295,6 +301,7 @@ _vector_times_matrix = TensorOperator(
     },
     grad_fn="SqueezeBackward4",
     batch=_samples_times_matrix,
+    tangent=multilinear,
 )
 
 

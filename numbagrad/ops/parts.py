@@ -23,6 +23,7 @@ from ..transforms.batching import (
     samples_first,
     stacked,
 )
+from ..transforms.tangents import multilinear
 from .join import cat, stack
 from .registry import method
 from .shapes import dimension, sizes_of
@@ -47,6 +48,7 @@ embed = TensorOperator(
     lambda input, shape, key: embedded(input, shape, lambda zeros: zeros[key]),
     {"input": lambda grad, key: slice_view(grad, key)},
     batch=stacked(shape=samples_first, key=part_of_samples),
+    tangent=multilinear,
 )
 
 # Views by a basic index ``key``: a tuple of slices, ints and None that ends with an Ellipsis, so
@@ -153,6 +155,7 @@ embed_diagonal = TensorOperator(
     lambda input, shape, offset, dim1, dim2: _diagonal_embedded(input, shape, offset, dim1, dim2),
     {"input": lambda grad, offset, dim1, dim2: _diagonal(grad, offset, dim1, dim2)},
     batch=stacked(shape=samples_first, dim1=after_samples, dim2=after_samples),
+    tangent=multilinear,
 )
 
 
@@ -308,6 +311,7 @@ _fold = TensorOperator(
     lambda input, shape, dim, size, step: _windows_summed(input, shape, dim, size, step),
     {"input": lambda grad, dim, size, step: _unfold(grad, dim, size, step)},
     batch=stacked(shape=samples_first, dim=after_samples),
+    tangent=multilinear,
 )
 
 
@@ -386,7 +390,8 @@ _split_with_sizes = MultiViewOperator(
 )
 #: Its pieces share memory without autograd knowing: what is written is not seen by the others.
 _unsafe_split = TensorOperator(
-    "unsafe_split", _pieces, {"input": _together}, batch=stacked(dim=after_samples)
+    "unsafe_split", _pieces, {"input": _together}, batch=stacked(dim=after_samples),
+    tangent=multilinear,
 )
 
 

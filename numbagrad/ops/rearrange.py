@@ -15,6 +15,7 @@ from ..executor import capture
 from ..executor.conversion import dense_like
 from ..tensor import Tensor, new_tensor
 from ..transforms.batching import after_samples, aligned, stacked
+from ..transforms.tangents import multilinear
 from .expand import expand
 from .inplace import install_in_place
 from .parts import embed_diagonal, with_size
@@ -76,12 +77,14 @@ _flip = TensorOperator(
     lambda input, dims: _flipped(input, dims),
     {"input": lambda grad, dims: _flip(grad, dims)},
     batch=stacked(dims=after_samples),
+    tangent=multilinear,
 )
 _roll = TensorOperator(
     "roll",
     lambda input, shifts, dims: _rolled(input, shifts, dims),
     {"input": lambda grad, shifts, dims: _roll(grad, tuple([-s for s in shifts]), dims)},
     batch=lambda operator, size, arguments, mapped: _roll_samples(*arguments),
+    tangent=multilinear,
 )
 
 
@@ -186,12 +189,14 @@ _tril = TensorOperator(
     lambda input, diagonal: _triangle(input, diagonal, True),
     {"input": lambda grad, diagonal: _tril(grad, diagonal)},
     batch=stacked(),
+    tangent=multilinear,
 )
 _triu = TensorOperator(
     "triu",
     lambda input, diagonal: _triangle(input, diagonal, False),
     {"input": lambda grad, diagonal: _triu(grad, diagonal)},
     batch=stacked(),
+    tangent=multilinear,
 )
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from ..executor.conversion import dense_like
 from ..tensor import Tensor, new_tensor
 from ..transforms.batching import after_samples, samples_first, stacked
+from ..transforms.tangents import multilinear
 from .registry import method
 from .shapes import complete_shape, dimension, dimensions, sizes_of
 from .tensor_operator import TensorOperator, share_memory
@@ -75,6 +76,7 @@ unsafe_view = TensorOperator(
     lambda input, shape: input.reshape(shape),
     {"input": lambda grad, input_shape: reshape(grad, input_shape)},
     batch=stacked(shape=samples_first),
+    tangent=multilinear,
 )
 
 
@@ -374,10 +376,12 @@ def dense_copy(array: Array) -> Array:
 
 
 _clone = TensorOperator(
-    "clone", lambda input: dense_copy(input), {"input": lambda grad: grad}, batch=stacked()
+    "clone", lambda input: dense_copy(input), {"input": lambda grad: grad}, batch=stacked(),
+    tangent=multilinear,
 )
 _contiguous = TensorOperator(
-    "clone", lambda input: input.copy("C"), {"input": lambda grad: grad}, batch=stacked()
+    "clone", lambda input: input.copy("C"), {"input": lambda grad: grad}, batch=stacked(),
+    tangent=multilinear,
 )
 
 
