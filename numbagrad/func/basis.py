@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from ..ops.creation import zeros
-from ..ops.join import cat
+from ..ops.creation import ones_like, zeros
 from ..tensor import Tensor
 from .vmap import vmap
 
@@ -39,10 +38,8 @@ def jacobian_of_products(
     """
     sizes = [tensor.numel() for tensor in like]
     if sum(sizes) == 1:
-        made = product(*[tensor.detach() * 0 + 1 for tensor in like])
+        made = product(*[ones_like(tensor) for tensor in like])
         return [[result.unsqueeze(0)] for result in made]
     made = vmap(product, randomness=randomness, chunk_size=chunk_size)(*standard_basis(like))
     return [list(result.split(sizes, 0)) for result in made]
 
-
-__all__ += ["cat"]

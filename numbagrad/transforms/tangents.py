@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..autograd import engine_interface
+from ..autograd import tensor_interface as tensors
 from ..autograd.grad_mode import enable_grad
 from ..autograd.grad_mode import state as grad_mode
 from ..tensor import Tensor, new_tensor
@@ -51,7 +52,7 @@ def _or_zeros(primal: Any, tangent: Any) -> Any:
         return [_or_zeros(x, t) for x, t in zip(primal, tangent, strict=True)]
     if tangent is not None or not isinstance(primal, Tensor) or primal._array.dtype.kind != "f":
         return primal if tangent is None else tangent
-    return primal.detach() * 0
+    return tensors.zeros(primal._array.shape, primal._array.dtype)
 
 
 def transposed(
@@ -61,7 +62,8 @@ def transposed(
 
     With gradients ``g(u)`` of the inputs, the derivative of ``<g(u), tangents>`` by ``u`` is the
     tangent of the results: this is Townsend's "A new trick for calculating Jacobian vector
-    products" (2017). ``u`` may be anything; it is zero here.
+    products" (2017). ``u`` may be anything; it is one here, which rules that take its logarithm
+    like better than zero.
     """
     recorded = grad_mode.enabled and _requires_grad([*primals, *tangents])
     with Level(GRAD), enable_grad():  # samples of a batch have a history here
@@ -75,7 +77,7 @@ def transposed(
         outputs = [x for x in (made if made.__class__ is tuple else (made,)) if x._requires_grad]
         if not outputs:
             return (None,) * len(results)
-        seeds = [(output.detach() * 0).requires_grad_() for output in outputs]
+        seeds = [tensors.ones_like(output).requires_grad_() for output in outputs]
         gradients = engine_interface.grad(
             outputs, followed, seeds, create_graph=True, allow_unused=True
         )
