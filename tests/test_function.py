@@ -548,3 +548,55 @@ def test_once_differentiable():
     (first,) = nb.autograd.grad(Once.apply(x), x, given, create_graph=True)
     with pytest.raises(RuntimeError, match="trying to differentiate twice a function that was"):
         first.sum().backward()
+
+
+class WritesInput(Function):
+    @staticmethod
+    def forward(ctx, x):
+        x.add_(1)
+        ctx.mark_dirty(x)
+        return x
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad
+
+
+class ReturnsView(Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad
+
+
+def test_a_function_may_not_write_what_may_not_be_written():
+    x = nb.ones(2, requires_grad=True)
+    with pytest.raises(RuntimeError, match="output of a function that returns multiple views"):
+        WritesInput.apply(x.clone().split(1)[0])
+    with pytest.raises(RuntimeError, match="a view of a leaf Variable that requires grad"):
+        WritesInput.apply(x.view_as(x))
+    with pytest.raises(RuntimeError, match="a leaf Variable that requires grad has been used"):
+        WritesInput.apply(x)
+
+
+def test_a_view_that_is_marked_as_written_must_be_an_input():
+    class WritesNothing(Function):
+        @staticmethod
+        def forward(ctx, x):
+            result = x.clone().view_as(x)
+            ctx.mark_dirty(result)
+            return result
+
+    with pytest.raises(RuntimeError, match="received a tensor that was not an input"):
+        WritesNothing.apply(nb.ones(2, requires_grad=True).clone())
+
+
+@pytest.mark.parametrize("recording", [True, False])
+def test_a_view_of_a_function_is_not_written_though_nothing_was_recorded(recording):
+    with nb.set_grad_enabled(recording):
+        view = ReturnsView.apply(nb.rand(1, 2))
+    with pytest.raises(RuntimeError, match="This view was created inside a custom Function"):
+        view += nb.rand(1, requires_grad=True)

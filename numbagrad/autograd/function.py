@@ -19,7 +19,7 @@ from numpy import ndarray
 from . import tensor_interface as interface
 from . import volatile, watching
 from .grad_mode import state as grad_mode
-from .inplace import NO_GRAD, register_view
+from .inplace import FUNCTION, NO_GRAD, check_inplace, register_view
 from .node import Node, OutputMetadata, next_sequence_nr
 from .saved import FREED, save, save_output, unpack_entries
 from .saved_hooks import default_hooks, pack
@@ -506,6 +506,8 @@ def wrap_outputs(ctx: Any, args: tuple[Any, ...], outputs: Any, record: bool) ->
             if differentiable:
                 interface.rebase_history(output, ctx, output_nr)
         else:
+            if not record and output._view_origin == NO_GRAD:
+                output._view_origin = FUNCTION
             if output._requires_grad or _contains(args, output):
                 # It has a history or a user of its own, and keeps it.
                 output = _view_of(output) if differentiable else interface.alias(output)
@@ -566,12 +568,15 @@ def _contains(values: Any, tensor: Any) -> bool:
 
 def _check_dirty(output: Any, is_input: bool, record: bool) -> None:
     if not is_input:
-        warnings.warn(
+        text = (
             "ctx.mark_dirty() received a tensor that was not an input. Only input Tensors that "
-            "have been mutated should be passed to ctx.mark_dirty().",
-            UserWarning,
-            stacklevel=4,
+            "have been mutated should be passed to ctx.mark_dirty()."
         )
+        if record and output._base is not None:
+            raise RuntimeError(text)
+        warnings.warn(text, UserWarning, stacklevel=4)
+    elif record and output._base is not None:
+        check_inplace(output)
     elif record and output._requires_grad and output._grad_fn is None:
         raise RuntimeError(
             "a leaf Variable that requires grad has been used in an in-place operation."

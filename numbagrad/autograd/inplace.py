@@ -23,7 +23,7 @@ from .hooks import move_retained_grad
 from .node import Node, edge_of
 
 __all__ = [
-    "INFERENCE", "MULTIPLE", "NO_GRAD", "Geometry", "apply_inplace", "before_write",
+    "FUNCTION", "INFERENCE", "MULTIPLE", "NO_GRAD", "Geometry", "apply_inplace", "before_write",
     "check_inplace", "compute_then_write", "install_regions", "live_views", "prune",
     "rebase_history", "recording", "register_view", "take_history", "unrecorded_origin",
     "write_inplace",
@@ -38,6 +38,8 @@ __all__ = [
 NO_GRAD = "no_grad"
 INFERENCE = "inference"
 MULTIPLE = "multiple"
+#: of a view that a ``Function`` returned without recording anything
+FUNCTION = "function"
 
 _prune_lock = threading.Lock()
 #: From so many entries on, a cell is cleaned each time their number has doubled.
@@ -130,13 +132,19 @@ def _view_text(view: Any, origin: str, modified: str) -> str:
         name = re.sub(r"Backward\d*$", "", node.name())
         maker = f"Output {view._output_nr} of {name} is a view"
     in_function = hasattr(node, "_forward_cls")
-    if in_function and node._output_count == 1:
+    if origin == FUNCTION or (in_function and node._output_count == 1):
+        begin = (
+            f"{maker} and {modified} modified inplace."
+            if maker
+            else f"A view was created in no_grad mode and {modified} modified inplace with grad "
+            "mode enabled."
+        )
         return (
-            f"{maker} and {modified} modified inplace. This view was created inside a custom "
-            "Function (or because an input was returned as-is) and the autograd logic to handle "
-            "view+inplace would override the custom backward associated with the custom Function, "
-            "leading to incorrect gradients. This behavior is forbidden. You can fix this by "
-            "cloning the output of the custom Function."
+            f"{begin} This view was created inside a custom Function (or because an input was "
+            "returned as-is) and the autograd logic to handle view+inplace would override the "
+            "custom backward associated with the custom Function, leading to incorrect gradients. "
+            "This behavior is forbidden. You can fix this by cloning the output of the custom "
+            "Function."
         )
     if in_function or (origin == MULTIPLE and maker):
         return (
@@ -145,15 +153,15 @@ def _view_text(view: Any, origin: str, modified: str) -> str:
             "inplace. You should replace the inplace operation by an out-of-place one."
         )
     made = f"{maker} of a view which was created in" if maker else "A view was created in"
-    how = (
-        f"inference mode and {modified} modified inplace in normal mode."
+    block, how = (
+        ("inference_mode", f"inference mode and {modified} modified inplace in normal mode.")
         if origin == INFERENCE
-        else f"no_grad mode and {modified} modified inplace with grad mode enabled."
+        else ("no_grad", f"no_grad mode and {modified} modified inplace with grad mode enabled.")
     )
     return (
         f"{made} {how} Given that "
         "this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by "
-        "moving both the view and the inplace either both inside the no_grad block (if you don't "
+        f"moving both the view and the inplace either both inside the {block} block (if you don't "
         "want the inplace to be tracked) or both outside (if you want the inplace to be tracked)."
     )
 
