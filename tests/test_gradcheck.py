@@ -292,6 +292,23 @@ def test_batched_gradients_are_compared_with_single_ones():
     )
 
 
+def test_a_backward_that_cannot_be_batched():
+    class ReadsValues(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * 2 if grad.sum().item() == 0 else grad * 2
+
+    x = leaf(0.5, 1.0)
+    assert gradcheck(ReadsValues.apply, (x,))
+    text = "gradcheck or gradgradcheck failed while testing batched gradient computation"
+    with pytest.raises(GradcheckError, match=text):
+        gradcheck(ReadsValues.apply, (x,), check_batched_grad=True)
+
+
 @pytest.mark.parametrize("fast_mode", [False, True])
 def test_forward_over_reverse(fast_mode):
     x = leaf(0.5, 1.0)

@@ -132,13 +132,13 @@ def _view_text(view: Any, origin: str, modified: str) -> str:
         name = re.sub(r"Backward\d*$", "", node.name())
         maker = f"Output {view._output_nr} of {name} is a view"
     in_function = hasattr(node, "_forward_cls")
+    begin = (
+        f"{maker} and {modified} modified inplace."
+        if maker
+        else f"A view was created in no_grad mode and {modified} modified inplace with grad mode "
+        "enabled."
+    )
     if origin == FUNCTION or (in_function and node._output_count == 1):
-        begin = (
-            f"{maker} and {modified} modified inplace."
-            if maker
-            else f"A view was created in no_grad mode and {modified} modified inplace with grad "
-            "mode enabled."
-        )
         return (
             f"{begin} This view was created inside a custom Function (or because an input was "
             "returned as-is) and the autograd logic to handle view+inplace would override the "
@@ -146,11 +146,11 @@ def _view_text(view: Any, origin: str, modified: str) -> str:
             "This behavior is forbidden. You can fix this by cloning the output of the custom "
             "Function."
         )
-    if in_function or (origin == MULTIPLE and maker):
+    if in_function or origin == MULTIPLE:
         return (
-            f"{maker} and {modified} modified inplace. This view is the output of a function that "
-            "returns multiple views. Such functions do not allow the output views to be modified "
-            "inplace. You should replace the inplace operation by an out-of-place one."
+            f"{begin} This view is the output of a function that returns multiple views. Such "
+            "functions do not allow the output views to be modified inplace. You should replace "
+            "the inplace operation by an out-of-place one."
         )
     made = f"{maker} of a view which was created in" if maker else "A view was created in"
     block, how = (
