@@ -2,7 +2,8 @@
 
 Called by the losses and by what reads or writes at indices. In a program such a check is a launch
 (``kernels/checks.py``) before all that writes; the Python function is called only to raise its
-error.
+error. An array that stands for a Tensor under a transformation has no values here: what is computed
+with it checks again, or shows the error in its result.
 """
 
 from __future__ import annotations
@@ -48,6 +49,8 @@ def check(
 
 def check_classes(target: Array, classes: int, ignored: int) -> None:
     """Raise torch's error if an int64 target is neither one of the classes nor the ignored one."""
+    if target.__class__ is not np.ndarray:
+        return
     words = target, ignored, classes
     check("classes", words, _explain_classes, target, classes, ignored)
 
@@ -62,6 +65,8 @@ def check_inside(
     index: Array, size: int, explain: Callable[..., None], *arguments: Any
 ) -> None:
     """``explain(*arguments)``, which raises unless all indices of int64 are in [0, size)."""
+    if index.__class__ is not np.ndarray:
+        return
     if capture.active is None or size < 1:
         capture.check(explain, *arguments)
     else:
@@ -70,6 +75,8 @@ def check_inside(
 
 def check_probabilities(array: Array) -> None:
     """Raise torch's error if an element is not in [0, 1]."""
+    if array.__class__ is not np.ndarray:
+        return
     if array.dtype.kind == "f":
         check(f"probabilities_{array.dtype.name}", (array,), _explain_probabilities, array)
     else:

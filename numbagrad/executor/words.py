@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy import ndarray
 
 from ..kernels import indexing_layout as layout
 from . import capture, library
@@ -52,4 +53,11 @@ class WordKernel:
             table[layout.LAUNCH_KERNEL] = self.address
             address = launcher("launch_words", "indexing")
             run = self._run = make_builtin(self.name, address, table)
+        for word in words:
+            kind = word.__class__
+            if kind is not int and kind is not ndarray and isinstance(word, ndarray):
+                raise NotImplementedError(
+                    f"{self.name}: the kernel reads plain memory, but is given a {kind.__name__} "
+                    "array, which stands for a Tensor under a transformation"
+                )
         run(total, grain, *words)

@@ -15,6 +15,7 @@ from ...executor.pointwise import scalar_type_name
 from ...ops.softmax import log_softmax
 from ...ops.tensor_operator import TensorOperator
 from ...tensor import Tensor
+from ...transforms.levels import is_transformed
 from .reduction import reduce_loss, reduction_name
 
 __all__ = ["cross_entropy", "nll_loss"]
@@ -118,6 +119,8 @@ def nll_loss(
         )
         return loss.squeeze(0) if reduction == "none" else loss
     _check_nll(input, target, weight, ignore_index)
+    if is_transformed((input, target, weight)):
+        return _nll_of_samples(input, target.long(), weight, ignore_index, reduction)
     classes = target.long().contiguous()._array
     checks.check_classes(classes, input._array.shape[1], ignore_index)
     kind = input._array.dtype
@@ -129,6 +132,24 @@ def nll_loss(
     else:
         operator = nll_total if plain else nll_total_2d
     return operator(input.contiguous(), classes, factor, ignore_index)
+
+
+def _nll_of_samples(
+    input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, reduction: str
+) -> Tensor:
+    """The loss by operators that take any Tensors, for those under a transformation."""
+    ignored = target == ignore_index
+    known = target.masked_fill(ignored, 0)
+    loss = -input.gather(1, known.unsqueeze(1)).squeeze(1)
+    if weight is None:
+        factors = (~ignored).to(input.dtype)
+    else:
+        chosen = weight.detach().to(input.dtype).index_select(0, known.reshape(-1)).reshape(target.shape)
+        factors = chosen.masked_fill(ignored, 0.0)
+    loss = (loss * factors).masked_fill(ignored, 0.0)
+    if reduction == "none":
+        return loss
+    return loss.sum() / factors.sum() if reduction == "mean" else loss.sum()
 
 
 def cross_entropy(
@@ -182,7 +203,7 @@ def _smooth_loss(
     if reduction != "mean":
         return reduce_loss(loss, reduction)
     if weight is None:
-        return loss.sum() / float((~ignored).sum())
+        return loss.sum() / (~ignored).sum()
     counted = weight[target.masked_fill(ignored, 0)].masked_fill(ignored, 0.0)
     return loss.sum() / counted.sum()
 

@@ -17,6 +17,7 @@ from ...executor.matmul import matmul as product
 from ...executor.pointwise import scalar_type_name
 from ...ops.tensor_operator import TensorOperator
 from ...tensor import Tensor
+from ...transforms.batching import folded, with_samples
 from .padding import pad
 from .windows import IMAGES, LINES, VOLUMES, Windows, named, per_dimension
 
@@ -97,6 +98,35 @@ def _weight_gradient(input: Array, grad: Array, geometry: Geometry) -> Array:
     return made.reshape(outputs, input.shape[1] // groups, *windows.kernel)
 
 
+def _in_channels(value: Tensor) -> Tensor:
+    """Samples (B, N, C, ...) as groups of channels (N, B * C, ...)."""
+    return value.transpose(0, 1).flatten(1, 2)
+
+
+def _convolve_samples(operator: Any, size: int, arguments: Any, mapped: Any) -> Tensor:
+    """More of the batch where the weight is shared, else more groups."""
+    input, weight, geometry = arguments
+    if not mapped[1]:
+        made: Tensor = operator(input.flatten(0, 1), weight, geometry)
+        return made.unflatten(0, (size, -1))
+    groups = geometry._replace(groups=geometry.groups * size)
+    made = operator(
+        _in_channels(with_samples(size, input, mapped[0])), weight.flatten(0, 1), groups
+    )
+    return made.unflatten(1, (size, -1)).transpose(0, 1)
+
+
+def _correlate_samples(operator: Any, size: int, arguments: Any, mapped: Any) -> Tensor:
+    input, output, geometry = arguments
+    groups = geometry._replace(groups=geometry.groups * size)
+    made: Tensor = operator(
+        *[_in_channels(with_samples(size, x, m))
+          for x, m in zip((input, output), mapped[:2], strict=True)],
+        groups,
+    )  # fmt: skip
+    return made.unflatten(0, (size, -1))
+
+
 _convolution: TensorOperator
 _transposed: TensorOperator
 _correlation: TensorOperator
@@ -108,6 +138,7 @@ _convolution = TensorOperator(
         "input": lambda grad, weight, geometry: _transposed(grad, weight, geometry),
         "weight": lambda grad, input, geometry: _correlation(input, grad, geometry),
     },
+    batch=_convolve_samples,
 )
 _transposed = TensorOperator(
     "convolution",
@@ -116,6 +147,7 @@ _transposed = TensorOperator(
         "input": lambda grad, weight, geometry: _convolution(grad, weight, geometry),
         "weight": lambda grad, input, geometry: _correlation(grad, input, geometry),
     },
+    batch=_convolve_samples,
 )
 _correlation = TensorOperator(
     "convolution_backward",
@@ -124,6 +156,7 @@ _correlation = TensorOperator(
         "input": lambda grad, output, geometry: _transposed(output, grad, geometry),
         "output": lambda grad, input, geometry: _convolution(input, grad, geometry),
     },
+    batch=_correlate_samples,
 )
 
 # --- checks ---------------------------------------------------------------------------------------
@@ -337,11 +370,13 @@ _im2col = TensorOperator(
     "im2col",
     lambda input, geometry: _columns(input, geometry, (0, 1, 2, 3))[:, 0],
     {"input": lambda grad, geometry: _col2im(grad, geometry)},
+    batch=folded,
 )
 _col2im = TensorOperator(
     "col2im",
     lambda input, geometry: _summed(input, geometry),
     {"input": lambda grad, geometry: _im2col(grad, geometry)},
+    batch=folded,
 )
 
 

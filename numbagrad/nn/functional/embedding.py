@@ -11,10 +11,12 @@ import numpy as np
 
 from ...autograd.grad_mode import no_grad
 from ...executor import capture, copying
+from ...executor.arrays import filled
 from ...executor.checks import check_inside
 from ...ops import gather
 from ...ops.functions import where
 from ...tensor import Tensor, new_tensor
+from ...transforms.levels import is_transformed
 
 Array = np.ndarray[Any, Any]
 
@@ -64,6 +66,14 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
     if index.size == 0 and num_classes <= 0:
         raise RuntimeError("Can not infer total number of classes from empty tensor.")
+    if is_transformed(tensor):
+        if num_classes == -1:
+            raise RuntimeError(
+                "When vmap-ing torch.nn.functional.one_hot, please provide an explicit positive "
+                "num_classes argument."
+            )
+        rows = new_tensor(filled((*index.shape, num_classes), index.dtype, 0))
+        return rows.scatter(-1, tensor.unsqueeze(-1), 1)
     if num_classes == -1:
         capture.refuse("one_hot() without num_classes, whose size depends on values")
         num_classes = max(int(index.max()) + 1, 0)

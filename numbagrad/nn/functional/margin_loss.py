@@ -12,7 +12,10 @@ import numpy as np
 
 from ...executor import capture
 from ...ops.functions import where
-from ...tensor import Tensor, new_tensor
+from ...ops.tensor_operator import TensorOperator
+from ...tensor import Tensor
+from ...transforms.batching import folded
+from ...transforms.levels import is_transformed
 from .activation import logsigmoid, softplus
 from .distance import cosine_similarity, pairwise_distance
 from .reduction import reduce_loss, reduction_name
@@ -187,7 +190,8 @@ def multi_margin_loss(
             f"samples (batch size). Expected target size [{samples}], but got "
             f"{list(target.shape)}. Input has shape {list(input.shape)}."
         )
-    capture.check(_check_classes, classes._array, count)
+    if not is_transformed(classes):
+        capture.check(_check_classes, classes._array, count)
     if weight is not None and weight._array.shape != (count,):
         raise RuntimeError(
             f"inconsistent weight size, expected {count} but got {list(weight.shape)}"
@@ -218,12 +222,13 @@ def multilabel_margin_loss(
             f"inconsistent target size: {list(target.shape)} for input of size: "
             f"{list(input.shape)}"
         )
-    classes = target._array.reshape(-1, target._array.shape[-1])
-    capture.check(_check_listed, classes)
-    scores = input.reshape(classes.shape)
+    classes = target.reshape(-1, target._array.shape[-1])
+    if not is_transformed(target):
+        capture.check(_check_listed, classes._array)
+    scores = input.reshape(classes._array.shape)
     short = (1 - scores.unsqueeze(2) + scores.unsqueeze(1)).clamp_min(0)
-    between = new_tensor(capture.call(_right_and_wrong, classes))
-    loss = short.masked_fill(~between, 0.0).sum((1, 2)) / classes.shape[1]
+    between = _between(classes)
+    loss = short.masked_fill(~between, 0.0).sum((1, 2)) / classes._array.shape[1]
     return reduce_loss(loss if input.ndim == 2 else loss.squeeze(0), reduction)
 
 
@@ -240,6 +245,11 @@ def _right_and_wrong(classes: Array) -> Array:
     right[rows[listed], classes[listed]] = True
     made: Array = right[:, :, None] & ~right[:, None, :]
     return made
+
+
+_between = TensorOperator(
+    "multilabel_margin_loss", lambda classes: _right_and_wrong(classes), {}, batch=folded
+)
 
 
 def multilabel_soft_margin_loss(

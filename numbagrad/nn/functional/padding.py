@@ -13,6 +13,7 @@ import numpy as np
 from ...executor import capture
 from ...ops.tensor_operator import TensorOperator
 from ...tensor import Tensor, new_tensor
+from ...transforms.batching import stacked
 
 __all__ = ["pad"]
 
@@ -21,6 +22,7 @@ _pad_constant = TensorOperator(
     "constant_pad_nd",
     lambda input, widths, value: np.pad(input, widths, constant_values=input.dtype.type(value)),
     {"input": lambda grad, widths, input_shape: _unpad(grad, widths, input_shape)},
+    batch=stacked(widths=lambda widths, size: ((0, 0), *widths)),
 )
 
 

@@ -20,6 +20,7 @@ from ...ops.creation import zeros
 from ...ops.gather import scatter_add_operator
 from ...ops.tensor_operator import TensorOperator
 from ...tensor import Tensor, new_tensor
+from ...transforms.batching import folded
 from .activation import relu
 from .linear import along
 from .windows import IMAGES, LINES, VOLUMES, Windows, named, per_dimension
@@ -156,11 +157,10 @@ def _flattened(where: Array) -> Array:
     return where.reshape(*where.shape[:2], -1)
 
 
-def _put_back(grad: Tensor, where: Array, shape: tuple[int, ...]) -> Tensor:
+def _put_back(grad: Tensor, where: Tensor, shape: tuple[int, ...]) -> Tensor:
     """The gradient of the elements, summed where they were taken from."""
     flat = zeros(*shape[:2], math.prod(shape[2:]), dtype=grad.dtype)
-    indices = new_tensor(_flattened(where))
-    return scatter_add_operator(flat, 2, indices, grad.flatten(2)).view(*shape)
+    return scatter_add_operator(flat, 2, where.flatten(2), grad.flatten(2)).view(*shape)
 
 
 @functools.cache
@@ -171,15 +171,31 @@ def _taking(name: str) -> TensorOperator:
         lambda input, where: indexing.gather(_flattened(input), 2, _flattened(where)).reshape(
             where.shape
         ),
-        {"input": lambda grad, where, input_shape: _put_back(grad, where, input_shape)},
+        {
+            "input": lambda grad, where, input_shape: _put_back(grad, where, input_shape),
+            "where": None,  # type: ignore[dict-item]
+        },
         grad_fn=f"{name}Backward0",
+        batch=folded,
     )
 
 
+#: Where the largest elements of windows, and of parts, are.
+_largest_of_windows = TensorOperator(
+    "max_pool",
+    lambda input, counts, windows: _largest(input, counts, windows),
+    {},
+    batch=folded,
+)
+_largest_of_all_parts = TensorOperator(
+    "adaptive_max_pool", lambda input, counts: _largest_in_parts(input, counts), {}, batch=folded
+)
+
+
 def _with_indices(
-    name: str, input: Tensor, where: Array, batched: bool, return_indices: bool
+    name: str, input: Tensor, indices: Tensor, batched: bool, return_indices: bool
 ) -> Any:
-    made, indices = _taking(name)(input, where), new_tensor(where)
+    made = _taking(name)(input, indices)
     if not batched:
         made, indices = made.squeeze(0), indices.squeeze(0)
     return (made, indices) if return_indices else made
@@ -191,12 +207,7 @@ def _max_pool(
 ) -> Any:  # fmt: skip
     windows = _windows(rank, kernel_size, stride, padding, dilation)
     inputs = _batched(rank, input, f"max_pool{rank}d")
-    counts = _counts(windows, inputs, ceil_mode)
-    array = inputs._array
-    if array.flags.c_contiguous and not JIT_DISABLED:
-        where = executor.largest(array, counts, windows)
-    else:
-        where = capture.call(_largest, array, counts, windows)
+    where = _largest_of_windows(inputs, _counts(windows, inputs, ceil_mode), windows)
     name = f"MaxPool{rank}DWithIndices"
     return _with_indices(name, inputs, where, inputs is input, return_indices)
 
@@ -251,11 +262,13 @@ _window_sums = TensorOperator(
     "avg_pool",
     lambda input, geometry: geometry.windows.sums(input, geometry.counts),
     {"input": lambda grad, geometry: _spread(grad, geometry)},
+    batch=folded,
 )
 _spread = TensorOperator(
     "avg_pool_backward",
     lambda input, geometry: _to_all_places(input, geometry),
     {"input": lambda grad, geometry: _window_sums(grad, geometry)},
+    batch=folded,
 )
 
 
@@ -427,7 +440,7 @@ def _adaptive_max_pool(
 ) -> Any:
     counts = _output_sizes(rank, input, output_size)
     inputs = _batched(rank, input, f"adaptive_max_pool{rank}d")
-    where = capture.call(_largest_in_parts, inputs._array, counts)
+    where = _largest_of_all_parts(inputs, counts)
     return _with_indices(
         f"AdaptiveMaxPool{rank}D", inputs, where, inputs is input, return_indices
     )
