@@ -520,7 +520,7 @@ class Tensor(TensorState, InstalledMethods):
                 + " is ambiguous"
             )
         capture.refuse("a branch on the value of a tensor")
-        return bool(self._array.item())
+        return bool(self._array)
 
     def __float__(self) -> float:
         return float(self._number())

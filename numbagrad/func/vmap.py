@@ -155,7 +155,7 @@ def _run_in_chunks(
         )
         chunks.append(flatten(results))
     structure = chunks[0][1]
-    places = [out_dims] if structure == LEAF else _spread(out_dims, structure)
+    places = [out_dims] if structure == LEAF else spread(out_dims, structure)
     together = [
         column[0] if place is None else cat(column, _as_int(place))
         for column, place in zip(zip(*[made for made, _ in chunks], strict=True),
@@ -190,11 +190,11 @@ def _dims_of_arguments(
             f"vmap({_name(func)})(<inputs>): got no inputs. Maybe you forgot to add inputs, or you "
             "are trying to vmap over a function with no inputs. The latter is unsupported."
         )
-    dims = _spread(in_dims, structure)
+    dims = spread(in_dims, structure)
     if dims is None:
         raise ValueError(
             f"{call}in_dims is not compatible with the structure of `inputs`. in_dims has "
-            f"structure {_text(flatten(in_dims)[1])} but inputs has structure {_text(structure)}."
+            f"structure {describe(in_dims)} but inputs has structure {_text(structure)}."
         )
     return [_checked(call, dim, leaf) for dim, leaf in zip(dims, leaves, strict=True)]
 
@@ -256,17 +256,22 @@ def _dims_of_results(
         one = out_dims[0] if isinstance(out_dims, tuple) and len(out_dims) == 1 else out_dims
         dims = [one] if one is None or isinstance(one, int) else None
     else:
-        dims = _spread(out_dims, structure)
+        dims = spread(out_dims, structure)
     if dims is None:
         raise ValueError(
             f"vmap({_name(func)}, ..., out_dims={out_dims})(<inputs>): out_dims is not compatible "
             f"with the structure of `outputs`. out_dims has structure "
-            f"{_text(flatten(out_dims)[1])} but outputs has structure {_text(structure)}."
+            f"{describe(out_dims)} but outputs has structure {_text(structure)}."
         )
     return dims
 
 
-def _spread(dims: Any, structure: Any) -> list[Any] | None:
+def describe(value: Any) -> str:
+    """The structure of a nested value as torch writes it."""
+    return _text(flatten(value)[1])
+
+
+def spread(dims: Any, structure: Any) -> list[Any] | None:
     """Nested dims as one for each leaf of a structure; None if they are nested otherwise."""
     leaves, own = flatten(dims)
     found: list[Any] = []

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from .. import random as numbers
+from ..autograd.grad_mode import no_grad
 from ..autograd.grad_mode import state as grad_mode
 from ..autograd.inplace import before_write, compute_then_write
 from ..autograd.tensor_interface import bump_version
@@ -22,6 +23,9 @@ from ..executor import capture
 from ..executor.arrays import new_array
 from ..random import Generator, default_generator, initial_seed, manual_seed, seed
 from ..tensor import Tensor, new_tensor
+from ..transforms.batching import folded
+from ..transforms.levels import is_transformed
+from ..transforms.randomness import drawn_for_samples, fill_samples, has_samples, refuse_same
 from .arguments import checked_number, leaf, numpy_dtype, require_tensor, shape_of
 from .creation import empty_array_like, zeros_like
 from .registry import method
@@ -50,6 +54,39 @@ def set_rng_state(new_state: Tensor) -> None:
 
 # --- new tensors ----------------------------------------------------------------------------------
 
+Shape = tuple[int, ...]
+Array = np.ndarray[Any, Any]
+
+
+def _new(
+    shape: Shape, make: Callable[[Shape], Array], requires_grad: bool, out: Tensor | None = None
+) -> Tensor:
+    """A leaf of what ``make(shape)`` draws; inside of ``vmap`` for all samples that differ."""
+    if has_samples():
+        return drawn_for_samples(lambda sizes: new_tensor(make((*sizes, *shape))))
+    return leaf(make(shape), requires_grad, out)
+
+
+def _filled(kind: np.dtype[Any], fill: Callable[[Array], None]) -> Callable[[Shape], Array]:
+    """A function of a shape that makes an array of it and fills that."""
+
+    def make(shape: Shape) -> Array:
+        array = new_array(shape, kind)
+        fill(array)
+        return array
+
+    return make
+
+
+def noise(shape: Shape, kind: np.dtype[Any], p: float) -> Tensor:
+    """Ones with probability ``p``, else zeros, of a shape; inside of ``vmap`` for all samples."""
+    fill = functools.partial(_fill_with_bernoulli, None, p)
+    return _new(shape, _filled(kind, fill), False)
+
+
+def _fill_with_bernoulli(generator: Generator | None, p: Any, array: Array) -> None:
+    numbers.fill_bernoulli(generator, array, p)
+
 
 def _sampler(name: str, fill: Callable[..., None], content: str) -> Any:
     """``rand`` or ``randn``."""
@@ -67,9 +104,8 @@ def _sampler(name: str, fill: Callable[..., None], content: str) -> Any:
     ) -> Tensor:
         require_cpu(device)
         kind = numpy_dtype(name, dtype, None if out is None else out._array.dtype)
-        array = new_array(shape_of(name, sizes, size), kind)
-        fill(generator, array)
-        return leaf(array, requires_grad, out)
+        make = _filled(kind, functools.partial(fill, generator))
+        return _new(shape_of(name, sizes, size), make, requires_grad, out)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"A tensor of the given sizes of {content}."
@@ -89,6 +125,10 @@ def _sampler_like(name: str, fill: Callable[..., None], content: str) -> Any:
         memory_format: Any = None,
     ) -> Tensor:
         require_tensor(name, input)
+        if has_samples():
+            kind = numpy_dtype(name, dtype, input._array.dtype)
+            make = _filled(kind, functools.partial(fill, None))
+            return _new(input._array.shape, make, requires_grad)
         array = empty_array_like(name, input, dtype, device, memory_format)
         fill(None, array)
         return leaf(array, requires_grad)
@@ -130,9 +170,11 @@ def randint(
         )
     require_cpu(device)
     default = int64.numpy if out is None else out._array.dtype
-    array = new_array(shape_of("randint", (), size), numpy_dtype("randint", dtype, default))
-    numbers.fill_randint(generator, array, low, high)
-    return leaf(array, requires_grad, out)
+    make = _filled(
+        numpy_dtype("randint", dtype, default),
+        lambda array: numbers.fill_randint(generator, array, low, high),
+    )
+    return _new(shape_of("randint", (), size), make, requires_grad, out)
 
 
 def randint_like(
@@ -150,6 +192,10 @@ def randint_like(
     require_tensor("randint_like", input)
     if high is None:
         low, high = 0, low
+    if has_samples():
+        kind = numpy_dtype("randint_like", dtype, input._array.dtype)
+        make = _filled(kind, lambda array: numbers.fill_randint(None, array, low, high))
+        return _new(input._array.shape, make, requires_grad)
     array = empty_array_like("randint_like", input, dtype, device, memory_format)
     numbers.fill_randint(None, array, low, high)
     return leaf(array, requires_grad)
@@ -171,8 +217,18 @@ def randperm(
     kind = numpy_dtype("randperm", dtype, int64.numpy)
     if n > 0 and kind is not int64.numpy:
         checked_number(n - 1, kind)
+    if has_samples():
+        return _new((n,), lambda shape: _permutations(generator, shape, kind), requires_grad)
     array = capture.drawn(functools.partial(_permutation, generator), n, kind)
     return leaf(array, requires_grad, out)
+
+
+def _permutations(generator: Generator | None, shape: Shape, kind: np.dtype[Any]) -> Array:
+    """Permutations along the last dimension."""
+    made = new_array(shape, kind)
+    for row in made.reshape(-1, shape[-1]):
+        row[:] = numbers.permutation(generator, shape[-1])
+    return made
 
 
 def _permutation(
@@ -200,9 +256,11 @@ def normal(
     """
     require_cpu(device)
     if size is not None:
-        array = new_array(shape_of("normal", (), size), numpy_dtype("normal", dtype))
-        numbers.fill_normal(generator, array, mean, std)
-        return leaf(array, requires_grad, out)
+        make = _filled(
+            numpy_dtype("normal", dtype),
+            lambda array: numbers.fill_normal(generator, array, mean, std),
+        )
+        return _new(shape_of("normal", (), size), make, requires_grad, out)
     tensors = [x for x in (mean, std) if isinstance(x, Tensor)]
     if not tensors:
         raise TypeError(
@@ -210,6 +268,11 @@ def normal(
         )
     shape = common_shape([x._array.shape for x in tensors])
     kind = tensors[0]._array.dtype
+    if has_samples() or is_transformed(tensors):
+        refuse_same(*tensors)
+        standard = _filled(kind, lambda array: numbers.fill_normal(generator, array, 0.0, 1.0))
+        with no_grad():
+            return (_new(shape, standard, False) * std + mean).detach()
     given = [x._array if isinstance(x, Tensor) else x for x in (mean, std)]
     array = capture.drawn(functools.partial(_normal, generator), shape, kind, *given)
     return leaf(array, requires_grad, out)
@@ -246,6 +309,11 @@ def bernoulli(
 ) -> Tensor:
     """Ones with the probabilities in ``input``, or with probability ``p``, else zeros."""
     require_tensor("bernoulli", input)
+    if has_samples() or is_transformed(input):
+        refuse_same(input)
+        with no_grad():
+            chosen = rand_like(input, dtype=input.dtype) < (input if p is None else p)
+            return chosen.to(input.dtype)
     probabilities = input._array if p is None else p
 
     def draw(array: np.ndarray[Any, Any]) -> None:
@@ -266,9 +334,33 @@ def multinomial(
 ) -> Tensor:
     """Indices drawn from a row of weights, or from each row of a matrix of them."""
     require_tensor("multinomial", input)
+    if has_samples() or is_transformed(input):
+        refuse_same(input)
+        # Zeros for the samples that differ make the weights theirs.
+        samples = _new((), lambda shape: np.zeros(shape, input._array.dtype), False)
+        made: Tensor = _multinomial(input.detach() + samples, generator, num_samples, replacement)
+        return made
     draw = functools.partial(numbers.multinomial, generator)
     drawn = capture.drawn(draw, input._array, num_samples, replacement)
     return leaf(drawn, False, out)
+
+
+def _rows_of_weights(operator: Any, size: int, arguments: Any, mapped: Any) -> Tensor:
+    input, *options = arguments
+    if input._array.ndim == 2:
+        made: Tensor = operator(input, *options)
+        return made
+    return folded(operator, size, arguments, mapped)
+
+
+_multinomial = TensorOperator(
+    "multinomial",
+    lambda input, generator, count, replacement: numbers.multinomial(
+        generator, input, count, replacement
+    ),
+    {},
+    batch=_rows_of_weights,
+)
 
 
 # --- in place -------------------------------------------------------------------------------------
@@ -289,12 +381,19 @@ def _in_place(name: str, grad_fn: str = "") -> Callable[[Tensor, Draw], Tensor]:
         grad_fn=grad_fn or camel_case(name) + "Backward0",
     )
 
-    def fill(tensor: Tensor, draw: Draw) -> Tensor:
-        if tensor._requires_grad and grad_mode.enabled:
-            return compute_then_write(tensor, lambda before: recorded(before, draw))
+    def fill_plain(tensor: Tensor, draw: Draw) -> None:
         before_write(tensor)
         draw(tensor._array)
         bump_version(tensor)
+
+    def fill(tensor: Tensor, draw: Draw) -> Tensor:
+        if has_samples() or is_transformed(tensor):
+            tensor.zero_()  # for its history
+            fill_samples(tensor, lambda memory: fill_plain(memory, draw))
+            return tensor
+        if tensor._requires_grad and grad_mode.enabled:
+            return compute_then_write(tensor, lambda before: recorded(before, draw))
+        fill_plain(tensor, draw)
         return tensor
 
     return fill
@@ -342,6 +441,10 @@ def random_(
 @method()
 def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Generator | None = None) -> Tensor:
     """Fill with ones of probability ``p`` (a number, or a tensor of them) and zeros."""
+    if isinstance(p, Tensor) and (has_samples() or is_transformed((self, p))):
+        refuse_same(p)
+        with no_grad():
+            return self.copy_(bernoulli(p.expand(self._array.shape)))
     probability = p._array if isinstance(p, Tensor) else p
     return _fill_bernoulli(
         self, lambda array: numbers.fill_bernoulli(generator, array, probability)

@@ -11,7 +11,8 @@ from typing import Any
 from ..ops.creation import zeros_like
 from ..tensor import Tensor
 from .dispatch import deepest, split
-from .levels import DUAL, Level, dual, settled, state_of, without_tangents
+from .function_batches import apply_to_batch
+from .levels import BATCH, Level, dual, settled, state_of, without_tangents
 
 __all__ = ["apply_transformed"]
 
@@ -20,8 +21,10 @@ def apply_transformed(function: Any, args: tuple[Any, ...]) -> Any:
     """``function.apply(*args)``, of which at least one is or was under a transformation."""
     args = tuple([settled(x) if isinstance(x, Tensor) else x for x in args])
     level = deepest(args)
-    if level is None or level.kind is not DUAL:
+    if level is None:
         return function.run(args)[1]
+    if level.kind is BATCH:
+        return apply_to_batch(function, level, args)
     return apply_to_dual(function, level, args)
 
 

@@ -105,6 +105,70 @@ class Transformed(np.ndarray):
         raise _unknown(function.__name__)
 
 
+    def item(self, *place: Any) -> Any:
+        """The element, which all samples of a batch would have to share."""
+        return _memory_of(self, ITEM).item(*place)
+
+    def tolist(self) -> Any:
+        """The elements as numbers, if they are no samples."""
+        return _memory_of(self, NO_MEMORY).tolist()
+
+    def __bool__(self) -> bool:
+        return bool(_memory_of(self, BRANCH))
+
+    def __int__(self) -> int:
+        return int(_memory_of(self, ITEM))
+
+    def __float__(self) -> float:
+        return float(_memory_of(self, ITEM))
+
+    def __index__(self) -> int:
+        return _memory_of(self, ITEM).__index__()
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        raise _unknown("assignment")
+
+
+def _refused(name: str) -> Any:
+    def method(self: Transformed, *arguments: Any, **options: Any) -> Any:
+        raise _unknown(name)
+
+    return method
+
+
+# Methods of NumPy that read or write memory without asking ``__array_ufunc__``.
+for _name in (
+    "argmax", "argmin", "argpartition", "argsort", "astype", "byteswap", "choose", "compress",
+    "cumprod", "cumsum", "dot", "dump", "dumps", "fill", "nonzero", "partition", "put", "repeat",
+    "round", "searchsorted", "sort", "take", "tobytes", "tofile", "trace",
+):  # fmt: skip
+    setattr(Transformed, _name, _refused(_name))
+
+ITEM = (
+    "vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling "
+    ".item() on a Tensor, please try to rewrite what you're doing with other operations. If error "
+    "is occurring somewhere inside PyTorch internals, please file a bug report."
+)
+BRANCH = (
+    "vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We "
+    "don't support that yet, please file an issue at https://github.com/pytorch/pytorch/issues ."
+)
+NO_MEMORY = "Cannot access data pointer of Tensor that doesn't have storage"
+
+
+def _memory_of(array: Transformed, refusal: str) -> np.ndarray[Any, Any]:
+    """The memory that a dual tensor shows; raises torch's error for that of samples."""
+    state = array.state
+    if state is None:
+        raise _unknown("values")
+    while state.__class__ is Dual:
+        memory = state.primal._array
+        if memory.__class__ is not Transformed:
+            return memory
+        state = memory.state
+    raise RuntimeError(refusal)
+
+
 def _unknown(function: str) -> NotImplementedError:
     levels = " inside ".join(level.kind for level in reversed(stack.levels)) or "a transformation"
     return NotImplementedError(

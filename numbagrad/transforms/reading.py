@@ -13,7 +13,7 @@ from typing import Any
 from ..autograd.tensor_interface import alias
 from ..printing import tensor_text
 from ..tensor import Tensor
-from .levels import Batched, Dual, batched, is_transformed, settled, state_of
+from .levels import NO_MEMORY, Batched, Dual, batched, is_transformed, settled, state_of
 
 __all__ = ["detached", "has_tangent", "refuse_tangents", "text_of", "values_of"]
 
@@ -44,10 +44,7 @@ def values_of(tensor: Tensor) -> Tensor:
     if state is None:
         return tensor
     if state.__class__ is Batched:
-        raise RuntimeError(
-            "vmap: the elements of a Tensor that stands for one of many samples cannot be read in "
-            "Python; return the Tensor from the function and read it outside"
-        )
+        raise RuntimeError(NO_MEMORY)
     return values_of(state.primal)
 
 

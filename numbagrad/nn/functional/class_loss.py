@@ -144,7 +144,8 @@ def _nll_of_samples(
     if weight is None:
         factors = (~ignored).to(input.dtype)
     else:
-        chosen = weight.detach().to(input.dtype).index_select(0, known.reshape(-1)).reshape(target.shape)
+        rows = weight.detach().to(input.dtype).index_select(0, known.reshape(-1))
+        chosen = rows.reshape(target._array.shape)
         factors = chosen.masked_fill(ignored, 0.0)
     loss = (loss * factors).masked_fill(ignored, 0.0)
     if reduction == "none":

@@ -8,7 +8,9 @@ from __future__ import annotations
 import math
 
 from ...ops.creation import empty, empty_like
+from ...ops.random import noise
 from ...tensor import Tensor
+from ...transforms.randomness import has_samples
 
 __all__ = [
     "alpha_dropout", "dropout", "dropout1d", "dropout2d", "dropout3d", "feature_alpha_dropout",
@@ -22,6 +24,9 @@ def _check_probability(p: float) -> None:
 
 def _noise(input: Tensor, p: float, channels: bool) -> Tensor:
     """Zeros with probability ``p``, else ones; drawn in the order of the input's memory."""
+    if has_samples():
+        shape = _channel_shape(input) if channels else input._array.shape
+        return noise(shape, input._array.dtype, 1 - p)
     if channels:
         made = empty(_channel_shape(input), dtype=input.dtype)
     else:
@@ -33,10 +38,10 @@ def _drop(input: Tensor, p: float, training: bool, inplace: bool, channels: bool
     _check_probability(p)
     if p == 0 or not training or input._array.size == 0:
         return input
-    noise = _noise(input, p, channels)
+    kept = _noise(input, p, channels)
     if p < 1:
-        noise.div_(1 - p)
-    return input.mul_(noise) if inplace else input * noise
+        kept.div_(1 - p)
+    return input.mul_(kept) if inplace else input * kept
 
 
 def _channel_shape(input: Tensor) -> tuple[int, ...]:
