@@ -519,7 +519,9 @@ _masked_select = TensorOperator(
     "masked_select",
     lambda input, dim, index: executor.index_select(input, dim, index),
     dict(index_select_operator.gradient),
-    batch=stacked(dim=after_samples),
+    batch=lambda operator, size, arguments, mapped: _select_samples(
+        operator, size, arguments, mapped
+    ),
 )
 
 
