@@ -169,6 +169,31 @@ def test_derivatives_of_every_order():
         total, expected = total.sum(), expected.sum()
 
 
+def test_what_the_backward_reads_may_depend_on_an_input_that_it_does_not_read():
+    @composite("WeightedSoftmaxBackward0")
+    def weighted(input, weight):
+        return torch.softmax(input, -1) * weight
+
+    input, weight = operands(3, 5, dtype=torch.float64)
+    assert torch.autograd.gradgradcheck(weighted, (input, weight))
+    made = weighted(input, weight)
+    (pair,) = weighted.composite.pairs
+    assert pair.saved == (1, 0) and pair.read == 1
+    (expected,) = torch.autograd.grad(made.sum(), input, retain_graph=True)
+    with torch.no_grad():
+        input.zero_()
+    agree(torch.autograd.grad(made.sum(), input, retain_graph=True)[0], expected, 1e-12)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        torch.autograd.grad(made.sum(), input, create_graph=True)
+
+
+def test_memory_of_many_sizes_is_not_held():
+    found = operator()
+    for rows in range(2000, 2040):
+        cubed_norm(*operands(rows, 300)).sum().backward()
+    assert sum(pair.nbytes for pair in found.pairs) < 64 << 20
+
+
 def test_inputs_that_depend_on_each_other():
     input, _ = operands(4, 4, dtype=torch.float64)
 

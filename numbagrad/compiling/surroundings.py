@@ -31,6 +31,7 @@ from ..executor.program.numbers import InputNumber
 from ..executor.program.recorder import is_library
 from ..nn.module_hooks import EVERY_MODULE
 from ..random import Generator, default_generator
+from ..ops.composite import Composite
 from ..tensor import Tensor
 
 #: Values that are compared; everything else is what it is.
@@ -220,6 +221,8 @@ class Surroundings:
             self._pending.append((name, getattr(value, "__self__", None)))
         elif isinstance(value, _BYTES):
             self._bytes(name, value)
+        elif isinstance(value, Composite):  # what it keeps follows from the definition
+            self._pending.append((name, value.definition))
         elif isinstance(value, weakref.ReferenceType):
             self._watch(name, lambda: [value()], [value()])
         elif isinstance(value, _HIDDEN) or isinstance(value, Iterator):

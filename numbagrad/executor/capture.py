@@ -27,6 +27,12 @@ def is_recording() -> bool:
     return active is not None and not active.observes and active.thread == threading.get_ident()
 
 
+def computes() -> bool:
+    """Whether kernels are to run, as always but while this thread traces what has no elements."""
+    found = active
+    return found is None or not found.traces or found.thread != threading.get_ident()
+
+
 def call(function: Callable[..., Any], *arguments: Any) -> Any:
     """``function(*arguments)``, noted as one operation if this thread records.
 

@@ -40,7 +40,8 @@ class WordKernel:
         return library.hand_written(self.module, self.name)
 
     def __call__(self, total: int, grain: int, *words: Any) -> None:
-        self.launch(total, grain, *words)
+        if capture.computes():
+            self.launch(total, grain, *words)
         if capture.active is not None:
             capture.note_kernel(self, total, grain, words)
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from ..autograd.grad_mode import state as grad_mode
 from ..autograd.node import Node
+from ..autograd.saved import unpack_entries
 from ..executor import capture
 from ..executor.pointwise import JIT_DISABLED
 from ..tensor import Tensor, new_tensor
@@ -30,6 +31,8 @@ Definition = TypeVar("Definition", bound=Callable[..., Any])
 
 #: Pairs of one operator that are kept; with more forms of arguments the oldest are made again.
 MANY_FORMS = 256
+#: Bytes that the programs of one operator hold between calls; above, the oldest are let go of.
+MANY_BYTES = 64 << 20
 
 
 class CompositeNode(Node):
@@ -43,11 +46,11 @@ class CompositeNode(Node):
 
     def backward(self, *grads: Any) -> tuple[Any, ...]:
         """The gradients of the tensors among the arguments, None where none is needed."""
-        saved = self.unpack()
         (grad,) = grads
-        if grad_mode.enabled or is_transformed(grad) or is_transformed(saved):
-            return self.pair.differentiate(grad, saved)
-        return self.pair.backward(grad, saved, self.kept)
+        pair, entries = self.pair, self.saved
+        if grad_mode.enabled or entries is None or is_transformed(grad):
+            return pair.differentiate(grad, self.unpack())
+        return pair.backward(grad, unpack_entries(entries[: pair.read], self), self.kept)
 
     def release(self) -> None:
         """Free what was kept."""
@@ -113,13 +116,14 @@ class Composite:
         made = pair.forward(*tensors)
         array = pair.array_of(made)
         if not pair.differentiable:
-            return new_tensor(array)
+            result = new_tensor(array)
+            return result if pair.single else (result, *pair.further(made))
         saved = tuple([tensors[k] for k in pair.saved])
         result = recorder.attach(array, self._node, tuple(tensors), saved)
         node: Any = result._grad_fn
         node.pair = pair
         node.kept = tuple([made[k] for k in pair.places])
-        return result
+        return result if pair.single else (result, *pair.further(made))
 
     def _by_position(self, arguments: Any, named: dict[str, Any]) -> tuple[Any, ...] | None:
         """All arguments by position; None if they are not those of the definition."""
@@ -132,9 +136,12 @@ class Composite:
 
     def _make(self, key: tuple[Any, ...], arguments: tuple[Any, ...]) -> Pair | None:
         """The pair for arguments of a new form, None if there is none."""
-        if len(self._pairs) >= MANY_FORMS:
-            self._pairs.pop(next(iter(self._pairs)), None)
-        pair = self._pairs[key] = self._pair_of(arguments)
+        pair = self._pair_of(arguments)
+        held = sum([each.nbytes for each in [*self.pairs, *([pair] if pair else [])]])
+        while self._pairs and (len(self._pairs) >= MANY_FORMS or held > MANY_BYTES):
+            oldest = self._pairs.pop(next(iter(self._pairs)), None)
+            held -= oldest.nbytes if oldest is not None else 0
+        self._pairs[key] = pair
         return pair
 
     def _pair_of(self, arguments: tuple[Any, ...]) -> Pair | None:
@@ -155,7 +162,8 @@ class Composite:
 def composite(grad_fn: str) -> Callable[[Definition], Definition]:
     """A decorator: the function runs as a fused pair of programs, with one node named ``grad_fn``.
 
-    The function takes Tensors and hashable values, and returns one new Tensor. It is written in
+    The function takes Tensors and hashable values, and returns a new Tensor, or a tuple of Tensors,
+    the first of which has a gradient. It is written in
     Tensor operations, and depends on nothing but its arguments: on their values only if they are no
     Tensors, and of Tensors on the form (shape, strides, dtype, whether a gradient is needed). It
     raises for bad arguments; warnings and checks of elements belong outside.

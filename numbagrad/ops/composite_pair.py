@@ -21,6 +21,7 @@ from ..executor.program.fusion import optimise
 from ..executor.program.graph import Array, Memory, Operation, Pointwise, View
 from ..executor.program.program import Program, as_view
 from ..executor.program.tracer import CannotTrace, Tracer
+from ..kernels.buffer_layout import LARGE_BYTES
 from ..tensor import Tensor, new_tensor
 from .program_call import ProgramCall
 
@@ -34,8 +35,9 @@ class Pair:
         needed: for every tensor among them, in order, whether it needs a gradient.
 
     Attributes:
-        forward: called with the tensors; returns the array of the result, then what is kept.
-        saved: which of the tensors the backward reads, by their number.
+        forward: called with the tensors; returns arrays, see :meth:`array_of` and ``places``.
+        saved: which of the tensors a node saves, by their number: those that the backward reads,
+            as many as ``read``, then those that its derivatives depend on.
 
     Raises:
         CannotTrace: for a definition that looks at elements, or runs in Python.
@@ -60,24 +62,42 @@ class Pair:
             kept = trace.walk(trace.made._array)
             self._cut = {trace.number_of(memory) for memory in kept}
         trace.release()
-        result = trace.result
-        memories = list(dict.fromkeys([result.memory, *kept]))
-        program = Program(
-            optimise(trace.forward, memories), [view for view in trace.given], memories
-        )
-        self.shape, self.strides = result.shape, result.strides
-        self._view = None if _is_whole(result) else result
+        #: Bytes that its programs hold between calls.
+        self.nbytes = 0
+        result = trace.results[0]
+        memories = list(dict.fromkeys([*[view.memory for view in trace.results], *kept]))
+        operations = optimise(trace.forward, memories)
+        program = Program(operations, trace.given, _with_large(operations, memories))
+        self.strides = result.strides
+        self._results = [
+            (memories.index(view.memory), None if _is_whole(view) else view)
+            for view in trace.results
+        ]
+        #: Whether the definition returns one tensor, and no tuple.
+        self.single = trace.single
         self.forward = ProgramCall(program)
+        #: Of what the forward made, what the backward is given.
         self.places = [memories.index(memory) for memory in kept]
         self.saved: tuple[int, ...] = ()
+        self.read = 0
         if differentiable:
             first = _Backward(trace, kept)
-            self.saved = first.inputs
+            # What the backward reads, and, for derivatives of it, what that was computed from.
+            influence = trace.tensors_behind(kept)
+            self.saved = (*first.inputs, *sorted(influence - {*first.inputs}))
+            self.read = len(first.inputs)
             self._backwards[result.strides] = first
+            self.nbytes += first.nbytes
+        self.nbytes += program.arena_bytes
 
-    def array_of(self, made: tuple[Array, ...]) -> Array:
-        """The result among what the forward made."""
-        return made[0] if self._view is None else as_view(made[0], self._view)
+    def array_of(self, made: tuple[Array, ...], number: int = 0) -> Array:
+        """A result among what the forward made."""
+        place, view = self._results[number]
+        return made[place] if view is None else as_view(made[place], view)
+
+    def further(self, made: tuple[Array, ...]) -> list[Tensor]:
+        """The results after the first, which have no gradient."""
+        return [new_tensor(self.array_of(made, k)) for k in range(1, len(self._results))]
 
     def backward(
         self, grad: Tensor, saved: Sequence[Tensor], kept: Sequence[Array]
@@ -91,13 +111,14 @@ class Pair:
                 found = self._backwards[self.strides]
             else:  # one element, repeated, as the gradient of a sum
                 found = self._backward_of_repeated(array)
-        return found(grad, saved, kept)
+        known = dict(zip(self.saved, saved, strict=False))
+        return found(grad, [known[k] for k in found.inputs], kept)
 
     def _backward_of_repeated(self, array: Array) -> _Backward:
         trace = _Trace(self)
         kept = trace.walk(array, self._cut)
         trace.release()
-        made = self._backwards[array.strides] = _Backward(trace, kept, self.saved)
+        made = self._backwards[array.strides] = _Backward(trace, kept)
         return made
 
     @staticmethod
@@ -137,6 +158,7 @@ class Pair:
             made = self.definition(*arguments)
         finally:
             grad_mode.enabled = recorded
+        made = made if self.single else made[0]
         wanted = [x for x, need in zip(tensors, self.needed, strict=True) if need]
         edges: list[Any] = [edge_of(x) for x in wanted]
         gradients = iter(run_backward([made], [grad], True, recorded, edges, accumulate=False))
@@ -178,14 +200,17 @@ class _Trace:
             with tracer.recording():
                 #: Views of the memory that the programs are given, one for each tensor.
                 self.given = [tracer.view(x._array) for x in self.tensors]
-                self.made = pair.definition(*arguments)
+                made = pair.definition(*arguments)
         finally:
             grad_mode.enabled = before
-        if type(self.made) is not Tensor:
-            raise CannotTrace(f"a result of type {type(self.made).__name__}")
+        self.single = not isinstance(made, tuple)
+        results = (made,) if self.single else made
+        if not all([type(x) is Tensor for x in results]):
+            raise CannotTrace("a result that is no Tensor")
+        self.made: Tensor = results[0]
         self.forward: list[Operation] = list(tracer.operations)
-        self.result = tracer.view(self.made._array)
-        if not self.result.memory.made:
+        self.results = [tracer.view(x._array) for x in results]
+        if not all([view.memory.made for view in self.results]):
             raise CannotTrace("a result in memory that was given")
         written = [view.memory for operation in self.forward for view in operation.writes]
         if not all([memory.made for memory in written]):
@@ -197,12 +222,20 @@ class _Trace:
         #: Set by ``walk``.
         self.again: list[Operation] = []
         self.gradients: list[View | None] = []
-        self.incoming = self.result
+        self.incoming = self.results[0]
 
     def release(self) -> None:
         """Let go of the memory that nothing was computed in."""
         for memory in self.tracer.memories.values():
             memory.release()
+
+    def tensors_behind(self, memories: Sequence[Memory]) -> set[int]:
+        """The numbers of the tensors from which the forward computes these blocks."""
+        found = set(memories)
+        for operation in reversed(self.forward):
+            if any([view.memory in found for view in operation.writes]):
+                found.update([view.memory for view in operation.reads])
+        return {k for k, view in enumerate(self.given) if view.memory in found}
 
     def number_of(self, memory: Memory) -> int:
         """Which operation of the forward makes it."""
@@ -262,9 +295,7 @@ class _Trace:
 class _Backward:
     """The backward of a trace as a program."""
 
-    def __init__(
-        self, trace: _Trace, kept: Sequence[Memory], inputs: tuple[int, ...] | None = None
-    ):
+    def __init__(self, trace: _Trace, kept: Sequence[Memory]):
         results = [x.memory for x in trace.gradients if x is not None and x.memory.made]
         memories = list(dict.fromkeys(results))
         operations = optimise(trace.again, memories)
@@ -273,13 +304,13 @@ class _Backward:
         made = {view.memory for x in operations for view in x.writes}
         if made & known or not set(memories) <= made:
             raise CannotTrace("a gradient that is not made by the backward")
-        if inputs is None:
-            inputs = tuple([k for k, x in enumerate(trace.given) if x.memory in read])
         #: The numbers of the tensors that it reads.
-        self.inputs = inputs
-        given = [trace.incoming, *[trace.given[k] for k in inputs]]
+        self.inputs = tuple([k for k, x in enumerate(trace.given) if x.memory in read])
+        given = [trace.incoming, *[trace.given[k] for k in self.inputs]]
         given += [_whole(memory) for memory in kept]
-        self._call = ProgramCall(Program(operations, given, memories))
+        program = Program(operations, given, _with_large(operations, memories))
+        self.nbytes = program.arena_bytes
+        self._call = ProgramCall(program)
         #: Of every gradient which result it is and, if it is not all of that, how it lies there.
         self._makers: list[Any] = []
         for view in trace.gradients:
@@ -306,6 +337,18 @@ class _Backward:
         if place < 0:
             return grad if view is None else new_tensor(as_view(grad._array, view))
         return new_tensor(made[place] if view is None else as_view(made[place], view))
+
+
+def _with_large(operations: Sequence[Operation], results: list[Memory]) -> list[Memory]:
+    """The results, and large blocks in between: made for each call, so that they are not held."""
+    known = set(results)
+    large: dict[Memory, None] = {}
+    for operation in operations:
+        for view in operation.writes:
+            memory = view.memory
+            if memory.made and memory not in known and memory.nbytes >= LARGE_BYTES:
+                large[memory] = None
+    return [*results, *large]
 
 
 def _is_whole(view: View) -> bool:

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..executor.builtin import launcher, make_builtin
 from ..executor.program import timing
-from ..executor.program.graph import Array
+from ..executor.program.graph import Array, may_raise
 from ..executor.program.program import Program
 from ..kernels import program_layout
 from ..kernels import replay_layout as words
@@ -28,7 +28,7 @@ class ProgramCall:
     at work without the GIL is not entered again, another one of its kind runs instead.
     """
 
-    __slots__ = ("program", "_make", "_free", "_long", "_run")
+    __slots__ = ("program", "_checks", "_make", "_free", "_long", "_run")
 
     def __init__(self, program: Program):
         self.program = program
@@ -38,20 +38,25 @@ class ProgramCall:
         first = _Native(program)
         self._run: Callable[..., tuple[Array, ...]] = first.run
         self._long = first.long
+        #: Whether it may raise.
+        self._checks = any(map(may_raise, program.operations))
         #: Programs that nobody runs.
         self._free = [first]
 
     def __call__(self, *tensors: Tensor) -> tuple[Array, ...]:
-        if timing.active is not None:
-            return tuple(self._free[0].program.run([x._array for x in tensors]))
-        if not self._long:  # it keeps the GIL
+        if not self._long and timing.active is None and not self._checks:  # it keeps the GIL
             return self._run(False, *tensors)
         try:
             native = self._free.pop()
         except IndexError:
             native = _Native(self._make())
         try:
-            return native.run(False, *tensors)
+            if timing.active is not None:
+                return tuple(native.program.run([x._array for x in tensors]))
+            made = native.run(False, *tensors)
+            if self._checks:
+                native.program.check_launches(lambda: [*[x._array for x in tensors], *made])
+            return made
         finally:
             self._free.append(native)
 

@@ -84,6 +84,8 @@ class Recorder:
 
     #: Whether it only looks on: then what runs is no recording, and another recorder comes first.
     observes = False
+    #: Whether it notes what would run, and nothing runs: elements of arrays mean nothing.
+    traces = False
 
     def __init__(self) -> None:
         self.operations: list[Operation] = []

@@ -58,7 +58,7 @@ _CHUNK = 1 << 14
 #: Elements of a row into which a space that is one run is cut.
 _FLAT_ROW = 1024
 
-#: Partial results of the columns: at most so many chunks.
+#: At most so many chunks: each has partial results, and room for rows of intermediate values.
 _CHUNKS = 64
 
 ELEMENTS, ROWS, REDUCTION = "elements", "rows", "reduction"
@@ -281,8 +281,7 @@ def row_operations(
         inputs = [dataclasses.replace(x, operand=_as_rows(x.operand, space)) for x in inputs]
         wanted = [(_as_rows(view, space), value) for view, value in wanted]
     chunk = max(1, _CHUNK // columns)
-    if any(by_columns):
-        chunk = max(chunk, -(-rows_ // _CHUNKS))
+    chunk = max(chunk, -(-rows_ // _CHUNKS))
     chunks = -(-rows_ // chunk)
     totals: list[Total] = []
     after: list[Operation] = []

@@ -24,6 +24,8 @@ class CannotTrace(Exception):  # noqa: N818 - a signal to the caller
 class Tracer(Recorder):
     """A recorder that makes arrays of the right form in the place of computing them."""
 
+    traces = True
+
     def fail(self, what: str) -> NoReturn:
         """Stop at once: there is no result to go on with."""
         raise CannotTrace(what)
@@ -93,10 +95,6 @@ class Tracer(Recorder):
     def check(self, function: Callable[..., None], arguments: tuple[Any, ...]) -> None:
         """See :class:`Recorder`."""
         self.fail(f"{getattr(function, '__name__', function)}, which looks at elements")
-
-    def kernel(self, kernel: Any, total: int, grain: int, words: tuple[Any, ...]) -> None:
-        """See :class:`Recorder`."""
-        self.fail(f"the kernel {kernel.name}, which computes")
 
     def opaque(self, name: str, *arguments: Any) -> None:
         """See :class:`Recorder`."""

@@ -12,6 +12,7 @@ import numpy as np
 
 from ...executor import checks, class_loss
 from ...executor.pointwise import scalar_type_name
+from ...ops.composite import composite
 from ...ops.softmax import log_softmax
 from ...ops.tensor_operator import TensorOperator
 from ...tensor import Tensor
@@ -173,17 +174,43 @@ def cross_entropy(
         raise RuntimeError(
             f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}"
         )
+    if target._array.dtype.kind != "f":
+        plain = input._array.ndim <= 2
+        if label_smoothing:
+            operator = _smoothed_class_loss
+        else:
+            operator = _class_loss if plain else _class_loss_2d
+        return operator(input, target, weight, ignore_index, reduction, label_smoothing)
     logarithms = log_softmax(input, 0 if input._array.ndim == 1 else 1)
     if target._array.shape == input._array.shape and target._array.dtype.kind == "f":
         return _probability_loss(logarithms, target, weight, reduction, label_smoothing)
-    if target._array.dtype.kind == "f" and target._array.ndim == input._array.ndim > 1:
+    if target._array.ndim == input._array.ndim > 1:
         raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
+    return nll_loss(logarithms, target, weight, None, ignore_index, None, reduction)
+
+
+def _cross_entropy(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None,
+    ignore_index: int,
+    reduction: str,
+    label_smoothing: float,
+) -> Tensor:
+    """Cross entropy of scores (N, C, ...) or (C) and classes."""
+    dim = 0 if input._array.ndim == 1 else 1
+    logarithms = log_softmax(input, dim)
     loss = nll_loss(logarithms, target, weight, None, ignore_index, None, reduction)
     if label_smoothing == 0:
         return loss
     uniform = _smooth_loss(logarithms, target, weight, ignore_index, reduction)
-    classes = input._array.shape[0 if input._array.ndim == 1 else 1]
+    classes = input._array.shape[dim]
     return loss * (1 - label_smoothing) + uniform * (label_smoothing / classes)
+
+
+_class_loss = composite("NllLossBackward0")(_cross_entropy)
+_class_loss_2d = composite("NllLoss2DBackward0")(_cross_entropy)
+_smoothed_class_loss = composite("AddBackward0")(_cross_entropy)
 
 
 def _class_weights(weight: Tensor, rank: int) -> Tensor:

@@ -78,6 +78,12 @@ def _per_channel(values: Tensor | None, rank: int) -> Tensor | None:
     return None if values is None else values.reshape(1, -1, *(1,) * (rank - 2))
 
 
+def _places(input: Tensor) -> Tensor:
+    """(N, C, ...) as (N, C, places): means over the last dimension read rows of memory."""
+    return input.reshape(*input._array.shape[:2], -1)
+
+
+@composite("NativeGroupNormBackward0")
 def group_norm(
     input: Tensor,
     num_groups: int,
@@ -97,8 +103,22 @@ def group_norm(
             f"shape {list(shape)} and num_groups={num_groups}"
         )
     grouped = input.reshape(shape[0], num_groups, -1)
-    made = _standardised(grouped, [-1], eps).reshape(shape)
-    return _affine(made, _per_channel(weight, len(shape)), _per_channel(bias, len(shape)))
+    if math.prod(shape[2:]) == 1:
+        made = _standardised(grouped, [-1], eps).reshape(shape)
+        return _affine(made, _per_channel(weight, len(shape)), _per_channel(bias, len(shape)))
+    mean = grouped.mean(-1, keepdim=True)
+    variance = (grouped - mean).square().mean(-1, keepdim=True)
+    scale = _of_channels((variance + eps).rsqrt(), shape[1])
+    if weight is not None:
+        scale = scale * weight.reshape(1, -1, 1)
+    made = (_places(input) - _of_channels(mean, shape[1])) * scale
+    return _affine(made, None, _per_channel(bias, 3)).reshape(shape)
+
+
+def _of_channels(values: Tensor, channels: int) -> Tensor:
+    """Values of groups (N, G, 1), repeated for the channels of each: (N, C, 1)."""
+    batch, groups, _ = values._array.shape
+    return values.expand(batch, groups, channels // groups).reshape(batch, channels, 1)
 
 
 def batch_norm(
@@ -115,8 +135,6 @@ def batch_norm(
 
     In training over the batch, counted into the running averages in place; else by them.
     """
-    rank = input._array.ndim
-    dims = [d for d in range(rank) if d != 1]
     if training:
         count = input._array.size // max(input._array.shape[1], 1)
         if count == 1:
@@ -124,28 +142,67 @@ def batch_norm(
                 "Expected more than 1 value per channel when training, got input size "
                 f"{input.size()}"
             )
-        _count_into(running_mean, running_var, input, dims, momentum)
-        made = _standardised(input, dims, eps)
-    elif running_mean is None or running_var is None:
+        made, mean, variance = _standardised_by_batch(input, weight, bias, eps)
+        _count_into(running_mean, mean, momentum)
+        _count_into(running_var, variance * (count / (count - 1)), momentum)
+        return made
+    if running_mean is None or running_var is None:
         raise RuntimeError(
             "Expected running_mean and running_var to be defined when training=False"
         )
+    return _standardised_by(input, running_mean, running_var, weight, bias, eps)
+
+
+def _by_channels(
+    input: Tensor, mean: Tensor, variance: Tensor, weight: Tensor | None, bias: Tensor | None,
+    eps: float,
+) -> Tensor:  # fmt: skip
+    """(N, C, ...) by a mean and a variance of every channel."""
+    batch, channels, *sizes = input._array.shape
+    places = math.prod(sizes)
+    scale = (variance + eps).rsqrt()
+    if weight is not None:
+        scale = scale * weight
+    # As rows: of the places of a channel of a sample, with a value each, or of all channels. They
+    # have another shape than what the statistics read, lest the difference be kept from there.
+    shape = (batch * channels, places) if places > 1 else (batch, 1, channels)
+
+    def of_rows(values: Tensor) -> Tensor:
+        return values.expand(batch, channels).reshape(-1, 1) if places > 1 else values
+
+    made = (input.reshape(shape) - of_rows(mean)) * of_rows(scale)
+    return _affine(made, None, None if bias is None else of_rows(bias)).reshape(input.shape)
+
+
+_standardised_by = composite("NativeBatchNormBackward0")(_by_channels)
+
+
+@composite("NativeBatchNormBackward0")
+def _standardised_by_batch(
+    input: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float
+) -> tuple[Tensor, Tensor, Tensor]:
+    """(N, C, ...) with zero mean and unit variance of channels; also those mean and variance.
+
+    Means are taken over the places of each channel of each sample, which are a row of memory, and
+    then over the samples.
+    """
+    batch, channels, *sizes = input._array.shape
+    if math.prod(sizes) > 1:
+        values = _places(input)
+        mean = values.mean(-1).mean(0)
+        centred = values - mean.expand(batch, channels).reshape(-1).view(batch, channels, 1)
+        variance = centred.square().mean(-1).mean(0)
     else:
-        mean = running_mean.reshape(1, -1, *(1,) * (rank - 2))
-        variance = running_var.reshape(mean.shape)
-        made = (input - mean) * (variance + eps).rsqrt()
-    return _affine(made, _per_channel(weight, rank), _per_channel(bias, rank))
+        values = input.reshape(batch, channels)
+        mean = values.mean(0)
+        variance = (values - mean).square().mean(0)
+    return _by_channels(input, mean, variance, weight, bias, eps), mean, variance
 
 
 @no_grad()
-def _count_into(
-    running_mean: Tensor | None, running_var: Tensor | None, input: Tensor, dims: list[int],
-    momentum: float,
-) -> None:  # fmt: skip
-    if running_mean is not None:
-        running_mean.mul_(1 - momentum).add_(input.mean(dims), alpha=momentum)
-    if running_var is not None:
-        running_var.mul_(1 - momentum).add_(input.var(dims, unbiased=True), alpha=momentum)
+def _count_into(average: Tensor | None, value: Tensor, momentum: float) -> None:
+    if average is not None:
+        average.mul_(1 - momentum).add_(value, alpha=momentum)
 
 
 def instance_norm(
