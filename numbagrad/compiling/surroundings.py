@@ -30,8 +30,8 @@ from ..executor.program.guards import ANY, Entries, Guards, can_watch
 from ..executor.program.numbers import InputNumber
 from ..executor.program.recorder import is_library
 from ..nn.module_hooks import EVERY_MODULE
-from ..random import Generator, default_generator
 from ..ops.composite import Composite
+from ..random import Generator, default_generator
 from ..tensor import Tensor
 
 #: Values that are compared; everything else is what it is.

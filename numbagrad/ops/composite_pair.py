@@ -18,7 +18,7 @@ from ..autograd.engine import run_backward
 from ..autograd.grad_mode import state as grad_mode
 from ..autograd.node import edge_of
 from ..executor.program.fusion import optimise
-from ..executor.program.graph import Array, Memory, Operation, Pointwise, View
+from ..executor.program.graph import Array, Memory, Operation, Pointwise, View, renamed
 from ..executor.program.program import Program, as_view
 from ..executor.program.tracer import CannotTrace, Tracer
 from ..kernels.buffer_layout import LARGE_BYTES
@@ -81,7 +81,7 @@ class Pair:
         self.saved: tuple[int, ...] = ()
         self.read = 0
         if differentiable:
-            first = _Backward(trace, kept)
+            first = _Backward(trace)
             # What the backward reads, and, for derivatives of it, what that was computed from.
             influence = trace.tensors_behind(kept)
             self.saved = (*first.inputs, *sorted(influence - {*first.inputs}))
@@ -116,9 +116,9 @@ class Pair:
 
     def _backward_of_repeated(self, array: Array) -> _Backward:
         trace = _Trace(self)
-        kept = trace.walk(array, self._cut)
+        trace.walk(array, self._cut)
         trace.release()
-        made = self._backwards[array.strides] = _Backward(trace, kept)
+        made = self._backwards[array.strides] = _Backward(trace)
         return made
 
     @staticmethod
@@ -221,12 +221,13 @@ class _Trace:
         self._once = {memory for memory in written if written.count(memory) == 1}
         #: Set by ``walk``.
         self.again: list[Operation] = []
+        self.kept: list[Memory] = []
         self.gradients: list[View | None] = []
         self.incoming = self.results[0]
 
     def release(self) -> None:
         """Let go of the memory that nothing was computed in."""
-        for memory in self.tracer.memories.values():
+        for memory in (*self.tracer.memories.values(), *self.kept):
             memory.release()
 
     def tensors_behind(self, memories: Sequence[Memory]) -> set[int]:
@@ -261,7 +262,13 @@ class _Trace:
         read = [view.memory for x in operations for view in x.reads]
         read += [view.memory for view in views if view is not None]
         repeated, kept = self._computed_again(read, cut)
-        self.again = [*[self.forward[k] for k in sorted(repeated)], *operations]
+        # For the backward what is kept is given.
+        given = {memory: Memory(memory.array, made=False) for memory in kept}
+        self.kept = [given[memory] for memory in kept]
+        self.again = [
+            renamed(operation, lambda memory: given.get(memory, memory))
+            for operation in (*[self.forward[k] for k in sorted(repeated)], *operations)
+        ]
         return kept
 
     def _computed_again(
@@ -295,19 +302,19 @@ class _Trace:
 class _Backward:
     """The backward of a trace as a program."""
 
-    def __init__(self, trace: _Trace, kept: Sequence[Memory]):
+    def __init__(self, trace: _Trace):
         results = [x.memory for x in trace.gradients if x is not None and x.memory.made]
         memories = list(dict.fromkeys(results))
         operations = optimise(trace.again, memories)
         read = {view.memory for x in operations for view in x.reads}
-        known = {view.memory for view in (*trace.given, trace.incoming)}
+        known = {*[view.memory for view in (*trace.given, trace.incoming)], *trace.kept}
         made = {view.memory for x in operations for view in x.writes}
         if made & known or not set(memories) <= made:
             raise CannotTrace("a gradient that is not made by the backward")
         #: The numbers of the tensors that it reads.
         self.inputs = tuple([k for k, x in enumerate(trace.given) if x.memory in read])
         given = [trace.incoming, *[trace.given[k] for k in self.inputs]]
-        given += [_whole(memory) for memory in kept]
+        given += [_whole(memory) for memory in trace.kept]
         program = Program(operations, given, _with_large(operations, memories))
         self.nbytes = program.arena_bytes
         self._call = ProgramCall(program)

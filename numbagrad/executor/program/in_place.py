@@ -44,7 +44,9 @@ class _Blocks:
         self._first: dict[Memory, int] = {}
         self._last: dict[Memory, int] = {}
         made_by_python: set[Memory] = set()
+        given: set[Memory] = set()  # read before it is written: a forward made it, for a backward
         for at, operation in enumerate(operations):
+            given.update([x.memory for x in operation.reads if x.memory not in self._first])
             for view in (*operation.reads, *operation.writes):
                 self._first.setdefault(view.memory, at)
                 self._last[view.memory] = at
@@ -52,7 +54,7 @@ class _Blocks:
                 made_by_python.update([view.memory for view in operation.outputs])
         self._own = {
             memory for memory in self._first
-            if memory.made and memory not in kept and memory not in made_by_python
+            if memory.made and memory not in kept and memory not in made_by_python | given
         }  # fmt: skip
 
     def name(self, memory: Memory) -> Memory:
