@@ -16,7 +16,7 @@ import numpy as np
 from . import printing
 from .autograd import engine_interface, hooks, tensor_interface, watching
 from .autograd.grad_mode import state as grad_mode
-from .autograd.node import Node
+from .autograd.node import Node, visible
 from .device import CPU
 from .device import device as Device
 from .dtype import FROM_TYPE_NUM
@@ -267,6 +267,7 @@ class Tensor(TensorState, InstalledMethods):
         node = self._grad_fn
         if node is not None:
             hooks.note_output(node, self)
+            visible(node)
         return node
 
     @property

@@ -59,7 +59,8 @@ def run_backward(
     Returns:
         The gradients of ``inputs``, None where the roots do not depend on one.
     """
-    outer = grad_mode.walk
+    switches = grad_mode.__dict__  # of this thread; a dictionary is quicker to read and write
+    outer = switches["walk"]
     if outer is not None and outer.depth >= MAX_DEPTH:
         return in_new_thread(
             run_backward, roots, root_gradients, retain_graph, create_graph, inputs, accumulate
@@ -75,35 +76,36 @@ def run_backward(
     leaves: dict[int, list[Any]] = {}
     buffers: dict[int, list[Any]] = {}
     ready: list[int] = []
-    previous_mode = grad_mode.enabled
-    grad_mode.enabled = create_graph
-    grad_mode.walk = walk
+    previous_mode = switches["enabled"]
+    switches["enabled"] = create_graph
+    switches["walk"] = walk
     try:
-        careful = inputs is not None or anomaly.enabled
         if inputs is not None:
             walk.plan = Plan(roots, inputs, accumulate)
-        node = roots[0] if inputs is None and len(roots) == 1 else None
-        node = None if node.__class__ is tuple else getattr(node, "_grad_fn", None)
+        node = None
+        if inputs is None and len(roots) == 1 and roots[0].__class__ is not tuple:
+            node = roots[0]._grad_fn
         if node is not None and node._output_count == 1:
             # One loss, by far the most frequent case.
             buffers[-node.sequence_nr] = [node, root_gradients[0]]
             ready.append(-node.sequence_nr)
         else:
             _hand_over_roots(walk, root_gradients, leaves, buffers, ready, create_graph)
-        if careful or (
-            ready and _walk(leaves, buffers, ready, retain_graph, create_graph)
-        ):
+        careful = inputs is not None or anomaly.enabled
+        if ready and not careful:
+            careful = _walk(leaves, buffers, ready, retain_graph, create_graph)
+        if careful:
             _walk_with_care(
                 walk, leaves, buffers, ready, retain_graph, create_graph, accumulate
             )
         _finish(leaves, create_graph, accumulate)
         if walk.callbacks is not None:
-            grad_mode.enabled = previous_mode
+            switches["enabled"] = previous_mode
             walk.run_callbacks()
         return [] if walk.plan is None or accumulate else walk.plan.results(leaves)
     finally:
-        grad_mode.enabled = previous_mode
-        grad_mode.walk = outer
+        switches["enabled"] = previous_mode
+        switches["walk"] = outer
 
 
 def _hand_over_roots(
@@ -322,12 +324,14 @@ def _walk_with_care(
     order; all others are finished together at the end of the walk.
     """
     plan = walk.plan
-    hooked = HookedLeaves(plan)
-    hooked.look_at(leaves, buffers)
+    hooked = None
+    if any([leaf_buffer[0]._hooks is not None for leaf_buffer in leaves.values()]):
+        hooked = HookedLeaves(plan, leaves)
     buffer: Any
     while True:
-        for leaf_buffer in hooked.complete(leaves, buffers):
-            _finish_leaf(leaf_buffer, create_graph, accumulate)
+        if hooked is not None:
+            for leaf_buffer in hooked.complete(leaves, buffers):
+                _finish_leaf(leaf_buffer, create_graph, accumulate)
         if not ready:
             return
         buffer = buffers.pop(heappop(ready))
@@ -351,9 +355,13 @@ def _walk_with_care(
             raise
         walk.node = buffer = gradient = None
         for edge, gradient in zip(node.next_edges, results, strict=True):
-            if plan is None or plan.leads_to_input(edge):
-                _hand_over(edge, gradient, leaves, buffers, ready, create_graph)
-                hooked.passed(edge)
+            if edge is None or not (plan is None or plan.leads_to_input(edge)):
+                continue
+            _hand_over(edge, gradient, leaves, buffers, ready, create_graph)
+            if not isinstance(edge[0], Node) and edge[0]._hooks is not None:
+                if hooked is None:
+                    hooked = HookedLeaves(plan, {})
+                hooked.passed(edge[0])
         results = None
 
 
@@ -379,14 +387,14 @@ def _finish(leaves: dict[int, list[Any]], create_graph: bool, accumulate: bool) 
 
     Nothing is added to a leaf without hooks before every node has run that may raise.
     """
-    late = []
+    late = None
     if accumulate:
         _ACCUMULATE_LOCK.acquire()  # a with statement takes three times as long
         try:
             for buffer in leaves.values():
                 grad = buffer[0]._grad
                 if buffer[0]._hooks is not None:
-                    late.append(buffer)
+                    late = [*(late or ()), buffer]
                 elif grad is None or create_graph or buffer[1] is None:
                     _accumulate(buffer, create_graph)
                 else:
@@ -396,7 +404,7 @@ def _finish(leaves: dict[int, list[Any]], create_graph: bool, accumulate: bool) 
             _ACCUMULATE_LOCK.release()
     else:
         late = [buffer for buffer in leaves.values() if buffer[0]._hooks is not None]
-    for buffer in late:
+    for buffer in late or ():
         if len(buffer) == 2:
             _finish_leaf(buffer, create_graph, accumulate)
 

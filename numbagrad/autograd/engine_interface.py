@@ -232,6 +232,8 @@ def _as_inputs(values: Any) -> tuple[Any, ...]:
 
 def _internal(roots: tuple[Any, ...]) -> list[Any]:
     """The roots as the engine takes them: tensors, and edges ``(target, output_nr)``."""
+    if len(roots) == 1 and roots[0].__class__ is not GradientEdge:
+        return [roots[0]]
     return [_edge(root) if isinstance(root, GradientEdge) else root for root in roots]
 
 

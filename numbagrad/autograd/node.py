@@ -6,9 +6,10 @@ its inputs and to leaf tensors, never to its own outputs, so no graph is kept al
 
 from __future__ import annotations
 
+import functools
 import itertools
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from . import tensor_interface as interface
@@ -49,6 +50,8 @@ class Node:
 
     #: How many tensors the operation returns. Classes whose count varies have it on the instance.
     _output_count = 1
+    #: Set on classes whose ``_saved_*`` attributes were made.
+    _shows_saved = False
     #: Whether ``backward`` is to be called if the gradients of all outputs are undefined.
     _runs_on_undefined = False
 
@@ -150,6 +153,10 @@ class Node:
         ``("value", function of nothing)``."""
         return {}
 
+    def _possible_fields(self) -> Iterable[str]:
+        """The names of ``_saved_fields`` that any node of this class may have."""
+        return self._saved_fields()
+
     def _saved_entries(self) -> tuple[Any, ...] | None:
         return self.saved
 
@@ -162,13 +169,12 @@ class Node:
             raise RuntimeError(FREED)
         return unpack_entries(entries[place : place + 1], self)[0]
 
-    def __getattr__(self, name: str) -> Any:
-        raw = name.startswith("_raw_saved_")
-        if raw or name.startswith("_saved_"):
-            found = self._saved_fields().get(name[len("_raw_saved_" if raw else "_saved_") :])
-            if found is not None and not (raw and found[0] == "value"):
-                return self._saved_field(*found, raw)
-        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+    def _look_up(self, name: str, raw: bool) -> Any:
+        found = self._saved_fields().get(name)
+        if found is None or (raw and found[0] == "value"):
+            attribute = f"_{'raw_' if raw else ''}saved_{name}"
+            raise AttributeError(f"'{type(self).__name__}' object has no attribute '{attribute}'")
+        return self._saved_field(*found, raw)
 
     def _saved_field(self, kind: str, what: Any, raw: bool) -> Any:
         from .saved_hooks import SavedTensor
@@ -182,10 +188,10 @@ class Node:
         return None if what is None else self._unpack_entry(what)
 
     def __dir__(self) -> list[str]:
-        names = []
+        names = [name for name in super().__dir__() if not name.startswith(SAVED_PREFIXES)]
         for name, (kind, _) in self._saved_fields().items():
             names += [f"_saved_{name}"] + ([f"_raw_saved_{name}"] if kind != "value" else [])
-        return [*super().__dir__(), *names]
+        return names
 
     def register_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Register ``hook(grad_inputs, grad_outputs) -> tuple or None``, to run after the node."""
@@ -194,6 +200,24 @@ class Node:
     def register_prehook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Register ``hook(grad_outputs) -> tuple or None``, called before the node runs."""
         return add_hook(hooks_of(self).pre, hook)
+
+
+SAVED_PREFIXES = ("_saved_", "_raw_saved_")
+
+
+def visible(node: Node) -> Node:
+    """A node that users get to see: its class has the attributes ``_saved_*`` from now on.
+
+    Not by ``__getattr__``, which would slow down every other attribute of every node.
+    """
+    cls = type(node)
+    if "_shows_saved" not in vars(cls):
+        cls._shows_saved = True
+        for name in node._possible_fields():
+            for raw, prefix in enumerate(SAVED_PREFIXES):
+                look_up = functools.partial(cls._look_up, name=name, raw=bool(raw))
+                setattr(cls, prefix + name, property(look_up))
+    return node
 
 
 class OutputMetadata:
@@ -227,7 +251,7 @@ def _visible_edge(edge: tuple[Any, int] | None) -> tuple[Any, int]:
     if edge is None:
         return None, 0
     target, output_nr = edge
-    return (target if isinstance(target, Node) else accumulator_of(target)), output_nr
+    return visible(target) if isinstance(target, Node) else accumulator_of(target), output_nr
 
 
 def accumulator_of(leaf: Any) -> AccumulateGrad:

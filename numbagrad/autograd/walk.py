@@ -155,23 +155,16 @@ class HookedLeaves:
     The edges are counted when the first such leaf is met, over what is then left of the graph.
     """
 
-    def __init__(self, plan: Plan | None) -> None:
+    def __init__(self, plan: Plan | None, leaves: dict[int, list[Any]]) -> None:
+        """``leaves`` are the buffers of those that were met before."""
         self._plan = plan
         self._left: dict[int, int] | None = None
-        self._met: dict[int, Any] = {}
+        self._met = {key for key, buffer in leaves.items() if buffer[0]._hooks is not None}
 
-    def look_at(self, leaves: dict[int, list[Any]], buffers: dict[int, list[Any]]) -> None:
-        """Meet the leaves that have a gradient before this object was made."""
-        for buffer in leaves.values():
-            if buffer[0]._hooks is not None:
-                self._met[id(buffer[0])] = buffer[0]
-
-    def passed(self, edge: tuple[Any, int] | None) -> None:
-        """Note that a gradient went along an edge."""
-        if edge is None or isinstance(edge[0], Node) or edge[0]._hooks is None:
-            return
-        key = id(edge[0])
-        self._met[key] = edge[0]
+    def passed(self, leaf: Any) -> None:
+        """Note that a gradient went along an edge to a leaf with hooks."""
+        key = id(leaf)
+        self._met.add(key)
         if self._left is not None and key in self._left:
             self._left[key] -= 1
 
@@ -185,7 +178,7 @@ class HookedLeaves:
             self._left = self._count(buffers)
         for key in list(self._met):
             if not self._left.get(key, 0):
-                del self._met[key]
+                self._met.discard(key)
                 if len(leaves[key]) == 2:
                     yield leaves[key]
 

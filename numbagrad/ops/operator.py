@@ -74,6 +74,9 @@ class PointwiseNode(recorder.PointwiseState):
     def _saved_fields(self) -> dict[str, tuple[str, Any]]:
         return saved_names.of_pointwise(self)
 
+    def _possible_fields(self) -> list[str]:
+        return saved_names.possible(type(self), self.rule.operator.formula.inputs)
+
 
 def _with_numbers(saved: Sequence[Any], numbers: tuple[Any, ...] | None) -> list[Any]:
     """The arguments of a gradient: what was saved, in the places where ``numbers`` has None."""

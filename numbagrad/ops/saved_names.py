@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .operator import PointwiseNode
     from .tensor_operator import OperatorNode
 
-__all__ = ["dims_of_mask", "of_operator", "of_pointwise"]
+__all__ = ["dims_of_mask", "of_operator", "of_pointwise", "possible"]
 
 Fields = dict[str, tuple[str, Any]]
 
@@ -27,7 +27,7 @@ def of_pointwise(node: PointwiseNode) -> Fields:
     """The fields of the node of a pointwise operator: tensors, numbers and the result."""
     rule = node.rule
     names = rule.operator.formula.inputs
-    rename = _renaming(node, names)
+    rename = _renaming(type(node).__name__, names)
     fields: Fields = {}
     place = 0
     for index, used in enumerate(rule.uses):
@@ -45,7 +45,7 @@ def of_pointwise(node: PointwiseNode) -> Fields:
 def of_operator(node: OperatorNode) -> Fields:
     """The fields of the node of a ``TensorOperator``: tensors, shapes and other arguments."""
     plan, names = node.plan, node.operator.parameters
-    rename = _renaming(node, names)
+    rename = _renaming(type(node).__name__, names)
     fields: Fields = {}
     for place, index in enumerate(plan.saves):
         fields[rename(names[index])] = ("tensor", place)
@@ -64,6 +64,16 @@ def of_operator(node: OperatorNode) -> Fields:
     return fields
 
 
+def possible(node_class: type, names: tuple[str, ...]) -> list[str]:
+    """All names of fields that nodes of a class may have, given those of the parameters."""
+    rename = _renaming(node_class.__name__, names)
+    found = []
+    for name in (*names, "result", "result0", "result1", "result2"):
+        shown = rename(name)
+        found += [shown, f"{shown}_sym_sizes", *_PARTS.get(shown, ())]
+    return found
+
+
 def _value(value: Any) -> tuple[str, Any]:
     return "value", functools.partial(_same, value)
 
@@ -72,9 +82,9 @@ def _same(value: Any) -> Any:
     return value
 
 
-def _renaming(node: Any, names: tuple[str, ...]) -> Callable[[str], str]:
-    """How a node calls what its operator calls by ``names``."""
-    known = _NAMES.get(re.sub(r"Backward\d*$", "", node.name()), {})
+def _renaming(node: str, names: tuple[str, ...]) -> Callable[[str], str]:
+    """How a node of this name calls what its operator calls by ``names``."""
+    known = _NAMES.get(re.sub(r"Backward\d*$", "", node), {})
 
     def rename(name: str) -> str:
         if name in known:
@@ -152,3 +162,12 @@ _SHOWN: dict[str, Callable[[Any], dict[str, Any]]] = {
         "size": geometry.shape, "stride": geometry.strides, "storage_offset": geometry.offset,
     },
 }  # fmt: skip
+
+#: What ``_SHOWN`` makes of a parameter.
+_PARTS = {
+    "mask": ("dim",),
+    "key": ("dim", "start", "end", "step", "index"),
+    "arrays": ("indices",),
+    "how": ("reduce", "include_self"),
+    "geometry": ("size", "stride", "storage_offset"),
+}

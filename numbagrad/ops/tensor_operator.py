@@ -52,6 +52,9 @@ class OperatorNode(recorder.OperatorState):
     def _saved_fields(self) -> dict[str, tuple[str, Any]]:
         return saved_names.of_operator(self)
 
+    def _possible_fields(self) -> list[str]:
+        return saved_names.possible(type(self), self.operator.parameters)
+
 
 #: The names of the outputs in gradient functions.
 _RESULTS = ("result", "result1", "result2")
