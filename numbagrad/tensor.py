@@ -489,6 +489,17 @@ class Tensor(TensorState, InstalledMethods):
     def __dlpack_device__(self) -> tuple[int, int]:
         return self._array.__dlpack_device__()
 
+    def _values(self) -> np.ndarray[Any, Any]:
+        """The memory, for what reads elements in Python.
+
+        Raises:
+            RuntimeError: inside of ``vmap``, where this stands for many values.
+        """
+        array = self._array
+        if array.__class__ is not np.ndarray:
+            return _under_transformation("values_of")(self)._array
+        return array
+
     def item(self) -> Any:
         """The value of a tensor of one element as a Python number.
 
@@ -500,18 +511,18 @@ class Tensor(TensorState, InstalledMethods):
                 f"a Tensor with {self._array.size} elements cannot be converted to Scalar"
             )
         capture.refuse("item()")
-        return self._array.item()
+        return self._values().item()
 
     def tolist(self) -> Any:
         """The values as nested lists of Python numbers."""
         capture.refuse("tolist()")
-        return self._array.tolist()
+        return self._values().tolist()
 
     def _number(self) -> Any:
         if self._array.size != 1:
             raise ValueError("only one element tensors can be converted to Python scalars")
         capture.refuse("the value of a tensor as a Python number")
-        return self._array.item()
+        return self._values().item()
 
     def __bool__(self) -> bool:
         if self._array.size != 1:
@@ -521,7 +532,7 @@ class Tensor(TensorState, InstalledMethods):
                 + " is ambiguous"
             )
         capture.refuse("a branch on the value of a tensor")
-        return bool(self._array)
+        return bool(self._values())
 
     def __float__(self) -> float:
         return float(self._number())
@@ -536,7 +547,7 @@ class Tensor(TensorState, InstalledMethods):
         if self._array.dtype.kind == "f" or self._array.size != 1:
             raise TypeError("only integer tensors of a single element can be converted to an index")
         capture.refuse("a tensor as an index")
-        return int(self._array.item())
+        return int(self._values().item())
 
     def __len__(self) -> int:
         if self._array.ndim == 0:
@@ -558,7 +569,7 @@ class Tensor(TensorState, InstalledMethods):
                 f"{type(element)}."
             )
         capture.refuse("a question for the values of a tensor")
-        return bool((self == element)._array.any())
+        return bool((self == element)._values().any())
 
     # --- copies of the object -----------------------------------------------------------------
 

@@ -351,3 +351,19 @@ def _labelled():
     tensor = Labelled([1, 2])
     tensor.label = "x"
     return tensor
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda x: x.sum().item(),
+        lambda x: float(x.sum()),
+        lambda x: bool(x.sum()),
+        lambda x: x.tolist(),
+        lambda x: 1.0 in x,
+        lambda x: [1, 2][x.sum().long()],
+    ],
+)
+def test_elements_of_one_of_many_samples_cannot_be_read(read):
+    with pytest.raises(RuntimeError, match="vmap: the elements of a Tensor that stands for one of"):
+        torch.func.vmap(lambda x: x * read(x))(torch.rand(3, 2))
