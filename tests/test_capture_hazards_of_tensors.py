@@ -503,6 +503,24 @@ def test_writes_to_results_reach_the_views_among_them():
     assert_compiled(inner, 1)
 
 
+@pytest.mark.filterwarnings("ignore:compile")
+def test_a_graph_that_raises_only_if_it_is_walked():
+    def step(x):
+        y = x.exp()
+        z = y * 2
+        y += 1  # which the gradient of the exponential needs
+        return z, x * 3
+
+    compiled = torch.compile(step)
+    for _ in range(3):
+        x = torch.ones(3, requires_grad=True)
+        z, other = compiled(x)
+        other.sum().backward()
+        same(values(x.grad), np.full(3, 3.0, np.float32))
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            z.sum().backward()
+
+
 def test_results_with_a_graph_that_share_memory_are_not_written():
     compiled = torch.compile(lambda x: (lambda y: (y, y[0]))(x * 2 + 1))
     for _ in range(3):

@@ -90,7 +90,10 @@ def record_backward(
     with recorder.recording():
         views = [recorder.view(gradient._array) for gradient in given]
         edges = [edge_of(tensor) for tensor in inputs]
-        found = run_backward(roots, given, True, False, edges, accumulate=False)  # type: ignore[arg-type]
+        try:
+            found = run_backward(roots, given, True, False, edges, accumulate=False)  # type: ignore[arg-type]
+        except Exception as error:  # the caller of the function may never walk there
+            raise CannotDifferentiate(f"a graph whose walk raises {error!r}") from error
     if recorder.failure is not None:
         raise CannotDifferentiate(recorder.failure)
     results = [None if tensor is None else recorder.view(tensor._array) for tensor in found]

@@ -225,7 +225,8 @@ class Piece(CompiledFunction):
 
     def _stop_recording(self, reason: str, frames: Frames) -> None:
         self._given_up = True
-        if self._owner.cut(frames):
+        lines = range(self._source.first, self._source.last + 1)
+        if self._owner.cut(frames) or self._owner.cut_at_changes(lines):
             said = f"compile: {self._owner.name} is compiled in pieces, because of {reason}"
         else:
             said = f"compile: {self.where}, runs uncompiled, because of {reason}"

@@ -199,7 +199,7 @@ class CompiledFunction:
 
         try:
             broken = BrokenFunction(self._function, self._name)
-            if broken.cut(frames) and broken.pieces:
+            if (broken.cut(frames) or broken.cut_at_changes()) and broken.pieces:
                 self._broken = broken
         except ValueError as problem:
             reason = f"{reason} ({problem}, so it is not cut there)"
