@@ -1,4 +1,4 @@
-"""Writes in place under vmap and forward mode give what the functions without an underscore give."""
+"""Writes in place under vmap and forward mode give what functions without an underscore give."""
 
 import numpy as np
 import pytest

@@ -21,6 +21,8 @@ from ..dtype import dtype as DType
 from ..dtype import from_numpy, get_default_dtype, promote_types
 from ..executor import capture
 from ..tensor import Tensor, new_tensor
+from ..transforms import dispatch
+from ..transforms.levels import is_transformed
 from .creation import zeros
 
 __all__ = ["UserKernel", "kernel"]
@@ -210,6 +212,8 @@ class UserKernel:
 
     def run(self, arguments: tuple[Any, ...], specs: Sequence[Spec]) -> tuple[Tensor, ...]:
         """Outputs of the given shapes and dtypes, recorded where an input requires grad."""
+        if is_transformed(arguments):
+            return dispatch.apply(_Call(self, specs), arguments)
         arguments = tuple([_in_c_order(x) for x in arguments])
         made = [np.empty(shape, kind.numpy) for shape, kind in specs]
         known = dict(zip(self.inputs, arguments, strict=True))
@@ -281,6 +285,30 @@ class UserKernel:
                 result._requires_grad = True
                 result._grad_fn = node
                 result._output_nr = number
+
+
+class _Call:
+    """A call of a kernel as ``transforms/dispatch.py`` takes operators: one sample at a time."""
+
+    batch = None
+    tangent = None
+
+    def __init__(self, kernel: UserKernel, specs: Sequence[Spec]) -> None:
+        self.kernel = kernel
+        self.specs = specs
+        self.name = kernel.name
+
+    def __call__(self, *arguments: Any) -> tuple[Tensor, ...]:
+        return self.kernel.run(arguments, self.specs)
+
+    def remember(
+        self, results: tuple[Tensor, ...], arguments: tuple[Any, ...]
+    ) -> tuple[Tensor, ...]:
+        """Record results that were computed by a rule."""
+        if any([isinstance(x, Tensor) and x._requires_grad for x in arguments]):
+            known = dict(zip(self.kernel.inputs, arguments, strict=True))
+            self.kernel._record(results, known, self.specs)
+        return results
 
 
 class _Rule:
