@@ -489,15 +489,15 @@ class Tensor(TensorState, InstalledMethods):
     def __dlpack_device__(self) -> tuple[int, int]:
         return self._array.__dlpack_device__()
 
-    def _values(self) -> np.ndarray[Any, Any]:
-        """The memory, for what reads elements in Python.
+    def _values(self, function: str = "element_of") -> np.ndarray[Any, Any]:
+        """The memory, for what reads elements in Python; ``function`` is the one for the purpose.
 
         Raises:
             RuntimeError: inside of ``vmap``, where this stands for many values.
         """
         array = self._array
         if array.__class__ is not np.ndarray:
-            return _under_transformation("values_of")(self)._array
+            return _under_transformation(function)(self)._array
         return array
 
     def item(self) -> Any:
@@ -516,7 +516,7 @@ class Tensor(TensorState, InstalledMethods):
     def tolist(self) -> Any:
         """The values as nested lists of Python numbers."""
         capture.refuse("tolist()")
-        return self._values().tolist()
+        return self._values("values_of").tolist()
 
     def _number(self) -> Any:
         if self._array.size != 1:
@@ -532,7 +532,7 @@ class Tensor(TensorState, InstalledMethods):
                 + " is ambiguous"
             )
         capture.refuse("a branch on the value of a tensor")
-        return bool(self._values())
+        return bool(self._values("truth_of"))
 
     def __float__(self) -> float:
         return float(self._number())

@@ -15,7 +15,9 @@ from ..printing import tensor_text
 from ..tensor import Tensor
 from .levels import NO_MEMORY, Batched, Dual, batched, is_transformed, settled, state_of
 
-__all__ = ["detached", "has_tangent", "refuse_tangents", "text_of", "values_of"]
+__all__ = [
+    "detached", "element_of", "has_tangent", "refuse_tangents", "text_of", "truth_of", "values_of",
+]  # fmt: skip
 
 
 def detached(tensor: Tensor) -> Tensor:
@@ -33,7 +35,7 @@ def detached(tensor: Tensor) -> Tensor:
     return made
 
 
-def values_of(tensor: Tensor) -> Tensor:
+def values_of(tensor: Tensor, error: str = NO_MEMORY) -> Tensor:
     """The Tensor without tangents, for what reads its elements in Python.
 
     Raises:
@@ -44,8 +46,27 @@ def values_of(tensor: Tensor) -> Tensor:
     if state is None:
         return tensor
     if state.__class__ is Batched:
-        raise RuntimeError(NO_MEMORY)
-    return values_of(state.primal)
+        raise RuntimeError(error)
+    return values_of(state.primal, error)
+
+
+def element_of(tensor: Tensor) -> Tensor:
+    """``values_of`` for ``item()`` and the like."""
+    return values_of(
+        tensor,
+        "vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over "
+        "calling .item() on a Tensor, please try to rewrite what you're doing with other "
+        "operations.",
+    )
+
+
+def truth_of(tensor: Tensor) -> Tensor:
+    """``values_of`` for branches."""
+    return values_of(
+        tensor,
+        "vmap: It looks like you're attempting to use a Tensor in some data-dependent control "
+        "flow. We don't support that: use torch.where instead.",
+    )
 
 
 def text_of(tensor: Tensor) -> str:
