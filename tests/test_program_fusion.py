@@ -11,7 +11,7 @@ import pytest
 import numbagrad as torch
 from numbagrad.executor import library
 from numbagrad.executor.pointwise import JIT_DISABLED
-from numbagrad.executor.program import cost, lowering, rows
+from numbagrad.executor.program import cost, lowering, row_stages
 from numbagrad.executor.program.graph import Call, Check, Pointwise, View, numbered_apart, overlap
 from numbagrad.executor.program.recorder import Recorder
 from numbagrad.kernels.compiler import assembly
@@ -288,7 +288,7 @@ def test_gradients_of_random_graphs(seed):
 
 @pytest.mark.parametrize("width", [300, 1024, 1100])
 def test_large_results_go_past_the_caches(width, monkeypatch):
-    for module in (lowering, rows):
+    for module in (lowering, row_stages):
         monkeypatch.setattr(module, "stream_bytes", lambda: 1 << 14)
 
     def step(x, y):
@@ -302,7 +302,7 @@ def test_large_results_go_past_the_caches(width, monkeypatch):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_random_graphs_past_the_caches(seed, monkeypatch):
-    for module in (lowering, rows):
+    for module in (lowering, row_stages):
         monkeypatch.setattr(module, "stream_bytes", lambda: 1 << 10)
     torch.manual_seed(seed)
     arguments = torch.randn(6, 301), torch.randn(6, 301), torch.randn(301), torch.randn(6, 1)

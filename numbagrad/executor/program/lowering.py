@@ -35,7 +35,7 @@ from .graph import (
     View,
     numbered_apart,
 )
-from .rows import lower_rows
+from .row_stages import lower_rows
 
 Shape = tuple[int, ...]
 
