@@ -207,7 +207,7 @@ def _batched_gradients(roots: tuple[Any, ...], given: Any) -> list[Any]:
                 "If `is_grads_batched=True`, we interpret the first dimension of each grad_output "
                 "as the batch dimension. The sizes of the remaining dimensions are expected to "
                 "match the shape of corresponding output, but a mismatch was detected: "
-                f"grad_output[{index}] has a shape of {_size(gradient._array.shape)} and "
+                f"grad_output[{index}] has a shape of {_size(gradient._array.shape[1:])} and "
                 f"output[{index}] has a shape of {_size(shape)}. If you only want some tensors in "
                 "`grad_output` to be considered batched, consider using vmap."
             )

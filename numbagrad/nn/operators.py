@@ -30,7 +30,7 @@ class LinearNode(Node):
     bias_shape: tuple[int, ...]
 
     def _saved_fields(self) -> dict[str, tuple[str, Any]]:
-        return {"mat1": ("tensor", 0), "mat2": ("tensor", 1)}
+        return {"mat1": ("tensor", 0), "mat2": ("value", lambda: self._unpack_entry(1).t())}
 
     def backward(self, grad: Tensor | None) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
         """The gradients of bias, input and weight; None for those that need none."""
