@@ -373,6 +373,14 @@ def test_backward_to_edges_and_tensors():
     assert (x.grad.tolist(), y.grad.tolist()) == ([36.0], [12.0])
 
 
+def test_versions_may_be_preserved():
+    x = nb.zeros(2)
+    x.add_(1)
+    with nb.autograd._unsafe_preserve_version_counter((x, nb.ones(1))):
+        x.mul_(2)
+    assert x._version == 1
+
+
 def test_versions_are_counted_by_hand():
     x = nb.zeros(2)
     graph.increment_version(x)

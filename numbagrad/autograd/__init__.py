@@ -22,6 +22,7 @@ from .grad_mode import (
     set_multithreading_enabled,
 )
 from .gradcheck import gradcheck, gradgradcheck
+from .graph import _unsafe_preserve_version_counter as _unsafe_preserve_version_counter
 from .variable import Variable
 
 if TYPE_CHECKING:

@@ -66,6 +66,26 @@ def increment_version(tensor: Any) -> None:
             interface.bump_version(one)
 
 
+class _unsafe_preserve_version_counter:
+    """Let the writes of a block go uncounted: a backward will not notice them.
+
+    Args:
+        tensors: the tensor, or a tuple of tensors, whose counts stay as they are.
+    """
+
+    def __init__(self, tensors: Any) -> None:
+        self.tensors = (tensors,) if isinstance(tensors, interface.Tensor) else tensors
+        self.versions = tuple([tensor._version for tensor in self.tensors])
+
+    def __enter__(self) -> None:
+        """The counts were noted when the object was made."""
+
+    def __exit__(self, *exception: object) -> None:
+        for tensor, version in zip(self.tensors, self.versions, strict=True):
+            if tensor._version_cell is not None:
+                tensor._version_cell[0] = version
+
+
 # --- saved tensors --------------------------------------------------------------------------------
 
 
