@@ -10,9 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..func import vmap
 from ..ops.creation import zeros_like
 from ..ops.join import stack
 from ..tensor import Tensor
+from . import forward_ad
 from .engine_interface import grad
 from .grad_mode import enable_grad, is_grad_enabled, set_grad_enabled
 
@@ -336,13 +338,19 @@ def _batched_rows(outputs: Tensors, inputs: Tensors, create_graph: bool) -> list
     sizes = [output.numel() for output in outputs]
     directions = _construct_standard_basis_for(outputs, tuple(sizes))
     flat = tuple([output.reshape(-1) for output in outputs])
-    results: Sequence[Tensor | None] = [None] * len(inputs)
+
+    def walk(*seeds: Tensor) -> Tensors:
+        found = _differentiate(flat, inputs, seeds, create_graph, retain_graph=True)
+        return tuple(
+            [zeros_like(x) if y is None else y for x, y in zip(inputs, found, strict=True)]
+        )
+
     if sum(sizes):
-        results = _differentiate(flat, inputs, directions, create_graph, is_grads_batched=True)
+        results = vmap(walk)(*directions)
+    else:
+        results = tuple([x.new_zeros((0, *x.shape)) for x in inputs])
     by_input = []
     for result, x in zip(results, inputs, strict=True):
-        if result is None:
-            result = x.new_zeros((sum(sizes), *x.shape))
         parts = result.split(sizes, dim=0)
         by_input.append(
             [part.reshape((*y.shape, *x.shape)) for part, y in zip(parts, outputs, strict=True)]
@@ -373,9 +381,6 @@ def _check_forward_mode(create_graph: bool, strict: bool, vectorize: bool) -> No
 
 def _forward_jacobian(func: Function, inputs: Any) -> Any:
     """The Jacobian, by one call of ``func`` on dual tensors whose tangents are batched."""
-    from ..func import vmap
-    from . import forward_ad
-
     several_inputs, inputs = _as_tensors(inputs, "inputs", "jacobian")
     sizes = [x.numel() for x in inputs]
     several_outputs = False
