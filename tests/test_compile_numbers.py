@@ -5,6 +5,7 @@ from __future__ import annotations
 import fractions
 import math
 import operator
+import types
 
 import numpy as np
 import pytest
@@ -82,6 +83,11 @@ LOOKED_AT = {
 @pytest.mark.parametrize("what", LOOKED_AT)
 def test_a_number_that_is_looked_at_is_no_constant_of_another_call(what):
     follow(lambda: LOOKED_AT[what], calls)
+
+
+def test_a_class_of_numpy_that_an_object_holds():
+    box = types.SimpleNamespace(cast=np.float32)
+    follow(lambda: lambda x, s: x * 2 if box.cast(s) > 1 else x, calls)
 
 
 def test_a_number_beside_integers():

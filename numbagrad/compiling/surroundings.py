@@ -198,6 +198,7 @@ class Surroundings:
         if isinstance(value, _PLAIN) or id(value) in self.reached:
             return
         self.reached[id(value)] = value
+        self.may_read_numbers |= not _is_harmless_to_numbers(value)
         if isinstance(value, Tensor):
             self.tensors.append(value)
             self._tensor(name, value)
