@@ -309,6 +309,27 @@ def test_a_backward_that_cannot_be_batched():
         gradcheck(ReadsValues.apply, (x,), check_batched_grad=True)
 
 
+def test_random_numbers_cannot_be_batched():
+    class DrawsNumbers(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def jvp(ctx, tangent):
+            nb.randn_like(tangent)
+            return tangent * 2
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * 2
+
+    options = {"check_forward_ad": True, "check_batched_forward_grad": True}
+    text = "vmap: We do not yet support calling random operations inside of vmap"
+    with pytest.raises(GradcheckError, match=text):
+        gradcheck(DrawsNumbers.apply, (leaf(0.5, 1.0),), **options)
+
+
 @pytest.mark.parametrize("fast_mode", [False, True])
 def test_forward_over_reverse(fast_mode):
     x = leaf(0.5, 1.0)
