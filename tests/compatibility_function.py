@@ -3,7 +3,7 @@
 Rows of the table in ``compatibility_table.py``, section "The modern Function".
 """
 
-from compatibility_row import DIFFERS, REFUSES, Row
+from compatibility_row import REFUSES, Row
 
 ROWS = [
     Row(
@@ -1762,7 +1762,7 @@ tensor([-1.,  0.,  2.], grad_fn=<SoftThresholdBackward>) tensor([1., 0., 1.])
         REFUSES,
     ),
     Row(
-        "`once_differentiable` never drops a term, as torch does here",
+        "`once_differentiable` is a constant where no gradient of an output requires grad",
         """\
 class Cube(torch.autograd.Function):
     @staticmethod
@@ -1782,8 +1782,60 @@ first, = torch.autograd.grad(Cube.apply(x).sum(), x, create_graph=True)
 print(x.grad)
 """,
         """\
-RuntimeError: trying to differentiate twice a function that was marked with @once_differentiable
+tensor([3., 3.])
 """,
-        DIFFERS,
+    ),
+    Row(
+        "What a node saved, and hooks that store it elsewhere",
+        """\
+x = torch.tensor([1.0, 2.0], requires_grad=True)
+y = x * x.exp()
+print(y.grad_fn._saved_self is x, y.grad_fn._saved_other)
+packed = []
+def pack(tensor):
+    packed.append(tensor.tolist())
+    return len(packed) - 1
+with torch.autograd.graph.saved_tensors_hooks(pack, lambda k: torch.tensor(packed[k])):
+    z = x.exp()
+z.sum().backward()
+print(len(packed), x.grad)
+y.sum().backward()
+y.grad_fn._saved_self
+""",
+        """\
+True tensor([2.7183, 7.3891], grad_fn=<ExpBackward0>)
+1 tensor([2.7183, 7.3891])
+RuntimeError: Trying to backward through the graph a second time (or directly access saved tensors \
+after they have already been freed). Saved intermediate values of the graph are freed when you \
+call .backward() or autograd.grad(). Specify retain_graph=True if you need to backward through the \
+graph a second time or if you need to access saved tensors after calling backward.
+""",
+    ),
+    Row(
+        "`inference_mode` makes inference tensors, which autograd refuses",
+        """\
+with torch.inference_mode():
+    x = torch.ones(2)
+print(x.is_inference(), x.clone().is_inference(), (x + 1).is_inference())
+x.add_(1)
+""",
+        """\
+True False False
+RuntimeError: Inplace update to inference tensor outside InferenceMode is not allowed.You can make \
+a clone to get a normal tensor before doing inplace update.See \
+https://github.com/pytorch/rfcs/pull/17 for more details.
+""",
+    ),
+    Row(
+        "`GradientEdge`: gradients with respect to a value that was overwritten",
+        """\
+x = torch.tensor([1.0, 2.0], requires_grad=True).clone()
+old = torch.autograd.graph.get_gradient_edge(x)
+x *= 3
+print(torch.autograd.grad(x.sum(), (old, x)))
+""",
+        """\
+(tensor([3., 3.]), tensor([1., 1.]))
+""",
     ),
 ]
