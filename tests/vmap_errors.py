@@ -88,6 +88,8 @@ ERRORS: dict[str, tuple[Callable[[Any, Any], Any], str]] = {
     "numpy": (lambda t, vmap: vmap(lambda a: a.numpy())(_rows(t)), "doesn't have storage"),
     "tolist": (lambda t, vmap: vmap(lambda a: a.tolist())(_rows(t)), "doesn't have storage"),
     "nonzero": (lambda t, vmap: vmap(lambda a: t.nonzero(a))(_rows(t)), "aten::nonzero"),
+    "equal": (lambda t, vmap: vmap(lambda a: t.equal(a, a))(_rows(t)), "aten::equal"),
+    "allclose": (lambda t, vmap: vmap(lambda a: t.allclose(a, a))(_rows(t)), "torch.allclose"),
     "unique": (lambda t, vmap: vmap(lambda a: t.unique(a))(_rows(t)), "aten::_unique2"),
     "a mask as index": (lambda t, vmap: vmap(lambda a: a[a > 0])(_rows(t)), "boolean mask"),
     "masked_select": (

@@ -27,7 +27,7 @@ from ..executor import capture
 from ..executor.arrays import filled
 from ..executor.pointwise import check_written_once, scalar_type_name
 from ..tensor import Tensor, new_tensor
-from ..transforms.batching import aligned
+from ..transforms.batching import aligned, stacked
 from ..transforms.levels import is_transformed
 from . import pointwise as table  # noqa: F401 - fills the register
 from .conversion import as_element, cast
@@ -264,12 +264,17 @@ def zeros_for(grad: Tensor) -> Tensor:
 
 
 _zero = TensorOperator(
-    "zero", lambda input: np.zeros_like(input), {"input": lambda grad: zeros_for(grad)}
+    "zero",
+    lambda input: np.zeros_like(input),
+    {"input": lambda grad: zeros_for(grad)},
+    batch=stacked(),
 )
 _fill = TensorOperator(
     "fill",
     lambda input, value: np.full_like(input, value),
     {"input": lambda grad: zeros_for(grad), "value": lambda grad: grad.sum()},
+    # A value of samples is copied instead.
+    batch=lambda operator, size, arguments, mapped: operator(*arguments),
 )
 
 

@@ -11,6 +11,7 @@ from ..dtype import dtype as DType
 from ..dtype import promote_types, result_type_of, scalar_dtype, type_string
 from ..executor import capture
 from ..tensor import Tensor
+from ..transforms.levels import is_batched
 from .arguments import require_tensor
 from .functions import isclose
 from .operator import pointwise
@@ -84,6 +85,10 @@ def equal(input: Tensor, other: Tensor) -> bool:
     if input._array.shape != other._array.shape:
         return False
     capture.refuse("equal(), a branch on the values of tensors")
+    if is_batched(input) or is_batched(other):
+        raise RuntimeError(
+            "Batching rule not implemented for aten::equal. We could not generate a fallback."
+        )
     return bool(pointwise("eq")(input, other)._array.all())
 
 
@@ -102,6 +107,11 @@ def allclose(
             "convert one with .to(dtype)"
         )
     capture.refuse("allclose(), a branch on the values of tensors")
+    if is_batched(input) or is_batched(other):
+        raise RuntimeError(
+            "vmap over torch.allclose isn't supported yet. Please file an issue at "
+            "https://github.com/pytorch/pytorch/issues if you need this feature."
+        )
     return bool(isclose(input, other, rtol, atol, equal_nan)._array.all())
 
 

@@ -13,7 +13,17 @@ from typing import Any
 from ..autograd.tensor_interface import alias
 from ..printing import tensor_text
 from ..tensor import Tensor
-from .levels import NO_MEMORY, Batched, Dual, batched, is_transformed, settled, state_of
+from .levels import (
+    BRANCH,
+    ITEM,
+    NO_MEMORY,
+    Batched,
+    Dual,
+    batched,
+    is_transformed,
+    settled,
+    state_of,
+)
 
 __all__ = [
     "detached", "element_of", "has_tangent", "refuse_tangents", "text_of", "truth_of", "values_of",
@@ -52,21 +62,12 @@ def values_of(tensor: Tensor, error: str = NO_MEMORY) -> Tensor:
 
 def element_of(tensor: Tensor) -> Tensor:
     """``values_of`` for ``item()`` and the like."""
-    return values_of(
-        tensor,
-        "vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over "
-        "calling .item() on a Tensor, please try to rewrite what you're doing with other "
-        "operations.",
-    )
+    return values_of(tensor, ITEM)
 
 
 def truth_of(tensor: Tensor) -> Tensor:
     """``values_of`` for branches."""
-    return values_of(
-        tensor,
-        "vmap: It looks like you're attempting to use a Tensor in some data-dependent control "
-        "flow. We don't support that: use torch.where instead.",
-    )
+    return values_of(tensor, BRANCH)
 
 
 def text_of(tensor: Tensor) -> str:

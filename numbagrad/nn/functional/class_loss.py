@@ -11,15 +11,37 @@ from typing import Any
 import numpy as np
 
 from ...executor import checks, class_loss
+from ...executor.arrays import filled
 from ...executor.pointwise import scalar_type_name
 from ...ops.composite import composite
 from ...ops.softmax import log_softmax
 from ...ops.tensor_operator import TensorOperator
-from ...tensor import Tensor
+from ...tensor import Tensor, new_tensor
 from ...transforms.levels import is_transformed
 from .reduction import reduce_loss, reduction_name
 
 __all__ = ["cross_entropy", "nll_loss"]
+
+
+def _pick_samples(operator: TensorOperator, size: int, arguments: Any, mapped: Any) -> Tensor:
+    """Entries of samples (B, N, C, ...) whose targets are the same for all."""
+    input, target, factor, ignored = arguments
+    classes = new_tensor(np.where(target == ignored, 0, target)).unsqueeze(1)
+    rows = classes.expand((size, *classes._array.shape))
+    picked = -input.gather(2, rows).squeeze(2) * new_tensor(factor)
+    picked = picked.masked_fill(new_tensor(target == ignored), 0.0)
+    return picked.flatten(1).sum(1) if operator.name == "nll_total" else picked
+
+
+def _place_samples(operator: TensorOperator, size: int, arguments: Any, mapped: Any) -> Tensor:
+    """The adjoint: linear in the gradients, so those of ones times theirs."""
+    grad, target, factor, ignored, shape = arguments
+    ones = new_tensor(filled(grad._array.shape[1:], grad._array.dtype, 1))
+    placed = operator(ones, target, factor, ignored, shape)
+    own = grad._array.shape
+    if len(own) == 1:
+        return placed * grad.reshape((size, *(1,) * len(shape)))
+    return placed * grad.unsqueeze(2)
 
 
 def _picking(name: str, forward: Any) -> tuple[TensorOperator, TensorOperator]:
@@ -38,6 +60,7 @@ def _picking(name: str, forward: Any) -> tuple[TensorOperator, TensorOperator]:
                 )
             },
             grad_fn=grad_fn,
+            batch=_pick_samples,
         )
 
     plain, of_places = operator("NllLossBackward0"), operator("NllLoss2DBackward0")
@@ -51,6 +74,7 @@ def _picking(name: str, forward: Any) -> tuple[TensorOperator, TensorOperator]:
                 grad.contiguous(), target, factor, ignored
             )
         },
+        batch=_place_samples,
     )
     return plain, of_places
 
