@@ -52,8 +52,10 @@ def compute_and_write(
     if value._array.dtype != tensor._array.dtype:
         value = tensors.cast(value, tensor._array.dtype)
     _write(tensor, value)
-    if state_of(tensor).__class__ is Batched:
-        tensors.bump_version(tensor)
+    if state_of(tensor).__class__ is Batched:  # what lies below has counted its own write
+        if tensor._version_cell is None:
+            tensor._version_cell = [0]
+        tensor._version_cell[0] += 1
     if recorded and value._grad_fn is not None:
         rebase_history(tensor, value._grad_fn, value._output_nr)
     elif recorded and old is not None:
@@ -70,7 +72,7 @@ def _as_it_is(tensor: Tensor) -> Tensor:
     elif state.__class__ is Dual:
         copy = dual(state.level, _as_it_is(state.primal), _as_it_is(state.tangent))
     else:
-        copy = new_tensor(tensor._array.copy())
+        copy = tensors.clone(tensors.alias(tensor))
     copy._requires_grad, copy._grad_fn = tensor._requires_grad, tensor._grad_fn
     copy._output_nr = tensor._output_nr
     if copy._requires_grad and copy._grad_fn is None:  # a leaf: the copy stands for it
