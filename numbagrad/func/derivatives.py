@@ -19,9 +19,10 @@ from ..autograd.node import Node
 from ..autograd.tensor_interface import alias
 from ..ops.creation import zeros_like
 from ..structure import flatten, rebuild
-from ..tensor import Tensor, new_tensor
+from ..tensor import Tensor
 from ..transforms import levels
-from ..transforms.levels import BATCH, DUAL, GRAD, Batched, Dual, Level, settled, state_of
+from ..transforms.levels import DUAL, GRAD, Batched, Dual, Level, settled, state_of
+from ..transforms.tracking import follow
 from .basis import jacobian_of_products
 
 __all__ = [
@@ -49,7 +50,8 @@ class Followed:
         if not leaves:
             raise RuntimeError(f"{what}: there is no Tensor to differentiate with respect to")
         self.originals: list[Tensor] = [settled(leaf) for leaf in leaves]
-        self.copies = [_followed(level, original) for original in self.originals]
+        self.copies = [follow(level, original) for original in self.originals]
+        self._level = level
 
     @property
     def value(self) -> Any:
@@ -62,27 +64,19 @@ class Followed:
 
     def needed_outside(self, outputs: Sequence[Tensor]) -> bool:
         """Whether derivatives of ``outputs`` may themselves be differentiated from outside."""
-        for level in levels.stack.levels:
-            if level.kind is GRAD or (level.kind is BATCH and level.has_history):
-                return True
         if any([_has_history(original) for original in self.originals]):
+            return True
+        if any([_is_of(self._level, copy) for copy in self.copies]):
+            return self._level.has_history
+        if any([level.kind is GRAD for level in levels.stack.levels]):
             return True
         own = {id(copy) for copy in self.copies}
         return any([id(leaf) not in own for leaf in _leaves_of(outputs)])
 
 
-def _followed(level: Level, original: Tensor) -> Tensor:
-    if original._array.dtype.kind != "f":
-        return original
-    if original._requires_grad:
-        copy = original.view_as(original)
-    else:
-        copy = new_tensor(original._array, True)
-        if original._version_cell is None:
-            original._version_cell = [0]
-        copy._version_cell = original._version_cell
-    copy._outer = (level, original)  # type: ignore[attr-defined]
-    return copy
+def _is_of(level: Level, tensor: Tensor) -> bool:
+    state = state_of(tensor)
+    return state is not None and state.level is level
 
 
 def _has_history(tensor: Tensor) -> bool:
@@ -91,7 +85,7 @@ def _has_history(tensor: Tensor) -> bool:
         state = state_of(tensor)
         if state is None:
             return False
-        if state.__class__ is Dual and _has_history(state.tangent):
+        if state.__class__ is Dual and state.tangent is not None and _has_history(state.tangent):
             return True
         tensor = state.value if state.__class__ is Batched else state.primal
     return True
@@ -114,10 +108,13 @@ def _leaves_of(outputs: Sequence[Tensor]) -> Iterator[Tensor]:
                 yield edge[0]
 
 
-def _without_history(value: Any) -> Any:
-    """A result whose history nothing outside follows."""
+def _result(value: Any, needed: bool) -> Any:
+    """What is handed out of a level: without a history, unless something outside may follow it."""
     leaves, structure = flatten(value)
-    return rebuild(structure, iter([alias(x) if isinstance(x, Tensor) else x for x in leaves]))
+    made = [settled(x) if isinstance(x, Tensor) else x for x in leaves]
+    if not needed:
+        made = [alias(x) if isinstance(x, Tensor) else x for x in made]
+    return rebuild(structure, iter(made))
 
 
 # --- arguments ------------------------------------------------------------------------------------
@@ -224,7 +221,7 @@ def grad_and_value(
         needed = recorded_outside and followed.needed_outside([output])
         gradients = _gradients(level, [output], followed, None, needed)
         value = (output, aux) if has_aux else output
-        return followed.rebuild(gradients), value if needed else _without_history(value)
+        return followed.rebuild(gradients), _result(value, needed)
 
     return wrapper
 
@@ -235,19 +232,16 @@ def _gradients(
     """The gradients with respect to all that is followed; zeros where an output does not depend."""
     outputs, seeds = _differentiable(outputs, seeds)
     inputs = [copy for copy in followed.copies if copy._requires_grad]
-    with level:  # open again: what is computed for samples has a history here
-        if outputs and inputs:
-            found = iter(
-                engine_interface.grad(
-                    outputs, inputs, seeds, retain_graph=True, create_graph=recorded,
-                    allow_unused=True,
-                )
-            )  # fmt: skip
-        else:
-            found = iter([None] * len(inputs))
-        gradients = [next(found) if copy._requires_grad else None for copy in followed.copies]
+    found: Iterator[Any] = iter([None] * len(inputs))
+    if outputs and inputs:
+        found = iter(
+            engine_interface.grad(
+                outputs, inputs, seeds, retain_graph=True, create_graph=recorded, allow_unused=True
+            )
+        )
+    gradients = [next(found) if copy._requires_grad else None for copy in followed.copies]
     return [
-        zeros_like(original) if gradient is None else gradient
+        zeros_like(original) if gradient is None else settled(gradient)
         for gradient, original in zip(gradients, followed.originals, strict=True)
     ]
 
@@ -318,10 +312,10 @@ def vjp(func: Function, *primals: Any, has_aux: bool = False) -> Any:
             recorded = create_graph
         return followed.rebuild(_gradients(level, outputs, followed, seeds, recorded))
 
-    result = made if needed else _without_history(made)
+    result = _result(made, needed)
     if not has_aux:
         return result, vjp_fn
-    return result, vjp_fn, aux if needed else _without_history(aux)
+    return result, vjp_fn, _result(aux, needed)
 
 
 def _check_outputs(outputs: Sequence[Any], api: str) -> None:
@@ -421,8 +415,8 @@ def linearize(func: Function, *primals: Any) -> tuple[Any, Function]:
         _check_tensors(values, "primals")
     output, vjp_fn = vjp(func, *primals)
     outputs, made = flatten(output)
-    with enable_grad():
-        seeds = [zeros_like(x).requires_grad_() for x in outputs]
+    with Level(GRAD) as level, enable_grad():
+        seeds = [follow(level, zeros_like(x)) for x in outputs]
         pulled, _ = flatten(vjp_fn(rebuild(made, iter(seeds)), create_graph=True))
 
     def jvp_fn(*tangents: Any) -> Any:
@@ -453,7 +447,7 @@ def linearize(func: Function, *primals: Any) -> tuple[Any, Function]:
             made,
             iter(
                 [
-                    zeros_like(x) if product is None else product
+                    zeros_like(x) if product is None else settled(product)
                     for x, product in zip(outputs, products, strict=True)
                 ]
             ),

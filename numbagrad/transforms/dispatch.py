@@ -28,9 +28,9 @@ from .levels import (
     batched,
     dual,
     settled,
-    stack,
     state_of,
 )
+from .tracking import requires_grad
 
 __all__ = ["apply"]
 
@@ -41,23 +41,12 @@ def apply(operator: Any, arguments: Sequence[Any]) -> Any:
     level = deepest(arguments)
     if level is None:
         return operator(*arguments)
-    results = (_apply_to_batch if level.kind is BATCH else _apply_to_dual)(
-        operator, level, arguments
-    )
-    if grad_mode.enabled and is_recorded_at(level):
-        return operator.remember(results, tuple(arguments))
-    return results
-
-
-def is_recorded_at(level: Level) -> bool:
-    """Whether nodes are made for Tensors of this level.
-
-    Samples have a history of their own only for gradients that are taken inside of ``vmap``; what
-    is outside of it follows the Tensors of all samples.
-    """
-    if level.kind is not BATCH:
-        return True
-    return any([inner.kind is GRAD for inner in stack.levels[level.depth :]])
+    if level.kind is BATCH:
+        return _apply_to_batch(operator, level, arguments)
+    if level.kind is GRAD:
+        return _apply_to_tracked(operator, level, arguments)
+    results = _apply_to_dual(operator, level, arguments)
+    return operator.remember(results, tuple(arguments)) if grad_mode.enabled else results
 
 
 def _settled(argument: Any) -> Any:
@@ -96,20 +85,11 @@ def below(level: Level, argument: Any) -> tuple[Any, Any]:
         state = state_of(argument)
         if state is not None and state.level is level:
             return state.value, True
-        return _without_inner_gradient(level, argument), False
+        return argument, False
     if argument.__class__ is list:
         pairs = [below(level, item) for item in argument]
         return [value for value, _ in pairs], [mapped for _, mapped in pairs]
     return argument, False
-
-
-def _without_inner_gradient(level: Level, tensor: Tensor) -> Tensor:
-    """What a Tensor was before gradients inside of the batch began to follow it."""
-    origin = tensor.__dict__.get("_outer")
-    while origin is not None and origin[0].depth > level.depth:
-        tensor = origin[1]
-        origin = tensor.__dict__.get("_outer")
-    return tensor
 
 
 def _apply_to_batch(operator: Any, level: Level, arguments: list[Any]) -> Any:
@@ -131,6 +111,23 @@ def like_samples(tensor: Tensor, make: Callable[[Tensor], Tensor]) -> Tensor:
     if state.__class__ is Batched:
         return batched(state.level, like_samples(state.value, make))
     return like_samples(state.primal, make)
+
+
+# --- histories inside of a batch ------------------------------------------------------------------
+
+
+def _apply_to_tracked(operator: Any, level: Level, arguments: list[Any]) -> Any:
+    """The operator below; where that is followed, its results as Tensors of this level."""
+    made = operator(*[split(level, argument)[0] for argument in arguments])
+    results = made if made.__class__ is tuple else (made,)
+    if any([result._requires_grad for result in results]):
+        level.has_history = True
+    if not (grad_mode.enabled and requires_grad(arguments)):
+        return made
+    tracked = [dual(level, x, None) if x._array.dtype.kind == "f" else x for x in results]
+    return operator.remember(
+        tuple(tracked) if made.__class__ is tuple else tracked[0], tuple(arguments)
+    )
 
 
 # --- tangents -------------------------------------------------------------------------------------

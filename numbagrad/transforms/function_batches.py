@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from ..autograd.function import Function
-from ..autograd.grad_mode import enable_grad
 from ..structure import flatten, rebuild
 from ..tensor import Tensor
 from .dispatch import below
@@ -40,24 +39,21 @@ def apply_to_batch(function: Any, level: Level, args: tuple[Any, ...]) -> Any:
     """
     pairs = [below(level, argument) for argument in args]
     values, mapped = [value for value, _ in pairs], [is_mapped for _, is_mapped in pairs]
-    rule = _rule_of(function)
-
-    def forward(*given: Any) -> Any:
-        with enable_grad():  # the level below has a history of its own
-            return rule(function, level, values, mapped)
-
-    # Gradients inside of this level follow the user's backward.
-    of_samples: Any = type(function.__name__, (function,), {"forward": staticmethod(forward)})
-    return of_samples.run(args)[1]
+    return _rule_of(function)(function, level, values, mapped)
 
 
-def _rule_of(function: Any) -> Callable[..., Any]:
-    name = function.__name__
+def require_setup_context(function: Any) -> None:
+    """Raise torch's error for a Function whose ``forward`` takes ``ctx``."""
     if not function._has_setup_context():
         raise RuntimeError(
             "In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, "
             f"jacrev, ...), it must override the setup_context staticmethod. {_GUIDE}"
         )
+
+
+def _rule_of(function: Any) -> Callable[..., Any]:
+    name = function.__name__
+    require_setup_context(function)
     own = function.vmap is not Function.vmap
     if function.generate_vmap_rule:
         if own:

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..autograd.grad_mode import set_grad_enabled
+from ..autograd.grad_mode import state as grad_mode
 from ..ops.creation import zeros_like
 from ..tensor import Tensor
 from .dispatch import deepest, split
-from .function_batches import apply_to_batch
-from .levels import BATCH, Level, dual, settled, state_of, without_tangents
+from .function_batches import apply_to_batch, require_setup_context
+from .levels import BATCH, GRAD, Level, dual, settled, state_of, without_tangents
 
 __all__ = ["apply_transformed"]
 
@@ -25,7 +27,34 @@ def apply_transformed(function: Any, args: tuple[Any, ...]) -> Any:
         return function.run(args)[1]
     if level.kind is BATCH:
         return apply_to_batch(function, level, args)
+    if level.kind is GRAD:
+        return apply_to_tracked(function, level, args)
     return apply_to_dual(function, level, args)
+
+
+def apply_to_tracked(function: Any, level: Level, args: tuple[Any, ...]) -> Any:
+    """``function.apply(*args)`` for a gradient inside of a batch: applied below, recorded here.
+
+    Raises:
+        RuntimeError: for a Function without ``setup_context``, whose ``forward`` cannot be apart.
+    """
+    require_setup_context(function)
+    values = [split(level, argument)[0] for argument in args]
+    recorded = grad_mode.enabled
+
+    def forward(*given: Any) -> Any:
+        with set_grad_enabled(recorded):  # the level below has a history of its own
+            made = function.apply(*values)
+        if isinstance(made, tuple):
+            return tuple([_at(level, x) for x in made])
+        return _at(level, made)
+
+    of_level: Any = type(function.__name__, (function,), {"forward": staticmethod(forward)})
+    return of_level.run(args)[1]
+
+
+def _at(level: Level, output: Any) -> Any:
+    return dual(level, output, None) if isinstance(output, Tensor) else output
 
 
 def apply_to_dual(function: Any, level: Level, args: tuple[Any, ...]) -> Any:

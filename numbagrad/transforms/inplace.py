@@ -25,7 +25,18 @@ from ..ops.inplace import copy_
 from ..ops.strided import as_strided
 from ..tensor import Tensor, new_tensor
 from .dispatch import below, deepest, split
-from .levels import BATCH, Batched, Dual, Level, Transformed, batched, dual, settled, state_of
+from .levels import (
+    BATCH,
+    GRAD,
+    Batched,
+    Dual,
+    Level,
+    Transformed,
+    batched,
+    dual,
+    settled,
+    state_of,
+)
 
 __all__ = ["compute_and_write"]
 
@@ -70,7 +81,8 @@ def _as_it_is(tensor: Tensor) -> Tensor:
     if state.__class__ is Batched:
         copy = batched(state.level, _as_it_is(state.value))
     elif state.__class__ is Dual:
-        copy = dual(state.level, _as_it_is(state.primal), _as_it_is(state.tangent))
+        tangent = None if state.tangent is None else _as_it_is(state.tangent)
+        copy = dual(state.level, _as_it_is(state.primal), tangent)
     else:
         copy = tensors.clone(tensors.alias(tensor))
     copy._requires_grad, copy._grad_fn = tensor._requires_grad, tensor._grad_fn
@@ -105,13 +117,14 @@ def _write_dual(level: Level, tensor: Tensor, value: Tensor) -> None:
     primal, tangent = split(level, value)
     state = state_of(tensor)
     if state.__class__ is not Dual or state.level is not level:
-        if tangent is not None:
-            _give_tangent(level, tensor)
-            state = state_of(tensor)
-        else:
+        if tangent is None and level.kind is not GRAD:
             copy_(tensor, primal)
             return
+        _take_to(level, tensor)
+        state = state_of(tensor)
     copy_(state.primal, primal)
+    if level.kind is GRAD:
+        return
     if tangent is None:
         tangent = zeros_like(state.tangent)
     if 0 not in state.tangent._array.strides:
@@ -125,14 +138,20 @@ def _write_dual(level: Level, tensor: Tensor, value: Tensor) -> None:
         )
 
 
-def _give_tangent(level: Level, tensor: Tensor) -> None:
-    """Make a tensor, its base and the views of that dual, with tangents of zeros in one memory."""
+def _take_to(level: Level, tensor: Tensor) -> None:
+    """Make a tensor, its base and the views of that tensors of a level.
+
+    In forward mode they get tangents of zeros, in one memory.
+    """
     base = tensor if tensor._base is None else tensor._base
-    of_base = zeros_like(base).contiguous()
+    of_base = None if level.kind is GRAD else zeros_like(base).contiguous()
     views = [view for view in live_views(base) if view is not base]
     if tensor is not base and tensor not in views:
         views.append(tensor)
     for view in views:
+        if of_base is None:
+            _become_dual(level, view, None)
+            continue
         geometry = Geometry.between(base._array, view._array)
         if not base._array.flags.c_contiguous:
             raise RuntimeError(
@@ -144,8 +163,8 @@ def _give_tangent(level: Level, tensor: Tensor) -> None:
     _become_dual(level, base, of_base)
 
 
-def _become_dual(level: Level, tensor: Tensor, tangent: Tensor) -> None:
-    """Put a tangent on an existing tensor, whose present self becomes the primal."""
+def _become_dual(level: Level, tensor: Tensor, tangent: Tensor | None) -> None:
+    """Make an existing tensor one of a level, whose present self becomes the primal."""
     primal = new_tensor(tensor._array, tensor._requires_grad, tensor._grad_fn, tensor._output_nr)
     if tensor._version_cell is None:
         tensor._version_cell = [0]
@@ -153,3 +172,5 @@ def _become_dual(level: Level, tensor: Tensor, tangent: Tensor) -> None:
     shown = tensor._array.view(Transformed)
     shown.state = Dual(level, primal, tangent)
     tensor._array = shown
+    if tangent is None:  # its history at this level begins with the write
+        tensor._requires_grad, tensor._grad_fn, tensor._output_nr = False, None, 0

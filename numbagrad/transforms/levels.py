@@ -35,7 +35,7 @@ class Level:
         #: Of a batch: the number of samples, and what random operators do with them.
         self.size = size
         self.randomness = randomness
-        #: Of a batch: whether what lies below has a history that something outside may follow.
+        #: Of ``GRAD``: whether what lies below has a history that something outside may follow.
         self.has_history = False
         #: Of forward mode: whether tangents are left out of account at present.
         self.paused = False
@@ -82,7 +82,7 @@ class Dual:
 
     __slots__ = ("level", "primal", "tangent")
 
-    def __init__(self, level: Level, primal: Tensor, tangent: Tensor) -> None:
+    def __init__(self, level: Level, primal: Tensor, tangent: Tensor | None) -> None:
         self.level = level
         self.primal = primal
         self.tangent = tangent
@@ -232,13 +232,14 @@ def batched(level: Level, value: Tensor) -> Tensor:
     else:
         shown = np.ndarray.__new__(Transformed, memory.shape[1:], memory.dtype)
     shown.state = Batched(level, value)
-    if value._requires_grad:
-        level.has_history = True
     return new_tensor(shown)
 
 
-def dual(level: Level, primal: Tensor, tangent: Tensor) -> Tensor:
-    """A Tensor with the memory of ``primal`` that carries ``tangent``; without a history."""
+def dual(level: Level, primal: Tensor, tangent: Tensor | None) -> Tensor:
+    """A Tensor with the memory of ``primal`` that carries ``tangent``; without a history.
+
+    Of a level of kind ``GRAD`` it has no tangent: what it has for itself is a history.
+    """
     shown = primal._array.view(Transformed)
     shown.state = Dual(level, primal, tangent)
     result = new_tensor(shown)

@@ -62,7 +62,8 @@ def _fill(tensor: Tensor, fill: Callable[[Tensor], None], levels: Sequence[Level
     state = state_of(tensor)
     if state.__class__ is Dual:
         _fill(state.primal, fill, levels)
-        state.tangent.zero_()
+        if state.tangent is not None:
+            state.tangent.zero_()
         return
     if not levels:
         fill(tensor)

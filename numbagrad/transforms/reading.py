@@ -85,7 +85,7 @@ def text_of(tensor: Tensor) -> str:
         tensor.dtype,
         requires_grad=tensor._requires_grad,
         grad_fn_name=None if grad_fn is None else grad_fn.name(),
-        tangent_text=repr(state.tangent),
+        tangent_text=None if state.tangent is None else repr(state.tangent),
     )
 
 
@@ -93,9 +93,9 @@ def has_tangent(tensor: Tensor) -> bool:
     """Whether a Tensor, or what it stands for, is dual at a level that is open."""
     state = state_of(settled(tensor))
     while state is not None:
-        if state.__class__ is Dual:
+        if state.__class__ is Dual and state.tangent is not None:
             return True
-        state = state_of(settled(state.value))
+        state = state_of(settled(state.value if state.__class__ is Batched else state.primal))
     return False
 
 

@@ -13,8 +13,9 @@ from ..autograd import engine_interface
 from ..autograd import tensor_interface as tensors
 from ..autograd.grad_mode import enable_grad
 from ..autograd.grad_mode import state as grad_mode
-from ..tensor import Tensor, new_tensor
-from .levels import GRAD, Level
+from ..tensor import Tensor
+from .levels import GRAD, Level, settled
+from .tracking import follow, requires_grad
 
 __all__ = ["additive", "multilinear", "transposed"]
 
@@ -65,19 +66,19 @@ def transposed(
     products" (2017). ``u`` may be anything; it is one here, which rules that take its logarithm
     like better than zero.
     """
-    recorded = grad_mode.enabled and _requires_grad([*primals, *tangents])
-    with Level(GRAD), enable_grad():  # samples of a batch have a history here
+    recorded = grad_mode.enabled and requires_grad([*primals, *tangents])
+    with Level(GRAD) as level, enable_grad():
         followed: list[Tensor] = []
         directions: list[Tensor] = []
         arguments = [
-            _followed(x, t, followed, directions)
+            _followed(level, x, t, followed, directions)
             for x, t in zip(primals, tangents, strict=True)
         ]
         made = operator(*arguments)
         outputs = [x for x in (made if made.__class__ is tuple else (made,)) if x._requires_grad]
         if not outputs:
             return (None,) * len(results)
-        seeds = [tensors.ones_like(output).requires_grad_() for output in outputs]
+        seeds = [follow(level, tensors.ones_like(output)) for output in outputs]
         gradients = engine_interface.grad(
             outputs, followed, seeds, create_graph=True, allow_unused=True
         )
@@ -93,41 +94,35 @@ def transposed(
             if pairs
             else (None,) * len(seeds)
         )  # fmt: skip
-        return tuple(
-            [
-                _own(next(found), directions) if output._requires_grad else None
-                for output in (made if made.__class__ is tuple else (made,))
-            ]
-        )
+    return tuple(
+        [
+            _own(next(found), directions) if output._requires_grad else None
+            for output in (made if made.__class__ is tuple else (made,))
+        ]
+    )
 
 
 def _own(tangent: Tensor | None, directions: Sequence[Tensor]) -> Tensor | None:
     """A tangent in memory of its own: a write to what it belongs to must not reach an input's."""
     if tangent is None:
         return None
+    tangent = settled(tangent)
     shared = tangent._base is not None or any([tangent is x for x in directions])
     return tangent.clone() if shared else tangent
 
 
-def _requires_grad(argument: Any) -> bool:
-    if argument.__class__ is list:
-        return any([_requires_grad(item) for item in argument])
-    return isinstance(argument, Tensor) and argument._requires_grad
-
-
-def _followed(primal: Any, tangent: Any, followed: list[Tensor], directions: list[Tensor]) -> Any:
+def _followed(
+    level: Level, primal: Any, tangent: Any, followed: list[Tensor], directions: list[Tensor]
+) -> Any:
     """An argument as a Tensor of a graph of its own, if it has a tangent."""
     if tangent.__class__ is list:
         return [
-            _followed(x, t, followed, directions) for x, t in zip(primal, tangent, strict=True)
+            _followed(level, x, t, followed, directions)
+            for x, t in zip(primal, tangent, strict=True)
         ]
     if tangent is None:
         return primal
-    own = primal.view_as(primal) if primal._requires_grad else _leaf(primal)
+    own = follow(level, primal)
     followed.append(own)
     directions.append(tangent)
     return own
-
-
-def _leaf(primal: Tensor) -> Tensor:
-    return new_tensor(primal._array, True)

@@ -1,0 +1,42 @@
+"""What a derivative in reverse mode follows: copies of Tensors that require grad.
+
+``numbagrad.func`` and the transposed rules of ``tangents.py`` take derivatives by them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..tensor import Tensor, new_tensor
+from .levels import BATCH, Level, dual, stack
+
+__all__ = ["follow", "requires_grad"]
+
+
+def follow(level: Level, tensor: Tensor) -> Tensor:
+    """A copy of a Tensor that requires grad, for a derivative taken at this level of kind ``GRAD``.
+
+    It shares the memory. If samples of a batch are around, which have no history of their own, it
+    is a Tensor of this level: what is computed from it is recorded here, and computed below from
+    the original, whose history stays apart from this one.
+    """
+    if tensor._array.dtype.kind != "f":
+        return tensor
+    if any([outer.kind is BATCH for outer in stack.levels]):
+        copy = dual(level, tensor, None)
+        copy._requires_grad = True
+        return copy
+    if tensor._requires_grad:
+        return tensor.view_as(tensor)
+    copy = new_tensor(tensor._array, True)
+    if tensor._version_cell is None:
+        tensor._version_cell = [0]
+    copy._version_cell = tensor._version_cell
+    return copy
+
+
+def requires_grad(argument: Any) -> bool:
+    """Whether an argument, or one of a list, requires grad."""
+    if argument.__class__ is list or argument.__class__ is tuple:
+        return any([requires_grad(item) for item in argument])
+    return isinstance(argument, Tensor) and argument._requires_grad
