@@ -21,8 +21,8 @@ from ..ops.creation import zeros_like
 from ..structure import flatten, rebuild
 from ..tensor import Tensor
 from ..transforms import levels
-from ..transforms.levels import DUAL, GRAD, Batched, Dual, Level, settled, state_of
-from ..transforms.tracking import follow
+from ..transforms.levels import DUAL, GRAD, Level, settled, state_of
+from ..transforms.tracking import follow, has_history
 from .basis import jacobian_of_products
 
 __all__ = [
@@ -64,7 +64,7 @@ class Followed:
 
     def needed_outside(self, outputs: Sequence[Tensor]) -> bool:
         """Whether derivatives of ``outputs`` may themselves be differentiated from outside."""
-        if any([_has_history(original) for original in self.originals]):
+        if any([has_history(original) for original in self.originals]):
             return True
         if any([_is_of(self._level, copy) for copy in self.copies]):
             return self._level.has_history
@@ -77,18 +77,6 @@ class Followed:
 def _is_of(level: Level, tensor: Tensor) -> bool:
     state = state_of(tensor)
     return state is not None and state.level is level
-
-
-def _has_history(tensor: Tensor) -> bool:
-    """Whether a Tensor, or what it stands for at a level below, requires grad."""
-    while not tensor._requires_grad:
-        state = state_of(tensor)
-        if state is None:
-            return False
-        if state.__class__ is Dual and state.tangent is not None and _has_history(state.tangent):
-            return True
-        tensor = state.value if state.__class__ is Batched else state.primal
-    return True
 
 
 def _leaves_of(outputs: Sequence[Tensor]) -> Iterator[Tensor]:
@@ -307,7 +295,7 @@ def vjp(func: Function, *primals: Any, has_aux: bool = False) -> Any:
                 "Expected pytree structure of cotangents to be the same as pytree structure of "
                 f"outputs to the function. cotangents: {found}, primal output: {structure}"
             )
-        recorded = grad_mode.enabled and (needed or any([_has_history(x) for x in seeds]))
+        recorded = grad_mode.enabled and (needed or any([has_history(x) for x in seeds]))
         if create_graph is not None:
             recorded = create_graph
         return followed.rebuild(_gradients(level, outputs, followed, seeds, recorded))

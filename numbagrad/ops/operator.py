@@ -465,6 +465,8 @@ class PointwiseOperator:
 
     # --- under transformations, see ``transforms/dispatch.py`` ---
 
+    is_view = False
+
     @property
     def name(self) -> str:
         """Name of the operator."""

@@ -181,6 +181,8 @@ class LinearReduction:
 
     # --- under transformations, see ``transforms/dispatch.py`` ---
 
+    is_view = False
+
     name = property(lambda self: self.definition.name)
     tangent = staticmethod(tangents.multilinear)
 

@@ -122,6 +122,9 @@ class TensorOperator:
         "_python",
     )  # fmt: skip
 
+    #: Whether results share the memory of the input.
+    is_view = False
+
     def __init__(
         self,
         name: str,

@@ -35,6 +35,8 @@ class ViewOperator(TensorOperator):
 
     __slots__ = ("wrap", "_plan", "_keeps")
 
+    is_view = True
+
     def __init__(
         self,
         name: str,
@@ -131,6 +133,8 @@ class MultiViewOperator(TensorOperator):
     """An operator that returns several views of its input; once recorded, none may be written."""
 
     __slots__ = ("wrap", "_plan")
+
+    is_view = True
 
     def __init__(
         self,

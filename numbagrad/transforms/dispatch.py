@@ -30,7 +30,7 @@ from .levels import (
     settled,
     state_of,
 )
-from .tracking import requires_grad
+from .tracking import has_history, requires_grad
 
 __all__ = ["apply"]
 
@@ -42,7 +42,9 @@ def apply(operator: Any, arguments: Sequence[Any]) -> Any:
     if level is None:
         return operator(*arguments)
     if level.kind is BATCH:
-        return _apply_to_batch(operator, level, arguments)
+        made = _apply_to_batch(operator, level, arguments)
+        # Samples have no history, but a write to a view of them is one to its base.
+        return operator.remember(made, tuple(arguments)) if operator.is_view else made
     if level.kind is GRAD:
         return _apply_to_tracked(operator, level, arguments)
     results = _apply_to_dual(operator, level, arguments)
@@ -120,7 +122,7 @@ def _apply_to_tracked(operator: Any, level: Level, arguments: list[Any]) -> Any:
     """The operator below; where that is followed, its results as Tensors of this level."""
     made = operator(*[split(level, argument)[0] for argument in arguments])
     results = made if made.__class__ is tuple else (made,)
-    if any([result._requires_grad for result in results]):
+    if any([has_history(result) for result in results]):
         level.has_history = True
     if not (grad_mode.enabled and requires_grad(arguments)):
         return made

@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 from ..tensor import Tensor, new_tensor
-from .levels import BATCH, Level, dual, stack
+from .levels import BATCH, Batched, Dual, Level, dual, stack, state_of
 
-__all__ = ["follow", "requires_grad"]
+__all__ = ["follow", "has_history", "requires_grad"]
 
 
 def follow(level: Level, tensor: Tensor) -> Tensor:
@@ -40,3 +40,15 @@ def requires_grad(argument: Any) -> bool:
     if argument.__class__ is list or argument.__class__ is tuple:
         return any([requires_grad(item) for item in argument])
     return isinstance(argument, Tensor) and argument._requires_grad
+
+
+def has_history(tensor: Tensor) -> bool:
+    """Whether a Tensor, or what it stands for at a level below, requires grad."""
+    while not tensor._requires_grad:
+        state = state_of(tensor)
+        if state is None:
+            return False
+        if state.__class__ is Dual and state.tangent is not None and has_history(state.tangent):
+            return True
+        tensor = state.value if state.__class__ is Batched else state.primal
+    return True

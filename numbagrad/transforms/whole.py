@@ -23,6 +23,7 @@ class _Whole:
     """A call of a function as ``dispatch`` takes operators; ``names`` are those of keywords."""
 
     batch = None
+    is_view = False
 
     def __init__(self, function: Callable[..., Any], names: Sequence[str]) -> None:
         self.function = function
