@@ -1,4 +1,4 @@
-"""Functions of ``numbagrad.func`` inside ``compile``: one program, and the values of eager calls."""
+"""Functions of ``numbagrad.func`` inside ``compile``: one program, the values of eager calls."""
 
 import numpy as np
 import pytest

@@ -292,6 +292,7 @@ class _Call:
 
     batch = None
     tangent = None
+    is_view = False
 
     def __init__(self, kernel: UserKernel, specs: Sequence[Spec]) -> None:
         self.kernel = kernel
