@@ -398,15 +398,16 @@ def kernel_source(
     compute: str,
     flat: bool = False,
     streamed: bool = False,
+    tile: bool = False,
 ) -> str:
     """The text of the kernel of a formula over operands of these dtypes and layouts.
 
-    ``flat`` and ``streamed`` are as ``kernels/pointwise.py`` has them.
+    ``flat``, ``streamed`` and ``tile`` are as ``kernels/pointwise.py`` has them.
     """
     body = pointwise.Body(*print_numba(formula, compute, _FASTEST))
     guard = _guard(formula, compute)
     return pointwise.source(
-        name, inputs, outputs, compute, body, formula.booleans, guard, flat, streamed
+        name, inputs, outputs, compute, body, formula.booleans, guard, flat, streamed, tile
     )
 
 

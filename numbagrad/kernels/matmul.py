@@ -13,6 +13,9 @@ to compile them. ``matmul_layout`` describes their arguments, their units of wor
 
 Every element of C goes through the same operations wherever its tile lies: the depth is cut into
 blocks by its size alone, each block is summed in order, and blocks are added in order.
+
+In programs C may be added to, be a sum of several products, and be read by an epilogue: a pointwise
+kernel that is called for each tile of C when it is complete, and still in the cache.
 """
 
 from __future__ import annotations
@@ -21,17 +24,27 @@ from collections.abc import Callable
 
 from numba import types
 
-from .intrinsics import subroutine
+from .intrinsics import address_of_stack, call_kernel, int64, store, subroutine
 from .matmul_layout import (
     A_COLUMN,
     A_ROW,
+    ACCUMULATES,
     B_COLUMN,
     B_ROW,
     C_ROW,
+    EPILOGUE,
+    EPILOGUE_WORDS,
     PACKS,
     PACKS_A,
     PACKS_B,
+    TERMS,
+    TILE_ARGUMENTS,
+    TILE_BATCH,
+    TILE_COLUMN,
+    TILE_COLUMNS,
+    TILE_WORDS,
     UNIT_ROWS,
+    WORDS,
     A,
     B,
     C,
@@ -88,6 +101,26 @@ def _over_units(rectangle: Callable[..., None], scratch_bytes: int = 0) -> Kerne
     return kernel
 
 
+@subroutine
+def _finish(args, batch, row, row_end, column, columns):
+    """Call the epilogue, if there is one, for a tile of C that is complete."""
+    if word(args, EPILOGUE) != 0:
+        tile = address_of_stack(TILE_WORDS)
+        store(tile, TILE_ARGUMENTS, args + 8 * word(args, EPILOGUE_WORDS), int64)
+        store(tile, TILE_BATCH, batch, int64)
+        store(tile, TILE_COLUMN, column, int64)
+        store(tile, TILE_COLUMNS, columns, int64)
+        call_kernel(word(args, EPILOGUE), tile, row, row_end)
+
+
+@subroutine
+def _further(args, operand, term):
+    """How far from A (0) or B (1) of the first term that of another one lies."""
+    if term == 0:
+        return 0
+    return word(args, WORDS + 2 * (term - 1) + operand) - word(args, operand)
+
+
 def build_tiles(dtype: types.Float, vector_bits: int | None = None) -> Kernel:
     """The kernel of tiles for a dtype, for narrower vectors than the host's if asked."""
     shape = tile_shape(dtype, vector_bits)
@@ -107,44 +140,74 @@ def build_tiles(dtype: types.Float, vector_bits: int | None = None) -> Kernel:
     tiles, pack = multiply_tiles(shape), pack_panels(shape)
 
     @subroutine
-    def rows_of_tiles(args, a, b, c, rows, columns, depth, b_step, b_panel, accumulate, packed):
+    def rows_of_tiles(
+        args, batch, row, row_end, column, columns, depth, a, b, b_step, b_panel, c, accumulate,
+        complete, packed,
+    ):  # fmt: skip
         """Tiles from one block of the depth and one block of B; A by panels, where it is packed."""
         a_row, a_step, c_row = word(args, A_ROW), word(args, A_COLUMN), word(args, C_ROW)
-        if word(args, PACKS) & PACKS_A == 0:
-            tiles(rows, columns, depth, a, a_row, a_step, b, b_step, b_panel, c, c_row, accumulate)
-            return
-        while rows > 0:
-            height = smaller(tallest, rows)
-            pack(height, depth, packed, a, a_row, a_step, panel_a)
-            tiles(height, columns, depth, packed, 1, panel_a, b, b_step, b_panel, c, c_row,
-                  accumulate)  # fmt: skip
+        packs = word(args, PACKS) & PACKS_A
+        step = row_end - row
+        if complete:
+            step = smaller(2 * tallest, step)
+        if packs != 0:
+            step = tallest
+        while row < row_end:
+            height = smaller(step, row_end - row)
+            source, source_row, source_step = a, a_row, a_step
+            if packs != 0:
+                pack(height, depth, packed, a, a_row, a_step, panel_a)
+                source, source_row, source_step = packed, 1, panel_a
+            tiles(height, columns, depth, source, source_row, source_step, b, b_step, b_panel,
+                  c, c_row, accumulate)  # fmt: skip
+            if complete:
+                _finish(args, batch, row, row + height, column, columns)
             a += height * a_row * size
             c += height * c_row * size
-            rows -= height
+            row += height
 
     @subroutine
     def rectangle(args, batch, row, row_end, column, column_end, scratch):
         depth, b_row, b_column = word(args, K), word(args, B_ROW), word(args, B_COLUMN)
-        a = matrix_at(args, A, size, batch) + row * word(args, A_ROW) * size
-        c = matrix_at(args, C, size, batch) + row * word(args, C_ROW) * size
+        a_row, c_row, last = word(args, A_ROW), word(args, C_ROW), word(args, TERMS)
+        a = matrix_at(args, A, size, batch)
+        c = matrix_at(args, C, size, batch)
         b = matrix_at(args, B, size, batch)
         count = quotient(depth + (depth_block - 1), depth_block)
         largest = quotient(depth + count - 1, count)
+        # All terms for some rows, which stay in the first-level cache, if B need not be packed.
+        group = row_end - row
+        if last != 0 and word(args, PACKS) & PACKS_B == 0:
+            group = smaller(2 * tallest, group)
         while column < column_end:
             columns = smaller(block_columns, column_end - column)
-            k = 0
-            while k < depth:
-                length = smaller(largest, depth - k)
-                source = b + (k * b_row + column * b_column) * size
-                b_step, b_panel = b_row, panel_b
-                if word(args, PACKS) & PACKS_B != 0:
-                    pack(columns, length, scratch, source, b_column, b_row, panel_b)
-                    source, b_step, b_panel = scratch, panel_b, panel_b * length
-                rows_of_tiles(
-                    args, a + k * word(args, A_COLUMN) * size, source, c + column * size,
-                    row_end - row, columns, length, b_step, b_panel, k > 0, scratch + packed_a,
-                )  # fmt: skip
-                k += length
+            first = row
+            while first < row_end:
+                end = smaller(first + group, row_end)
+                term = 0
+                accumulate = word(args, ACCUMULATES) != 0
+                while term <= last:
+                    k = 0
+                    a_at = a + _further(args, A, term) + first * a_row * size
+                    b_at = b + _further(args, B, term)
+                    while k < depth:
+                        length = smaller(largest, depth - k)
+                        source = b_at + (k * b_row + column * b_column) * size
+                        b_step, b_panel = b_row, panel_b
+                        if word(args, PACKS) & PACKS_B != 0:
+                            pack(columns, length, scratch, source, b_column, b_row, panel_b)
+                            source, b_step, b_panel = scratch, panel_b, panel_b * length
+                        complete = term == last and k + length == depth
+                        rows_of_tiles(
+                            args, batch, first, end, column, columns, length,
+                            a_at + k * word(args, A_COLUMN) * size, source, b_step, b_panel,
+                            c + (first * c_row + column) * size, accumulate,
+                            complete and word(args, EPILOGUE) != 0, scratch + packed_a,
+                        )  # fmt: skip
+                        accumulate = True
+                        k += length
+                    term += 1
+                first = end
             column += columns
 
     return _over_units(rectangle, scratch_bytes)
@@ -163,12 +226,19 @@ def build_dots(dtype: types.Float, vector_bits: int | None = None) -> Kernel:
         a = matrix_at(args, A, size, batch) + row * a_row * size
         b = matrix_at(args, B, size, batch) + column * b_column * size
         c = matrix_at(args, C, size, batch) + (row * c_row + column) * size
-        k = 0
-        while k < depth:
-            length = smaller(depth_block, depth - k)
-            dots(row_end - row, column_end - column, length, a + k * size, a_row,
-                 b + k * size, b_column, c, c_row, k > 0)  # fmt: skip
-            k += length
+        term = 0
+        accumulate = word(args, ACCUMULATES) != 0
+        while term <= word(args, TERMS):
+            k = 0
+            a_at, b_at = a + _further(args, A, term), b + _further(args, B, term)
+            while k < depth:
+                length = smaller(depth_block, depth - k)
+                dots(row_end - row, column_end - column, length, a_at + k * size, a_row,
+                     b_at + k * size, b_column, c, c_row, accumulate)  # fmt: skip
+                accumulate = True
+                k += length
+            term += 1
+        _finish(args, batch, row, row_end, column, column_end - column)
 
     return _over_units(rectangle)
 
@@ -188,6 +258,7 @@ def build_row(dtype: types.Float, vector_bits: int | None = None) -> Kernel:
             columns = smaller(_ROW_COLUMNS, column_end - column)
             combine(columns, word(args, K), c + column * size, a, word(args, A_COLUMN),
                     b + column * size, word(args, B_ROW))  # fmt: skip
+            _finish(args, batch, row, row_end, column, columns)
             column += columns
 
     return _over_units(rectangle)

@@ -43,15 +43,18 @@ from .loader import host_vector_bits
 from .matmul_layout import (
     A_COLUMN,
     A_ROW,
+    ACCUMULATES,
     B_COLUMN,
     B_ROW,
     DOTS,
+    EPILOGUE,
     INNER,
     OUTER,
     PACKS,
     PACKS_A,
     PACKS_B,
     ROW,
+    TERMS,
     TILES,
     WORDS,
     A,
@@ -185,6 +188,9 @@ def matmul(self, arguments, given):
     store(frame, M, rows, int64)
     store(frame, N, columns, int64)
     store(frame, K, depth, int64)
+    store(frame, ACCUMULATES, 0, int64)
+    store(frame, TERMS, 0, int64)
+    store(frame, EPILOGUE, 0, int64)
     write_operand(frame, A, a, rank, shift, turned)
     write_operand(frame, B, b, rank, shift, turned)
     method = choose(frame, 1 << shift)

@@ -17,7 +17,20 @@ A_ROW, A_COLUMN, A_OUTER, A_INNER = 8, 9, 10, 11
 B_ROW, B_COLUMN, B_OUTER, B_INNER = 12, 13, 14, 15
 C_ROW, C_COLUMN, C_OUTER, C_INNER = 16, 17, 18, 19
 PACKS = 20  # PACKS_A, PACKS_B or their sum, which only the kernel of tiles reads
-WORDS = 21
+#: What only programs ask for, and 0 otherwise; the row kernel does none of it. C may be added to.
+#: C may be the sum of several products of equal shapes and strides, the terms: the addresses of A
+#: and B for each further one lie behind the other words. And a kernel may run on what was written.
+ACCUMULATES = 21  # 1 where C is added to
+TERMS = 22  # further terms
+EPILOGUE = 23  # address of the kernel that is called for tiles of C that are complete, or 0
+EPILOGUE_WORDS = 24  # where its own arguments begin, counted in words from the first one here
+WORDS = 25
+
+#: What an epilogue is called with: the address of these words, and a range of rows of C.
+TILE_ARGUMENTS = 0  # address of its own arguments
+TILE_BATCH = 1
+TILE_COLUMN, TILE_COLUMNS = 2, 3  # the first column of the tile, and how many it has
+TILE_WORDS = 4
 
 #: The kernels, each compiled when a product first needs it.
 TILES, DOTS, ROW = 0, 1, 2

@@ -90,8 +90,8 @@ def tile_shape(dtype: types.Float, vector_bits: int | None = None) -> TileShape:
     return TileShape(
         element=ir.FloatType() if dtype == types.float32 else ir.DoubleType(),
         lanes=bits // dtype.bitwidth,
-        heights=(12, 4, 1) if many_registers else (6, 2, 1),
-        dot_heights=(6, 1) if many_registers else (2, 1),
+        heights=(12, 8, 4, 1) if many_registers else (6, 4, 2, 1),
+        dot_heights=(6, 4, 1) if many_registers else (2, 1),
         fused=bool(arm or features.get("fma") or features.get("avx512f")),
     )
 
@@ -144,6 +144,25 @@ class _Emitter:
     def whole(self, count: Any, unit: int) -> Any:
         """``count`` without the remainder of its division by ``unit``."""
         return self.builder.sub(count, self.builder.urem(count, self.word(unit)))
+
+    def rows_in_tiles(self, rows: Any, heights: Sequence[int]) -> Any:
+        """How many of the rows go into tiles of the first height.
+
+        One tile less than there is room for, where the rest then makes two tiles of the second
+        height: 16 rows are 8 and 8, not 12 and 4, which would keep the CPU waiting for sums.
+        """
+        builder, (height, *lower) = self.builder, heights
+        covered = self.whole(rows, height)
+        least = 2 * lower[0] - height if lower else 0
+        if least <= 0:
+            return covered
+        rest = builder.sub(rows, covered)
+        fits = builder.and_(
+            builder.icmp_signed(">=", rest, self.word(least)),
+            builder.icmp_signed("<", rest, self.word(lower[0])),
+        )
+        fits = builder.and_(fits, builder.icmp_signed(">", covered, self.word(0)))
+        return builder.select(fits, builder.sub(covered, self.word(height)), covered)
 
     def minimum(self, first: Any, second: Any) -> Any:
         return self.builder.select(self.builder.icmp_signed("<", first, second), first, second)
@@ -342,8 +361,8 @@ def _tiles(module: ir.Module, shape: TileShape) -> Any:
             return emit.advance(pointers, (a_row, c_row), height)
 
         pointers = [a, c]
-        for height in shape.heights:
-            covered = emit.whole(rows, height)
+        for k, height in enumerate(shape.heights):
+            covered = emit.rows_in_tiles(rows, shape.heights[k:])
             pointers = emit.loop(covered, height, pointers, functools.partial(row_of_tiles, height))
             rows = builder.sub(rows, covered)
 
@@ -429,8 +448,8 @@ def _dots(module: ir.Module, shape: TileShape) -> Any:
             return emit.advance(pointers, (a_row, c_row), height)
 
         pointers = [a, c]
-        for height in shape.dot_heights:
-            covered = emit.whole(rows, height)
+        for k, height in enumerate(shape.dot_heights):
+            covered = emit.rows_in_tiles(rows, shape.dot_heights[k:])
             pointers = emit.loop(covered, height, pointers, functools.partial(row_of_tiles, height))
             rows = builder.sub(rows, covered)
 

@@ -2,7 +2,8 @@
 
 Called by the executor with a formula already printed as statements; returns the text of a module
 with one function ``kernel(args, lo, hi)``. The innermost dimension is a plain loop that LLVM
-vectorises; the dimensions outside it, if there are any, are decoded once a row.
+vectorises; the dimensions outside it, if there are any, are decoded once a row. The epilogue of a
+matrix product is the same, over the rows of a tile.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import dataclasses
 import functools
 from collections.abc import Callable
 
-from . import layout
+from . import layout, matmul_layout
 
 
 @dataclasses.dataclass(frozen=True)
@@ -80,6 +81,7 @@ def source(
     guard: Guard | None = None,
     flat: bool = False,
     streamed: bool = False,
+    tile: bool = False,
 ) -> str:
     """The module of a pointwise kernel.
 
@@ -88,7 +90,9 @@ def source(
     outside the range of ``body`` get that one's value from the exact body. A ``flat`` kernel is for
     a single dimension that no operand steps through otherwise than contiguously: the most frequent
     one, in a third of the time to compile. What is ``streamed`` goes to memory past the caches;
-    then no operand is strided or shares memory with an output.
+    then no operand is strided or shares memory with an output. A kernel for a ``tile`` is the
+    epilogue of a matrix product (``matmul_layout.TILE_WORDS``); it is flat if every operand has
+    one row right behind the other.
     """
     operands = inputs + outputs
     kinds = {o.name: "bool" if o.name in booleans else compute_dtype for o in inputs}
@@ -109,7 +113,7 @@ def source(
     row = [
         f"{o.name} = {_load(o, kinds[o.name], '0')}" for o in inputs if o.layout == layout.ZERO
     ]
-    run = ("lo", "hi") if flat else ("0", "count")
+    run = ("lo", "hi") if flat and not tile else ("0", "count")
     compute = [*body.lines, *stores(body)]
     in_place = any(o.layout in (layout.ALIAS, layout.STRIDED) for o in inputs)
     if guard is None:
@@ -125,7 +129,10 @@ def source(
         row += _streamed(loop, outputs, *run)
     else:
         row += loop(*run)
-    text += _indented(1, _single_row(operands, row) if flat else _rows(operands, row))
+    if tile:
+        text += _indented(1, _tile(operands, row, flat))
+    else:
+        text += _indented(1, _single_row(operands, row) if flat else _rows(operands, row))
     text += ["    streams_done()"] if streamed else []
     return "\n".join([*text, ""])
 
@@ -182,6 +189,39 @@ def _rows(operands: list[Operand], row: list[str]) -> list[str]:
     one += [f"row_{o.name} += jump_{o.name}" for o in own]
     decode += ["while rows > 0 and lo < hi:", *_indented(1, one)]
     return [*text, "while lo < hi:", *_indented(1, decode)]
+
+
+def _tile(operands: list[Operand], row: list[str], flat: bool) -> list[str]:
+    """The rows ``lo`` to ``hi`` of a tile, around the statements for one, which is as in ``_rows``.
+
+    The dimensions of the operands are two of a batch, rows and columns.
+    """
+    w, word = matmul_layout, _own_words(operands)
+    own = [o for o in operands if o.name in word]
+    text = [
+        f"words = load(args, {w.TILE_ARGUMENTS}, int64)",
+        f"column = load(args, {w.TILE_COLUMN}, int64)",
+        f"count = load(args, {w.TILE_COLUMNS}, int64)",
+        f"inner = load(args, {w.TILE_BATCH}, int64)",
+        f"extent = load(words, {layout.ARGUMENT_SIZES} + 1, int64)",
+        "outer = inner // extent",
+        "inner -= outer * extent",
+    ]
+    for o in own:
+        at = word[o.name]
+        text += [
+            f"jump_{o.name} = load(words, {at} + 3, int64)",
+            f"row_{o.name} = load(words, {at}, int64) + outer * load(words, {at} + 1, int64)",
+            f"row_{o.name} += inner * load(words, {at} + 2, int64) + lo * jump_{o.name}",
+        ]
+        if o.layout == layout.STRIDED:
+            text.append(f"step_{o.name} = load(words, {at} + 4, int64)")
+    if flat:  # whole rows are one run
+        text += [f"if count == load(words, {layout.ARGUMENT_SIZES} + 3, int64):"]
+        text += ["    count *= hi - lo", "    hi = lo + 1"]
+    one = [f"at_{o.name} = row_{o.name}{_offset(o)}" for o in own]
+    one += [*row, "lo += 1", *(f"row_{o.name} += jump_{o.name}" for o in own)]
+    return [*text, "while lo < hi:", *_indented(1, one)]
 
 
 def _streamed(

@@ -22,6 +22,8 @@ class CostModel:
         keep: what a value of a row costs at least that is written to the cache, and read by later
             loops over the row, rather than computed again.
         load: reading an element from the cache.
+        recompute: steps that are rather done again, from what is kept anyway, than that a result
+            waits for a reader that is ``far`` launches away or farther.
         function: an elementary function.
         division: a division or a square root.
     """
@@ -30,6 +32,8 @@ class CostModel:
     nodes: int = 400
     keep: float = 5
     load: float = 1
+    recompute: int = 2
+    far: int = 8
     function: float = 20
     division: float = 10
 

@@ -14,6 +14,7 @@ from ...dtype import from_numpy as dtype_of
 from ...formula import Formula, as_boolean, constant, symbol
 from ...formula.expression import Expression, postorder, substitute
 from . import cost
+from .blocks import apart, recomputed
 from .graph import (
     Call,
     Check,
@@ -29,6 +30,7 @@ from .graph import (
     renamed,
 )
 from .in_place import written_in_place
+from .products import summed, with_epilogues
 from .rows import (
     COLUMN_TOTAL,
     REDUCTION,
@@ -53,8 +55,11 @@ def optimise(operations: Sequence[Operation], kept: Iterable[Memory]) -> list[Op
     alive = set(kept)
     remaining = without_fills(checks_first(list(operations)))
     remaining = without_dead(forward_copies(remaining, alive), alive)
-    remaining = in_parts(remaining, alive)
-    return written_in_place(without_dead(fuse(remaining, alive), alive), alive)
+    remaining = summed(in_parts(remaining, alive), alive)
+    remaining = without_dead(fuse(remaining, alive), alive)
+    remaining = recomputed(apart(remaining, alive), alive)
+    remaining = without_dead(with_epilogues(remaining, alive), alive)
+    return written_in_place(remaining, alive)
 
 
 # --- checks ---------------------------------------------------------------------------------------

@@ -266,20 +266,39 @@ class Pointwise(Operation):
 
 @dataclasses.dataclass(eq=False)
 class Product(Operation):
-    """``c = a @ b`` for float32 or float64 stacks of matrices; the batches broadcast."""
+    """``c = a @ b`` for float32 or float64 stacks of matrices; the batches broadcast.
+
+    It may be ``c += a @ b``, ``c`` may be a sum with ``further`` products of equal shapes and
+    strides, and an ``epilogue`` over all of ``c``, which it reads, may run on what was written.
+    """
 
     a: View
     b: View
     c: View
     name: str = "matmul"
+    accumulates: bool = False
+    further: tuple[tuple[View, View], ...] = ()
+    epilogue: Pointwise | None = None
+
+    @property
+    def terms(self) -> tuple[tuple[View, View], ...]:
+        """The factors of each product that it sums."""
+        return ((self.a, self.b), *self.further)
 
     @property
     def reads(self) -> Iterator[View]:
-        return iter((self.a, self.b))
+        for term in self.terms:
+            yield from term
+        if self.accumulates:
+            yield self.c
+        if self.epilogue is not None:
+            yield from [view for view in self.epilogue.reads if view != self.c]
 
     @property
     def writes(self) -> Iterator[View]:
-        return iter((self.c,))
+        yield self.c
+        if self.epilogue is not None:
+            yield from [view for view in self.epilogue.writes if view != self.c]
 
 
 @dataclasses.dataclass(eq=False)
@@ -514,23 +533,30 @@ def views_in(value: Any) -> Iterator[View]:
             yield from views_in(each)
 
 
-def renamed(operation: Operation, name: Callable[[Memory], Memory]) -> Operation:
-    """The operation on other blocks of memory: ``name`` maps each to the one it is now."""
+def with_views(operation: Operation, function: Callable[[View], View]) -> Operation:
+    """The operation on other views: ``function`` maps each to the one it is now."""
 
     def replace(value: Any) -> Any:
         if isinstance(value, View):
-            return dataclasses.replace(value, memory=name(value.memory))
+            return function(value)
         if isinstance(value, Input):
             return dataclasses.replace(value, operand=replace(value.operand))
         if isinstance(value, Total):
             return dataclasses.replace(value, partials=replace(value.partials))
-        return value
+        return with_views(value, function) if isinstance(value, Operation) else value
 
     changes = {
         field.name: mapped(getattr(operation, field.name), replace)
         for field in dataclasses.fields(operation)  # type: ignore[arg-type]
-        if isinstance(getattr(operation, field.name), (View, tuple, list))
+        if isinstance(getattr(operation, field.name), (View, Operation, tuple, list))
     }
     made = dataclasses.replace(operation, **changes)  # type: ignore[type-var]
     made.parts = operation.parts
     return made
+
+
+def renamed(operation: Operation, name: Callable[[Memory], Memory]) -> Operation:
+    """The operation on other blocks of memory: ``name`` maps each to the one it is now."""
+    return with_views(
+        operation, lambda view: dataclasses.replace(view, memory=name(view.memory))
+    )

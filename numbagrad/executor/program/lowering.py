@@ -13,6 +13,7 @@ import numpy as np
 
 from ...dtype import from_numpy as dtype_of
 from ...formula import Formula, constant
+from ...formula.expression import postorder
 from ...kernels import layout, matmul_layout, pointwise, reduction, rowwise
 from ...kernels.loader import host_vector_bits
 from .. import library, numba_function, pool
@@ -225,13 +226,12 @@ def _product(operation: Product) -> list[Launch]:
     if count * rows * columns == 0:
         return []
     if depth == 0:
-        formula = Formula((), [constant(0)])
-        return _pointwise(Pointwise("fill", formula, (), (c,), c.dtype.name, ()))
+        return _without_depth(operation)
     turned = columns == 1  # C.T = B.T @ A.T is a single row
     if turned:
         rows, columns, a, b = 1, rows, b, a
     outer, inner = (1, 1, *batch)[-2:]
-    words = np.zeros(w.WORDS, dtype=np.int64)
+    words = np.zeros(w.WORDS + 2 * len(operation.further), dtype=np.int64)
     words[[w.M, w.N, w.K, w.OUTER, w.INNER]] = rows, columns, depth, outer, inner
     for start, view in ((w.A_ROW, a), (w.B_ROW, b), (w.C_ROW, c)):
         strides = [
@@ -241,8 +241,9 @@ def _product(operation: Product) -> list[Launch]:
         matrix = strides[-2:][::-1] if turned else strides[-2:]
         words[start : start + 4] = *matrix, *(0, 0, *strides[:-2])[-2:]
     a_row, a_column, b_row, b_column = words[[w.A_ROW, w.A_COLUMN, w.B_ROW, w.B_COLUMN]].tolist()
+    sums = operation.accumulates or len(operation.terms) > 1
     method = w.TILES
-    if rows == 1 and b_column == 1:
+    if rows == 1 and b_column == 1 and not sums:
         method = w.ROW
     elif w.is_dots(rows, columns, depth * item, a_column, b_row, host_vector_bits() // 8):
         method = w.DOTS
@@ -250,14 +251,60 @@ def _product(operation: Product) -> list[Launch]:
         packs = w.PACKS_A * w.packs_a(columns, a_row, a_column, item)
         packs += w.PACKS_B * w.packs_b(rows, depth * columns, b_row, b_column, item)
         words[w.PACKS] = packs
+    words[[w.ACCUMULATES, w.TERMS]] = operation.accumulates, len(operation.further)
+    depth *= len(operation.terms)
     units = w.matmul_units(rows, columns, depth, count)
-    grain = w.matmul_grain(rows, columns, depth, count, pool.get_num_threads())
-    addresses = [
-        (word, view.memory, view.offset) for word, view in ((w.A, a), (w.B, b), (w.C, c))
-    ]
-    work = count * rows * columns * depth // 16
-    kernel = kernel_of(method, c.dtype.name)
-    return [Launch("matmul", kernel, words, units, grain, addresses, work=work)]
+    launch = Launch(
+        operation.name, kernel_of(method, c.dtype.name), words, units, 0, [],
+        work=count * rows * columns * depth // 16,
+    )  # fmt: skip
+    launch.addresses.append((w.C, c.memory, c.offset))
+    for k, term in enumerate(operation.terms):
+        start = w.A if k == 0 else w.WORDS + 2 * (k - 1)
+        for j, view in enumerate(reversed(term) if turned else term):
+            launch.addresses.append((start + j, view.memory, view.offset))
+    if operation.epilogue is not None:
+        _add_epilogue(launch, operation.epilogue, (outer, inner), turned)
+        depth += len(postorder(operation.epilogue.formula.outputs))
+    launch.grain = w.matmul_grain(rows, columns, depth, count, pool.get_num_threads())
+    return [launch]
+
+
+def _without_depth(operation: Product) -> list[Launch]:
+    """A sum of nothing is zero."""
+    launches = []
+    if not operation.accumulates:
+        view = operation.c
+        fill = Formula((), [constant(0)])
+        launches += _pointwise(Pointwise("fill", fill, (), (view,), view.dtype.name, ()))
+    if operation.epilogue is not None:
+        launches += _pointwise(operation.epilogue)
+    return launches
+
+
+def _add_epilogue(
+    launch: Launch, operation: Pointwise, batch: tuple[int, int], turned: bool
+) -> None:
+    """Have a product run a pointwise operation over its tiles: behind its own words, that one's."""
+    views = [x for x in (*operation.operands, *operation.outputs) if isinstance(x, View)]
+    steps = []
+    for view in views:
+        strides = view.expanded(operation.shape).strides
+        matrix = strides[-2:][::-1] if turned else strides[-2:]
+        steps.append([*(0, 0, *strides[:-2])[-2:], *matrix])
+    sizes = [*batch, *(operation.shape[-2:][::-1] if turned else operation.shape[-2:])]
+    inputs, made = _described(operation, steps)
+    flat = all([own[-2] == sizes[-1] * own[-1] for own in steps])
+    source = kernel_source(
+        operation.name, operation.formula, inputs, made, operation.compute, flat, tile=True
+    )
+    kernel = library.generated(operation.name, operation.commented(source))
+    own, start = _packed(operation, kernel, sizes, steps), launch.words.size
+    launch.words[[matmul_layout.EPILOGUE, matmul_layout.EPILOGUE_WORDS]] = kernel, start
+    launch.words = np.append(launch.words, own.words)
+    launch.addresses += [(start + word, memory, at) for word, memory, at in own.addresses]
+    launch.numbers += [(start + word, number, dtype) for word, number, dtype in own.numbers]
+    launch.work += own.work
 
 
 # --- reductions -----------------------------------------------------------------------------------

@@ -27,7 +27,8 @@ _FREE = frozenset(("input", "constant", "cast"))
 def flops(operation: Operation) -> int | None:
     """Arithmetic operations of one run; None where no formula says, as for a user's function."""
     if isinstance(operation, Product):
-        return 2 * operation.c.size * operation.a.shape[-1]
+        work = 2 * operation.c.size * operation.a.shape[-1] * len(operation.terms)
+        return work + (0 if operation.epilogue is None else flops(operation.epilogue) or 0)
     if isinstance(operation, Pointwise):
         return operation.outputs[0].size * _nodes(operation.formula.outputs)
     if isinstance(operation, RowLoop):
@@ -68,6 +69,10 @@ def space(operation: Operation) -> str:
         return _sizes(operation.space)
     if isinstance(operation, Pointwise):
         return _sizes(operation.shape)
+    if isinstance(operation, Product):
+        a, b, c = (_sizes(view.shape) for view in (operation.a, operation.b, operation.c))
+        times = len(operation.terms)
+        return f"{a}, {b} -> {c}" if times == 1 else f"{times} times {a}, {b} -> {c}"
     read = [_sizes(view.shape) for view in operation.reads]
     written = ", ".join([_sizes(view.shape) for view in operation.writes])
     return f"{', '.join(read[:4])} -> {written}"
