@@ -74,6 +74,18 @@ class TestHistory:
         slopes.sum().backward()
         same(x.grad, 6 * x)
 
+    def test_gradients_of_samples_have_no_history_of_their_own(self):
+        def loss(w, a):
+            return (w.t() @ a).sin().sum()
+
+        made = vmap(torch.func.grad(loss), in_dims=(None, 0))(torch.ones(3, 2), rows())
+        assert not made.requires_grad
+        w = torch.ones(3, 2, requires_grad=True)
+        vmap(torch.func.grad(loss), in_dims=(None, 0))(w, rows()).sum().backward()
+        single = torch.ones(3, 2, requires_grad=True)
+        sum([torch.func.grad(loss)(single, row).sum() for row in rows()]).backward()
+        same(w.grad, single.grad)
+
     def test_a_captured_leaf_gets_the_gradient_of_all_samples(self):
         w = torch.ones(3, requires_grad=True)
         vmap(lambda a: a @ w)(rows()).sum().backward()
