@@ -6,6 +6,7 @@ under a transformation.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ..autograd.grad_mode import set_grad_enabled
@@ -65,7 +66,7 @@ def apply_to_dual(function: Any, level: Level, args: tuple[Any, ...]) -> Any:
 
     Raises:
         NotImplementedError: for a Function without ``jvp``.
-        RuntimeError: if ``jvp`` returns another number of values than ``forward``.
+        RuntimeError: if ``jvp`` returns something that does not go with what ``forward`` returned.
     """
     tangents = [split(level, argument)[1] for argument in args]
     with without_tangents(level):
@@ -76,12 +77,61 @@ def apply_to_dual(function: Any, level: Level, args: tuple[Any, ...]) -> Any:
     results = made if isinstance(made, tuple) else (made,)
     if len(results) != len(outputs):
         raise RuntimeError(
-            f"{function.__name__}.jvp returned {len(results)} values, but forward returned "
-            f"{len(outputs)}: one tangent is needed for each"
+            "Function's jvp returned an invalid number of forward gradients (expected "
+            f"{len(outputs)} but got {len(results)})"
         )
+    inputs = [(x, t) for x, t in zip(args, given, strict=True) if isinstance(x, Tensor)]
+    for place, pair in enumerate(zip(outputs, results, strict=True)):
+        _check_tangent(ctx, place, *pair, inputs)
     duals = tuple([_dual(level, x, t) for x, t in zip(outputs, results, strict=True)])
     ctx.saved_for_forward = None
     return duals if isinstance(output, tuple) else duals[0]
+
+
+def _check_tangent(
+    ctx: Any, place: int, output: Any, tangent: Any, inputs: Sequence[tuple[Tensor, Any]]
+) -> None:
+    """Raise torch's errors for a tangent that does not go with its output."""
+    if tangent is not None and not isinstance(tangent, Tensor):
+        raise RuntimeError(
+            f"expected Variable or None (got {type(tangent).__name__}) for grad output {place}."
+        )
+    if not isinstance(output, Tensor):
+        return
+    if any([output is x for x in ctx.non_differentiable or ()]):
+        if tangent is not None:
+            raise RuntimeError(
+                f"Function's jvp returned a gradient at position {place}, but  the corresponding "
+                "forward output is not a differentiable Tensor.You should return None at that "
+                "position instead."
+            )
+        return
+    if tangent is None:
+        return
+    if tangent._array.shape != output._array.shape:
+        raise RuntimeError(
+            "Trying to set a forward gradient that has a different size than that of the original "
+            f"Tensor, this is not supported. Tensor is of size {list(output._array.shape)} while "
+            f"the given forward gradient is of size {list(tangent._array.shape)}."
+        )
+    for input, given in inputs:
+        if any([output is x for x in ctx.dirty_tensors or ()]):
+            if output is input and tangent is not given:
+                raise RuntimeError(
+                    "An inplace custom Function is not modifying the forward mode gradients "
+                    "inplace. If the forward is modifying an input inplace, then the jvp function "
+                    "must modify the corresponding gradient inplace."
+                )
+        elif _is_view_of(output, input) and given is not None and not _is_view_of(tangent, given):
+            raise RuntimeError(
+                "A custom Function's forward is returning a view (or an input as-is) but the jvp "
+                "is not returning a view."
+            )
+
+
+def _is_view_of(tensor: Tensor, base: Tensor) -> bool:
+    cell = tensor._version_cell
+    return tensor is not base and cell is not None and cell is base._version_cell
 
 
 def _given(ctx: Any, argument: Any, tangent: Tensor | None) -> Any:

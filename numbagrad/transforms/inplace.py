@@ -94,7 +94,8 @@ def _as_it_is(tensor: Tensor) -> Tensor:
 
 def _write(tensor: Tensor, value: Tensor) -> None:
     """Write a value of the same shape and dtype, at the deepest level of the two."""
-    level = deepest([settled(tensor), settled(value)])
+    tensor, value = settled(tensor), settled(value)
+    level = deepest([tensor, value])
     if level is None:
         copy_(tensor, value)
     elif level.kind is BATCH:
@@ -110,7 +111,7 @@ def _write(tensor: Tensor, value: Tensor) -> None:
             )
         copy_(target, below(level, value)[0])
     else:
-        _write_dual(level, settled(tensor), settled(value))
+        _write_dual(level, tensor, value)
 
 
 def _write_dual(level: Level, tensor: Tensor, value: Tensor) -> None:
