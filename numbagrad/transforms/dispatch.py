@@ -25,6 +25,7 @@ from .levels import (
     Batched,
     Dual,
     Level,
+    Transformed,
     batched,
     dual,
     settled,
@@ -37,10 +38,12 @@ __all__ = ["apply"]
 
 def apply(operator: Any, arguments: Sequence[Any]) -> Any:
     """``operator(*arguments)``, of which at least one is or was under a transformation."""
-    arguments = [_settled(argument) for argument in arguments]
-    level = deepest(arguments)
+    level = _level_in_use(arguments)
     if level is None:
-        return operator(*arguments)
+        arguments = [_settled(argument) for argument in arguments]
+        level = deepest(arguments)
+        if level is None:
+            return operator(*arguments)
     if level.kind is BATCH:
         made = _apply_to_batch(operator, level, arguments)
         # Samples have no history, but a write to a view of them is one to its base.
@@ -49,6 +52,26 @@ def apply(operator: Any, arguments: Sequence[Any]) -> Any:
         return _apply_to_tracked(operator, level, arguments)
     results = _apply_to_dual(operator, level, arguments)
     return operator.remember(results, tuple(arguments)) if grad_mode.enabled else results
+
+
+def _level_in_use(arguments: Sequence[Any]) -> Level | None:
+    """``deepest`` of arguments that are all as they were made; None where one has to be settled.
+
+    The same in one pass: operators on small Tensors are bound by what happens here.
+    """
+    found: Level | None = None
+    for argument in arguments:
+        if isinstance(argument, Tensor):
+            array: Any = argument._array
+            if array.__class__ is Transformed:
+                state = array.state
+                if state is None or state.level.paused or not state.level.alive:
+                    return None
+                if found is None or state.level.depth > found.depth:
+                    found = state.level
+        elif argument.__class__ is list:
+            return None
+    return found
 
 
 def _settled(argument: Any) -> Any:
@@ -94,9 +117,16 @@ def below(level: Level, argument: Any) -> tuple[Any, Any]:
     return argument, False
 
 
-def _apply_to_batch(operator: Any, level: Level, arguments: list[Any]) -> Any:
-    pairs = [below(level, argument) for argument in arguments]
-    values, mapped = [value for value, _ in pairs], [is_mapped for _, is_mapped in pairs]
+def _apply_to_batch(operator: Any, level: Level, arguments: Sequence[Any]) -> Any:
+    values, mapped = [], []
+    for argument in arguments:
+        array: Any = argument._array if isinstance(argument, Tensor) else None
+        if array.__class__ is Transformed and array.state.level is level:
+            value, is_mapped = array.state.value, True
+        else:
+            value, is_mapped = below(level, argument)
+        values.append(value)
+        mapped.append(is_mapped)
     rule: Callable[..., Any] = operator.batch or batching.one_by_one
     made: Any = rule(operator, level.size, values, mapped)
     if made.__class__ is tuple:
@@ -118,7 +148,7 @@ def like_samples(tensor: Tensor, make: Callable[[Tensor], Tensor]) -> Tensor:
 # --- histories inside of a batch ------------------------------------------------------------------
 
 
-def _apply_to_tracked(operator: Any, level: Level, arguments: list[Any]) -> Any:
+def _apply_to_tracked(operator: Any, level: Level, arguments: Sequence[Any]) -> Any:
     """The operator below; where that is followed, its results as Tensors of this level."""
     made = operator(*[split(level, argument)[0] for argument in arguments])
     results = made if made.__class__ is tuple else (made,)
@@ -148,7 +178,7 @@ def split(level: Level, argument: Any) -> tuple[Any, Any]:
     return argument, None
 
 
-def _apply_to_dual(operator: Any, level: Level, arguments: list[Any]) -> Any:
+def _apply_to_dual(operator: Any, level: Level, arguments: Sequence[Any]) -> Any:
     pairs = [split(level, argument) for argument in arguments]
     primals, directions = [primal for primal, _ in pairs], [tangent for _, tangent in pairs]
     together = getattr(operator, "with_tangent", None)  # operators that have a kernel for both
