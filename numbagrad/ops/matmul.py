@@ -248,6 +248,8 @@ ger = method("ger")(outer)
 def _stack_product(a: Array, b: Array) -> Array:
     """``a @ b`` of stacks whose leading dimensions broadcast; one of them may be a matrix."""
     if b.ndim == 2:  # one matrix for the whole stack: a single tall product
+        if a.ndim == 3 and a.strides[0] != a.shape[1] * a.strides[1]:
+            return _product(a, b[None])  # the rows do not follow each other: no copy of them
         made = _product(a.reshape(-1, a.shape[-1]), b)
         return made.reshape(*a.shape[:-1], b.shape[1])
     if a.ndim == b.ndim <= 4:  # what the launcher broadcasts itself

@@ -44,7 +44,7 @@ def aligned(value: Any, mapped: bool, rank: int) -> Any:
     return value.reshape((shape[0], *(1,) * missing, *shape[1:]))
 
 
-def _unpromoting(operands: list[Any], ranks: Sequence[int]) -> list[Any]:
+def _unpromoting(operands: list[Any], ranks: Sequence[int | None]) -> list[Any]:
     """Samples without dimensions do not promote the dtype of others of their kind, so cast them.
 
     Along the samples they have a dimension, and would.
@@ -206,9 +206,9 @@ def aligned_stacks(operands: Sequence[Any], mapped: Sequence[bool]) -> list[Any]
 def broadcast_samples(operands: Sequence[Any], mapped: Sequence[bool]) -> list[Any]:
     """Operands of a broadcasting operator, aligned so that samples meet samples."""
     ranks = [
-        rank_of(x, is_mapped) if isinstance(x, Tensor) else 0
+        rank_of(x, is_mapped) if isinstance(x, Tensor) else None
         for x, is_mapped in zip(operands, mapped, strict=True)
     ]
-    rank = max(ranks)
+    rank = max([own for own in ranks if own is not None])
     together = [aligned(x, is_mapped, rank) for x, is_mapped in zip(operands, mapped, strict=True)]
     return _unpromoting(together, ranks) if rank and 0 in ranks else together

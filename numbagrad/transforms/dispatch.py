@@ -38,12 +38,9 @@ __all__ = ["apply"]
 
 def apply(operator: Any, arguments: Sequence[Any]) -> Any:
     """``operator(*arguments)``, of which at least one is or was under a transformation."""
-    level = _level_in_use(arguments)
+    arguments, level = _settled_arguments(arguments)
     if level is None:
-        arguments = [_settled(argument) for argument in arguments]
-        level = deepest(arguments)
-        if level is None:
-            return operator(*arguments)
+        return operator(*arguments)
     if level.kind is BATCH:
         made = _apply_to_batch(operator, level, arguments)
         # Samples have no history, but a write to a view of them is one to its base.
@@ -54,24 +51,31 @@ def apply(operator: Any, arguments: Sequence[Any]) -> Any:
     return operator.remember(results, tuple(arguments)) if grad_mode.enabled else results
 
 
-def _level_in_use(arguments: Sequence[Any]) -> Level | None:
-    """``deepest`` of arguments that are all as they were made; None where one has to be settled.
+def _settled_arguments(arguments: Sequence[Any]) -> tuple[list[Any], Level | None]:
+    """The arguments without what closed levels left on them, and the level to be applied first.
 
-    The same in one pass: operators on small Tensors are bound by what happens here.
+    Every operator under a transformation passes here, so what ``settled`` and ``deepest`` do is
+    written out for the ordinary argument.
     """
     found: Level | None = None
+    ready: list[Any] = []
     for argument in arguments:
+        level = None
         if isinstance(argument, Tensor):
-            array: Any = argument._array
+            array = argument._array
             if array.__class__ is Transformed:
                 state = array.state
                 if state is None or state.level.paused or not state.level.alive:
-                    return None
-                if found is None or state.level.depth > found.depth:
-                    found = state.level
+                    argument = settled(argument)
+                    state = state_of(argument)
+                level = None if state is None else state.level
         elif argument.__class__ is list:
-            return None
-    return found
+            argument = _settled(argument)
+            level = deepest(argument)
+        if level is not None and (found is None or level.depth > found.depth):
+            found = level
+        ready.append(argument)
+    return ready, found
 
 
 def _settled(argument: Any) -> Any:
@@ -107,9 +111,9 @@ def below(level: Level, argument: Any) -> tuple[Any, Any]:
     Lists of Tensors give lists of both.
     """
     if isinstance(argument, Tensor):
-        state = state_of(argument)
-        if state is not None and state.level is level:
-            return state.value, True
+        array = argument._array
+        if array.__class__ is Transformed and array.state.level is level:
+            return array.state.value, True
         return argument, False
     if argument.__class__ is list:
         pairs = [below(level, item) for item in argument]
@@ -168,9 +172,9 @@ def _apply_to_tracked(operator: Any, level: Level, arguments: Sequence[Any]) -> 
 def split(level: Level, argument: Any) -> tuple[Any, Any]:
     """An argument without its tangent of this level, and the tangent or None."""
     if isinstance(argument, Tensor):
-        state = state_of(argument)
-        if state is not None and state.level is level:
-            return state.primal, state.tangent
+        array = argument._array
+        if array.__class__ is Transformed and array.state.level is level:
+            return array.state.primal, array.state.tangent
         return argument, None
     if argument.__class__ is list:
         pairs = [split(level, item) for item in argument]

@@ -220,13 +220,20 @@ def is_transformed(argument: Any) -> bool:
     if isinstance(argument, Tensor):
         return argument._array.__class__ is Transformed
     if argument.__class__ is list or argument.__class__ is tuple:
-        return any([is_transformed(item) for item in argument])
+        for item in argument:  # the items of arguments are most often Tensors themselves
+            if isinstance(item, Tensor):
+                if item._array.__class__ is Transformed:
+                    return True
+            elif is_transformed(item):
+                return True
     return False
 
 
 def batched(level: Level, value: Tensor) -> Tensor:
     """The Tensor that stands for the samples along the first dimension of ``value``."""
-    memory = value._array.view(np.ndarray)
+    memory = value._array
+    if memory.__class__ is Transformed:
+        memory = memory.view(np.ndarray)
     if memory.shape[0]:
         shown = memory[0, ...].view(Transformed)
     else:
