@@ -84,6 +84,29 @@ def test_saved_tensors_have_torchs_names():
     assert (none, index.tolist()) == (None, [0, 1])
 
 
+@pytest.mark.parametrize("name", ["max", "min", "median", "cummax", "cummin", "mode"])
+def test_of_an_extremum_only_the_indices_are_saved(name):
+    x = nb.tensor([[1.0, 3.0, 2.0]], requires_grad=True)
+    for _ in range(3):  # recorded in Python at first, then by the compiled launcher
+        values, indices = getattr(x, name)(1)
+        node = values.grad_fn
+        assert node._saved_indices.tolist() == indices.tolist()
+        assert not [field for field in dir(node) if field.startswith("_saved_result")]
+        with nb.no_grad():
+            values.zero_()
+        values.sum().backward()
+        indices.zero_()
+
+
+def test_written_indices_of_an_extremum_are_noticed():
+    x = nb.tensor([[1.0, 3.0, 2.0]], requires_grad=True)
+    for _ in range(3):
+        values, indices = x.max(1)
+        indices.zero_()
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            values.sum().backward()
+
+
 def test_dir_lists_what_is_saved():
     names = dir((leaf(1.0) * leaf(2.0)).grad_fn)
     assert {"_saved_self", "_saved_other", "_raw_saved_self", "_raw_saved_other"} <= set(names)

@@ -184,10 +184,13 @@ def save_numbered(runtime, tensor, number):
 def saved_tensors(runtime, recipe, arguments, results):
     """``saved`` of a node: inputs first, then outputs; ``results`` is an array of Tensors."""
     saves = load(recipe, NODE_SAVES, int64)
-    outputs = load(recipe, NODE_RESULTS, int64)
+    numbers = load(recipe, NODE_RESULTS, int64)
     count = 0
     while saves >> (PLACE_BITS * count) != 0:
         count += 1
+    outputs = 0
+    while numbers >> (PLACE_BITS * outputs) != 0:
+        outputs += 1
     saved = tuple_new(count + outputs)
     for k in range(count):
         entry = load(arguments, ((saves >> (PLACE_BITS * k)) & 15) - 1, int64)
@@ -196,8 +199,9 @@ def saved_tensors(runtime, recipe, arguments, results):
         else:
             increment_reference(entry)
         tuple_set_item(saved, k, entry)
-    for n in range(outputs):
-        tuple_set_item(saved, count + n, save_numbered(runtime, load(results, n, int64), n))
+    for k in range(outputs):
+        n = ((numbers >> (PLACE_BITS * k)) & 15) - 1
+        tuple_set_item(saved, count + k, save_numbered(runtime, load(results, n, int64), n))
     return saved
 
 

@@ -290,7 +290,7 @@ def _write_recipe(recipe: np.ndarray[Any, Any], plan: Any, node_class: type[Node
         [(place + 1) | (layout.KEPT_AS_SHAPE if shape else 0) for place, shape in plan.keeps],
         layout.KEPT_BITS,
     )
-    recipe[layout.NODE_RESULTS] = plan.results
+    recipe[layout.NODE_RESULTS] = _packed([number + 1 for number in plan.results])
     recipe[layout.NODE_PLAN] = id(plan)  # last: another thread may look
     return True
 

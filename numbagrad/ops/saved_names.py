@@ -49,9 +49,9 @@ def of_operator(node: OperatorNode) -> Fields:
     fields: Fields = {}
     for place, index in enumerate(plan.saves):
         fields[rename(names[index])] = ("tensor", place)
-    for number in range(plan.results):
+    for place, number in enumerate(plan.results, len(plan.saves)):
         name = "result" if node._output_count == 1 else f"result{number}"
-        fields[rename(name)] = ("tensor", len(plan.saves) + number)
+        fields[rename(name)] = ("tensor", place)
     for value, (index, shape) in zip(node.values, plan.keeps, strict=True):
         name = rename(names[index])
         if shape:
@@ -118,6 +118,11 @@ _NAMES: dict[str, dict[str, str]] = {
     "LinalgVectorNorm": {"p": "ord"}, "Cdist": {"input": "x1"},
     "Sort": {"index": "indices"}, "Topk": {"index": "indices"},
     "Aminmax": {"result0": "min", "result1": "max"},
+    **dict.fromkeys(
+        ("Max", "Min", "Median", "Nanmedian", "Kthvalue", "Mode", "Cummax", "Cummin"),
+        {"result1": "indices"},
+    ),
+    "LinalgSvd": {"result0": "U", "result1": "S", "result2": "Vh"},
     "Embedding": {"padding": "padding_idx"},
 }  # fmt: skip
 

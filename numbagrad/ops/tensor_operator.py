@@ -78,15 +78,15 @@ class GradientPlan:
         used = list(dict.fromkeys(p for f in functions for p in _parameters(f) if p != "grad"))
         saved = [p for p in used if p in operator.tensors and p != operator.variadic]
         kept = [p for p in used if p not in saved and p not in _RESULTS]
-        #: How many of the outputs are saved, from the first one on.
-        self.results = max([_RESULTS.index(p) + 1 for p in used if p in _RESULTS], default=0)
+        #: Numbers of the outputs that are saved.
+        self.results = [number for number, p in enumerate(_RESULTS) if p in used]
         #: Places of the arguments that have an edge each.
         self.inputs = [i for i in range(len(needed)) if names[i] in operator.tensors]
         self.saves = [names.index(p) for p in saved]
         self.keeps = [
             (names.index(p.removesuffix("_shape")), p not in names) for p in kept
         ]
-        order = ["grad", *kept, *saved, *_RESULTS]
+        order = ["grad", *kept, *saved, *[_RESULTS[number] for number in self.results]]
         self.rules: list[Any] = []
         for name, need in zip(names, needed, strict=False):
             if name not in operator.tensors:
@@ -217,7 +217,7 @@ class TensorOperator:
             tuple([_kept(arguments[i], shape) for i, shape in plan.keeps]) if plan.keeps else ()
         )
         if plan.results:
-            outputs = [save_output(results[n], n) for n in range(plan.results)]
+            outputs = [save_output(results[n], n) for n in plan.results]
             node.saved = (*node.saved, *outputs)
 
     def record(self, results: tuple[Tensor, ...], arguments: tuple[Any, ...]) -> None:
