@@ -29,7 +29,7 @@ def _flatten(value: Any, leaves: list[Any]) -> Any:
         return (kind, *[_flatten(each, leaves) for each in value])
     if kind is Size:
         return (kind, *value)
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+    if hasattr(kind, "__dataclass_fields__"):
         names = _attributes(value)
         return (kind, names, *[_flatten(getattr(value, name), leaves) for name in names])
     leaves.append(value)

@@ -348,4 +348,6 @@ class OperatorLauncher:
             self._recipes = np.zeros((count, layout.NODE_WORDS), dtype=np.int64)
             self._table[layout.OPERATOR_RECIPES] = self._recipes.ctypes.data
         which = sum([need << place for place, need in enumerate(needed)])
+        if self._recipes[which, layout.NODE_PLAN]:
+            return  # Python recorded a call that the launcher left to it for another reason
         _write_recipe(self._recipes[which], plan, node_class)

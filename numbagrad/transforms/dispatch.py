@@ -156,7 +156,7 @@ def _apply_to_tracked(operator: Any, level: Level, arguments: Sequence[Any]) -> 
     """The operator below; where that is followed, its results as Tensors of this level."""
     made = operator(*[split(level, argument)[0] for argument in arguments])
     results = made if made.__class__ is tuple else (made,)
-    if any([has_history(result) for result in results]):
+    if not level.has_history and any([has_history(result) for result in results]):
         level.has_history = True
     if not (grad_mode.enabled and requires_grad(arguments)):
         return made

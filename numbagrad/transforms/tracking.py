@@ -37,9 +37,13 @@ def follow(level: Level, tensor: Tensor) -> Tensor:
 
 def requires_grad(argument: Any) -> bool:
     """Whether an argument, or one of a list, requires grad."""
+    if isinstance(argument, Tensor):
+        return argument._requires_grad
     if argument.__class__ is list or argument.__class__ is tuple:
-        return any([requires_grad(item) for item in argument])
-    return isinstance(argument, Tensor) and argument._requires_grad
+        for item in argument:  # the items of arguments are most often Tensors themselves
+            if item._requires_grad if isinstance(item, Tensor) else requires_grad(item):
+                return True
+    return False
 
 
 def has_history(tensor: Tensor) -> bool:
