@@ -15,7 +15,7 @@ import threading
 import types
 import warnings
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..device import device
 from ..dtype import dtype
@@ -50,6 +50,16 @@ _OWN_ATTRIBUTES = frozenset(
 )  # fmt: skip
 
 
+class _Latest(NamedTuple):
+    """The program that ran last, for the quick way to run it again."""
+
+    settings: tuple[Any, ...]
+    recorded: Recorded
+    structure: Any
+    #: Whether the arguments are leaves themselves: no list, tuple, dict or keyword.
+    flat: bool
+
+
 class CompileError(RuntimeError):
     """Raised with ``fullgraph=True`` for what cannot be part of a program."""
 
@@ -67,7 +77,7 @@ class CompiledFunction:
         self._fullgraph = fullgraph
         self._programs: dict[Any, list[Recorded]] = {}
         #: The program that ran last, and the settings it ran with.
-        self._latest: tuple[tuple[Any, ...], Recorded] | None = None
+        self._latest: _Latest | None = None
         self._useless = 0
         #: The function in pieces, if there is a line that no program can hold.
         self._broken: BrokenFunction | None = None
@@ -101,18 +111,23 @@ class CompiledFunction:
             return self._broken(*args, **kwargs)
         settings = global_settings()
         latest = self._latest
-        if latest is not None and not kwargs and settings == latest[0]:
+        if latest is not None and latest.flat and not kwargs and settings == latest.settings:
             with self._lock:
-                result = latest[1].replay(args)
+                result = latest.recorded.replay(args)
             if result is not CHANGED:
                 return result
         leaves, structure = flatten((args, kwargs))
+        if latest is not None and settings == latest.settings and structure == latest.structure:
+            with self._lock:
+                result = latest.recorded.replay(tuple(leaves))
+            if result is not CHANGED:
+                return result
         key = (structure, settings, *_signatures(leaves))
         with self._lock:
             for recorded in self._programs.get(key, ()):
                 if recorded.holds(leaves):
-                    if len(leaves) == len(args) and not kwargs:  # no list, tuple or dict
-                        self._latest = settings, recorded
+                    flat = len(leaves) == len(args) and not kwargs
+                    self._latest = _Latest(settings, recorded, structure, flat)
                     return recorded.run(leaves)
             if self._may_record(key, leaves):
                 inputs, earlier = self._numbers_of(key, leaves, args, kwargs)
