@@ -998,8 +998,8 @@ NO_OPERATORS = {
 #: Public functions that no entry covers, and why.
 NO_ENTRY = {
     **{name: "answers for complex tensors, of which there are none; see the tests of view"
-       for name in ("conj", "conj_physical", "detach", "is_conj", "is_neg", "isreal", "real",
-                    "resolve_conj", "resolve_neg")},
+       for name in ("conj", "conj_physical", "detach", "imag", "is_conj", "is_neg", "isreal",
+                    "real", "resolve_conj", "resolve_neg")},
     "index_put_": "writes in place; index_put covers what it computes",
     "bucketize": "counts in a sorted sequence; see the tests of sorting",
     "searchsorted": "counts in a sorted sequence; see the tests of sorting",

@@ -48,3 +48,17 @@ def test_real_tensors_are_their_own_conjugates():
     assert not x.is_conj() and not x.is_neg()
     assert torch.isreal(x).tolist() == [True, True]
     assert not torch.detach(torch.ones(1, requires_grad=True)).requires_grad
+    for get in (torch.imag, lambda x: x.imag):
+        with pytest.raises(RuntimeError, match="imag is not implemented for tensors with non-comp"):
+            get(x)
+
+
+def test_a_leaf_that_refers_to_other_memory_has_another_node_in_graphs():
+    x = torch.ones(1, 1, requires_grad=True)
+    before = (x * 1).grad_fn.next_functions[0][0]
+    with torch.no_grad():
+        x.set_(torch.ones(2, 2))
+    after = (x * 1).grad_fn.next_functions[0][0]
+    assert before is not after and before.variable is x and after.variable is x
+    (x * 3).sum().backward()
+    assert x.grad.tolist() == [[3, 3], [3, 3]]

@@ -367,3 +367,11 @@ def _labelled():
 def test_elements_of_one_of_many_samples_cannot_be_read(read, error):
     with pytest.raises(RuntimeError, match=error):
         torch.func.vmap(lambda x: x * read(x))(torch.rand(3, 2))
+
+
+def test_dir_lists_attributes_that_tensors_have():
+    x = torch.ones(2, 2)
+    names = dir(x)
+    assert {"shape", "grad_fn", "T", "sum"} <= set(names)
+    names.remove("imag")  # of complex tensors: asking a real one for it raises
+    assert [name for name in names if not hasattr(x, name)] == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -317,3 +318,49 @@ def test_pieces_that_may_be_written():
     first.mul_(second)
     first.sum().backward()
     assert x.grad.tolist() == [[4] * 3, [4] * 3, [0] * 3]
+
+
+CONJUGATE = "Consider using x.conj()."
+IDENTITY = "This function is the identity in these cases."
+BATCHES = "matrices or batches of matrices. Got 1-D tensor."
+
+
+@pytest.mark.parametrize(
+    ("name", "called", "instead", "matrices"),
+    [
+        ("mT", "Tensor.mT", IDENTITY, BATCHES),
+        ("mH", "Tensor.mH", CONJUGATE, BATCHES),
+        ("H", "Tensor.H", CONJUGATE, "matrices (2-D tensors). Got 1-D tensor."),
+        ("adjoint", "adjoint()", CONJUGATE, BATCHES),
+    ],
+)
+def test_transposes_of_what_is_no_matrix(name, called, instead, matrices):
+    def transposed(x: Any) -> Any:
+        return x.adjoint() if name == "adjoint" else getattr(x, name)
+
+    assert transposed(torch.ones(2, 3)).shape == (3, 2)
+    x = torch.ones(())
+    torch.set_warn_always(True)
+    try:
+        with pytest.warns(UserWarning, match=re.escape(f"{called} is deprecated on 0-D tensors. ")):
+            assert transposed(x) is x
+    finally:
+        torch.set_warn_always(False)
+    asked = "tensor." + called.removeprefix("Tensor.")
+    with pytest.raises(RuntimeError, match=re.escape(f"{asked} is only supported on {matrices}")):
+        transposed(torch.ones(3))
+
+
+def test_h_is_for_single_matrices():
+    with pytest.raises(RuntimeError, match="For batches of matrices, consider using tensor.mH"):
+        _ = torch.ones(2, 2, 2).H
+
+
+@pytest.mark.parametrize("shape", [(), (3,), (2, 3, 4)])
+def test_t_of_what_is_no_matrix_warns(shape):
+    torch.set_warn_always(True)
+    try:
+        with pytest.warns(UserWarning, match="is deprecated"):
+            assert torch.ones(shape).T.shape == shape[::-1]
+    finally:
+        torch.set_warn_always(False)

@@ -119,6 +119,13 @@ def _register_grad(self: Tensor) -> Any:
 
 method("register_grad")(property(_register_grad))
 
+
+@method("__dir__")
+def _names(self: Tensor) -> list[str]:
+    """The names of attributes, without those that only say what to use instead."""
+    return [name for name in object.__dir__(self) if name != "register_grad"]
+
+
 class _TensorType(type):
     """The type of ``FloatTensor`` and the others: dtype and device that look like a class."""
 

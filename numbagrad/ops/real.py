@@ -8,8 +8,8 @@ from ..tensor import Tensor, new_tensor
 from .registry import method
 
 __all__ = [
-    "conj", "conj_physical", "detach", "is_conj", "is_neg", "isreal", "real", "resolve_conj",
-    "resolve_neg",
+    "conj", "conj_physical", "detach", "imag", "is_conj", "is_neg", "isreal", "real",
+    "resolve_conj", "resolve_neg",
 ]  # fmt: skip
 
 
@@ -58,6 +58,18 @@ def isreal(input: Tensor) -> Tensor:
 def real(input: Tensor) -> Tensor:
     """The real part: the tensor itself."""
     return input
+
+
+def imag(input: Tensor) -> Tensor:
+    """The imaginary part, which only complex tensors have.
+
+    Raises:
+        RuntimeError: always.
+    """
+    raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
+
+
+method("imag")(property(imag))
 
 
 def detach(input: Tensor) -> Tensor:

@@ -94,6 +94,7 @@ def set_(
     kind = input._array.dtype
     if source is None:
         input._array = np.empty(0, kind)
+        input._accumulator = None
         bump_version(input)
         return input
     if isinstance(source, Tensor) and size is None:
@@ -106,6 +107,7 @@ def set_(
             f"{input.dtype}; convert one with .to(dtype)"
         )
     input._array = array
+    input._accumulator = None  # as in torch: the old one knows the old shape
     if isinstance(source, Tensor):
         input._version_cell = alias(source)._version_cell
     bump_version(input)

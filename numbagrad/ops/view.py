@@ -7,7 +7,7 @@ Views of parts are in ``parts.py``, repeating ones in ``expand.py``.
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from ..executor.conversion import dense_like
 from ..tensor import Tensor, new_tensor
 from ..transforms.batching import after_samples, samples_first, stacked
 from ..transforms.tangents import multilinear
+from ..warn_once import warn_once
 from .registry import method
 from .shapes import complete_shape, dimension, dimensions, sizes_of
 from .tensor_operator import TensorOperator, share_memory
@@ -272,29 +273,63 @@ moveaxis = method("moveaxis")(movedim)
 
 def _reversed(input: Tensor) -> Tensor:
     """All dimensions in reverse order (``x.T``)."""
-    return _permute(input, tuple(range(input._array.ndim - 1, -1, -1)))
-
-
-def _matrix_transpose(input: Tensor) -> Tensor:
-    """The last two dimensions swapped (``x.mT``)."""
-    if input._array.ndim < 2:
-        raise RuntimeError(
-            "tensor.mT is only supported on matrices or batches of matrices. Got "
-            f"{input._array.ndim}-D tensor."
+    rank = input._array.ndim
+    if rank == 0:
+        warn_once(
+            "Tensor.T is deprecated on 0-D tensors. This function is the identity in these cases."
         )
-    return transpose(input, -2, -1)
+    elif rank != 2:
+        warn_once(
+            "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is "
+            "deprecated and it will throw an error in a future release. Consider `x.mT` to "
+            "transpose batches of matrices or `x.permute(*torch.arange(x.ndim - 1, -1, -1))` to "
+            "reverse the dimensions of a tensor."
+        )
+    return _permute(input, tuple(range(rank - 1, -1, -1)))
+
+
+def _swap_of_matrices(
+    name: str, instead: str, *, batched: bool = True
+) -> Callable[[Tensor], Tensor]:
+    """``x.mT`` and its like: the last two dimensions swapped; a 0-d tensor is itself."""
+    what = "matrices or batches of matrices" if batched else "matrices (2-D tensors)"
+    hint = "" if batched else " For batches of matrices, consider using tensor.mH"
+
+    def swapped(input: Tensor) -> Tensor:
+        rank = input._array.ndim
+        if rank == 2 or (batched and rank > 2):
+            return transpose(input, -2, -1)
+        if rank == 0:
+            warn_once(f"{name.removeprefix('tensor.')} is deprecated on 0-D tensors. {instead}")
+            return input
+        raise RuntimeError(
+            f"{name.replace('Tensor', 'tensor')} is only supported on {what}. Got {rank}-D tensor."
+            + (hint if rank > 2 else "")
+        )
+
+    return swapped
+
+
+_CONJUGATE = "Consider using x.conj()."  # real tensors are their own conjugates
+_adjoint = _swap_of_matrices("tensor.adjoint()", _CONJUGATE)
 
 
 @method()
 def adjoint(input: Tensor) -> Tensor:
-    """The last two dimensions swapped (real tensors are their own conjugates)."""
-    return transpose(input, -2, -1)
+    """The last two dimensions swapped (real tensors are their own conjugates).
+
+    Raises:
+        RuntimeError: for a 1-d tensor.
+    """
+    return _adjoint(input)
 
 
 method("T")(property(_reversed))
-method("mT")(property(_matrix_transpose))
-method("H")(property(_matrix_transpose))
-method("mH")(property(_matrix_transpose))
+method("mT")(
+    property(_swap_of_matrices("Tensor.mT", "This function is the identity in these cases."))
+)
+method("H")(property(_swap_of_matrices("Tensor.H", _CONJUGATE, batched=False)))
+method("mH")(property(_swap_of_matrices("Tensor.mH", _CONJUGATE)))
 method("real")(property(lambda self: self))
 
 
