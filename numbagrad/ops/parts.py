@@ -388,11 +388,13 @@ _split = MultiViewOperator("split", _pieces, _together, batch=stacked(dim=after_
 _split_with_sizes = MultiViewOperator(
     "split_with_sizes", _pieces, _together, batch=stacked(dim=after_samples)
 )
-#: Its pieces share memory without autograd knowing: what is written is not seen by the others.
-_unsafe_split = TensorOperator(
-    "unsafe_split", _pieces, {"input": _together}, batch=stacked(dim=after_samples),
-    tangent=multilinear,
-)
+#: Their pieces share memory without autograd knowing: what is written is not seen by the others.
+_unsafe_split, _unsafe_split_with_sizes = [
+    TensorOperator(
+        name, _pieces, {"input": _together}, batch=stacked(dim=after_samples), tangent=multilinear
+    )
+    for name in ("unsafe_split", "unsafe_split_with_sizes")
+]
 
 
 @method()
@@ -447,7 +449,7 @@ def split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tuple[Ten
 @method()
 def unsafe_split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tuple[Tensor, ...]:
     """``split_with_sizes`` whose pieces may be written, if none of the others is used after."""
-    return _unsafe_split(input, *_given_sizes(input, split_sizes, dim))
+    return _unsafe_split_with_sizes(input, *_given_sizes(input, split_sizes, dim))
 
 
 def _given_sizes(input: Tensor, split_sizes: Any, dim: int) -> tuple[tuple[int, ...], int]:
