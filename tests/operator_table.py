@@ -313,8 +313,8 @@ ELEMENTARY: dict[str, tuple[Callable[..., Any], tuple[float, float]]] = {
 INDEPENDENT: dict[str, Callable[..., Any]] = {
     **{name: getattr(np, name) for name in (
         "add sub mul div neg reciprocal abs sign hypot copysign pow eq ne lt le gt ge isnan isinf "
-        "isfinite isposinf isneginf signbit logical_not logical_and logical_or logical_xor "
-        "bitwise_not "
+        "nextafter isfinite isposinf isneginf signbit logical_not logical_and logical_or "
+        "logical_xor bitwise_not "
         "bitwise_and bitwise_or bitwise_xor where minimum maximum fmin fmax heaviside floor ceil "
         "trunc round remainder fmod floor_divide logaddexp logaddexp2 atan2 sinc deg2rad rad2deg "
         "square"
@@ -557,6 +557,8 @@ for _name, _call, _reference in [
     ("tensor_split", same_function("tensor_split", 3, 2),
      lambda x: tuple(np.array_split(x, 3, 2))),
     ("unsafe_split", same_function("unsafe_split", 2, 2), lambda x: tuple(np.split(x, 2, 2))),
+    ("unsafe_split_with_sizes", same_function("unsafe_split_with_sizes", (1, 3), 2),
+     lambda x: tuple(np.split(x, [1], 2))),
     ("unsafe_chunk", same_function("unsafe_chunk", 2, 1), lambda x: tuple(np.split(x, [2], 1))),
     ("hsplit", same_function("hsplit", 3), lambda x: tuple(np.hsplit(x, 3))),
     ("vsplit", same_function("vsplit", 2), lambda x: tuple(np.vsplit(x, 2))),

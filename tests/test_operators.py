@@ -526,6 +526,8 @@ class TestErrors:
             (lambda: torch.addcdiv(INTEGER, INTEGER, INTEGER), "Integer division with addcdiv"),
             (lambda: torch.lerp(FRACTION, FRACTION.double(), 0.5), "expected dtype"),
             (lambda: torch.heaviside(FRACTION, INTEGER), "different dtypes"),
+            (lambda: torch.nextafter(INTEGER, INTEGER), "not implemented for 'Long'"),
+            (lambda: torch.nextafter(FRACTION.half(), FRACTION.half()), "float16"),
             (lambda: torch.clamp(FRACTION), "At least one of 'min' or 'max'"),
             (lambda: torch.div(FRACTION, 2, rounding_mode="up"), "rounding_mode"),
             (lambda: torch.where(INTEGER, FRACTION, FRACTION), "condition to be a boolean"),
@@ -543,6 +545,25 @@ class TestErrors:
     def test_what_torch_refuses(self, call, message):
         with pytest.raises(RuntimeError, match=message):
             call()
+
+    def test_neighbors_of_all_kinds_of_numbers(self):
+        for kind, pattern in ((np.float32, np.int32), (np.float64, np.int64)):
+            limits = np.finfo(kind)
+            values = [0.0, 1, 2, 0.5, np.inf, limits.smallest_subnormal, limits.tiny, limits.max]
+            numbers = np.array([*values, *[-x for x in values], np.nan], kind)
+            x, y = (made.copy() for made in np.meshgrid(numbers, numbers))
+            with np.errstate(over="ignore", under="ignore"):
+                expected = np.nextafter(x, y)
+            made = torch.nextafter(torch.from_numpy(x), torch.from_numpy(y)).numpy()
+            known = ~np.isnan(expected)
+            assert np.array_equal(np.isnan(made), ~known)
+            assert np.array_equal(made[known].view(pattern), expected[known].view(pattern))
+
+    def test_the_gradient_of_a_neighbor_is_that_of_the_number(self):
+        x = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+        y = torch.tensor([2.0, 2.0, 2.0], requires_grad=True)
+        torch.nextafter(x, y).backward(torch.tensor([5.0, 6.0, 7.0]))
+        assert x.grad.tolist() == [5, 0, 7] and y.grad.tolist() == [0, 0, 0]
 
     @over(POINTWISE_ENTRIES, differentiable)
     def test_out_does_not_record(self, entry):

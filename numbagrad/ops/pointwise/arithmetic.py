@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from ...dtype import bool_
+from ...dtype import bool_, float16
 from ...formula import (
     abs,
+    bits,
     copysign,
     floor_divide,
     fmod,
+    from_bits,
     hypot,
+    isnan,
     log,
     remainder,
     rsqrt,
@@ -18,7 +21,7 @@ from ...formula import (
     where,
 )
 from ..definition import define
-from .domains import NONZERO, POSITIVE
+from .domains import NONZERO, ORDERED, POSITIVE
 
 # What torch refuses of operands whose promoted dtype it would take. Each is given the dtypes of the
 # operands by name.
@@ -50,6 +53,16 @@ def fitting_alpha(dtypes):
         )
     if alpha is bool_ and not (dtypes["x"] is bool_ and dtypes["y"] is bool_):
         raise RuntimeError("Boolean alpha only supported for Boolean results.")
+
+
+def with_neighbors(dtypes):
+    """The neighbors of a number are those of the dtype that formulas compute in."""
+    floats = [dtype for dtype in dtypes.values() if dtype.is_floating_point]
+    if floats and all([dtype is float16 for dtype in floats]):
+        raise NotImplementedError(
+            "nextafter: float16 is computed in float32, whose neighbors are others; take "
+            "numpy.nextafter for it"
+        )
 
 
 def no_booleans_and_fitting_alpha(dtypes):
@@ -215,6 +228,27 @@ define(
     gradient={"x": lambda grad, x, result: where(x == 0, 0, grad * (result / x))},
     domain={"x": NONZERO, "y": NONZERO},
     result="float",
+)
+
+
+def next_after(x, y):
+    """The neighbor of ``x`` on the way to ``y``: patterns of bits are ordered as magnitudes are."""
+    pattern = bits(x)
+    away = from_bits(where((x > 0) == (y > x), pattern + 1, pattern - 1))
+    smallest = copysign(from_bits(bits(x * 0) + 1), y)
+    return where(isnan(x) | isnan(y), x + y, where(x == y, y, where(x == 0, smallest, away)))
+
+
+define(
+    "nextafter",
+    next_after,
+    gradient={
+        "x": lambda grad, x, y: where(x == y, 0, grad),
+        "y": lambda grad: 0,
+    },
+    domain=ORDERED,
+    dtypes="float",
+    check=with_neighbors,
 )
 
 # Powers
