@@ -35,17 +35,23 @@ def in_library(library):
     return loss, tensors, library.from_numpy(x), library.from_numpy(y)
 
 
-def hessian(library):
-    """All second derivatives of the loss of a batch by the parameters, as one vector."""
+def hessian_of_vector(library):
+    """The function of all second derivatives of the loss of a batch by the parameters."""
     loss, tensors, x, y = in_library(library)
-    vector = library.cat([tensor.reshape(-1) for tensor in tensors])
 
     def of_vector(vector):
         parts = vector.split([tensor.numel() for tensor in tensors])
         shaped = [part.view(tensor.shape) for part, tensor in zip(parts, tensors, strict=True)]
         return loss(shaped, x, y)
 
-    second = library.func.hessian(of_vector)
+    return library.func.hessian(of_vector)
+
+
+def hessian(library):
+    """The second derivatives at the parameters."""
+    _, tensors, _, _ = in_library(library)
+    vector = library.cat([tensor.reshape(-1) for tensor in tensors])
+    second = hessian_of_vector(library)
     return lambda: second(vector)
 
 
@@ -88,4 +94,40 @@ def test_product_beside_forward(race):
     race(
         TABLE, "jvp of the loss (rival column: our forward alone)", bar=1.5,
         numbagrad=product(numbagrad), forward=lambda: loss(tensors, x, y),
+    )  # fmt: skip
+
+
+def test_compiled_product_beside_forward(race):
+    loss, tensors, x, y = in_library(numbagrad)
+    directions = tuple([numbagrad.ones_like(tensor) for tensor in tensors])
+
+    @numbagrad.compile
+    def along(tensors, directions, x, y):
+        return numbagrad.func.jvp(lambda *p: loss(p, x, y), tensors, directions)
+
+    forward = numbagrad.compile(lambda tensors, x, y: loss(tensors, x, y))
+    race(
+        TABLE, "jvp of the loss, compiled (rival column: our forward, compiled)", bar=1.5,
+        numbagrad=lambda: along(tensors, directions, x, y),
+        forward=lambda: forward(tensors, x, y),
+    )  # fmt: skip
+
+
+def test_compiled_hessian(race):
+    loss, tensors, x, y = in_library(numbagrad)
+    second = numbagrad.compile(hessian_of_vector(numbagrad))
+    vector = numbagrad.cat([tensor.reshape(-1) for tensor in tensors])
+    race(
+        TABLE, "hessian of the loss, ours compiled", numbagrad=lambda: second(vector),
+        torch=hessian(torch),
+    )  # fmt: skip
+
+
+def test_compiled_gradients_of_samples(race):
+    loss, tensors, x, y = in_library(numbagrad)
+    each = numbagrad.vmap(numbagrad.func.grad(loss), in_dims=(None, 0, 0))
+    compiled = numbagrad.compile(lambda tensors, x, y: each(tensors, x, y))
+    race(
+        TABLE, "gradients of 64 samples, ours compiled",
+        numbagrad=lambda: compiled(tensors, x, y), torch=gradients_of_samples(torch),
     )  # fmt: skip

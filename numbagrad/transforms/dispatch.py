@@ -28,6 +28,7 @@ from .levels import (
     Transformed,
     batched,
     dual,
+    is_transformed,
     settled,
     state_of,
 )
@@ -49,6 +50,11 @@ def apply(operator: Any, arguments: Sequence[Any]) -> Any:
         return _apply_to_tracked(operator, level, arguments)
     results = _apply_to_dual(operator, level, arguments)
     return operator.remember(results, tuple(arguments)) if grad_mode.enabled else results
+
+
+def _call(operator: Any, arguments: list[Any]) -> Any:
+    """``operator(*arguments)``, at once to where that ends for what is under a transformation."""
+    return apply(operator, arguments) if is_transformed(arguments) else operator(*arguments)
 
 
 def _settled_arguments(arguments: Sequence[Any]) -> tuple[list[Any], Level | None]:
@@ -154,7 +160,7 @@ def like_samples(tensor: Tensor, make: Callable[[Tensor], Tensor]) -> Tensor:
 
 def _apply_to_tracked(operator: Any, level: Level, arguments: Sequence[Any]) -> Any:
     """The operator below; where that is followed, its results as Tensors of this level."""
-    made = operator(*[split(level, argument)[0] for argument in arguments])
+    made = _call(operator, [split(level, argument)[0] for argument in arguments])
     results = made if made.__class__ is tuple else (made,)
     if not level.has_history and any([has_history(result) for result in results]):
         level.has_history = True
@@ -189,7 +195,7 @@ def _apply_to_dual(operator: Any, level: Level, arguments: Sequence[Any]) -> Any
     both = None if together is None else together(primals, directions)
     if both is not None:
         return dual(level, *both)
-    made = operator(*primals)
+    made = _call(operator, primals)
     results = made if made.__class__ is tuple else (made,)
     if not any([result._array.dtype.kind == "f" for result in results]):
         return made
