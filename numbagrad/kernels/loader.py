@@ -26,8 +26,12 @@ if hasattr(os, "register_at_fork"):
     )
 
 
+@functools.lru_cache(maxsize=1)
 def host_vector_bits() -> int:
-    """Width of the widest vector registers of this CPU that kernels use."""
+    """Width of the widest vector registers of this CPU that kernels use.
+
+    Programs ask for it whenever they are made: LLVM, and the locks it takes, only once.
+    """
     import llvmlite.binding as llvm
 
     features = llvm.get_host_cpu_features()
