@@ -1,8 +1,7 @@
-"""Derivatives of functions: grad, vjp, jvp, Jacobians and Hessians, all of which nest.
+"""Derivatives of functions: grad, vjp, jvp and linearize, all of which nest.
 
-A reverse derivative follows copies of its arguments, so that it cannot be confused with one around
-it; a forward derivative opens a level (``transforms/levels.py``). Jacobians are products with every
-vector of a basis at once, by ``vmap``.
+A reverse derivative follows copies of its arguments (``following.py``), so that it cannot be
+confused with one around it; a forward derivative opens a level (``transforms/levels.py``).
 """
 
 from __future__ import annotations
@@ -15,155 +14,17 @@ from ..autograd import engine_interface
 from ..autograd.forward_ad import dual_view, parts
 from ..autograd.grad_mode import enable_grad, no_grad
 from ..autograd.grad_mode import state as grad_mode
-from ..autograd.node import Node
-from ..autograd.tensor_interface import alias
 from ..ops.creation import zeros_like
 from ..structure import flatten, rebuild
 from ..tensor import Tensor
-from ..transforms import levels
-from ..transforms.levels import DUAL, GRAD, Level, settled, state_of
+from ..transforms.levels import DUAL, GRAD, Level, settled
 from ..transforms.tracking import follow, has_history
-from .basis import jacobian_of_products
+from .arguments import checked_argnums, chosen_arguments, replaced_arguments, value_and_aux
+from .following import Followed, handed_out
 
-__all__ = [
-    "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize", "vjp",
-]  # fmt: skip
+__all__ = ["grad", "grad_and_value", "jvp", "linearize", "vjp"]
 
 Function = Callable[..., Any]
-
-# --- what is followed -----------------------------------------------------------------------------
-
-
-class Followed:
-    """The Tensors among some arguments as copies of their own, and whether others follow them too.
-
-    Copies share memory and are differentiated with respect to; ``needed_outside`` says whether what
-    is computed here may be differentiated again by something around it, so that a backward pass has
-    to be recorded. Recording it always would be right, and cost twice the time and memory.
-    """
-
-    def __init__(self, level: Level, value: Any, what: str) -> None:
-        leaves, self.structure = flatten(value)
-        for leaf in leaves:
-            if not isinstance(leaf, Tensor):
-                raise ValueError(f"Thing passed to transform API must be Tensor, got {type(leaf)}")
-        if not leaves:
-            raise RuntimeError(f"{what}: there is no Tensor to differentiate with respect to")
-        self.originals: list[Tensor] = [settled(leaf) for leaf in leaves]
-        self.copies = [follow(level, original) for original in self.originals]
-        self._level = level
-
-    @property
-    def value(self) -> Any:
-        """The arguments with the copies in place."""
-        return rebuild(self.structure, iter(self.copies))
-
-    def rebuild(self, tensors: Sequence[Any]) -> Any:
-        """Something for each Tensor, in the structure of the arguments."""
-        return rebuild(self.structure, iter(tensors))
-
-    def needed_outside(self, outputs: Sequence[Tensor]) -> bool:
-        """Whether derivatives of ``outputs`` may themselves be differentiated from outside."""
-        if any([has_history(original) for original in self.originals]):
-            return True
-        if any([_is_of(self._level, copy) for copy in self.copies]):
-            return self._level.has_history
-        if any([level.kind is GRAD for level in levels.stack.levels]):
-            return True
-        own = {id(copy) for copy in self.copies}
-        return any([id(leaf) not in own for leaf in _leaves_of(outputs)])
-
-
-def _is_of(level: Level, tensor: Tensor) -> bool:
-    state = state_of(tensor)
-    return state is not None and state.level is level
-
-
-def _leaves_of(outputs: Sequence[Tensor]) -> Iterator[Tensor]:
-    """The leaves of a graph."""
-    seen: set[int] = set()
-    waiting: list[Any] = [x._grad_fn for x in outputs if x._grad_fn is not None]
-    yield from [x for x in outputs if x._requires_grad and x._grad_fn is None]
-    while waiting:
-        node = waiting.pop()
-        for edge in node.next_edges:
-            if edge is None or id(edge[0]) in seen:
-                continue
-            seen.add(id(edge[0]))
-            if isinstance(edge[0], Node):
-                waiting.append(edge[0])
-            else:
-                yield edge[0]
-
-
-def _result(value: Any, needed: bool) -> Any:
-    """What is handed out of a level: without a history, unless something outside may follow it."""
-    leaves, structure = flatten(value)
-    made = [settled(x) if isinstance(x, Tensor) else x for x in leaves]
-    if not needed:
-        made = [alias(x) if isinstance(x, Tensor) else x for x in made]
-    return rebuild(structure, iter(made))
-
-
-# --- arguments ------------------------------------------------------------------------------------
-
-
-def _checked_argnum(argnum: Any, count: int) -> int:
-    if not isinstance(argnum, int):
-        raise RuntimeError(f"argnum must be int, got: {type(argnum)}")
-    if -count <= argnum < count:
-        return argnum % count
-    raise RuntimeError(f"Got argnum={argnum}, but only {count} positional inputs")
-
-
-def _checked_argnums(argnums: Any, count: int) -> Any:
-    """``argnums`` counted from the front.
-
-    Raises:
-        RuntimeError: if they are none, not integers, not among the arguments, or repeated.
-    """
-    if isinstance(argnums, int):
-        return _checked_argnum(argnums, count)
-    if not isinstance(argnums, tuple):
-        raise RuntimeError(f"argnums must be int or Tuple[int, ...], got: {type(argnums)}")
-    checked = tuple([_checked_argnum(argnum, count) for argnum in argnums])
-    if not checked:
-        raise RuntimeError("argnums must be non-empty")
-    if len(set(checked)) != len(checked):
-        raise RuntimeError(f"argnums elements must be unique, got {checked}")
-    return checked
-
-
-def _chosen(args: tuple[Any, ...], argnums: Any) -> Any:
-    return args[argnums] if isinstance(argnums, int) else tuple([args[i] for i in argnums])
-
-
-def _replaced(args: tuple[Any, ...], chosen: Any, argnums: Any) -> tuple[Any, ...]:
-    new = list(args)
-    if isinstance(argnums, int):
-        new[argnums] = chosen
-    else:
-        for place, value in zip(argnums, chosen, strict=True):
-            new[place] = value
-    return tuple(new)
-
-
-def _of_arguments(func: Function, args: tuple[Any, ...], argnums: Any, kwargs: Any) -> Function:
-    """``func`` as a function of the chosen arguments alone."""
-    return lambda *chosen: func(
-        *_replaced(args, chosen[0] if isinstance(argnums, int) else chosen, argnums), **kwargs
-    )
-
-
-def _apart(made: Any, has_aux: bool, what: str) -> tuple[Any, Any]:
-    if not has_aux:
-        return made, None
-    if not (isinstance(made, tuple) and len(made) == 2):
-        raise RuntimeError(
-            f"{what}: output of function f should be a tuple: (output, aux) if has_aux is True"
-        )
-    return made
-
 
 # --- reverse mode ---------------------------------------------------------------------------------
 
@@ -190,12 +51,12 @@ def grad_and_value(
 
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        chosen = _checked_argnums(argnums, len(args))
+        chosen = checked_argnums(argnums, len(args))
         recorded_outside = grad_mode.enabled
         with Level(GRAD) as level, enable_grad():
-            followed = Followed(level, _chosen(args, chosen), what)
-            made = func(*_replaced(args, followed.value, chosen), **kwargs)
-            output, aux = _apart(made, has_aux, what)
+            followed = Followed(level, chosen_arguments(args, chosen), what)
+            made = func(*replaced_arguments(args, followed.value, chosen), **kwargs)
+            output, aux = value_and_aux(made, has_aux, what)
             if not isinstance(output, Tensor):
                 raise RuntimeError(
                     f"{what}: Expected f(*args) to return a Tensor, got {type(output)}"
@@ -209,7 +70,7 @@ def grad_and_value(
         needed = recorded_outside and followed.needed_outside([output])
         gradients = _gradients(level, [output], followed, None, needed)
         value = (output, aux) if has_aux else output
-        return followed.rebuild(gradients), _result(value, needed)
+        return followed.rebuild(gradients), handed_out(value, needed)
 
     return wrapper
 
@@ -275,7 +136,7 @@ def vjp(func: Function, *primals: Any, has_aux: bool = False) -> Any:
     recorded_outside = grad_mode.enabled
     with Level(GRAD) as level, enable_grad():
         followed = Followed(level, primals, what)
-        made, aux = _apart(func(*followed.value), has_aux, what)
+        made, aux = value_and_aux(func(*followed.value), has_aux, what)
     outputs, structure = flatten(made)
     _check_outputs(outputs, what)
     for output in outputs:
@@ -300,10 +161,10 @@ def vjp(func: Function, *primals: Any, has_aux: bool = False) -> Any:
             recorded = create_graph
         return followed.rebuild(_gradients(level, outputs, followed, seeds, recorded))
 
-    result = _result(made, needed)
+    result = handed_out(made, needed)
     if not has_aux:
         return result, vjp_fn
-    return result, vjp_fn, _result(aux, needed)
+    return result, vjp_fn, handed_out(aux, needed)
 
 
 def _check_outputs(outputs: Sequence[Any], api: str) -> None:
@@ -359,7 +220,7 @@ def jvp(
     _check_tensors(directions, "tangents")
     with Level(DUAL) as level:
         duals = [dual_view(level, *pair) for pair in zip(values, directions, strict=True)]
-        made, aux = _apart(func(*rebuild(structure, iter(duals))), has_aux, _JVP)
+        made, aux = value_and_aux(func(*rebuild(structure, iter(duals))), has_aux, _JVP)
         outputs, made_structure = flatten(made)
         _check_outputs(outputs, _JVP)
         unpacked = [_unpacked(level, output, strict) for output in outputs]
@@ -442,112 +303,3 @@ def linearize(func: Function, *primals: Any) -> tuple[Any, Function]:
         )
 
     return output, jvp_fn
-
-
-# --- Jacobians ------------------------------------------------------------------------------------
-
-
-def jacrev(
-    func: Function,
-    argnums: int | tuple[int, ...] = 0,
-    *,
-    has_aux: bool = False,
-    chunk_size: int | None = None,
-) -> Function:
-    """A function that returns the Jacobian of ``func``, a row at a time in reverse mode.
-
-    Args:
-        func: returns nested containers of Tensors.
-        argnums: the arguments to differentiate with respect to.
-        has_aux: whether ``func`` returns ``(output, aux)``.
-        chunk_size: rows at once; all of them if None.
-
-    Returns:
-        A function whose result has the structure of the output, in it that of the arguments, and
-        in that Tensors of the shape ``(*output.shape, *input.shape)``.
-
-    Raises:
-        ValueError: if ``chunk_size`` is not positive.
-    """
-    if chunk_size is not None and chunk_size <= 0:
-        raise ValueError("jacrev: `chunk_size` should be greater than 0.")
-
-    @functools.wraps(func)
-    def wrapper(*args: Any, **kwargs: Any) -> Any:
-        chosen = _checked_argnums(argnums, len(args))
-        single = isinstance(chosen, int)
-        inputs = (args[chosen],) if single else _chosen(args, chosen)
-        of_inputs = _of_arguments(func, args, chosen, kwargs)
-        output, vjp_fn, *aux = vjp(of_inputs, *inputs, has_aux=has_aux)
-        outputs, structure = flatten(output)
-        pulled = vjp_fn
-
-        def product(*basis: Tensor) -> list[Tensor]:
-            return flatten(pulled(rebuild(structure, iter(basis))))[0]
-
-        rows = jacobian_of_products(product, outputs, chunk_size)
-        shape_in = flatten(inputs)
-        blocks = []
-        for number, output_leaf in enumerate(outputs):
-            leaves = [
-                row[number].reshape((*output_leaf._array.shape, *row[number]._array.shape[1:]))
-                for row in rows
-            ]
-            block = rebuild(shape_in[1], iter(leaves))
-            blocks.append(block[0] if single else block)
-        result = rebuild(structure, iter(blocks))
-        return (result, aux[0]) if has_aux else result
-
-    return wrapper
-
-
-def jacfwd(
-    func: Function,
-    argnums: int | tuple[int, ...] = 0,
-    has_aux: bool = False,
-    *,
-    randomness: str = "error",
-) -> Function:
-    """A function that returns the Jacobian of ``func``, a column at a time in forward mode.
-
-    Args and result are those of :func:`jacrev`; ``randomness`` is that of ``vmap``.
-    """
-
-    @functools.wraps(func)
-    def wrapper(*args: Any, **kwargs: Any) -> Any:
-        chosen = _checked_argnums(argnums, len(args))
-        single = isinstance(chosen, int)
-        inputs = (args[chosen],) if single else _chosen(args, chosen)
-        of_inputs = _of_arguments(func, args, chosen, kwargs)
-        leaves, structure = flatten(inputs)
-        kept: list[Any] = []
-
-        def product(*basis: Tensor) -> list[Tensor]:
-            made = jvp(of_inputs, inputs, rebuild(structure, iter(basis)), has_aux=has_aux)
-            products, made_structure = flatten(made[1])
-            kept[:] = [made_structure, made[2:]]
-            return products
-
-        columns = jacobian_of_products(product, leaves, None, randomness)
-        blocks = []
-        for by_input in columns:
-            own = [
-                _columns_last(block, leaf) for block, leaf in zip(by_input, leaves, strict=True)
-            ]
-            block = rebuild(structure, iter(own))
-            blocks.append(block[0] if single else block)
-        result = rebuild(kept[0], iter(blocks))
-        return (result, kept[1][0]) if has_aux else result
-
-    return wrapper
-
-
-def _columns_last(block: Tensor, leaf: Tensor) -> Tensor:
-    """A block with its first dimension, the elements of an input, as the shape of it at the end."""
-    moved = block.movedim(0, -1)
-    return moved.reshape((*moved._array.shape[:-1], *leaf._array.shape))
-
-
-def hessian(func: Function, argnums: int | tuple[int, ...] = 0) -> Function:
-    """A function that returns the second derivatives of ``func``: forward over reverse mode."""
-    return jacfwd(jacrev(func, argnums), argnums)
