@@ -23,7 +23,6 @@ from .levels import (
     BATCH,
     GRAD,
     Batched,
-    Dual,
     Level,
     Transformed,
     batched,
@@ -34,7 +33,7 @@ from .levels import (
 )
 from .tracking import has_history, requires_grad
 
-__all__ = ["apply"]
+__all__ = ["apply", "below", "deepest", "like_samples", "split"]
 
 
 def apply(operator: Any, arguments: Sequence[Any]) -> Any:
@@ -209,5 +208,3 @@ def _apply_to_dual(operator: Any, level: Level, arguments: Sequence[Any]) -> Any
     )
     return with_tangents if made.__class__ is tuple else with_tangents[0]
 
-
-__all__ += ["Batched", "Dual"]

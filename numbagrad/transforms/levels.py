@@ -78,7 +78,10 @@ class Batched:
 
 
 class Dual:
-    """A Tensor and its directional derivative, both of the level below."""
+    """A Tensor and its directional derivative, both of the level below.
+
+    At a level of kind ``GRAD`` there is no derivative; the Tensor that shows this has a history.
+    """
 
     __slots__ = ("level", "primal", "tangent")
 
