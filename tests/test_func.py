@@ -108,6 +108,13 @@ class TestHistories:
         made.sum().backward()
         equal(x.grad, torch.full((4,), 2.0, dtype=torch.float64))
 
+    def test_the_tangent_of_a_captured_tensor_is_followed(self, x):
+        tangent = torch.ones(4, dtype=torch.float64, requires_grad=True)
+        one = torch.ones(4, dtype=torch.float64)
+        _, along = jvp(lambda a: grad(lambda b: (b * b * a).sum())(one), (x,), (tangent,))
+        along.sum().backward()
+        equal(tangent.grad, 2 * one)
+
     def test_without_recording_outside(self, x):
         x.requires_grad_()
         with torch.no_grad():

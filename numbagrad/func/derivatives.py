@@ -68,7 +68,7 @@ def grad_and_value(
                     "instead?"
                 )
         needed = recorded_outside and followed.needed_outside([output])
-        gradients = _gradients(level, [output], followed, None, needed)
+        gradients = _gradients([output], followed, None, needed)
         value = (output, aux) if has_aux else output
         return followed.rebuild(gradients), handed_out(value, needed)
 
@@ -76,7 +76,7 @@ def grad_and_value(
 
 
 def _gradients(
-    level: Level, outputs: Sequence[Tensor], followed: Followed, seeds: Any, recorded: bool
+    outputs: Sequence[Tensor], followed: Followed, seeds: Any, recorded: bool
 ) -> list[Tensor]:
     """The gradients with respect to all that is followed; zeros where an output does not depend."""
     outputs, seeds = _differentiable(outputs, seeds)
@@ -159,7 +159,7 @@ def vjp(func: Function, *primals: Any, has_aux: bool = False) -> Any:
         recorded = grad_mode.enabled and (needed or any([has_history(x) for x in seeds]))
         if create_graph is not None:
             recorded = create_graph
-        return followed.rebuild(_gradients(level, outputs, followed, seeds, recorded))
+        return followed.rebuild(_gradients(outputs, followed, seeds, recorded))
 
     result = handed_out(made, needed)
     if not has_aux:

@@ -10,7 +10,7 @@ from ..autograd.tensor_interface import alias
 from ..structure import flatten, rebuild
 from ..tensor import Tensor
 from ..transforms import levels
-from ..transforms.levels import GRAD, Level, settled, state_of
+from ..transforms.levels import DUAL, GRAD, Level, settled, state_of
 from ..transforms.tracking import follow, has_history
 
 __all__ = ["Followed", "handed_out"]
@@ -50,7 +50,8 @@ class Followed:
             return True
         if any([_is_of(self._level, copy) for copy in self.copies]):
             return self._level.has_history
-        if any([level.kind is GRAD for level in levels.stack.levels]):
+        # The tangent of a captured Tensor may have a history that no leaf shows.
+        if any([level.kind is GRAD or level.kind is DUAL for level in levels.stack.levels]):
             return True
         own = {id(copy) for copy in self.copies}
         return any([id(leaf) not in own for leaf in _leaves_of(outputs)])
