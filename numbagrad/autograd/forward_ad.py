@@ -11,6 +11,7 @@ from typing import NamedTuple
 from ..tensor import Tensor
 from ..transforms import levels
 from ..transforms.levels import DUAL, Dual, Level, dual, settled, state_of
+from ..transforms.tracking import has_history
 from .grad_mode import _GradModeContext
 
 __all__ = [
@@ -37,9 +38,7 @@ def enter_dual_level() -> int:
         RuntimeError: if one is open: nested forward mode is ``numbagrad.func.jvp``.
     """
     if _open_levels():
-        raise RuntimeError(
-            "Nested forward mode AD is not supported at the moment"
-        )
+        raise RuntimeError("Nested forward mode AD is not supported at the moment")
     level = Level(DUAL)
     level.explicit = True
     level.__enter__()
@@ -113,6 +112,7 @@ def dual_view(level: Level, tensor: Tensor, tangent: Tensor) -> Tensor:
             "Setting a forward grad that itself has a forward gradient at the same level0 is not "
             "supported."
         )
+    level.has_history |= has_history(tangent)
     primal = tensor
     made = dual(level, primal, tangent)
     view = primal.view_as(primal)

@@ -50,9 +50,10 @@ class Followed:
             return True
         if any([_is_of(self._level, copy) for copy in self.copies]):
             return self._level.has_history
-        # The tangent of a captured Tensor may have a history that no leaf shows.
-        if any([level.kind is GRAD or level.kind is DUAL for level in levels.stack.levels]):
-            return True
+        for level in levels.stack.levels:
+            # The tangent of a captured Tensor may have a history that no leaf shows.
+            if level.kind is GRAD or (level.kind is DUAL and level.has_history):
+                return True
         own = {id(copy) for copy in self.copies}
         return any([id(leaf) not in own for leaf in _leaves_of(outputs)])
 

@@ -35,7 +35,8 @@ class Level:
         #: Of a batch: the number of samples, and what random operators do with them.
         self.size = size
         self.randomness = randomness
-        #: Of ``GRAD``: whether what lies below has a history that something outside may follow.
+        #: Of ``GRAD``: whether what lies below has a history that something outside may follow;
+        #: of forward mode: whether a tangent that was given has one.
         self.has_history = False
         #: Of forward mode: whether tangents are left out of account at present.
         self.paused = False
