@@ -1,4 +1,4 @@
-"""compile(): floats among the arguments are given to the program; what looks at one guards it."""
+"""compile(): numbers among the arguments are given to the program; what looks at one guards it."""
 
 from __future__ import annotations
 
@@ -117,6 +117,13 @@ def test_a_number_given_by_name():
     same(values(compiled(torch.ones(3))), np.ones(3, np.float32))
 
 
+def test_a_number_after_an_empty_container():
+    compiled = follow(
+        lambda: lambda x, rest, s: x * s + sum(rest), lambda k: (torch.ones(3), (), NUMBERS[k])
+    )
+    assert_compiled(compiled, 2)
+
+
 def test_a_number_that_is_returned():
     def step(x, s):
         return x * s, [s, s * 2 + 1]
@@ -214,3 +221,130 @@ def test_a_number_by_which_python_divides():
         same(values(compiled(torch.ones(2), number)), np.full(2, 1 / number, np.float32))
     with pytest.raises(ZeroDivisionError):
         compiled(torch.ones(2), 0.0)
+
+
+#: Integers of successive calls.
+WHOLE = (1, 2, 3, 0, 5, 4)
+
+
+def counted(k):
+    """Arguments of call ``k``: a tensor and an integer."""
+    return torch.arange(1.0, 25.0).view(6, 4), WHOLE[k]
+
+
+COUNTED_WITH = {
+    **COMPUTED,
+    "a power of a constant": lambda x, t: x * (1 - 0.9**t),
+    "a quotient": lambda x, t: x * (1.0 / (t + 1)),
+    "both": lambda x, t: x * (t * 0.5 + 3 * t),
+    "steps of a schedule": lambda x, t: x * 0.1 ** (t // 2) + t % 3,
+}
+
+
+@pytest.mark.parametrize("what", COUNTED_WITH)
+def test_an_integer_that_is_computed_with_is_given_to_the_program(what):
+    if what == "with a whole tensor":
+        step = lambda x, s: x * s + torch.ones(6, 4).cumsum(0) * s  # noqa: E731
+    else:
+        step = COUNTED_WITH[what]
+    compiled = follow(lambda: step, counted)
+    assert_compiled(compiled, 2)
+
+
+COUNTED_BY = {
+    "a place": lambda x, t: x[t],
+    "a slice": lambda x, t: x[: t + 1],
+    "a place in a list": lambda x, t: [x, x * 2, x * 3, x * 4, x * 5, x * 6][t],
+    "a range": lambda x, t: sum([x * each for each in range(t)], x),
+    "a size": lambda x, t: torch.zeros(t, 2) + 1,
+    "a shape": lambda x, t: torch.ones((t + 1, 2)) * 2,
+    "numbers in a row": lambda x, t: torch.arange(t) * 2,
+    "a view": lambda x, t: (x * 2)[: t + 1].view(t + 1, -1),
+    "a dimension": lambda x, t: x.sum(t % 2),
+    "a dimension itself": lambda x, t: x.unsqueeze(min(t, 2)),
+    "a weight": lambda x, t: torch.add(x, x, alpha=t),
+    "an exponent": lambda x, t: x**t,
+    "a base": lambda x, t: t ** (x / 24),
+    "a bound": lambda x, t: x.clamp(min=t),
+    "a filling": lambda x, t: torch.full((3,), t) + 1,
+    "written": lambda x, t: x.clone().fill_(t),
+    "written at a place": lambda x, t: x.clone().index_fill_(0, torch.tensor([1]), t),
+    "repeated": lambda x, t: x.repeat(t + 1, 1),
+    "rolled": lambda x, t: x.roll(t, 0),
+    "chunks": lambda x, t: torch.cat(x.chunk(t + 1), 1),
+    "integers": lambda x, t: x.long() * t + t,
+    "the parity": lambda x, t: x * 2 if t % 2 else x,
+    "a division": lambda x, t: x * (24 // (t + 1)),
+    "bits": lambda x, t: x * (t & 1) + (t << 2) + (8 >> t),
+    "a factorial": lambda x, t: x * math.factorial(t),
+    "a logarithm": lambda x, t: x * math.log(t + 1),
+    "its root": lambda x, t: x * (t + 1) ** 0.5,
+    "a negative power": lambda x, t: x * (t + 1) ** -1,
+    "of NumPy": lambda x, t: x * float(np.arange(t + 1).sum()),
+    "an array of NumPy": lambda x, t: x * float(np.asarray(t) + 1),
+    "an old text": lambda x, t: x * len("%d" % t),  # noqa: UP031
+    "a text": lambda x, t: x * len(f"{t:03d}"),
+    "a string": lambda x, t: x * int(str(t)),
+    "a key": lambda x, t: x * {1: 2.0, 5: 3.0}.get(t, 1.0),
+    "a member": lambda x, t: x * (t in (1, 5)) + (t in {2, 3}),
+    "a class": lambda x, t: x * 2 if type(t) is int else x,
+    "an instance": lambda x, t: x * t if isinstance(t, int) else x,
+    "a pattern": lambda x, t: x[:, : divmod(t, 4)[1]],
+    "a float": lambda x, t: x * float(t),
+    "counting": lambda x, t: sum([x * k for k, _ in enumerate([1, 2], t)]),
+    "the least": lambda x, t: x * min(t, 3),
+    "a tensor": lambda x, t: x * torch.tensor(t),
+    "an item": lambda x, t: x * torch.tensor([t, 2.0]).sum(),
+    "a fraction": lambda x, t: x * float(fractions.Fraction(t, 3)),
+    "text times": lambda x, t: x * len("ab" * t),
+    "one hot": lambda x, t: F.one_hot(torch.tensor([0, 1]), t + 2),
+}
+
+
+@pytest.mark.parametrize("what", COUNTED_BY)
+def test_an_integer_that_is_looked_at_is_no_constant_of_another_call(what):
+    follow(lambda: COUNTED_BY[what], counted)
+
+
+def test_truth_values_are_no_integers():
+    compiled = follow(lambda: lambda x, t: x * t if t else x - 1, lambda k: (torch.ones(3), k > 2))
+    assert_compiled(compiled, 2)
+
+
+def test_an_integer_beyond_the_floats_is_what_it_is():
+    follow(lambda: lambda x, t: x.long() + t, lambda k: (torch.ones(3), 2**53 + k))
+    follow(lambda: lambda x, t: x * t, lambda k: (torch.ones(3), 2**70 + k))
+
+
+def test_adam_written_out_with_its_step_count():
+    def make():
+        torch.manual_seed(3)
+        weight = torch.randn(4, 3, requires_grad=True)
+        first, second = torch.zeros(4, 3), torch.zeros(4, 3)
+
+        def step(x, t):
+            weight.grad = None
+            loss = (x @ weight).tanh().pow(2).sum()
+            loss.backward()
+            with torch.no_grad():
+                first.mul_(0.9).add_(weight.grad, alpha=0.1)
+                second.mul_(0.999).addcmul_(weight.grad, weight.grad, value=0.001)
+                scale = 0.01 / (1 - 0.9**t)
+                weight.sub_(scale * first / ((second / (1 - 0.999**t)).sqrt() + 1e-8))
+            return loss.detach()
+
+        return step
+
+    compiled = follow(make, lambda k: (torch.ones(5, 4), k + 1))
+    if not JIT_DISABLED:
+        assert programs(compiled) <= 3  # the gradient is None at first
+
+
+def test_an_integer_that_is_returned_or_kept():
+    def step(x, t):
+        return x * t, [t, t + 1, t / 2], {"step": t * 2}
+
+    compiled = follow(lambda: step, counted)
+    _, found, kept = compiled(*counted(1)[:1], 6)
+    assert (found, kept) == ([6, 7, 3.0], {"step": 12})
+    assert [type(each) for each in (*found, kept["step"])] == [int, int, float, int]

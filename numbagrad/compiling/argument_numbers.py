@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..executor.program.numbers import InputNumber, NumberInputs
+from ..executor.program.numbers import NumberInputs, is_given
 from ..structure import flatten, rebuild
 
 
 class ArgumentNumbers:
-    """The floats among the arguments of one recorded call.
+    """The floats and ints among the arguments of one recorded call.
 
     Attributes:
         places: the places of all of them.
@@ -23,7 +23,7 @@ class ArgumentNumbers:
     """
 
     def __init__(self, leaves: Sequence[Any], inputs: NumberInputs):
-        self.places = [k for k, leaf in enumerate(leaves) if type(leaf) is float]
+        self.places = [k for k, leaf in enumerate(leaves) if is_free(leaf)]
         self.free = [k for k in self.places if k in inputs.values and k not in inputs.pinned]
         self._expected = [(k, leaves[k]) for k in self.places if k not in self.free]
         self.inputs = inputs
@@ -59,12 +59,17 @@ class ArgumentNumbers:
             return arguments
         found = list(arguments)
         for k in self.free:
-            if type(found[k]) is float:
+            if is_free(found[k]):
                 found[k] = learned[k]
         for k, value in self._expected:
-            if type(found[k]) is float and same_number(found[k], value):
+            if is_free(found[k]) and same_number(found[k], value):
                 found[k] = learned[k]
         return tuple(found)
+
+
+def is_free(value: Any) -> bool:
+    """Whether an argument is a number that a program may be given anew at each run."""
+    return type(value) is float or type(value) is int
 
 
 def same_number(a: float, b: float) -> bool:
@@ -79,32 +84,34 @@ def with_inputs(
     place = 0
     found = []
     for value in (*args, *kwargs.values()):
-        found.append(inputs.number(place) if place in inputs.values else value)
+        # An empty container has the place of what comes after it.
+        given = is_free(value) and place in inputs.values
+        found.append(inputs.number(place) if given else value)
         place += len(flatten(value)[0])
     return tuple(found[: len(args)]), dict(zip(kwargs, found[len(args) :], strict=True))
 
 
 def with_plain_numbers(result: Any) -> Any:
-    """What a call returned, with ordinary floats for the numbers that say how they are used."""
+    """What a call returned, with ordinary numbers for those that say how they are used."""
     leaves, structure = flatten(result)
-    if not any([isinstance(leaf, InputNumber) for leaf in leaves]):
+    if not any([is_given(leaf) for leaf in leaves]):
         return result
-    plain = [leaf.plain() if isinstance(leaf, InputNumber) else leaf for leaf in leaves]
+    plain = [leaf.plain() if is_given(leaf) else leaf for leaf in leaves]
     return rebuild(structure, iter(plain))
 
 
 def direct_numbers(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[int, float]:
-    """The floats that are arguments themselves, by their places among the leaves."""
+    """The numbers that are arguments themselves, by their places among the leaves."""
     place = 0
     found = {}
     for value in (*args, *kwargs.values()):
-        if type(value) is float:
+        if is_free(value):
             found[place] = value
         place += len(flatten(value)[0])
     return found
 
 
 __all__ = [
-    "ArgumentNumbers", "direct_numbers", "same_number", "with_inputs",
+    "ArgumentNumbers", "direct_numbers", "is_free", "same_number", "with_inputs",
     "with_plain_numbers",
 ]  # fmt: skip

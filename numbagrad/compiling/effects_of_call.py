@@ -11,7 +11,7 @@ from typing import Any
 from ..autograd.inplace import MULTIPLE
 from ..autograd.node import Node
 from ..executor.program.graph import Memory
-from ..executor.program.numbers import DrawnNumber, InputNumber
+from ..executor.program.numbers import DrawnNumber, is_given
 from ..executor.program.recorder import Recorder
 from ..structure import containers_in, flatten
 from ..tensor import Tensor
@@ -111,7 +111,7 @@ class EffectsOfCall:
 
     def _reference(self, value: Any) -> tuple[int, Any]:
         """How a later run finds, or makes, a value that the call left behind."""
-        if isinstance(value, InputNumber):
+        if is_given(value):
             return COMPUTED, value.compute
         if not isinstance(value, Tensor):
             return CONSTANT, value

@@ -26,7 +26,7 @@ from ..executor.program.numbers import NumberInputs
 from ..executor.program.recorder import is_library
 from ..structure import flatten
 from ..tensor import Tensor
-from .argument_numbers import direct_numbers
+from .argument_numbers import direct_numbers, is_free
 from .recorded import CHANGED, Recorded
 from .recording import Recording
 from .surroundings import extras_of, global_settings
@@ -288,8 +288,8 @@ def _signature(leaf: Any) -> Any:
             type(leaf), array.shape, array.strides, array.dtype, leaf._requires_grad,
             leaf._grad_fn is None, tuple(map(id, extras)) if extras else (),
         )  # fmt: skip
-    if type(leaf) is float:
-        return float
+    if is_free(leaf):
+        return type(leaf)
     if isinstance(leaf, float):
         return type(leaf), leaf if leaf else repr(leaf)  # 0.0 and -0.0 are equal, but not the same
     if isinstance(leaf, (bool, int, str, bytes, type(None), dtype, device, enum.Enum)):

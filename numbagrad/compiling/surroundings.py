@@ -27,7 +27,7 @@ from ..autograd.grad_mode import state as grad_mode
 from ..device import device, get_default_device
 from ..dtype import dtype, get_default_dtype
 from ..executor.program.guards import ANY, Entries, Guards, can_watch
-from ..executor.program.numbers import InputNumber
+from ..executor.program.numbers import is_given
 from ..executor.program.recorder import is_library
 from ..nn.module_hooks import EVERY_MODULE
 from ..ops.composite import Composite
@@ -148,12 +148,12 @@ class Surroundings:
                 container = container.dictionary
             if isinstance(container, types.CellType):
                 for value in _contents(container):
-                    if isinstance(value, InputNumber):
+                    if is_given(value):
                         container.cell_contents = value.plain()
             elif isinstance(container, (dict, list)):
                 entries = container.items() if isinstance(container, dict) else enumerate(container)
                 for key, value in list(entries):
-                    if isinstance(value, InputNumber):
+                    if is_given(value):
                         container[key] = value.plain()
 
     def _walk(self) -> None:

@@ -11,6 +11,8 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from .. import capture
 
 
@@ -38,10 +40,10 @@ class NumberInputs:
         self.pinned: set[int] = set()
         self.computed: dict[int, Callable[[], float]] = {}
 
-    def number(self, place: int) -> InputNumber:
+    def number(self, place: int) -> InputNumber | InputInteger:
         """The number at a place, which says how it is used."""
         values = self.values
-        return InputNumber.made(values[place], lambda: values[place], self, frozenset((place,)))
+        return _made(values[place], lambda: values[place], self, frozenset((place,)))
 
     def merged(self, others: Sequence[float]) -> list[float]:
         """All numbers of a run, in order, where ``others`` are those that come from elsewhere."""
@@ -56,112 +58,167 @@ class NumberInputs:
         self.pinned.update(self.values)
 
 
-class InputNumber(float):
+class _Given:
     """A number given by the caller, or one that was computed of such numbers.
 
     Sums, products and the like stay expressions, which :meth:`compute` evaluates for each run. All
     else that looks at the value pins it.
     """
 
-    __slots__ = ("compute", "inputs", "places")
+    __slots__ = ()
 
-    compute: Callable[[], float]
+    compute: Callable[[], Any]
     inputs: NumberInputs
     places: frozenset[int]
-
-    @classmethod
-    def made(
-        cls,
-        value: float,
-        compute: Callable[[], float],
-        inputs: NumberInputs,
-        places: frozenset[int],
-    ) -> InputNumber:
-        """A number with this value now, which ``compute`` yields for every run."""
-        number = cls(value)
-        number.compute, number.inputs, number.places = compute, inputs, places
-        return number
 
     def pin(self) -> None:
         """Let the program hold for this value alone, if one is being recorded."""
         if capture.recorder() is not None:
             self.inputs.pinned.update(self.places)
 
-    def plain(self) -> float:
-        """The value, as an ordinary float that says nothing."""
-        return float.__float__(self)
+    def plain(self) -> Any:
+        """The value, as an ordinary number that says nothing."""
+        raise NotImplementedError
 
-    def __reduce__(self) -> Any:
-        self.pin()
-        return float, (self.plain(),)
-
-    # NumPy leaves its functions of such a number to this method.
-    def __array_ufunc__(self, function: Any, method: str, *inputs: Any, **options: Any) -> Any:
-        found = [x.concrete() if isinstance(x, InputNumber) else x for x in inputs]
-        return getattr(function, method)(*found, **options)
-
-    @property
-    def _plain(self) -> float:
-        return self.concrete()
-
-    def concrete(self) -> float:
+    def concrete(self) -> Any:
         """The value, pinned."""
         self.pin()
         return self.plain()
 
+    @property
+    def _plain(self) -> Any:
+        return self.concrete()
+
+    def __reduce__(self) -> Any:
+        value = self.concrete()
+        return type(value), (value,)
+
+    # NumPy leaves its functions of such a number to this method.
+    def __array_ufunc__(self, function: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        found = [x.concrete() if isinstance(x, _Given) else x for x in inputs]
+        return getattr(function, method)(*found, **options)
+
+
+class InputNumber(_Given, float):
+    """A float that is given."""
+
+    __slots__ = ("compute", "inputs", "places")
+
+    def plain(self) -> float:
+        return float.__float__(self)
+
+
+class InputInteger(_Given):
+    """An int that is given.
+
+    It is no int to C, which reads those without asking: ``range`` and the places of a list ask this
+    for its index, which pins it. Python is told that it is one.
+    """
+
+    __slots__ = ("compute", "inputs", "places", "_value")
+
+    #: What ``isinstance`` goes by.
+    __class__ = int  # type: ignore[assignment]
+
+    def __init__(self, value: int):
+        self._value = value
+
+    def plain(self) -> int:
+        return self._value
+
+    def __index__(self) -> int:
+        value: int = self.concrete()
+        return value
+
+    def __str__(self) -> str:
+        return str(self.concrete())
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        return np.asarray(self.concrete(), dtype)
+
+    def as_float(self) -> InputNumber:
+        """The same number, as the elements of floating point that it meets compute with it."""
+        compute = self.compute
+        return _made(float(self._value), lambda: float(compute()), self.inputs, self.places)
+
+
+def _made(
+    value: Any, compute: Callable[[], Any], inputs: NumberInputs, places: frozenset[int]
+) -> Any:
+    """A number with this value now, which ``compute`` yields for every run."""
+    if type(value) is bool:
+        value = int(value)
+    number: Any = (InputInteger if type(value) is int else InputNumber)(value)
+    number.compute, number.inputs, number.places = compute, inputs, places
+    return number
+
+
+def is_given(value: Any) -> bool:
+    """Whether a value is a number that is given to the program."""
+    return isinstance(value, _Given)
+
 
 def _is_number(value: Any) -> bool:
-    return type(value) in (float, int, bool, InputNumber)
+    return type(value) in (float, int, bool, InputNumber, InputInteger)
 
 
 def _arithmetic(name: str, reflected: bool) -> Callable[..., Any]:
     function = getattr(operator, name)
 
-    def method(self: InputNumber, other: Any) -> Any:
+    def method(self: Any, other: Any) -> Any:
         if not _is_number(other):
             return NotImplemented
         first, second = (other, self) if reflected else (self, other)
         now = function(_plain(first), _plain(second))
         if capture.recorder() is None:
             return now
-        if name == "pow" and (reflected or not _is_whole(other)):
-            self.pin()  # of other values it may be complex
-            return now
+        if name == "pow" and not _stays_real(first, second):
+            return _pinned(now, first, second)
         a, b = _compute(first), _compute(second)
-        places = self.places | (other.places if isinstance(other, InputNumber) else frozenset())
-        return InputNumber.made(now, lambda: function(a(), b()), self.inputs, places)
+        places = self.places | (other.places if is_given(other) else frozenset())
+        return _made(now, lambda: function(a(), b()), self.inputs, places)
 
     return method
 
 
-def _is_whole(value: Any) -> bool:
-    return not isinstance(value, InputNumber) and value == int(value)
+def _stays_real(base: Any, exponent: Any) -> bool:
+    """Whether a power is a number of the same class for all values of what is given."""
+    if is_given(exponent):
+        return type(base) is float and base > 0
+    return exponent == int(exponent) and not (type(base) is InputInteger and exponent < 0)
+
+
+def _pinned(value: Any, *numbers: Any) -> Any:
+    for each in numbers:
+        if is_given(each):
+            each.pin()
+    return value
 
 
 def _plain(value: Any) -> Any:
-    return value.plain() if isinstance(value, InputNumber) else value
+    return value.plain() if is_given(value) else value
 
 
 def _compute(value: Any) -> Callable[[], Any]:
-    return value.compute if isinstance(value, InputNumber) else lambda: value
+    return value.compute if is_given(value) else lambda: value
 
 
 def _unary(function: Callable[[Any], Any]) -> Callable[..., Any]:
-    def method(self: InputNumber) -> Any:
+    def method(self: Any) -> Any:
         now = function(self.plain())
         if capture.recorder() is None:
             return now
         compute = self.compute
-        return InputNumber.made(now, lambda: function(compute()), self.inputs, self.places)
+        return _made(now, lambda: function(compute()), self.inputs, self.places)
 
     return method
 
 
-def _pinning(name: str) -> Callable[..., Any]:
-    compute = getattr(float, name)
+def _pinning(kind: type, name: str) -> Callable[..., Any]:
+    compute = getattr(kind, name)
 
-    def method(self: InputNumber, *others: Any) -> Any:
-        found = [x.concrete() if isinstance(x, InputNumber) else x for x in others]
+    def method(self: Any, *others: Any) -> Any:
+        found = [x.concrete() if is_given(x) else x for x in others]
         return compute(self.concrete(), *found)
 
     return method
@@ -177,27 +234,38 @@ def _refusing(name: str) -> Callable[..., Any]:
     return method
 
 
-_ARITHMETIC = ("add", "sub", "mul", "truediv", "pow")
+_ARITHMETIC = ("add", "sub", "mul", "truediv", "pow", "mod", "floordiv")
 _OTHERS = (
     "bool", "int", "eq", "ne", "lt", "le", "gt", "ge", "round", "trunc", "floor", "ceil", "repr",
-    "format", "mod", "rmod", "floordiv", "rfloordiv",
+    "format",
 )  # fmt: skip
 
 for _name in (*_OTHERS, *_ARITHMETIC, *[f"r{name}" for name in _ARITHMETIC], "neg", "abs"):
     setattr(DrawnNumber, f"__{_name}__", _refusing(f"__{_name}__"))
 DrawnNumber.__hash__ = float.__hash__  # type: ignore[method-assign]
 
-for _name in _ARITHMETIC:
-    setattr(InputNumber, f"__{_name}__", _arithmetic(_name, False))
-    setattr(InputNumber, f"__r{_name}__", _arithmetic(_name, True))
-for _name in ("neg", "pos", "abs"):
-    setattr(InputNumber, f"__{_name}__", _unary(getattr(operator, _name)))
-for _name in (
-    *[f"__{name}__" for name in (*_OTHERS, "float", "hash", "divmod", "rdivmod")],
-    "is_integer", "hex", "conjugate", "as_integer_ratio",
-):  # fmt: skip
-    setattr(InputNumber, _name, _pinning(_name))
+_READ = ("is_integer", "hex", "conjugate", "as_integer_ratio", "__float__", "__hash__")
+_READ_OF_INTEGERS = (
+    "bit_count", "bit_length", "conjugate", "as_integer_ratio", "to_bytes",
+    *[f"__{name}__" for name in (
+        "and", "or", "xor", "lshift", "rshift", "rand", "ror", "rxor", "rlshift", "rrshift",
+        "invert", "float", "hash",
+    )],
+)  # fmt: skip
+for _class, _kind, _methods in (
+    (InputNumber, float, _READ),
+    (InputInteger, int, _READ_OF_INTEGERS),
+):
+    for _name in _ARITHMETIC:
+        setattr(_class, f"__{_name}__", _arithmetic(_name, False))
+        setattr(_class, f"__r{_name}__", _arithmetic(_name, True))
+    for _name in ("neg", "pos", "abs"):
+        setattr(_class, f"__{_name}__", _unary(getattr(operator, _name)))
+    for _name in (*[f"__{name}__" for name in (*_OTHERS, "divmod", "rdivmod")], *_methods):
+        setattr(_class, _name, _pinning(_kind, _name))
 for _name in ("real", "imag"):
-    setattr(InputNumber, _name, property(operator.attrgetter(f"_plain.{_name}")))
+    setattr(_Given, _name, property(operator.attrgetter(f"_plain.{_name}")))
+for _name in ("numerator", "denominator"):
+    setattr(InputInteger, _name, property(operator.attrgetter(f"_plain.{_name}")))
 
-__all__ = ["DrawnNumber", "InputNumber", "NumberInputs"]
+__all__ = ["DrawnNumber", "InputInteger", "InputNumber", "NumberInputs", "is_given"]

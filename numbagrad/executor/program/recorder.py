@@ -44,7 +44,7 @@ from .graph import (
     mapped,
     views_in,
 )
-from .numbers import DrawnNumber, InputNumber
+from .numbers import DrawnNumber, is_given
 
 _thread_state = ctypes.pythonapi.PyThreadState_Get
 _thread_state.restype = ctypes.c_void_p
@@ -197,7 +197,7 @@ class Recorder:
 
         ``dtype`` is that in which it is used.
         """
-        if isinstance(value, InputNumber):
+        if is_given(value):
             if dtype is None or not dtype.startswith("float"):  # others may not be whole
                 return value.concrete()
             if id(value) not in self.numbers:
@@ -230,16 +230,17 @@ class Recorder:
     def pointwise(self, program: Any, operands: tuple[Any, ...], into: bool) -> Any:
         """A call of a ``PointwiseProgram``."""
         operands = tuple([x.item() if isinstance(x, np.generic) else x for x in operands])
+        inputs = operands[:-1] if into else operands
+        operands = tuple([x.plain() if is_given(x) else x for x in operands])
         with self.pause():
             run = program.into if into else program.call
             try:
                 made = run(*operands)
             except LaunchMiss as miss:
                 made = program.resolve(miss, operands, into)
-        inputs = operands[:-1] if into else operands
         formula = program.formula
         outputs = (operands[-1],) if into else made if isinstance(made, tuple) else (made,)
-        compute, numbers = program.signature_of(inputs, outputs[0])
+        compute, numbers = program.signature_of(operands[: len(inputs)], outputs[0])
         passed = tuple([
             self.view(x) if isinstance(x, np.ndarray) else self.number(x, number)
             for x, number in zip(inputs, numbers, strict=True)
@@ -332,13 +333,14 @@ class Recorder:
     ) -> None:
         """``run(*arguments)`` for a user's function that writes ``outputs``, new arrays."""
         with self.pause():
-            values = tuple([x.plain() if isinstance(x, InputNumber) else x for x in arguments])
+            values = tuple([x.plain() if is_given(x) else x for x in arguments])
             run(*values)
             native = numba_function.is_native(function, values)
         made = tuple([self.view(array, made=True) for array in outputs])
         if native:
             passed = tuple([
-                self.view(x) if isinstance(x, np.ndarray) else self.number(x, "float64")
+                self.view(x) if isinstance(x, np.ndarray)
+                else self.number(x, "float64" if isinstance(x, float) else None)
                 for x in arguments
             ])
             self.operations.append(Opaque(name, function, passed, made))
@@ -477,7 +479,7 @@ class Recorder:
     def _passed_as(self, argument: Any) -> Any:
         if isinstance(argument, np.ndarray):
             return self.view(argument)
-        if isinstance(argument, InputNumber):
+        if is_given(argument):
             return argument.concrete()
         if id(argument) in self.numbers:
             self.fail("a number that changes from step to step, given to a Python function")
@@ -541,7 +543,7 @@ def _line_of_user() -> str:
 
 def _concrete(value: Any) -> Any:
     """A number as the constant it is for this program."""
-    return value.concrete() if isinstance(value, InputNumber) else value
+    return value.concrete() if is_given(value) else value
 
 
 def root_of(array: Array) -> Array:
