@@ -15,6 +15,9 @@ from collections.abc import Callable, Mapping
 RUN_SECONDS = 0.02
 TURNS = 11
 
+#: Calls before any timing: the first ones of a compiled function record, compile and check it.
+FIRST_CALLS = 5
+
 #: Idle threads of OpenMP spin for a while and would take the CPU from whoever is timed next.
 PAUSE_SECONDS = 0.02
 
@@ -49,7 +52,8 @@ def _run(function: Callable[[], object], calls: int) -> float:
 
 def _calls(function: Callable[[], object]) -> int:
     """How many calls take about ``RUN_SECONDS``; also warms the contestant up."""
-    function()
+    for _ in range(FIRST_CALLS):
+        function()
     calls = 1
     while True:
         seconds = _run(function, calls) * calls
