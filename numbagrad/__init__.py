@@ -7,7 +7,7 @@ up: what computes, then what is built from it.
 
 from math import e, inf, nan, pi
 
-from . import autograd, cuda, executor, random
+from . import _C, autograd, cuda, executor, random
 from ._version import __version__
 from .autograd.anomaly import is_anomaly_check_nan_enabled, is_anomaly_enabled
 from .autograd.grad_mode import (

@@ -616,7 +616,7 @@ class Tensor(TensorState, InstalledMethods):
             self._array,
             self.dtype,
             requires_grad=self._requires_grad,
-            grad_fn_name=None if grad_fn is None else grad_fn.name(),
+            grad_fn_name=None if grad_fn is None else type(grad_fn).__name__,
         )
 
     def __format__(self, specification: str) -> str:

@@ -404,6 +404,72 @@ def test_versions_may_be_preserved():
     assert x._version == 1
 
 
+def test_versions_may_be_set():
+    x = nb.ones(1)
+    y = x * leaf(1.0)
+    x.mul_(2)
+    nb._C._autograd._unsafe_set_version_counter((x, y), (0, 4))
+    assert (x._version, y._version) == (0, 4)
+    y.backward()  # the write of x is not noticed
+    with pytest.raises(RuntimeError, match="Cannot set a version_counter to a value below 0: -1"):
+        nb._C._autograd._unsafe_set_version_counter((x,), (-1,))
+    with pytest.raises(RuntimeError, match="tensors_len=1, versions_len=2"):
+        nb._C._autograd._unsafe_set_version_counter((x,), (1, 2))
+    with nb.inference_mode():
+        made_inside = nb.ones(1)
+    with pytest.raises(RuntimeError, match="does not have a version counter"):
+        nb._C._autograd._unsafe_set_version_counter((made_inside,), (0,))
+
+
+def order_of(root, *inputs):
+    """The nodes that a hook of a root is told the walk will run."""
+    found = []
+    root.register_hook(lambda _: found.append(nb._C._current_graph_task_execution_order()))
+    with nb.autograd.set_multithreading_enabled(False):
+        if inputs:
+            nb.autograd.grad(root, inputs)
+        else:
+            root.backward()
+    return found[0]
+
+
+def test_the_order_of_a_walk_is_known_inside_of_it():
+    a, b = leaf(1.0), leaf(2.0)
+    sine, cosine = b.sin(), a.cos()
+    root = sine * cosine
+    accumulate = [y.grad_fn.next_functions[0][0] for y in (sine, cosine)]
+    expected = [root.grad_fn, cosine.grad_fn, accumulate[1], sine.grad_fn, accumulate[0]]
+    assert order_of(root) == expected
+
+
+def test_the_order_of_a_walk_has_only_what_it_runs():
+    a, b = leaf(1.0), leaf(2.0)
+    root = (a * b).sin()
+    names = [node.name() for node in order_of(root, a)]
+    assert names == ["SinBackward0", "MulBackward0", "torch::autograd::AccumulateGrad"]
+    names = [node.name() for node in order_of((a + a) * b)]
+    assert names == ["MulBackward0", "torch::autograd::AccumulateGrad", "AddBackward0", names[1]]
+
+
+def test_the_order_of_a_walk_is_asked_for_inside_of_one_thread():
+    with pytest.raises(RuntimeError, match="should only be called during the backward pass"):
+        nb._C._current_graph_task_execution_order()
+    y = leaf(1.0).exp()
+    y.register_hook(lambda _: nb._C._current_graph_task_execution_order())
+    with pytest.raises(RuntimeError, match="with multithreading disabled"):
+        y.backward()
+
+
+def test_walks_are_numbered():
+    numbers = []
+    y = leaf(1.0).exp()
+    y.register_hook(lambda _: numbers.append(nb._C._current_graph_task_id()))
+    for _ in range(2):
+        y.backward(retain_graph=True)
+    assert numbers[1] == numbers[0] + 1
+    assert nb._C._current_graph_task_id() == -1
+
+
 def test_versions_are_counted_by_hand():
     x = nb.zeros(2)
     graph.increment_version(x)

@@ -162,7 +162,10 @@ def test_a_write_through_a_view_reaches_the_base() -> None:
     view = y.view(3, 1)[1]
     view.mul_(5)
     assert y.tolist() == [1, 10, 3]
-    assert y.grad_fn.name() == "CopySlices" and view.grad_fn.name() == "AsStridedBackward0"
+    assert y.grad_fn.name() == "torch::autograd::CopySlices"
+    assert isinstance(y.grad_fn, torch._C._functions.CopySlices)
+    assert "grad_fn=<CopySlices>" in repr(y)
+    assert view.grad_fn.name() == "AsStridedBackward0"
     assert y._version == view._version == 1
     total(y * y, 1, 1, 1)
     assert x.grad.tolist() == [2, 100, 6]
@@ -503,3 +506,50 @@ def test_the_input_of_a_reciprocal_may_be_written() -> None:
         z.zero_()
     z.sum().backward()
     assert x.grad.tolist() == [-8, -2, -0.5]
+
+
+# --- views that keep the operators that made them ------------------------------------------------
+
+
+def names_behind(tensor):
+    """The names of the nodes behind a tensor, along the first input of each."""
+    node, names = tensor.grad_fn, []
+    while node is not None and node.next_functions:
+        names.append(type(node).__name__)
+        node = node.next_functions[0][0]
+    return names
+
+
+def test_a_written_view_is_a_strided_one_or_is_made_again():
+    replay = torch.autograd._force_original_view_tracking
+
+    def names(x):
+        view = x.clone().view(-1)[1:]
+        view.mul_(2)
+        gradient = torch.autograd.grad(view.sum(), x)[0]
+        assert gradient.tolist() == [[0, 2], [2, 2]]
+        return names_behind(view)
+
+    x = torch.ones(2, 2, requires_grad=True)
+    assert names(x) == ["AsStridedBackward0", "CopySlices", "CloneBackward0"]
+    with replay(True):
+        assert torch.autograd.is_view_replay_enabled()
+        assert names(x) == ["SliceBackward0", "ViewBackward0", "CopySlices", "CloneBackward0"]
+    assert not torch.autograd.is_view_replay_enabled()
+    assert names(x) == ["AsStridedBackward0", "CopySlices", "CloneBackward0"]
+    made_again = replay(True)(names)
+    assert not torch.autograd.is_view_replay_enabled()
+    assert made_again(x)[0] == "SliceBackward0"
+
+
+def test_it_is_the_making_of_a_view_that_decides_how_it_is_made_again():
+    x = torch.ones(4, requires_grad=True)
+    base = x * 1
+    with torch.autograd._force_original_view_tracking(True):
+        kept = base.view(2, 2)
+    strided = base.view(2, 2)
+    for factor in (2, 3):
+        base.mul_(factor)
+        assert kept.grad_fn.name() == "ViewBackward0"
+        assert strided.grad_fn.name() == "AsStridedBackward0"
+    assert torch.autograd.grad((kept * kept).sum(), x)[0].tolist() == [72] * 4

@@ -13,10 +13,12 @@ from . import function, grad_mode, graph, variable
 from .anomaly import detect_anomaly, set_detect_anomaly
 from .engine_interface import backward, grad
 from .function import Function
+from .grad_mode import _force_original_view_tracking as _force_original_view_tracking
 from .grad_mode import (
     enable_grad,
     inference_mode,
     is_multithreading_enabled,
+    is_view_replay_enabled,
     no_grad,
     set_grad_enabled,
     set_multithreading_enabled,
@@ -45,6 +47,7 @@ __all__ = [
     "gradgradcheck",
     "inference_mode",
     "is_multithreading_enabled",
+    "is_view_replay_enabled",
     "no_grad",
     "set_detect_anomaly",
     "set_grad_enabled",

@@ -16,11 +16,13 @@ from typing import Any, TypeVar
 from . import watching
 
 __all__ = [
+    "_force_original_view_tracking",
     "enable_grad",
     "inference_mode",
     "is_grad_enabled",
     "is_inference_mode_enabled",
     "is_multithreading_enabled",
+    "is_view_replay_enabled",
     "no_grad",
     "set_grad_enabled",
     "set_multithreading_enabled",
@@ -41,6 +43,7 @@ class GradMode(threading.local):
         self.enabled = True
         self.inference = False
         self.multithreading = True
+        self.view_replay = False
         #: What the engine of this thread walks, see ``engine.py``; None outside of a walk.
         self.walk: Any = None
 
@@ -61,6 +64,11 @@ def is_inference_mode_enabled() -> bool:
 def is_multithreading_enabled() -> bool:
     """Return the switch that ``set_multithreading_enabled`` sets."""
     return state.multithreading
+
+
+def is_view_replay_enabled() -> bool:
+    """Return the switch that ``_force_original_view_tracking`` sets."""
+    return state.view_replay
 
 
 class _GradModeContext:
@@ -227,7 +235,39 @@ class inference_mode(_GradModeContext):
             state.inference = inference
 
 
-class set_multithreading_enabled(_GradModeContext):
+class _Switch(_GradModeContext):
+    """Set a switch of this thread: at once when called, or for a block, or for a function.
+
+    Args:
+        mode: the value of the switch.
+    """
+
+    _name: str
+
+    def __init__(self, mode: bool) -> None:
+        self.mode = mode
+        self.prev = getattr(state, self._name)
+        self._set(mode)
+
+    def __call__(self, function: Decorated) -> Decorated:
+        self._set(self.prev)
+        return super().__call__(function)
+
+    def clone(self) -> _Switch:
+        """Return a context like this one, which sets the switch at once."""
+        return type(self)(self.mode)
+
+    def __enter__(self) -> None:
+        """The switch was set when the object was made."""
+
+    def __exit__(self, *exception: object) -> None:
+        self._set(self.prev)
+
+    def _set(self, mode: bool) -> None:
+        setattr(state, self._name, mode)
+
+
+class set_multithreading_enabled(_Switch):
     """Set the switch of torch that lets the engine use several threads: at once, or for a block.
 
     The engine of this library walks in the thread that calls it, so the switch only decides what
@@ -237,21 +277,23 @@ class set_multithreading_enabled(_GradModeContext):
         mode: the value of the switch.
     """
 
-    def __init__(self, mode: bool) -> None:
-        self.mode = mode
-        self.prev = state.multithreading
-        state.multithreading = mode
+    _name = "multithreading"
 
-    def __call__(self, function: Decorated) -> Decorated:
-        state.multithreading = self.prev
-        return super().__call__(function)
 
-    def clone(self) -> set_multithreading_enabled:
-        """Return a context like this one, which sets the switch at once."""
-        return type(self)(self.mode)
+class _force_original_view_tracking(_Switch):
+    """Have views that are made from now on keep the operator that made them when they are written.
 
-    def __enter__(self) -> None:
-        """The switch was set when the object was made."""
+    A write gives the views of its memory a new history. It begins with the node of a strided view
+    of the base (``AsStridedBackward0``); for views that were made while the switch was on, with
+    nodes like those that made them. The gradients are the same.
 
-    def __exit__(self, *exception: object) -> None:
-        state.multithreading = self.prev
+    Args:
+        mode: the value of the switch.
+    """
+
+    _name = "view_replay"
+
+    def _set(self, mode: bool) -> None:
+        if mode is not state.view_replay:
+            watching.change(1 if mode else -1)
+        super()._set(mode)

@@ -81,9 +81,28 @@ class _unsafe_preserve_version_counter:
         """The counts were noted when the object was made."""
 
     def __exit__(self, *exception: object) -> None:
-        for tensor, version in zip(self.tensors, self.versions, strict=True):
-            if tensor._version_cell is not None:
-                tensor._version_cell[0] = version
+        _unsafe_set_version_counter(self.tensors, self.versions)
+
+
+def _unsafe_set_version_counter(tensors: Sequence[Any], versions: Sequence[int]) -> None:
+    """Set how often tensors were written in place, so that a backward notices other writes.
+
+    Raises:
+        RuntimeError: for a count below zero, and for an inference tensor.
+    """
+    if len(tensors) != len(versions):
+        raise RuntimeError(f"tensors_len={len(tensors)}, versions_len={len(versions)}")
+    for tensor, version in zip(tensors, versions, strict=True):
+        if version < 0:
+            raise RuntimeError(f"Cannot set a version_counter to a value below 0: {version}")
+        if tensor.is_inference():
+            raise RuntimeError(
+                "Tried to call torch.autograd._unsafe_set_version() on a tensor that does not have "
+                "a version counter. Was it created in inference mode?"
+            )
+        if tensor._version_cell is None:
+            tensor._version_cell = [0]
+        tensor._version_cell[0] = version
 
 
 # --- saved tensors --------------------------------------------------------------------------------
@@ -152,6 +171,28 @@ def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
 def _current_graph_task_id() -> int:
     """The number of the walk that this thread is on, or -1."""
     return -1 if grad_mode.walk is None else grad_mode.walk.id
+
+
+def _current_graph_task_execution_order() -> list[Node]:
+    """The nodes that the walk which this thread is on runs, in the order in which it does.
+
+    Raises:
+        RuntimeError: outside of a walk, and while ``set_multithreading_enabled`` is on, since the
+            engine of torch knows no order then.
+    """
+    walk = grad_mode.walk
+    if walk is None:
+        raise RuntimeError(
+            "_current_graph_task_execution_order should only be called during the backward pass"
+        )
+    if grad_mode.multithreading:
+        raise RuntimeError(
+            "get_current_graph_task_execution_order expects the current backward to be executed "
+            "with multithreading disabled, e.g. by running:\n\n"
+            ">>> with torch.autograd.set_multithreading_enabled(False):\n"
+            "...     torch.autograd.grad(...)\n"
+        )
+    return walk.execution_order()
 
 
 def _current_autograd_node() -> Any:

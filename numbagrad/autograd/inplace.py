@@ -21,6 +21,7 @@ from . import watching
 from .grad_mode import state as grad_mode
 from .hooks import move_retained_grad
 from .node import Node, edge_of
+from .view_replay import is_replayed, replayed
 
 __all__ = [
     "FUNCTION", "INFERENCE", "MULTIPLE", "NO_GRAD", "Geometry", "apply_inplace", "before_write",
@@ -318,12 +319,14 @@ def rebase_history(tensor: Any, node: Any, output_nr: int) -> None:
     """Make ``node`` the producer of ``tensor``, just written, and refresh its base and views."""
     base = tensor._base
     if base is None:
+        before = tensor._grad_fn
         take_history(tensor, node, output_nr)
         base = tensor
     else:
+        before = base._grad_fn
         take_history(base, CopySlices(base, tensor, (node, output_nr)), 0)
     if base._version_cell is not None and len(base._version_cell) > 1:
-        _refresh_views(base)
+        _refresh_views(base, before)
 
 
 def take_history(tensor: Any, grad_fn: Node | None, output_nr: int) -> None:
@@ -336,8 +339,11 @@ def take_history(tensor: Any, grad_fn: Node | None, output_nr: int) -> None:
         move_retained_grad(tensor, old, old_output_nr)
 
 
-def _refresh_views(base: Any) -> None:
-    """Make the histories of all live views of ``base`` start from its present one."""
+def _refresh_views(base: Any, before: Node | None) -> None:
+    """Make the histories of all live views of ``base`` start from its present one.
+
+    ``before`` is the node that produced the base until it was written.
+    """
     for view in live_views(base):
         if view._array.dtype != base._array.dtype:
             continue
@@ -345,6 +351,8 @@ def _refresh_views(base: Any) -> None:
         if origin is not None:
             text = _view_text(view, origin, "its base or another view of its base has been")
             take_history(view, StaleView((edge_of(base),), text), 0)
+        elif is_replayed(view, before):
+            take_history(view, replayed(view, before, edge_of(base)), 0)
         else:
             take_history(view, AsStridedBackward0(base, view), 0)
 
@@ -412,6 +420,10 @@ class CopySlices(Node):
     def __init__(self, base: Any, view: Any, value: tuple[Any, int]) -> None:
         super().__init__((edge_of(base), value))
         self.geometry = Geometry.between(base._array, view._array)
+
+    def name(self) -> str:
+        """Return ``torch::autograd::CopySlices``, as torch does."""
+        return "torch::autograd::CopySlices"
 
     def backward(self, grad: Any) -> tuple[Any, ...]:
         return (

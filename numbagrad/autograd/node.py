@@ -100,7 +100,7 @@ class Node:
         return type(self).__name__
 
     def __repr__(self) -> str:
-        return f"<{self.name()} object at {id(self):#x}>"
+        return f"<{type(self).__name__} object at {id(self):#x}>"
 
     @property
     def next_functions(self) -> tuple[tuple[Any, int], ...]:

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import itertools
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from heapq import heappop, heappush
 from typing import Any
 
 from ..executor import capture
 from . import saved_hooks
 from .grad_mode import state as grad_mode
-from .node import Node, edge_of
+from .node import Node, accumulator_of, edge_of, visible
 
 __all__ = ["FINISHED", "MAX_DEPTH", "HookedLeaves", "Plan", "Walk", "edge_of_root", "in_new_thread"]
 
@@ -63,6 +65,35 @@ class Walk:
             targets = [edge[0] for edge in map(edge_of_root, self.roots) if edge is not None]
             self._reachable = {id(target): target for target in reachable(targets)}
         return id(node) in self._reachable
+
+    def execution_order(self) -> list[Node]:
+        """The nodes that run, and the leaves that get a gradient, in the order of their turns."""
+        edges = self._taken(list(map(edge_of_root, self.roots)))
+        left = Counter([id(edge[0]) for edge in edges])
+        for target in reachable([edge[0] for edge in edges]):
+            left.update([id(edge[0]) for edge in self._behind(target)])
+        order: list[Node] = []
+        ready: list[tuple[int, int, Any]] = []
+        while True:
+            for target, _ in edges:
+                left[id(target)] -= 1
+                if not left[id(target)]:
+                    # A leaf has its turn as soon as no further edge leads to it.
+                    number = -target.sequence_nr if isinstance(target, Node) else -(2**63)
+                    heappush(ready, (number, id(target), target))
+            if not ready:
+                return order
+            target = heappop(ready)[2]
+            order.append(visible(target) if isinstance(target, Node) else accumulator_of(target))
+            edges = self._behind(target)
+
+    def _behind(self, target: Any) -> list[Any]:
+        """The edges behind a node that the walk takes; a leaf has none."""
+        return self._taken(target.next_edges) if isinstance(target, Node) else []
+
+    def _taken(self, edges: Sequence[Any]) -> list[Any]:
+        plan = self.plan
+        return [e for e in edges if e is not None and (plan is None or plan.leads_to_input(e))]
 
 
 def reachable(targets: list[Any]) -> Iterator[Any]:

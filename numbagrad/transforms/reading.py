@@ -84,7 +84,7 @@ def text_of(tensor: Tensor) -> str:
         values_of(state.primal)._array,
         tensor.dtype,
         requires_grad=tensor._requires_grad,
-        grad_fn_name=None if grad_fn is None else grad_fn.name(),
+        grad_fn_name=None if grad_fn is None else type(grad_fn).__name__,
         tangent_text=None if state.tangent is None else repr(state.tangent),
     )
 

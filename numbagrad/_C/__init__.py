@@ -1,0 +1,29 @@
+"""What programs take from torch's extension module: questions to the engine, classes of nodes.
+
+torch keeps these names in C++. Here they are those of ``autograd``, under the names by which hooks,
+checkpoints and tests of torch programs reach them; ``_functions`` and ``_autograd`` are as there.
+"""
+
+from ..autograd.grad_mode import is_grad_enabled, is_inference_mode_enabled
+from ..autograd.grad_mode import is_multithreading_enabled as _is_multithreading_enabled
+from ..autograd.grad_mode import is_view_replay_enabled as _is_view_replay_enabled
+from ..autograd.graph import (
+    _current_autograd_node,
+    _current_graph_task_execution_order,
+    _current_graph_task_id,
+    _will_engine_execute_node,
+)
+from . import _autograd, _functions
+
+__all__ = [
+    "_autograd",
+    "_current_autograd_node",
+    "_current_graph_task_execution_order",
+    "_current_graph_task_id",
+    "_functions",
+    "_is_multithreading_enabled",
+    "_is_view_replay_enabled",
+    "_will_engine_execute_node",
+    "is_grad_enabled",
+    "is_inference_mode_enabled",
+]
