@@ -325,7 +325,7 @@ class Tensor(TensorState, InstalledMethods):
 
     def _is_view(self) -> bool:
         """Whether this tensor is a view of another one that autograd knows."""
-        return self._base is not None
+        return self._base is not None and not self.is_inference()
 
     @property
     def _version(self) -> int:

@@ -683,6 +683,31 @@ def test_sequence_numbers_grow():
     assert z.grad_fn._sequence_nr() > y.grad_fn._sequence_nr()
 
 
+def test_sequence_numbers_of_users_decide_between_nodes_that_are_ready():
+    def order(first, second):
+        x, seen = leaf(1.0), []
+        a = x * 2
+        b = x * 3
+        c = a * b
+        for name, tensor in (("a", a), ("b", b), ("c", c)):
+            tensor.register_hook(lambda grad, name=name: seen.append(name))
+        a.grad_fn._set_sequence_nr(first)
+        b.grad_fn._set_sequence_nr(second)
+        c.grad_fn._set_sequence_nr(0)
+        assert a.grad_fn._sequence_nr() == first
+        for gradient in nb.autograd.grad(c, x, retain_graph=True):
+            assert values(gradient) == [12.0]
+        c.backward()
+        assert values(x.grad) == [12.0]
+        return seen
+
+    assert order(10**9, 10) == 2 * ["c", "a", "b"]
+    assert order(10, 10**9) == 2 * ["c", "b", "a"]
+    assert order(-1, -1) == 2 * ["c", "b", "a"]  # the younger of equals
+    with pytest.raises(TypeError):
+        leaf(1.0).exp().grad_fn._set_sequence_nr("first")
+
+
 # Inside each other, and at the same time
 
 

@@ -274,6 +274,26 @@ def two(ctx, x):
     return x * 2, x * 3
 
 
+@pytest.mark.parametrize(
+    "attribute, value, message",
+    [
+        ("dirty_tensors", "text", "dirty_tensors attribute is expected to be a tuple but is str"),
+        ("dirty_tensors", (2,), "mark_dirty can only accept .*, but argument 0 is of type int"),
+        ("non_differentiable", [], "non_differentiable attribute is expected .* but is list"),
+        ("non_differentiable", ("x",), "mark_non_differentiable only accepts .*, but got str"),
+        ("to_save", "text", "to_save attribute is expected to be a tuple but is str"),
+        ("saved_for_forward", 1, "saved_for_forward attribute is expected .* but is int"),
+    ],
+)  # fmt: skip
+def test_what_the_context_was_given_is_checked(attribute, value, message):
+    def forward(ctx, x):
+        setattr(ctx, attribute, value)
+        return x.clone()
+
+    with pytest.raises(RuntimeError, match=message):
+        function(forward, pass_on).apply(nb.ones(2, requires_grad=True))
+
+
 def test_several_outputs():
     x = leaf(1.0, 2.0)
     a, b = function(two, lambda ctx, ga, gb: ga * 2 + gb * 3).apply(x)

@@ -30,7 +30,7 @@ def test_tensors_made_inside_are_inference_tensors():
             nb.ones(2).view(1, 2), nb.ones(4)[1:], nb.nn.functional.relu(x), nb.rand(2),
             nb.ones(4).split(2)[0],
         ]  # fmt: skip
-        assert all([tensor.is_inference() for tensor in made])
+        assert all([tensor.is_inference() and nb.is_inference(tensor) for tensor in made])
         assert not any([tensor.requires_grad for tensor in made])
         assert not x.is_inference()
         assert not x.view(4).is_inference()
@@ -164,6 +164,25 @@ def test_a_view_made_inside_cannot_be_written_outside():
             view = make()
         with pytest.raises(RuntimeError, match="created in inference mode and is being modified"):
             view.add_(1)
+
+
+def test_views_of_inference_tensors_are_tensors_like_others(inference):
+    with nb.inference_mode():
+        assert not inference.view(4)._is_view()
+        with nb.autograd.forward_ad.dual_level():
+            dual = nb.autograd.forward_ad.make_dual(inference, nb.ones(2, 2))
+            assert not dual._is_view()
+            dual += 1
+        assert inference.sum() == 8
+    assert not inference.view(4)._is_view()
+
+
+def test_leaves_that_require_grad_may_be_resized_inside():
+    with nb.inference_mode():
+        x = nb.ones(2, 3, requires_grad=True)
+        assert x.resize_(1, 2).shape == (1, 2) and x.requires_grad
+    with nb.no_grad(), pytest.raises(RuntimeError, match="cannot resize variables"):
+        nb.ones(2, requires_grad=True).resize_(1)
 
 
 # --- the other switches ---------------------------------------------------------------------------

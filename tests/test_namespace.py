@@ -24,7 +24,7 @@ ROOT = pathlib.Path(__file__).parent.parent
     no_grad enable_grad set_grad_enabled is_grad_enabled inference_mode autograd cuda executor
     random get_num_threads set_num_threads set_printoptions get_printoptions printoptions
     get_default_dtype set_default_dtype set_default_device get_default_device
-    is_tensor is_floating_point is_complex is_signed is_nonzero numel equal allclose
+    is_tensor is_floating_point is_complex is_inference is_signed is_nonzero numel equal allclose
     result_type promote_types can_cast typename set_default_tensor_type
     FloatTensor DoubleTensor HalfTensor LongTensor IntTensor ShortTensor CharTensor ByteTensor
     BoolTensor add sub mul div pow exp log matmul mm bmm where clamp reshape transpose

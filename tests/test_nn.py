@@ -286,6 +286,14 @@ def test_sequences_are_edited_like_lists():
     assert [type(m).__name__ for m in rows] == ["Sigmoid", "Identity", "Tanh"]
 
 
+def test_data_parallel_is_the_module_where_there_are_no_devices():
+    module = nn.Linear(2, 3)
+    net = nn.DataParallel(module)
+    x = ng.ones(4, 2)
+    assert ng.equal(net(x), module(x))
+    assert net.device_ids == [] and list(net.state_dict()) == ["module.weight", "module.bias"]
+
+
 def test_dictionaries_of_modules_and_parameters():
     modules = nn.ModuleDict({"a": nn.ReLU()})
     modules["b"] = nn.Tanh()

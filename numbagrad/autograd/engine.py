@@ -23,8 +23,17 @@ from .hooks import (
     run_pre_hooks,
     run_tensor_hooks,
 )
-from .node import Node
-from .walk import FINISHED, MAX_DEPTH, HookedLeaves, Plan, Walk, edge_of_root, in_new_thread
+from .node import Node, priorities
+from .walk import (
+    FINISHED,
+    MAX_DEPTH,
+    HookedLeaves,
+    Plan,
+    Schedule,
+    Walk,
+    edge_of_root,
+    in_new_thread,
+)
 
 __all__ = ["run_backward"]
 
@@ -91,7 +100,7 @@ def run_backward(
             ready.append(-node.sequence_nr)
         else:
             _hand_over_roots(walk, root_gradients, leaves, buffers, ready, create_graph)
-        careful = inputs is not None or anomaly.enabled
+        careful = inputs is not None or anomaly.enabled or priorities.in_use
         if ready and not careful:
             careful = _walk(leaves, buffers, ready, retain_graph, create_graph)
         if careful:
@@ -318,7 +327,7 @@ def _walk_with_care(
     create_graph: bool,
     accumulate: bool,
 ) -> None:
-    """``_walk`` to chosen inputs, with hooks of leaves, or with a look at every gradient.
+    """``_walk`` to chosen inputs, with hooks of leaves or numbers of users, or for anomalies.
 
     A leaf with hooks is finished as soon as its gradient is known, so that its hooks run in torch's
     order; all others are finished together at the end of the walk.
@@ -327,6 +336,7 @@ def _walk_with_care(
     hooked = None
     if any([leaf_buffer[0]._hooks is not None for leaf_buffer in leaves.values()]):
         hooked = HookedLeaves(plan, leaves)
+    schedule = Schedule(walk.roots) if priorities.in_use else None
     buffer: Any
     while True:
         if hooked is not None:
@@ -334,7 +344,7 @@ def _walk_with_care(
                 _finish_leaf(leaf_buffer, create_graph, accumulate)
         if not ready:
             return
-        buffer = buffers.pop(heappop(ready))
+        buffer = buffers.pop(heappop(ready) if schedule is None else schedule.take(ready))
         node = buffer[0]
         needed = plan is None or node.sequence_nr in plan.needed
         if plan is not None:

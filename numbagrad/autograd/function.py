@@ -375,6 +375,7 @@ class Function(FunctionCtx):
                 return interface.apply_transformed(cls, args)
         ctx, output = cls.run(args)
         if ctx.saved_for_forward is not None:
+            _tuple_of(ctx, "saved_for_forward")
             ctx.saved_for_forward = None
         return output
 
@@ -522,15 +523,33 @@ def wrap_outputs(ctx: Any, args: tuple[Any, ...], outputs: Any, record: bool) ->
 
 def _check_marked(ctx: Any) -> None:
     """Raise if ``forward`` marked what is no tensor."""
-    for name, marked in (
-        ("mark_dirty", ctx.dirty_tensors), ("mark_non_differentiable", ctx.non_differentiable)
-    ):  # fmt: skip
-        for index, value in enumerate(marked or ()):
-            if not isinstance(value, interface.Tensor):
-                raise RuntimeError(
-                    f"{name} can only accept variables, but argument {index} is of type "
-                    f"{type(value).__name__}"
-                )
+    for index, value in enumerate(_tuple_of(ctx, "dirty_tensors")):
+        if not isinstance(value, interface.Tensor):
+            raise RuntimeError(
+                f"mark_dirty can only accept variables, but argument {index} is of type "
+                f"{type(value).__name__}"
+            )
+    for value in _tuple_of(ctx, "non_differentiable"):
+        if not isinstance(value, interface.Tensor):
+            raise RuntimeError(
+                f"mark_non_differentiable only accepts variable arguments, but got "
+                f"{type(value).__name__}"
+            )
+
+
+def _tuple_of(ctx: Any, attribute: str) -> tuple[Any, ...]:
+    """An attribute of ``ctx`` that users set by its methods, or themselves.
+
+    Raises:
+        RuntimeError: if it is no tuple.
+    """
+    value = getattr(ctx, attribute)
+    if value is not None and not isinstance(value, tuple):
+        raise RuntimeError(
+            f"autograd internal error: {attribute} attribute is expected to be a tuple but is "
+            f"{type(value).__name__}"
+        )
+    return value or ()
 
 
 def _check_written_views(outputs: Any, dirty: Any) -> None:
@@ -586,7 +605,7 @@ def _check_dirty(output: Any, is_input: bool, record: bool) -> None:
 def keep(ctx: Any, record: bool) -> None:
     """Pack what ``forward`` saved: outputs without their tensor, all else with its version."""
     entries: list[Any] = []
-    for index, value in enumerate(ctx.to_save):
+    for index, value in enumerate(_tuple_of(ctx, "to_save")):
         if value is None:
             entries.append(None)
         elif not isinstance(value, interface.Tensor):

@@ -38,27 +38,29 @@ class MutationContext:
     Attributes:
         original: by handle: the saved tensor, as long as it was not written.
         cloned: by handle: the copy made before it was written.
+        tid_to_weakhandle: by tensor and version: the handle, as long as a node has it.
+        sid_to_tid: by memory: the tensors saved of it.
     """
 
     def __init__(self) -> None:
         self.cloned: Any = WeakKeyDictionary()
         self.original: Any = WeakKeyDictionary()
-        self._handles: Any = WeakValueDictionary()
-        self._by_memory: Any = defaultdict(set)
+        self.tid_to_weakhandle: Any = WeakValueDictionary()
+        self.sid_to_tid: Any = defaultdict(set)
 
     def clear(self) -> None:
         """Forget everything."""
-        for table in (self.cloned, self.original, self._handles, self._by_memory):
+        for table in (self.cloned, self.original, self.tid_to_weakhandle, self.sid_to_tid):
             table.clear()
 
     def pack(self, tensor: Any) -> _Handle:
         """The handle of a tensor that is saved."""
         key = (id(tensor), tensor._array.ctypes.data, tensor._version)
-        handle = self._handles.get(key)
+        handle = self.tid_to_weakhandle.get(key)
         if handle is None:
-            handle = self._handles[key] = _Handle()
+            handle = self.tid_to_weakhandle[key] = _Handle()
             self.original[handle] = tensor
-        self._by_memory[_memory_of(tensor)].add(key)
+        self.sid_to_tid[_memory_of(tensor)].add(key)
         return handle
 
     def unpack(self, handle: _Handle) -> Any:
@@ -71,8 +73,8 @@ class MutationContext:
 
     def before_write(self, tensor: Any) -> None:
         """Clone what is saved of the memory of a tensor."""
-        for key in self._by_memory.get(_memory_of(tensor), ()):
-            handle = self._handles.get(key)
+        for key in self.sid_to_tid.get(_memory_of(tensor), ()):
+            handle = self.tid_to_weakhandle.get(key)
             if handle is not None and handle in self.original:
                 recording = grad_mode.enabled
                 grad_mode.enabled = False

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import operator
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -17,10 +18,27 @@ from . import watching
 from .hooks import RemovableHandle, add_hook, hooks_of, known_outputs
 from .saved import FREED, unpack_entries
 
-__all__ = ["AccumulateGrad", "Node", "edge_of"]
+__all__ = ["AccumulateGrad", "Node", "edge_of", "priorities"]
 
 #: Numbers nodes in the order of their creation, over all threads.
 next_sequence_nr = itertools.count().__next__
+
+
+class _Priorities:
+    """The sequence numbers that users gave to nodes; the engine has its own in ``sequence_nr``."""
+
+    def __init__(self) -> None:
+        #: Whether a user ever set one.
+        self.in_use = False
+        self.numbers: weakref.WeakKeyDictionary[Node, int] = weakref.WeakKeyDictionary()
+
+    def set(self, node: Node, number: int) -> None:
+        """Give a node a number."""
+        self.in_use = True
+        self.numbers[node] = number
+
+
+priorities = _Priorities()
 
 
 def edge_of(tensor: Any) -> tuple[Any, int] | None:
@@ -113,12 +131,12 @@ class Node:
         return hooks_of(self).metadata
 
     def _sequence_nr(self) -> int:
-        return self.sequence_nr
+        """What decides which of the nodes that are ready runs next: the highest."""
+        return priorities.numbers.get(self, self.sequence_nr)
 
     def _set_sequence_nr(self, number: int) -> None:
-        raise RuntimeError(
-            "the sequence numbers of nodes order the walk of this engine: they cannot be set"
-        )
+        """Have the node run earlier or later among those that are ready."""
+        priorities.set(self, operator.index(number))
 
     @property
     def _input_metadata(self) -> tuple[OutputMetadata | None, ...]:

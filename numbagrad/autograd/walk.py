@@ -6,6 +6,7 @@ anomaly detection and ``graph.py`` look it up there.
 
 from __future__ import annotations
 
+import heapq
 import itertools
 import threading
 from collections import Counter
@@ -18,7 +19,10 @@ from . import saved_hooks
 from .grad_mode import state as grad_mode
 from .node import Node, accumulator_of, edge_of, visible
 
-__all__ = ["FINISHED", "MAX_DEPTH", "HookedLeaves", "Plan", "Walk", "edge_of_root", "in_new_thread"]
+__all__ = [
+    "FINISHED", "MAX_DEPTH", "HookedLeaves", "Plan", "Schedule", "Walk", "edge_of_root",
+    "in_new_thread",
+]  # fmt: skip
 
 #: Walks that are started in the backward of a node of another walk, so many deep, go on in a new
 #: thread, which has a Python stack of its own.
@@ -178,6 +182,47 @@ class Plan:
             else:
                 results.append(leaves[id(target)][1] if id(target) in leaves else None)
         return results
+
+
+class Schedule:
+    """The order in which nodes run of which users changed the sequence numbers.
+
+    A node's own number is higher than those of all it depends on, so that the highest is always
+    ready; with numbers of users, what is ready has to be found out by counting.
+    """
+
+    def __init__(self, roots: Sequence[Any]) -> None:
+        targets = [edge[0] for edge in map(edge_of_root, roots) if edge is not None]
+        nodes = [node for node in reachable(targets) if isinstance(node, Node)]
+        waiting = {node: 0 for node in nodes}
+        for node in nodes:
+            for target in self._inputs(node):
+                waiting[target] += 1
+        ready = [self._entry(node) for node in nodes if not waiting[node]]
+        heapq.heapify(ready)
+        #: by own sequence number: the place in the order
+        self._places: dict[int, int] = {}
+        while ready:
+            node = heapq.heappop(ready)[-1]
+            self._places[node.sequence_nr] = len(self._places)
+            for target in self._inputs(node):
+                waiting[target] -= 1
+                if not waiting[target]:
+                    heapq.heappush(ready, self._entry(target))
+
+    @staticmethod
+    def _inputs(node: Node) -> list[Node]:
+        return [edge[0] for edge in node.next_edges if edge and isinstance(edge[0], Node)]
+
+    @staticmethod
+    def _entry(node: Node) -> tuple[int, int, Node]:
+        return -node._sequence_nr(), -node.sequence_nr, node
+
+    def take(self, ready: list[int]) -> int:
+        """Take the number of the next node out of ``ready``, which has the negated ones."""
+        number = min(ready, key=lambda negated: self._places[-negated])
+        ready.remove(number)
+        return number
 
 
 class HookedLeaves:

@@ -5,6 +5,7 @@ from .activation import *
 from .attention import *
 from .containers import *
 from .convolution import *
+from .data_parallel import DataParallel
 from .distance import *
 from .dropout import *
 from .linear import *

@@ -425,9 +425,9 @@ def resize_(self: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:
     """Change the shape; memory grows if it must, and new elements have any value.
 
     Raises:
-        RuntimeError: if the tensor requires grad.
+        RuntimeError: if the tensor requires grad, outside of ``inference_mode``.
     """
-    if self._requires_grad:
+    if self._requires_grad and not grad_mode.inference:
         raise RuntimeError("cannot resize variables that require grad")
     before_write(self)
     shape = sizes_of(sizes)

@@ -18,8 +18,8 @@ from .operator import pointwise
 from .registry import method
 
 __all__ = [
-    "allclose", "equal", "is_complex", "is_floating_point", "is_nonzero", "is_same_size",
-    "is_signed", "is_storage", "is_tensor", "numel", "result_type", "typename",
+    "allclose", "equal", "is_complex", "is_floating_point", "is_inference", "is_nonzero",
+    "is_same_size", "is_signed", "is_storage", "is_tensor", "numel", "result_type", "typename",
 ]  # fmt: skip
 
 
@@ -45,6 +45,12 @@ def is_complex(input: Tensor) -> bool:
     """Whether the dtype is complex: never."""
     require_tensor("is_complex", input)
     return False
+
+
+def is_inference(input: Tensor) -> bool:
+    """Whether ``input`` was made in ``inference_mode``, so that autograd refuses it."""
+    require_tensor("is_inference", input)
+    return input.is_inference()
 
 
 def is_signed(input: Tensor) -> bool:
