@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import threading
 import weakref
+from collections import OrderedDict
 
 import numpy as np
 import pytest
@@ -365,6 +366,42 @@ def test_unused_inputs():
     assert values(zeros) == [0.0, 0.0]
     with pytest.raises(ValueError, match="Expected allow_unused to be True or not passed"):
         nb.autograd.grad(x.sum(), x, allow_unused=False, materialize_grads=True)
+
+
+def test_zeros_for_unused_inputs_can_be_differentiated_like_the_other_gradients():
+    x, other = leaf(1.0), leaf(2.0)
+    for recorded in (False, True):
+        found = nb.autograd.grad(
+            (x * x).sum(), [x, other], create_graph=recorded, materialize_grads=True
+        )
+        assert [gradient.requires_grad for gradient in found] == [recorded, recorded]
+    (second,) = nb.autograd.grad(found[1].sum(), other, materialize_grads=True)
+    assert values(second) == [0.0]
+
+
+def test_a_dict_of_inputs_gives_a_dict_of_gradients():
+    inputs = {"x": leaf(1.0), 2: leaf(3.0)}
+    y = (inputs["x"] * inputs[2]).sum()
+    found = nb.autograd.grad(y, inputs, retain_graph=True)
+    assert {key: values(one) for key, one in found.items()} == {"x": [3.0], 2: [1.0]}
+    batched = nb.autograd.grad(
+        y, inputs, nb.tensor([1.0, 2.0]), retain_graph=True, is_grads_batched=True
+    )
+    assert {key: values(one) for key, one in batched.items()} == {
+        "x": [[3.0], [6.0]], 2: [[1.0], [2.0]],
+    }  # fmt: skip
+    unused = nb.autograd.grad(
+        y, {"u": leaf(1.0), **inputs}, retain_graph=True, allow_unused=True
+    )
+    assert unused["u"] is None
+    y.backward(inputs=inputs, retain_graph=True)
+    assert [values(one.grad) for one in inputs.values()] == [[3.0], [1.0]]
+    with pytest.raises(TypeError, match=r"`grad\(\)` must be a dict, not OrderedDict"):
+        nb.autograd.grad(y, OrderedDict(inputs))
+    with pytest.raises(TypeError, match=r"`backward\(\)` must be a dict, not OrderedDict"):
+        y.backward(inputs=OrderedDict(inputs))
+    with pytest.raises(RuntimeError, match="cannot be empty"):
+        y.backward(inputs={})
 
 
 def test_backward_to_chosen_inputs():

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, overload
 
 from ..warn_once import warn_once
 from . import tensor_interface as interface
@@ -37,7 +38,8 @@ def backward(
             value of ``create_graph``.
         create_graph: record the gradients, so that they can be differentiated.
         grad_variables: the name of ``grad_tensors`` before torch 0.4.
-        inputs: tensors, or edges, to whose ``grad`` to add, instead of all leaves.
+        inputs: tensors, or edges, to whose ``grad`` to add, instead of all leaves. Of a dict the
+            values are taken.
         retain_variables: the name of ``retain_graph`` in 2017.
 
     Raises:
@@ -75,11 +77,40 @@ def backward(
     gradients = _root_gradients(roots, grad_tensors, create_graph)
     edges = None
     if inputs is not None:
-        edges = _input_edges(_as_inputs(inputs), "backward")
-        for tensor in _as_inputs(inputs):
+        wanted = _as_inputs(inputs, "backward")
+        edges = _input_edges(wanted, "backward")
+        for tensor in wanted:
             if isinstance(tensor, interface.Tensor):
                 retain_tensor_grad(tensor)
     run_backward(_internal(roots), gradients, retain_graph, create_graph, edges)
+
+
+@overload
+def grad(
+    outputs: Any,
+    inputs: dict[Any, Any],
+    grad_outputs: Any = ...,
+    retain_graph: bool | None = ...,
+    create_graph: bool = ...,
+    only_inputs: bool = ...,
+    allow_unused: bool | None = ...,
+    is_grads_batched: bool = ...,
+    materialize_grads: bool = ...,
+) -> dict[Any, Any]: ...
+
+
+@overload
+def grad(
+    outputs: Any,
+    inputs: Any,
+    grad_outputs: Any = ...,
+    retain_graph: bool | None = ...,
+    create_graph: bool = ...,
+    only_inputs: bool = ...,
+    allow_unused: bool | None = ...,
+    is_grads_batched: bool = ...,
+    materialize_grads: bool = ...,
+) -> tuple[Any, ...]: ...
 
 
 def grad(
@@ -92,12 +123,13 @@ def grad(
     allow_unused: bool | None = None,
     is_grads_batched: bool = False,
     materialize_grads: bool = False,
-) -> tuple[Any, ...]:
+) -> tuple[Any, ...] | dict[Any, Any]:
     """Return the gradients of ``outputs`` with respect to ``inputs``; no ``grad`` is touched.
 
     Args:
         outputs: the roots: a tensor, a ``GradientEdge``, or a sequence of them.
-        inputs: a tensor that requires grad, an edge, or a sequence of them.
+        inputs: a tensor that requires grad, an edge, a sequence of them or a dict of tensors, for
+            which the result is a dict with the same keys.
         grad_outputs: the gradient of each root, as in ``backward``.
         retain_graph: keep what was saved. Defaults to the value of ``create_graph``.
         create_graph: record the gradients, so that they can be differentiated.
@@ -124,7 +156,7 @@ def grad(
             FutureWarning,
             stacklevel=2,
         )
-    roots, wanted = _as_tuple(outputs), _as_inputs(inputs)
+    roots, wanted = _as_tuple(outputs), _as_inputs(inputs, "grad")
     edges = _input_edges(wanted, "grad")
     if retain_graph is None:
         retain_graph = create_graph
@@ -137,14 +169,16 @@ def grad(
             _internal(roots), gradients, retain_graph, create_graph, edges, accumulate=False
         )
     if materialize_grads:
-        return tuple(_materialized(results, wanted))
-    if not allow_unused:
+        results = _materialized(results, wanted, create_graph)
+    elif not allow_unused:
         for index, result in enumerate(results):
             if result is None:
                 raise RuntimeError(
                     f"The differentiated Tensor at index {index} appears to not have been used in "
                     "the graph. Set allow_unused=True if this is the desired behavior."
                 )
+    if isinstance(inputs, dict):
+        return dict(zip(inputs, results, strict=True))
     return tuple(results)
 
 
@@ -156,16 +190,21 @@ _CYCLE = (
 )
 
 
-def _materialized(results: list[Any], wanted: tuple[Any, ...]) -> list[Any]:
-    """The results, with zeros in the place of None."""
-    if any([isinstance(value, GradientEdge) for value in wanted]):
-        raise RuntimeError(
-            "materialize_grads cannot be used when the given input is a GradientEdge"
-        )
-    return [
-        interface.zeros(value._array.shape, value._array.dtype) if found is None else found
-        for value, found in zip(wanted, results, strict=True)
-    ]
+def _materialized(
+    results: list[Any], wanted: tuple[Any, ...], create_graph: bool
+) -> list[Any]:
+    """The results, with zeros in the place of None: leaves, if the gradients are recorded."""
+    complete = []
+    for value, found in zip(wanted, results, strict=True):
+        if found is None:
+            if isinstance(value, GradientEdge):
+                raise RuntimeError(
+                    "materialize_grads cannot be used when the given input is a GradientEdge"
+                )
+            found = interface.zeros(value._array.shape, value._array.dtype)
+            found._requires_grad = create_graph
+        complete.append(found)
+    return complete
 
 
 def _batched(
@@ -224,9 +263,17 @@ def _as_tuple(values: Any) -> tuple[Any, ...]:
     return tuple(values) if isinstance(values, (tuple, list)) else (values,)
 
 
-def _as_inputs(values: Any) -> tuple[Any, ...]:
+def _as_inputs(values: Any, caller: str) -> tuple[Any, ...]:
+    """The values of a sequence or a dict of inputs, or a single one."""
     if isinstance(values, (interface.Tensor, GradientEdge)):
         return (values,)
+    if type(values) is dict:
+        return tuple(values.values())
+    if isinstance(values, Mapping):
+        raise TypeError(
+            f"`inputs` argument to `{caller}()` must be a dict, not {type(values).__name__}. Other "
+            "Mapping types are not supported."
+        )
     return tuple(values)
 
 
