@@ -188,6 +188,35 @@ def test_keyword_arguments():
     assert values(y) == [8.0]
 
 
+def test_keyword_arguments_have_places():
+    def forward(ctx, a, b, c=1):
+        return a - b * c
+
+    subtract = function(forward, lambda ctx, grad: (grad, -grad, None))
+    assert values(subtract.apply(b=leaf(1.0), a=leaf(3.0))) == [2.0]
+    for arguments, keywords, message in (
+        ((leaf(1.0),), {"d": 2}, "got an unexpected keyword argument 'd'"),
+        ((leaf(1.0), 2), {"b": 2}, "got multiple values for argument 'b'"),
+        ((leaf(1.0),), {"c": 2}, r"missing required argument: 'b' \(position 1\)"),
+    ):
+        with pytest.raises(TypeError, match=message):
+            subtract.apply(*arguments, **keywords)
+
+
+def test_there_are_no_arguments_by_keyword_alone():
+    class Scale(Function):
+        @staticmethod
+        def forward(x, *, factor=2):
+            return x * factor
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            pass
+
+    with pytest.raises(TypeError, match="unexpected keyword argument 'factor'"):
+        Scale.apply(leaf(1.0), factor=3)
+
+
 # Saved tensors
 
 

@@ -11,7 +11,7 @@ import functools
 import inspect
 import warnings
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from numpy import ndarray
@@ -20,7 +20,7 @@ from . import tensor_interface as interface
 from . import volatile, watching
 from .grad_mode import state as grad_mode
 from .inplace import FUNCTION, NO_GRAD, check_inplace, register_view
-from .node import Node, OutputMetadata, next_sequence_nr
+from .node import Node, OutputMetadata, edge_of, next_sequence_nr
 from .saved import FREED, save, save_output, unpack_entries
 from .saved_hooks import default_hooks, pack
 
@@ -364,6 +364,8 @@ class Function(FunctionCtx):
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Run ``forward`` on ``args`` and record one node for it.
 
+        Keyword arguments take the places that they have in the signature of ``forward``.
+
         Returns:
             What ``forward`` returned. Tensors in it, alone or in a tuple, get a history.
         """
@@ -417,11 +419,32 @@ class Function(FunctionCtx):
 
 def _bind(forward: Any, args: Any, kwargs: Any, separate_context: bool) -> tuple[Any, ...]:
     """Return the arguments of a call as positional ones, with the defaults if there is no ctx."""
+    signature = _signature(forward)
     if separate_context:
-        bound = _signature(forward).bind(*args, **kwargs)
+        bound = signature.bind(*args, **kwargs)
         bound.apply_defaults()
-        return bound.args
-    return _signature(forward).bind(None, *args, **kwargs).args[1:]
+        args, kwargs = bound.args, bound.kwargs
+    names = [name for name, one in signature.parameters.items() if one.kind in _POSITIONAL]
+    if not separate_context:
+        del names[:1]
+    named = {}
+    for name, value in kwargs.items():
+        if name not in names:
+            raise TypeError(f"forward() got an unexpected keyword argument '{name}'")
+        place = names.index(name)
+        if place < len(args):
+            raise TypeError(f"forward() got multiple values for argument '{name}'")
+        named[place] = value
+    places = range(len(args), 1 + max(named, default=-1))
+    for place in places:
+        if place not in named:
+            raise TypeError(
+                f"forward() missing required argument: '{names[place]}' (position {place})"
+            )
+    return (*args, *[named[place] for place in places])
+
+
+_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
 @functools.lru_cache(maxsize=1024)
@@ -684,16 +707,20 @@ def _delayed_error(results: tuple[Any, ...]) -> tuple[Any, ...]:
     for leaf in leaves:
         if leaf is not None:
             leaf._requires_grad = True
-    node = Error(
-        "trying to differentiate twice a function that was marked with @once_differentiable",
-        tuple([None if leaf is None else (leaf, 0) for leaf in leaves]),
+    return failing_later(
+        "trying to differentiate twice a function that was marked with @once_differentiable", leaves
     )
+
+
+def failing_later(text: str, tensors: Sequence[Any]) -> tuple[Any, ...]:
+    """The tensors (or None), with a history that raises ``text`` when the engine reaches it."""
+    node = Error(text, tuple([None if tensor is None else edge_of(tensor) for tensor in tensors]))
     made = []
-    for number, leaf in enumerate(leaves):
-        if leaf is not None:
-            leaf = with_history(leaf, node)
-            leaf._output_nr = number
-        made.append(leaf)
+    for number, tensor in enumerate(tensors):
+        if tensor is not None:
+            tensor = with_history(tensor, node)
+            tensor._output_nr = number
+        made.append(tensor)
     return tuple(made)
 
 
