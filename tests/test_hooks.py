@@ -119,6 +119,29 @@ def test_hooks_of_nodes_replace_gradients(multiply):
     assert x.grad.tolist() == [20.0]
 
 
+def test_hooks_that_a_node_gets_while_it_runs():
+    """An unpack hook may ask for the node that runs; hooks after that see no outer gradients."""
+    seen = []
+
+    def unpack(tensor):
+        node = nb._C._current_autograd_node()
+        seen.append(node)
+        node.register_hook(hook)
+        return tensor
+
+    def hook(inner, outer):
+        seen.append(outer)
+        return tuple([None if grad is None else grad * 10 for grad in inner])
+
+    x = leaf(1.0)
+    with nb.autograd.graph.saved_tensors_hooks(lambda tensor: tensor, unpack):
+        y = x.square()
+    y.backward()
+    assert seen == [y.grad_fn, (None,)]
+    assert x.grad.tolist() == [20.0]
+    assert nb._C._current_autograd_node() is None
+
+
 def test_hooks_of_nodes_return_tuples():
     y = leaf(1.0) * 2
     y.grad_fn.register_prehook(lambda grads: grads[0])
@@ -165,6 +188,20 @@ def test_hooks_stay_with_the_value_they_were_registered_for():
     y.register_hook(lambda grad: seen.append(("new", grad.item())))
     y.sum().backward()
     assert seen == [("new", 1.0), ("old", 2.0)]
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+def test_hooks_of_a_view_see_nothing_of_later_writes(depth):
+    base = leaf(1.0, 2.0).clone()
+    first = base[:]
+    view, seen = first, []
+    for _ in range(depth - 1):
+        view = view.view(2)
+    first.register_hook(lambda grad: seen.append(grad.tolist()))
+    before = first * 5
+    view.mul_(3)
+    (base.sum() + before.sum()).backward()
+    assert seen == [[5.0, 5.0]]
 
 
 def test_retained_gradients_are_those_of_the_latest_value():

@@ -14,6 +14,7 @@ from sys import getrefcount
 from typing import Any
 
 from ..executor import capture
+from . import saved_hooks
 from . import tensor_interface as interface
 from .anomaly import anomaly, check_for_nan, explain
 from .grad_mode import state as grad_mode
@@ -299,13 +300,27 @@ def _run(buffer: list[Any], gradients: list[Any], retain_graph: bool) -> Any:
 
 
 def _run_with_hooks(buffer: list[Any], retain_graph: bool) -> Any:
-    """Run a node and its hooks."""
-    hooks = buffer[0]._hooks
+    """Run a node and its hooks, and those that it gets while it runs.
+
+    As in torch, such hooks see None for the gradients that the node ran on, and hooks of saved
+    tensors that are entered or left meanwhile are as before afterwards.
+    """
+    node = buffer[0]
+    hooks = node._hooks
+    walk: Any = grad_mode.walk
+    walk.node = node
+    pairs = tuple(saved_hooks.stack())
     gradients = buffer[1:]
-    run_tensor_hooks(hooks, gradients)
-    gradients = run_pre_hooks(hooks, gradients)
-    results = _run(buffer, gradients, retain_graph)
-    return run_post_hooks(hooks, results, gradients)
+    try:
+        run_tensor_hooks(hooks, gradients)
+        gradients = run_pre_hooks(hooks, gradients)
+        seen = gradients if hooks.post else [None] * len(gradients)
+        results = _run(buffer, gradients, retain_graph)
+        return run_post_hooks(node._hooks, results, seen)
+    finally:
+        walk.node = None
+        if pairs != tuple(saved_hooks.stack()):
+            saved_hooks.restore(pairs)
 
 
 def _wrong_count(node: Node, results: Sequence[Any]) -> RuntimeError:

@@ -78,6 +78,10 @@ class Hooks:
         self.metadata: dict[Any, Any] = {}
 
 
+#: Stands for no hooks, on nodes that run functions of the user: these may register some.
+MAY_COME = Hooks()
+
+
 #: Shapes and dtypes of what nodes received from operators, as far as users looked at them.
 _output_metadata: weakref.WeakKeyDictionary[Any, dict[int, Any]] = weakref.WeakKeyDictionary()
 
@@ -95,7 +99,7 @@ def known_outputs(node: Any) -> dict[int, Any]:
 
 def hooks_of(holder: Any) -> Hooks:
     """Return the hooks of a node or of a leaf tensor; make the table if there is none."""
-    if holder._hooks is None:
+    if holder._hooks is None or holder._hooks is MAY_COME:
         holder._hooks = Hooks()
     return holder._hooks
 

@@ -303,7 +303,27 @@ def _shares_memory(operand: Any, tensor: Any) -> bool:
 def _value_before(tensor: Any, copy: bool) -> Any:
     """A stand-in for ``tensor`` as it is now: its history and, if ``copy``, a copy of its value."""
     array = capture.copied(tensor._array) if copy else tensor._array
-    return interface.new_tensor(array, tensor._requires_grad, tensor._grad_fn, tensor._output_nr)
+    node, output_nr = tensor._grad_fn, tensor._output_nr
+    if node is not None and tensor._base is not None and _has_hooks_before_base(tensor):
+        # As in torch, the gradient of the old value goes to the base at once: hooks of views see
+        # what uses a view as it was, and nothing of the write.
+        node, output_nr = AsStridedBackward0(tensor._base, tensor), 0
+    return interface.new_tensor(array, tensor._requires_grad, node, output_nr)
+
+
+def _has_hooks_before_base(view: Any) -> bool:
+    """Whether a node between a view and its base, whose elements it shares, has hooks."""
+    node, base = view._grad_fn, view._base
+    if view._array.dtype != base._array.dtype:
+        return False
+    found = False
+    while node is not base._grad_fn:
+        found = found or node._hooks is not None
+        edge = node.next_edges[0] if len(node.next_edges) == 1 else None
+        if edge is None or not isinstance(edge[0], Node):
+            return False  # the history of the base was replaced since
+        node = edge[0]
+    return found
 
 
 def _with_memory_of(tensor: Any) -> Any:

@@ -14,6 +14,7 @@ from typing import Any
 from . import tensor_interface as interface
 from . import watching
 from .grad_mode import state as grad_mode
+from .hooks import MAY_COME
 from .node import Node, edge_of
 from .saved import SavedInput, SavedOutput
 
@@ -72,6 +73,14 @@ def pop_hooks() -> None:
         watching.change(-1)
 
 
+def restore(pairs: tuple[tuple[Hook, Hook], ...]) -> None:
+    """Make the pairs of hooks of this thread what they were, whatever was entered or left since."""
+    changed = len(pairs) - len(_hooks.stack)
+    _hooks.stack[:] = pairs
+    if changed:
+        watching.change(changed)
+
+
 @watching.watcher
 def _pack_all(node: Any) -> None:
     """Pass all that a new node saves through the hooks that apply."""
@@ -84,7 +93,7 @@ def pack(entry: Any, node: Any, hooks: tuple[Hook, Hook] | None) -> Any:
     """One entry of ``Node.saved``, or of what a ``Function`` saved, through a pair of hooks."""
     if entry is None or hooks is None:
         return entry
-    return HookedTensor(_tensor_of(entry, node), *hooks).own_output(node)
+    return HookedTensor(_tensor_of(entry, node), *hooks).kept_by(node)
 
 
 def _tensor_of(entry: Any, node: Any) -> Any:
@@ -126,10 +135,15 @@ class HookedTensor:
                 "operations on the input to a pack hook."
             )
 
-    def own_output(self, node: Any) -> HookedTensor:
-        """Drop the reference to ``node``, whose output this is and which is going to keep this."""
+    def kept_by(self, node: Any) -> HookedTensor:
+        """Belong to a node, or None: without a reference to it, if this is its output.
+
+        The unpack hook may register hooks on the node while that runs, so the engine has to look.
+        """
         if self.producer is node:
             self.producer = None
+        if node is not None and node._hooks is None:
+            node._hooks = MAY_COME
         return self
 
     def unpack(self, node: Any) -> Any:
@@ -230,7 +244,7 @@ class SavedTensor:
         hooked.producer = original._grad_fn
         if original._requires_grad and original._grad_fn is None:
             hooked.leaf = edge_of(original)
-        entries[self._place] = hooked.own_output(self._node)
+        entries[self._place] = hooked.kept_by(self._node)
         self._node._set_saved_entries(tuple(entries))
 
     def unpack(self) -> Any:
