@@ -50,6 +50,15 @@ def test_a_node_can_be_called():
         y.grad_fn(3)
 
 
+def test_a_history_may_fail_or_hand_on_nothing():
+    x = leaf(1.0)
+    y, z = nb._C._functions.DelayedError("not today", 2)(x * 2, x * 3)
+    with pytest.raises(RuntimeError, match="not today"):
+        (y + z).backward()
+    (nb._C._functions.UndefinedGrad()(x * 2) + x * 3).backward()
+    assert x.grad.tolist() == [3.0]
+
+
 def test_metadata_stays_with_the_node():
     y = leaf(1.0).exp()
     y.grad_fn.metadata["key"] = "value"
@@ -242,6 +251,38 @@ def test_errors_of_hooks_leave_the_switches_as_they_were():
     x.exp().backward()
 
 
+def test_hooks_that_an_unpack_hook_enters_are_gone_after_the_node():
+    seen = []
+
+    def unpack(tensor):
+        inner.__enter__()
+        return tensor
+
+    inner = graph.saved_tensors_hooks(lambda t: seen.append(t) or t, lambda t: t)
+    x = leaf(2.0)
+    with graph.saved_tensors_hooks(lambda t: t, unpack):
+        y = x.exp()
+    y.backward()
+    x.exp()
+    assert seen == []
+
+
+def test_hooks_that_an_unpack_hook_leaves_are_back_after_the_node():
+    log = []
+
+    def unpack(tensor):
+        pair.__exit__()
+        return tensor
+
+    pair = graph.saved_tensors_hooks(lambda t: log.append("packed") or t, unpack)
+    x = leaf(2.0)
+    with pair:
+        x.exp().backward()
+        x.exp()
+    x.exp()
+    assert log == ["packed", "packed"]
+
+
 def test_disabled_hooks():
     pair = graph.saved_tensors_hooks(lambda t: t, lambda t: t)
     with graph.disable_saved_tensors_hooks("no hooks here"):
@@ -387,6 +428,11 @@ def test_zeros_are_not_made_for_edges():
     assert unused is None
     with pytest.raises(RuntimeError, match="the given input is a GradientEdge"):
         nb.autograd.grad((x * 2).sum(), (x, edge), materialize_grads=True)
+    y = x * 1
+    used, zeros = nb.autograd.grad(
+        (y * 2).sum(), (get_gradient_edge(y), leaf(1.0)), materialize_grads=True
+    )
+    assert (used.tolist(), zeros.tolist()) == ([2.0], [0.0])
 
 
 def test_backward_to_edges_and_tensors():

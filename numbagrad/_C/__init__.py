@@ -4,6 +4,11 @@ torch keeps these names in C++. Here they are those of ``autograd``, under the n
 checkpoints and tests of torch programs reach them; ``_functions`` and ``_autograd`` are as there.
 """
 
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
 from ..autograd.grad_mode import is_grad_enabled, is_inference_mode_enabled
 from ..autograd.grad_mode import is_multithreading_enabled as _is_multithreading_enabled
 from ..autograd.grad_mode import is_view_replay_enabled as _is_view_replay_enabled
@@ -16,6 +21,7 @@ from ..autograd.graph import (
 from . import _autograd, _functions
 
 __all__ = [
+    "_WeakTensorRef",
     "_autograd",
     "_current_autograd_node",
     "_current_graph_task_execution_order",
@@ -27,3 +33,14 @@ __all__ = [
     "is_grad_enabled",
     "is_inference_mode_enabled",
 ]
+
+
+class _WeakTensorRef:
+    """A reference to a tensor that does not keep it alive."""
+
+    def __init__(self, tensor: Any) -> None:
+        self._reference = weakref.ref(tensor)
+
+    def expired(self) -> bool:
+        """Whether the tensor is gone."""
+        return self._reference() is None

@@ -56,7 +56,7 @@ def _zeros(tensors: Sequence[Any]) -> list[Any]:
 # Undefined gradients and tangents
 
 
-class _UndefinedGrad(Node):
+class UndefinedGrad(Node):
     """An identity whose gradient is undefined."""
 
     __slots__ = ()
@@ -73,7 +73,7 @@ def check_undefined_gradients(problem: Problem) -> None:
         choices.extend([{index} for index in range(count)])
     for undefined in choices if count else ():
         outputs = [o for o in problem.call(problem.inputs) if is_differentiable(o)]
-        roots = [_undefined(o) if i in undefined else o for i, o in enumerate(outputs)]
+        roots = [without_gradient(o) if i in undefined else o for i, o in enumerate(outputs)]
         try:
             results = grad(roots, problem.variables, _zeros(roots), allow_unused=True)
         except RuntimeError as error:
@@ -89,9 +89,9 @@ def check_undefined_gradients(problem: Problem) -> None:
             )
 
 
-def _undefined(output: Any) -> Any:
+def without_gradient(output: Any) -> Any:
     """The tensor, with a history that hands on no gradient."""
-    return interface.new_tensor(output._array, True, _UndefinedGrad((edge_of(output),)), 0)
+    return interface.new_tensor(output._array, True, UndefinedGrad((edge_of(output),)), 0)
 
 
 def _warn_of_the_check() -> None:
