@@ -45,12 +45,20 @@ class LaunchRow:
     kernels: tuple[Kernel, ...]
 
 
+#: The home of a block that lies in no result.
+ARENA = "arena"
+
+
 @dataclasses.dataclass(frozen=True)
 class Block:
-    """A block of the arena: where it lies, and the first and last row that needs it."""
+    """What is kept on the way: where it lies, and the first and last row that needs it.
+
+    ``home`` is the name of the result whose memory holds it before that is written, or ``arena``.
+    """
 
     name: str
     bytes: int
+    home: str
     offset: int
     first: int
     last: int
@@ -70,7 +78,7 @@ class Description:
 
     @property
     def block_bytes(self) -> int:
-        """Bytes that the blocks of the arena would take without sharing."""
+        """Bytes that the blocks would take without sharing."""
         return sum([block.bytes for block in self.blocks])
 
     @property
@@ -90,19 +98,24 @@ class Description:
     __repr__ = __str__
 
     def svg(self) -> str:
-        """The operations in their order, and beside them the arena with its blocks."""
+        """The operations in their order, and beside them the blocks: in the arena, in results."""
         boxes = []
         for row in self.rows:
             detail = f"{', '.join(row.operators)} | {row.shape} | {', '.join(row.reads)} -> "
             note = f"{_amount(row.flops)}flop  {_amount(row.bytes)}B"
             kind = "python" if not row.launches else "fused" if len(row.operators) > 1 else "plain"
             boxes.append(Box(row.name, note, detail + ", ".join(row.writes), kind))
+        starts, end = {ARENA: 0}, self.arena_bytes
+        for home in sorted({x.home for x in self.blocks} - {ARENA}):
+            starts[home] = end
+            end += max([x.offset + x.bytes for x in self.blocks if x.home == home])
         bands = [
-            Band(x.name, x.offset, x.bytes, x.first, x.last, f"{x.name}: {_amount(x.bytes)}B")
+            Band(x.name, starts[x.home] + x.offset, x.bytes, x.first, x.last,
+                 f"{x.name}: {_amount(x.bytes)}B in {x.home}")
             for x in self.blocks
-        ]
+        ]  # fmt: skip
         shared = f"arena {_amount(self.arena_bytes)}B (blocks {_amount(self.block_bytes)}B)"
-        return draw(self.title, boxes, shared, self.arena_bytes, bands)
+        return draw(self.title, boxes, shared, end, bands)
 
     _repr_svg_ = svg
 
@@ -122,11 +135,12 @@ def describe(program: Program, title: str) -> Description:
         rows.append(_row(operation, names, count, found))
     numbers = {id(operation): k for k, operation in enumerate(program.operations)}
     at = [numbers[id(operation)] for operation in program.moments]
-    blocks = [
-        Block(names[memory], memory.nbytes, program.places[memory], at[first], at[last])
-        for memory, (first, last) in program.lifetimes().items()
-    ]
-    blocks.sort(key=lambda block: (block.offset, block.first))
+    blocks = []
+    for memory, (first, last) in program.lifetimes().items():
+        host, offset = program.places[memory]
+        home = ARENA if host is None else names[host]
+        blocks.append(Block(names[memory], memory.nbytes, home, offset, at[first], at[last]))
+    blocks.sort(key=lambda block: (block.home, block.offset, block.first))
     return Description(
         title,
         tuple(rows),
@@ -203,13 +217,14 @@ def _text(program: Description) -> Iterator[str]:
     yield ""
     reused = program.block_bytes - program.arena_bytes
     yield (
-        f"memory: an arena of {_amount(program.arena_bytes)}B holds {len(program.blocks)} blocks "
-        f"of together {_amount(program.block_bytes)}B, {_amount(max(reused, 0))}B of it reused"
+        f"memory: an arena of {_amount(program.arena_bytes)}B, and results not yet written, hold "
+        f"{len(program.blocks)} blocks of together {_amount(program.block_bytes)}B, "
+        f"{_amount(max(reused, 0))}B of it reused"
     )
     for block in program.blocks:
         yield (
             f"     {block.name:10} {_amount(block.bytes):>6}B at {block.offset:<10} "
-            f"rows {block.first} to {block.last}"
+            f"of {block.home:10} rows {block.first} to {block.last}"
         )
     yield f"given:   {'; '.join(program.given) or 'nothing'}"
     yield f"results: {'; '.join(program.results) or 'none'}"

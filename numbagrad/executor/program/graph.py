@@ -48,6 +48,11 @@ class Memory:
         memory.nbytes = nbytes
         return memory
 
+    @property
+    def is_scratch(self) -> bool:
+        """Whether no array was recorded for it."""
+        return self.address == 0
+
     def release(self) -> None:
         """Let go of the memory itself; ``array`` still says how the block lies."""
         one = np.empty(1, self.array.dtype)

@@ -1,7 +1,7 @@
 """A program ready to run: launches over planned memory, cut where Python has to act.
 
-``Program`` takes the operations of a recorder (after fusion), lowers them, lays what they make into
-one arena by the time it is needed, and runs them: native parts in one call each.
+``Program`` takes the operations of a recorder (after fusion), lowers them, has ``planning.py`` lay
+what they make into memory by the time it is needed, and runs them: native parts in one call each.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from .graph import (
     mapped,
 )
 from .lowering import Launch, lower
+from .planning import ALIGNMENT, plan
 from .recorder import root_of
 
 #: Work (elements) from which on a program lets go of the GIL.
 _LONG = 1 << 16
-_ALIGNMENT = 64
 
 
 @dataclasses.dataclass
@@ -121,10 +121,9 @@ class Program:
         #: The moment at which the last run raised, if it did.
         self._reached = -1
         self._cut()
-        self.arena_bytes = 0
-        self.places = self._plan()
-        self._arena = np.zeros(self.arena_bytes + _ALIGNMENT, dtype=np.uint8)
-        self._base = -(-self._arena.ctypes.data // _ALIGNMENT) * _ALIGNMENT
+        self.places, self.arena_bytes = plan(self.lifetimes(), self._hosts())
+        self._arena = np.zeros(self.arena_bytes + ALIGNMENT, dtype=np.uint8)
+        self._base = -(-self._arena.ctypes.data // ALIGNMENT) * ALIGNMENT
         self._assemble()
 
     # --- making -----------------------------------------------------------------------------------
@@ -150,7 +149,11 @@ class Program:
             self.moments += [operation] * len(launches)
 
     def lifetimes(self) -> dict[Memory, tuple[int, int]]:
-        """For every block of the arena the first and the last moment that needs it."""
+        """For every block that is neither given nor a result, the first and the last moment."""
+        return {block: span for block, span in self._spans().items() if block not in self._slot}
+
+    def _spans(self) -> dict[Memory, tuple[int, int]]:
+        """For all memory the first and the last moment that needs it."""
         spans: dict[Memory, tuple[int, int]] = {}
 
         def needed(block: Memory, at: int) -> None:
@@ -161,31 +164,18 @@ class Program:
             if isinstance(part, _Native):
                 for at, launch in enumerate(part.launches, part.first):
                     for _, memory, _ in launch.addresses:
-                        if memory not in self._slot:
-                            needed(memory, at)
+                        needed(memory, at)
             else:
                 for view in (*part.call.reads, *part.call.written):
-                    if view.memory not in self._slot:
-                        needed(view.memory, part.at)
+                    needed(view.memory, part.at)
         return spans
 
-    def _plan(self) -> dict[Memory, int]:
-        """Where each block lies in the arena: large ones first, each at the first place free."""
-        spans = self.lifetimes()
-        order = sorted(spans, key=lambda block: (-block.nbytes, spans[block]))
-        placed: list[tuple[int, int, int, int]] = []
-        places: dict[Memory, int] = {}
-        for block in order:
-            first, last = spans[block]
-            size = -(-max(block.nbytes, 1) // _ALIGNMENT) * _ALIGNMENT
-            offset = 0
-            for low, high, begin, end in sorted(placed):
-                if begin <= last and first <= end and offset < high and low < offset + size:
-                    offset = high
-            placed.append((offset, offset + size, first, last))
-            places[block] = offset
-            self.arena_bytes = max(self.arena_bytes, offset + size)
-        return places
+    def _hosts(self) -> list[tuple[Memory, int]]:
+        """Results whose memory is there before a moment at which it is first needed."""
+        python = {view.memory for call in self.operations if isinstance(call, Call)
+                  for view in call.outputs}  # fmt: skip
+        spans = self._spans()
+        return [(x, spans[x][0]) for x in self.results if x in spans and x not in python]
 
     def _assemble(self) -> None:
         """Write the tables of the native parts."""
@@ -207,6 +197,17 @@ class Program:
             if isinstance(part, _Native):
                 self._assemble_part(part)
 
+    def _found_at(self, memory: Memory, offset: int) -> tuple[int | None, int]:
+        """The slot of the array that holds a byte of a block, and its place there.
+
+        The slot of the arena is None.
+        """
+        slot = self._slot.get(memory)
+        if slot is not None:
+            return slot, offset - self._start[slot]
+        place = self.places[memory]
+        return None if place.host is None else self._slot[place.host], place.offset + offset
+
     def _assemble_part(self, part: _Native) -> None:
         total = sum(launch.words.size for launch in part.launches)
         packed = np.zeros(total, dtype=np.int64)
@@ -220,13 +221,12 @@ class Program:
             start += launch.words.size
             own[:] = launch.words
             for word, memory, offset in launch.addresses:
-                slot = self._slot.get(memory)
+                slot, offset = self._found_at(memory, offset)
                 if slot is None:
-                    own[word] = self._base + self.places[memory] + offset
+                    own[word] = self._base + offset
                 else:
                     argument = slots.setdefault(slot, len(slots))
-                    start_of = self._start[slot]
-                    patches.append((own.ctypes.data + 8 * word, argument, offset - start_of))
+                    patches.append((own.ctypes.data + 8 * word, argument, offset))
             for word, number, dtype in launch.numbers:
                 place = self._number_places[number, dtype]
                 own[word] = self._numbers.ctypes.data + 8 * place
@@ -399,17 +399,15 @@ class Program:
         def array_of(argument: Any) -> Any:
             if not isinstance(argument, View):
                 return argument
-            slot = self._slot.get(argument.memory)
+            slot, offset = self._found_at(argument.memory, argument.offset)
             if slot is None:
-                return self.arena_view(argument)
-            return as_view(arrays[slot], argument, self._start[slot])
+                offset += self._base - self._arena.ctypes.data
+                return np.ndarray(
+                    argument.shape, argument.dtype, self._arena, offset, argument.strides
+                )
+            return as_view(arrays[slot], argument, argument.offset - offset)
 
         return mapped(arguments, array_of)
-
-    def arena_view(self, view: View) -> Array:
-        """The array of a view into the arena."""
-        offset = self._base - self._arena.ctypes.data + self.places[view.memory] + view.offset
-        return np.ndarray(view.shape, view.dtype, self._arena, offset, view.strides)
 
 
 def _stored(dtype: str) -> np.dtype[Any]:
