@@ -18,8 +18,9 @@ digits: $(VENV)/installed-examples
 soft-dtw: $(VENV)/installed-examples
 	$(RUN) examples/soft_dtw.py
 
+# Most of the time goes into compiling kernels, which one process does on one core.
 test: $(VENV)/installed-test
-	$(RUN) -m pytest tests --ignore=tests/parity
+	$(RUN) -m pytest tests --ignore=tests/parity --numprocesses auto --maxprocesses 4 --dist worksteal
 
 parity: $(VENV)/installed-parity
 	$(RUN) -m pytest tests/parity
