@@ -113,9 +113,11 @@ def dual_view(level: Level, tensor: Tensor, tangent: Tensor) -> Tensor:
             "supported."
         )
     level.has_history |= has_history(tangent)
-    primal = tensor
-    made = dual(level, primal, tangent)
-    view = primal.view_as(primal)
+    made = dual(level, tensor, tangent)
+    if not tensor._requires_grad:  # a view without a history has no more than its base
+        made._base = tensor if tensor._base is None else tensor._base
+        return made
+    view = tensor.view_as(tensor)
     made._base, made._requires_grad = view._base, view._requires_grad
     made._grad_fn, made._output_nr = view._grad_fn, view._output_nr
     return made

@@ -129,6 +129,7 @@ def _dot_operator(name: str) -> TensorOperator:
             "b": lambda grad, a: grad * a,
         },
         batch=_samples_of_dot,
+        tangent=multilinear,
     )
 
 
@@ -396,7 +397,7 @@ def _adding(
         made = _times(made, alpha)
         if beta == 0 and either:
             return made
-        added, made = broadcast_samples((_times(input, beta), made), (mapped[0], either))
+        added, made = broadcast_samples([_times(input, beta), made], (mapped[0], either))
         return added + made
 
     return TensorOperator(

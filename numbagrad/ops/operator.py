@@ -488,16 +488,8 @@ class PointwiseOperator:
     def with_tangent(
         self, primals: list[Any], tangents: list[Any]
     ) -> tuple[Tensor, Tensor] | None:
-        """The result and its tangent by one kernel; None if it has to be recorded or dispatched."""
-        if not self.recorded:
-            return None
-        recording = grad_mode.enabled
-        for x in (*primals, *tangents):
-            if isinstance(x, Tensor) and (
-                (recording and x._requires_grad) or x._array.__class__ is not np.ndarray
-            ):
-                return None
-        return self._tangent_rule(tangents).both(primals, tangents)
+        """The result and its tangent by one kernel; None without one."""
+        return self._tangent_rule(tangents).both(primals, tangents) if self.recorded else None
 
     def _tangent_rule(self, tangents: list[Any]) -> TangentRule:
         which = tuple([tangent is not None for tangent in tangents])
@@ -508,8 +500,10 @@ class PointwiseOperator:
 
     def remember(self, result: Tensor, operands: tuple[Any, ...]) -> Tensor:
         """Record a result that was computed by a rule."""
-        if any([isinstance(x, Tensor) and x._requires_grad for x in operands]):
-            self.record(result, operands)
+        for x in operands:
+            if isinstance(x, Tensor) and x._requires_grad:
+                self.record(result, operands)
+                break
         return result
 
     def into(self, output: Tensor, operands: tuple[Any, ...]) -> None:

@@ -188,6 +188,13 @@ class LinearReduction:
 
     batch = staticmethod(over_dimensions)
 
+    def with_tangent(
+        self, primals: list[Any], tangents: list[Any]
+    ) -> tuple[Tensor, Tensor] | None:
+        """The result and its tangent, which is the same reduction of the tangent."""
+        tangent, *parameters = tangents[0], *primals[1:]
+        return None if tangent is None else (self(*primals), self(tangent, *parameters))
+
     def remember(self, result: Tensor, arguments: tuple[Any, ...]) -> Tensor:
         """Record a result that was computed by a rule."""
         input, mask, _, _ = arguments

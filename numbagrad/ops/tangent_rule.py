@@ -84,10 +84,8 @@ class TangentRule:
         program = self._both
         if program is None:
             return None
-        arrays = [
-            x._array if isinstance(x, Tensor) else x
-            for x in (*primals, *[x for x in tangents if x is not None])
-        ]
+        arrays = [x._array if isinstance(x, Tensor) else x for x in primals]
+        arrays += [x._array for x in tangents if x is not None]
         try:
             made = program.call(*arrays)
         except LaunchMiss as miss:

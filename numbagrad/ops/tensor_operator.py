@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ..autograd import tensor_interface as tensors
 from ..autograd import watching
 from ..autograd.grad_mode import state as grad_mode
 from ..autograd.node import edge_of, next_sequence_nr
@@ -17,6 +18,7 @@ from ..executor import capture
 from ..tensor import Tensor, new_tensor
 from ..transforms import dispatch
 from ..transforms.levels import is_transformed
+from ..transforms.tangents import multilinear
 from . import recorder, saved_names
 
 _new = object.__new__
@@ -265,6 +267,32 @@ class TensorOperator:
         if True in [self._needs_gradient(x) for x in arguments]:
             self.record(results if results.__class__ is tuple else (results,), arguments)
         return results
+
+    def with_tangent(
+        self, primals: list[Any], tangents: list[Any]
+    ) -> tuple[Tensor, Tensor] | None:
+        """The result and its tangent, without a Tensor in between; None unless it is multilinear.
+
+        See ``transforms/dispatch.py``.
+        """
+        if self.tangent is not multilinear or self.is_view or capture.active is not None:
+            return None
+        arrays = [x._array if isinstance(x, Tensor) else x for x in primals]
+        made = self.forward(*arrays)
+        if made.__class__ is tuple:
+            return None
+        total: Tensor | None = None
+        for place, tangent in enumerate(tangents):
+            if tangent is None:
+                continue
+            primal, arrays[place] = arrays[place], tangent._array
+            term = new_tensor(self.forward(*arrays))
+            arrays[place] = primal
+            if total is None:
+                total = term
+            else:
+                tensors.add_(total, term)  # nobody else has seen it
+        return None if total is None else (new_tensor(made), total)
 
     def _no_gradient(self, argument: Any, arguments: tuple[Any, ...]) -> RuntimeError:
         place = next(i for i, x in enumerate(arguments) if x is argument)

@@ -203,8 +203,10 @@ def aligned_stacks(operands: Sequence[Any], mapped: Sequence[bool]) -> list[Any]
     return [aligned(x, m, rank) for x, m in zip(operands, mapped, strict=True)]
 
 
-def broadcast_samples(operands: Sequence[Any], mapped: Sequence[bool]) -> list[Any]:
+def broadcast_samples(operands: list[Any], mapped: Sequence[bool]) -> list[Any]:
     """Operands of a broadcasting operator, aligned so that samples meet samples."""
+    if len(operands) == 1:
+        return operands
     ranks = [
         rank_of(x, is_mapped) if isinstance(x, Tensor) else None
         for x, is_mapped in zip(operands, mapped, strict=True)

@@ -9,6 +9,9 @@ The classes of operators (``PointwiseOperator``, ``TensorOperator``, ``ViewOpera
 - ``operator.tangent(primals, tangents, results)``: the tangents of the results, written in Tensor
   operations; ``tangents`` has None where there is none. Without a rule it is the transpose of the
   gradient rule (``tangents.transposed``).
+
+Where all below are ordinary Tensors and nothing is recorded, ``operator.with_tangent(primals,
+tangents)`` may return the one result and its tangent, made by fewer launches; None if it does not.
 """
 
 from __future__ import annotations
@@ -37,8 +40,29 @@ __all__ = ["apply", "below", "deepest", "like_samples", "split"]
 
 
 def apply(operator: Any, arguments: Sequence[Any]) -> Any:
-    """``operator(*arguments)``, of which at least one is or was under a transformation."""
-    arguments, level = _settled_arguments(arguments)
+    """``operator(*arguments)``, of which at least one is or was under a transformation.
+
+    Every operator under a transformation passes here, so what ``deepest`` does is written out for
+    the ordinary argument.
+    """
+    level: Level | None = None
+    for argument in arguments:
+        if isinstance(argument, Tensor):
+            array: Any = argument._array
+            if array.__class__ is not Transformed:
+                continue
+            state = array.state
+            if state is not None:
+                own = state.level
+                if own.alive and not own.paused:
+                    if level is None or own.depth > level.depth:
+                        level = own
+                    continue
+        elif argument.__class__ is not list:
+            continue
+        arguments = [_settled(x) for x in arguments]
+        level = deepest(arguments)
+        break
     if level is None:
         return operator(*arguments)
     if level.kind is BATCH:
@@ -54,33 +78,6 @@ def apply(operator: Any, arguments: Sequence[Any]) -> Any:
 def _call(operator: Any, arguments: list[Any]) -> Any:
     """``operator(*arguments)``, at once to where that ends for what is under a transformation."""
     return apply(operator, arguments) if is_transformed(arguments) else operator(*arguments)
-
-
-def _settled_arguments(arguments: Sequence[Any]) -> tuple[list[Any], Level | None]:
-    """The arguments without what closed levels left on them, and the level to be applied first.
-
-    Every operator under a transformation passes here, so what ``settled`` and ``deepest`` do is
-    written out for the ordinary argument.
-    """
-    found: Level | None = None
-    ready: list[Any] = []
-    for argument in arguments:
-        level = None
-        if isinstance(argument, Tensor):
-            array = argument._array
-            if array.__class__ is Transformed:
-                state = array.state
-                if state is None or state.level.paused or not state.level.alive:
-                    argument = settled(argument)
-                    state = state_of(argument)
-                level = None if state is None else state.level
-        elif argument.__class__ is list:
-            argument = _settled(argument)
-            level = deepest(argument)
-        if level is not None and (found is None or level.depth > found.depth):
-            found = level
-        ready.append(argument)
-    return ready, found
 
 
 def _settled(argument: Any) -> Any:
@@ -159,16 +156,32 @@ def like_samples(tensor: Tensor, make: Callable[[Tensor], Tensor]) -> Tensor:
 
 def _apply_to_tracked(operator: Any, level: Level, arguments: Sequence[Any]) -> Any:
     """The operator below; where that is followed, its results as Tensors of this level."""
-    made = _call(operator, [split(level, argument)[0] for argument in arguments])
-    results = made if made.__class__ is tuple else (made,)
-    if not level.has_history and any([has_history(result) for result in results]):
-        level.has_history = True
-    if not (grad_mode.enabled and requires_grad(arguments)):
+    values: list[Any] = []
+    ordinary, followed = True, False
+    for argument in arguments:
+        if isinstance(argument, Tensor):
+            followed = followed or argument._requires_grad
+            array: Any = argument._array
+            if array.__class__ is Transformed:
+                if array.state.level is level:
+                    argument = array.state.primal
+                ordinary = ordinary and argument._array.__class__ is not Transformed
+        elif argument.__class__ is list:
+            followed = followed or requires_grad(argument)
+            argument = split(level, argument)[0]
+            ordinary = ordinary and not is_transformed(argument)
+        values.append(argument)
+    made = operator(*values) if ordinary else apply(operator, values)
+    several = made.__class__ is tuple
+    results = made if several else (made,)
+    if not level.has_history:
+        for result in results:
+            if has_history(result):
+                level.has_history = True
+    if not (followed and grad_mode.enabled):
         return made
-    tracked = [dual(level, x, None) if x._array.dtype.kind == "f" else x for x in results]
-    return operator.remember(
-        tuple(tracked) if made.__class__ is tuple else tracked[0], tuple(arguments)
-    )
+    tracked = tuple([dual(level, x, None) if x._array.dtype.kind == "f" else x for x in results])
+    return operator.remember(tracked if several else tracked[0], tuple(arguments))
 
 
 # --- tangents -------------------------------------------------------------------------------------
@@ -188,13 +201,38 @@ def split(level: Level, argument: Any) -> tuple[Any, Any]:
 
 
 def _apply_to_dual(operator: Any, level: Level, arguments: Sequence[Any]) -> Any:
-    pairs = [split(level, argument) for argument in arguments]
-    primals, directions = [primal for primal, _ in pairs], [tangent for _, tangent in pairs]
-    together = getattr(operator, "with_tangent", None)  # operators that have a kernel for both
-    both = None if together is None else together(primals, directions)
-    if both is not None:
-        return dual(level, *both)
-    made = _call(operator, primals)
+    primals: list[Any] = []
+    directions: list[Any] = []
+    # Whether all that is below are ordinary Tensors, and none of it is to be recorded.
+    ordinary, recording = True, grad_mode.enabled
+    for argument in arguments:
+        tangent = None
+        if isinstance(argument, Tensor):
+            array: Any = argument._array
+            if array.__class__ is Transformed:
+                if array.state.level is level:
+                    argument, tangent = array.state.primal, array.state.tangent
+                    if tangent is not None and (
+                        tangent._array.__class__ is Transformed
+                        or (recording and tangent._requires_grad)
+                    ):
+                        ordinary = False
+                ordinary = ordinary and argument._array.__class__ is not Transformed
+            if recording and argument._requires_grad:
+                ordinary = False
+        elif argument.__class__ is list:
+            argument, tangent = split(level, argument)
+            ordinary = False
+        primals.append(argument)
+        directions.append(tangent)
+    if ordinary:
+        together = getattr(operator, "with_tangent", None)
+        both = None if together is None else together(primals, directions)
+        if both is not None:
+            return dual(level, *both)
+        made = operator(*primals)
+    else:
+        made = _call(operator, primals)
     results = made if made.__class__ is tuple else (made,)
     if not any([result._array.dtype.kind == "f" for result in results]):
         return made

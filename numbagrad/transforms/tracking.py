@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..tensor import Tensor, new_tensor
-from .levels import BATCH, Batched, Dual, Level, dual, stack, state_of
+from .levels import BATCH, Batched, Dual, Level, Transformed, dual, stack, state_of
 
 __all__ = ["follow", "has_history", "requires_grad"]
 
@@ -49,9 +49,9 @@ def requires_grad(argument: Any) -> bool:
 def has_history(tensor: Tensor) -> bool:
     """Whether a Tensor, or what it stands for at a level below, requires grad."""
     while not tensor._requires_grad:
-        state = state_of(tensor)
-        if state is None:
+        if tensor._array.__class__ is not Transformed:
             return False
+        state = state_of(tensor)
         if state.__class__ is Dual and state.tangent is not None and has_history(state.tangent):
             return True
         tensor = state.value if state.__class__ is Batched else state.primal
