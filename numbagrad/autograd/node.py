@@ -7,6 +7,7 @@ its inputs and to leaf tensors, never to its own outputs, so no graph is kept al
 from __future__ import annotations
 
 import functools
+import gc
 import itertools
 import operator
 import weakref
@@ -15,7 +16,7 @@ from typing import Any
 
 from . import tensor_interface as interface
 from . import watching
-from .hooks import RemovableHandle, add_hook, hooks_of, known_outputs
+from .hooks import RemovableHandle, add_hook, hooks_of, known_outputs, note_output
 from .saved import FREED, unpack_entries
 
 __all__ = ["AccumulateGrad", "Node", "edge_of", "priorities"]
@@ -140,14 +141,24 @@ class Node:
 
     @property
     def _input_metadata(self) -> tuple[OutputMetadata | None, ...]:
-        """Shape and dtype of each gradient the node takes; None for a tensor nobody looked at."""
+        """Shape and dtype of each gradient the node takes; None for a tensor that is gone, if
+        nobody looked at its ``grad_fn``."""
         known = known_outputs(self)
+        if len(known) < self._output_count:
+            self._look_for_outputs()
+            known = known_outputs(self)
         return tuple(
             [
                 OutputMetadata(*known[number]) if number in known else None
                 for number in range(self._output_count)
             ]
         )
+
+    def _look_for_outputs(self) -> None:
+        """Note the outputs that are still in use. Only the garbage collector knows all tensors."""
+        for holder in gc.get_referrers(self):
+            if isinstance(holder, interface.Tensor) and holder._grad_fn is self:
+                note_output(self, holder)
 
     def __call__(self, *grads: Any) -> Any:
         """Return the gradients of the inputs; one of them alone, several as a tuple.
