@@ -93,6 +93,7 @@ class Tensor(TensorState, InstalledMethods):
     _view_origin: str | None = None  # set by views that may not be written: autograd/inplace.py
     _post_accumulate_grad_hooks: Any = None
     _accumulator: Any = None  # a weak reference to the node that stands for this leaf
+    _uses: tuple[int, int] | None = None  # of a leaf: the nodes for which that stands, or all
     #: Of ``data`` without dimensions: in 2017 ``loss.data[0]`` was the number.
     _is_data = False
 
@@ -667,7 +668,7 @@ def _owner(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 _NOT_COPIED = frozenset(
     (
         "_hooks", "_retains_grad", "_base", "_post_accumulate_grad_hooks", "_view_origin",
-        "_accumulator", "_unused_hooks",
+        "_accumulator", "_unused_hooks", "_uses",
     )
 )
 

@@ -65,6 +65,15 @@ def test_metadata_stays_with_the_node():
     assert y.grad_fn.metadata == {"key": "value"}
 
 
+def test_input_metadata_knows_outputs_that_are_in_use():
+    variance, mean = nb.var_mean(nb.ones(2, 3, requires_grad=True), dim=0)
+    assert [one.shape for one in variance.grad_fn._input_metadata] == [[3], [3]]
+    del mean
+    variance, _ = nb.var_mean(nb.ones(2, 3, requires_grad=True), dim=0, keepdim=True)
+    before = variance.sin().cos().grad_fn.next_functions[0][0].next_functions[0][0]
+    assert [one.shape for one in before._input_metadata] == [[1, 3], [1, 3]]
+
+
 def test_input_metadata_describes_the_outputs():
     y = leaf(1.0, 2.0).exp()
     (metadata,) = y.grad_fn._input_metadata
@@ -390,6 +399,27 @@ def test_grad_with_respect_to_edges():
     out = (y * 5).sum()
     gradients = nb.autograd.grad(out, (get_gradient_edge(x), old, y))
     assert [g.tolist() for g in gradients] == [[30.0], [10.0], [5.0]]
+
+
+def test_a_leaf_of_which_the_memory_was_replaced_stands_for_its_later_uses():
+    x = leaf(2.0)
+    old = get_gradient_edge(x)
+    before = x * 3
+    with nb.no_grad():
+        x.set_(nb.tensor([5.0]))
+    with pytest.raises(RuntimeError, match="to not have been used in the graph"):
+        nb.autograd.grad(before.sum(), x, retain_graph=True)
+    both = before.sum() + (x * 7).sum()
+    new = get_gradient_edge(x)
+    for wanted, expected in ((x, 7.0), (new, 7.0), (old, 3.0)):
+        (found,) = nb.autograd.grad(both, wanted, retain_graph=True)
+        assert found.tolist() == [expected]
+    both.backward(inputs=old, retain_graph=True)
+    assert x.grad.tolist() == [3.0]
+    both.backward(retain_graph=True)
+    assert x.grad.tolist() == [13.0]
+    with pytest.raises(RuntimeError, match="cannot be taken at once"):
+        nb.autograd.grad(both, (x, old))
 
 
 def test_grad_from_an_edge():

@@ -380,7 +380,7 @@ def _walk_with_care(
             raise
         walk.node = buffer = gradient = None
         for edge, gradient in zip(node.next_edges, results, strict=True):
-            if edge is None or not (plan is None or plan.leads_to_input(edge)):
+            if edge is None or not (plan is None or plan.leads_to_input(edge, node.sequence_nr)):
                 continue
             _hand_over(edge, gradient, leaves, buffers, ready, create_graph)
             if not isinstance(edge[0], Node) and edge[0]._hooks is not None:

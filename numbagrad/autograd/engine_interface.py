@@ -13,7 +13,7 @@ from .grad_mode import state as grad_mode
 from .graph import GradientEdge
 from .hooks import known_outputs
 from .hooks import retain_grad as retain_tensor_grad
-from .node import AccumulateGrad, edge_of
+from .node import ALL_USES, AccumulateGrad, edge_of
 
 __all__ = ["backward", "grad"]
 
@@ -212,7 +212,7 @@ def _batched(
     gradients: list[Any],
     retain_graph: bool,
     create_graph: bool,
-    edges: list[tuple[Any, int]],
+    edges: list[tuple[Any, Any]],
 ) -> list[Any]:
     """The gradients for each entry of the first dimension of ``gradients``, stacked."""
     sizes = {gradient._array.shape[0] for gradient in gradients}
@@ -302,14 +302,16 @@ def _shape_and_dtype(root: Any) -> tuple[Any, Any]:
     return known_outputs(node).get(root.output_nr, (None, None))
 
 
-def _input_edges(inputs: tuple[Any, ...], caller: str) -> list[tuple[Any, int]]:
-    """Return the edges that stand for the wanted inputs of a walk."""
+def _input_edges(inputs: tuple[Any, ...], caller: str) -> list[tuple[Any, Any]]:
+    """Return the edges that stand for the wanted inputs of a walk, as ``walk.Plan`` takes them."""
     if not inputs:
         raise RuntimeError(f"`inputs` argument to `{caller}()` cannot be empty.")
     edges = []
     for tensor in inputs:
         if isinstance(tensor, GradientEdge):
-            edges.append(_edge(tensor))
+            node = tensor.node
+            is_leaf = isinstance(node, AccumulateGrad)
+            edges.append((node.variable, node.uses) if is_leaf else (node, tensor.output_nr))
             continue
         if not isinstance(tensor, interface.Tensor):
             raise RuntimeError(
@@ -320,7 +322,7 @@ def _input_edges(inputs: tuple[Any, ...], caller: str) -> list[tuple[Any, int]]:
             if caller == "backward":
                 raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
             raise RuntimeError("One of the differentiated Tensors does not require grad")
-        edges.append(edge)
+        edges.append(edge if edge[0] is not tensor else (tensor, tensor._uses or ALL_USES))
     return edges
 
 

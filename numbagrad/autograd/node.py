@@ -283,6 +283,11 @@ def _visible_edge(edge: tuple[Any, int] | None) -> tuple[Any, int]:
     return visible(target) if isinstance(target, Node) else accumulator_of(target), output_nr
 
 
+_FOREVER = 2**63
+#: The uses of a leaf whose memory was never replaced.
+ALL_USES = (-1, _FOREVER)
+
+
 def accumulator_of(leaf: Any) -> AccumulateGrad:
     """How the graph shows a leaf: the same object as long as somebody holds it."""
     found = leaf._accumulator
@@ -293,17 +298,29 @@ def accumulator_of(leaf: Any) -> AccumulateGrad:
     return found
 
 
+def replace_accumulator(leaf: Any) -> None:
+    """Have another ``AccumulateGrad`` stand for a leaf from now on: its memory was replaced."""
+    number = next_sequence_nr()
+    old = None if leaf._accumulator is None else leaf._accumulator()
+    if old is not None:
+        old.uses = (old.uses[0], number)
+    leaf._accumulator = None
+    leaf._uses = (number, _FOREVER)
+
+
 class AccumulateGrad(Node):
     """How the graph shows a leaf. Edges lead to the leaf itself, which keeps the hooks too.
 
     Attributes:
         variable: the leaf tensor.
+        uses: it stands for the leaf in nodes with sequence numbers between these two.
     """
 
-    __slots__ = ("variable",)
+    __slots__ = ("uses", "variable")
 
     def __init__(self, variable: Any) -> None:
         self.variable = variable
+        self.uses = variable._uses or ALL_USES
         self.next_edges = ()
         self.saved = ()
         self.sequence_nr = 2**63 - 1

@@ -93,11 +93,18 @@ class Walk:
 
     def _behind(self, target: Any) -> list[Any]:
         """The edges behind a node that the walk takes; a leaf has none."""
-        return self._taken(target.next_edges) if isinstance(target, Node) else []
+        if not isinstance(target, Node):
+            return []
+        return self._taken(target.next_edges, target.sequence_nr)
 
-    def _taken(self, edges: Sequence[Any]) -> list[Any]:
+    def _taken(self, edges: Sequence[Any], number: int | None = None) -> list[Any]:
+        """Those of the edges of a node, or of roots, that the walk takes."""
         plan = self.plan
-        return [e for e in edges if e is not None and (plan is None or plan.leads_to_input(e))]
+        return [
+            edge
+            for edge in edges
+            if edge is not None and (plan is None or plan.leads_to_input(edge, number))
+        ]
 
 
 def reachable(targets: list[Any]) -> Iterator[Any]:
@@ -118,23 +125,27 @@ class Plan:
 
     Args:
         roots: where the walk starts.
-        inputs: the edges whose gradients are wanted.
+        inputs: the edges whose gradients are wanted: ``(node, output_nr)``, or ``(leaf, uses)``
+            with the first and last sequence number of the nodes whose edges to the leaf count.
         accumulate: the gradients are to be kept by the inputs: nodes that are inputs run as well.
     """
 
     def __init__(
-        self, roots: Sequence[Any], inputs: Sequence[tuple[Any, int]], accumulate: bool
+        self, roots: Sequence[Any], inputs: Sequence[tuple[Any, Any]], accumulate: bool
     ) -> None:
         self.inputs = inputs
         self.accumulate = accumulate
         self.captured: dict[tuple[int, int], Any] = {}
-        self.wanted_leaves: set[int] = set()
+        self.wanted_leaves: dict[int, tuple[int, int]] = {}
         self.wanted_outputs: dict[int, list[int]] = {}
-        for target, output_nr in inputs:
+        for target, which in inputs:
             if isinstance(target, Node):
-                self.wanted_outputs.setdefault(target.sequence_nr, []).append(output_nr)
-            else:
-                self.wanted_leaves.add(id(target))
+                self.wanted_outputs.setdefault(target.sequence_nr, []).append(which)
+            elif self.wanted_leaves.setdefault(id(target), which) != which:
+                raise RuntimeError(
+                    "the gradients of a leaf before and after its memory was replaced by set_() "
+                    "cannot be taken at once: call grad for one of them, and again for the other"
+                )
         #: sequence numbers of the nodes that must run
         self.needed: set[int] = set()
         targets = [edge[0] for edge in map(edge_of_root, roots) if edge is not None]
@@ -155,18 +166,22 @@ class Plan:
                 if edge is not None and isinstance(edge[0], Node):
                     pending.append(edge[0])
         for order in sorted(reachable):
-            if any([self.leads_to_input(edge) for edge in reachable[order].next_edges]):
+            if any([self.leads_to_input(edge, order) for edge in reachable[order].next_edges]):
                 self.needed.add(order)
 
-    def leads_to_input(self, edge: tuple[Any, int] | None) -> bool:
-        """Return True if a gradient on this edge contributes to that of a wanted input."""
+    def leads_to_input(self, edge: tuple[Any, int] | None, number: int | None = None) -> bool:
+        """Return True if a gradient on this edge contributes to that of a wanted input.
+
+        ``number`` is the sequence number of the node whose edge it is; roots have none.
+        """
         if edge is None:
             return False
         target, output_nr = edge
         if isinstance(target, Node):
             order = target.sequence_nr
             return order in self.needed or output_nr in self.wanted_outputs.get(order, ())
-        return id(target) in self.wanted_leaves
+        uses = self.wanted_leaves.get(id(target))
+        return uses is not None and (number is None or uses[0] < number < uses[1])
 
     def capture(self, node: Node, gradients: Sequence[Any]) -> None:
         """Keep the gradients of the outputs that are inputs of the walk."""

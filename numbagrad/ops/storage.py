@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..autograd.inplace import before_write, check_inplace, recording
+from ..autograd.node import replace_accumulator
 from ..autograd.tensor_interface import alias, bump_version
 from ..dtype import FROM_TYPE_NUM
 from ..dtype import dtype as DType
@@ -94,7 +95,7 @@ def set_(
     kind = input._array.dtype
     if source is None:
         input._array = np.empty(0, kind)
-        input._accumulator = None
+        replace_accumulator(input)
         bump_version(input)
         return input
     if isinstance(source, Tensor) and size is None:
@@ -107,7 +108,7 @@ def set_(
             f"{input.dtype}; convert one with .to(dtype)"
         )
     input._array = array
-    input._accumulator = None  # as in torch: the old one knows the old shape
+    replace_accumulator(input)  # as in torch: the old one knows the old shape
     if isinstance(source, Tensor):
         input._version_cell = alias(source)._version_cell
     bump_version(input)
