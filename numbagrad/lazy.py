@@ -20,7 +20,7 @@ def lazy_names(
     Args:
         package: its ``__name__``.
         homes: for every name the module of the package that defines it, ``".module"``; a name
-            that is a module itself is its own home.
+            that is a module itself is its own home, and ``".."`` stands for the package around.
     """
 
     def find(name: str) -> Any:
@@ -28,7 +28,7 @@ def lazy_names(
         if home is None:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         module = importlib.import_module(home, package)
-        value = module if home == f".{name}" else getattr(module, name)
+        value = module if home in (f".{name}", "..") else getattr(module, name)
         setattr(sys.modules[package], name, value)  # the next access finds it without a call
         return value
 

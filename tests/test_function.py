@@ -572,6 +572,28 @@ def test_functions_are_not_instances():
             MyReLU()(leaf(1.0))
 
 
+@pytest.mark.filterwarnings("ignore:.* should not be instantiated")
+def test_an_instance_is_a_node_without_inputs():
+    class Same(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad
+
+    instance = Same()
+    assert instance.name() == "SameBackward"
+    assert instance.next_functions == () == instance._input_metadata
+    instance.metadata["key"] = 1
+    assert instance.metadata == {"key": 1}
+    instance.register_hook(lambda inputs, outputs: None).remove()
+    assert isinstance(instance._sequence_nr(), int)
+    with pytest.raises(AttributeError, match="'Same' object has no attribute 'variable'"):
+        _ = instance.variable
+
+
 def test_once_differentiable():
     """As in torch, the gradient is a constant where no gradient of an output requires grad."""
 

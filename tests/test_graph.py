@@ -85,6 +85,16 @@ def test_input_metadata_describes_the_outputs():
 # --- saved tensors --------------------------------------------------------------------------------
 
 
+def test_a_node_takes_the_hooks_of_a_tensor():
+    called = []
+    y = leaf(1.0) * 2
+    y._backward_hooks = {0: called.append}
+    z = leaf(1.0) * 3
+    z.grad_fn._register_hook_dict(y)
+    z.backward()
+    assert [grad.tolist() for grad in called] == [[1.0]]
+
+
 def test_saved_tensors_have_torchs_names():
     x, y = leaf(1.0, 2.0), leaf(3.0, 4.0)
     product = x * y

@@ -368,3 +368,24 @@ def test_different_elements_have_no_gradient(function):
     assert (values.requires_grad, counts.requires_grad) == (True, False)
     with pytest.raises(NotImplementedError, match="the derivative for 'unique' is not implemented"):
         values.sum().backward()
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda x: x[torch.tensor([0, 1])],
+        lambda x: x[[0, 1], [1, 1]],
+        lambda x: x[x > 0],
+        lambda x: x.index_put((torch.tensor([0]),), x[0]),
+    ],
+)
+def test_indices_are_freed_like_saved_tensors(read: Build) -> None:
+    x = torch.from_numpy(array()).requires_grad_()
+    y = read(x).sum()
+    y.backward(retain_graph=True)
+    y.backward()
+    with pytest.raises(RuntimeError, match="Specify retain_graph=True"):
+        y.backward()
+    z = x[1:].sum()
+    for _ in range(2):  # a view saves nothing
+        z.backward()

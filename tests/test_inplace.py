@@ -56,6 +56,16 @@ def test_a_view_of_such_a_leaf_cannot_be_written() -> None:
             write()
 
 
+def test_a_view_cannot_be_written_once_its_base_requires_grad() -> None:
+    base = torch.zeros(3)
+    view = base[1:]
+    view.add_(1)
+    base.requires_grad = True
+    with pytest.raises(RuntimeError, match="a view of a leaf Variable that requires grad"):
+        view.add_(1)
+    assert base.tolist() == [0, 1, 1]
+
+
 def test_without_recording_a_leaf_can_be_written() -> None:
     x = leaf(1, 2, 3)
     with torch.no_grad():
@@ -138,6 +148,16 @@ def test_a_saved_value_that_was_written_raises_in_backward() -> None:
     y.add_(1)
     with pytest.raises(RuntimeError, match="has been modified by an inplace operation"):
         z.sum().backward()
+
+
+def test_the_error_names_the_operator_as_torch_does() -> None:
+    x = leaf(1.0, 2.0)
+    for value, name in ((x + 1, "Add"), (x.sum(dim=0, keepdim=True), "Sum1")):
+        product = value * value
+        with torch.no_grad():
+            value.add_(1)
+        with pytest.raises(RuntimeError, match=f"which is output 0 of {name}, is at version 1"):
+            product.sum().backward()
 
 
 def test_a_saved_value_that_was_written_through_a_view_raises_too() -> None:

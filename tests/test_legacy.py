@@ -15,7 +15,7 @@ import numbagrad as torch
 from numbagrad.autograd import Variable
 
 pytestmark = [
-    pytest.mark.filterwarnings("ignore:volatile=True"),
+    pytest.mark.filterwarnings("ignore:volatile"),
     pytest.mark.filterwarnings("ignore:.* before the last operands is deprecated"),
 ]
 
@@ -185,6 +185,13 @@ class TestVolatile:
         assert not result.requires_grad
         assert result.grad_fn is None
         assert not w.volatile
+
+    def test_the_flag_warns(self):
+        x = torch.ones(2)
+        with pytest.warns(UserWarning, match="volatile is what torch had before 0.4"):
+            assert not x.volatile
+        with pytest.warns(UserWarning, match="no_grad"):
+            x.volatile = True
 
     def test_data_is_not_volatile(self):
         v = Variable(torch.ones(2), volatile=True)

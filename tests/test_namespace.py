@@ -37,7 +37,7 @@ def test_has(name):
 @pytest.mark.parametrize(
     "name",
     """Function Variable backward grad gradcheck gradgradcheck no_grad enable_grad
-    set_grad_enabled inference_mode detect_anomaly set_detect_anomaly""".split(),
+    set_grad_enabled inference_mode detect_anomaly set_detect_anomaly torch""".split(),
 )
 def test_autograd_has(name):
     assert hasattr(torch.autograd, name)

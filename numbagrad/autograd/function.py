@@ -236,6 +236,15 @@ def _expands_to(shape: tuple[int, ...], larger: tuple[int, ...]) -> bool:
     return all([size in (1, other) for size, other in zip(shape, aligned, strict=True)])
 
 
+#: What instances of a Function have of a node.
+_OF_NODES = frozenset(
+    (
+        "name", "next_functions", "metadata", "register_hook", "register_prehook",
+        "_input_metadata", "_register_hook_dict", "_sequence_nr", "_set_sequence_nr",
+    )
+)  # fmt: skip
+
+
 class Function(FunctionCtx):
     """A differentiable operation with a hand-written gradient.
 
@@ -320,6 +329,20 @@ class Function(FunctionCtx):
         """For each input of an instance of 2017 that was called: whether it needs a gradient."""
         node = None if self._node is None else self._node()
         return () if node is None else node.needs_input_grad
+
+    def __getattr__(self, name: str) -> Any:
+        """What an instance has as a node of the graph: in torch each is one, called or not."""
+        if name not in _OF_NODES:
+            raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+        node = None if self._node is None else self._node()
+        if node is None:
+            node = vars(self).get("_unconnected")
+        if node is None:
+            node = self._unconnected = self._backward_cls.__new__(self._backward_cls)
+            node._hooks = None
+            node.next_edges = ()
+            node.sequence_nr = next_sequence_nr()
+        return getattr(node, name)
 
     @staticmethod
     def forward(*args: Any, **kwargs: Any) -> Any:

@@ -7,7 +7,6 @@ definitions offer, and the three region operators that ``ops/strided.py`` instal
 
 from __future__ import annotations
 
-import re
 import threading
 import weakref
 from collections.abc import Callable
@@ -21,6 +20,7 @@ from . import watching
 from .grad_mode import state as grad_mode
 from .hooks import move_retained_grad
 from .node import Node, edge_of
+from .saved import operator_name
 from .view_replay import is_replayed, replayed
 
 __all__ = [
@@ -114,7 +114,7 @@ def check_inplace(tensor: Any) -> None:
         origin = tensor._view_origin
         if origin is not None:
             raise RuntimeError(_view_text(tensor, origin, "is being"))
-        if tensor._requires_grad and base._grad_fn is None:
+        if (tensor._requires_grad or base._requires_grad) and base._grad_fn is None:
             raise RuntimeError(
                 "a view of a leaf Variable that requires grad is being used in an in-place "
                 "operation."
@@ -130,8 +130,7 @@ def _view_text(view: Any, origin: str, modified: str) -> str:
     maker = ""
     node = view._grad_fn
     if node is not None:
-        name = re.sub(r"Backward\d*$", "", node.name())
-        maker = f"Output {view._output_nr} of {name} is a view"
+        maker = f"Output {view._output_nr} of {operator_name(node)} is a view"
     in_function = hasattr(node, "_forward_cls")
     begin = (
         f"{maker} and {modified} modified inplace."

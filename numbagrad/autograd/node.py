@@ -230,6 +230,10 @@ class Node:
         """Register ``hook(grad_outputs) -> tuple or None``, called before the node runs."""
         return add_hook(hooks_of(self).pre, hook)
 
+    def _register_hook_dict(self, tensor: Any) -> None:
+        """Let the hooks of a tensor run for the gradient of the output of its number."""
+        hooks_of(self).tensor[tensor._output_nr] = tensor._backward_hooks
+
 
 SAVED_PREFIXES = ("_saved_", "_raw_saved_")
 

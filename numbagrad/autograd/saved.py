@@ -15,7 +15,10 @@ from .watching import INFERENCE_CELL
 if TYPE_CHECKING:
     from .node import Node
 
-__all__ = ["FREED", "SavedInput", "SavedOutput", "save", "save_output", "unpack_entries"]
+__all__ = [
+    "FREED", "SavedInput", "SavedOutput", "operator_name", "save", "save_output",
+    "unpack_entries",
+]  # fmt: skip
 
 FREED = (
     "Trying to backward through the graph a second time (or directly access saved tensors after "
@@ -44,6 +47,12 @@ def type_name(tensor: Any) -> str:
     """Return the name torch's messages use for the dtype of a tensor, as ``torch.FloatTensor``."""
     name = tensor._array.dtype.name
     return "torch." + _TORCH_TYPE_NAMES.get(name, name)
+
+
+def operator_name(node: Any) -> str:
+    """The name of what a node recorded, as torch's messages have it: of ``SumBackward1`` ``Sum1``,
+    but of ``MulBackward0`` ``Mul``."""
+    return re.sub(r"Backward(0$|(\d*)$)", r"\2", node.name())
 
 
 class SavedInput:
@@ -136,8 +145,7 @@ def _modified(tensor: Any, producer: Any, version: int, expected: int) -> Runtim
     shape = ", ".join(str(size) for size in tensor._array.shape)
     origin = ""
     if producer is not None:
-        operator = re.sub(r"Backward\d*$", "", producer.name())
-        origin = f", which is output {tensor._output_nr} of {operator},"
+        origin = f", which is output {tensor._output_nr} of {operator_name(producer)},"
     return RuntimeError(
         "one of the variables needed for gradient computation has been modified by an inplace "
         f"operation: [{type_name(tensor)} [{shape}]]{origin} is at version {version}; expected "

@@ -45,7 +45,7 @@ from .subscript import (
     out_of_bounds,
     wrap_indices,
 )
-from .tensor_operator import TensorOperator
+from .tensor_operator import IndexNode, TensorOperator
 from .view import reshape
 
 __all__ = ["index_put", "index_put_"]
@@ -243,12 +243,14 @@ read_by_arrays = TensorOperator(
     {"input": lambda grad, input_shape, arrays: index_backward(grad, input_shape, arrays)},
     batch=lambda operator, size, arguments, mapped: _read_samples(size, *arguments),
     tangent=multilinear,
+    node=IndexNode,
 )
 index_backward = TensorOperator(
     "index_backward",
     lambda input, shape, arrays: _spread(input, shape, arrays),
     {"input": lambda grad, arrays: read_by_arrays(grad, arrays)},
     batch=lambda operator, size, arguments, mapped: _spread_samples(size, *arguments),
+    node=IndexNode,
 )
 
 
@@ -294,6 +296,7 @@ _index_put = TensorOperator(
         (*arguments[:2], *index_of(arguments[2], ()), arguments[3]),
         (*mapped[:2], False),
     ),
+    node=IndexNode,
 )
 
 read_at, add_at, put_at = indexing_operators(taken, _spread, _put)

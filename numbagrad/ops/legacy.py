@@ -6,6 +6,7 @@ calls ``ops/creation.py`` and reads ``grad_fn``.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -93,16 +94,26 @@ method("creator")(property(_creator))
 
 def _is_volatile(self: Tensor) -> bool:
     """Whether nothing that is computed from this tensor is recorded; see ``Variable``."""
+    _warn_of_volatile()
     return is_volatile(self)
 
 
 def _set_volatile(self: Tensor, value: bool) -> None:
+    _warn_of_volatile()
     if value and self._requires_grad:
         raise ValueError("Variable can't be volatile and require_grad at the same time!")
     if value:
         make_volatile(self)
     else:
         vars(self).pop("_volatile", None)
+
+
+def _warn_of_volatile() -> None:
+    warnings.warn(
+        "volatile is what torch had before 0.4. Use `with torch.no_grad():` instead.",
+        UserWarning,
+        stacklevel=3,
+    )
 
 
 method("volatile")(property(_is_volatile, _set_volatile))

@@ -58,6 +58,16 @@ class OperatorNode(recorder.OperatorState):
         return saved_names.possible(type(self), self.operator.parameters)
 
 
+class IndexNode(OperatorNode):
+    """Node of an operator that keeps index arrays, which are freed as saved tensors are."""
+
+    __slots__ = ()
+
+    def release(self) -> None:
+        """Free what was saved, so that a second walk raises."""
+        self.saved = None
+
+
 #: The names of the outputs in gradient functions.
 _RESULTS = ("result", "result1", "result2")
 
@@ -115,7 +125,8 @@ class TensorOperator:
     :class:`GradientPlan`), written in Tensor operations, so that it can be recorded itself. The
     last input may be a list of Tensors, named in ``variadic``; its gradient function returns a
     list. ``batch`` and ``tangent`` are rules under transformations (``transforms/dispatch.py``):
-    without them it runs once a sample, and tangents follow from the gradients.
+    without them it runs once a sample, and tangents follow from the gradients. ``node`` is the
+    class that its nodes are made from.
     """
 
     __slots__ = (
@@ -138,6 +149,7 @@ class TensorOperator:
         outputs: int = 1,
         batch: Callable[..., Any] | None = None,
         tangent: Callable[..., Any] | None = None,
+        node: type[OperatorNode] = OperatorNode,
     ):
         self.name = name
         self.forward = forward
@@ -151,7 +163,7 @@ class TensorOperator:
         self.tangent = tangent
         self._differentiable = tuple([name in gradient for name in self.parameters])
         self._plans: dict[tuple[bool, ...], GradientPlan] = {}
-        self._node: Any = type(self.grad_fn, (OperatorNode,), {"__slots__": (), "operator": self})
+        self._node: Any = type(self.grad_fn, (node,), {"__slots__": (), "operator": self})
         self._native: recorder.OperatorLauncher | None = None
         #: What the launcher calls: it holds no references itself.
         self._python = (self._compute, self._finish)
