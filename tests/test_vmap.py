@@ -121,6 +121,25 @@ class TestWrites:
 
         same(vmap(f)(rows()), rows())
 
+    def test_tensors_made_for_a_sample_hold_samples(self):
+        makers = [
+            lambda a: torch.full_like(a, 2.0),
+            lambda a: a.new_zeros(3),
+            lambda a: a.new_ones((3,)),
+            lambda a: a.new_empty(3).fill_(0),
+            lambda a: a.new_full([3], 4.0),
+        ]
+        for make in makers:
+            same(vmap(lambda a, make=make: make(a).copy_(a))(rows()), rows())
+
+        def pairs(a, b):
+            made = (a * b).new_zeros(2)
+            made[0], made[1] = a, b
+            return made
+
+        nested = vmap(vmap(pairs, (None, 0)), (0, None))(rows()[0], rows()[1])
+        same(nested[1, 2], torch.stack([rows()[0, 1], rows()[1, 2]]))
+
     def test_writes_at_indices_of_samples(self):
         x, places = torch.zeros(2, 3), torch.tensor([2, 0])
 

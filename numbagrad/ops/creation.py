@@ -20,7 +20,7 @@ from ..executor.arrays import filled, new_array
 from ..executor.conversion import dense_like
 from ..layout import contiguous_format
 from ..tensor import Tensor
-from ..transforms.dispatch import like_samples
+from ..transforms.dispatch import like_samples, new_samples
 from ..transforms.levels import is_transformed
 from .arguments import checked_number, leaf, numpy_dtype, require_tensor, shape_of
 from .registry import method
@@ -148,6 +148,14 @@ def full_like(
 ) -> Tensor:
     """A tensor of the size and the dtype of ``input`` filled with one number."""
     require_tensor("full_like", input)
+    if is_transformed(input):
+        return like_samples(
+            input,
+            lambda value: full_like(
+                value, fill_value, dtype=dtype, device=device, requires_grad=requires_grad,
+                memory_format=memory_format,
+            ),
+        )  # fmt: skip
     array = empty_array_like("full_like", input, dtype, device, memory_format)
     value = fill_value.item() if isinstance(fill_value, Tensor) else fill_value
     array.fill(checked_number(value, array.dtype))
@@ -244,9 +252,13 @@ def _new_filled(name: str, function: Callable[..., Tensor]) -> None:
         pin_memory: bool = False,
     ) -> Tensor:
         kind = self.dtype if dtype is None else dtype
-        return function(
-            *sizes, size=size, dtype=kind, device=device, requires_grad=requires_grad
-        )
+
+        def make(*shape: Any) -> Tensor:
+            return function(*shape, dtype=kind, device=device, requires_grad=requires_grad)
+
+        if is_transformed(self):
+            return new_samples(self, shape_of(name, sizes, size), make)
+        return make(*sizes) if size is None else make(size)
 
     new.__name__ = new.__qualname__ = name
     new.__doc__ = f"``{name[4:]}`` of the dtype of this tensor."
@@ -269,4 +281,10 @@ def _new_full(
 ) -> Tensor:
     """``full`` of the dtype of this tensor."""
     kind = self.dtype if dtype is None else dtype
-    return full(size, fill_value, dtype=kind, device=device, requires_grad=requires_grad)
+
+    def make(shape: Any) -> Tensor:
+        return full(shape, fill_value, dtype=kind, device=device, requires_grad=requires_grad)
+
+    if is_transformed(self):
+        return new_samples(self, shape_of("new_full", (), size), make)
+    return make(size)

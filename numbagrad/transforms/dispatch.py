@@ -151,6 +151,20 @@ def like_samples(tensor: Tensor, make: Callable[[Tensor], Tensor]) -> Tensor:
     return like_samples(state.primal, make)
 
 
+def new_samples(
+    tensor: Tensor, shape: tuple[int, ...], make: Callable[[tuple[int, ...]], Tensor]
+) -> Tensor:
+    """``make(shape)`` for each sample of a Tensor under transformations; without a tangent."""
+    tensor = settled(tensor)
+    state = state_of(tensor)
+    if state is None:
+        return make(shape)
+    if state.__class__ is Batched:
+        value = state.value
+        return batched(state.level, new_samples(value, (value._array.shape[0], *shape), make))
+    return new_samples(state.primal, shape, make)
+
+
 # --- histories inside of a batch ------------------------------------------------------------------
 
 
