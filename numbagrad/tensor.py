@@ -94,6 +94,8 @@ class Tensor(TensorState, InstalledMethods):
     _post_accumulate_grad_hooks: Any = None
     _accumulator: Any = None  # a weak reference to the node that stands for this leaf
     _uses: tuple[int, int] | None = None  # of a leaf: the nodes for which that stands, or all
+    #: Of what was detached from a view: the array whose memory that is a view of.
+    _memory: np.ndarray[Any, Any] | None = None
     #: Of ``data`` without dimensions: in 2017 ``loss.data[0]`` was the number.
     _is_data = False
 
@@ -392,7 +394,11 @@ class Tensor(TensorState, InstalledMethods):
         """A tensor of the same memory that is not part of the graph, and without a tangent."""
         if self._array.__class__ is not np.ndarray:
             return _under_transformation("detached")(self)
-        return tensor_interface.alias(self)
+        made: Tensor = tensor_interface.alias(self)
+        base = self if self._base is None else self._base
+        if base is not self or base._memory is not None:
+            made._memory = base._array if base._memory is None else base._memory
+        return made
 
     def detach_(self) -> Tensor:
         """Take this tensor out of the graph.
@@ -633,7 +639,7 @@ class UntypedStorage:
     __slots__ = ("_owner",)
 
     def __init__(self, array: np.ndarray[Any, Any]) -> None:
-        self._owner = _owner(array)
+        self._owner = owner_of(array)
 
     def data_ptr(self) -> int:
         """Address of the first byte; equal for tensors that share memory."""
@@ -657,7 +663,7 @@ def _strides_of_nothing(shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(strides[::-1][: len(shape)]) if shape else ()
 
 
-def _owner(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def owner_of(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """The array that owns the memory of this one, as far as NumPy knows it."""
     while isinstance(array.base, np.ndarray):
         array = array.base
@@ -668,7 +674,7 @@ def _owner(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 _NOT_COPIED = frozenset(
     (
         "_hooks", "_retains_grad", "_base", "_post_accumulate_grad_hooks", "_view_origin",
-        "_accumulator", "_unused_hooks", "_uses",
+        "_accumulator", "_unused_hooks", "_uses", "_memory",
     )
 )
 

@@ -118,6 +118,36 @@ class TestDualTensors:
             with pytest.raises(ValueError, match="Expected primal to be floating point"):
                 forward_ad.make_dual(torch.arange(2), torch.ones(2))
 
+    def test_a_tangent_lies_in_memory_as_its_tensor(self):
+        x, t = torch.arange(6.0).view(3, 2).t(), torch.arange(6.0).view(2, 3)
+        with forward_ad.dual_level():
+            tangent = forward_ad.unpack_dual(forward_ad.make_dual(x, t)).tangent
+            assert tangent.stride() == (1, 2) and torch.equal(tangent, t)
+            same = t.t().contiguous().t()
+            assert forward_ad.unpack_dual(forward_ad.make_dual(x, same)).tangent is same
+            flat = forward_ad.make_dual(t, x.contiguous()[:]).view(6)
+            assert forward_ad.unpack_dual(flat).tangent.tolist() == x.flatten().tolist()
+
+    def test_a_view_by_strides_shows_the_tangent_of_what_it_shows(self):
+        x, t = torch.arange(6.0).view(3, 2).t(), torch.arange(6.0).view(2, 3)
+        with forward_ad.dual_level():
+            part = forward_ad.make_dual(x, t).as_strided((2,), (1,), 0)
+            assert forward_ad.unpack_dual(part).tangent.tolist() == [0, 3]
+            rows = torch.tensor([[0.0, 2, 3], [1, 4, 5]]).t().contiguous().t()
+            ordered = torch.sort(forward_ad.make_dual(rows, t), 1).values
+            part = ordered.as_strided((2,), (1,), 1)
+            assert forward_ad.unpack_dual(part).tangent.tolist() == [3, 1]
+
+    def test_a_tangent_has_as_much_memory_as_its_tensor(self):
+        whole, t = torch.arange(5.0), torch.ones(2)
+        with forward_ad.dual_level():
+            dual = forward_ad.make_dual(whole[1:3].detach(), t)
+            tangent = forward_ad.unpack_dual(dual).tangent
+            assert tangent is not t and torch.equal(tangent, t)
+            primal, tangent = forward_ad.unpack_dual(dual.as_strided((5,), (1,), 0))
+        assert torch.equal(primal, whole)
+        assert tangent.tolist() == [0, 1, 1, 0, 0]
+
     def test_backward_of_a_tangent(self):
         x = torch.randn(4, requires_grad=True)
         with forward_ad.dual_level():
@@ -168,6 +198,63 @@ class TestFunction:
         x, t = torch.randn(3), torch.randn(3)
         _, product = jvp(grad(lambda x: Scale.apply(x, 2.0).sum()), (x,), (t,))
         assert torch.equal(product, 4 * t)
+
+    def test_jvp_has_only_what_was_saved_for_it(self):
+        class Identity(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.save_for_backward(x)
+                return x.clone()
+
+            @staticmethod
+            def jvp(ctx, tangent):
+                assert ctx.saved_tensors == ()
+                return tangent
+
+        jvp(Identity.apply, (torch.ones(2),), (torch.ones(2),))
+
+    def test_the_tangent_of_a_view_is_that_view_of_the_tangent(self):
+        class First(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, how):
+                ctx.how = how
+                return x[:2]
+
+            @staticmethod
+            def jvp(ctx, tangent, _):
+                return ctx.how(tangent)
+
+        def tangent_of(how, tangent):
+            with forward_ad.dual_level():
+                made = First.apply(forward_ad.make_dual(torch.ones(3), tangent), how)
+                return forward_ad.unpack_dual(made).tangent.tolist()
+
+        assert tangent_of(lambda t: t[:2], torch.arange(3.0)) == [0, 1]
+        with pytest.raises(RuntimeError, match="the jvp is not returning a view"):
+            tangent_of(lambda t: t[:2].clone(), torch.ones(3))
+        with pytest.raises(RuntimeError, match="not returning a view of the given grad input"):
+            tangent_of(lambda t: t.clone()[:2], torch.ones(3))
+        with pytest.raises(RuntimeError, match="same base as the given grad input"):
+            tangent_of(lambda t: t.clone()[:2], torch.ones(3)[:])
+
+    def test_an_input_that_is_written_takes_its_tangent_along(self):
+        class Double(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, other):
+                ctx.mark_dirty(x.mul_(2))
+                return x
+
+            @staticmethod
+            def jvp(ctx, tangent, other):
+                return tangent if other is None else 3 * other
+
+        with forward_ad.dual_level():
+            dual = forward_ad.make_dual(torch.ones(2), torch.ones(2))
+            with pytest.raises(RuntimeError, match="must modify the corresponding gradient"):
+                Double.apply(dual, None)
+            x = torch.ones(2)
+            assert Double.apply(x, dual) is x
+            assert forward_ad.unpack_dual(x).tangent.tolist() == [3, 3]
 
     def test_without_jvp(self):
         class Identity(torch.autograd.Function):

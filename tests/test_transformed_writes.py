@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import numbagrad as torch
+from numbagrad.autograd import forward_ad
 from numbagrad.func import grad, jvp, vmap
 
 
@@ -110,3 +111,34 @@ def test_a_saved_tensor_that_was_written_raises():
 
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         vmap(grad(function))(torch.ones(3, 4))
+
+
+class TestViewsOfWhatHasNoTangent:
+    def test_the_base_and_its_other_views_get_tangents(self):
+        with forward_ad.dual_level():
+            base = torch.zeros(2, 4).t()
+            above, column = base[:2], base[2:, 0]
+            column.copy_(forward_ad.make_dual(torch.ones(2), torch.tensor([3.0, 4.0])))
+            assert forward_ad.unpack_dual(base).tangent[:, 0].tolist() == [0, 0, 3, 4]
+            assert forward_ad.unpack_dual(above).tangent.sum() == 0
+
+    @pytest.mark.parametrize("shape", [lambda x: x.view_as(x), torch.t])
+    def test_tangents_of_samples(self, shape):
+        view = shape(torch.zeros(2, 2))
+
+        def tangents(t):
+            with forward_ad.dual_level():
+                view.copy_(forward_ad.make_dual(torch.zeros(2, 2), t))
+                return [forward_ad.unpack_dual(x).tangent for x in (view, view._base)]
+
+        t = torch.randn(3, 2, 2)
+        of_view, of_base = vmap(tangents)(t)
+        assert torch.equal(of_view, t)
+        assert torch.equal(vmap(shape)(of_base), t)
+
+    def test_a_view_of_a_tangent_that_lies_otherwise_is_not_written(self):
+        with forward_ad.dual_level():
+            rows = torch.tensor([[0.0, 2, 3], [1, 4, 5]]).t().contiguous().t()
+            ordered = torch.sort(forward_ad.make_dual(rows, torch.ones(2, 3)), 1).values
+            with pytest.raises(RuntimeError, match=r"clone\(\) the base"):
+                ordered.as_strided((2,), (1,), 1).mul_(2)

@@ -293,6 +293,26 @@ class TestLayouts:
         assert make(torch.arange(6.0).reshape(2, 3)).stride() == strides
 
 
+def test_as_strided_of_a_detached_view_reaches_its_whole_memory():
+    whole = torch.arange(6.0)
+    part = whole[2:4].detach()
+    assert part._base is None
+    assert part.storage_offset() == part[1:].detach().storage_offset() - 1 == 2
+    assert torch.equal(part.as_strided((6,), (1,), 0), whole)
+    assert part[1:].as_strided((2,), (1,)).tolist() == [3, 4]
+    with pytest.raises(RuntimeError, match="out of bounds for storage of size 24"):
+        part.as_strided((7,), (1,), 0)
+
+
+def test_as_strided_of_a_sample_stays_within_it():
+    x = torch.arange(12.0).view(3, 4)
+    shown = torch.func.vmap(lambda row: row.as_strided((2, 2), (1, 1), 1))(x)
+    assert shown[2].tolist() == [[9, 10], [10, 11]]
+    for size, offset in [(5, 0), (4, 1)]:
+        with pytest.raises(RuntimeError, match="can access memory outside of `tensor`"):
+            torch.func.vmap(lambda row, n=size, k=offset: row.as_strided((n,), (1,), k))(x)
+
+
 def test_as_strided_in_place():
     x = torch.arange(6.0).reshape(2, 3).requires_grad_()
     y = x.clone()

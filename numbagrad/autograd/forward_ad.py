@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from ..tensor import Tensor
 from ..transforms import levels
+from ..transforms.layouts import laid_out_as
 from ..transforms.levels import DUAL, Dual, Level, dual, settled, state_of
 from ..transforms.tracking import has_history
 from .grad_mode import _GradModeContext
@@ -112,6 +113,7 @@ def dual_view(level: Level, tensor: Tensor, tangent: Tensor) -> Tensor:
             "Setting a forward grad that itself has a forward gradient at the same level0 is not "
             "supported."
         )
+    tangent = laid_out_as(tensor, tangent)
     level.has_history |= has_history(tangent)
     made = dual(level, tensor, tangent)
     if not tensor._requires_grad:  # a view without a history has no more than its base

@@ -13,35 +13,30 @@ import numpy as np
 
 from ..autograd.inplace import Geometry, install_regions
 from ..executor import capture
-from ..executor.indexing import strided_view
+from ..executor.indexing import reach, strided_view
 from ..tensor import Tensor
 from ..transforms.batching import stacked
+from ..transforms.layouts import shows_as
+from ..transforms.levels import is_batched
 from .inplace import reshape_in_place
 from .registry import method
 from .shapes import sizes_of
 from .tensor_operator import TensorOperator
 from .view_operator import ViewOperator
 
-__all__ = ["as_strided"]
+__all__ = ["as_strided", "view_region"]
 
 Array = np.ndarray[Any, Any]
 
 
-def _reach(shape: Sequence[int], strides: Sequence[int]) -> int:
-    """Elements from the first to past the last one; 0 without elements."""
-    if 0 in shape:
-        return 0
-    return 1 + sum([(n - 1) * s for n, s in zip(shape, strides, strict=True)])
-
-
 def _overlaps(shape: Sequence[int], strides: Sequence[int]) -> bool:
     """Whether two indices may mean one element."""
-    reach = 1
+    end = 1
     for stride, size in sorted(zip(strides, shape, strict=True)):
         if size > 1:
-            if stride < reach:
+            if stride < end:
                 return True
-            reach += (size - 1) * stride
+            end += (size - 1) * stride
     return False
 
 
@@ -55,8 +50,8 @@ def _storage(geometry: Geometry, dtype: Any) -> tuple[Array, Array, Array]:
     before = max(0, -geometry.offset)
     start = before + geometry.offset
     length = max(
-        before + _reach(geometry.base_shape, geometry.base_strides),
-        start + _reach(geometry.shape, geometry.strides),
+        before + reach(geometry.base_shape, geometry.base_strides),
+        start + reach(geometry.shape, geometry.strides),
         1,
     )
     storage = np.zeros(length, dtype)
@@ -101,14 +96,37 @@ def _of_samples(geometry: Geometry, size: int) -> Geometry:
 
 
 def _view_of_samples(operator: Any, size: int, arguments: Any, mapped: Any) -> Tensor:
-    """The same part of the memory of each sample."""
+    """The same part of the memory of each sample.
+
+    Raises:
+        RuntimeError: if that reaches beyond the elements of the sample.
+    """
     input, geometry = arguments
     array = input._array
+    begin, end = geometry.offset, geometry.offset + reach(geometry.shape, geometry.strides)
+    length = reach(array.shape[1:], [stride // array.itemsize for stride in array.strides[1:]])
+    if begin < end and (begin < 0 or end > length):
+        raise RuntimeError(
+            f"result = tensor.as_strided({list(geometry.shape)}, {list(geometry.strides)}, {begin})"
+            f" can access memory outside of `tensor`. `result` can access some memory in range "
+            f"[{begin}, {end}], but `tensor` can only access some memory in range [0, {length}]. "
+            "This is not supported inside of vmap, please try to rewrite the `as_strided` call as "
+            "a sequence of PyTorch view operations"
+        )
     strides = (array.strides[0] // array.itemsize, *geometry.strides)
     made: Tensor = operator(
         input, Geometry(array, (size, *geometry.shape), strides, geometry.offset)
     )
     return made
+
+
+def _tangent_of_view(operator: Any, primals: Any, tangents: Any, results: Any) -> tuple[Tensor]:
+    """The same part of the memory of the tangent, or a copy where that lies otherwise."""
+    input, geometry = primals
+    tangent = tangents[0]
+    if shows_as(input._array, tangent._array, geometry):
+        return (operator(tangent, geometry),)
+    return (read_region(tangent, geometry),)
 
 
 read_region = TensorOperator(
@@ -131,11 +149,13 @@ clear_region = TensorOperator(
 )
 install_regions(read_region, spread_region, clear_region)
 
-_as_strided = ViewOperator(
+#: ``view_region(input, geometry)``: ``as_strided`` with a region that is known to be in the memory.
+view_region = ViewOperator(
     "as_strided",
     lambda input, geometry: _view(input, geometry.shape, geometry.strides, geometry.offset),
     lambda grad, geometry: spread_region(grad, geometry),
     batch=_view_of_samples,
+    tangent=_tangent_of_view,
 )
 
 
@@ -147,10 +167,14 @@ def _start_of(array: Array) -> int:
 def storage_offset(input: Tensor) -> int:
     """How many elements the first element lies behind the start of the memory."""
     capture.refuse("the place of a tensor in its memory")
-    if input._base is None:
-        return 0
-    array = input._array
-    return (_start_of(array) - _start_of(input._base._array)) // array.itemsize
+    array, memory = input._array, _memory_of(input)
+    return 0 if array is memory else (_start_of(array) - _start_of(memory)) // array.itemsize
+
+
+def _memory_of(input: Tensor) -> Array:
+    """The array whose memory a tensor is a view of, also if it was detached since."""
+    whole = input if input._base is None else input._base
+    return whole._array if whole._memory is None else whole._memory
 
 
 @method()
@@ -160,14 +184,14 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
     Raises:
         RuntimeError: if that reaches beyond the memory, or a stride is negative.
     """
-    return _as_strided(input, _region_of(input, size, stride, storage_offset))
+    return view_region(input, _region_of(input, size, stride, storage_offset))
 
 
 @method()
 def as_strided_(self: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
     """``as_strided`` in place."""
     geometry = _region_of(self, size, stride, storage_offset)
-    return reshape_in_place(self, lambda x: _as_strided(x, geometry))
+    return reshape_in_place(self, lambda x: view_region(x, geometry))
 
 
 def _region_of(input: Tensor, size: Any, stride: Any, storage_offset: int | None) -> Geometry:
@@ -180,7 +204,7 @@ def _region_of(input: Tensor, size: Any, stride: Any, storage_offset: int | None
             "as_strided: Negative strides are not supported at the moment, got strides: "
             f"{list(strides)}"
         )
-    memory = input._array if input._base is None else input._base._array
+    memory = _memory_of(input)
     item = memory.itemsize
     own = (_start_of(input._array) - _start_of(memory)) // item
     if storage_offset is not None:
@@ -188,13 +212,14 @@ def _region_of(input: Tensor, size: Any, stride: Any, storage_offset: int | None
     offset = own if storage_offset is None else storage_offset
     if offset < 0:
         raise RuntimeError(f"as_strided: storage offset must not be negative, got {offset}")
-    reach = _reach(memory.shape, [s // item for s in memory.strides])
-    if offset + _reach(shape, strides) > reach and 0 not in shape:
+    size_of_memory = reach(memory.shape, [s // item for s in memory.strides])
+    beyond = offset + reach(shape, strides) > size_of_memory and 0 not in shape
+    if beyond and not is_batched(input):  # the rule for samples has an error of its own
         raise RuntimeError(
             f"setStorage: sizes {list(shape)}, strides {list(strides)}, storage offset {offset}, "
             f"and itemsize {item} requiring a storage size of "
-            f"{(offset + _reach(shape, strides)) * item} are out of bounds for storage of size "
-            f"{reach * item}"
+            f"{(offset + reach(shape, strides)) * item} are out of bounds for storage of size "
+            f"{size_of_memory * item}"
         )
     return Geometry(input._array, shape, strides, offset - own)
 

@@ -44,11 +44,11 @@ class ViewOperator(TensorOperator):
         gradient: Callable[..., Any],
         grad_fn: str = "",
         batch: Callable[..., Any] | None = None,
+        tangent: Callable[..., Any] = tangents.multilinear,
     ):
         super().__init__(
-            name, forward, {"input": gradient}, grad_fn=grad_fn, batch=batch,
-            tangent=tangents.multilinear,
-        )  # fmt: skip
+            name, forward, {"input": gradient}, grad_fn=grad_fn, batch=batch, tangent=tangent
+        )
         self._plan = GradientPlan(self, (True,))
         self._keeps = self._plan.keeps
         #: ``wrap(array, input, values)``: ``array``, a view of the memory of ``input``, as a

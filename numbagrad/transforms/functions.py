@@ -7,7 +7,7 @@ under a transformation.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..autograd.grad_mode import set_grad_enabled
 from ..autograd.grad_mode import state as grad_mode
@@ -15,6 +15,7 @@ from ..ops.creation import zeros_like
 from ..tensor import Tensor
 from .dispatch import deepest, split
 from .function_batches import apply_to_batch, require_setup_context
+from .inplace import take_tangent
 from .levels import BATCH, GRAD, Level, dual, settled, state_of, without_tangents
 
 __all__ = ["apply_transformed"]
@@ -72,6 +73,10 @@ def apply_to_dual(function: Any, level: Level, args: tuple[Any, ...]) -> Any:
     with without_tangents(level):
         ctx, output = function.run(args)
         given = [_given(ctx, x, t) for x, t in zip(args, tangents, strict=True)]
+        pairs = [pair for pair in zip(args, tangents, strict=True) if pair[1] is not None]
+        inputs = [_Input(x, t, _writes(t)) for x, t in pairs]
+        if ctx.saved_for_forward is None:
+            ctx.saved_for_forward = ()  # what is saved for backward is not for jvp
         made = function.jvp(ctx, *given)
     outputs = output if isinstance(output, tuple) else (output,)
     results = made if isinstance(made, tuple) else (made,)
@@ -80,16 +85,23 @@ def apply_to_dual(function: Any, level: Level, args: tuple[Any, ...]) -> Any:
             "Function's jvp returned an invalid number of forward gradients (expected "
             f"{len(outputs)} but got {len(results)})"
         )
-    inputs = [(x, t) for x, t in zip(args, given, strict=True) if isinstance(x, Tensor)]
     for place, pair in enumerate(zip(outputs, results, strict=True)):
         _check_tangent(ctx, place, *pair, inputs)
-    duals = tuple([_dual(level, x, t) for x, t in zip(outputs, results, strict=True)])
+    duals = tuple([_dual(ctx, level, x, t) for x, t in zip(outputs, results, strict=True)])
     ctx.saved_for_forward = None
     return duals if isinstance(output, tuple) else duals[0]
 
 
+class _Input(NamedTuple):
+    """An argument with a tangent, and how often that was written before ``jvp``."""
+
+    value: Tensor
+    tangent: Tensor
+    writes: int
+
+
 def _check_tangent(
-    ctx: Any, place: int, output: Any, tangent: Any, inputs: Sequence[tuple[Tensor, Any]]
+    ctx: Any, place: int, output: Any, tangent: Any, inputs: Sequence[_Input]
 ) -> None:
     """Raise torch's errors for a tangent that does not go with its output."""
     if tangent is not None and not isinstance(tangent, Tensor):
@@ -114,19 +126,41 @@ def _check_tangent(
             f"Tensor, this is not supported. Tensor is of size {list(output._array.shape)} while "
             f"the given forward gradient is of size {list(tangent._array.shape)}."
         )
-    for input, given in inputs:
-        if any([output is x for x in ctx.dirty_tensors or ()]):
-            if output is input and tangent is not given:
-                raise RuntimeError(
-                    "An inplace custom Function is not modifying the forward mode gradients "
-                    "inplace. If the forward is modifying an input inplace, then the jvp function "
-                    "must modify the corresponding gradient inplace."
-                )
-        elif _is_view_of(output, input) and given is not None and not _is_view_of(tangent, given):
-            raise RuntimeError(
-                "A custom Function's forward is returning a view (or an input as-is) but the jvp "
-                "is not returning a view."
-            )
+    written = any([output is x for x in ctx.dirty_tensors or ()])
+    for input in inputs:
+        if written:
+            if output is input.value:
+                _check_written(tangent, input)
+        elif _is_view_of(output, input.value):
+            _check_view(tangent, input.tangent)
+
+
+def _writes(tensor: Tensor) -> int:
+    return 0 if tensor._version_cell is None else tensor._version_cell[0]
+
+
+def _check_written(tangent: Tensor, input: _Input) -> None:
+    counted = not tangent.is_inference()
+    if tangent is not input.tangent or (counted and _writes(tangent) == input.writes):
+        raise RuntimeError(
+            "An inplace custom Function is not modifying the forward mode gradients inplace. If "
+            "the forward is modifying an input inplace, then the jvp function must modify the "
+            "corresponding gradient inplace."
+        )
+
+
+def _check_view(tangent: Tensor, given: Tensor) -> None:
+    if tangent._base is None:
+        raise RuntimeError(
+            "A custom Function's forward is returning a view (or an input as-is) but the jvp is "
+            "not returning a view."
+        )
+    if tangent._base is not (given if given._base is None else given._base):
+        of_what = "given" if given._base is None else "same base as the given"
+        raise RuntimeError(
+            "A custom Function is returning a view but the jvp is not returning a view of the "
+            f"{of_what} grad input."
+        )
 
 
 def _is_view_of(tensor: Tensor, base: Tensor) -> bool:
@@ -141,13 +175,15 @@ def _given(ctx: Any, argument: Any, tangent: Tensor | None) -> Any:
     return zeros_like(argument) if argument._array.dtype.kind == "f" else None
 
 
-def _dual(level: Level, output: Any, tangent: Any) -> Any:
+def _dual(ctx: Any, level: Level, output: Any, tangent: Any) -> Any:
     if not isinstance(output, Tensor) or tangent is None:
         return output
     state = state_of(output)
     if state is not None and state.level is level:  # an input that forward wrote
         state.tangent = tangent
         return output
+    if any([output is x for x in ctx.dirty_tensors or ()]):
+        return take_tangent(level, output, tangent)
     made = dual(level, output, tangent)
     made._requires_grad, made._grad_fn = output._requires_grad, output._grad_fn
     made._output_nr = output._output_nr

@@ -22,9 +22,10 @@ from ..autograd.inplace import (
 from ..autograd.node import edge_of
 from ..ops.creation import zeros_like
 from ..ops.inplace import copy_
-from ..ops.strided import as_strided
+from ..ops.strided import view_region
 from ..tensor import Tensor, new_tensor
 from .dispatch import below, deepest, split
+from .layouts import repeats, zeros_as
 from .levels import (
     BATCH,
     GRAD,
@@ -38,7 +39,7 @@ from .levels import (
     state_of,
 )
 
-__all__ = ["compute_and_write"]
+__all__ = ["compute_and_write", "take_tangent"]
 
 
 def compute_and_write(
@@ -121,8 +122,10 @@ def _write_dual(level: Level, tensor: Tensor, value: Tensor) -> None:
         if tangent is None and level.kind is not GRAD:
             copy_(tensor, primal)
             return
-        _take_to(level, tensor)
+        _take_to(level, tensor, tangent)
         state = state_of(tensor)
+    if level.kind is not GRAD:
+        _require_own_part(level, tensor, state.tangent)
     copy_(state.primal, primal)
     if level.kind is GRAD:
         return
@@ -139,29 +142,57 @@ def _write_dual(level: Level, tensor: Tensor, value: Tensor) -> None:
         )
 
 
-def _take_to(level: Level, tensor: Tensor) -> None:
+def _require_own_part(level: Level, view: Tensor, tangent: Tensor) -> None:
+    """Raise if the tangent of a view is a copy: a write would not reach that of its base."""
+    base = None if view._base is None else state_of(view._base)
+    if isinstance(base, Dual) and base.level is level and base.tangent is not None:
+        if tangent._version_cell is not base.tangent._version_cell:
+            raise RuntimeError(
+                "a view by as_strided is written in place, but the tangent of its base lies in "
+                "memory otherwise than the base; clone() the base before making views of it"
+            )
+
+
+def _take_to(level: Level, tensor: Tensor, tangent: Tensor | None) -> None:
     """Make a tensor, its base and the views of that tensors of a level.
 
-    In forward mode they get tangents of zeros, in one memory.
+    In forward mode they get tangents of zeros, in one memory: for each sample that ``tangent``,
+    which is written then, has.
     """
     base = tensor if tensor._base is None else tensor._base
-    of_base = None if level.kind is GRAD else zeros_like(base).contiguous()
+    of_base = None
+    if level.kind is not GRAD:
+        if repeats(base._array):
+            raise RuntimeError(
+                "a view of a tensor that repeats elements of its memory gets a tangent by a write "
+                "in place; clone() the tensor before making views of it"
+            )
+        of_base = zeros_as(base, base if tangent is None else tangent)
     views = [view for view in live_views(base) if view is not base]
-    if tensor is not base and tensor not in views:
+    if tensor is not base and not any([tensor is view for view in views]):
         views.append(tensor)
     for view in views:
-        if of_base is None:
-            _become_dual(level, view, None)
-            continue
-        geometry = Geometry.between(base._array, view._array)
-        if not base._array.flags.c_contiguous:
-            raise RuntimeError(
-                "a view of a tensor that is not contiguous gets a tangent by a write in place; "
-                "clone() the tensor before making views of it"
-            )
-        tangent = as_strided(of_base, geometry.shape, geometry.strides, geometry.offset)
-        _become_dual(level, view, tangent)
+        _become_dual(level, view, None if of_base is None else _same_part(base, view, of_base))
     _become_dual(level, base, of_base)
+
+
+def _same_part(base: Tensor, view: Tensor, of_base: Tensor) -> Tensor:
+    """The part of a tangent that a view is of its base; as a whole, the tangent itself."""
+    geometry = Geometry.between(base._array, view._array)
+    whole = (base._array.shape, base._array.strides, 0)
+    if (view._array.shape, view._array.strides, geometry.offset) == whole:
+        return of_base
+    return view_region(of_base, geometry)
+
+
+def take_tangent(level: Level, tensor: Tensor, tangent: Tensor) -> Tensor:
+    """Give a tensor, which has none of this level, the tangent of what was written to it."""
+    if tensor._base is None and not live_views(tensor):
+        _become_dual(level, tensor, tangent)
+    else:
+        _take_to(level, tensor, tangent)
+        copy_(state_of(tensor).tangent, tangent)
+    return tensor
 
 
 def _become_dual(level: Level, tensor: Tensor, tangent: Tensor | None) -> None:

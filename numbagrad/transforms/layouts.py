@@ -1,0 +1,88 @@
+"""How tangents lie in memory: as the Tensors that they belong to, so that views fit both.
+
+``forward_ad`` lays out the tangents that users give, as torch does; the rule of ``as_strided`` asks
+whether a part of the memory of a primal is the same part of that of its tangent.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..autograd.inplace import Geometry
+from ..executor import capture
+from ..executor.indexing import reach, strided_view
+from ..tensor import Tensor, new_tensor, owner_of
+from .dispatch import new_samples
+from .levels import Transformed
+
+__all__ = ["laid_out_as", "repeats", "shows_as", "zeros_as"]
+
+Array = np.ndarray[Any, Any]
+
+
+def laid_out_as(primal: Tensor, tangent: Tensor) -> Tensor:
+    """The tangent itself if it lies in its memory as the primal does; else a copy that does.
+
+    The memory of the copy is as large as that of the primal, with zeros around it. The tangent of
+    a primal that repeats elements of its memory stays as it is.
+    """
+    array = primal._array
+    size, start = _memory_of(array)
+    if _same_strides(array, tangent._array):
+        apart = Transformed in (array.__class__, tangent._array.__class__)
+        if apart or (size, start if array.size else 0) == _memory_of(tangent._array):
+            return tangent
+    if repeats(array):
+        return tangent
+    return zeros_as(primal, tangent).copy_(tangent)
+
+
+def repeats(array: Array) -> bool:
+    """Whether an array shows elements of its memory several times, as an expanded one does."""
+    pairs = zip(array.shape, array.strides, strict=True)
+    return any([length > 1 and stride == 0 for length, stride in pairs])
+
+
+def zeros_as(primal: Tensor, tangent: Tensor) -> Tensor:
+    """Zeros that lie as the primal in a memory as large; for each sample that a tangent has."""
+    array = primal._array
+    size, start = _memory_of(array)
+    steps = [stride // array.itemsize for stride in array.strides]
+
+    def make(shape: tuple[int, ...]) -> Tensor:
+        samples = shape[: len(shape) - array.ndim]
+        around = np.zeros((*samples, size), tangent._array.dtype)  # what is not used costs nothing
+        if capture.active is not None:
+            capture.note_fill(around, 0)
+        item = around.itemsize
+        strides = (*around.strides[:-1], *[step * item for step in steps])
+        return new_tensor(strided_view(around, shape, strides, start * item))
+
+    return new_samples(tangent, array.shape, make)
+
+
+def shows_as(primal: Array, tangent: Array, geometry: Geometry) -> bool:
+    """Whether a region of the memory of a primal is that of its tangent's memory, too."""
+    if not _same_strides(primal, tangent):
+        return False
+    size, start = _memory_of(tangent)
+    first = start + geometry.offset
+    return first >= 0 and first + reach(geometry.shape, geometry.strides) <= size
+
+
+def _same_strides(one: Array, other: Array) -> bool:
+    if one.strides == other.strides or not one.size:
+        return True
+    steps = zip(one.shape, one.strides, other.strides, strict=True)
+    return all([size == 1 or a == b for size, a, b in steps])
+
+
+def _memory_of(array: Array) -> tuple[int, int]:
+    """Of the memory that an array lies in: its size, and where the array begins, in elements."""
+    owner = owner_of(array)
+    item = array.itemsize
+    if not array.size:
+        return owner.nbytes // item, 0
+    return owner.nbytes // item, (array.ctypes.data - owner.ctypes.data) // item
