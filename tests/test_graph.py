@@ -34,7 +34,9 @@ def test_every_node_is_a_node():
     y = Twice.apply(x * 2)
     accumulator = (x * 2).grad_fn.next_functions[0][0]
     for node in (y.grad_fn, (x * 2).grad_fn, accumulator):
-        assert isinstance(node, graph.Node)
+        assert isinstance(node, graph.Node) and issubclass(type(node), graph.Node)
+        assert graph.Node not in type(node).mro()  # it says what nodes have, and is none
+    assert not isinstance(None, graph.Node) and not isinstance(graph.Node, graph.Node)
     assert type(accumulator).__name__ == "AccumulateGrad"
     assert accumulator.variable is x
     assert (x + 1).grad_fn.next_functions[0][0] is accumulator
@@ -184,6 +186,19 @@ def test_raw_saved_tensors_of_a_function():
     (saved,) = y.grad_fn._raw_saved_tensors
     saved.register_hooks(lambda t: t.tolist(), lambda values: nb.tensor(values) + 1)
     assert y.grad_fn.saved_tensors[0].tolist() == [4.0]
+    for arguments in ((), (len,), (len, 1)):
+        with pytest.raises(TypeError, match="incompatible function arguments"):
+            Twice.apply(x).grad_fn._raw_saved_tensors[0].register_hooks(*arguments)
+    y = Twice.apply(x)
+    y.backward()
+    with pytest.raises(RuntimeError, match="after they have already been freed"):
+        _ = y.grad_fn._raw_saved_tensors
+
+
+def test_saved_tensors_are_made_by_nodes_alone():
+    assert isinstance((leaf(1.0) * leaf(2.0)).grad_fn._raw_saved_self, nb.autograd.SavedTensor)
+    with pytest.raises(RuntimeError, match="create a SavedTensor object from Python is forbidden"):
+        nb.autograd.SavedTensor()
 
 
 def test_a_leaf_under_hooks_still_gets_its_second_gradient():

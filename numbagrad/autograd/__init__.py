@@ -25,6 +25,7 @@ from .grad_mode import (
 )
 from .gradcheck import gradcheck, gradgradcheck
 from .graph import _unsafe_preserve_version_counter as _unsafe_preserve_version_counter
+from .saved_hooks import SavedTensor
 from .variable import Variable
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Function",
+    "SavedTensor",
     "Variable",
     "anomaly_mode",
     "backward",

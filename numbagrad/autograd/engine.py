@@ -152,6 +152,7 @@ def _walk(
     """
     order: Any = heappop(ready)
     buffer: Any
+    gradient: Any
     hooked = False
     while True:
         buffer = buffers.pop(order)
@@ -165,7 +166,7 @@ def _walk(
         else:
             results = _run(buffer, buffer[1:], retain_graph)
         # Gradients must not be held here while they are summed further on.
-        buffer = gradient = order = None
+        buffer = order = None
         edges = node.next_edges
         while len(edges) == 1 and len(results) == 1:
             # The only input is run at once, without a buffer, if no other node comes before it.
@@ -217,7 +218,7 @@ def _walk(
                         hooked = True
                 elif gradient is not None:
                     _add(waiting, 1, gradient, create_graph)
-        results = None
+        results = gradient = None
         if hooked:
             if order is not None:
                 heappush(ready, order)
@@ -314,8 +315,14 @@ def _run_with_hooks(buffer: list[Any], retain_graph: bool) -> Any:
     try:
         run_tensor_hooks(hooks, gradients)
         gradients = run_pre_hooks(hooks, gradients)
-        seen = gradients if hooks.post else [None] * len(gradients)
-        results = _run(buffer, gradients, retain_graph)
+        seen = list(gradients) if hooks.post else [None] * len(gradients)
+        if node._takes_list:
+            del buffer[1:]
+            results = node.backward_of_list(gradients)
+            if not retain_graph:
+                node.release()
+        else:
+            results = _run(buffer, gradients, retain_graph)
         return run_post_hooks(node._hooks, results, seen)
     finally:
         walk.node = None

@@ -19,7 +19,8 @@ from numpy import ndarray
 from . import tensor_interface as interface
 from . import volatile, watching
 from .grad_mode import state as grad_mode
-from .inplace import FUNCTION, NO_GRAD, check_inplace, register_view
+from .hooks import Hooks
+from .inplace import FUNCTION, MULTIPLE, NO_GRAD, PURE, check_inplace, register_view
 from .node import Node, OutputMetadata, edge_of, next_sequence_nr
 from .saved import FREED, save, save_output, unpack_entries
 from .saved_hooks import default_hooks, pack
@@ -37,6 +38,8 @@ class FunctionCtx:
     dirty_tensors: tuple[Any, ...] | None = None
     non_differentiable: tuple[Any, ...] | None = None
     materialize_grads = True
+    #: Set by ``forward`` to say that its output shows the memory of its input, and nothing else.
+    _is_pure_view = False
     #: Whether outputs marked as not differentiable count among the undefined gradients.
     _materialize_non_diff_grads = True
 
@@ -77,6 +80,8 @@ class BackwardCFunction(Node, FunctionCtx):
     _output_count = 1
     saved = ()  # what a Function saves is in ``_saved_variables``
     _saved_variables: tuple[Any, ...] | None = ()
+    #: Whether the saved tensors were handed out, and forgotten.
+    _handed_over = False
     #: by output: shape and dtype, or None if it has no gradient
     _output_metadata: tuple[Any, ...] = ()
     #: by argument: shape and dtype, or None if it needs no gradient
@@ -96,7 +101,20 @@ class BackwardCFunction(Node, FunctionCtx):
         saved = self._saved_variables
         if saved is None:
             raise RuntimeError(FREED)
+        if self._forward_cls.clear_saved_tensors_on_access:
+            self._hand_over_saved()
         return unpack_entries(saved, self)
+
+    def _hand_over_saved(self) -> None:
+        """Forget the saved tensors, which are handed out for the only time."""
+        if self._handed_over:
+            raise RuntimeError(
+                "saved_tensors can only be accessed once when clear_saved_tensors_on_access=True "
+                "is set on the autograd.Function. Either access saved_tensors only once, or set "
+                "clear_saved_tensors_on_access=False."
+            )
+        self._handed_over = True
+        self._saved_variables = ()
 
     @property
     def saved_variables(self) -> tuple[Any, ...]:
@@ -163,19 +181,33 @@ class BackwardCFunction(Node, FunctionCtx):
             return self._checked(results)
         return results
 
-    def _user_backward(self) -> Callable[..., Any]:
-        """Return the one method of the user that computes gradients."""
-        function = self._forward_cls
-        if function.vjp is Function.vjp:
-            return function.backward
-        if function.backward is not Function.backward:
-            raise RuntimeError(
-                "Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You "
-                "should only implement one of them."
-            )
-        return function.vjp
+    @property
+    def _takes_list(self) -> bool:
+        return self._forward_cls.boxed_grads_call
 
-    def _materialized(self, gradients: tuple[Any, ...]) -> tuple[Any, ...]:
+    def backward_of_list(self, gradients: list[Any]) -> tuple[Any, ...]:
+        """``backward`` of a Function that takes the list, and may take gradients out of it."""
+        if self.materialize_grads:
+            gradients[:] = self._materialized(gradients)
+        results = gradient_method(self._forward_cls)(self, gradients)
+        if type(results) is not tuple:
+            results = (results,)
+        if len(results) != len(self._argument_metadata):
+            results = self._without_trailing_none(results)
+        return self._checked(results)
+
+    def apply(self, *gradients: Any) -> Any:
+        """Call the user's ``backward`` or ``vjp``; nothing is checked, as in torch."""
+        return self._user_backward()(self, *gradients)
+
+    def _user_backward(self) -> Callable[..., Any]:
+        """Return what computes gradients: a function of ``ctx`` and the gradient of each output."""
+        function = self._forward_cls
+        if function.boxed_grads_call:
+            return with_list(function)
+        return function.backward if function.vjp is Function.vjp else gradient_method(function)
+
+    def _materialized(self, gradients: Sequence[Any]) -> tuple[Any, ...]:
         """Put zeros in the place of undefined gradients."""
         return tuple(
             [
@@ -222,6 +254,28 @@ class BackwardCFunction(Node, FunctionCtx):
                 result = interface.cast(result, dtype)
             checked.append(result)
         return tuple(checked)
+
+
+def gradient_method(function: type[Function]) -> Callable[..., Any]:
+    """Return the one method of a user's Function that computes gradients.
+
+    Raises:
+        RuntimeError: if it has two.
+    """
+    if function.vjp is Function.vjp:
+        return function.backward
+    if function.backward is not Function.backward:
+        raise RuntimeError(
+            "Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You "
+            "should only implement one of them."
+        )
+    return function.vjp
+
+
+def with_list(function: type[Function]) -> Callable[..., Any]:
+    """The gradient method of a Function with ``boxed_grads_call`` as one of separate gradients."""
+    method = gradient_method(function)
+    return lambda ctx, *gradients: method(ctx, list(gradients))
 
 
 #: The entry of ``_argument_metadata`` for an argument that is not a tensor.
@@ -271,10 +325,19 @@ class Function(FunctionCtx):
     The form of 2017 works too: ``forward(self, *tensors)`` and ``backward(self, *grads)`` are
     methods of an instance, which takes other arguments in its constructor, is called once, and says
     of itself what ``ctx`` says today. See ``legacy_function.py``.
+
+    Attributes:
+        generate_vmap_rule: whether ``vmap`` runs ``forward`` and ``backward`` for all samples.
+        clear_saved_tensors_on_access: whether ``ctx.saved_tensors`` may be read only once, and is
+            forgotten then, so that ``backward`` can let go of what it has used.
+        boxed_grads_call: whether ``backward(ctx, grads)`` takes one list of the gradients. The
+            engine holds none of them, so that taking one out of the list frees it.
     """
 
     _backward_cls: type[BackwardCFunction]
     generate_vmap_rule = False
+    clear_saved_tensors_on_access = False
+    boxed_grads_call = False
     #: Whether ``forward`` is a method of instances, as in 2017.
     _has_instance_methods = False
     #: Of an instance of 2017 that was called: a weak reference to its node.
@@ -414,7 +477,8 @@ class Function(FunctionCtx):
         Tensor = interface.Tensor
         separate_context = cls._has_setup_context()
         ctx = cls._backward_cls.__new__(cls._backward_cls)
-        ctx._hooks = None
+        # A node with hooks is run where the engine can let go of the gradients.
+        ctx._hooks = Hooks() if cls.boxed_grads_call else None
         needs = [isinstance(value, Tensor) and value._requires_grad for value in args]
         ctx.needs_input_grad = tuple(needs)
         recording = grad_mode.enabled
@@ -505,6 +569,7 @@ def _wrap_output(ctx: Any, args: tuple[Any, ...], output: Any, record: bool) -> 
     if (
         not record
         or output._requires_grad
+        or output._base is not None
         or ctx.dirty_tensors is not None
         or ctx.non_differentiable is not None
         or array.dtype.kind not in "fc"
@@ -521,6 +586,8 @@ def _wrap_output(ctx: Any, args: tuple[Any, ...], output: Any, record: bool) -> 
 def wrap_outputs(ctx: Any, args: tuple[Any, ...], outputs: Any, record: bool) -> tuple[Any, ...]:
     """Connect what ``forward`` returned to the graph; what is not a tensor stays as it is."""
     _check_marked(ctx)
+    if ctx._is_pure_view:
+        _check_pure_view(args, outputs)
     dirty = ctx.dirty_tensors or ()
     fixed = ctx.non_differentiable or ()
     for value in dirty:
@@ -553,11 +620,16 @@ def wrap_outputs(ctx: Any, args: tuple[Any, ...], outputs: Any, record: bool) ->
             if differentiable:
                 interface.rebase_history(output, ctx, output_nr)
         else:
-            if not record and output._view_origin == NO_GRAD:
-                output._view_origin = FUNCTION
             if output._requires_grad or _contains(args, output):
                 # It has a history or a user of its own, and keeps it.
                 output = _view_of(output) if differentiable else interface.alias(output)
+            if output._base is not None and output._view_origin == NO_GRAD:
+                if differentiable:
+                    output._view_origin = _origin_of_view(output, ctx, outputs, fixed)
+                    register_view(output, output._version_cell)
+                elif not record:
+                    pure = ctx._is_pure_view and not output._base._requires_grad
+                    output._view_origin = None if pure else FUNCTION
             if differentiable:
                 output._requires_grad = True
                 output._grad_fn = ctx
@@ -619,8 +691,28 @@ def _view_of(tensor: Any) -> Any:
     view = interface.alias(tensor)
     view._base = tensor if tensor._base is None else tensor._base
     view._view_origin = NO_GRAD
-    register_view(view, view._version_cell)
     return view
+
+
+def _origin_of_view(view: Any, ctx: Any, outputs: Any, fixed: Any) -> str:
+    """Why a view that a recorded Function returns may not be written, or that it may."""
+    if ctx._is_pure_view and view._array.dtype == view._base._array.dtype:
+        return PURE
+    differentiable = [
+        isinstance(x, interface.Tensor) and x._array.dtype.kind in "fc" and not _contains(fixed, x)
+        for x in outputs
+    ]
+    return MULTIPLE if sum(differentiable) > 1 else FUNCTION
+
+
+def _check_pure_view(args: tuple[Any, ...], outputs: Any) -> None:
+    """Raise unless one tensor was given and one was returned."""
+    for values in (args, outputs):
+        if sum([isinstance(value, interface.Tensor) for value in values]) != 1:
+            raise RuntimeError(
+                "Pure view custom Function can only have one input Tensor and one output Tensor. "
+                "Open an issue if you need to support more."
+            )
 
 
 def _contains(values: Any, tensor: Any) -> bool:

@@ -6,17 +6,19 @@ are stored. The mechanisms are in ``node.py``, ``saved_hooks.py`` and ``walk.py`
 
 from __future__ import annotations
 
+import abc
 import contextlib
 import functools
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal, NamedTuple
 
+from . import node as nodes
 from . import tensor_interface as interface
 from .grad_mode import state as grad_mode
 from .hooks import RemovableHandle
 from .mutation import allow_mutation_on_saved_tensors
-from .node import AccumulateGrad, Node, accumulator_of
+from .node import AccumulateGrad, accumulator_of
 from .saved_hooks import disabled_message, pop_hooks, push_hooks, set_disabled, stack
 from .walk import Plan
 
@@ -25,6 +27,38 @@ __all__ = [
     "get_gradient_edge", "increment_version", "register_multi_grad_hook", "save_on_cpu",
     "saved_tensors_hooks",
 ]  # fmt: skip
+
+
+class Node(abc.ABC):
+    """What every node of the graph has: ``isinstance(tensor.grad_fn, Node)``.
+
+    The nodes themselves are made by operators and have another base, ``node.Node``.
+    """
+
+    @abc.abstractmethod
+    def name(self) -> str:
+        """Return the name of the node, as ``MulBackward0``."""
+
+    @property
+    @abc.abstractmethod
+    def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
+        """For each input ``(node, output_nr)``; leaves appear as ``AccumulateGrad``."""
+
+    @property
+    @abc.abstractmethod
+    def metadata(self) -> dict[Any, Any]:
+        """A dictionary for the user, kept as long as the node."""
+
+    @abc.abstractmethod
+    def register_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Register ``hook(grad_inputs, grad_outputs) -> tuple or None``, to run after the node."""
+
+    @abc.abstractmethod
+    def register_prehook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Register ``hook(grad_outputs) -> tuple or None``, called before the node runs."""
+
+
+Node.register(nodes.Node)
 
 
 class GradientEdge(NamedTuple):
@@ -206,7 +240,7 @@ def _will_engine_execute_node(node: Any) -> bool:
     Raises:
         RuntimeError: outside of a walk, for what is no node, and for a leaf in ``grad``.
     """
-    if not isinstance(node, Node):
+    if not isinstance(node, nodes.Node):
         raise RuntimeError(
             f"_will_engine_execute_node expects an grad_fn, but got {type(node).__name__}"
         )
@@ -222,7 +256,7 @@ def _will_engine_execute_node(node: Any) -> bool:
 
 
 def _is_planned(plan: Plan, target: Any) -> bool:
-    if isinstance(target, Node):
+    if isinstance(target, nodes.Node):
         return target.sequence_nr in plan.needed or target.sequence_nr in plan.wanted_outputs
     if id(target) in plan.wanted_leaves and not plan.accumulate:
         raise RuntimeError(

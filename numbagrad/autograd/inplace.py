@@ -24,8 +24,8 @@ from .saved import operator_name
 from .view_replay import is_replayed, replayed
 
 __all__ = [
-    "FUNCTION", "INFERENCE", "MULTIPLE", "NO_GRAD", "Geometry", "apply_inplace", "before_write",
-    "check_inplace", "compute_then_write", "install_regions", "live_views", "prune",
+    "FUNCTION", "INFERENCE", "MULTIPLE", "NO_GRAD", "PURE", "Geometry", "apply_inplace",
+    "before_write", "check_inplace", "compute_then_write", "install_regions", "live_views", "prune",
     "rebase_history", "recording", "register_view", "take_history", "unrecorded_origin",
     "write_inplace",
 ]  # fmt: skip
@@ -39,8 +39,11 @@ __all__ = [
 NO_GRAD = "no_grad"
 INFERENCE = "inference"
 MULTIPLE = "multiple"
-#: of a view that a ``Function`` returned without recording anything
+#: of a view that a ``Function`` returned
 FUNCTION = "function"
+#: of a view that a ``Function`` returned, which says that it is nothing but a view: it may be
+#: written, and then has the history of any other view
+PURE = "pure"
 
 _prune_lock = threading.Lock()
 #: From so many entries on, a cell is cleaned each time their number has doubled.
@@ -112,13 +115,15 @@ def check_inplace(tensor: Any) -> None:
     base = tensor._base
     if base is not None:
         origin = tensor._view_origin
-        if origin is not None:
+        if origin is not None and origin != PURE:
             raise RuntimeError(_view_text(tensor, origin, "is being"))
         if (tensor._requires_grad or base._requires_grad) and base._grad_fn is None:
             raise RuntimeError(
                 "a view of a leaf Variable that requires grad is being used in an in-place "
                 "operation."
             )
+        if origin is not None:
+            _show_base(tensor)
     if tensor._requires_grad and tensor._grad_fn is None:
         raise RuntimeError(
             "a leaf Variable that requires grad is being used in an in-place operation."
@@ -131,14 +136,13 @@ def _view_text(view: Any, origin: str, modified: str) -> str:
     node = view._grad_fn
     if node is not None:
         maker = f"Output {view._output_nr} of {operator_name(node)} is a view"
-    in_function = hasattr(node, "_forward_cls")
     begin = (
         f"{maker} and {modified} modified inplace."
         if maker
         else f"A view was created in no_grad mode and {modified} modified inplace with grad mode "
         "enabled."
     )
-    if origin == FUNCTION or (in_function and node._output_count == 1):
+    if origin == FUNCTION:
         return (
             f"{begin} This view was created inside a custom Function (or because an input was "
             "returned as-is) and the autograd logic to handle view+inplace would override the "
@@ -146,7 +150,7 @@ def _view_text(view: Any, origin: str, modified: str) -> str:
             "This behavior is forbidden. You can fix this by cloning the output of the custom "
             "Function."
         )
-    if in_function or origin == MULTIPLE:
+    if origin == MULTIPLE:
         return (
             f"{begin} This view is the output of a function that returns multiple views. Such "
             "functions do not allow the output views to be modified inplace. You should replace "
@@ -367,13 +371,19 @@ def _refresh_views(base: Any, before: Node | None) -> None:
         if view._array.dtype != base._array.dtype:
             continue
         origin = view._view_origin
-        if origin is not None:
+        if origin is not None and origin != PURE:
             text = _view_text(view, origin, "its base or another view of its base has been")
             take_history(view, StaleView((edge_of(base),), text), 0)
         elif is_replayed(view, before):
             take_history(view, replayed(view, before, edge_of(base)), 0)
         else:
-            take_history(view, AsStridedBackward0(base, view), 0)
+            _show_base(view)
+
+
+def _show_base(view: Any) -> None:
+    """Let the history of a view be that it shows a part of its base, as the base is now."""
+    view._view_origin = None
+    take_history(view, AsStridedBackward0(view._base, view), 0)
 
 
 class Geometry:

@@ -93,6 +93,11 @@ class Node:
         """
         raise NotImplementedError(f"derivative for {self.name()} is not implemented")
 
+    @property
+    def _takes_list(self) -> bool:
+        """Whether ``backward_of_list(gradients)`` is to run, with a list that nobody else holds."""
+        return False
+
     def unpack(self) -> tuple[Any, ...]:
         """Give back the saved tensors.
 
@@ -211,9 +216,11 @@ class Node:
         if kind == "value":
             return what()
         if kind == "tensors":
+            if self._saved_entries() is None:
+                raise RuntimeError(FREED)
             return tuple([self._saved_field("tensor", place, raw) for place in what])
         if raw:
-            return SavedTensor(self, what)
+            return SavedTensor.of(self, what)
         return None if what is None else self._unpack_entry(what)
 
     def __dir__(self) -> list[str]:

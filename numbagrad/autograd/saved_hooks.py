@@ -197,15 +197,27 @@ class SavedTensor:
 
     __slots__ = ("_node", "_place")
 
-    def __init__(self, node: Any, place: int) -> None:
-        self._node = node
-        self._place = place
+    _node: Any
+    _place: int
+
+    def __init__(self) -> None:
+        raise RuntimeError("Trying to create a SavedTensor object from Python is forbidden.")
+
+    @classmethod
+    def of(cls, node: Any, place: int) -> SavedTensor:
+        """The saved tensor at ``place`` of ``node``."""
+        made = cls.__new__(cls)
+        made._node = node
+        made._place = place
+        return made
 
     def _entry(self) -> Any:
         entries = self._node._saved_entries()
         return _GONE if entries is None else entries[self._place]
 
-    def register_hooks(self, pack_hook: Hook, unpack_hook: Hook) -> None:
+    def register_hooks(
+        self, pack_hook: Hook | None = None, unpack_hook: Hook | None = None
+    ) -> None:
         """Store this tensor by ``pack_hook(tensor)``, restore it by ``unpack_hook``.
 
         Raises:

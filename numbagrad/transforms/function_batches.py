@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from ..autograd.function import Function
+from ..autograd.function import Function, gradient_method, with_list
 from ..structure import flatten, rebuild
 from ..tensor import Tensor
 from .dispatch import below
@@ -181,6 +181,9 @@ def _generated(function: Any, level: Level, values: list[Any], mapped: list[bool
         value, is_mapped = _value_of(inner, made)
         return value if is_mapped else value.expand((level.size, *value._array.shape)).clone()
 
+    boxed = function.boxed_grads_call
+    compute_gradients = with_list(function) if boxed else gradient_method(function)
+
     class Generated(Function):
         @staticmethod
         def forward(*given: Any) -> Any:
@@ -206,7 +209,8 @@ def _generated(function: Any, level: Level, values: list[Any], mapped: list[bool
         def backward(ctx: Any, *grads: Any) -> Any:
             with opened() as inner:
                 ctx.own._level = inner
-                made = function.backward(ctx.own, *samples(inner, grads, [True] * len(grads)))
+                given = samples(inner, grads, [True] * len(grads))
+                made = compute_gradients(ctx.own, *given)
                 gradients = made if isinstance(made, tuple) else (made,)
                 return tuple(
                     [
