@@ -201,6 +201,19 @@ def test_saved_tensors_are_made_by_nodes_alone():
         nb.autograd.SavedTensor()
 
 
+def test_a_tensor_may_be_saved_without_a_node():
+    x, packed, unpacked = leaf(1.0), [], []
+    with graph.saved_tensors_hooks(
+        lambda t: packed.append(t) or t, lambda t: unpacked.append(t) or t + 1
+    ):
+        saved = nb._C._autograd._make_saved_tensor(x, is_output=False)
+    assert len(packed) == 1 and not unpacked
+    assert [saved.unpack().item(), saved.unpack().item()] == [2.0, 2.0]
+    assert len(packed) == 1 and len(unpacked) == 2
+    plain = nb._C._autograd._make_saved_tensor(x, is_output=False)
+    assert plain.unpack() is x and plain.data is x and plain.unpack_hook is None
+
+
 def test_a_leaf_under_hooks_still_gets_its_second_gradient():
     x = leaf(3.0)
     with graph.saved_tensors_hooks(lambda t: t.tolist(), nb.tensor):

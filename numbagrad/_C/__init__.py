@@ -20,6 +20,9 @@ from ..autograd.graph import (
 )
 from . import _autograd, _functions
 
+#: Whether the operators of ``linalg`` have the routines they need.
+has_lapack = True
+
 __all__ = [
     "_WeakTensorRef",
     "_autograd",
@@ -30,6 +33,7 @@ __all__ = [
     "_is_multithreading_enabled",
     "_is_view_replay_enabled",
     "_will_engine_execute_node",
+    "has_lapack",
     "is_grad_enabled",
     "is_inference_mode_enabled",
 ]

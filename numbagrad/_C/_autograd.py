@@ -2,5 +2,6 @@
 
 from ..autograd.graph import _unsafe_set_version_counter
 from ..autograd.saved_hooks import SavedTensor
+from ..autograd.saved_hooks import make_saved_tensor as _make_saved_tensor
 
-__all__ = ["SavedTensor", "_unsafe_set_version_counter"]
+__all__ = ["SavedTensor", "_make_saved_tensor", "_unsafe_set_version_counter"]

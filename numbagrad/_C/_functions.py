@@ -9,6 +9,7 @@ from typing import Any
 
 from ..autograd.function import failing_later
 from ..autograd.gradcheck_properties import without_gradient
+from ..autograd.graph import Node
 from ..autograd.inplace import CopySlices
 from ..autograd.node import AccumulateGrad
 
@@ -41,3 +42,8 @@ class UndefinedGrad:
     def __call__(self, tensor: Any) -> Any:
         """The tensor with that history."""
         return without_gradient(tensor)
+
+
+# In torch these are classes of nodes themselves.
+Node.register(DelayedError)
+Node.register(UndefinedGrad)

@@ -385,7 +385,7 @@ def _walk_with_care(
             if anomaly.enabled:
                 explain(node)
             raise
-        walk.node = buffer = gradient = None
+        walk.node = buffer = None
         for edge, gradient in zip(node.next_edges, results, strict=True):
             if edge is None or not (plan is None or plan.leads_to_input(edge, node.sequence_nr)):
                 continue
@@ -394,7 +394,7 @@ def _walk_with_care(
                 if hooked is None:
                     hooked = HookedLeaves(plan, {})
                 hooked.passed(edge[0])
-        results = None
+        results = gradient = None
 
 
 def _run_checked(buffer: list[Any], retain_graph: bool) -> Any:

@@ -16,9 +16,12 @@ from . import watching
 from .grad_mode import state as grad_mode
 from .hooks import MAY_COME
 from .node import Node, edge_of
-from .saved import SavedInput, SavedOutput
+from .saved import SavedInput, SavedOutput, save
 
-__all__ = ["HookedTensor", "SavedTensor", "default_hooks", "disabled_message", "pack", "stack"]
+__all__ = [
+    "HookedTensor", "SavedTensor", "default_hooks", "disabled_message", "make_saved_tensor", "pack",
+    "stack",
+]  # fmt: skip
 
 Hook = Callable[[Any], Any]
 
@@ -274,3 +277,13 @@ class SavedTensor:
         """The unpack hook, if the tensor has hooks."""
         entry = self._entry()
         return entry.unpack_hook if entry.__class__ is HookedTensor else None
+
+
+def make_saved_tensor(tensor: Any, is_output: bool) -> SavedTensor:
+    """Save a tensor as a node would, through the hooks that apply.
+
+    Args:
+        tensor: the tensor.
+        is_output: whether the node that saves it made it; the node of its own is none of those.
+    """
+    return SavedTensor.of(Node((), (save(tensor),)), 0)
