@@ -164,6 +164,15 @@ class _Emitter:
         fits = builder.and_(fits, builder.icmp_signed(">", covered, self.word(0)))
         return builder.select(fits, builder.sub(covered, self.word(height)), covered)
 
+    def apart(self, pointer: Any) -> Any:
+        """The same pointer, of which LLVM does not know what it was computed from.
+
+        Otherwise it makes one pointer of several that run through memory side by side, and reaches
+        the places of the others by additions that wait for each other.
+        """
+        same = ir.FunctionType(_POINTER, [_POINTER])
+        return self.builder.asm(same, "", "=r,0", [pointer], False)
+
     def minimum(self, first: Any, second: Any) -> Any:
         return self.builder.select(self.builder.icmp_signed("<", first, second), first, second)
 
@@ -321,7 +330,8 @@ def _tile(module: ir.Module, shape: TileShape, height: int, vectors: int) -> Any
                 factor = emit.splat(emit.read(emit.at(a_at[r // 3], offsets[r % 3])))
                 for vector in loaded:
                     totals.append(emit.multiply_add(factor, vector, sums[len(totals)]))
-            return [*(emit.at(base, a_step) for base in a_at), emit.at(b_at, b_step), *totals]
+            following = [emit.apart(emit.at(base, a_step)) for base in a_at]
+            return [*following, emit.at(b_at, b_step), *totals]
 
         zeros = [emit.zero()] * (height * vectors)
         sums = emit.loop(depth, 1, [*bases, b, *zeros], step, True)[len(bases) + 1 :]
