@@ -16,7 +16,7 @@ import numpy as np
 from . import printing
 from .autograd import engine_interface, hooks, tensor_interface, watching
 from .autograd.grad_mode import state as grad_mode
-from .autograd.node import Node, visible
+from .autograd.node import Node, detached, visible
 from .device import CPU
 from .device import device as Device
 from .dtype import FROM_TYPE_NUM
@@ -94,6 +94,7 @@ class Tensor(TensorState, InstalledMethods):
     _post_accumulate_grad_hooks: Any = None
     _accumulator: Any = None  # a weak reference to the node that stands for this leaf
     _uses: tuple[int, int] | None = None  # of a leaf: the nodes for which that stands, or all
+    _detached_at = -1  # nodes with a smaller number were made before it was detached in place
     #: Of what was detached from a view: the array whose memory that is a view of.
     _memory: np.ndarray[Any, Any] | None = None
     #: Of ``data`` without dimensions: in 2017 ``loss.data[0]`` was the number.
@@ -416,6 +417,8 @@ class Tensor(TensorState, InstalledMethods):
             )
         if self._array.__class__ is not np.ndarray:
             self._array = _under_transformation("detached")(self)._array
+        if self._grad_fn is not None:
+            detached.note(self)
         self._grad_fn = None
         self._requires_grad = False
         self._output_nr = 0
@@ -675,6 +678,7 @@ _NOT_COPIED = frozenset(
     (
         "_hooks", "_retains_grad", "_base", "_post_accumulate_grad_hooks", "_view_origin",
         "_accumulator", "_unused_hooks", "_uses", "_memory",
+        "_detached_at",
     )
 )
 

@@ -386,6 +386,36 @@ def test_outputs_without_gradient():
     assert seen == [[1.0], [0.0], [0]]
 
 
+def test_a_written_view_that_is_saved_closes_no_reference_cycle():
+    seen = []
+
+    def forward(ctx, x):
+        ctx.mark_dirty(x.mul_(2))
+        ctx.save_for_backward(x)
+        return x
+
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        seen.append((values(x), x.grad_fn))
+        return grad * x
+
+    base = leaf(1.0, 2.0)
+    view = base.clone()[1:]
+    y = function(forward, backward).apply(view)
+    assert y is view
+    y.sum().backward(retain_graph=True)
+    assert seen == [([4.0], y.grad_fn)]
+    assert values(base.grad) == [0.0, 4.0]
+    gc.collect()
+    gc.disable()
+    try:
+        reference = weakref.ref(view)
+        del view, y
+        assert reference() is None
+    finally:
+        gc.enable()
+
+
 # Inputs as outputs
 
 

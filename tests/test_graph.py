@@ -332,9 +332,12 @@ def test_hooks_that_an_unpack_hook_leaves_are_back_after_the_node():
 
 def test_disabled_hooks():
     pair = graph.saved_tensors_hooks(lambda t: t, lambda t: t)
+    allowed = nb._C._autograd._saved_tensors_hooks_is_enabled
     with graph.disable_saved_tensors_hooks("no hooks here"):
+        assert not allowed()
         with pytest.raises(RuntimeError, match="no hooks here"):
             pair.__enter__()
+    assert allowed()
     with pair:
         with pytest.raises(RuntimeError, match="not now"):
             with graph.disable_saved_tensors_hooks("not now"):

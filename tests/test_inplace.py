@@ -176,6 +176,24 @@ def test_a_saved_result_that_was_written_raises() -> None:
         y.sum().backward()
 
 
+def test_a_saved_operand_that_was_detached_raises() -> None:
+    for uses in (torch.sin, lambda y: y * y, lambda y: y[:] @ y):
+        y = torch.ones(3, requires_grad=True).clone()
+        z = uses(y)
+        y.detach_()
+        with pytest.raises(RuntimeError, match=r"has been detached in-place, i.e. with .detach_"):
+            z.sum().backward()
+
+
+def test_what_is_saved_after_the_tensor_was_detached_is_the_leaf() -> None:
+    y = torch.ones(3, requires_grad=True).clone()
+    z = y.exp()
+    y.detach_().requires_grad_()
+    y.sin().sum().backward()
+    assert torch.equal(y.grad, y.cos())
+    z.sum().backward()  # exp saved its result, not y
+
+
 def test_a_write_through_a_view_reaches_the_base() -> None:
     x = leaf(1, 2, 3)
     y = x * 1

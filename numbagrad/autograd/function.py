@@ -22,7 +22,7 @@ from .grad_mode import state as grad_mode
 from .hooks import Hooks
 from .inplace import FUNCTION, MULTIPLE, NO_GRAD, PURE, check_inplace, register_view
 from .node import Node, OutputMetadata, edge_of, next_sequence_nr
-from .saved import FREED, save, save_output, unpack_entries
+from .saved import FREED, SavedWrittenView, save, save_output, unpack_entries
 from .saved_hooks import default_hooks, pack
 
 __all__ = [
@@ -462,6 +462,8 @@ class Function(FunctionCtx):
             if isinstance(value, Tensor) and value._array.__class__ is not ndarray:
                 return interface.apply_transformed(cls, args)
         ctx, output = cls.run(args)
+        if ctx.dirty_tensors is not None:
+            ctx.dirty_tensors = None  # a view among them refers to ctx
         if ctx.saved_for_forward is not None:
             _tuple_of(ctx, "saved_for_forward")
             ctx.saved_for_forward = None
@@ -753,6 +755,8 @@ def keep(ctx: Any, record: bool) -> None:
             )
         elif value._grad_fn is ctx:
             entries.append(save_output(value, value._output_nr))
+        elif ctx.dirty_tensors is not None and _is_written_view(ctx, value):
+            entries.append(SavedWrittenView(value, 0))  # it is the only tensor returned
         else:
             entries.append(save(value))
     if record:
@@ -761,6 +765,12 @@ def keep(ctx: Any, record: bool) -> None:
             entries = [pack(entry, ctx, hooks) for entry in entries]
         ctx._saved_variables = tuple(entries)
     ctx.to_save = None
+
+
+def _is_written_view(ctx: Any, tensor: Any) -> bool:
+    """Whether a tensor is a view that ``forward`` wrote, with a history that leads to ``ctx``."""
+    recorded = tensor._base is not None and tensor._grad_fn is not None
+    return recorded and _contains(ctx.dirty_tensors, tensor)
 
 
 class InplaceFunction(Function):

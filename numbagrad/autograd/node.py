@@ -17,9 +17,9 @@ from typing import Any
 from . import tensor_interface as interface
 from . import watching
 from .hooks import RemovableHandle, add_hook, hooks_of, known_outputs, note_output
-from .saved import FREED, unpack_entries
+from .saved import FREED, SavedInput, unpack_entries
 
-__all__ = ["AccumulateGrad", "Node", "edge_of", "priorities"]
+__all__ = ["AccumulateGrad", "Node", "detached", "edge_of", "priorities"]
 
 #: Numbers nodes in the order of their creation, over all threads.
 next_sequence_nr = itertools.count().__next__
@@ -40,6 +40,36 @@ class _Priorities:
 
 
 priorities = _Priorities()
+
+
+class _Detached:
+    """The tensors that lost their history in place: nodes that saved them before need it."""
+
+    def __init__(self) -> None:
+        #: Whether there ever was one.
+        self.in_use = False
+
+    def note(self, tensor: Any) -> None:
+        """Note a tensor that is about to be detached."""
+        if tensor._version_cell is None:
+            tensor._version_cell = [0]  # so that a node that saved it looks closer
+        self.in_use = True
+        tensor._detached_at = next_sequence_nr()
+
+    def check(self, entries: tuple[Any, ...], node: Node) -> None:
+        """Raise if a node saved a tensor that was detached later."""
+        for entry in entries:
+            tensor = entry.tensor if isinstance(entry, SavedInput) else entry
+            if isinstance(tensor, interface.Tensor):
+                if tensor._detached_at > node.sequence_nr:
+                    raise RuntimeError(
+                        "Trying to use a saved tensor that has been detached in-place, i.e. with "
+                        ".detach_().This is not supported, please use out-of-place `.detach()` "
+                        "instead"
+                    )
+
+
+detached = _Detached()
 
 
 def edge_of(tensor: Any) -> tuple[Any, int] | None:
@@ -102,13 +132,16 @@ class Node:
         """Give back the saved tensors.
 
         Raises:
-            RuntimeError: if they were freed, or if one of them was written in place since.
+            RuntimeError: if they were freed, or if one of them was written or detached in place
+                since.
         """
         saved = self.saved
         if saved is None:
             raise RuntimeError(FREED)
         for entry in saved:
             if entry is not None and entry._version_cell is not None:
+                if detached.in_use:
+                    detached.check(saved, self)
                 return unpack_entries(saved, self)
         return saved
 

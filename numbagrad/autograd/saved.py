@@ -7,6 +7,7 @@ them back. A saved tensor that was written in place since raises, and so does on
 from __future__ import annotations
 
 import re
+import weakref
 from typing import TYPE_CHECKING, Any
 
 from . import tensor_interface as interface
@@ -98,6 +99,28 @@ class SavedOutput:
         tensor._version_cell = self._version_cell
         if self._version_cell[0] != self.version:
             raise _modified(tensor, node, self._version_cell[0], self.version)
+        return tensor
+
+
+class SavedWrittenView(SavedOutput):
+    """A view that the node which saves it wrote in place: its array, without the tensor.
+
+    The history of the view leads through that of its base to the node. It is not kept, either: as
+    long as it is in use the tensor that is made anew has it, else the node itself.
+    """
+
+    __slots__ = ("producer", "view_output_nr")
+
+    def __init__(self, view: Any, output_nr: int) -> None:
+        super().__init__(view, output_nr)
+        self.producer = weakref.ref(view._grad_fn)
+        self.view_output_nr = view._output_nr
+
+    def unpack(self, node: Node) -> Any:
+        tensor = super().unpack(node)
+        producer = self.producer()
+        if producer is not None:
+            tensor._grad_fn, tensor._output_nr = producer, self.view_output_nr
         return tensor
 
 

@@ -102,7 +102,7 @@ def pack(entry: Any, node: Any, hooks: tuple[Hook, Hook] | None) -> Any:
 def _tensor_of(entry: Any, node: Any) -> Any:
     if entry.__class__ is SavedInput:
         return entry.tensor
-    return entry.unpack(node) if entry.__class__ is SavedOutput else entry
+    return entry.unpack(node) if isinstance(entry, SavedOutput) else entry
 
 
 class HookedTensor:
