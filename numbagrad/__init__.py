@@ -82,6 +82,29 @@ from .ops.sequences import range_ as range
 from .ops import autograd_interface as _autograd_interface
 from . import func, linalg, nn, optim, utils
 from .func.vmap import vmap
+from .nn.functional import (
+    bilinear,
+    celu,
+    celu_,
+    channel_shuffle,
+    conv1d,
+    conv2d,
+    conv3d,
+    conv_transpose1d,
+    conv_transpose2d,
+    conv_transpose3d,
+    cosine_similarity,
+    hardshrink,
+    pairwise_distance,
+    pixel_shuffle,
+    pixel_unshuffle,
+    rrelu,
+    rrelu_,
+    selu,
+    selu_,
+    threshold,
+    threshold_,
+)
 from .compiling import compile, explain
 from .ops.user_kernel import kernel
 from .serialization import load, save

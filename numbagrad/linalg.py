@@ -28,13 +28,14 @@ from .ops.linear_algebra import (
 from .ops.linear_algebra import cross as _cross
 from .ops.matmul import matmul
 from .ops.parts import diagonal as _diagonal
+from .ops.qr import qr
 from .ops.statistics import vector_norm
 from .tensor import Tensor
 
 __all__ = [
     "LinAlgError", "cholesky", "cross", "det", "diagonal", "eigh", "eigvalsh", "inv", "matmul",
-    "matrix_norm", "matrix_power", "multi_dot", "norm", "slogdet", "solve", "solve_triangular",
-    "svd", "svdvals", "vecdot", "vector_norm",
+    "matrix_norm", "matrix_power", "multi_dot", "norm", "qr", "slogdet", "solve",
+    "solve_triangular", "svd", "svdvals", "vecdot", "vector_norm",
 ]  # fmt: skip
 
 

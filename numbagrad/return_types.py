@@ -9,8 +9,8 @@ from collections import namedtuple
 from typing import Any
 
 __all__ = [
-    "aminmax", "cummax", "cummin", "kthvalue", "linalg_eigh", "linalg_svd", "max", "median", "min",
-    "mode", "nanmedian", "slogdet", "sort", "topk",
+    "aminmax", "cummax", "cummin", "kthvalue", "linalg_eigh", "linalg_qr", "linalg_svd", "max", "median",
+    "min", "mode", "nanmedian", "slogdet", "sort", "topk",
 ]  # fmt: skip
 
 
@@ -31,6 +31,7 @@ cummax = _named("cummax", "values", "indices")
 cummin = _named("cummin", "values", "indices")
 kthvalue = _named("kthvalue", "values", "indices")
 linalg_eigh = _named("linalg_eigh", "eigenvalues", "eigenvectors")
+linalg_qr = _named("linalg_qr", "Q", "R")
 linalg_svd = _named("linalg_svd", "U", "S", "Vh")
 max = _named("max", "values", "indices")
 median = _named("median", "values", "indices")

@@ -891,6 +891,11 @@ for _shape in ((4, 3), (2, 3)):
               normal(*_shape),
               lambda x: (lambda u, s, v: (u * u, s, v * v))(*np.linalg.svd(x, False)),
               case=f"{_shape[0]}x{_shape[1]}")  # fmt: skip
+for _shape in ((4, 3), (2, 3), (2, 3, 3)):
+    _matrices("linalg_qr", lambda t, x: tuple(t.linalg.qr(x)), normal(*_shape),
+              lambda x: tuple(np.linalg.qr(x)), case="x".join(map(str, _shape)))  # fmt: skip
+_matrices("linalg_qr", lambda t, x: tuple(t.linalg.qr(x, "complete")), normal(2, 3),
+          lambda x: tuple(np.linalg.qr(x, "complete")), case="complete")  # fmt: skip
 for _order in ("fro", "nuc", 1, -1, 2, -2, float("inf"), -float("inf")):
     _matrices("linalg_matrix_norm",
               lambda t, x, _order=_order: t.linalg.matrix_norm(x, _order), normal(2, 3, 4),
@@ -924,6 +929,10 @@ for _p in (1.0, 1.5, 2.0, 3.0, float("inf")):
 row("cdist", same_function("cdist"), (normal(30, 3), normal(2, 3)),
     lambda x, y: np.linalg.norm(x[:, None] - y, axis=-1), case="product", dtypes="matrix",
     tolerance=1e-4)  # fmt: skip
+for _p in (1.0, 1.5, 2.0, 3.0, float("inf")):
+    row("pdist", same_function("pdist", _p), normal(4, 3),
+        lambda x, _p=_p: np.linalg.norm(x[:, None] - x, _p, -1)[np.triu_indices(4, 1)],
+        case=str(_p), dtypes="matrix", tolerance=1e-4)  # fmt: skip
 row("dist", same_function("dist", 3), (normal(3, 4), normal(4)),
     lambda x, y: np.linalg.norm((x - y).ravel(), 3), dtypes="float", tolerance=1e-4)  # fmt: skip
 _matrices("cov", same_function("cov"), normal(3, 5), np.cov)

@@ -67,6 +67,11 @@ class TestRefused:
             (lambda: torch.trace(torch.ones(2)), "expected a matrix"),
             (lambda: torch.cdist(torch.ones(2, 3), torch.ones(2, 4)), "same number of columns"),
             (lambda: torch.cdist(torch.ones(2, 3), torch.ones(2, 3), -1), "non-negative p"),
+            (lambda: torch.pdist(torch.ones(2, 3, 4)), "only supports 2D tensors, got: 3D"),
+            (lambda: torch.pdist(torch.ones(2, 3), -1), "non-negative p"),
+            (lambda: torch.pdist(torch.ones(2, 3).long()), "only supports floating-point"),
+            (lambda: torch.linalg.qr(torch.ones(2, 3), "full"), "unrecognized mode 'full'"),
+            (lambda: torch.linalg.qr(torch.ones(2)), "at least 2 dimensions"),
             (lambda: torch.einsum("ij,jk", torch.ones(2, 3)), "2 terms, but 1 operands"),
             (lambda: torch.einsum("ij", torch.ones(2)), "number of dimensions"),
             (lambda: torch.einsum("ij->k", torch.ones(2, 3)), "output subscript 'k'"),
@@ -109,11 +114,38 @@ class TestReading:
         with pytest.raises(NotImplementedError, match="full_matrices=False"):
             torch.linalg.svd(torch.ones(2, 3))
 
-    def test_coinciding_points_have_no_distance_and_no_gradient(self):
+    @pytest.mark.parametrize("p", [1, 1.5, 2, 3, float("inf")])
+    def test_coinciding_points_have_no_distance_and_no_gradient(self, p):
         x = torch.ones(2, 3, requires_grad=True)
-        for p in (1, 1.5, 2, 3, float("inf")):
-            (gradient,) = torch.autograd.grad(torch.cdist(x, x.detach(), p).sum(), x)
+        for distances in (torch.cdist(x, x.detach(), p), torch.pdist(x, p)):
+            (gradient,) = torch.autograd.grad(distances.sum(), x, create_graph=True)
             assert gradient.tolist() == [[0, 0, 0]] * 2
+            (second,) = torch.autograd.grad((gradient * x).sum(), x)
+            assert second.tolist() == [[0, 0, 0]] * 2
+
+    def test_a_matrix_of_few_rows_has_no_pairs(self):
+        for rows in (0, 1):
+            assert torch.pdist(torch.ones(rows, 3)).shape == (0,)
+
+    def test_a_triangle_alone_has_no_gradient(self):
+        x = torch.randn(3, 2, requires_grad=True)
+        q, r = torch.linalg.qr(x, mode="r")
+        assert q.shape == (0,) and r.shape == (2, 2)
+        with pytest.raises(RuntimeError, match="depends on Q, which is not computed when mode="):
+            r.sum().backward()
+
+    def test_complete_bases_of_tall_matrices_have_no_gradient(self):
+        x = torch.randn(3, 2, requires_grad=True)
+        q, r = torch.linalg.qr(x, mode="complete")
+        assert q.shape == (3, 3) and r.shape == (3, 2)
+        with pytest.raises(RuntimeError, match="not differentiable when mode='complete'"):
+            q.sum().backward()
+
+    @pytest.mark.parametrize("shape", [(4, 3), (3, 3), (2, 4)])
+    @pytest.mark.parametrize("factor", ["Q", "R"])
+    def test_one_factor_of_a_decomposition_has_a_gradient(self, shape, factor):
+        x = torch.randn(*shape, dtype=torch.float64, requires_grad=True)
+        assert torch.autograd.gradcheck(lambda x: getattr(torch.linalg.qr(x), factor), (x,))
 
     def test_quantile_is_nan_beside_nan(self):
         made = torch.quantile(torch.tensor([[1.0, NAN], [1.0, 2.0]]), 0.5, dim=1)

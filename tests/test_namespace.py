@@ -28,7 +28,9 @@ ROOT = pathlib.Path(__file__).parent.parent
     result_type promote_types can_cast typename set_default_tensor_type
     FloatTensor DoubleTensor HalfTensor LongTensor IntTensor ShortTensor CharTensor ByteTensor
     BoolTensor add sub mul div pow exp log matmul mm bmm where clamp reshape transpose
-    contiguous_format preserve_format pi e inf nan newaxis""".split(),
+    threshold celu selu rrelu hardshrink conv2d conv_transpose2d bilinear cosine_similarity
+    pairwise_distance pixel_shuffle pdist contiguous_format preserve_format pi e inf nan
+    newaxis""".split(),
 )
 def test_has(name):
     assert hasattr(torch, name)

@@ -1,4 +1,4 @@
-"""Distances between vectors: all pairs of two sets (cdist), or two tensors as a whole (dist).
+"""Distances between vectors: all pairs of one set or two (pdist, cdist), or two tensors (dist).
 
 The gradient by Euclidean distances is made of products of matrices, that of other norms of all
 differences. Where two vectors coincide it is zero, as in torch.
@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..executor import capture
 from ..executor.pointwise import scalar_type_name
 from ..tensor import Tensor, new_tensor
 from ..transforms.batching import aligned_stacks
@@ -22,7 +23,7 @@ from .shapes import common_shape
 from .statistics import vector_norm
 from .tensor_operator import TensorOperator
 
-__all__ = ["cdist", "dist"]
+__all__ = ["cdist", "dist", "pdist"]
 
 Array = np.ndarray[Any, Any]
 
@@ -42,10 +43,14 @@ def _distances(a: Array, b: Array, p: float, by_product: bool) -> Array:
 
 
 def _pull(grad: Tensor, x: Tensor, y: Tensor, p: float, distances: Tensor) -> Tensor:
-    """The gradient by ``x`` of its distances to ``y``; the last dimension of both is summed."""
+    """The gradient by ``x`` of its distances to ``y``; the last dimension of both is summed.
+
+    What is zero is replaced before it is divided by, so that gradients of this are no NaN either.
+    """
     zero = pointwise("eq")(distances, 0)
+    grad, distances = where(zero, 0.0, grad), where(zero, 1.0, distances)
     if p == 2:
-        share = where(zero, 0.0, grad / distances)
+        share = grad / distances
         return x * share.sum(-1, keepdim=True) - share @ y
     difference = x.unsqueeze(-2) - y.unsqueeze(-3)
     if p == 0:
@@ -55,8 +60,8 @@ def _pull(grad: Tensor, x: Tensor, y: Tensor, p: float, distances: Tensor) -> Te
     if math.isinf(p):
         reached = pointwise("eq")(difference.abs(), distances.unsqueeze(-1))
         return (difference.sgn() * reached * grad.unsqueeze(-1)).sum(-2)
-    share = where(zero, 0.0, grad * distances.pow(1 - p)).unsqueeze(-1)
-    powers = where(pointwise("eq")(difference, 0), 0.0, difference.abs().pow(p - 1))
+    share = (grad * distances.pow(1 - p)).unsqueeze(-1)
+    powers = where(pointwise("eq")(difference, 0), 1.0, difference.abs()).pow(p - 1)
     return (difference.sgn() * powers * share).sum(-2)
 
 
@@ -116,6 +121,52 @@ def cdist(
         raise ValueError(f"{compute_mode} is not a valid value for compute_mode")
     common_shape([x1._array.shape[:-2], x2._array.shape[:-2]])
     return _cdist(x1, x2, float(p), p == 2 and modes[compute_mode])
+
+
+def _pairs(count: int) -> Array:
+    """The places of all pairs of different rows in a square matrix, row by row."""
+    rows, columns = np.triu_indices(count, 1)
+    return capture.constant(rows * count + columns)
+
+
+def _chosen(array: Array, p: float) -> Array:
+    count = len(array)
+    made: Array = _distances(array, array, p, False).reshape(-1)[_pairs(count)]
+    return made
+
+
+def _pull_pairs(grad: Tensor, input: Tensor, p: float, result: Tensor) -> Tensor:
+    """The gradient by the rows: that of the distances of each to all, in a symmetric square."""
+    count = input._array.shape[0]
+    pairs = new_tensor(_pairs(count))
+
+    def square(values: Tensor) -> Tensor:
+        upper = values.new_zeros(count * count).index_put((pairs,), values).view(count, count)
+        return upper + upper.mT
+
+    return _pull(square(grad), input, input, p, square(result))
+
+
+_pdist = TensorOperator(
+    "pdist", lambda input, p: _chosen(input, p), {"input": _pull_pairs}
+)
+
+
+def pdist(input: Tensor, p: float = 2.0) -> Tensor:
+    """Distances by the p-norm of all pairs of rows of a matrix (n, d): (n * (n - 1) / 2).
+
+    They are those above the diagonal of ``cdist(input, input, p)``, row by row.
+
+    Raises:
+        RuntimeError: if ``input`` is no matrix of floats, or ``p`` is negative.
+    """
+    if input._array.ndim != 2:
+        raise RuntimeError(f"pdist only supports 2D tensors, got: {input._array.ndim}D")
+    if input._array.dtype.kind != "f":
+        raise RuntimeError("pdist only supports floating-point dtypes")
+    if p < 0:
+        raise RuntimeError("pdist only supports non-negative p values")
+    return _pdist(input, float(p))
 
 
 @method()

@@ -39,7 +39,7 @@ Array = np.ndarray[Any, Any]
 # --- checks and layouts ---------------------------------------------------------------------------
 
 
-def _check_matrices(name: str, input: Tensor, square: bool = True) -> None:
+def check_matrices(name: str, input: Tensor, square: bool = True) -> None:
     if square:
         _check_square(name, input)
     elif input._array.ndim < 2:
@@ -82,7 +82,7 @@ def _computed(name: str, function: Any, *arrays: Array) -> Any:
         ) from None
 
 
-def _by_columns(array: Array) -> Array:
+def by_columns(array: Array) -> Array:
     """The matrices with their columns in a row in memory, as LAPACK leaves them."""
     return array.swapaxes(-1, -2).copy().swapaxes(-1, -2)
 
@@ -108,7 +108,7 @@ def inv(A: Tensor, *, out: Tensor | None = None) -> Tensor:
     Raises:
         LinAlgError: if one of them is singular.
     """
-    _check_matrices("linalg.inv", A)
+    check_matrices("linalg.inv", A)
     return write_result("linalg.inv", _inv(A), out)
 
 
@@ -126,7 +126,7 @@ def _columns(tensor: Tensor, vectors: bool) -> Tensor:
 def _solved(A: Array, B: Array, vectors: bool) -> Array:
     right = B[..., None] if vectors else B
     made = _computed("linalg.solve", np.linalg.solve, A, right)
-    return made[..., 0] if vectors else _by_columns(made)
+    return made[..., 0] if vectors else by_columns(made)
 
 
 def _solve_samples(operator: Any, size: int, arguments: Any, mapped: Any) -> Tensor:
@@ -166,7 +166,7 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True, out: Tensor | None = None)
     Raises:
         LinAlgError: if one of the matrices is singular.
     """
-    _check_matrices("linalg.solve", A)
+    check_matrices("linalg.solve", A)
     vectors = B._array.ndim == 1 or (
         B._array.ndim == A._array.ndim - 1 and B._array.shape == A._array.shape[:-1]
     )
@@ -208,7 +208,7 @@ def solve_triangular(
 
     With ``unitriangular`` the diagonal of A counts as ones.
     """
-    _check_matrices("linalg.solve_triangular", A)
+    check_matrices("linalg.solve_triangular", A)
     half = _triangle(A, upper)
     if unitriangular:
         size = A._array.shape[-1]
@@ -287,7 +287,7 @@ _det = TensorOperator(
 @method()
 def det(A: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The determinants of square matrices (..., n, n)."""
-    _check_matrices("linalg.det", A)
+    check_matrices("linalg.det", A)
     return write_result("linalg.det", _det(A), out)
 
 
@@ -304,7 +304,7 @@ _slogdet = TensorOperator(
 @method()
 def slogdet(A: Tensor) -> Any:
     """Signs and logarithms of the absolute values of the determinants of square matrices."""
-    _check_matrices("linalg.slogdet", A)
+    check_matrices("linalg.slogdet", A)
     return return_types.slogdet(*_slogdet(A))
 
 
@@ -351,7 +351,7 @@ def _eye_like(matrix: Tensor) -> Tensor:
     return new_tensor(capture.constant(np.eye(size, dtype=matrix._array.dtype)))
 
 
-def _on_diagonal(matrices: Tensor) -> Tensor:
+def on_diagonal(matrices: Tensor) -> Tensor:
     """True on the diagonal of square matrices as large as the last dimension."""
     return new_tensor(capture.constant(np.eye(matrices._array.shape[-1], dtype=bool)))
 
@@ -364,7 +364,7 @@ def _cholesky_gradient(grad: Tensor, result: Tensor) -> Tensor:
 
 _cholesky = TensorOperator(
     "linalg_cholesky_ex",
-    lambda input: _by_columns(_computed("linalg.cholesky", np.linalg.cholesky, input)),
+    lambda input: by_columns(_computed("linalg.cholesky", np.linalg.cholesky, input)),
     {"input": _cholesky_gradient},
     batch=stacked(),
 )
@@ -377,14 +377,14 @@ def cholesky(A: Tensor, upper: bool = False, *, out: Tensor | None = None) -> Te
     Raises:
         LinAlgError: if a matrix is not positive definite.
     """
-    _check_matrices("linalg.cholesky", A)
+    check_matrices("linalg.cholesky", A)
     made = _cholesky(A)
     return write_result("linalg.cholesky", made.mT if upper else made, out)
 
 
 def _eigh_forward(array: Array, UPLO: Any) -> tuple[Array, Array]:
     values, vectors = np.linalg.eigh(array, UPLO)
-    return values, _by_columns(vectors)
+    return values, by_columns(vectors)
 
 
 def _eigh_gradient(grad: Any, result: Tensor, result1: Tensor) -> Tensor:
@@ -393,7 +393,7 @@ def _eigh_gradient(grad: Any, result: Tensor, result1: Tensor) -> Tensor:
     inner: Any = None if grad[0] is None else grad[0].diag_embed()
     if grad[1] is not None:
         distances = values.unsqueeze(-2) - values.unsqueeze(-1)
-        diagonal = _on_diagonal(values)
+        diagonal = on_diagonal(values)
         overlap = vectors.mT @ grad[1]
         turned = (overlap - overlap.mT) * 0.5 / distances.masked_fill(diagonal, 1.0)
         inner = turned if inner is None else inner + turned
@@ -413,7 +413,7 @@ def eigh(A: Tensor, UPLO: str = "L") -> Any:
 
     ``UPLO`` says which triangle is read.
     """
-    _check_matrices("linalg.eigh", A)
+    check_matrices("linalg.eigh", A)
     return return_types.linalg_eigh(*_eigh(A, UPLO))
 
 
@@ -424,7 +424,7 @@ def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
 
 def _svd_forward(array: Array) -> tuple[Array, Array, Array]:
     u, s, vh = np.linalg.svd(array, full_matrices=False)
-    return _by_columns(u), s, _by_columns(vh)
+    return by_columns(u), s, by_columns(vh)
 
 
 def _outside(gradient: Tensor, basis: Tensor) -> Tensor:
@@ -438,7 +438,7 @@ def _svd_gradient(grad: Any, result: Tensor, result1: Tensor, result2: Tensor) -
     of_u, of_s, of_vh = grad
     total = None if of_s is None else u @ of_s.diag_embed() @ v.mT
     columns, rows = s.unsqueeze(-2), s.unsqueeze(-1)
-    diagonal = _on_diagonal(s)
+    diagonal = on_diagonal(s)
     distances = (columns * columns - rows * rows).masked_fill(diagonal, 1.0)
 
     def turned(gradient: Tensor, basis: Tensor) -> Tensor:
@@ -468,7 +468,7 @@ def svd(A: Tensor, full_matrices: bool = True) -> Any:
     Raises:
         NotImplementedError: for full matrices that are not square; pass ``full_matrices=False``.
     """
-    _check_matrices("linalg.svd", A, square=False)
+    check_matrices("linalg.svd", A, square=False)
     if full_matrices and A._array.shape[-1] != A._array.shape[-2]:
         raise NotImplementedError(
             "linalg.svd: only reduced decompositions are made of matrices that are not square; "

@@ -122,6 +122,7 @@ _NAMES: dict[str, dict[str, str]] = {
         ("Max", "Min", "Median", "Nanmedian", "Kthvalue", "Mode", "Cummax", "Cummin"),
         {"result1": "indices"},
     ),
+    "LinalgQr": {"result0": "Q", "result1": "R"},
     "LinalgSvd": {"result0": "U", "result1": "S", "result2": "Vh"},
     "Embedding": {"padding": "padding_idx"},
 }  # fmt: skip

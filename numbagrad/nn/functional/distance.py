@@ -5,10 +5,11 @@ Called by users, by the layers of ``nn/distance.py`` and by the losses in ``marg
 
 from __future__ import annotations
 
+from ...ops.distance import pdist
 from ...ops.shapes import common_shape
 from ...tensor import Tensor
 
-__all__ = ["cosine_similarity", "pairwise_distance"]
+__all__ = ["cosine_similarity", "pairwise_distance", "pdist"]
 
 
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
