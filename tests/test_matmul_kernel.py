@@ -209,6 +209,20 @@ def test_no_rows_or_columns_are_no_work():
     assert layout.matmul_units(5, 5, 3, 0) == 0
 
 
+@pytest.mark.parametrize("columns", (257, 300, 784, 1000, 2049))
+def test_units_of_many_rows_are_about_equally_wide(columns):
+    width = layout.unit_columns(128, columns, 4096)
+    blocks = -(-columns // width)
+    last = columns - (blocks - 1) * width
+    assert width <= layout.WIDE_COLUMNS and width % layout.WHOLE_TILES == 0
+    assert 0 <= width - last <= blocks * layout.WHOLE_TILES
+
+
+def test_units_are_whole_rows_where_b_is_small():
+    assert layout.unit_columns(128, 784, 32) == 784
+    assert layout.matmul_units(128, 784, 32, 3) == 3 * 32
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_batches_with_strides_and_broadcasting(dtype):
     rng = np.random.default_rng(7)

@@ -74,7 +74,7 @@ def _over_units(rectangle: Callable[..., None], scratch_bytes: int = 0) -> Kerne
 
     def kernel(args, lo, hi):
         rows, columns = word(args, M), word(args, N)
-        width = _unit_columns(rows, columns)
+        width = _unit_columns(rows, columns, word(args, K))
         groups = quotient(rows + (UNIT_ROWS - 1), UNIT_ROWS)
         blocks = quotient(columns + width - 1, width)
         buffer = 0

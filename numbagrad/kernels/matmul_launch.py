@@ -206,7 +206,8 @@ def matmul(self, arguments, given):
         return result
     pool = load(runtime, RUNTIME_POOL, int64)
     units = _units(rows, columns, depth, batch)
-    grain = _grain(rows, columns, depth, batch, load(pool + WORKERS, 0, int64) + 1)
+    threads = load(pool + WORKERS, 0, int64) + 1
+    grain = _grain(rows, columns, depth, batch, threads, depth)
     if units <= grain:
         if units > 0:
             call_kernel(kernel, frame, 0, units)

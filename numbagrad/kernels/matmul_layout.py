@@ -41,11 +41,18 @@ PACKS_A, PACKS_B = 1, 2
 #: Rows of C in one unit of work.
 UNIT_ROWS = 4
 
-#: Columns of C in one unit of work: many where rows can be shared out among threads instead.
-WIDE_COLUMNS, NARROW_COLUMNS = 256, 64
+#: Columns of C in one unit of work: many where rows can be shared out among threads instead. Wide
+#: units are about equally wide, in whole tiles.
+WIDE_COLUMNS, NARROW_COLUMNS, WHOLE_TILES = 256, 64, 32
 
 #: Rows from which on a unit is wide.
 WIDE_FROM_ROWS = 48
+
+#: Elements of B up to which every thread had better read all of it, and write whole rows of C.
+SHARED = 1 << 16
+
+#: Rows from which on tiles always read a copy of B, which each thread makes for its own columns.
+PACKED_FROM_ROWS = 512
 
 #: Rows this many bytes apart (or a multiple) fall on the same few lines of the first-level cache.
 CONFLICT = 4096
@@ -70,7 +77,7 @@ def is_dots(
 
 def packs_b(rows: int, size: int, b_row: int, b_column: int, item_size: int) -> bool:
     """Whether tiles read a copy of B, which has ``size`` elements, packed in their order."""
-    if b_column != 1 or rows >= 512:
+    if b_column != 1 or rows >= PACKED_FROM_ROWS:
         return True
     if b_row * item_size & (CONFLICT - 1) != 0:
         return False
@@ -86,9 +93,15 @@ def packs_a(columns: int, a_row: int, a_column: int, item_size: int) -> bool:
     return a_column != 1 or a_row * item_size & (CONFLICT - 1) == 0
 
 
-def unit_columns(rows: int, columns: int) -> int:
+def unit_columns(rows: int, columns: int, depth: int) -> int:
     """Columns of C in one unit of work of a ``rows`` × ``columns`` result."""
-    return WIDE_COLUMNS if rows >= WIDE_FROM_ROWS else NARROW_COLUMNS
+    if rows < WIDE_FROM_ROWS:
+        return NARROW_COLUMNS
+    if rows < PACKED_FROM_ROWS and depth * columns <= SHARED:
+        return max(columns, 1)
+    blocks = max((columns + WIDE_COLUMNS - 1) // WIDE_COLUMNS, 1)
+    width = (columns + blocks - 1) // blocks
+    return max((width + WHOLE_TILES - 1) // WHOLE_TILES * WHOLE_TILES, 1)
 
 
 def matmul_units(rows: int, columns: int, depth: int, batch: int) -> int:
@@ -98,16 +111,19 @@ def matmul_units(rows: int, columns: int, depth: int, batch: int) -> int:
     of them is a few rectangles of C. Every element of C is computed by the same sequence of
     operations in whatever rectangle it lies, so any partition gives the same bits.
     """
-    width = unit_columns(rows, columns)
+    width = unit_columns(rows, columns, depth)
     return batch * ((columns + width - 1) // width) * ((rows + UNIT_ROWS - 1) // UNIT_ROWS)
 
 
-def matmul_grain(rows: int, columns: int, depth: int, batch: int, threads: int) -> int:
+def matmul_grain(
+    rows: int, columns: int, depth: int, batch: int, threads: int, steps: int
+) -> int:
     """Units for one thread: an equal share of the work, or about 20 µs of it if that is more.
 
-    Shares are not cut further, since every piece packs its operands anew.
+    An element of C takes so many ``steps``: the depth, and what else is done with it. Shares are
+    not cut further, since every piece packs its operands anew.
     """
-    width = min(columns, unit_columns(rows, columns))
-    work = UNIT_ROWS * max(width, 1) * max(depth, 1)
+    width = min(columns, unit_columns(rows, columns, depth))
+    work = UNIT_ROWS * max(width, 1) * max(steps, 1)
     share = -(-matmul_units(rows, columns, depth, batch) // threads)
     return max(share, 1_000_000 // work, 1)

@@ -252,11 +252,11 @@ def _product(operation: Product) -> list[Launch]:
         packs += w.PACKS_B * w.packs_b(rows, depth * columns, b_row, b_column, item)
         words[w.PACKS] = packs
     words[[w.ACCUMULATES, w.TERMS]] = operation.accumulates, len(operation.further)
-    depth *= len(operation.terms)
+    steps = depth * len(operation.terms)
     units = w.matmul_units(rows, columns, depth, count)
     launch = Launch(
         operation.name, kernel_of(method, c.dtype.name), words, units, 0, [],
-        work=count * rows * columns * depth // 16,
+        work=count * rows * columns * steps // 16,
     )  # fmt: skip
     launch.addresses.append((w.C, c.memory, c.offset))
     for k, term in enumerate(operation.terms):
@@ -265,8 +265,8 @@ def _product(operation: Product) -> list[Launch]:
             launch.addresses.append((start + j, view.memory, view.offset))
     if operation.epilogue is not None:
         _add_epilogue(launch, operation.epilogue, (outer, inner), turned)
-        depth += len(postorder(operation.epilogue.formula.outputs))
-    launch.grain = w.matmul_grain(rows, columns, depth, count, pool.get_num_threads())
+        steps += len(postorder(operation.epilogue.formula.outputs))
+    launch.grain = w.matmul_grain(rows, columns, depth, count, pool.get_num_threads(), steps)
     return [launch]
 
 
