@@ -1,6 +1,7 @@
 """Composite operators: definitions in Python that run as a fused forward and backward."""
 
 import threading
+import warnings
 
 import numpy as np
 import pytest
@@ -326,6 +327,25 @@ def test_hooks():
     made.sum().backward()
     assert seen == [1, (2, 1)]
     assert not input.grad.any()
+
+
+def test_nobody_sees_how_it_is_traced():
+    operator()
+    saved = []
+    hooks = torch.autograd.graph.saved_tensors_hooks(
+        lambda x: saved.append(x.shape) or x, lambda x: x
+    )
+    with hooks:
+        cubed_norm(*operands(3, 5))
+    assert saved == [(3, 5), (5,)]
+    operator()
+    out = torch.utils.checkpoint.checkpoint(cubed_norm, *operands(3, 5), use_reentrant=False)
+    out.sum().backward()
+    operator()
+    with warnings.catch_warnings(), torch.autograd.detect_anomaly():
+        warnings.simplefilter("error")
+        cubed_norm(*operands(3, 5)).sum().backward()
+    assert len(cubed_norm.composite.pairs) == 1
 
 
 def test_inside_of_compile_it_is_part_of_the_program():

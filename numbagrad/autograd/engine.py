@@ -382,7 +382,7 @@ def _walk_with_care(
         try:
             results = _run_checked(buffer, retain_graph)
         except Exception:
-            if anomaly.enabled:
+            if anomaly.enabled and capture.computes():
                 explain(node)
             raise
         walk.node = buffer = None
@@ -406,7 +406,7 @@ def _run_checked(buffer: list[Any], retain_graph: bool) -> Any:
         results = _run(buffer, buffer[1:], retain_graph)
     if len(node.next_edges) != len(results):
         raise _wrong_count(node, results)
-    if anomaly.enabled and anomaly.check_nan:
+    if anomaly.enabled and anomaly.check_nan and capture.computes():
         check_for_nan(node, results)
     return results
 

@@ -295,11 +295,13 @@ def in_new_thread(function: Callable[..., Any], *arguments: Any) -> Any:
     outcome: list[Any] = []
     switches = vars(grad_mode).copy()
     pairs, disabled = list(saved_hooks.stack()), saved_hooks.disabled_message()
+    exclusive = capture.exclusive.held
 
     def body() -> None:
         vars(grad_mode).update(switches, walk=None)
         saved_hooks.stack().extend(pairs)
         saved_hooks.set_disabled(disabled)
+        capture.exclusive.held = exclusive  # the thread that waits for this one sees to it
         try:
             outcome.extend((function(*arguments), None))
         except BaseException as error:  # raised again in the thread that waits
@@ -308,6 +310,7 @@ def in_new_thread(function: Callable[..., Any], *arguments: Any) -> Any:
     thread = threading.Thread(target=body)
     thread.start()
     thread.join()
+    capture.attend_again()
     result, error = outcome
     if error is not None:
         raise error

@@ -11,6 +11,8 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from ..executor import capture
+
 __all__ = ["INFERENCE_CELL", "change", "change_inference", "made", "mirror", "watcher"]
 
 #: How many watch: over all threads, since compiled code asks no thread.
@@ -71,6 +73,11 @@ def watcher(function: Callable[[Any], None], first: bool = False) -> Callable[[A
 
 
 def made(node: Any) -> None:
-    """Show a new node, with all that it saves, to the watchers. Call it while ``count`` is set."""
+    """Show a new node, with all that it saves, to the watchers. Call it while ``count`` is set.
+
+    Nodes that are made while a composite operator is traced are no part of anybody's graph.
+    """
+    if not capture.computes():
+        return
     for look in _watchers:
         look(node)

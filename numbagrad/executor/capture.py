@@ -14,12 +14,27 @@ from typing import Any
 active: Any = None
 
 
+class _Exclusive(threading.local):
+    """Whether other threads wait for this one before they record."""
+
+    held = False
+
+
+exclusive = _Exclusive()
+
+
 def recorder() -> Any:
     """The recorder of this thread, or None if it does not record."""
     found = active
     if found is None or found.paused or found.thread != threading.get_ident():
         return None
     return found
+
+
+def attend_again() -> None:
+    """Have the recorder of this thread go on, after another one took its place for a while."""
+    if active is not None and active.thread == threading.get_ident():
+        active.attend_again()
 
 
 def is_recording() -> bool:

@@ -13,7 +13,6 @@ import dataclasses
 import json
 import os
 import pathlib
-import threading
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -26,8 +25,8 @@ from .limits import Limits, limits
 from .pointwise import JIT_DISABLED
 from .program import timing
 from .program.graph import Array, Call, Operation
+from .program.onlooker import Onlooker
 from .program.program import Program
-from .program.recorder import Recorder
 from .program.work import flops, moved, space
 
 _CLOCK = time.CLOCK_MONOTONIC
@@ -211,34 +210,13 @@ def _clock_address() -> int:
     return ctypes.cast(function, ctypes.c_void_p).value or 0
 
 
-class _Log(list[Operation]):
-    """Operations that are not kept but noted with the time that they took."""
-
-    def __init__(self, observer: _Observer):
-        super().__init__()
-        self._observer = observer
-
-    def append(self, operation: Operation) -> None:
-        """Note an operation."""
-        self._observer.note(operation)
-
-
-class _Observer(Recorder):
-    """A recorder that notes when eager operators ran, and forgets them."""
-
-    observes = True
+class _Observer(Onlooker):
+    """An onlooker that notes when eager operators ran."""
 
     def __init__(self, profile: Profile):
         super().__init__()
-        self.operations = _Log(self)
         self._profile = profile
         self._last: tuple[int, int] | None = None
-
-    def look(self, on: bool) -> None:
-        """Begin or end to see what this thread runs."""
-        self.thread = threading.get_ident()
-        capture.active = self if on else None
-        self._attend(on)
 
     @contextlib.contextmanager
     def pause(self) -> Iterator[None]:
@@ -257,31 +235,7 @@ class _Observer(Recorder):
         if self._last is not None:
             self._profile.add(operation, "eager", *self._last)
             self._last = None
-        self.memories.clear()
-
-    # What a recorder would have to remember, or refuse, does not matter here.
-
-    def forward(
-        self, name: str, function: Callable[..., Any], arguments: tuple[Any, ...]
-    ) -> Any:
-        """Only launches are timed."""
-        return function(*arguments)
-
-    def fail(self, what: str) -> None:
-        """Nothing has to become a program."""
-
-    def keep(self, value: Any) -> None:
-        """Nothing is looked up by its id."""
-
-    def check_written(self, array: Array) -> None:
-        """Any write will do."""
-
-    def manage(self, array: Array) -> None:
-        """Any write will do."""
-
-    def add_numbers(self, source: Callable[[], tuple[float, ...]]) -> tuple[float, ...]:
-        """Numbers are what they are."""
-        return source()
+        super().note(operation)
 
 
 __all__ = ["Event", "Profile"]

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ..autograd.grad_mode import state as grad_mode
 from ..autograd.node import Node
+from ..executor import capture
 from ..executor.builtin import LaunchMiss
 from ..executor.matmul import matmul as product
-from ..ops import recorder
+from ..ops import interception, recorder
 from ..ops.expand import sum_to_size
 from ..ops.matmul import mm
 from ..ops.operator import pointwise
@@ -62,17 +65,26 @@ class LinearNode(Node):
 _AddmmBackward0 = type("AddmmBackward0", (LinearNode,), {"__slots__": ()})
 
 
-def linear_2d(bias: Tensor, input: Tensor, weight: Tensor) -> Tensor:
+def linear_2d(
+    bias: Tensor, input: Tensor, weight: Tensor, made: np.ndarray[Any, Any] | None = None
+) -> Tensor:
     """``input @ weight.T + bias`` of matrices: a product, and the bias added where it lies.
 
     One node by hand instead of three: networks of small layers are bound by such calls. The edges
-    are in the order of torch's node.
+    are in the order of torch's node. ``made`` is the array of the result, if somebody has it.
     """
-    made = product(input._array, weight._array.T)
-    try:
-        _addition.into(made, bias._array, made)
-    except LaunchMiss as miss:
-        _addition.resolve(miss, (made, bias._array, made), into=True)
+    if made is None:
+        if capture.active is not None and (intercepted := interception.current()) is not None:
+            return intercepted(
+                "addmm", (bias, input, weight),
+                lambda: linear_2d(bias.detach(), input.detach(), weight.detach())._array,
+                lambda made: linear_2d(bias, input, weight, made),
+            )  # fmt: skip
+        made = product(input._array, weight._array.T)
+        try:
+            _addition.into(made, bias._array, made)
+        except LaunchMiss as miss:
+            _addition.resolve(miss, (made, bias._array, made), into=True)
     input_needed, weight_needed = input._requires_grad, weight._requires_grad
     if not ((bias._requires_grad or input_needed or weight_needed) and grad_mode.enabled):
         return new_tensor(made)

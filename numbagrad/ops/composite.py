@@ -22,7 +22,7 @@ from ..executor import capture
 from ..executor.pointwise import JIT_DISABLED
 from ..tensor import Tensor, new_tensor
 from ..transforms.levels import is_transformed
-from . import recorder
+from . import interception, recorder
 
 if TYPE_CHECKING:
     from .composite_pair import Pair
@@ -88,8 +88,11 @@ class Composite:
             if bound is None:
                 return self.definition(*arguments, **named)
             arguments = bound
-        if capture.active is not None and capture.is_recording():
-            return self.definition(*arguments)
+        intercepted = None
+        if capture.active is not None:
+            if capture.is_recording():
+                return self.definition(*arguments)
+            intercepted = interception.current()
         key: list[Any] = [grad_mode.enabled]
         tensors = []
         for argument in arguments:
@@ -113,17 +116,27 @@ class Composite:
             pair = None
         if pair is None:
             return self.definition(*arguments)
-        made = pair.forward(*tensors)
+        made = (
+            pair.forward(*tensors)
+            if intercepted is None
+            else interception.computed(self.name, arguments, lambda: pair.forward(*tensors))
+        )
         array = pair.array_of(made)
         if not pair.differentiable:
             result = new_tensor(array)
-            return result if pair.single else (result, *pair.further(made))
+            results = result if pair.single else (result, *pair.further(made))
+            if intercepted is not None:
+                interception.finished(self.name, arguments, results)
+            return results
         saved = tuple([tensors[k] for k in pair.saved])
         result = recorder.attach(array, self._node, tuple(tensors), saved)
         node: Any = result._grad_fn
         node.pair = pair
         node.kept = tuple([made[k] for k in pair.places])
-        return result if pair.single else (result, *pair.further(made))
+        results = result if pair.single else (result, *pair.further(made))
+        if intercepted is not None:
+            interception.finished(self.name, arguments, results)
+        return results
 
     def _by_position(self, arguments: Any, named: dict[str, Any]) -> tuple[Any, ...] | None:
         """All arguments by position; None if they are not those of the definition."""
@@ -154,7 +167,8 @@ class Composite:
 
         needed = tuple([grad_mode.enabled and x._requires_grad for x in tensors])
         try:
-            return Pair(self.definition, arguments, needed)
+            with interception.suspended():
+                return Pair(self.definition, arguments, needed)
         except (CannotTrace, RuntimeError, TypeError, ValueError, NotImplementedError):
             return None  # the definition says what is wrong, if something is
 

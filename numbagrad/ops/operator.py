@@ -18,6 +18,7 @@ from ..autograd.grad_mode import state as grad_mode
 from ..autograd.inplace import apply_inplace, before_write
 from ..autograd.node import Node, edge_of, next_sequence_nr
 from ..autograd.saved import save, save_output
+from ..executor import capture
 from ..executor.builtin import LaunchMiss
 from ..executor.pointwise import GRAIN, PointwiseProgram, is_operand
 from ..formula import Formula, symbol
@@ -26,7 +27,7 @@ from ..tensor import Tensor, new_tensor
 from ..transforms import batching, dispatch
 from ..transforms.levels import is_transformed
 from ..transforms.tangents import transposed
-from . import recorder, saved_names
+from . import interception, recorder, saved_names
 from .definition import POINTWISE, PointwiseDefinition
 from .tangent_rule import TangentRule
 
@@ -363,11 +364,21 @@ class PointwiseOperator:
         """The operator in Python, whatever the operands: what ``launch`` misses arrives here."""
         if is_transformed(operands):
             return dispatch.apply(self, operands)
+        if capture.active is not None and (intercepted := interception.current()) is not None:
+            return intercepted(
+                self.name, operands, lambda: self._made(operands),
+                lambda made: self._finish(made, operands),
+            )  # fmt: skip
+        return self._finish(self._made(operands), operands)
+
+    def _made(self, operands: tuple[Any, ...]) -> np.ndarray[Any, Any]:
         arrays = tuple([_array_of(x) for x in operands])
         try:
-            made = self.program.call(*arrays)
+            return self.program.call(*arrays)
         except LaunchMiss as miss:
-            made = self.program.resolve(miss, arrays)
+            return self.program.resolve(miss, arrays)
+
+    def _finish(self, made: np.ndarray[Any, Any], operands: tuple[Any, ...]) -> Tensor:
         result = new_tensor(made)
         needed = [isinstance(x, Tensor) and x._requires_grad for x in operands]
         if grad_mode.enabled and True in needed:

@@ -27,7 +27,7 @@ from ..tensor import Tensor, new_tensor
 from ..transforms import dispatch, tangents
 from ..transforms.batching import over_dimensions
 from ..transforms.levels import is_transformed
-from . import recorder
+from . import interception, recorder
 from .expand import expand
 from .join import cat
 from .operator import pointwise
@@ -163,6 +163,12 @@ class LinearReduction:
         except LaunchMiss as miss:
             if is_transformed(input):
                 return dispatch.apply(self, (input, mask, keepdim, dtype))
+            if capture.active is not None and (intercepted := interception.current()) is not None:
+                arguments = input, mask, keepdim, dtype
+                return intercepted(
+                    self.name, arguments, lambda: program.run(array, mask, keepdim),
+                    lambda made: self.remember(new_tensor(made), arguments),
+                )  # fmt: skip
             made = program.resolve(miss, array, mask, keepdim)
         if not (input._requires_grad and grad_mode.enabled and made.dtype.kind == "f"):
             return new_tensor(made)
@@ -198,7 +204,8 @@ class LinearReduction:
     def remember(self, result: Tensor, arguments: tuple[Any, ...]) -> Tensor:
         """Record a result that was computed by a rule."""
         input, mask, _, _ = arguments
-        if not (input._requires_grad and result._array.dtype.kind == "f"):
+        needed = input._requires_grad and grad_mode.enabled
+        if not (needed and result._array.dtype.kind == "f"):
             return result
         return self._attach(result._array, input, mask)
 

@@ -19,7 +19,7 @@ from ..tensor import Tensor, new_tensor
 from ..transforms import dispatch
 from ..transforms.levels import is_transformed
 from ..transforms.tangents import multilinear
-from . import recorder, saved_names
+from . import interception, recorder, saved_names
 
 _new = object.__new__
 
@@ -188,8 +188,15 @@ class TensorOperator:
         if is_transformed(arguments):
             return dispatch.apply(self, arguments)
         arrays = [self._memory_of(argument) for argument in arguments]
-        made = self.forward(*arrays) if capture.active is None else capture.forward(self, arrays)
-        return self._finish(made, arguments)
+        if capture.active is None:
+            return self._finish(self.forward(*arrays), arguments)
+        intercepted = interception.current()
+        if intercepted is None:
+            return self._finish(capture.forward(self, arrays), arguments)
+        return intercepted(
+            self.name, arguments, lambda: self.forward(*arrays),
+            lambda made: self._finish(made, arguments),
+        )  # fmt: skip
 
     def _memory_of(self, argument: Any) -> Any:
         if isinstance(argument, Tensor):

@@ -23,6 +23,7 @@ from ..executor import capture
 from ..tensor import Tensor, new_tensor
 from ..transforms import dispatch
 from ..transforms.levels import is_transformed
+from . import interception
 from .creation import zeros
 
 __all__ = ["UserKernel", "kernel"]
@@ -215,6 +216,15 @@ class UserKernel:
         if is_transformed(arguments):
             return dispatch.apply(_Call(self, specs), arguments)
         arguments = tuple([_in_c_order(x) for x in arguments])
+        if capture.active is not None and (intercepted := interception.current()) is not None:
+            return intercepted(
+                self, arguments, lambda: self._made(arguments, specs),
+                lambda made: self._finish(made, arguments, specs),
+            )  # fmt: skip
+        return self._finish(self._made(arguments, specs), arguments, specs)
+
+    def _made(self, arguments: tuple[Any, ...], specs: Sequence[Spec]) -> tuple[Any, ...]:
+        """The arrays that the function of the user writes."""
         made = [np.empty(shape, kind.numpy) for shape, kind in specs]
         known = dict(zip(self.inputs, arguments, strict=True))
         arrays: dict[str, Any] = {
@@ -227,6 +237,13 @@ class UserKernel:
             found.opaque(self.name, self.function, self._launch, ordered, made)
         else:
             self._launch(*ordered)
+        return tuple(made)
+
+    def _finish(
+        self, made: tuple[Any, ...], arguments: tuple[Any, ...], specs: Sequence[Spec]
+    ) -> tuple[Tensor, ...]:
+        """The results as Tensors, with their history."""
+        known = dict(zip(self.inputs, arguments, strict=True))
         results = tuple([new_tensor(array) for array in made])
         if grad_mode.enabled:
             needed = [x._requires_grad for x in arguments if isinstance(x, Tensor)]

@@ -54,6 +54,21 @@ _thread_state.argtypes = []
 _lock = threading.Lock()
 
 
+@contextlib.contextmanager
+def one_at_a_time() -> Iterator[None]:
+    """Wait until no other thread records, and have others wait for the end of the block."""
+    if capture.exclusive.held:
+        yield
+        return
+    lock = _lock
+    with lock:
+        capture.exclusive.held = True
+        try:
+            yield
+        finally:
+            capture.exclusive.held = False
+
+
 #: Operators that only copy their first argument, in C order.
 _COPIES = frozenset(("clone", "unsafe_view"))
 
@@ -125,19 +140,16 @@ class Recorder:
         """Record what this thread computes inside the ``with`` block."""
         if capture.is_recording():
             raise RuntimeError("this thread records already")
-        lock = _lock
-        lock.acquire()
-        before = capture.active
-        try:
-            capture.active = self
-            self._attend(True)
-            yield self
-        finally:
-            self._attend(False)
-            capture.active = before
-            lock.release()
-            if before is not None and before.thread == self.thread:
-                before._attend(True)
+        with one_at_a_time():
+            before = capture.active
+            try:
+                capture.active = self
+                self._attend(True)
+                yield self
+            finally:
+                self._attend(False)
+                capture.active = before
+                capture.attend_again()
 
     @contextlib.contextmanager
     def pause(self) -> Iterator[None]:
@@ -149,6 +161,10 @@ class Recorder:
         finally:
             self.paused = before or self.failure is not None
             self._attend(not self.paused)
+
+    def attend_again(self) -> None:
+        """Go on, after another recorder took this one's place for a while."""
+        self._attend(not self.paused)
 
     def _attend(self, active: bool) -> None:
         runtime()[layout.RUNTIME_CAPTURE] = _thread_state() if active else 0

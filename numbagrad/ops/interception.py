@@ -1,0 +1,124 @@
+"""Who decides for each operator whether it is computed: contexts around a part of a program.
+
+``utils/selective_checkpoint.py`` keeps the results of some operators in one context, and gives them
+back in another one instead of computing them again. While such a context is open, an onlooker has
+every operator of the thread come by Python (``executor/program/onlooker.py``), where the classes of
+operators ask ``current``. Views compute nothing, and writes in place have to happen: nobody is
+asked about them, or about what makes new tensors of numbers.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from ..executor import capture
+from ..executor.program.onlooker import Onlooker
+
+__all__ = ["Interceptor", "computed", "current", "finished", "run", "suspended"]
+
+Compute = Callable[[], Any]
+
+
+class _State(threading.local):
+    """What one thread has open."""
+
+    def __init__(self) -> None:
+        self.interceptors: list[Interceptor] = []
+
+
+_state = _State()
+
+
+def current() -> Callable[..., Any] | None:
+    """``run`` if an interceptor is open in this thread, else None."""
+    return run if _state.interceptors else None
+
+
+def run(
+    operator: Any, arguments: tuple[Any, ...], compute: Compute, finish: Callable[[Any], Any]
+) -> Any:
+    """An operator, as the open interceptors have it; the one opened last is asked first.
+
+    ``compute()`` makes the arrays of the results, ``finish(arrays)`` the Tensors with their
+    history. ``operator`` is its name, or an object that stands for itself.
+    """
+    results = finish(computed(operator, arguments, compute))
+    finished(operator, arguments, results)
+    return results
+
+
+def computed(operator: Any, arguments: tuple[Any, ...], compute: Compute) -> Any:
+    """The first half of ``run``: what ``compute()`` makes, or what an interceptor has instead."""
+    steps: Compute = lambda: _undisturbed(compute)  # noqa: E731
+    for interceptor in _state.interceptors:
+        steps = interceptor.step(operator, arguments, steps)
+    return steps()
+
+
+def finished(operator: Any, arguments: tuple[Any, ...], results: Any) -> None:
+    """The second half of ``run``: show the results."""
+    outputs = results if results.__class__ is tuple else (results,)
+    interceptors = _state.interceptors
+    with suspended():
+        for interceptor in reversed(interceptors):
+            interceptor.finished(operator, arguments, outputs)
+
+
+def _undisturbed(compute: Compute) -> Any:
+    """``compute()``, which may be made of operators that nobody is asked about."""
+    with suspended():
+        return compute()
+
+
+@contextlib.contextmanager
+def suspended() -> Iterator[None]:
+    """Compute as if no interceptor were open."""
+    interceptors = _state.interceptors
+    if not interceptors:
+        yield
+        return
+    _state.interceptors = []
+    try:
+        with interceptors[0].onlooker.pause():
+            yield
+    finally:
+        _state.interceptors = interceptors
+
+
+class Interceptor:
+    """A context in which operators are asked about; may be opened again after it was left.
+
+    Only one thread at a time has such contexts open: others wait, also those that are about to
+    record a program.
+    """
+
+    onlooker: Onlooker
+
+    def __enter__(self) -> Interceptor:
+        opened = contextlib.ExitStack()
+        interceptors = _state.interceptors
+        if interceptors:
+            self.onlooker = interceptors[0].onlooker
+        else:
+            capture.refuse("a selective checkpoint")
+            self.onlooker = Onlooker()
+            opened.enter_context(self.onlooker.instead())
+        interceptors.append(self)
+        self._opened = opened
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        _state.interceptors.remove(self)
+        self._opened.close()
+
+    def step(self, operator: Any, arguments: tuple[Any, ...], compute: Compute) -> Compute:
+        """What is to be called instead of ``compute()``, which makes the arrays of the results."""
+        raise NotImplementedError
+
+    def finished(
+        self, operator: Any, arguments: tuple[Any, ...], results: tuple[Any, ...]
+    ) -> None:
+        """See the results, Tensors with their history, once they were made."""
