@@ -13,7 +13,7 @@ from .grad_mode import state as grad_mode
 from .graph import GradientEdge
 from .hooks import known_outputs
 from .hooks import retain_grad as retain_tensor_grad
-from .node import ALL_USES, AccumulateGrad, edge_of
+from .node import AccumulateGrad, wanted_edge
 
 __all__ = ["backward", "grad"]
 
@@ -317,12 +317,12 @@ def _input_edges(inputs: tuple[Any, ...], caller: str) -> list[tuple[Any, Any]]:
             raise RuntimeError(
                 f"all inputs have to be Tensors or GradientEdges, but got {type(tensor).__name__}"
             )
-        edge = edge_of(tensor)
+        edge = wanted_edge(tensor)
         if edge is None:
             if caller == "backward":
                 raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
             raise RuntimeError("One of the differentiated Tensors does not require grad")
-        edges.append(edge if edge[0] is not tensor else (tensor, tensor._uses or ALL_USES))
+        edges.append(edge)
     return edges
 
 

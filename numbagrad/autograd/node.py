@@ -332,6 +332,12 @@ _FOREVER = 2**63
 ALL_USES = (-1, _FOREVER)
 
 
+def wanted_edge(tensor: Any) -> tuple[Any, Any] | None:
+    """``edge_of`` an input of a walk, as ``walk.Plan`` takes it: a leaf comes with its uses."""
+    edge = edge_of(tensor)
+    return edge if edge is None or edge[0] is not tensor else (tensor, tensor._uses or ALL_USES)
+
+
 def accumulator_of(leaf: Any) -> AccumulateGrad:
     """How the graph shows a leaf: the same object as long as somebody holds it."""
     found = leaf._accumulator

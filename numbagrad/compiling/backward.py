@@ -15,7 +15,7 @@ import numpy as np
 
 from ..autograd.engine import run_backward
 from ..autograd.grad_mode import state as grad_mode
-from ..autograd.node import Node, edge_of
+from ..autograd.node import Node, edge_of, wanted_edge
 from ..autograd.saved import FREED
 from ..executor.program.fusion import optimise
 from ..executor.program.graph import Array, Memory, View
@@ -89,7 +89,7 @@ def record_backward(
     ]
     with recorder.recording():
         views = [recorder.view(gradient._array) for gradient in given]
-        edges = [edge_of(tensor) for tensor in inputs]
+        edges = [wanted_edge(tensor) for tensor in inputs]
         try:
             found = run_backward(roots, given, True, False, edges, accumulate=False)  # type: ignore[arg-type]
         except Exception as error:  # the caller of the function may never walk there

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..autograd.engine import run_backward
 from ..autograd.grad_mode import state as grad_mode
-from ..autograd.node import edge_of
+from ..autograd.node import wanted_edge
 from ..executor.program.fusion import optimise
 from ..executor.program.graph import Array, Memory, Operation, Pointwise, View, renamed
 from ..executor.program.program import Program, as_view
@@ -160,7 +160,7 @@ class Pair:
             grad_mode.enabled = recorded
         made = made if self.single else made[0]
         wanted = [x for x, need in zip(tensors, self.needed, strict=True) if need]
-        edges: list[Any] = [edge_of(x) for x in wanted]
+        edges: list[Any] = [wanted_edge(x) for x in wanted]
         gradients = iter(run_backward([made], [grad], True, recorded, edges, accumulate=False))
         return tuple([next(gradients) if need else None for need in self.needed])
 
@@ -249,7 +249,7 @@ class _Trace:
         """
         incoming = new_tensor(_Form(grad).empty())
         wanted = [x for x, need in zip(self.tensors, self.needed, strict=True) if need]
-        edges: list[Any] = [edge_of(x) for x in wanted]
+        edges: list[Any] = [wanted_edge(x) for x in wanted]
         if self.made._grad_fn is None:
             raise CannotTrace("a result without a gradient")
         with self.tracer.recording():
