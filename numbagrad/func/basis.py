@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from ..ops.creation import ones_like, zeros
 from ..tensor import Tensor
+from .blocks import products_in_blocks
 from .vmap import vmap
 
 __all__ = ["jacobian_of_products", "standard_basis"]
@@ -26,6 +28,7 @@ def standard_basis(like: Sequence[Tensor]) -> list[Tensor]:
 
 
 def jacobian_of_products(
+    function: Callable[..., Any],
     product: Callable[..., list[Tensor]],
     like: Sequence[Tensor],
     chunk_size: int | None,
@@ -34,12 +37,19 @@ def jacobian_of_products(
     """For every result of ``product``, its values for the unit vectors of each Tensor in ``like``.
 
     ``product`` takes a vector in the form of ``like`` and is linear; a block of the result has the
-    elements of one Tensor of ``like`` along its first dimension.
+    elements of one Tensor of ``like`` along its first dimension. ``function`` is what the user
+    wants the Jacobian of.
     """
     sizes = [tensor.numel() for tensor in like]
     if sum(sizes) == 1:
         made = product(*[ones_like(tensor) for tensor in like])
         return [[result.unsqueeze(0)] for result in made]
-    made = vmap(product, randomness=randomness, chunk_size=chunk_size)(*standard_basis(like))
-    return [list(result.split(sizes, 0)) for result in made]
+    results: list[Tensor] | None = None
+    if chunk_size is None and randomness == "error":
+        results = products_in_blocks(product, like, function)
+    if results is None:
+        mapped = vmap(product, randomness=randomness, chunk_size=chunk_size)
+        results = mapped(*standard_basis(like))
+    assert results is not None
+    return [list(result.split(sizes, 0)) for result in results]
 

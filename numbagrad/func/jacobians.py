@@ -55,7 +55,7 @@ def jacrev(
         def product(*basis: Tensor) -> list[Tensor]:
             return flatten(pulled(rebuild(structure, iter(basis))))[0]
 
-        rows = jacobian_of_products(product, outputs, chunk_size)
+        rows = jacobian_of_products(func, product, outputs, chunk_size)
         shape_in = flatten(inputs)
         blocks = []
         for number, output_leaf in enumerate(outputs):
@@ -98,7 +98,7 @@ def jacfwd(
             kept[:] = [made_structure, made[2:]]
             return products
 
-        columns = jacobian_of_products(product, leaves, None, randomness)
+        columns = jacobian_of_products(func, product, leaves, None, randomness)
         blocks = []
         for by_input in columns:
             own = [

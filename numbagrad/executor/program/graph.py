@@ -30,13 +30,15 @@ class Memory:
         array: the ndarray that owns the block while the program is recorded; afterwards one that
             only lies like it.
         made: whether an operation of the program makes it.
+        whole: the view that ``array`` is, once somebody asked for it.
     """
 
-    __slots__ = ("array", "made", "address", "nbytes")
+    __slots__ = ("array", "made", "address", "nbytes", "whole")
 
     def __init__(self, array: Array, made: bool):
         self.array = array
         self.made = made
+        self.whole: View | None = None
         self.address, end = extent(array)
         self.nbytes = end - self.address
 
@@ -45,7 +47,7 @@ class Memory:
         """Memory that only the launches of one operation use."""
         memory = cls.__new__(cls)
         memory.array, memory.made, memory.address = np.empty(0), True, 0
-        memory.nbytes = nbytes
+        memory.nbytes, memory.whole = nbytes, None
         return memory
 
     @property

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import dataclasses
+import functools
 import itertools
 import os
 import pathlib
@@ -92,6 +93,11 @@ def _parts_of_stack(made: Array, dim: int, arrays: list[Array]) -> list[tuple[Ar
 
 #: Operators that only copy arrays into the parts of a new one: pairs of array and part.
 _PARTS = {"cat": _parts_of_cat, "stack": _parts_of_stack}
+
+
+@functools.cache
+def _copy_formula() -> Formula:
+    return trace(lambda x: x)
 
 
 class Recorder:
@@ -200,8 +206,13 @@ class Recorder:
     def view(self, array: Array, made: bool = False) -> View:
         """An array as a view of its memory."""
         memory = self.memory(array, made)
+        if array is memory.array and memory.whole is not None:
+            return memory.whole
         address = array.__array_interface__["data"][0]
-        return View(memory, address - memory.address, array.shape, array.strides, array.dtype)
+        found = View(memory, address - memory.address, array.shape, array.strides, array.dtype)
+        if array is memory.array:
+            memory.whole = found
+        return found
 
     def _is_new(self, array: Array) -> bool:
         """Whether an array that is written as a whole is all of memory that nobody had before."""
@@ -290,7 +301,7 @@ class Recorder:
             written = dataclasses.replace(written, shape=source.shape, strides=steps)
         read = self.view(source).expanded(written.shape)
         self.operations.append(
-            Pointwise("copy", trace(lambda x: x), (read,), (written,), compute, (None,))
+            Pointwise("copy", _copy_formula(), (read,), (written,), compute, (None,))
         )
 
     def constant(self, array: Array) -> None:

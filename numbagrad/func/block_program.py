@@ -1,0 +1,183 @@
+"""The launches of a recording that depend on some memory, and a program that runs them again.
+
+``blocks.py`` records what a function does to a block of vectors; here the launches are taken out
+that follow from the block. They are run as they are, in their order, so results have the same bits.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from ..executor.program.graph import (
+    Memory,
+    Number,
+    Operation,
+    Pointwise,
+    Product,
+    Reduce,
+    Rowwise,
+    View,
+)
+from ..executor.program.program import Program
+from ..ops.program_call import ProgramCall
+
+__all__ = ["Dependent", "Launches"]
+
+
+class Launches:
+    """The operations of a recording, and which of them depend on the memory ``basis``."""
+
+    def __init__(self, operations: Sequence[Operation], basis: Sequence[Memory]):
+        self.operations = operations
+        self.basis = tuple(basis)
+        #: Memory whose contents depend on the basis.
+        self.varying = set(basis)
+        while self._spread():
+            pass
+
+    def _spread(self) -> bool:
+        """Let what an operation reads decide about what it writes; whether anything changed.
+
+        What varies in part is written by launches that do not depend on the basis as well, if they
+        set the other parts: they belong to it.
+        """
+        before = len(self.varying)
+        for operation in self.operations:
+            if self._depends(operation):
+                self.varying.update([view.memory for view in operation.writes])
+        return len(self.varying) != before
+
+    def _depends(self, operation: Operation) -> bool:
+        return any([
+            view.memory in self.varying for view in (*operation.reads, *operation.writes)
+        ])
+
+    def dependent(self, results: Sequence[View]) -> Dependent | None:
+        """The launches that make ``results`` of the basis; None if they cannot be run again."""
+        kept = [self._depends(operation) for operation in self.operations]
+        chosen = [each for each, keep in zip(self.operations, kept, strict=True) if keep]
+        made = {view.memory for operation in chosen for view in operation.writes}
+        if not all(map(_is_repeatable, chosen)) or not all([x.memory in made for x in results]):
+            return None
+        if not made.isdisjoint(self.basis) or not all([memory.made for memory in made]):
+            return None
+        given = dict.fromkeys(
+            [view.memory for each in chosen for view in each.reads if view.memory not in made]
+        )
+        if not self._is_final(given, kept) or not _written_first(chosen, made):
+            return None
+        return Dependent(chosen, self.basis, list(given), results)
+
+    def _is_final(self, given: Iterable[Memory], kept: Sequence[bool]) -> bool:
+        """Whether nothing writes memory after a launch that is run again has read it."""
+        memories = set(given)
+        read: set[Memory] = set()
+        for operation, keep in zip(self.operations, kept, strict=True):
+            if keep:
+                read.update([view.memory for view in operation.reads if view.memory in memories])
+            elif any([view.memory in read for view in operation.writes]):
+                return False
+        return True
+
+
+def _is_repeatable(operation: Operation) -> bool:
+    """Whether an operation is a launch and nothing else, of which all is known."""
+    if not isinstance(operation, Pointwise | Product | Reduce | Rowwise):
+        return False
+    operands = operation.operands if isinstance(operation, Pointwise) else ()
+    return not any([isinstance(x, Number) for x in operands])
+
+
+def _written_first(operations: Sequence[Operation], made: set[Memory]) -> bool:
+    """Whether operations read nothing of what they make before it was written."""
+    written: set[Memory] = set()
+    for operation in operations:
+        if any([view.memory in made and view.memory not in written for view in operation.reads]):
+            return False
+        written.update([view.memory for view in operation.writes])
+    return True
+
+
+class Dependent:
+    """Launches that make some results of a basis, and memory that does not depend on it.
+
+    Attributes:
+        given: the memory that they read, as views of all of it; of the basis and any other.
+        results: for each result its place among what the program returns, and how it lies there.
+        nbytes: what they write.
+    """
+
+    def __init__(
+        self,
+        operations: list[Operation],
+        basis: tuple[Memory, ...],
+        given: list[Memory],
+        results: Sequence[View],
+    ):
+        self.operations = operations
+        self.basis = basis
+        self.given = [_whole(memory) for memory in given]
+        self._memories = list(dict.fromkeys([view.memory for view in results]))
+        self.results = [(self._memories.index(view.memory), view) for view in results]
+        self.nbytes = sum([
+            view.size * view.dtype.itemsize for each in operations for view in each.writes
+        ])
+
+    @functools.cached_property
+    def key(self) -> Any:
+        """All that the program follows from: equal for launches that are done by one program."""
+        numbers: dict[Memory, int] = {}
+        entries: list[Any] = [_key(operation, numbers) for operation in self.operations]
+        entries += [_key_of_view(view, numbers) for view in self.given]
+        entries += [_key_of_view(view, numbers) for _, view in self.results]
+        forms = [(x.array.shape, x.array.strides, x.array.dtype.num, x.made) for x in numbers]
+        return tuple(entries), tuple(forms)
+
+    def program(self) -> ProgramCall | None:
+        """A program of the launches, which keeps no memory of the recording."""
+        try:
+            made = ProgramCall(Program(self.operations, self.given, self._memories))
+        except ValueError:  # a part of it runs in Python
+            return None
+        return made
+
+
+def _whole(memory: Memory) -> View:
+    array = memory.array
+    address = array.__array_interface__["data"][0]
+    return View(memory, address - memory.address, array.shape, array.strides, array.dtype)
+
+
+def _key(operation: Operation, numbers: dict[Memory, int]) -> Any:
+    """What an operation is, with numbers in the place of memory.
+
+    Formulas and programs are those of operators, of which there is one each; a program keeps its
+    operations, so an identity is not given to another one while the key is used.
+    """
+    reads = [_key_of_view(view, numbers) for view in operation.reads]
+    writes = [_key_of_view(view, numbers) for view in operation.writes]
+    what: Any
+    if isinstance(operation, Pointwise):
+        formula = id(operation.formula)
+        constants = [
+            (type(x).__name__, repr(x)) if not isinstance(x, View) else None
+            for x in operation.operands
+        ]
+        what = (formula, operation.compute, operation.numbers, *constants)
+    elif isinstance(operation, Reduce):
+        shifted = operation.shift is not None
+        what = (id(operation.program), operation.mask, operation.keepdim, shifted,
+                repr(operation.parameter))  # fmt: skip
+    elif isinstance(operation, Rowwise):
+        what = (id(operation.program), operation.dim)
+    else:
+        assert isinstance(operation, Product)
+        what = (operation.accumulates, len(operation.further), operation.epilogue is None)
+    return (type(operation).__name__, what, *reads, None, *writes)
+
+
+def _key_of_view(view: View, numbers: dict[Memory, int]) -> Any:
+    number = numbers.setdefault(view.memory, len(numbers))
+    return number, view.offset, view.shape, view.strides, view.dtype.num

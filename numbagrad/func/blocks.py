@@ -1,0 +1,216 @@
+"""Products with the vectors of a basis, a block of them at a time, so that they stay in the cache.
+
+``basis.py`` asks here for Jacobians of many rows or columns. The function runs once, for the first
+block, while a recorder listens; the launches that depend on the block are run again for the others,
+without Python in between. Nothing is remembered from one call to the next but programs, by exactly
+what launches they have, so that a call never runs launches that its own first block did not. What
+cannot be repeated is computed for all other vectors at once, by running the function again.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import weakref
+from collections.abc import Callable, Sequence
+from types import CodeType
+from typing import Any
+
+import numpy as np
+
+from ..autograd import watching
+from ..autograd.grad_mode import state as grad_mode
+from ..executor import capture
+from ..executor.arrays import new_array
+from ..executor.pointwise import JIT_DISABLED
+from ..executor.pool import get_num_threads
+from ..executor.program.graph import Array, Memory
+from ..executor.program.program import as_view
+from ..executor.program.recorder import Recorder
+from ..ops.join import cat
+from ..ops.program_call import ProgramCall
+from ..tensor import Tensor, new_tensor
+from ..transforms import levels
+from .block_program import Dependent, Launches
+from .vmap import vmap
+
+__all__ = ["products_in_blocks", "unit_vectors"]
+
+Product = Callable[..., list[Tensor]]
+
+#: Vectors from which on a basis may be cut; those of a first block of which nothing is known.
+MANY_VECTORS, FIRST_ROWS = 128, 32
+#: Bytes that a block may take, for each thread: half of a usual cache of the second level.
+BLOCK_BYTES = 1 << 20
+#: Bytes that all vectors together have to write, so that recording a block is worth the time.
+MANY_BYTES = 32 << 20
+#: Programs that are kept; those that one function may need before it is left alone.
+MANY_PROGRAMS, MANY_FORMS = 16, 8
+
+
+@dataclasses.dataclass
+class _Experience:
+    """What was found out about a function and a basis of one form: it decides nothing but speed."""
+
+    rows: int
+    #: Whether ``rows`` follows from what a block writes; if they are 0, the basis is not cut.
+    settled: bool = False
+    programs: int = 0
+
+
+_experiences: weakref.WeakKeyDictionary[CodeType, dict[Any, _Experience]] = (
+    weakref.WeakKeyDictionary()
+)
+#: By the launches of a block: the program, or None if it does not do what the function does.
+_programs: dict[Any, ProgramCall | None] = {}
+
+
+def unit_vectors(like: Sequence[Tensor], start: int, stop: int) -> list[Array]:
+    """Some unit vectors of all Tensors together: an array ``(stop - start, *shape)`` for each."""
+    blocks, first = [], 0
+    for tensor in like:
+        array = tensor._array
+        block = np.zeros((stop - start, *array.shape), array.dtype)
+        numbers = np.arange(max(start, first), min(stop, first + array.size))
+        block.reshape(stop - start, -1)[numbers - start, numbers - first] = 1
+        blocks.append(block)
+        first += array.size
+    return blocks
+
+
+def products_in_blocks(
+    product: Product, like: Sequence[Tensor], function: Callable[..., Any]
+) -> list[Tensor] | None:
+    """``vmap(product)`` of all unit vectors in the form of ``like``; None if that is not for here.
+
+    ``product`` runs once; once more when a program is made, or if there cannot be one.
+
+    Args:
+        product: takes Tensors in the form of ``like``, and is linear in them.
+        like: the Tensors that the vectors are made for.
+        function: the function of the user that ``product`` runs.
+    """
+    count = sum([tensor._array.size for tensor in like])
+    known = _experience_of(function, like, count)
+    if known is None:
+        return None
+    rows, every = known.rows, vmap(product)
+    recorder = Recorder()
+    given = unit_vectors(like, 0, rows)
+    with recorder.recording():
+        basis = [recorder.view(array).memory for array in given]
+        first = every(*map(new_tensor, given))
+    program = None
+    dependent = _dependent(recorder, basis, first)
+    if dependent is not None:
+        program = _program_of(dependent, known, every)
+    if dependent is None or program is None:
+        known.rows, known.settled = 0, True
+        rest = every(*map(new_tensor, unit_vectors(like, rows, count)))
+        return [cat([a, b], 0) for a, b in zip(first, rest, strict=True)]
+    _settle(known, dependent, program, count)
+    made = [new_array((count, *x._array.shape[1:]), x._array.dtype) for x in first]
+    for array, tensor in zip(made, first, strict=True):
+        array[:rows] = tensor._array
+    for start in [*range(rows, count - rows, rows), count - rows]:  # the last two may overlap
+        block = dict(zip(basis, unit_vectors(like, start, start + rows), strict=True))
+        for array, found in zip(made, _run(program, dependent, block), strict=True):
+            array[start : start + rows] = found
+    return [new_tensor(array) for array in made]
+
+
+def _experience_of(
+    function: Callable[..., Any], like: Sequence[Tensor], count: int
+) -> _Experience | None:
+    """What is known of a function, if its basis is to be cut at all."""
+    if count < MANY_VECTORS or JIT_DISABLED or capture.active is not None or watching.count:
+        return None
+    if levels.stack.levels or not all([x._array.dtype.char in "fd" for x in like]):
+        return None
+    if grad_mode.enabled and any([x._requires_grad for x in like]):
+        return None
+    code = _code_of(function)
+    if code is None:
+        return None
+    form = get_num_threads(), *[(x._array.shape, x._array.dtype.char) for x in like]
+    of_code = _experiences.setdefault(code, {})
+    if len(of_code) > MANY_FORMS:
+        of_code.clear()
+    known = of_code.setdefault(form, _Experience(FIRST_ROWS))
+    return known if 0 < 2 * known.rows <= count else None
+
+
+def _code_of(function: Any) -> CodeType | None:
+    """The code of a function behind its decorators, if it has one."""
+    while hasattr(function, "__wrapped__"):
+        function = function.__wrapped__
+    return getattr(function, "__code__", None)
+
+
+def _dependent(
+    recorder: Recorder, basis: list[Memory], made: Sequence[Tensor]
+) -> Dependent | None:
+    """The launches that depend on the basis; None if they cannot be run again."""
+    if recorder.failure is not None or recorder.numbers or recorder.number_sources:
+        return None
+    for tensor in made:  # something outside of all this may follow them
+        if tensor._requires_grad or tensor._array.__class__ is not np.ndarray:
+            return None
+    launches = Launches(recorder.operations, basis)
+    return launches.dependent([recorder.view(tensor._array) for tensor in made])
+
+
+def _settle(
+    known: _Experience, dependent: Dependent, program: ProgramCall, count: int
+) -> None:
+    """Decide how many rows the next call has in a block, once it is known what a row takes."""
+    if known.settled:
+        return
+    known.settled = True
+    held = program.program.arena_bytes + sum([x.array.nbytes for x in dependent.basis])
+    fitting = max(4, BLOCK_BYTES * get_num_threads() * known.rows // held)
+    traffic = dependent.nbytes * count // known.rows
+    known.rows = fitting if traffic >= MANY_BYTES and 2 * fitting <= count else 0
+
+
+def _program_of(
+    dependent: Dependent, known: _Experience, every: Product
+) -> ProgramCall | None:
+    """The program of some launches."""
+    key = dependent.key
+    if key in _programs:
+        return _programs.get(key)
+    known.programs += 1
+    if known.programs > MANY_FORMS:
+        return None
+    while len(_programs) >= MANY_PROGRAMS:
+        _programs.pop(next(iter(_programs)), None)
+    program = dependent.program()
+    if program is not None and not _agrees(program, dependent, every):
+        program = None
+    _programs[key] = program
+    return program
+
+
+def _agrees(program: ProgramCall, dependent: Dependent, every: Product) -> bool:
+    """Whether the program does to some vectors just what the function does.
+
+    It would not if an operator computed with the vectors in a way that no recorder sees.
+    """
+    generator = np.random.default_rng(0)
+    vectors = [
+        np.asarray(generator.standard_normal(memory.array.shape), memory.array.dtype)
+        for memory in dependent.basis
+    ]
+    expected = every(*map(new_tensor, vectors))
+    block = dict(zip(dependent.basis, vectors, strict=True))
+    found = _run(program, dependent, block)
+    return all([
+        np.array_equal(a._array, b, equal_nan=True) for a, b in zip(expected, found, strict=True)
+    ])
+
+
+def _run(program: ProgramCall, dependent: Dependent, block: dict[Memory, Array]) -> list[Array]:
+    """The products with a block of vectors."""
+    arrays = [block.get(view.memory, view.memory.array) for view in dependent.given]
+    made = program(*map(new_tensor, arrays))
+    return [as_view(made[place], view) for place, view in dependent.results]
