@@ -7,6 +7,7 @@ the two that say so.
 from __future__ import annotations
 
 import gc
+import logging
 import threading
 import weakref
 from collections import OrderedDict
@@ -743,6 +744,23 @@ def test_sequence_numbers_of_users_decide_between_nodes_that_are_ready():
     assert order(-1, -1) == 2 * ["c", "b", "a"]  # the younger of equals
     with pytest.raises(TypeError):
         leaf(1.0).exp().grad_fn._set_sequence_nr("first")
+
+
+def test_the_log_tells_what_runs(caplog):
+    x = leaf(1.0, 2.0)
+    total = (x * 2 / 3).sum()
+    copy = total.clone()
+    with caplog.at_level(logging.DEBUG, logger="numbagrad.autograd.graph"):
+        nb.autograd.backward((total, copy))
+    lines = [record.getMessage() for record in caplog.records]
+    names = ["CloneBackward0", "SumBackward0", "DivBackward0", "MulBackward0", "AccumulateGrad"]
+    for line, name in zip(lines, names, strict=True):
+        assert line.startswith(f"Executing: <{name} object at 0x")
+    assert lines[0].endswith(" with grad_outputs: [f32[]]")
+    assert lines[-1].endswith(" with grad_outputs: [f32[2]]")
+    caplog.clear()
+    (x * 2).sum().backward()
+    assert not caplog.records
 
 
 # Inside each other, and at the same time

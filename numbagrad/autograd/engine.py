@@ -35,6 +35,7 @@ from .walk import (
     edge_of_root,
     in_new_thread,
 )
+from .walk_log import DEBUG, log
 
 __all__ = ["run_backward"]
 
@@ -83,6 +84,7 @@ def run_backward(
     walk.roots = roots
     if outer is not None:
         walk.depth = outer.depth + 1
+    noted = walk.note_nodes() if log.isEnabledFor(DEBUG) else None
     leaves: dict[int, list[Any]] = {}
     buffers: dict[int, list[Any]] = {}
     ready: list[int] = []
@@ -116,6 +118,9 @@ def run_backward(
     finally:
         switches["enabled"] = previous_mode
         switches["walk"] = outer
+        if noted is not None:
+            for handle in noted:
+                handle.remove()
 
 
 def _hand_over_roots(

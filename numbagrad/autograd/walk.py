@@ -17,7 +17,9 @@ from typing import Any
 from ..executor import capture
 from . import saved_hooks
 from .grad_mode import state as grad_mode
+from .hooks import RemovableHandle
 from .node import Node, accumulator_of, edge_of, visible
+from .walk_log import note_nodes
 
 __all__ = [
     "FINISHED", "MAX_DEPTH", "HookedLeaves", "Plan", "Schedule", "Walk", "edge_of_root",
@@ -63,6 +65,11 @@ class Walk:
         for callback in self.callbacks or ():
             callback()
 
+    def note_nodes(self) -> list[RemovableHandle]:
+        """Have all that lies behind the roots write into the log; returns what takes that back."""
+        targets = [edge[0] for edge in map(edge_of_root, self.roots) if edge is not None]
+        return note_nodes(reachable(targets))
+
     def reaches(self, node: Any) -> bool:
         """Whether a node lies behind the roots. Leaves are asked for by their tensors."""
         if self._reachable is None:
@@ -83,7 +90,7 @@ class Walk:
                 left[id(target)] -= 1
                 if not left[id(target)]:
                     # A leaf has its turn as soon as no further edge leads to it.
-                    number = -target.sequence_nr if isinstance(target, Node) else -(2**63)
+                    number = -target._sequence_nr() if isinstance(target, Node) else -(2**63)
                     heappush(ready, (number, id(target), target))
             if not ready:
                 return order
