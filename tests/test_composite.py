@@ -283,6 +283,26 @@ def test_errors_are_those_of_the_definition():
             cubed_norm(input, weight, other=1)
 
 
+def test_constants_are_part_of_both_programs():
+    @composite("MaskedPowersBackward0")
+    def masked_powers(x):
+        places = torch.arange(4)
+        below = places.unsqueeze(-1) > places
+        return (x.masked_fill(below, 2.0) ** 2).cumsum(0).exp() * torch.arange(4) @ torch.eye(4)
+
+    def both(function):
+        x = (torch.arange(16.0).view(4, 4) / 16).requires_grad_()
+        made = function(x)
+        (gradient,) = torch.autograd.grad(made, x, torch.ones(4, 4).cumsum(1))
+        return made, gradient
+
+    for _ in range(2):
+        for a, b in zip(both(masked_powers), both(masked_powers.__wrapped__), strict=True):
+            agree(a, b)
+        with torch.no_grad():
+            agree(masked_powers(torch.ones(4, 4)), masked_powers.__wrapped__(torch.ones(4, 4)))
+
+
 def test_what_asks_for_values_goes_by_the_definition():
     @composite("AskingBackward0")
     def asking(input):

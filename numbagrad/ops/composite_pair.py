@@ -9,6 +9,7 @@ only the latter is kept.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -67,7 +68,9 @@ class Pair:
         result = trace.results[0]
         memories = list(dict.fromkeys([*[view.memory for view in trace.results], *kept]))
         operations = optimise(trace.forward, memories)
-        program = Program(operations, trace.given, _with_large(operations, memories))
+        constants = trace.constants_of(operations)
+        given = [*constants, *trace.given]
+        program = Program(operations, given, _with_large(operations, memories))
         self.strides = result.strides
         self._results = [
             (memories.index(view.memory), None if _is_whole(view) else view)
@@ -75,7 +78,7 @@ class Pair:
         ]
         #: Whether the definition returns one tensor, and no tuple.
         self.single = trace.single
-        self.forward = ProgramCall(program)
+        self.forward = _with_constants(ProgramCall(program), constants)
         #: Of what the forward made, what the backward is given.
         self.places = [memories.index(memory) for memory in kept]
         self.saved: tuple[int, ...] = ()
@@ -238,6 +241,12 @@ class _Trace:
                 found.update([view.memory for view in operation.reads])
         return {k for k, view in enumerate(self.given) if view.memory in found}
 
+    def constants_of(self, operations: Sequence[Operation]) -> dict[View, Tensor]:
+        """The constants that operations read, by the views of them that programs are given."""
+        read = {view.memory for x in operations for view in x.reads}
+        views = [(self.tracer.view(array), array) for array in self.tracer.constants]
+        return {view: new_tensor(array) for view, array in views if view.memory in read}
+
     def number_of(self, memory: Memory) -> int:
         """Which operation of the forward makes it."""
         return self._writers[memory]
@@ -313,11 +322,12 @@ class _Backward:
             raise CannotTrace("a gradient that is not made by the backward")
         #: The numbers of the tensors that it reads.
         self.inputs = tuple([k for k, x in enumerate(trace.given) if x.memory in read])
-        given = [trace.incoming, *[trace.given[k] for k in self.inputs]]
+        constants = trace.constants_of(operations)
+        given = [*constants, trace.incoming, *[trace.given[k] for k in self.inputs]]
         given += [_whole(memory) for memory in trace.kept]
         program = Program(operations, given, _with_large(operations, memories))
         self.nbytes = program.arena_bytes
-        self._call = ProgramCall(program)
+        self._call = _with_constants(ProgramCall(program), constants)
         #: Of every gradient which result it is and, if it is not all of that, how it lies there.
         self._makers: list[Any] = []
         for view in trace.gradients:
@@ -344,6 +354,13 @@ class _Backward:
         if place < 0:
             return grad if view is None else new_tensor(as_view(grad._array, view))
         return new_tensor(made[place] if view is None else as_view(made[place], view))
+
+
+def _with_constants(
+    call: ProgramCall, constants: dict[View, Tensor]
+) -> Callable[..., tuple[Array, ...]]:
+    """The call of a program whose first arguments are always the same."""
+    return functools.partial(call, *constants.values()) if constants else call
 
 
 def _with_large(operations: Sequence[Operation], results: list[Memory]) -> list[Memory]:

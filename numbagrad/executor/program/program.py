@@ -121,7 +121,10 @@ class Program:
         #: The moment at which the last run raised, if it did.
         self._reached = -1
         self._cut()
-        self.places, self.arena_bytes = plan(self.lifetimes(), self._hosts())
+        blocks = self.lifetimes()
+        if not all([block.made for block in blocks]):
+            raise ValueError("a program reads memory that it is not given")
+        self.places, self.arena_bytes = plan(blocks, self._hosts())
         self._arena = np.zeros(self.arena_bytes + ALIGNMENT, dtype=np.uint8)
         self._base = -(-self._arena.ctypes.data // ALIGNMENT) * ALIGNMENT
         self._assemble()

@@ -10,9 +10,13 @@ import math
 import warnings
 from typing import Any
 
+import numpy as np
+
 from ...executor.pointwise import scalar_type_name
-from ...ops.creation import ones, zeros, zeros_like
+from ...ops.composite import composite
+from ...ops.creation import zeros, zeros_like
 from ...ops.join import cat
+from ...ops.sequences import arange
 from ...ops.softmax import softmax
 from ...tensor import Tensor
 from .dropout import dropout
@@ -42,20 +46,39 @@ def _check_operands(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor
         )
 
 
-def _causal(rows: int, columns: int) -> Tensor:
-    """Which of the keys a query may see: those not behind it."""
-    return ones(rows, columns).tril() > 0
+def _attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor | None,
+    is_causal: bool,
+    scale: float,
+    dropout_p: float = 0.0,
+) -> Tensor:
+    """``softmax(query @ key.T * scale + mask) @ value``; 0 for queries that see no key."""
+    scores = (query * scale) @ key.transpose(-2, -1)
+    if is_causal:
+        rows, columns = scores._array.shape[-2:]
+        scores = scores.masked_fill(arange(columns) > arange(rows).unsqueeze(-1), -math.inf)
+    if mask is not None:
+        scores = scores + mask
+    weights = softmax(scores, -1) if mask is None else _softmax_of_what_is_left(scores)
+    if dropout_p:
+        weights = dropout(weights, dropout_p)
+    return weights @ value
 
 
-def _masked_softmax(scores: Tensor, mask: Tensor | None) -> Tensor:
-    """Softmax along the last dimension of what a mask of added numbers leaves; 0 if nothing."""
-    if mask is None:
-        return softmax(scores, -1)
-    nothing_left = (mask == -math.inf).all(-1, keepdim=True)
-    if not nothing_left.any():
-        return softmax(scores + mask, -1)
-    made = softmax(scores + mask.masked_fill(nothing_left, 0.0), -1)
-    return made.masked_fill(nothing_left, 0.0)
+def _softmax_of_what_is_left(scores: Tensor) -> Tensor:
+    """Softmax along the last dimension; 0 where all scores of a row are minus infinity."""
+    lowest = float(np.finfo(scores._array.dtype).min)
+    powers = (scores - scores.detach().amax(-1, keepdim=True).clamp(min=lowest)).exp()
+    total = powers.sum(-1, keepdim=True)
+    return powers / total.masked_fill(total == 0, 1.0)
+
+
+# torch has a fused operator for batches of heads, and computes all else in steps.
+_fused_attention = composite("ScaledDotProductFlashAttentionForCpuBackward0")(_attention)
+_other_attention = composite("UnsafeViewBackward0")(_attention)
 
 
 def _added(mask: Tensor, like: Tensor) -> Tensor:
@@ -96,20 +119,21 @@ def scaled_dot_product_attention(
         repeats = query.size(-3) // key.size(-3)
         key = key.repeat_interleave(repeats, -3)
         value = value.repeat_interleave(repeats, -3)
-    if is_causal:
-        if attn_mask is not None:
-            raise RuntimeError(
-                "_scaled_dot_product_attention: Explicit attn_mask should not be set when "
-                "is_causal=True"
-            )
-        attn_mask = _causal(query.size(-2), key.size(-2))
+    if is_causal and attn_mask is not None:
+        raise RuntimeError(
+            "_scaled_dot_product_attention: Explicit attn_mask should not be set when "
+            "is_causal=True"
+        )
     if attn_mask is not None:
         if attn_mask._array.dtype.kind == "b":
             attn_mask = attn_mask.logical_not()
         attn_mask = _added(attn_mask, query)
     factor = 1 / math.sqrt(query.size(-1)) if scale is None else scale
-    weights = _masked_softmax((query * factor) @ key.transpose(-2, -1), attn_mask)
-    return dropout(weights, dropout_p) @ value
+    operands = query, key, value, attn_mask, is_causal, factor
+    if dropout_p:
+        return _attention(*operands, dropout_p)
+    fused = query.ndim == key.ndim == value.ndim == 4
+    return (_fused_attention if fused else _other_attention)(*operands)
 
 
 # --- multi-head attention -------------------------------------------------------------------------
