@@ -9,8 +9,8 @@ from collections import namedtuple
 from typing import Any
 
 __all__ = [
-    "aminmax", "cummax", "cummin", "kthvalue", "linalg_eigh", "linalg_qr", "linalg_svd", "max", "median",
-    "min", "mode", "nanmedian", "slogdet", "sort", "topk",
+    "aminmax", "cummax", "cummin", "kthvalue", "linalg_eigh", "linalg_qr", "linalg_svd", "max",
+    "median", "min", "mode", "nanmedian", "slogdet", "sort", "topk",
 ]  # fmt: skip
 
 
