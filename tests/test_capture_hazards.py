@@ -68,6 +68,30 @@ def test_a_number_that_is_always_new_does_not_fill_the_memory():
         assert programs(compiled) <= 64
 
 
+RECAPTURED = {
+    "the value of count": (lambda x, count: x * len(range(count)), lambda k: (torch.ones(1), k)),
+    "flags of options (item 1)": (
+        lambda x, options: x + options[1].sum(), lambda k: (torch.ones(1), [1, torch.ones(k + 1)])
+    ),
+    "the number of arguments": (
+        lambda x, more: sum(more, x), lambda k: (torch.ones(1), [torch.ones(1)] * k)
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("said", RECAPTURED)
+def test_too_many_recordings_name_the_argument_that_changes(said):
+    function, arguments = RECAPTURED[said]
+    compiled = torch.compile(function)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for k in range(70):
+            same(values(compiled(*arguments(k))), values(function(*arguments(k))))
+    if not JIT_DISABLED:
+        (warning,) = caught
+        assert said in str(warning.message)
+
+
 def test_a_number_in_a_closure_is_recorded_anew():
     rate = 1.0
 

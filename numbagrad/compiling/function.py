@@ -174,10 +174,11 @@ class CompiledFunction:
             self._looked_at.setdefault(key, set()).update(recorded.numbers.inputs.pinned)
             same = [each for each in programs if each.numbers.hold(recording.leaves)]
             if MANY_SIGNATURES in (len(self._programs), len(programs)) or len(same) == PATIENCE:
+                changing = recording.difference(programs, [*self._programs])
                 warn(
                     f"compile: {self._name} was compiled for {len(self._programs)} signatures, "
-                    f"{len(programs)} times for this one; what changes is: "
-                    f"{recording.difference(programs)}. No more of these are compiled."
+                    f"{len(programs)} times for this one; what changes is: {changing}. No more of "
+                    "these are compiled."
                 )
             return result
         self._reason = reason

@@ -20,6 +20,7 @@ from ..executor.program.program import Program
 from ..executor.program.recorder import Recorder, root_of
 from ..structure import flatten
 from ..tensor import Tensor, new_tensor
+from .argument_names import names_of_leaves
 from .argument_numbers import with_inputs, with_plain_numbers
 from .backward import CannotDifferentiate, nodes_behind, record_backward
 from .effects import Live, Place, Unusable
@@ -110,12 +111,21 @@ class Recording:
         same = len(leaves) == len(self.leaves) and all(map(operator.is_, leaves, self.leaves))
         return same and structure == self.structure
 
-    def difference(self, programs: list[Recorded]) -> str:
-        """What told the recordings of one signature apart."""
+    def difference(self, programs: list[Recorded], keys: list[Any]) -> str:
+        """What told the recordings apart: those of one signature, or the signatures themselves.
+
+        ``keys`` are all signatures, each with an entry for every leaf of the arguments at its end.
+        """
         found = [each.surroundings.changed() for each in programs[:-1]]
-        if any([not each.numbers.hold(self.leaves) for each in programs]):
-            found.append("a number among the arguments")
-        return ", ".join(sorted({text for text in found if text})) or "the shapes of arguments"
+        names = names_of_leaves(self.function, self.args, self.kwargs)
+        count = len(names)
+        for k, name in enumerate(names):
+            if any([k in each.numbers.changed(self.leaves) for each in programs]):
+                found.append(f"the value of {name}")
+            forms = {key[2 + k] for key in keys if len(key) == 2 + count}
+            if len(forms) > 1:
+                found.append(f"the shape, layout, dtype or flags of {name}")
+        return ", ".join(sorted({text for text in found if text})) or "the number of arguments"
 
     def _recorded(
         self, surroundings: Surroundings, before: Snapshot, result: Any, previous: Previous | None
