@@ -114,6 +114,50 @@ def test_saved_tensors_have_torchs_names():
     assert (none, index.tolist()) == (None, [0, 1])
 
 
+def fields(tensor):
+    node = tensor.grad_fn
+    shown = {name: getattr(node, name) for name in dir(node) if name.startswith("_saved_")}
+    return {name[7:]: x for name, x in shown.items() if not isinstance(x, nb.Tensor)}
+
+
+def test_choices_are_shown_whether_they_were_made_or_not():
+    x = leaf(0.25)
+    assert fields(nb.logit(x)) == {"eps": None} and fields(nb.logit(x, 0.1)) == {"eps": 0.1}
+    assert fields(x.div(2.0, rounding_mode="trunc"))["rounding_mode"] == "trunc"
+    assert fields(x.div(2.0, rounding_mode="floor"))["rounding_mode"] == "floor"
+    assert fields(x.div(2.0, rounding_mode=None))["rounding_mode"] is None
+    assert fields(x.as_strided((1,), (1,)))["storage_offset"] is None
+    assert fields(x.as_strided((1,), (1,), 0))["storage_offset"] == 0
+
+
+def test_layers_show_their_geometry():
+    F, image = nb.nn.functional, nb.ones(1, 2, 4, 5, requires_grad=True)
+    weight, bias = nb.ones(3, 2, 2, 2), nb.ones(3)
+    convolution = {
+        "stride": (2, 2), "padding": (1, 0), "dilation": (1, 1), "groups": 1, "transposed": False,
+        "output_padding": (0, 0), "bias_sym_sizes_opt": (3,),
+    }  # fmt: skip
+    made = F.conv2d(image, weight, bias, 2, (1, 0))
+    assert made.grad_fn.name() == "ConvolutionBackward0" and fields(made) == convolution
+    made = F.conv2d(image, weight, None, 2, (1, 0))
+    assert fields(made) == {**convolution, "bias_sym_sizes_opt": (0,)}
+    blocks = {
+        "kernel_size": (2, 3), "stride": (1, 1), "padding": (0, 0), "dilation": (1, 1),
+        "self_sym_argsize_minus_2": 4, "self_sym_argsize_minus_1": 5,
+    }  # fmt: skip
+    made = F.unfold(image, (2, 3))
+    assert made.grad_fn.name() == "Im2ColBackward0" and fields(made) == blocks
+    made = F.interpolate(image, scale_factor=(2.0, 1.5), mode="bilinear")
+    assert made.grad_fn.name() == "UpsampleBilinear2DBackward0"
+    assert fields(made) == {
+        "align_corners": False, "output_size": (8, 7), "scales_h": 2.0, "scales_w": 1.5,
+        "self_sym_sizes": (1, 2, 4, 5),
+    }  # fmt: skip
+    made = F.interpolate(image[0], 7)
+    assert made.grad_fn.name() == "UpsampleNearest1DBackward0"
+    assert fields(made) == {"output_size": (7,), "scales": None, "self_sym_sizes": (2, 4, 5)}
+
+
 @pytest.mark.parametrize("name", ["max", "min", "median", "cummax", "cummin", "mode"])
 def test_of_an_extremum_only_the_indices_are_saved(name):
     x = nb.tensor([[1.0, 3.0, 2.0]], requires_grad=True)

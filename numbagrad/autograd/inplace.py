@@ -389,7 +389,10 @@ def _show_base(view: Any) -> None:
 class Geometry:
     """Where the elements of a view lie in the memory of its base, counted in elements."""
 
-    __slots__ = ("base_shape", "base_strides", "offset", "shape", "strides")
+    __slots__ = ("base_shape", "base_strides", "given_offset", "offset", "shape", "strides")
+
+    #: The offset from the beginning of the memory that a user asked for, if one did.
+    given_offset: int | None
 
     def __init__(
         self,
@@ -404,6 +407,13 @@ class Geometry:
         self.shape = shape
         self.strides = strides
         self.offset = offset
+        self.given_offset = None
+
+    def shown(self) -> dict[str, Any]:
+        """How nodes show it: under the names of the arguments of ``as_strided``."""
+        return {
+            "size": self.shape, "stride": self.strides, "storage_offset": self.given_offset,
+        }  # fmt: skip
 
     @classmethod
     def between(cls, base: np.ndarray[Any, Any], view: np.ndarray[Any, Any]) -> Geometry:

@@ -39,6 +39,8 @@ def of_pointwise(node: PointwiseNode) -> Fields:
             fields[rename(names[used])] = _value(number)
     if rule.uses_result:
         fields[rename("result")] = ("tensor", place)
+    for name, value in _CHOICES.get(rule.operator.name, {}).items():
+        fields[name] = _value(value)
     return fields
 
 
@@ -55,7 +57,7 @@ def of_operator(node: OperatorNode) -> Fields:
     for value, (index, shape) in zip(node.values, plan.keeps, strict=True):
         name = rename(names[index])
         if shape:
-            fields[f"{name}_sym_sizes"] = _value(value)
+            fields.update(_sizes(type(node).__name__, name, value))
         elif name in _SHOWN and not isinstance(value, np.ndarray):
             shown = _SHOWN[name](value)
             fields.update({part: _value(one) for part, one in shown.items()})
@@ -64,10 +66,23 @@ def of_operator(node: OperatorNode) -> Fields:
     return fields
 
 
+def _sizes(node: str, name: str, shape: Any) -> Fields:
+    """The shape of an input, or the single sizes that torch's node keeps of it."""
+    single = _SINGLE_SIZES.get((node, name))
+    if single is None:
+        return {f"{name}_sym_sizes": _value(shape)}
+    return {f"{name}_sym_argsize_{dim}": _value(shape[dim]) for dim in single}
+
+
 def possible(node_class: type, names: tuple[str, ...]) -> list[str]:
     """All names of fields that nodes of a class may have, given those of the parameters."""
     rename = _renaming(node_class.__name__, names)
-    found = []
+    found = [name for choice in _CHOICES.values() for name in choice]
+    found += [
+        f"{name}_sym_argsize_{dim}"
+        for (node, name), single in _SINGLE_SIZES.items() if node == node_class.__name__
+        for dim in single
+    ]  # fmt: skip
     for name in (*names, "result", "result0", "result1", "result2"):
         shown = rename(name)
         found += [shown, f"{shown}_sym_sizes", *_PARTS.get(shown, ())]
@@ -124,8 +139,22 @@ _NAMES: dict[str, dict[str, str]] = {
     ),
     "LinalgQr": {"result0": "Q", "result1": "R"},
     "LinalgSvd": {"result0": "U", "result1": "S", "result2": "Vh"},
-    "Embedding": {"padding": "padding_idx"},
+    "Embedding": {"padding": "padding_idx"}, "Convolution": {"input": "input"},
 }  # fmt: skip
+
+
+#: What was chosen by calling one operator and not another: field and value by operator.
+_CHOICES: dict[str, dict[str, Any]] = {
+    "logit": {"eps": None},
+    "div": {"rounding_mode": None},
+    "div_trunc": {"rounding_mode": "trunc"},
+    "div_floor": {"rounding_mode": "floor"},
+}
+#: Dimensions of an input whose sizes a node keeps one by one.
+_SINGLE_SIZES = {
+    ("AddbmmBackward0", "batch1"): (0, 1),
+    ("AddbmmBackward0", "batch2"): (2,),
+}
 
 
 def dims_of_mask(mask: int) -> dict[str, Any]:
@@ -164,9 +193,7 @@ _SHOWN: dict[str, Callable[[Any], dict[str, Any]]] = {
     "key": _place_of_key,
     "arrays": _indices,
     "how": lambda how: {"reduce": how[0], "include_self": how[1]},
-    "geometry": lambda geometry: {
-        "size": geometry.shape, "stride": geometry.strides, "storage_offset": geometry.offset,
-    },
+    "geometry": lambda geometry: geometry.shown(),
 }  # fmt: skip
 
 #: What ``_SHOWN`` makes of a parameter.
@@ -175,5 +202,10 @@ _PARTS = {
     "key": ("dim", "start", "end", "step", "index"),
     "arrays": ("indices",),
     "how": ("reduce", "include_self"),
-    "geometry": ("size", "stride", "storage_offset"),
+    "geometry": (
+        "size", "stride", "storage_offset", "kernel_size", "padding", "dilation", "groups",
+        "transposed", "output_padding", "bias_sym_sizes_opt", "output_size", "align_corners",
+        "scales", "scales_d", "scales_h", "scales_w", "self_sym_argsize_minus_2",
+        "self_sym_argsize_minus_1",
+    ),
 }

@@ -91,7 +91,7 @@ def _of_samples(geometry: Geometry, size: int) -> Geometry:
     made.base_shape, made.shape = (size, *geometry.base_shape), (size, *geometry.shape)
     made.base_strides = (apart, *geometry.base_strides)
     made.strides = (apart, *geometry.strides)
-    made.offset = geometry.offset
+    made.offset, made.given_offset = geometry.offset, geometry.given_offset
     return made
 
 
@@ -221,7 +221,9 @@ def _region_of(input: Tensor, size: Any, stride: Any, storage_offset: int | None
             f"{(offset + reach(shape, strides)) * item} are out of bounds for storage of size "
             f"{size_of_memory * item}"
         )
-    return Geometry(input._array, shape, strides, offset - own)
+    geometry = Geometry(input._array, shape, strides, offset - own)
+    geometry.given_offset = storage_offset
+    return geometry
 
 
 @method()

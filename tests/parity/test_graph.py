@@ -1,5 +1,6 @@
 """Errors and names of the graph, of hooks and of inference tensors, compared with torch's."""
 
+import math
 import warnings
 
 import pytest
@@ -113,3 +114,62 @@ def test_saved_tensors_of_one_name_are_the_same(entry):
         mine, other = getattr(ours, name, None), getattr(theirs, name)
         if isinstance(mine, numbagrad.Tensor):
             close(mine, other)
+
+
+# --- nodes of layers ------------------------------------------------------------------------------
+
+
+def image(library, *shape):
+    return library.linspace(0.0, 1.0, math.prod(shape)).reshape(shape).requires_grad_()
+
+
+LAYERS = {
+    "conv1d": lambda t: t.conv1d(image(t, 2, 4, 7), t.ones(6, 2, 3), t.ones(6), 2, 1, 2, 2),
+    "conv2d": lambda t: t.conv2d(image(t, 1, 2, 5, 5), t.ones(3, 2, 3, 3), t.ones(3)),
+    "conv2d, no bias": lambda t: t.conv2d(image(t, 1, 2, 5, 5), t.ones(3, 2, 3, 3)),
+    "conv_transpose2d": lambda t: t.conv_transpose2d(
+        image(t, 1, 2, 3, 3), t.ones(2, 4, 3, 3), t.ones(4), 2, 1, 1
+    ),
+    "unfold": lambda t: t.nn.functional.unfold(image(t, 1, 2, 5, 4), (2, 3), 1, 1, 2),
+    "fold": lambda t: t.nn.functional.fold(image(t, 1, 8, 9), (4, 4), 2),
+    "linear": lambda t: t.nn.functional.interpolate(image(t, 1, 2, 3), 7, mode="linear"),
+    "bilinear": lambda t: t.nn.functional.interpolate(
+        image(t, 1, 2, 3, 4), scale_factor=2.5, mode="bilinear", align_corners=True
+    ),
+    "trilinear": lambda t: t.nn.functional.interpolate(
+        image(t, 1, 1, 2, 2, 2), 3, mode="trilinear"
+    ),
+    **{
+        f"{mode} {rank}d": lambda t, mode=mode, rank=rank: t.nn.functional.interpolate(
+            image(t, 1, 2, *range(3, 3 + rank)), scale_factor=1.7, mode=mode
+        )
+        for mode in ("nearest", "nearest-exact") for rank in (1, 2, 3)
+    },
+    "as_strided": lambda t: image(t, 2, 2).as_strided((3,), (1,), 1),
+    "as_strided, no offset": lambda t: image(t, 2, 2).as_strided((3,), (1,)),
+    "logit": lambda t: t.logit(image(t, 3)),
+    "logit, eps": lambda t: t.logit(image(t, 3), 0.1),
+    "pdist": lambda t: t.pdist(image(t, 4, 3), 1),
+    "addbmm": lambda t: t.addbmm(t.ones(2, 4), image(t, 5, 2, 3), image(t, 5, 3, 4)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", sorted(LAYERS))
+def test_layers_are_nodes_that_show_the_same(name):
+    ours, theirs = both(lambda library: LAYERS[name](library))
+    close(ours, theirs)
+    ours, theirs = ours.grad_fn, theirs.grad_fn
+    assert ours.name() == theirs.name()
+    for field in dir(ours):
+        if field.startswith("_saved_") and field not in OWN_FIELDS:
+            mine, other = getattr(ours, field), getattr(theirs, field)
+            if hasattr(mine, "grad_fn"):
+                close(mine, other)
+            else:
+                assert mine == other, field
+
+
+#: torch saves no sizes of what was added, nor those of what it sums blocks to.
+OWN_FIELDS = {
+    "_saved_self_sym_sizes", "_saved_self_sym_argsize_minus_1", "_saved_self_sym_argsize_minus_2",
+}  # fmt: skip

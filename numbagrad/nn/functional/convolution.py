@@ -13,11 +13,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...executor import capture
 from ...executor.matmul import matmul as product
 from ...executor.pointwise import scalar_type_name
 from ...ops.tensor_operator import TensorOperator
 from ...tensor import Tensor
 from ...transforms.batching import folded, with_samples
+from ...transforms.levels import is_transformed
 from .padding import pad
 from .windows import IMAGES, LINES, VOLUMES, Windows, named, per_dimension
 
@@ -36,10 +38,38 @@ class Geometry(NamedTuple):
     groups: int
     #: Sizes of the spatial dimensions of the side with the windows.
     sizes: tuple[int, ...]
+    #: How many numbers are added to channels.
+    biases: int = 0
+    transposed: bool = False
+    output_padding: tuple[int, ...] = ()
 
     def counts(self) -> tuple[int, ...]:
         """Sizes of the other side."""
         return self.windows.counts(self.sizes)
+
+    def shown(self) -> dict[str, Any]:
+        """How nodes show it: under torch's names."""
+        _, stride, padding, dilation = self.windows
+        return {
+            "stride": stride, "padding": padding, "dilation": dilation, "groups": self.groups,
+            "transposed": self.transposed,
+            "output_padding": self.output_padding or (0,) * len(stride),
+            "bias_sym_sizes_opt": (self.biases,),
+        }  # fmt: skip
+
+
+class Blocks(Geometry):
+    """What ``unfold`` and ``fold`` are besides their tensor."""
+
+    __slots__ = ()
+
+    def shown(self) -> dict[str, Any]:
+        """How nodes show it: under the names of the arguments of ``unfold``."""
+        kernel, stride, padding, dilation = self.windows
+        return {
+            "kernel_size": kernel, "stride": stride, "padding": padding, "dilation": dilation,
+            "self_sym_argsize_minus_2": self.sizes[0], "self_sym_argsize_minus_1": self.sizes[1],
+        }  # fmt: skip
 
 
 def _columns(input: Array, geometry: Geometry, order: tuple[int, ...]) -> Array:
@@ -77,7 +107,7 @@ def _convolve(input: Array, weight: Array, geometry: Geometry) -> Array:
 
 
 def _input_gradient(grad: Array, weight: Array, geometry: Geometry) -> Array:
-    windows, groups, sizes = geometry
+    windows, groups, sizes = geometry.windows, geometry.groups, geometry.sizes
     batch = len(grad)
     matrices = _grouped(weight, groups).transpose(0, 2, 1)
     rows = grad.reshape(batch * groups, weight.shape[0] // groups, -1)
@@ -88,7 +118,7 @@ def _input_gradient(grad: Array, weight: Array, geometry: Geometry) -> Array:
 
 
 def _weight_gradient(input: Array, grad: Array, geometry: Geometry) -> Array:
-    windows, groups, _ = geometry
+    windows, groups = geometry.windows, geometry.groups
     columns = _columns(input, geometry, (1, 2, 0, 3))
     columns = columns.reshape(groups, columns.shape[1], -1)
     outputs = grad.shape[1]
@@ -148,6 +178,39 @@ _transposed = TensorOperator(
         "weight": lambda grad, input, geometry: _correlation(grad, input, geometry),
     },
     batch=_convolve_samples,
+)
+def _with_bias(array: Array, bias: Array) -> Array:
+    """An array that nobody else has seen, with a number added to each channel."""
+    array += bias.reshape(-1, *[1] * (array.ndim - 2))
+    return array
+
+
+def _bias_gradient(grad: Tensor) -> Tensor:
+    made: Tensor = grad.sum((0, *range(2, grad._array.ndim)))
+    return made
+
+
+#: The same with a bias, for calls that nothing looks into: programs add it where they can do so
+#: in passing.
+_convolution_and_bias = TensorOperator(
+    "convolution",
+    lambda input, weight, bias, geometry: _with_bias(_convolve(input, weight, geometry), bias),
+    {
+        "input": lambda grad, weight, geometry: _transposed(grad, weight, geometry),
+        "weight": lambda grad, input, geometry: _correlation(input, grad, geometry),
+        "bias": lambda grad, geometry: _bias_gradient(grad),
+    },
+)
+_transposed_and_bias = TensorOperator(
+    "convolution",
+    lambda input, weight, bias, geometry: _with_bias(
+        _input_gradient(input, weight, geometry), bias
+    ),
+    {
+        "input": lambda grad, weight, geometry: _convolution(grad, weight, geometry),
+        "weight": lambda grad, input, geometry: _correlation(grad, input, geometry),
+        "bias": lambda grad, geometry: _bias_gradient(grad),
+    },
 )
 _correlation = TensorOperator(
     "convolution_backward",
@@ -236,8 +299,18 @@ def _same_padding(input: Tensor, weight: Tensor, stride: Any, dilation: Any, ran
     return pad(input, widths)
 
 
-def _with_bias(made: Tensor, bias: Tensor | None) -> Tensor:
-    return made if bias is None else made + bias.reshape(-1, *[1] * (made.ndim - 2))
+def _call(
+    operators: tuple[TensorOperator, TensorOperator], input: Tensor, weight: Tensor,
+    bias: Tensor | None, geometry: Geometry,
+) -> Tensor:  # fmt: skip
+    """The first operator, or the second, which has a bias."""
+    plain, and_bias = operators
+    if bias is None:
+        return plain(input, weight, geometry)
+    if capture.active is not None or is_transformed((input, weight, bias)):
+        made: Tensor = plain(input, weight, geometry)
+        return made + bias.reshape(-1, *[1] * (made.ndim - 2))
+    return and_bias(input, weight, bias, geometry._replace(biases=bias._array.size))
 
 
 def _conv(
@@ -263,7 +336,8 @@ def _conv(
             f"Calculated padded input size per channel: ({padded}). Kernel size: ({kernel}). "
             "Kernel size can't be greater than actual input size"
         )
-    made = _with_bias(_convolution(input, weight, Geometry(windows, groups, sizes)), bias)
+    geometry = Geometry(windows, groups, sizes)
+    made = _call((_convolution, _convolution_and_bias), input, weight, bias, geometry)
     return made if batched else made.squeeze(0)
 
 
@@ -289,7 +363,8 @@ def _conv_transpose(
             input.shape[2:], windows.stride, windows.padding, windows.reach, extra, strict=True
         )
     ])  # fmt: skip
-    made = _with_bias(_transposed(input, weight, Geometry(windows, groups, sizes)), bias)
+    geometry = Geometry(windows, groups, sizes, transposed=True, output_padding=extra)
+    made = _call((_transposed, _transposed_and_bias), input, weight, bias, geometry)
     return made if batched else made.squeeze(0)
 
 
@@ -370,12 +445,14 @@ _im2col = TensorOperator(
     "im2col",
     lambda input, geometry: _columns(input, geometry, (0, 1, 2, 3))[:, 0],
     {"input": lambda grad, geometry: _col2im(grad, geometry)},
+    grad_fn="Im2ColBackward0",
     batch=folded,
 )
 _col2im = TensorOperator(
     "col2im",
     lambda input, geometry: _summed(input, geometry),
     {"input": lambda grad, geometry: _im2col(grad, geometry)},
+    grad_fn="Col2ImBackward0",
     batch=folded,
 )
 
@@ -413,7 +490,7 @@ def unfold(
             f"{windows.dilation}, padding={windows.padding}, calculated shape of the array of "
             f"sliding blocks as {counts}, but its components must be at least one."
         )
-    return _im2col(input, Geometry(windows, 1, sizes))
+    return _im2col(input, Blocks(windows, 1, sizes))
 
 
 def fold(
@@ -438,4 +515,4 @@ def fold(
             f"dimension 2 to match the calculated number of sliding blocks {rows} * {columns} = "
             f"{rows * columns}, but got input.size(2)={input.size(2)}."
         )
-    return _col2im(input, Geometry(windows, 1, sizes))
+    return _col2im(input, Blocks(windows, 1, sizes))

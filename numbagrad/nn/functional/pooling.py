@@ -255,6 +255,11 @@ class _Geometry(NamedTuple):
     sizes: tuple[int, ...]
     counts: tuple[int, ...]
 
+    def shown(self) -> dict[str, Any]:
+        """How nodes show it: under the names of the arguments of poolings."""
+        kernel, stride, padding, _ = self.windows
+        return {"kernel_size": kernel, "stride": stride, "padding": padding}
+
 
 _spread: TensorOperator
 

@@ -1,19 +1,24 @@
 """Resampling of images and other grids: ``interpolate``, and channels as pixels and back.
 
 Called by users and by the layers of ``nn/resampling.py``. Linear interpolation is a product with a
-matrix of two weights a row along each dimension.
+matrix of two weights a row along each dimension; the nearest elements are read by their places.
 """
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...executor import capture
+from ...executor import capture, indexing
+from ...executor.arrays import filled
+from ...ops.tensor_operator import TensorOperator
 from ...tensor import Tensor, new_tensor
+from ...transforms.batching import folded
+from ...transforms.tangents import multilinear
 from .linear import along
 from .pooling import adaptive_avg_pool
 
@@ -105,22 +110,40 @@ def interpolate(
         raise ValueError("either size or scale_factor should be defined")
     if mode == "area":
         return adaptive_avg_pool(len(sizes), input, counts)
-    for dim, (count, factor) in enumerate(zip(counts, factors, strict=True), 2):
-        n = input._array.shape[dim]
-        step = n / count if factor is None else 1 / factor
-        if mode in _LINEAR:
-            weights = _linear_weights(n, count, step, bool(align_corners))
-            matrix = capture.constant(weights.astype(input._array.dtype))
-            input = along(input, dim - input.ndim, new_tensor(matrix))
-        else:
-            middle = 0.5 if mode == "nearest-exact" else 0.0
-            places = np.floor((np.arange(count) + middle).astype(np.float32) * np.float32(step))
-            places = capture.constant(np.minimum(places, n - 1).astype(np.int64))
-            input = input.index_select(dim, new_tensor(places))
-    return input
+    grid = Grid(tuple(sizes), tuple(counts), tuple(factors), mode, bool(align_corners))
+    made: Tensor = _OPERATORS[mode, len(sizes)](input, grid)
+    return made
 
 
-def _linear_weights(size: int, count: int, step: float, align_corners: bool) -> Array:
+class Grid(NamedTuple):
+    """What a resampling is besides its tensor; sizes are those of the spatial dimensions."""
+
+    sizes: tuple[int, ...]
+    counts: tuple[int, ...]
+    #: The factors that were given, None where the sizes say it.
+    factors: tuple[float | None, ...]
+    mode: str
+    align_corners: bool
+
+    def steps(self) -> list[float]:
+        """The distance of two new elements, counted in old ones, in each dimension."""
+        return [
+            n / count if factor is None else 1 / factor
+            for n, count, factor in zip(self.sizes, self.counts, self.factors, strict=True)
+        ]
+
+    def shown(self) -> dict[str, Any]:
+        """How nodes show it: under torch's names."""
+        names = ("scales",) if len(self.sizes) == 1 else ("scales_d", "scales_h", "scales_w")
+        fields: dict[str, Any] = dict(zip(names[-len(self.sizes) :], self.factors, strict=True))
+        fields["output_size"] = self.counts
+        if self.mode in _LINEAR:
+            fields["align_corners"] = self.align_corners
+        return fields
+
+
+@functools.lru_cache(maxsize=256)
+def _linear_weights(size: int, count: int, step: float, align_corners: bool, dtype: Any) -> Array:
     """The matrix (count, size) of linear interpolation."""
     if align_corners:
         places = np.arange(count) * ((size - 1) / (count - 1) if count > 1 else 0.0)
@@ -133,7 +156,65 @@ def _linear_weights(size: int, count: int, step: float, align_corners: bool) -> 
     rows = np.arange(count)
     np.add.at(weights, (rows, before), 1 - share)
     np.add.at(weights, (rows, after), share)
-    return weights
+    return weights.astype(dtype)
+
+
+@functools.lru_cache(maxsize=256)
+def _nearest_places(size: int, count: int, step: float, middle: float) -> Array:
+    """For each new element the place of the old one that it repeats."""
+    places = np.floor((np.arange(count) + middle).astype(np.float32) * np.float32(step))
+    return np.minimum(places, size - 1).astype(np.int64)
+
+
+def _resampled(array: Array, grid: Grid, adjoint: bool) -> Array:
+    """The new elements; or, as the adjoint, for each old element the sum over where it went."""
+    middle = 0.5 if grid.mode == "nearest-exact" else 0.0
+    rank = len(grid.sizes)
+    for dim, (n, count, step) in enumerate(zip(grid.sizes, grid.counts, grid.steps(), strict=True)):
+        if grid.mode in _LINEAR:
+            matrix = _linear_weights(n, count, step, grid.align_corners, array.dtype)
+            matrix = capture.constant(matrix.T if adjoint else matrix)
+            array = along(new_tensor(array), dim - rank, new_tensor(matrix))._array
+            continue
+        places = capture.constant(_nearest_places(n, count, step, middle))
+        if not adjoint:
+            array = indexing.index_select(array, dim + 2, places)
+            continue
+        summed = filled((*array.shape[: dim + 2], n, *array.shape[dim + 3 :]), array.dtype, 0)
+        indexing.index_add(summed, dim + 2, places, array)
+        array = summed
+    return array
+
+
+def _operator(name: str) -> TensorOperator:
+    """A resampling whose nodes have torch's names."""
+    operator = TensorOperator(
+        "upsample",
+        lambda input, geometry: _resampled(input, geometry, False),
+        # The shape is for those who look at the node.
+        {"input": lambda grad, input_shape, geometry: backward(grad, geometry)},
+        grad_fn=f"Upsample{name}Backward0",
+        batch=folded,
+        tangent=multilinear,
+    )
+    backward = TensorOperator(
+        "upsample_backward",
+        lambda grad_output, geometry: _resampled(grad_output, geometry, True),
+        {"grad_output": lambda grad, geometry: operator(grad, geometry)},
+        grad_fn=f"Upsample{name}BackwardBackward0",
+        batch=folded,
+        tangent=multilinear,
+    )
+    return operator
+
+
+_OPERATORS = {
+    ("linear", 1): _operator("Linear1D"),
+    ("bilinear", 2): _operator("Bilinear2D"),
+    ("trilinear", 3): _operator("Trilinear3D"),
+    **{("nearest", rank): _operator(f"Nearest{rank}D") for rank in (1, 2, 3)},
+    **{("nearest-exact", rank): _operator(f"NearestExact{rank}D") for rank in (1, 2, 3)},
+}
 
 
 def upsample(
