@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import weakref
 from collections.abc import Callable
@@ -215,11 +216,67 @@ def test_the_other_views_of_the_base_see_the_write() -> None:
     pair, last = y[:2], y[2:]
     y.mul_(2)
     pair[1].mul_(3)
-    total(pair, 1, 10)
-    assert pair.tolist() == [2, 12] and x.grad.tolist() == [2, 60, 0]
-    x.grad = None
+    weights = torch.tensor([1.0, 10.0], dtype=torch.float64)
+    (gradient,) = torch.autograd.grad(pair, x, weights, retain_graph=True)
+    assert pair.tolist() == [2, 12] and gradient.tolist() == [2, 60, 0]
     total(last, 1)
     assert x.grad.tolist() == [0, 0, 2]
+
+
+def test_a_base_that_was_written_through_a_view_has_the_node_of_the_write() -> None:
+    x, w = leaf(1, 2, 3), leaf(5)
+    y = x * 1
+    before, view = y.grad_fn, y[1:]
+    of_view = view.grad_fn
+    view.mul_(w)
+    node = y.grad_fn
+    of_factor = (w * 1).grad_fn.next_functions[0][0]
+    assert [edge[0] for edge in node.next_functions] == [before, of_factor]
+    written = node._wrapped_node
+    assert written.name() == "MulBackward0" and written.next_functions[0][0] is of_view
+    assert node._input_metadata[0].shape == [3]
+    gradients = torch.autograd.grad(y.sum(), (x, w))
+    assert [gradient.tolist() for gradient in gradients] == [[1, 5, 5], [5]]
+    assert node._wrapped_node is None
+    with pytest.raises(RuntimeError, match="Trying to backward through the graph a second time"):
+        y.sum().backward()
+
+
+def test_the_nodes_between_a_base_and_a_written_view_do_not_run() -> None:
+    x = leaf(1, 2, 3)
+    y = x * 1
+    view = y[1:]
+    view.register_hook(lambda grad: pytest.fail("the view as it was got a gradient"))
+    view.exp_()
+    y.sum().backward()
+    assert x.grad.tolist() == [1, *view.tolist()]
+
+
+@pytest.mark.parametrize("hooks", [False, True])
+@pytest.mark.parametrize("name", ["exp_", "sigmoid_", "tanh_", "sqrt_"])
+def test_a_result_that_a_written_view_saves_has_the_history_of_the_view(
+    name: str, hooks: bool
+) -> None:
+    def written(x: Any) -> Any:
+        y = x * 2
+        getattr(y[1:], name)()
+        return y * y
+
+    x = leaf(1.25, 0.5, 0.75)
+    same = (lambda tensor: tensor,) * 2
+    with torch.autograd.graph.saved_tensors_hooks(*same) if hooks else contextlib.nullcontext():
+        assert gradcheck(written, x)
+        assert gradgradcheck(written, x)
+        y = x * 1
+        view = y[1:]
+        getattr(view, name)()
+        (gradient,) = torch.autograd.grad(y.sum(), x, create_graph=True)
+        (gradient.sum() + y.sum()).backward()  # all of the graph, once
+    z = (x.detach()[1:]).requires_grad_()
+    w = getattr(z, name[:-1])()
+    (gradient,) = torch.autograd.grad(w.sum(), z, create_graph=True)
+    (gradient.sum() + w.sum()).backward()
+    assert np.allclose(x.grad[1:], z.grad)
 
 
 def test_a_tensor_without_history_gets_one_through_its_views() -> None:

@@ -10,8 +10,8 @@ from typing import Any
 from ..autograd.function import failing_later
 from ..autograd.gradcheck_properties import without_gradient
 from ..autograd.graph import Node
-from ..autograd.inplace import CopySlices
 from ..autograd.node import AccumulateGrad
+from ..autograd.regions import CopySlices
 
 __all__ = ["AccumulateGrad", "CopySlices", "DelayedError", "UndefinedGrad"]
 

@@ -22,7 +22,8 @@ from .grad_mode import state as grad_mode
 from .hooks import Hooks
 from .inplace import FUNCTION, MULTIPLE, NO_GRAD, PURE, check_inplace, register_view
 from .node import Node, OutputMetadata, edge_of, next_sequence_nr
-from .saved import FREED, SavedWrittenView, save, save_output, unpack_entries
+from .regions import saved_view
+from .saved import FREED, save, save_output, unpack_entries
 from .saved_hooks import default_hooks, pack
 
 __all__ = [
@@ -756,7 +757,7 @@ def keep(ctx: Any, record: bool) -> None:
         elif value._grad_fn is ctx:
             entries.append(save_output(value, value._output_nr))
         elif ctx.dirty_tensors is not None and _is_written_view(ctx, value):
-            entries.append(SavedWrittenView(value, 0))  # it is the only tensor returned
+            entries.append(saved_view(value))
         else:
             entries.append(save(value))
     if record:

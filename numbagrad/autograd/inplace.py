@@ -2,7 +2,7 @@
 
 ``ops/view_operator.py`` registers every view here; ``ops/inplace.py`` and assignment by index
 write through ``apply_inplace`` and ``write_inplace``. Of operators this file knows only what their
-definitions offer, and the three region operators that ``ops/strided.py`` installs.
+definitions offer; the nodes of what was written through views are those of ``regions.py``.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from . import watching
 from .grad_mode import state as grad_mode
 from .hooks import move_retained_grad
 from .node import Node, edge_of
+from .regions import AsStridedBackward0, CopySlices
 from .saved import operator_name
 from .view_replay import is_replayed, replayed
 
 __all__ = [
-    "FUNCTION", "INFERENCE", "MULTIPLE", "NO_GRAD", "PURE", "Geometry", "apply_inplace",
-    "before_write", "check_inplace", "compute_then_write", "install_regions", "live_views", "prune",
-    "rebase_history", "recording", "register_view", "take_history", "unrecorded_origin",
-    "write_inplace",
+    "FUNCTION", "INFERENCE", "MULTIPLE", "NO_GRAD", "PURE", "apply_inplace", "before_write",
+    "check_inplace", "compute_then_write", "live_views", "prune", "rebase_history", "recording",
+    "register_view", "take_history", "unrecorded_origin", "write_inplace",
 ]  # fmt: skip
 
 # --- views and their memory -----------------------------------------------------------------------
@@ -306,27 +306,7 @@ def _shares_memory(operand: Any, tensor: Any) -> bool:
 def _value_before(tensor: Any, copy: bool) -> Any:
     """A stand-in for ``tensor`` as it is now: its history and, if ``copy``, a copy of its value."""
     array = capture.copied(tensor._array) if copy else tensor._array
-    node, output_nr = tensor._grad_fn, tensor._output_nr
-    if node is not None and tensor._base is not None and _has_hooks_before_base(tensor):
-        # As in torch, the gradient of the old value goes to the base at once: hooks of views see
-        # what uses a view as it was, and nothing of the write.
-        node, output_nr = AsStridedBackward0(tensor._base, tensor), 0
-    return interface.new_tensor(array, tensor._requires_grad, node, output_nr)
-
-
-def _has_hooks_before_base(view: Any) -> bool:
-    """Whether a node between a view and its base, whose elements it shares, has hooks."""
-    node, base = view._grad_fn, view._base
-    if view._array.dtype != base._array.dtype:
-        return False
-    found = False
-    while node is not base._grad_fn:
-        found = found or node._hooks is not None
-        edge = node.next_edges[0] if len(node.next_edges) == 1 else None
-        if edge is None or not isinstance(edge[0], Node):
-            return False  # the history of the base was replaced since
-        node = edge[0]
-    return found
+    return interface.new_tensor(array, tensor._requires_grad, tensor._grad_fn, tensor._output_nr)
 
 
 def _with_memory_of(tensor: Any) -> Any:
@@ -347,7 +327,7 @@ def rebase_history(tensor: Any, node: Any, output_nr: int) -> None:
         base = tensor
     else:
         before = base._grad_fn
-        take_history(base, CopySlices(base, tensor, (node, output_nr)), 0)
+        take_history(base, CopySlices(base, tensor, node, output_nr), 0)
     if base._version_cell is not None and len(base._version_cell) > 1:
         _refresh_views(base, before)
 
@@ -383,105 +363,7 @@ def _refresh_views(base: Any, before: Node | None) -> None:
 def _show_base(view: Any) -> None:
     """Let the history of a view be that it shows a part of its base, as the base is now."""
     view._view_origin = None
-    take_history(view, AsStridedBackward0(view._base, view), 0)
-
-
-class Geometry:
-    """Where the elements of a view lie in the memory of its base, counted in elements."""
-
-    __slots__ = ("base_shape", "base_strides", "given_offset", "offset", "shape", "strides")
-
-    #: The offset from the beginning of the memory that a user asked for, if one did.
-    given_offset: int | None
-
-    def __init__(
-        self,
-        base: np.ndarray[Any, Any],
-        shape: tuple[int, ...],
-        strides: tuple[int, ...],
-        offset: int,
-    ) -> None:
-        size = base.itemsize
-        self.base_shape = base.shape
-        self.base_strides = tuple([stride // size for stride in base.strides])
-        self.shape = shape
-        self.strides = strides
-        self.offset = offset
-        self.given_offset = None
-
-    def shown(self) -> dict[str, Any]:
-        """How nodes show it: under the names of the arguments of ``as_strided``."""
-        return {
-            "size": self.shape, "stride": self.strides, "storage_offset": self.given_offset,
-        }  # fmt: skip
-
-    @classmethod
-    def between(cls, base: np.ndarray[Any, Any], view: np.ndarray[Any, Any]) -> Geometry:
-        """The geometry of ``view``, an array in the memory of ``base``."""
-        size = base.itemsize
-        strides = tuple([stride // size for stride in view.strides])
-        return cls(base, view.shape, strides, (view.ctypes.data - base.ctypes.data) // size)
-
-    def __repr__(self) -> str:
-        return (
-            f"{list(self.shape)} with strides {list(self.strides)} from {self.offset} of "
-            f"{list(self.base_shape)}"
-        )
-
-
-_read: Any = None
-_spread: Any = None
-_clear: Any = None
-
-
-def install_regions(
-    read: Callable[[Any, Geometry], Any],
-    spread: Callable[[Any, Geometry], Any],
-    clear: Callable[[Any, Geometry], Any],
-) -> None:
-    """Set the operators that histories of views are made of.
-
-    ``read(base, geometry)`` gives the region, ``spread(region, geometry)`` is its adjoint, and
-    ``clear(base, geometry)`` gives the base with zeros in the region; all are recorded.
-    """
-    global _read, _spread, _clear
-    _read, _spread, _clear = read, spread, clear
-
-
-class CopySlices(Node):
-    """Node of a base that was written through a view: the gradient splits into rest and region.
-
-    ``value`` is the edge to what made the new value of the region.
-    """
-
-    __slots__ = ("geometry",)
-
-    def __init__(self, base: Any, view: Any, value: tuple[Any, int]) -> None:
-        super().__init__((edge_of(base), value))
-        self.geometry = Geometry.between(base._array, view._array)
-
-    def name(self) -> str:
-        """Return ``torch::autograd::CopySlices``, as torch does."""
-        return "torch::autograd::CopySlices"
-
-    def backward(self, grad: Any) -> tuple[Any, ...]:
-        return (
-            None if self.next_edges[0] is None else _clear(grad, self.geometry),
-            _read(grad, self.geometry),
-        )
-
-
-class AsStridedBackward0(Node):
-    """Node of a view whose base was written after the view was made."""
-
-    __slots__ = ("geometry",)
-
-    def __init__(self, base: Any, view: Any) -> None:
-        super().__init__((edge_of(base),))
-        self.geometry = Geometry.between(base._array, view._array)
-
-    def backward(self, grad: Any) -> tuple[Any, ...]:
-        return (_spread(grad, self.geometry),)
+    take_history(view, AsStridedBackward0.of_view(view._base, view), 0)
 
 
 class StaleView(Node):

@@ -7,7 +7,7 @@ them back. A saved tensor that was written in place since raises, and so does on
 from __future__ import annotations
 
 import re
-import weakref
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from . import tensor_interface as interface
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from .node import Node
 
 __all__ = [
-    "FREED", "SavedInput", "SavedOutput", "operator_name", "save", "save_output",
-    "unpack_entries",
+    "FREED", "ProducedOutput", "ProducerLater", "SavedInput", "SavedOutput", "operator_name",
+    "save", "save_output", "unpack_entries",
 ]  # fmt: skip
 
 FREED = (
@@ -101,27 +101,37 @@ class SavedOutput:
             raise _modified(tensor, node, self._version_cell[0], self.version)
         return tensor
 
+    def produced(self, later: ProducerLater) -> ProducedOutput:
+        """This output with another history."""
+        made = ProducedOutput.__new__(ProducedOutput)
+        made.array, made.version, made._version_cell = self.array, self.version, self._version_cell
+        made.output_nr = 0
+        made.later = later
+        return made
 
-class SavedWrittenView(SavedOutput):
-    """A view that the node which saves it wrote in place: its array, without the tensor.
 
-    The history of the view leads through that of its base to the node. It is not kept, either: as
-    long as it is in use the tensor that is made anew has it, else the node itself.
+class ProducerLater:
+    """Stands for the node that a saved output seems to come from, which is made when it is used.
+
+    Args:
+        make: ``make(node)`` returns it, for the node that saved the output.
     """
 
-    __slots__ = ("producer", "view_output_nr")
+    __slots__ = ("make",)
 
-    def __init__(self, view: Any, output_nr: int) -> None:
-        super().__init__(view, output_nr)
-        self.producer = weakref.ref(view._grad_fn)
-        self.view_output_nr = view._output_nr
+    def __init__(self, make: Callable[[Any], Any]) -> None:
+        self.make = make
+
+
+class ProducedOutput(SavedOutput):
+    """A saved output that seems to come from another node than the one that saved it."""
+
+    __slots__ = ("later",)
+
+    later: ProducerLater
 
     def unpack(self, node: Node) -> Any:
-        tensor = super().unpack(node)
-        producer = self.producer()
-        if producer is not None:
-            tensor._grad_fn, tensor._output_nr = producer, self.view_output_nr
-        return tensor
+        return super().unpack(self.later.make(node))
 
 
 def save(tensor: Any) -> Any:

@@ -16,7 +16,7 @@ from . import watching
 from .grad_mode import state as grad_mode
 from .hooks import MAY_COME
 from .node import Node, edge_of
-from .saved import SavedInput, SavedOutput, save
+from .saved import ProducedOutput, ProducerLater, SavedInput, SavedOutput, save
 
 __all__ = [
     "HookedTensor", "SavedTensor", "default_hooks", "disabled_message", "make_saved_tensor", "pack",
@@ -149,6 +149,12 @@ class HookedTensor:
             node._hooks = MAY_COME
         return self
 
+    def produced(self, later: ProducerLater) -> HookedTensor:
+        """This tensor, with another history if it is an output of the node that keeps it."""
+        if self.requires_grad and self.producer is None and self.leaf is None:
+            self.producer, self.output_nr = later, 0
+        return self
+
     def unpack(self, node: Any) -> Any:
         """What the unpack hook returns, with the history of the tensor that was packed.
 
@@ -166,7 +172,10 @@ class HookedTensor:
         result = interface.alias(data)
         if self.requires_grad:
             result._requires_grad = True
-            result._grad_fn = ToLeaf(self.leaf) if self.leaf is not None else self.producer or node
+            producer = self.producer or node
+            if producer.__class__ is ProducerLater:
+                producer = producer.make(node)
+            result._grad_fn = producer if self.leaf is None else ToLeaf(self.leaf)
             result._output_nr = self.output_nr
         return result
 
@@ -257,6 +266,8 @@ class SavedTensor:
         hooked.requires_grad = original._requires_grad
         hooked.output_nr = original._output_nr
         hooked.producer = original._grad_fn
+        if entry.__class__ is ProducedOutput:  # what keeps the node must not be kept by it
+            hooked.producer = entry.later
         if original._requires_grad and original._grad_fn is None:
             hooked.leaf = edge_of(original)
         entries[self._place] = hooked.kept_by(self._node)

@@ -1,7 +1,7 @@
 """as_strided, and regions: parts of a memory by size, stride and offset, with their gradients.
 
 A view whose base was written later, and a base that was written through a view, have histories in
-terms of regions; ``autograd/inplace.py`` makes those nodes from the three operators defined here.
+terms of regions; ``autograd/regions.py`` makes those nodes from the operators defined here.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..autograd.inplace import Geometry, install_regions
+from ..autograd.regions import Geometry, install_regions
 from ..executor import capture
 from ..executor.indexing import reach, strided_view
 from ..tensor import Tensor
@@ -70,6 +70,13 @@ def _clear(input: Array, geometry: Geometry) -> Array:
     _, base, region = _storage(geometry, input.dtype)
     base[...] = input
     region[...] = 0
+    return base.copy()
+
+
+def _replace(input: Array, region: Array, geometry: Geometry) -> Array:
+    _, base, target = _storage(geometry, input.dtype)
+    base[...] = input
+    target[...] = region
     return base.copy()
 
 
@@ -147,7 +154,16 @@ clear_region = TensorOperator(
     {"input": lambda grad, geometry: clear_region(grad, geometry)},
     batch=stacked(geometry=_of_samples),
 )
-install_regions(read_region, spread_region, clear_region)
+replace_region = TensorOperator(
+    "copy_slices",
+    lambda input, region, geometry: _replace(input, region, geometry),
+    {
+        "input": lambda grad, geometry: clear_region(grad, geometry),
+        "region": lambda grad, geometry: read_region(grad, geometry),
+    },
+    batch=stacked(geometry=_of_samples),
+)
+install_regions(read_region, spread_region, clear_region, replace_region)
 
 #: ``view_region(input, geometry)``: ``as_strided`` with a region that is known to be in the memory.
 view_region = ViewOperator(

@@ -12,7 +12,6 @@ from typing import Any
 
 from ..autograd import tensor_interface as tensors
 from ..autograd.inplace import (
-    Geometry,
     NoGradient,
     check_inplace,
     live_views,
@@ -20,6 +19,7 @@ from ..autograd.inplace import (
     recording,
 )
 from ..autograd.node import edge_of
+from ..autograd.regions import Geometry
 from ..ops.creation import zeros_like
 from ..ops.inplace import copy_
 from ..ops.strided import view_region

@@ -1,0 +1,211 @@
+"""Regions of a memory, and the nodes of bases and views that share them once they were written.
+
+``inplace.py`` makes these nodes; ``ops/strided.py`` installs the operators that they run. A region
+is the place of a view in the memory of its base.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .node import Node, OutputMetadata, edge_of, visible
+from .saved import FREED, ProducerLater, SavedOutput, save_output
+from .saved_hooks import HookedTensor
+
+__all__ = ["AsStridedBackward0", "CopySlices", "Geometry", "install_regions", "saved_view"]
+
+
+class Geometry:
+    """Where the elements of a view lie in the memory of its base, counted in elements."""
+
+    __slots__ = ("base_shape", "base_strides", "given_offset", "offset", "shape", "strides")
+
+    #: The offset from the beginning of the memory that a user asked for, if one did.
+    given_offset: int | None
+
+    def __init__(
+        self,
+        base: np.ndarray[Any, Any],
+        shape: tuple[int, ...],
+        strides: tuple[int, ...],
+        offset: int,
+    ) -> None:
+        size = base.itemsize
+        self.base_shape = base.shape
+        self.base_strides = tuple([stride // size for stride in base.strides])
+        self.shape = shape
+        self.strides = strides
+        self.offset = offset
+        self.given_offset = None
+
+    def shown(self) -> dict[str, Any]:
+        """How nodes show it: under the names of the arguments of ``as_strided``."""
+        return {
+            "size": self.shape, "stride": self.strides, "storage_offset": self.given_offset,
+        }  # fmt: skip
+
+    @classmethod
+    def between(cls, base: np.ndarray[Any, Any], view: np.ndarray[Any, Any]) -> Geometry:
+        """The geometry of ``view``, an array in the memory of ``base``."""
+        size = base.itemsize
+        strides = tuple([stride // size for stride in view.strides])
+        return cls(base, view.shape, strides, (view.ctypes.data - base.ctypes.data) // size)
+
+    def __repr__(self) -> str:
+        return (
+            f"{list(self.shape)} with strides {list(self.strides)} from {self.offset} of "
+            f"{list(self.base_shape)}"
+        )
+
+
+_read: Any = None
+_spread: Any = None
+_clear: Any = None
+_replace: Any = None
+
+
+def install_regions(
+    read: Callable[[Any, Geometry], Any],
+    spread: Callable[[Any, Geometry], Any],
+    clear: Callable[[Any, Geometry], Any],
+    replace: Callable[[Any, Any, Geometry], Any],
+) -> None:
+    """Set the operators that histories of views are made of.
+
+    ``read(base, geometry)`` gives the region, ``spread(region, geometry)`` is its adjoint,
+    ``clear(base, geometry)`` gives the base with zeros in the region and
+    ``replace(base, region, geometry)`` with other values there; all are recorded.
+    """
+    global _read, _spread, _clear, _replace
+    _read, _spread, _clear, _replace = read, spread, clear, replace
+
+
+class CopySlices(Node):
+    """Node of a base that was written through a view.
+
+    It stands for the node of the write as well. The gradient of the region goes through that one
+    and comes back as the gradient of the old value of the view; in its place it is a part of the
+    gradient of the base as it was. So the nodes between the base and the view do not run.
+    """
+
+    __slots__ = ("_dtype", "_output_nr", "_place", "_write", "geometry")
+
+    #: The node of the write, whose output ``_output_nr`` is the new value of the view.
+    _write: Node | None
+    #: The input of that node that was the view, or None if it had no gradient.
+    _place: int | None
+
+    def __init__(self, base: Any, view: Any, write: Node, output_nr: int) -> None:
+        before, edges = edge_of(base), write.next_edges
+        self._place = place = None if before is None else _place_of(edge_of(view), edges)
+        if place is not None:
+            edges = edges[:place] + edges[place + 1 :]
+        self.geometry = Geometry.between(base._array, view._array)
+        self._dtype = view._array.dtype
+        self._write, self._output_nr = write, output_nr
+        super().__init__((before, *edges))
+        _produce_as_view(write, self)
+
+    def name(self) -> str:
+        """Return ``torch::autograd::CopySlices``, as torch does."""
+        return "torch::autograd::CopySlices"
+
+    @property
+    def _wrapped_node(self) -> Node | None:
+        """The node of the write, until it is freed with the graph."""
+        return None if self._write is None else visible(self._write)
+
+    @property
+    def _input_metadata(self) -> tuple[OutputMetadata | None, ...]:
+        return (OutputMetadata(self.geometry.base_shape, self._dtype),)
+
+    def release(self) -> None:
+        """Free the node of the write, so that a second walk raises."""
+        if self._write is not None:
+            self._write.release()
+            self._write = None
+
+    def backward(self, grad: Any) -> tuple[Any, ...]:
+        write, place, geometry = self._write, self._place, self.geometry
+        if write is None:
+            raise RuntimeError(FREED)
+        gradients = [None] * write._output_count
+        gradients[self._output_nr] = _read(grad, geometry)
+        results = write.backward(*gradients)
+        of_view = None
+        if place is not None:
+            of_view = results[place]
+            results = results[:place] + results[place + 1 :]
+        if self.next_edges[0] is None:
+            return (None, *results)
+        if of_view is None:
+            return (_clear(grad, geometry), *results)
+        return (_replace(grad, of_view, geometry), *results)
+
+
+def _place_of(edge: tuple[Any, int] | None, edges: tuple[Any, ...]) -> int | None:
+    """The first of ``edges`` that leads where ``edge`` does, or None."""
+    if edge is not None:
+        for place, other in enumerate(edges):
+            if other is not None and other[0] is edge[0] and other[1] == edge[1]:
+                return place
+    return None
+
+
+def _produce_as_view(write: Node, copy_slices: CopySlices) -> None:
+    """Let saved outputs of the node of a write have the history of the view that was written.
+
+    That history begins with ``copy_slices``, which keeps the node, which keeps the outputs: so they
+    know it weakly.
+    """
+    entries = write._saved_entries()
+    kinds = [entry.__class__ for entry in entries or ()]
+    if SavedOutput not in kinds and HookedTensor not in kinds:
+        return
+    later = _view_behind(copy_slices)
+    write._set_saved_entries(tuple([entry and _produced(entry, later) for entry in entries or ()]))
+
+
+def _view_behind(copy_slices: CopySlices) -> ProducerLater:
+    """The node that a view has after the write, as long as the graph is there."""
+    known = weakref.ref(copy_slices)
+
+    def make(node: Node) -> Node:
+        found = known()
+        return node if found is None else AsStridedBackward0((found, 0), found.geometry)
+
+    return ProducerLater(make)
+
+
+def saved_view(view: Any) -> SavedOutput:
+    """Pack a view that was just written, for the node of the write."""
+    return save_output(view).produced(_view_behind(view._base._grad_fn))
+
+
+def _produced(entry: Any, later: ProducerLater) -> Any:
+    """An entry of a node, with another history if it is an output of that node."""
+    if entry.__class__ is SavedOutput or entry.__class__ is HookedTensor:
+        return entry.produced(later)
+    return entry
+
+
+class AsStridedBackward0(Node):
+    """Node of a view whose base was written after the view was made."""
+
+    __slots__ = ("geometry",)
+
+    def __init__(self, edge: Any, geometry: Geometry) -> None:
+        super().__init__((edge,))
+        self.geometry = geometry
+
+    @classmethod
+    def of_view(cls, base: Any, view: Any) -> AsStridedBackward0:
+        """The node of ``view``, which shares the memory of ``base``."""
+        return cls(edge_of(base), Geometry.between(base._array, view._array))
+
+    def backward(self, grad: Any) -> tuple[Any, ...]:
+        return (_spread(grad, self.geometry),)
