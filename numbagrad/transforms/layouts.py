@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..autograd.inplace import Geometry
+from ..autograd.regions import Geometry
 from ..executor import capture
 from ..executor.indexing import reach, strided_view
 from ..tensor import Tensor, new_tensor, owner_of
