@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import printing
-from .autograd import engine_interface, hooks, tensor_interface, watching
+from .autograd import engine_interface, grad_dtype, hooks, tensor_interface, watching
 from .autograd.grad_mode import state as grad_mode
 from .autograd.node import Node, detached, visible
 from .device import CPU
@@ -92,6 +92,7 @@ class Tensor(TensorState, InstalledMethods):
     _base: Tensor | None = None
     _view_origin: str | None = None  # set by views that may not be written: autograd/inplace.py
     _post_accumulate_grad_hooks: Any = None
+    _grad_dtype: Any = grad_dtype.OWN
     _accumulator: Any = None  # a weak reference to the node that stands for this leaf
     _uses: tuple[int, int] | None = None  # of a leaf: the nodes for which that stands, or all
     _detached_at = -1  # nodes with a smaller number were made before it was detached in place
@@ -310,17 +311,22 @@ class Tensor(TensorState, InstalledMethods):
                 f"of size '{list(self._array.shape)}'. Please ensure that the gradient and the "
                 "tensor are the same size"
             )
-        if value._array.dtype != self._array.dtype:
-            raise RuntimeError(
-                f"attempting to assign a gradient with dtype '{value.dtype}' to a tensor with "
-                f"dtype '{self.dtype}'. The gradient must match the tensor's dtype; convert it "
-                "with .to(dtype)"
-            )
+        if value._array.dtype != self._array.dtype or self._grad_dtype is not grad_dtype.OWN:
+            grad_dtype.check_assigned(self, value)
         self._grad = value
 
     @grad.deleter
     def grad(self) -> None:
         self._grad = None
+
+    @property
+    def grad_dtype(self) -> DType | None:
+        """The dtype of the gradients of this leaf: its own unless set; None stands for any."""
+        return grad_dtype.declared_of(self)
+
+    @grad_dtype.setter
+    def grad_dtype(self, dtype: DType | None) -> None:
+        grad_dtype.declare(self, dtype)
 
     @property
     def retains_grad(self) -> bool:
@@ -677,8 +683,7 @@ def owner_of(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 _NOT_COPIED = frozenset(
     (
         "_hooks", "_retains_grad", "_base", "_post_accumulate_grad_hooks", "_view_origin",
-        "_accumulator", "_unused_hooks", "_uses", "_memory",
-        "_detached_at",
+        "_accumulator", "_grad_dtype", "_unused_hooks", "_uses", "_memory", "_detached_at",
     )
 )
 

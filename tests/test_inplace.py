@@ -234,7 +234,7 @@ def test_a_base_that_was_written_through_a_view_has_the_node_of_the_write() -> N
     assert [edge[0] for edge in node.next_functions] == [before, of_factor]
     written = node._wrapped_node
     assert written.name() == "MulBackward0" and written.next_functions[0][0] is of_view
-    assert node._input_metadata[0].shape == [3]
+    assert node._input_metadata[0].shape == [3] and written._input_metadata[0].shape == [2]
     gradients = torch.autograd.grad(y.sum(), (x, w))
     assert [gradient.tolist() for gradient in gradients] == [[1, 5, 5], [5]]
     assert node._wrapped_node is None

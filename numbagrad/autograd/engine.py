@@ -17,6 +17,7 @@ from ..executor import capture
 from . import saved_hooks
 from . import tensor_interface as interface
 from .anomaly import anomaly, check_for_nan, explain
+from .grad_dtype import converted
 from .grad_mode import state as grad_mode
 from .hooks import (
     run_post_accumulate_hooks,
@@ -450,6 +451,7 @@ def _finish_leaf(buffer: list[Any], create_graph: bool, accumulate: bool) -> Non
     """Run the hooks of a leaf and, between them, add the gradient to its ``grad``."""
     leaf = buffer[0]
     hooks = leaf._hooks
+    buffer[1] = converted(buffer[1], leaf._grad_dtype)
     gradients = buffer[1:]
     run_tensor_hooks(hooks, gradients)
     if accumulate:

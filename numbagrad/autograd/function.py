@@ -18,6 +18,7 @@ from numpy import ndarray
 
 from . import tensor_interface as interface
 from . import volatile, watching
+from .grad_dtype import check_declared, converted, dtype_of_edge
 from .grad_mode import state as grad_mode
 from .hooks import Hooks
 from .inplace import FUNCTION, MULTIPLE, NO_GRAD, PURE, check_inplace, register_view
@@ -38,6 +39,7 @@ class FunctionCtx:
     saved_for_forward: tuple[Any, ...] | None = None
     dirty_tensors: tuple[Any, ...] | None = None
     non_differentiable: tuple[Any, ...] | None = None
+    _output_grad_dtypes: tuple[Any, ...] | None = None
     materialize_grads = True
     #: Set by ``forward`` to say that its output shows the memory of its input, and nothing else.
     _is_pure_view = False
@@ -63,6 +65,28 @@ class FunctionCtx:
     def mark_non_differentiable(self, *args: Any) -> None:
         """Say that these outputs have no gradient; ``backward`` gets zeros for them."""
         self.non_differentiable = args
+
+    def set_output_grad_dtype(self, *dtypes: Any) -> None:
+        """Say in which dtypes ``backward`` gets the gradients of the outputs.
+
+        Args:
+            dtypes: for each output a dtype, or None: any for a tensor, nothing for other values.
+                Unless this is called, gradients have the dtypes of the outputs.
+
+        Raises:
+            RuntimeError: for other values, and at the second call.
+        """
+        if self._output_grad_dtypes is not None:
+            raise RuntimeError("set_output_grad_dtype can only be called once in a forward")
+        for dtype in dtypes:
+            if dtype is not None and not hasattr(dtype, "numpy"):
+                raise RuntimeError(
+                    "set_output_grad_dtype takes for each output a torch.dtype or None, but got "
+                    f"{type(dtype).__name__}"
+                )
+        self._output_grad_dtypes = dtypes
+        # ``apply`` looks closer at the outputs of a Function that marks some of them.
+        self.non_differentiable = self.non_differentiable or ()
 
     def set_materialize_grads(self, value: bool) -> None:
         """Say whether ``backward`` gets zeros (the default) or None for undefined gradients."""
@@ -165,6 +189,8 @@ class BackwardCFunction(Node, FunctionCtx):
                 if gradient is None:
                     gradients = self._materialized(gradients)
                     break
+        if self._output_grad_dtypes is not None:
+            gradients = tuple(map(converted, gradients, self._output_grad_dtypes))
         results = self._user_backward()(self, *gradients)
         if type(results) is not tuple:
             results = (results,)
@@ -190,6 +216,8 @@ class BackwardCFunction(Node, FunctionCtx):
         """``backward`` of a Function that takes the list, and may take gradients out of it."""
         if self.materialize_grads:
             gradients[:] = self._materialized(gradients)
+        if self._output_grad_dtypes is not None:
+            gradients[:] = map(converted, gradients, self._output_grad_dtypes)
         results = gradient_method(self._forward_cls)(self, gradients)
         if type(results) is not tuple:
             results = (results,)
@@ -243,6 +271,7 @@ class BackwardCFunction(Node, FunctionCtx):
                     f"{index + 1}, but the corresponding forward input was not a Variable"
                 )
             shape, dtype = metadata
+            dtype = dtype_of_edge(self.next_edges[index], dtype)
             if result._array.shape != shape:
                 if not _expands_to(shape, result._array.shape):
                     raise RuntimeError(
@@ -251,7 +280,7 @@ class BackwardCFunction(Node, FunctionCtx):
                         f"{list(shape)}"
                     )
                 result = interface.sum_to_size(result, shape)
-            if result._array.dtype != dtype:
+            if dtype is not None and result._array.dtype != dtype:
                 result = interface.cast(result, dtype)
             checked.append(result)
         return tuple(checked)
@@ -602,6 +631,9 @@ def wrap_outputs(ctx: Any, args: tuple[Any, ...], outputs: Any, record: bool) ->
     if record:
         ctx._output_count = len(outputs)
         _check_written_views(outputs, dirty)
+    if ctx._output_grad_dtypes is not None:
+        of_tensors = [_is_differentiable(output, fixed) for output in outputs]
+        check_declared(ctx.name(), ctx._output_grad_dtypes, of_tensors)
     wrapped: list[Any] = []
     metadata: list[Any] = []
     for output_nr, output in enumerate(outputs):
@@ -687,6 +719,12 @@ def _check_written_views(outputs: Any, dirty: Any) -> None:
             "one that does the other operations). You can ask on the forum "
             "https://discuss.pytorch.org/ if you need help to do this change."
         )
+
+
+def _is_differentiable(output: Any, fixed: Any) -> bool:
+    if not isinstance(output, interface.Tensor) or _contains(fixed, output):
+        return False
+    return output._array.dtype.kind in "fc"
 
 
 def _view_of(tensor: Any) -> Any:

@@ -89,7 +89,12 @@ _output_metadata: weakref.WeakKeyDictionary[Any, dict[int, Any]] = weakref.WeakK
 def note_output(node: Any, tensor: Any) -> None:
     """Remember the shape and dtype of an output of a node, for whoever asks the node later."""
     array = tensor._array
-    _output_metadata.setdefault(node, {})[tensor._output_nr] = (array.shape, array.dtype)
+    note_metadata(node, tensor._output_nr, array.shape, array.dtype)
+
+
+def note_metadata(node: Any, output_nr: int, shape: tuple[int, ...], dtype: Any) -> None:
+    """``note_output`` for a tensor that is not at hand."""
+    _output_metadata.setdefault(node, {})[output_nr] = (shape, dtype)
 
 
 def known_outputs(node: Any) -> dict[int, Any]:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from .hooks import note_metadata
 from .node import Node, OutputMetadata, edge_of, visible
 from .saved import FREED, ProducerLater, SavedOutput, save_output
 from .saved_hooks import HookedTensor
@@ -117,7 +118,10 @@ class CopySlices(Node):
     @property
     def _wrapped_node(self) -> Node | None:
         """The node of the write, until it is freed with the graph."""
-        return None if self._write is None else visible(self._write)
+        if self._write is None:
+            return None
+        note_metadata(self._write, self._output_nr, self.geometry.shape, self._dtype)
+        return visible(self._write)
 
     @property
     def _input_metadata(self) -> tuple[OutputMetadata | None, ...]:

@@ -46,7 +46,12 @@ _TORCH_TYPE_NAMES = {
 
 def type_name(tensor: Any) -> str:
     """Return the name torch's messages use for the dtype of a tensor, as ``torch.FloatTensor``."""
-    name = tensor._array.dtype.name
+    return name_of_type(tensor._array.dtype)
+
+
+def name_of_type(dtype: Any) -> str:
+    """``type_name`` of a NumPy dtype."""
+    name = dtype.name
     return "torch." + _TORCH_TYPE_NAMES.get(name, name)
 
 
