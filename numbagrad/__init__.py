@@ -62,6 +62,7 @@ from .ops.inplace import *
 from .ops.join import *
 from .ops.legacy import *
 from .ops.linear_algebra import *
+from .ops.lobpcg import *
 from .ops.matmul import *
 from .ops.parts import *
 from .ops.query import *

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import numbagrad as torch
-from numbagrad.autograd import gradcheck
+from numbagrad.autograd import gradcheck, gradgradcheck
 
 NAN = float("nan")
 
@@ -212,3 +212,44 @@ class TestOut:
             torch.matmul(a, a, out=torch.zeros(2, 2))
         with torch.no_grad():
             assert torch.matmul(a, a, out=torch.zeros(2, 2)).tolist() == [[1, 0], [0, 1]]
+
+
+class TestLobpcg:
+    def matrices(self, *sizes):
+        made = torch.from_numpy(np.random.default_rng(5).random(sizes))
+        return (made @ made.mT).requires_grad_()
+
+    @pytest.mark.parametrize("largest", [True, False])
+    def test_the_outermost_eigenpairs(self, largest):
+        a, b = self.matrices(2, 7, 7), self.matrices(7, 7).detach() + torch.eye(7).double()
+        for metric in (None, b):
+            values, vectors = torch.lobpcg(a, 2, metric, largest=largest)
+            known = torch.eye(7).double() if metric is None else metric
+            np.testing.assert_allclose(
+                (a @ vectors).detach(), (known @ vectors * values[:, None]).detach(), atol=1e-9
+            )
+            gram = vectors.mT @ known @ vectors
+            np.testing.assert_allclose(gram.detach(), np.stack([np.eye(2)] * 2), atol=1e-9)
+        everything = np.linalg.eigvalsh(a.detach().numpy())
+        expected = everything[:, ::-1][:, :2] if largest else everything[:, :2]
+        np.testing.assert_allclose(torch.lobpcg(a, 2, largest=largest)[0].detach(), expected)
+
+    def test_gradients_of_every_order_are_symmetric(self):
+        def values_and_squares(a):
+            values, vectors = torch.lobpcg(a, 2)
+            return values, vectors * vectors  # free of the signs
+
+        a = self.matrices(6, 6)
+        assert gradcheck(values_and_squares, a)
+        assert gradgradcheck(values_and_squares, a, atol=1e-4)
+        values, squares = values_and_squares(a)
+        (values.sum() + squares[0].sum()).backward()
+        np.testing.assert_allclose(a.grad, a.grad.mT, atol=1e-12)
+
+    def test_refused(self):
+        with pytest.raises(ValueError, match="rows .=6. is smaller than 3 x the number .*=3"):
+            torch.lobpcg(self.matrices(6, 6), 3)
+        with pytest.raises(ValueError, match="method must be one of"):
+            torch.lobpcg(self.matrices(6, 6), method="power")
+        with pytest.raises(RuntimeError, match="square matrices"):
+            torch.lobpcg(torch.ones(3, 6))
