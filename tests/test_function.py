@@ -701,3 +701,27 @@ def test_a_view_of_a_function_is_not_written_though_nothing_was_recorded(recordi
         view = ReturnsView.apply(nb.rand(1, 2))
     with pytest.raises(RuntimeError, match="This view was created inside a custom Function"):
         view += nb.rand(1, requires_grad=True)
+
+
+def test_a_hook_that_stops_a_function_while_it_saves_leaves_no_cycle():
+    made = []
+
+    class Kept(Function):
+        @staticmethod
+        def forward(ctx, x):
+            y = x * 2
+            made.append(weakref.ref(y))
+            ctx.save_for_backward(y)
+            return y
+
+    def stop(tensor):
+        raise KeyboardInterrupt
+
+    gc.disable()
+    try:
+        with nb.autograd.graph.saved_tensors_hooks(stop, stop):
+            with pytest.raises(KeyboardInterrupt):
+                Kept.apply(leaf(1.0))
+        assert made[0]() is None
+    finally:
+        gc.enable()

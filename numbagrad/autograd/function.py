@@ -784,7 +784,10 @@ def _check_dirty(output: Any, is_input: bool, record: bool) -> None:
 def keep(ctx: Any, record: bool) -> None:
     """Pack what ``forward`` saved: outputs without their tensor, all else with its version."""
     entries: list[Any] = []
-    for index, value in enumerate(_tuple_of(ctx, "to_save")):
+    values = _tuple_of(ctx, "to_save")
+    # Outputs refer to ctx: if packing raises, as in a checkpoint that stops early, no cycle is left.
+    ctx.to_save = None
+    for index, value in enumerate(values):
         if value is None:
             entries.append(None)
         elif not isinstance(value, interface.Tensor):
@@ -803,7 +806,6 @@ def keep(ctx: Any, record: bool) -> None:
         if hooks is not None:
             entries = [pack(entry, ctx, hooks) for entry in entries]
         ctx._saved_variables = tuple(entries)
-    ctx.to_save = None
 
 
 def _is_written_view(ctx: Any, tensor: Any) -> bool:
