@@ -785,7 +785,7 @@ def keep(ctx: Any, record: bool) -> None:
     """Pack what ``forward`` saved: outputs without their tensor, all else with its version."""
     entries: list[Any] = []
     values = _tuple_of(ctx, "to_save")
-    # Outputs refer to ctx: if packing raises, as in a checkpoint that stops early, no cycle is left.
+    # Outputs refer to ctx: no cycle is left if packing raises, as in a checkpoint that stops early.
     ctx.to_save = None
     for index, value in enumerate(values):
         if value is None:

@@ -174,11 +174,16 @@ def _produce_as_view(write: Node, copy_slices: CopySlices) -> None:
     write._set_saved_entries(tuple([entry and _produced(entry, later) for entry in entries or ()]))
 
 
-def _view_behind(copy_slices: CopySlices) -> ProducerLater:
-    """The node that a view has after the write, as long as the graph is there."""
+def _view_behind(copy_slices: CopySlices, made: Node | None = None) -> ProducerLater:
+    """The node that a view has after the write, as long as the graph is there; ``made`` if it is
+    in use."""
     known = weakref.ref(copy_slices)
+    known_node = None if made is None else weakref.ref(made)
 
     def make(node: Node) -> Node:
+        used = None if known_node is None else known_node()
+        if used is not None:
+            return used
         found = known()
         return node if found is None else AsStridedBackward0((found, 0), found.geometry)
 
@@ -187,7 +192,7 @@ def _view_behind(copy_slices: CopySlices) -> ProducerLater:
 
 def saved_view(view: Any) -> SavedOutput:
     """Pack a view that was just written, for the node of the write."""
-    return save_output(view).produced(_view_behind(view._base._grad_fn))
+    return save_output(view).produced(_view_behind(view._base._grad_fn, view._grad_fn))
 
 
 def _produced(entry: Any, later: ProducerLater) -> Any:

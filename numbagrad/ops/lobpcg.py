@@ -1,8 +1,8 @@
 """``lobpcg``: a few eigenpairs of symmetric matrices, from one end of the spectrum.
 
 torch looks for them by iteration (Knyazev, *Toward the optimal preconditioned eigensolver*, 2001),
-which pays for sparse matrices. Matrices are dense here, so ``linalg.eigh`` computes all of them, and
-the gradients are its gradients, to every order.
+which pays for sparse matrices. Matrices are dense here, so ``linalg.eigh`` computes all of them,
+and the gradients are its gradients, to every order.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..tensor import Tensor
-from .linear_algebra import _check_matrices, cholesky, eigh, solve_triangular
+from .linear_algebra import check_matrices, cholesky, eigh, solve_triangular
 
 __all__ = ["lobpcg"]
 
@@ -52,7 +52,7 @@ def lobpcg(
         RuntimeError: for matrices that are not square, or of integers.
         ValueError: if there are fewer than 3 k rows, or for an unknown method.
     """
-    _check_matrices("lobpcg", A)
+    check_matrices("lobpcg", A)
     count = k if k is not None else 1 if X is None else X.shape[-1]
     rows = A.shape[-1]
     if rows < 3 * count:
