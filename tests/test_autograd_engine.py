@@ -763,6 +763,18 @@ def test_the_log_tells_what_runs(caplog):
     assert not caplog.records
 
 
+def test_a_walk_knows_whether_it_keeps_the_graph():
+    x, kept = leaf(1.0), []
+    y = x * x
+    y.register_hook(
+        lambda grad: kept.append(nb._C._autograd._get_current_graph_task_keep_graph())
+    )
+    y.backward(retain_graph=True)
+    y.backward()
+    assert kept == [True, False]
+    assert nb._C._autograd._get_current_graph_task_keep_graph()
+
+
 # Inside each other, and at the same time
 
 

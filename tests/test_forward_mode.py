@@ -264,3 +264,27 @@ class TestFunction:
 
         with pytest.raises(NotImplementedError, match="must implement the jvp function"):
             jvp(Identity.apply, (torch.ones(2),), (torch.ones(2),))
+
+
+def test_tangents_may_be_left_out_of_account():
+    x = torch.ones(2)
+    with forward_ad.dual_level():
+        dual = forward_ad.make_dual(x, x * 2)
+        with forward_ad._set_fwd_grad_enabled(False):
+            assert not forward_ad._is_fwd_grad_enabled()
+            assert forward_ad.unpack_dual(dual).tangent is None
+            later = forward_ad.make_dual(x, x * 5)
+            without = dual * 3
+            assert forward_ad.unpack_dual(later).tangent is None
+        assert forward_ad._is_fwd_grad_enabled()
+        assert forward_ad.unpack_dual(dual).tangent.tolist() == [2.0, 2.0]
+        assert forward_ad.unpack_dual(later).tangent.tolist() == [5.0, 5.0]
+        assert forward_ad.unpack_dual(without).tangent is None
+    torch._C._set_fwd_grad_enabled(False)
+    try:
+        with forward_ad.dual_level():
+            dual = forward_ad.make_dual(x, x)
+            assert forward_ad.unpack_dual(dual.sin()).tangent is None
+    finally:
+        torch._C._set_fwd_grad_enabled(True)
+    assert torch._C._is_fwd_grad_enabled()

@@ -18,6 +18,8 @@ from ..autograd.graph import (
     _current_graph_task_id,
     _will_engine_execute_node,
 )
+from ..transforms.levels import enable_tangents as _set_fwd_grad_enabled
+from ..transforms.levels import tangents_are_enabled as _is_fwd_grad_enabled
 from . import _autograd, _functions
 
 #: Whether the operators of ``linalg`` have the routines they need.
@@ -30,8 +32,10 @@ __all__ = [
     "_current_graph_task_execution_order",
     "_current_graph_task_id",
     "_functions",
+    "_is_fwd_grad_enabled",
     "_is_multithreading_enabled",
     "_is_view_replay_enabled",
+    "_set_fwd_grad_enabled",
     "_will_engine_execute_node",
     "has_lapack",
     "is_grad_enabled",

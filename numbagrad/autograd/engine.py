@@ -85,6 +85,8 @@ def run_backward(
     walk.roots = roots
     if outer is not None:
         walk.depth = outer.depth + 1
+    if retain_graph:
+        walk.keeps_graph = True
     noted = walk.note_nodes() if log.isEnabledFor(DEBUG) else None
     leaves: dict[int, list[Any]] = {}
     buffers: dict[int, list[Any]] = {}

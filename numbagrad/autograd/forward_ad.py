@@ -73,6 +73,32 @@ class dual_level(_GradModeContext):
         exit_dual_level()
 
 
+_is_fwd_grad_enabled = levels.tangents_are_enabled
+
+
+class _set_fwd_grad_enabled(_GradModeContext):
+    """Switch the computation of tangents on or off in this thread; a ``with`` ends it.
+
+    Args:
+        mode: whether operators see tangents.
+    """
+
+    def __init__(self, mode: bool) -> None:
+        self.mode = mode
+        self.prev = _is_fwd_grad_enabled()
+        levels.enable_tangents(mode)
+
+    def clone(self) -> _set_fwd_grad_enabled:
+        """A new context of the same mode."""
+        return type(self)(self.mode)
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *exception: object) -> None:
+        levels.enable_tangents(self.prev)
+
+
 def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
     """A view of ``tensor`` that carries ``tangent``, of the same shape.
 

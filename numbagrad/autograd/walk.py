@@ -49,6 +49,8 @@ class Walk:
     node: Any = None
     #: How many walks of this thread this one is started in.
     depth = 0
+    #: Whether nodes keep what they saved.
+    keeps_graph = False
     callbacks: list[Callable[[], Any]] | None = None
     _id: int | None = None
     _reachable: dict[int, Any] | None = None

@@ -44,6 +44,7 @@ class Level:
         self.explicit = False
 
     def __enter__(self) -> Level:
+        self.paused = self.kind is DUAL and not stack.tangents_enabled
         stack.levels.append(self)
         self.depth = len(stack.levels)
         self.alive = True
@@ -58,9 +59,24 @@ class Level:
 class _Stack(threading.local):
     def __init__(self) -> None:
         self.levels: list[Level] = []
+        #: False if tangents are left out of account at all levels.
+        self.tangents_enabled = True
 
 
 stack = _Stack()
+
+
+def tangents_are_enabled() -> bool:
+    """Whether operators of this thread compute tangents."""
+    return stack.tangents_enabled
+
+
+def enable_tangents(enabled: bool) -> None:
+    """Have operators of this thread compute tangents, or leave them out of account."""
+    stack.tangents_enabled = enabled
+    for level in stack.levels:
+        if level.kind is DUAL:
+            level.paused = not enabled
 
 
 def innermost(kind: str) -> Level | None:
