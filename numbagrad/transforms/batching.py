@@ -207,10 +207,16 @@ def broadcast_samples(operands: list[Any], mapped: Sequence[bool]) -> list[Any]:
     """Operands of a broadcasting operator, aligned so that samples meet samples."""
     if len(operands) == 1:
         return operands
-    ranks = [
-        rank_of(x, is_mapped) if isinstance(x, Tensor) else None
-        for x, is_mapped in zip(operands, mapped, strict=True)
-    ]
-    rank = max([own for own in ranks if own is not None])
+    rank = -1
+    ranks: list[int | None] = []
+    alike = True
+    for x, is_mapped in zip(operands, mapped, strict=True):
+        own = x._array.ndim - is_mapped if isinstance(x, Tensor) else None
+        ranks.append(own)
+        if own is not None and own != rank:
+            alike = rank < 0
+            rank = max(own, rank)
+    if alike:
+        return operands
     together = [aligned(x, is_mapped, rank) for x, is_mapped in zip(operands, mapped, strict=True)]
     return _unpromoting(together, ranks) if rank and 0 in ranks else together

@@ -46,23 +46,32 @@ def apply(operator: Any, arguments: Sequence[Any]) -> Any:
     the ordinary argument.
     """
     level: Level | None = None
+    place = -1  # counting by hand costs less than an enumerate
     for argument in arguments:
+        place += 1
+        own: Level | None
         if isinstance(argument, Tensor):
             array: Any = argument._array
             if array.__class__ is not Transformed:
                 continue
             state = array.state
-            if state is not None:
-                own = state.level
-                if own.alive and not own.paused:
-                    if level is None or own.depth > level.depth:
-                        level = own
+            if state is None or not state.level.alive or state.level.paused:
+                argument = settled(argument)
+                arguments = [*arguments[:place], argument, *arguments[place + 1 :]]
+                state = state_of(argument)
+                if state is None:
                     continue
-        elif argument.__class__ is not list:
+            own = state.level
+        elif argument.__class__ is list:
+            argument = _settled(argument)
+            arguments = [*arguments[:place], argument, *arguments[place + 1 :]]
+            own = deepest(argument)
+            if own is None:
+                continue
+        else:
             continue
-        arguments = [_settled(x) for x in arguments]
-        level = deepest(arguments)
-        break
+        if level is None or own.depth > level.depth:
+            level = own
     if level is None:
         return operator(*arguments)
     if level.kind is BATCH:
@@ -124,14 +133,17 @@ def below(level: Level, argument: Any) -> tuple[Any, Any]:
 
 
 def _apply_to_batch(operator: Any, level: Level, arguments: Sequence[Any]) -> Any:
-    values, mapped = [], []
-    for argument in arguments:
-        array: Any = argument._array if isinstance(argument, Tensor) else None
-        if array.__class__ is Transformed and array.state.level is level:
-            value, is_mapped = array.state.value, True
-        else:
-            value, is_mapped = below(level, argument)
-        values.append(value)
+    values: list[Any] = []
+    mapped: list[Any] = []
+    for argument in arguments:  # ``below`` is written out for all but lists
+        is_mapped: Any = False
+        if isinstance(argument, Tensor):
+            array: Any = argument._array
+            if array.__class__ is Transformed and array.state.level is level:
+                argument, is_mapped = array.state.value, True
+        elif argument.__class__ is list:
+            argument, is_mapped = below(level, argument)
+        values.append(argument)
         mapped.append(is_mapped)
     rule: Callable[..., Any] = operator.batch or batching.one_by_one
     made: Any = rule(operator, level.size, values, mapped)

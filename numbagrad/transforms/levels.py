@@ -292,6 +292,8 @@ def settled(tensor: Tensor) -> Tensor:
     Raises:
         RuntimeError: for a batch whose ``vmap`` has returned.
     """
+    if tensor._array.__class__ is not Transformed:
+        return tensor
     state = state_of(tensor)
     while state is not None and (state.level.paused or not state.level.alive):
         if state.__class__ is Batched:
