@@ -5,10 +5,12 @@ import threading
 import weakref
 
 import pytest
+from operator_table import ENTRIES, POINTWISE_ENTRIES, as_tuple
 
 import numbagrad as nb
 from numbagrad.autograd import Function, graph
 from numbagrad.autograd.graph import GradientEdge, get_gradient_edge
+from numbagrad.autograd.node import AccumulateGrad
 
 
 def leaf(*values):
@@ -372,6 +374,121 @@ def test_hooks_that_an_unpack_hook_leaves_are_back_after_the_node():
         x.exp()
     x.exp()
     assert log == ["packed", "packed"]
+
+
+DIFFERENTIABLE = [
+    entry
+    for entry in POINTWISE_ENTRIES + ENTRIES
+    if entry.differentiable and entry.admits("float64")
+]
+
+
+@pytest.mark.parametrize("entry", DIFFERENTIABLE, ids=lambda entry: entry.name)
+def test_a_hook_sees_each_node_with_all_that_it_saves(entry):
+    tensors = [nb.from_numpy(array) for array in entry.draw("float64", 3)]
+    for tensor in tensors:
+        tensor.requires_grad_(tensor.is_floating_point())
+    seen = []
+
+    def hook(node):
+        fields = [getattr(node, name) for name in dir(node) if name.startswith("_saved_")]
+        assert not any([field is node for field in fields])
+        seen.append(node)
+
+    with graph.node_creation_hook(hook):
+        made = as_tuple(entry.call(nb, *tensors))
+    assert len(set(seen)) == len(seen)
+    made_by = [x.grad_fn for x in made if x.grad_fn is not None]
+    assert made_by or any([x is tensor for x in made for tensor in tensors])
+    assert all([node in seen for node in made_by])
+    leaves = [node.variable for node in seen if isinstance(node, AccumulateGrad)]
+    assert all([any([leaf is tensor for tensor in tensors]) for leaf in leaves])
+
+
+class TestNodeCreationHook:
+    def test_nested_hooks_and_leaves(self):
+        calls = []
+        x = nb.ones(2, requires_grad=True)
+        with graph.node_creation_hook(lambda node: calls.append((1, node))):
+            y = x * 2
+            with graph.node_creation_hook(lambda node: calls.append((2, node))):
+                z = y.exp() + x
+        leaf = y.grad_fn.next_functions[0][0]
+        exp = z.grad_fn.next_functions[0][0]
+        assert leaf.variable is x
+        assert calls == [
+            (1, leaf), (1, y.grad_fn), (1, exp), (2, exp), (1, z.grad_fn), (2, z.grad_fn)
+        ]  # fmt: skip
+        nodes = [weakref.ref(node) for _, node in calls]
+        del calls[:], y, z, leaf, exp
+        assert [node() for node in nodes] == [None] * 6
+
+    def test_the_node_of_a_leaf_is_made_again_after_its_graph(self):
+        names = []
+        x = nb.ones(2, requires_grad=True)
+        with graph.node_creation_hook(lambda node: names.append(node.name())):
+            y = x * 2
+            z = x * 3
+            del y, z
+            x.sin()
+        leaf = "torch::autograd::AccumulateGrad"
+        assert names == [leaf, "MulBackward0", "MulBackward0", leaf, "SinBackward0"]
+
+    def test_functions_and_writes(self):
+        class Double(nb.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.save_for_backward(x)
+                return x * 2
+
+            @staticmethod
+            def backward(ctx, grad):
+                return grad * 2
+
+        seen = []
+
+        def hook(node):
+            seen.append((node, getattr(node, "saved_tensors", None)))
+
+        x = nb.ones(4, requires_grad=True).clone()
+        with graph.node_creation_hook(hook):
+            y = Double.apply(x)
+            y.mul_(3)
+            view = y[:2]
+            view.exp_()
+        nodes = [node for node, _ in seen]
+        assert [node.name() for node in nodes] == [
+            "DoubleBackward", "MulBackward0", "SliceBackward0", "AsStridedBackward0",
+            "torch::autograd::CopySlices",
+        ]  # fmt: skip
+        assert seen[0][1] == (x,)
+        assert nodes[3:] == [view.grad_fn, y.grad_fn]
+
+    def test_nodes_of_a_backward(self):
+        x = nb.ones(2, requires_grad=True)
+        names = []
+        with graph.node_creation_hook(lambda node: names.append(node.name())):
+            (gradient,) = nb.autograd.grad((x * x).sum(), x, create_graph=True)
+        assert gradient.grad_fn.name() in names
+        count = len(names)
+        x.exp()
+        assert len(names) == count
+
+    def test_what_a_hook_may_not_do(self):
+        x = nb.ones(2, requires_grad=True)
+
+        def fail(node):
+            raise KeyError(node.name())
+
+        with graph.node_creation_hook(fail), pytest.raises(KeyError, match="AccumulateGrad"):
+            x * 2
+        with graph.node_creation_hook(lambda node: node):
+            with pytest.raises(RuntimeError, match="must return None, got AccumulateGrad"):
+                x * 2
+        with graph.node_creation_hook(lambda node: (x * 2, None)[1]):
+            with pytest.raises(RuntimeError, match="from inside a node creation hook"):
+                x.exp()
+        assert (x * 2).grad_fn.name() == "MulBackward0"
 
 
 def test_disabled_hooks():

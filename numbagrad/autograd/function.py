@@ -16,8 +16,8 @@ from typing import Any
 
 from numpy import ndarray
 
+from . import creation_hooks, volatile, watching
 from . import tensor_interface as interface
-from . import volatile, watching
 from .grad_dtype import check_declared, converted, dtype_of_edge
 from .grad_mode import state as grad_mode
 from .hooks import Hooks
@@ -102,6 +102,7 @@ class BackwardCFunction(Node, FunctionCtx):
 
     _forward_cls: type[Function]
     _runs_on_undefined = True
+    _announced_when_complete = True
     _output_count = 1
     saved = ()  # what a Function saves is in ``_saved_variables``
     _saved_variables: tuple[Any, ...] | None = ()
@@ -593,6 +594,7 @@ def connect(ctx: BackwardCFunction, args: tuple[Any, ...]) -> None:
     ctx.sequence_nr = next_sequence_nr()
     if watching.count:
         watching.made(ctx)
+        ctx.to_save = ()  # has ``keep`` called at the end, where the node is complete
 
 
 def _wrap_output(ctx: Any, args: tuple[Any, ...], output: Any, record: bool) -> Any:
@@ -806,6 +808,13 @@ def keep(ctx: Any, record: bool) -> None:
         if hooks is not None:
             entries = [pack(entry, ctx, hooks) for entry in entries]
         ctx._saved_variables = tuple(entries)
+        if watching.count and not _wrote_view(ctx):
+            creation_hooks.announce(ctx)
+
+
+def _wrote_view(ctx: Any) -> bool:
+    """Whether the history of what ``forward`` wrote contains ``ctx`` in that of a base."""
+    return any([_is_written_view(ctx, tensor) for tensor in _tuple_of(ctx, "dirty_tensors")])
 
 
 def _is_written_view(ctx: Any, tensor: Any) -> bool:
@@ -832,9 +841,9 @@ class Error(Node):
     __slots__ = ("_output_count", "text")
 
     def __init__(self, text: str, next_edges: tuple[Any, ...]) -> None:
-        super().__init__(next_edges)
         self.text = text
         self._output_count = len(next_edges)
+        super().__init__(next_edges)
 
     def backward(self, *grads: Any) -> tuple[Any, ...]:
         raise RuntimeError(self.text)

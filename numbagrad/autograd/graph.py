@@ -15,6 +15,7 @@ from typing import Any, Literal, NamedTuple
 
 from . import node as nodes
 from . import tensor_interface as interface
+from .creation_hooks import pop_hook, push_hook
 from .grad_mode import state as grad_mode
 from .hooks import RemovableHandle
 from .mutation import allow_mutation_on_saved_tensors
@@ -24,8 +25,8 @@ from .walk import Plan
 
 __all__ = [
     "GradientEdge", "Node", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks",
-    "get_gradient_edge", "increment_version", "register_multi_grad_hook", "save_on_cpu",
-    "saved_tensors_hooks",
+    "get_gradient_edge", "increment_version", "node_creation_hook", "register_multi_grad_hook",
+    "save_on_cpu", "saved_tensors_hooks",
 ]  # fmt: skip
 
 
@@ -165,6 +166,32 @@ class saved_tensors_hooks:
 
     def __exit__(self, *exception: object) -> None:
         pop_hooks()
+
+
+class node_creation_hook:
+    """Have ``hook(node)`` called with each node that this thread makes in a block.
+
+    The node is complete: what it saves can be looked at, and hooks be registered on it. Of several
+    nested hooks the outer ones come first. Nodes that a backward makes are among them, if it runs
+    in the block; and so are those of leaves, when something is made of a leaf whose node nobody
+    has seen. Of a write through a view hooks see the node of its base, which contains that of the
+    write.
+
+    Args:
+        hook: it must return None, and must not run operations that are recorded.
+
+    Raises:
+        RuntimeError: by the operation that made the node, if the hook does one of those.
+    """
+
+    def __init__(self, hook: Callable[[Node], None]) -> None:
+        self.hook = hook
+
+    def __enter__(self) -> None:
+        push_hook(self.hook)
+
+    def __exit__(self, *exception: object) -> None:
+        pop_hook()
 
 
 class save_on_cpu(saved_tensors_hooks):

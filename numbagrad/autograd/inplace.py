@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from ..executor import capture
+from . import creation_hooks, watching
 from . import tensor_interface as interface
-from . import watching
 from .grad_mode import state as grad_mode
 from .hooks import move_retained_grad
 from .node import Node, edge_of
@@ -219,7 +219,8 @@ def apply_inplace(tensor: Any, operator: Any, operands: tuple[Any, ...]) -> Any:
     old = edge_of(tensor)
     operator.into(tensor, operands)
     made = _with_memory_of(tensor)
-    operator.record(made, before)  # an operator without a gradient leaves a node that raises
+    # An operator without a gradient leaves a node that raises.
+    _record(tensor, operator.record, made, before)
     if made._grad_fn is not None:
         rebase_history(tensor, made._grad_fn, 0)
     elif old is not None:
@@ -249,7 +250,7 @@ def write_inplace(
     write(tensor._array)
     interface.bump_version(tensor)
     made = _with_memory_of(tensor)
-    operator.record((made,), (before, *arguments))
+    _record(tensor, operator.record, (made,), (before, *arguments))
     if made._grad_fn is not None:
         rebase_history(tensor, made._grad_fn, made._output_nr)
     return tensor
@@ -266,7 +267,7 @@ def compute_then_write(tensor: Any, compute: Callable[[Any], Any], *others: Any)
     before_write(tensor)
     if recorded:
         check_inplace(tensor)
-        value = compute(_value_before(tensor, True))
+        value = _record(tensor, compute, _value_before(tensor, True))
     else:
         value = compute(tensor)
     if value._array.shape != tensor._array.shape:
@@ -281,6 +282,13 @@ def compute_then_write(tensor: Any, compute: Callable[[Any], Any], *others: Any)
     if recorded and value._grad_fn is not None:
         rebase_history(tensor, value._grad_fn, value._output_nr)
     return tensor
+
+
+def _record(tensor: Any, function: Callable[..., Any], *arguments: Any) -> Any:
+    """Call what records the new value of a tensor; of a view ``CopySlices`` will contain that."""
+    if watching.count and tensor._base is not None:
+        return creation_hooks.quietly(function, *arguments)
+    return function(*arguments)
 
 
 def _needed(operands: tuple[Any, ...]) -> tuple[int | None, ...]:
@@ -330,6 +338,8 @@ def rebase_history(tensor: Any, node: Any, output_nr: int) -> None:
         take_history(base, CopySlices(base, tensor, node, output_nr), 0)
     if base._version_cell is not None and len(base._version_cell) > 1:
         _refresh_views(base, before)
+    if watching.count and base is not tensor:
+        creation_hooks.announce(base._grad_fn)
 
 
 def take_history(tensor: Any, grad_fn: Node | None, output_nr: int) -> None:
@@ -372,8 +382,8 @@ class StaleView(Node):
     __slots__ = ("text",)
 
     def __init__(self, next_edges: tuple[Any, ...], text: str) -> None:
-        super().__init__(next_edges)
         self.text = text
+        super().__init__(next_edges)
 
     def backward(self, *grads: Any) -> tuple[Any, ...]:
         raise RuntimeError(self.text)

@@ -101,6 +101,8 @@ class Node:
     _output_count = 1
     #: Set on classes whose ``_saved_*`` attributes were made.
     _shows_saved = False
+    #: Whether what makes such a node shows it to hooks of creation itself, once it is complete.
+    _announced_when_complete = False
     #: Whether ``backward`` is to be called if the gradients of all outputs are undefined.
     _runs_on_undefined = False
 

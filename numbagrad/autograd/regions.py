@@ -95,6 +95,8 @@ class CopySlices(Node):
 
     __slots__ = ("_dtype", "_output_nr", "_place", "_write", "geometry")
 
+    _announced_when_complete = True
+
     #: The node of the write, whose output ``_output_nr`` is the new value of the view.
     _write: Node | None
     #: The input of that node that was the view, or None if it had no gradient.
@@ -208,8 +210,8 @@ class AsStridedBackward0(Node):
     __slots__ = ("geometry",)
 
     def __init__(self, edge: Any, geometry: Geometry) -> None:
-        super().__init__((edge,))
         self.geometry = geometry
+        super().__init__((edge,))
 
     @classmethod
     def of_view(cls, base: Any, view: Any) -> AsStridedBackward0:

@@ -15,7 +15,7 @@ from heapq import heappop, heappush
 from typing import Any
 
 from ..executor import capture
-from . import saved_hooks
+from . import creation_hooks, saved_hooks
 from .grad_mode import state as grad_mode
 from .hooks import RemovableHandle
 from .node import Node, accumulator_of, edge_of, visible
@@ -305,10 +305,12 @@ def in_new_thread(function: Callable[..., Any], *arguments: Any) -> Any:
     switches = vars(grad_mode).copy()
     pairs, disabled = list(saved_hooks.stack()), saved_hooks.disabled_message()
     exclusive = capture.exclusive.held
+    hooks = list(creation_hooks.stack())
 
     def body() -> None:
         vars(grad_mode).update(switches, walk=None)
         saved_hooks.stack().extend(pairs)
+        creation_hooks.stack().extend(hooks)
         saved_hooks.set_disabled(disabled)
         capture.exclusive.held = exclusive  # the thread that waits for this one sees to it
         try:

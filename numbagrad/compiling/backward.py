@@ -171,11 +171,11 @@ class CompiledFunctionBackward(Node):
         outputs: int,
         numbers: Sequence[float],
     ):
-        super().__init__(tuple([edge_of(tensor) for tensor in inputs]), tuple(kept))
         self.plan = plan
         self._output_count = outputs
         self.numbers = numbers
         self.versions = [(tensor, tensor._version) for tensor in watched]
+        super().__init__(tuple([edge_of(tensor) for tensor in inputs]), tuple(kept))
 
     def unpack(self) -> tuple[Any, ...]:
         """The arrays that were kept; raises if they were freed or written since."""

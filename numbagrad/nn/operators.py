@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..autograd import creation_hooks, watching
 from ..autograd.grad_mode import state as grad_mode
 from ..autograd.node import Node
 from ..executor import capture
@@ -30,10 +31,15 @@ class LinearNode(Node):
 
     __slots__ = ("bias_shape",)
 
+    _announced_when_complete = True
     bias_shape: tuple[int, ...]
 
     def _saved_fields(self) -> dict[str, tuple[str, Any]]:
-        return {"mat1": ("tensor", 0), "mat2": ("value", lambda: self._unpack_entry(1).t())}
+        return {"mat1": ("tensor", 0), "mat2": ("value", self._transposed_weight)}
+
+    def _transposed_weight(self) -> Any:
+        weight = self._unpack_entry(1)
+        return None if weight is None else creation_hooks.quietly(weight.t)
 
     def backward(self, grad: Tensor | None) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
         """The gradients of bias, input and weight; None for those that need none."""
@@ -94,5 +100,8 @@ def linear_2d(
         (bias, input, weight),
         (input if weight_needed else None, weight if input_needed else None),
     )
-    result._grad_fn.bias_shape = bias._array.shape  # type: ignore[union-attr]
+    node: Any = result._grad_fn
+    node.bias_shape = bias._array.shape
+    if watching.count:
+        creation_hooks.announce(node)
     return result

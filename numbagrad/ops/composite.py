@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from ..autograd import creation_hooks, watching
 from ..autograd.grad_mode import state as grad_mode
 from ..autograd.node import Node
 from ..autograd.saved import unpack_entries
@@ -40,6 +41,7 @@ class CompositeNode(Node):
 
     __slots__ = ("pair", "kept")
 
+    _announced_when_complete = True
     pair: Pair
     #: Arrays that the forward made for the backward.
     kept: tuple[Any, ...]
@@ -133,6 +135,8 @@ class Composite:
         node: Any = result._grad_fn
         node.pair = pair
         node.kept = tuple([made[k] for k in pair.places])
+        if watching.count:
+            creation_hooks.announce(node)
         results = result if pair.single else (result, *pair.further(made))
         if intercepted is not None:
             interception.finished(self.name, arguments, results)
@@ -168,7 +172,7 @@ class Composite:
         needed = tuple([grad_mode.enabled and x._requires_grad for x in tensors])
         try:
             with interception.suspended():
-                return Pair(self.definition, arguments, needed)
+                return creation_hooks.quietly(Pair, self.definition, arguments, needed)
         except (CannotTrace, RuntimeError, TypeError, ValueError, NotImplementedError):
             return None  # the definition says what is wrong, if something is
 

@@ -262,8 +262,8 @@ class MissingGradient(Node):
     __slots__ = ("operator",)
 
     def __init__(self, operator: str, next_edges: tuple[Any, ...]):
-        super().__init__(next_edges)
         self.operator = operator
+        super().__init__(next_edges)
 
     def backward(self, *grads: Any) -> tuple[Any, ...]:
         raise NotImplementedError(

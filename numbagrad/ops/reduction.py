@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..autograd import creation_hooks, watching
 from ..autograd import tensor_interface as tensors
 from ..autograd.grad_mode import state as grad_mode
 from ..autograd.node import Node
@@ -110,6 +111,7 @@ class SumNode(Node):
 
     __slots__ = ("shape", "mask", "divisor", "dtype")
 
+    _announced_when_complete = True
     shape: tuple[int, ...]
     mask: int
     divisor: int
@@ -183,6 +185,8 @@ class LinearReduction:
         node.mask = mask
         node.divisor = count_of(array.shape, mask) if self.divides else 1
         node.dtype = array.dtype
+        if watching.count:
+            creation_hooks.announce(node)
         return result
 
     # --- under transformations, see ``transforms/dispatch.py`` ---

@@ -284,8 +284,8 @@ class _SeveralZeros(Node):
     __slots__ = ("operator",)
 
     def __init__(self, next_edges: tuple[Any, ...], operator: str):
-        super().__init__(next_edges)
         self.operator = operator
+        super().__init__(next_edges)
 
     def backward(self, *grads: Any) -> tuple[Any, ...]:
         factor = "source" if self.operator == "index_reduce" else "src"

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ..autograd import creation_hooks, watching
 from ..autograd.grad_mode import state as grad_mode
 from ..autograd.node import Node, edge_of
 from ..autograd.saved import save, save_output
@@ -302,6 +303,8 @@ class UserKernel:
                 result._requires_grad = True
                 result._grad_fn = node
                 result._output_nr = number
+        if watching.count:
+            creation_hooks.announce(node)
 
 
 class _Call:
@@ -379,6 +382,7 @@ class KernelNode(Node):
 
     __slots__ = ("kernel", "needed", "names", "values", "shapes", "specs", "_output_count")
 
+    _announced_when_complete = True
     kernel: UserKernel
     needed: frozenset[str]
     names: tuple[str, ...]
