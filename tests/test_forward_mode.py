@@ -107,6 +107,13 @@ class TestDualTensors:
         with forward_ad.dual_level(), pytest.raises(RuntimeError, match="Nested forward mode"):
             forward_ad.enter_dual_level()
 
+    @pytest.mark.parametrize("name", ["floor_divide", "heaviside"])
+    def test_an_operator_without_a_derivative_has_no_tangent(self, name):
+        with forward_ad.dual_level():
+            dual = forward_ad.make_dual(torch.ones(2), torch.ones(2))
+            with pytest.raises(NotImplementedError, match=f"forward AD with {name} that does not"):
+                getattr(torch, name)(dual, torch.ones(2))
+
     def test_a_dual_tensor_needs_a_level(self):
         with pytest.raises(RuntimeError, match="no level exists"):
             forward_ad.make_dual(torch.ones(2), torch.ones(2))

@@ -32,8 +32,8 @@ class TangentRule:
     def __init__(self, operator: Any, which: tuple[bool, ...]):
         if not operator.definition.differentiable:
             raise NotImplementedError(
-                f"the derivative for '{operator.name}' is not implemented; detach() its inputs if "
-                "no tangent should flow through it"
+                f"Trying to use forward AD with {operator.name} that does not support it. detach() "
+                "its inputs if no tangent should flow through it."
             )
         formula = operator.formula
         names = [name for name, needed in zip(formula.inputs, which, strict=True) if needed]
