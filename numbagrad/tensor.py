@@ -251,6 +251,8 @@ class Tensor(TensorState, InstalledMethods):
                 "Setting requires_grad=True on inference tensor outside InferenceMode is not "
                 "allowed."
             )
+        if self._requires_grad and not value:
+            hooks.switched_off(self)
         self._requires_grad = bool(value)
 
     @requires_grad.deleter
@@ -425,6 +427,8 @@ class Tensor(TensorState, InstalledMethods):
             self._array = _under_transformation("detached")(self)._array
         if self._grad_fn is not None:
             detached.note(self)
+        elif self._requires_grad:
+            hooks.switched_off(self)
         self._grad_fn = None
         self._requires_grad = False
         self._output_nr = 0

@@ -380,6 +380,22 @@ def test_zeros_for_unused_inputs_can_be_differentiated_like_the_other_gradients(
     assert values(second) == [0.0]
 
 
+def test_a_leaf_that_requires_grad_no_more_gets_none():
+    x, other = leaf(1.0), leaf(2.0)
+    y = (x * other).sum()
+    x.requires_grad_(False)
+    y.backward(retain_graph=True)
+    assert (x.grad, values(other.grad)) == (None, [1.0])
+    x.requires_grad_()
+    y.backward(retain_graph=True)
+    assert values(x.grad) == [2.0]
+    x.detach_()
+    y.backward()
+    assert values(x.grad) == [2.0]
+    (x * leaf(3.0)).sum().backward()
+    assert values(x.grad) == [2.0]
+
+
 def test_a_dict_of_inputs_gives_a_dict_of_gradients():
     inputs = {"x": leaf(1.0), 2: leaf(3.0)}
     y = (inputs["x"] * inputs[2]).sum()

@@ -464,11 +464,13 @@ def _finish_leaf(buffer: list[Any], create_graph: bool, accumulate: bool) -> Non
         return
     accumulated = buffer[1] is not None
     # If the gradient becomes the ``grad`` itself, that is what later hooks see, as in torch.
-    becomes_grad = accumulated and leaf._grad is None and not create_graph
+    wanted = leaf._requires_grad  # it may have been switched off since
+    becomes_grad = accumulated and wanted and leaf._grad is None and not create_graph
     seen = gradients if hooks.post and not becomes_grad else None
     gradients = None  # type: ignore[assignment]  # it must not be held while it is accumulated
-    with _ACCUMULATE_LOCK:
-        _accumulate(buffer, create_graph)
+    if wanted:
+        with _ACCUMULATE_LOCK:
+            _accumulate(buffer, create_graph)
     if becomes_grad and hooks.post:
         seen = [leaf._grad]
     if accumulated:

@@ -78,7 +78,8 @@ class Hooks:
         self.metadata: dict[Any, Any] = {}
 
 
-#: Stands for no hooks, on nodes that run functions of the user: these may register some.
+#: Stands for no hooks where the engine shall look twice: on nodes that run functions of the user,
+#: which may register some, and on leaves that required grad once.
 MAY_COME = Hooks()
 
 
@@ -107,6 +108,12 @@ def hooks_of(holder: Any) -> Hooks:
     if holder._hooks is None or holder._hooks is MAY_COME:
         holder._hooks = Hooks()
     return holder._hooks
+
+
+def switched_off(leaf: Any) -> None:
+    """Say that a leaf requires grad no more: graphs of before may still lead to it."""
+    if leaf._hooks is None:
+        leaf._hooks = MAY_COME
 
 
 # Registering on tensors
