@@ -16,6 +16,7 @@ import numpy as np
 from . import printing
 from .autograd import engine_interface, grad_dtype, hooks, tensor_interface, watching
 from .autograd.grad_mode import state as grad_mode
+from .autograd.inplace import UNRECORDED
 from .autograd.node import Node, detached, visible
 from .device import CPU
 from .device import device as Device
@@ -231,8 +232,16 @@ class Tensor(TensorState, InstalledMethods):
 
     @property
     def requires_grad(self) -> bool:
-        """Whether operations on this tensor are recorded."""
-        return self._requires_grad
+        """Whether operations on this tensor are recorded.
+
+        A view that was made while nothing was recorded requires grad as its base does, as in torch,
+        but has no history: operations on it are not recorded.
+        """
+        if self._requires_grad:
+            return True
+        if not self._is_view() or self._view_origin not in UNRECORDED:
+            return False
+        return self._base._requires_grad  # type: ignore[union-attr]
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:

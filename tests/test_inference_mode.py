@@ -169,12 +169,28 @@ def test_a_view_made_inside_cannot_be_written_outside():
 def test_views_of_inference_tensors_are_tensors_like_others(inference):
     with nb.inference_mode():
         assert not inference.view(4)._is_view()
+        assert not nb.ones(2, requires_grad=True).view(2, 1).requires_grad
         with nb.autograd.forward_ad.dual_level():
             dual = nb.autograd.forward_ad.make_dual(inference, nb.ones(2, 2))
             assert not dual._is_view()
             dual += 1
         assert inference.sum() == 8
     assert not inference.view(4)._is_view()
+
+
+@pytest.mark.parametrize("mode", [nb.no_grad, nb.inference_mode])
+def test_unrecorded_views_require_grad_as_their_base_does(mode):
+    x = normal()
+    with mode():
+        view = x.view(4)
+        assert view.requires_grad and view[1:].requires_grad and x.t().requires_grad
+        assert view.is_leaf and view.grad_fn is None
+        assert not view.detach().requires_grad and not (view * 1).requires_grad
+        x.add_(1)
+        assert x.requires_grad and x[0].requires_grad
+        constant = nb.ones(2).view(2, 1)
+        assert not constant.requires_grad
+    assert view.requires_grad and not (view * 2).requires_grad
 
 
 def test_leaves_that_require_grad_may_be_resized_inside():

@@ -25,8 +25,8 @@ from .saved import operator_name
 from .view_replay import is_replayed, replayed
 
 __all__ = [
-    "FUNCTION", "INFERENCE", "MULTIPLE", "NO_GRAD", "PURE", "apply_inplace", "before_write",
-    "check_inplace", "compute_then_write", "live_views", "prune", "rebase_history", "recording",
+    "FUNCTION", "INFERENCE", "MULTIPLE", "NO_GRAD", "PURE", "UNRECORDED", "apply_inplace",
+    "before_write", "check_inplace", "compute_then_write", "live_views", "prune", "rebase_history", "recording",
     "register_view", "take_history", "unrecorded_origin", "write_inplace",
 ]  # fmt: skip
 
@@ -41,6 +41,8 @@ INFERENCE = "inference"
 MULTIPLE = "multiple"
 #: of a view that a ``Function`` returned
 FUNCTION = "function"
+#: Origins of views that were made while nothing was recorded.
+UNRECORDED = (NO_GRAD, INFERENCE)
 #: of a view that a ``Function`` returned, which says that it is nothing but a view: it may be
 #: written, and then has the history of any other view
 PURE = "pure"
