@@ -99,6 +99,8 @@ class Node:
 
     #: How many tensors the operation returns. Classes whose count varies have it on the instance.
     _output_count = 1
+    #: What names begin with that torch did not generate: ``torch::autograd::``.
+    _namespace = ""
     #: Set on classes whose ``_saved_*`` attributes were made.
     _shows_saved = False
     #: Whether what makes such a node shows it to hooks of creation itself, once it is complete.
@@ -156,7 +158,7 @@ class Node:
 
     def name(self) -> str:
         """Return the name of the node, as ``MulBackward0``."""
-        return type(self).__name__
+        return self._namespace + type(self).__name__
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} object at {id(self):#x}>"
@@ -369,6 +371,7 @@ class AccumulateGrad(Node):
     """
 
     __slots__ = ("uses", "variable")
+    _namespace = "torch::autograd::"
 
     def __init__(self, variable: Any) -> None:
         self.variable = variable
@@ -387,10 +390,6 @@ class AccumulateGrad(Node):
 
     def __repr__(self) -> str:
         return f"<AccumulateGrad object at {id(self.variable):#x}>"
-
-    def name(self) -> str:
-        """Return ``torch::autograd::AccumulateGrad``, as torch does."""
-        return "torch::autograd::AccumulateGrad"
 
     @property
     def metadata(self) -> dict[Any, Any]:

@@ -248,7 +248,7 @@ class _Reader:
         kind = "function" if isinstance(node, BackwardCFunction) else "node"
         shape, dtype = self.known.get((node, 0), (None, None))
         saved = [self._saved_text(entry) for entry in _saved_entries(node) if entry is not None]
-        return GraphItem(kind, node.name(), shape, dtype, tuple(saved))
+        return GraphItem(kind, type(node).__name__, shape, dtype, tuple(saved))
 
     def _saved_text(self, entry: Any) -> str:
         if isinstance(entry, SavedOutput):

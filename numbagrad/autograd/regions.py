@@ -101,6 +101,7 @@ class CopySlices(Node):
     _write: Node | None
     #: The input of that node that was the view, or None if it had no gradient.
     _place: int | None
+    _namespace = "torch::autograd::"
 
     def __init__(self, base: Any, view: Any, write: Node, output_nr: int) -> None:
         before, edges = edge_of(base), write.next_edges
@@ -112,10 +113,6 @@ class CopySlices(Node):
         self._write, self._output_nr = write, output_nr
         super().__init__((before, *edges))
         _produce_as_view(write, self)
-
-    def name(self) -> str:
-        """Return ``torch::autograd::CopySlices``, as torch does."""
-        return "torch::autograd::CopySlices"
 
     @property
     def _wrapped_node(self) -> Node | None:

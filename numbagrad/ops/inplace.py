@@ -298,6 +298,7 @@ _copy = TensorOperator(
     grad_fn="CopyBackwards",
     batch=_copy_of_samples,
 )
+_copy._node._namespace = "torch::autograd::"
 
 
 def _set_all(array: np.ndarray[Any, Any], number: Any) -> None:
