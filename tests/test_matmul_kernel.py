@@ -181,6 +181,25 @@ def test_packed_or_not_the_bits_are_the_same(dtype, packs, layouts):
         np.testing.assert_array_equal(result, expected)
 
 
+@pytest.mark.parametrize("vector_bits", (128, None))
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_every_row_is_the_same_by_itself_and_is_added_once(dtype, vector_bits):
+    rng = np.random.default_rng(11)
+    for m, k, n in itertools.product(range(1, 30), (5, 1100), (10, 33)):
+        a, b = matrix(rng, m, k, "T", dtype), matrix(rng, k, n, "N", dtype)
+        whole = run(a, b, np.empty((m, n), dtype), vector_bits, method="tiles", packs=0)
+        rows = [
+            run(a[i : i + 1], b, np.empty((1, n), dtype), vector_bits, method="tiles", packs=0)
+            for i in range(m)
+        ]
+        np.testing.assert_array_equal(whole, np.concatenate(rows))
+        c = np.full((m, n), 3, dtype)
+        run_kernel, words, total = prepared(a, b, c, vector_bits, method="tiles", packs=0)
+        words[layout.ACCUMULATES] = 1
+        run_kernel(words.ctypes.data, 0, total)
+        check(c, 3 + whole, k)
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_no_depth_gives_zeros(dtype):
     for shape in ((3, 0, 40), (1, 0, 5), (5, 0, 1)):

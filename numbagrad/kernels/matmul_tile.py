@@ -370,11 +370,28 @@ def _tiles(module: ir.Module, shape: TileShape) -> Any:
             emit.loop(rest, shape.lanes, emit.loop(whole, width, [b, c], pair), single)
             return emit.advance(pointers, (a_row, c_row), height)
 
-        pointers = [a, c]
-        for k, height in enumerate(shape.heights):
+        pointers, total = [a, c], rows
+        for k, height in enumerate(shape.heights[:-1]):
             covered = emit.rows_in_tiles(rows, shape.heights[k:])
             pointers = emit.loop(covered, height, pointers, functools.partial(row_of_tiles, height))
             rows = builder.sub(rows, covered)
+        # Single rows wait for their sums. A tile that computes some rows before them once more, to
+        # the same bits, takes less time; where C is added to, each row may be computed only once.
+        lowest = emit.word(shape.heights[-2])
+        again = builder.and_(
+            builder.icmp_signed(">=", total, lowest),
+            builder.icmp_signed(">", rows, emit.word(0)),
+        )
+        again = builder.and_(again, builder.not_(accumulate))
+        back = builder.select(again, builder.sub(rows, lowest), emit.word(0))
+        pointers = [
+            emit.at(pointer, builder.mul(back, stride))
+            for pointer, stride in zip(pointers, (a_row, c_row), strict=True)
+        ]
+        for height, count in ((shape.heights[-2], lowest), (1, rows)):
+            is_chosen = again if height > 1 else builder.not_(again)
+            count = builder.select(is_chosen, count, emit.word(0))
+            pointers = emit.loop(count, height, pointers, functools.partial(row_of_tiles, height))
 
     return _function(module, "tiles", shape, "iiipiipiipib", write)
 
