@@ -80,6 +80,8 @@ def evaluate(expression):
         ("torch.tensor([True, False]).float()", "tensor([1., 0.])"),
         ("torch.tensor([1.5]).half().long()", "tensor([1])"),
         ("torch.tensor([1]).type_as(torch.ones(1))", "tensor([1.])"),
+        ("torch.tensor([1]).to_dense(), torch.tensor([1]).to_dense(torch.float32)",
+         "(tensor([1]), tensor([1.]))"),
         ("torch.ones(1).type('torch.DoubleTensor')", "tensor([1.], dtype=torch.float64)"),
         ("torch.ones(1).type(torch.LongTensor)", "tensor([1])"),
         ("torch.ones(1).to('cpu', torch.int64)", "tensor([1])"),

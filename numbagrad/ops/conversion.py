@@ -166,6 +166,14 @@ def type_as(self: Tensor, other: Tensor) -> Tensor:
 
 
 @method()
+def to_dense(
+    self: Tensor, dtype: DType | None = None, *, masked_grad: bool | None = None
+) -> Tensor:
+    """This tensor, which is dense, in ``dtype`` if that is given."""
+    return self if dtype is None else to(self, dtype)
+
+
+@method()
 def cpu(self: Tensor, memory_format: Any = None) -> Tensor:
     """This tensor in main memory, where it is already."""
     return self

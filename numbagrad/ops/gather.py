@@ -217,6 +217,8 @@ _pad = TensorOperator(
 def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:
     """``out[i, j] = input[index[i, j], j]`` for dim 0, and so on for the others.
 
+    The gradient is dense; ``sparse_grad`` is for programs that ask torch for a sparse one.
+
     Raises:
         RuntimeError: if the ranks differ, an index is out of range, or ``index`` is larger than
             ``input`` in another dimension.
