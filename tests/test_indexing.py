@@ -389,3 +389,51 @@ def test_indices_are_freed_like_saved_tensors(read: Build) -> None:
     z = x[1:].sum()
     for _ in range(2):  # a view saves nothing
         z.backward()
+
+
+# --- indices that are written before a backward ---------------------------------------------------
+
+SAVES_INDEX = {
+    "index_add": lambda x, y, i: x.index_add(0, i, y),
+    "index_copy": lambda x, y, i: x.index_copy(0, i, y),
+    "index_fill": lambda x, y, i: x.index_fill(0, i, 0.0),
+    "index_reduce": lambda x, y, i: x.index_reduce(0, i, y, "prod"),
+    "index_select": lambda x, y, i: x.index_select(0, i),
+    "index_add_": lambda x, y, i: x.clone().index_add_(0, i, y),
+    "gather": lambda x, y, i: x.gather(0, i.unsqueeze(1)),
+    "scatter": lambda x, y, i: x.scatter(0, i.unsqueeze(1), y),
+    "embedding": lambda x, y, i: torch.embedding(x, i),
+}
+
+
+@pytest.mark.parametrize("name", SAVES_INDEX)
+def test_an_index_that_was_written_is_noticed(name):
+    x, y = (torch.ones(2, 2, requires_grad=True) for _ in range(2))
+    for _ in range(3):
+        index = torch.tensor([0, 1])
+        made = SAVES_INDEX[name](x, y, index)
+        index.zero_()
+        with pytest.raises(RuntimeError, match=r"torch.LongTensor.* is at version 1; expected"):
+            made.sum().backward()
+
+
+KEEPS_COPY = {
+    "getitem": lambda x, y, i: x[i],
+    "getitem, mask": lambda x, y, i: x[i == 1],
+    "index_put": lambda x, y, i: x.index_put((i,), y),
+    "single index": lambda x, y, i: x.index_select(0, i[1].clone()),
+}
+
+
+@pytest.mark.parametrize("name", KEEPS_COPY)
+def test_an_index_that_was_copied_may_be_written(name):
+    gradients = []
+    for write in (False, True):
+        x, y = (torch.ones(2, 2, requires_grad=True) for _ in range(2))
+        index = torch.tensor([0, 1])
+        made = KEEPS_COPY[name](x, y, index)
+        if write:
+            index.zero_()
+        (made * torch.arange(made.numel()).view(made.shape)).sum().backward()
+        gradients.append([None if t.grad is None else t.grad.tolist() for t in (x, y)])
+    assert gradients[0] == gradients[1]

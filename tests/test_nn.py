@@ -404,3 +404,34 @@ def test_a_module_is_freed_with_its_last_reference():
     seen = weakref.ref(net.first.weight)
     del net
     assert seen() is None
+
+
+class TestWhatLossesOfClassesSave:
+    """A node of nll_loss has what was given, and notices if that was written."""
+
+    def test_it_is_shown(self):
+        scores = ng.zeros(3, 4, requires_grad=True)
+        target, weight = ng.tensor([1, 0, 3]), ng.ones(4)
+        node = F.nll_loss(scores, target, weight, reduction="sum").grad_fn
+        assert node._saved_target is target and node._saved_weight is weight
+        assert (node._saved_reduction, node._saved_ignore_index) == (2, -100)
+        assert F.nll_loss(scores, target).grad_fn._saved_weight is None
+
+    @pytest.mark.parametrize("which", ["target", "weight"])
+    @pytest.mark.parametrize("reduction", ["none", "mean", "sum"])
+    def test_writes_are_noticed(self, which, reduction):
+        scores = ng.zeros(3, 4, requires_grad=True)
+        given = {"target": ng.tensor([1, 0, 3]), "weight": ng.ones(4)}
+        loss = F.nll_loss(scores, **given, reduction=reduction)
+        given[which].zero_()
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            loss.sum().backward()
+
+    def test_the_weight_has_no_gradient(self):
+        scores, target = ng.zeros(3, 4, requires_grad=True), ng.tensor([1, 0, 3])
+        weight = ng.ones(4, requires_grad=True)
+        for loss in (F.nll_loss, F.cross_entropy):
+            with pytest.raises(RuntimeError, match="not differentiable with respect to argument"):
+                loss(scores, target, weight)
+            with ng.no_grad():
+                assert not loss(scores, target, weight).requires_grad

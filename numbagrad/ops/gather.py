@@ -78,10 +78,15 @@ def size_along(array: Array, dim: int) -> int:
 
 
 def index_tensor(index: Tensor, array: Array) -> Tensor:
-    """A Tensor of the checked int64 indices: ``index`` itself if they are its memory."""
-    if is_transformed(index):
+    """A Tensor of the checked int64 indices: of the memory of ``index`` if they are in it.
+
+    Then a node that saves it notices writes.
+    """
+    if index._array is array:
+        return index
+    if is_transformed(index) or np.may_share_memory(index._array, array):
         return reshape(index, array.shape)
-    return index if index._array is array else new_tensor(array)
+    return new_tensor(array)
 
 
 def check_index(name: str, input: Tensor, dim: int, index: Tensor) -> Array:
@@ -112,7 +117,8 @@ def vector_of(name: str, index: Tensor) -> Array:
         raise RuntimeError(f"{name}(): Expected dtype int32 or int64 for index")
     if is_transformed(index):
         return index._array.reshape(-1)
-    return widened(index._array).reshape(-1)
+    array = widened(index._array)
+    return array if array.ndim == 1 else array.reshape(-1)
 
 
 # --- one dimension, by an index of the same rank --------------------------------------------------

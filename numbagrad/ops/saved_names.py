@@ -139,6 +139,7 @@ _NAMES: dict[str, dict[str, str]] = {
     ),
     "LinalgQr": {"result0": "Q", "result1": "R"},
     "LinalgSvd": {"result0": "U", "result1": "S", "result2": "Vh"},
+    **dict.fromkeys(("NllLoss", "NllLoss2D"), {"ignored": "ignore_index"}),
     "Embedding": {"padding": "padding_idx"}, "Convolution": {"input": "input"},
 }  # fmt: skip
 

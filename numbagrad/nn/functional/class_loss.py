@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ...autograd.grad_mode import state as grad_mode
 from ...executor import checks, class_loss
 from ...executor.arrays import filled
 from ...executor.pointwise import scalar_type_name
@@ -25,7 +26,8 @@ __all__ = ["cross_entropy", "nll_loss"]
 
 def _pick_samples(operator: TensorOperator, size: int, arguments: Any, mapped: Any) -> Tensor:
     """Entries of samples (B, N, C, ...) whose targets are the same for all."""
-    input, target, factor, ignored = arguments
+    input, classes_of, factor, ignored = arguments[:4]
+    target = classes_of._array
     classes = new_tensor(np.where(target == ignored, 0, target)).unsqueeze(1)
     rows = classes.expand((size, *classes._array.shape))
     picked = -input.gather(2, rows).squeeze(2) * new_tensor(factor)
@@ -55,9 +57,12 @@ def _picking(name: str, forward: Any) -> tuple[TensorOperator, TensorOperator]:
             name,
             forward,
             {
-                "input": lambda grad, target, factor, ignored, input_shape: gradient(
-                    grad.contiguous(), target, factor, ignored, input_shape
-                )
+                # The weight and the reduction are in the factor, and for those who ask the node.
+                "input": lambda grad, target, factor, ignored, input_shape, weight, reduction: (
+                    gradient(grad.contiguous(), target, factor, ignored, input_shape)
+                ),
+                "target": None,  # type: ignore[dict-item]
+                "weight": None,  # type: ignore[dict-item]
             },
             grad_fn=grad_fn,
             batch=_pick_samples,
@@ -71,8 +76,9 @@ def _picking(name: str, forward: Any) -> tuple[TensorOperator, TensorOperator]:
         ),
         {
             "grad_output": lambda grad, target, factor, ignored: plain(
-                grad.contiguous(), target, factor, ignored
-            )
+                grad.contiguous(), target, factor, ignored, None, None
+            ),
+            "target": None,  # type: ignore[dict-item]
         },
         batch=_place_samples,
     )
@@ -82,12 +88,16 @@ def _picking(name: str, forward: Any) -> tuple[TensorOperator, TensorOperator]:
 #: Minus the entry of the class of every element, times a factor; classes are dimension 1.
 nll_elements, nll_elements_2d = _picking(
     "nll_elements",
-    lambda input, target, factor, ignored: class_loss.elements(input, target, factor, ignored),
+    lambda input, target, factor, ignored, weight, reduction: class_loss.elements(
+        input, target, factor, ignored
+    ),
 )
 #: The sum of the above.
 nll_total, nll_total_2d = _picking(
     "nll_total",
-    lambda input, target, factor, ignored: class_loss.total(input, target, factor, ignored),
+    lambda input, target, factor, ignored, weight, reduction: class_loss.total(
+        input, target, factor, ignored
+    ),
 )
 
 
@@ -109,6 +119,12 @@ def _check_nll(input: Tensor, target: Tensor, weight: Tensor | None, ignore_inde
         raise RuntimeError(
             f"weight tensor should be defined either for all {x.shape[1]} classes or no classes "
             f"but got weight tensor of shape: {list(weight._array.shape)}"
+        )
+    if weight is not None and weight._requires_grad and grad_mode.enabled:
+        name = "nll_loss_forward" if x.ndim == 2 else "nll_loss2d_forward"
+        raise RuntimeError(
+            f"The function '{name}' is not differentiable with respect to argument 'weight'. This "
+            "input cannot have requires_grad True."
         )
 
 
@@ -146,17 +162,21 @@ def nll_loss(
     _check_nll(input, target, weight, ignore_index)
     if is_transformed((input, target, weight)):
         return _nll_of_samples(input, target.long(), weight, ignore_index, reduction)
-    classes = target.long().contiguous()._array
+    target = target.long().contiguous()
+    classes = target._array
     checks.check_classes(classes, input._array.shape[1], ignore_index)
     kind = input._array.dtype
-    weights = None if weight is None else weight.to(input.dtype).contiguous()._array
+    if weight is not None:
+        weight = weight.to(input.dtype).contiguous()
+    weights = None if weight is None else weight._array
     factor = class_loss.factors(classes, weights, ignore_index, reduction == "mean", kind)
     plain = input._array.ndim == 2
     if reduction == "none":
         operator = nll_elements if plain else nll_elements_2d
     else:
         operator = nll_total if plain else nll_total_2d
-    return operator(input.contiguous(), classes, factor, ignore_index)
+    number = ("none", "mean", "sum").index(reduction)
+    return operator(input.contiguous(), target, factor, ignore_index, weight, number)
 
 
 def _nll_of_samples(
