@@ -386,6 +386,16 @@ def test_outputs_without_gradient():
     assert seen == [[1.0], [0.0], [0]]
 
 
+def test_an_unrecorded_view_requires_grad_as_its_base_does():
+    first = function(lambda ctx, x: x[:1], pass_on)
+    x = leaf(1.0, 2.0)
+    with nb.no_grad():
+        view, constant = first.apply(x), first.apply(x.detach())
+        fresh = function(lambda ctx, x: x, pass_on).apply(x)
+    assert view.requires_grad and view.is_leaf and view.grad_fn is None
+    assert not constant.requires_grad and not fresh.requires_grad
+
+
 def test_a_written_view_that_is_saved_closes_no_reference_cycle():
     seen = []
 

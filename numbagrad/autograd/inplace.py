@@ -26,8 +26,8 @@ from .view_replay import is_replayed, replayed
 
 __all__ = [
     "FUNCTION", "INFERENCE", "MULTIPLE", "NO_GRAD", "PURE", "UNRECORDED", "apply_inplace",
-    "before_write", "check_inplace", "compute_then_write", "live_views", "prune", "rebase_history", "recording",
-    "register_view", "take_history", "unrecorded_origin", "write_inplace",
+    "before_write", "check_inplace", "compute_then_write", "live_views", "prune", "rebase_history",
+    "recording", "register_view", "take_history", "unrecorded_origin", "write_inplace",
 ]  # fmt: skip
 
 # --- views and their memory -----------------------------------------------------------------------
@@ -41,8 +41,8 @@ INFERENCE = "inference"
 MULTIPLE = "multiple"
 #: of a view that a ``Function`` returned
 FUNCTION = "function"
-#: Origins of views that were made while nothing was recorded.
-UNRECORDED = (NO_GRAD, INFERENCE)
+#: Origins of views that have no history if they were made while nothing was recorded.
+UNRECORDED = (NO_GRAD, INFERENCE, FUNCTION)
 #: of a view that a ``Function`` returned, which says that it is nothing but a view: it may be
 #: written, and then has the history of any other view
 PURE = "pure"
