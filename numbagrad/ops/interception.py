@@ -97,6 +97,9 @@ class Interceptor:
 
     onlooker: Onlooker
 
+    def __init__(self) -> None:
+        self._opened: list[contextlib.ExitStack] = []
+
     def __enter__(self) -> Interceptor:
         opened = contextlib.ExitStack()
         interceptors = _state.interceptors
@@ -107,12 +110,12 @@ class Interceptor:
             self.onlooker = Onlooker()
             opened.enter_context(self.onlooker.instead())
         interceptors.append(self)
-        self._opened = opened
+        self._opened.append(opened)
         return self
 
     def __exit__(self, *exception: object) -> None:
         _state.interceptors.remove(self)
-        self._opened.close()
+        self._opened.pop().close()
 
     def step(self, operator: Any, arguments: tuple[Any, ...], compute: Compute) -> Compute:
         """What is to be called instead of ``compute()``, which makes the arrays of the results."""

@@ -98,6 +98,7 @@ class _Selecting(Interceptor):
     """What both contexts share: results by operator, and by how many of it ran before."""
 
     def __init__(self, storage: Storage) -> None:
+        super().__init__()
         self.storage = storage
         self._counts: defaultdict[Any, int] = defaultdict(int)
 
