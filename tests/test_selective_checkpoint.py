@@ -199,6 +199,22 @@ def test_inside_of_compile_it_runs_as_always():
             assert nb.allclose(made[0], expected[0])
 
 
+def test_operators_of_compiled_functions_are_asked_about():
+    @nb.compile
+    def compiled(x):
+        return x.sin().exp()
+
+    x = leaf(3)
+    expected = nb.autograd.grad(x.sin().exp().cos().sum(), x)
+    for _ in range(4):
+        policy = Counting(aten.cos.default, aten.sin.default)
+        out = selective(lambda x: compiled(x).cos(), x, policy=policy)
+        made = nb.autograd.grad(out.sum(), x)
+        assert nb.allclose(made[0], expected[0])
+        assert policy.asked == ["aten.sin.default", "aten.exp.default", "aten.cos.default"]
+    assert nb.allclose(compiled(x), x.sin().exp())
+
+
 def test_threads_take_turns():
     x = leaf(3)
     expected = nb.autograd.grad(x.sin().exp().cos().sum(), x)

@@ -104,8 +104,9 @@ class CompiledFunction:
         return type(self)(copy.deepcopy(self._function, memo), self._fullgraph)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        # Inside of another compiled function this one is a part of what that does.
-        if self._given_up or JIT_DISABLED or capture.is_recording():
+        # Inside of another compiled function this one is a part of what that does; a selective
+        # checkpoint asks about each operator.
+        if self._given_up or JIT_DISABLED or capture.needs_operators():
             return self._function(*args, **kwargs)
         if self._broken is not None:
             return self._broken(*args, **kwargs)

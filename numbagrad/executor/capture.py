@@ -42,6 +42,13 @@ def is_recording() -> bool:
     return active is not None and not active.observes and active.thread == threading.get_ident()
 
 
+def needs_operators() -> bool:
+    """Whether this thread looks at operators one by one: programs are to run as Python."""
+    return (
+        active is not None and active.needs_operators and active.thread == threading.get_ident()
+    )
+
+
 def computes() -> bool:
     """Whether kernels are to run, as always but while this thread traces what has no elements."""
     found = active

@@ -108,6 +108,7 @@ class Interceptor:
         else:
             capture.refuse("a selective checkpoint")
             self.onlooker = Onlooker()
+            self.onlooker.needs_operators = True
             opened.enter_context(self.onlooker.instead())
         interceptors.append(self)
         self._opened.append(opened)

@@ -34,6 +34,7 @@ class Onlooker(Recorder):
     """A recorder that forgets at once what ran."""
 
     observes = True
+    needs_operators = False
 
     def __init__(self) -> None:
         super().__init__()

@@ -105,6 +105,8 @@ class Recorder:
 
     #: Whether it only looks on: then what runs is no recording, and another recorder comes first.
     observes = False
+    #: Whether compiled functions are to run as Python: their operators are looked at one by one.
+    needs_operators = True
     #: Whether it notes what would run, and nothing runs: elements of arrays mean nothing.
     traces = False
 
