@@ -28,11 +28,12 @@ def laid_out_as(primal: Tensor, tangent: Tensor) -> Tensor:
     The memory of the copy is as large as that of the primal, with zeros around it. The tangent of
     a primal that repeats elements of its memory stays as it is.
     """
-    array = primal._array
-    size, start = _memory_of(array)
-    if _same_strides(array, tangent._array):
-        apart = Transformed in (array.__class__, tangent._array.__class__)
-        if apart or (size, start if array.size else 0) == _memory_of(tangent._array):
+    array, other = primal._array, tangent._array
+    if _same_strides(array, other):
+        if Transformed in (array.__class__, other.__class__) or _is_whole(array, other):
+            return tangent
+        size, start = _memory_of(array)
+        if (size, start if array.size else 0) == _memory_of(other):
             return tangent
     if repeats(array):
         return tangent
@@ -77,6 +78,11 @@ def _same_strides(one: Array, other: Array) -> bool:
         return True
     steps = zip(one.shape, one.strides, other.strides, strict=True)
     return all([size == 1 or a == b for size, a, b in steps])
+
+
+def _is_whole(*arrays: Array) -> bool:
+    """Whether each of some arrays is all of the memory that it lies in: most are."""
+    return all([owner_of(array).nbytes == array.nbytes for array in arrays])
 
 
 def _memory_of(array: Array) -> tuple[int, int]:
