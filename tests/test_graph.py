@@ -241,6 +241,30 @@ def test_raw_saved_tensors_of_a_function():
         _ = y.grad_fn._raw_saved_tensors
 
 
+def test_hooks_of_indices():
+    x, index = nb.ones(2, 3, requires_grad=True), nb.tensor([0, 2])
+    y = x[:, index]
+    none, saved = y.grad_fn._raw_saved_indices
+    assert saved.data.tolist() == [0, 2] and y.grad_fn._saved_indices[0] is None
+    with pytest.raises(RuntimeError, match="with value None is forbidden"):
+        none.register_hooks(lambda t: t, lambda t: t)
+    calls = []
+    saved.register_hooks(lambda t: t.tolist(), lambda v: calls.append(v) or nb.tensor(v[::-1]))
+    assert saved.data == [0, 2] and y.grad_fn._saved_indices[1].tolist() == [2, 0]
+    (y * nb.tensor([1.0, 10.0])).sum().backward()
+    assert calls == [[0, 2]] * 2 and x.grad.tolist() == [[10.0, 0.0, 1.0]] * 2
+    with pytest.raises(RuntimeError, match="after they have already been freed"):
+        _ = y.grad_fn._saved_indices
+
+
+@pytest.mark.parametrize("other", [[-1, 2], [0, 3], [0], [0.0, 2.0]])
+def test_hooks_of_indices_return_indices_that_were_there(other):
+    y = nb.ones(3, requires_grad=True)[nb.tensor([0, 2])]
+    y.grad_fn._raw_saved_indices[0].register_hooks(lambda t: t, lambda t: nb.tensor(other))
+    with pytest.raises(RuntimeError, match="returned other indices than were packed"):
+        y.sum().backward()
+
+
 def test_saved_tensors_are_made_by_nodes_alone():
     assert isinstance((leaf(1.0) * leaf(2.0)).grad_fn._raw_saved_self, nb.autograd.SavedTensor)
     with pytest.raises(RuntimeError, match="create a SavedTensor object from Python is forbidden"):

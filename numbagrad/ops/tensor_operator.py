@@ -6,14 +6,18 @@ Gradient functions are written in public operations, so they can be recorded and
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from typing import Any
+
+import numpy as np
 
 from ..autograd import tensor_interface as tensors
 from ..autograd import watching
 from ..autograd.grad_mode import state as grad_mode
 from ..autograd.node import edge_of, next_sequence_nr
 from ..autograd.saved import save, save_output
+from ..autograd.saved_hooks import HookedTensor
 from ..executor import capture
 from ..tensor import Tensor, new_tensor
 from ..transforms import dispatch
@@ -59,13 +63,90 @@ class OperatorNode(recorder.OperatorState):
 
 
 class IndexNode(OperatorNode):
-    """Node of an operator that keeps index arrays, which are freed as saved tensors are."""
+    """Node of an operator that keeps index arrays, which are freed as saved tensors are.
+
+    Users see them as saved tensors behind those that are ones, and may give them hooks.
+    """
 
     __slots__ = ()
 
     def release(self) -> None:
         """Free what was saved, so that a second walk raises."""
         self.saved = None
+
+    def _place_of_key(self) -> int:
+        names = self.operator.parameters
+        return [names[index] for index, _ in self.plan.keeps].index("arrays")
+
+    def _saved_fields(self) -> dict[str, tuple[str, Any]]:
+        fields = super()._saved_fields()
+        first = len(self.plan.saves) + len(self.plan.results)
+        count = len(self.values[self._place_of_key()])
+        return {**fields, "indices": ("tensors", range(first, first + count))}
+
+    def _saved_entries(self) -> tuple[Any, ...] | None:
+        if self.saved is None:
+            return None
+        key = self.values[self._place_of_key()]
+        return (*self.saved, *[_index_entry(x) for x in key])
+
+    def _set_saved_entries(self, entries: tuple[Any, ...]) -> None:
+        assert self.saved is not None
+        place, own = self._place_of_key(), len(self.saved)
+        key = tuple(
+            [
+                _HookedIndex(entry, old) if entry.__class__ is HookedTensor else old
+                for old, entry in zip(self.values[place], entries[own:], strict=True)
+            ]
+        )
+        self.saved = entries[:own]
+        self.values = (*self.values[:place], key, *self.values[place + 1 :])
+        self.plan = self.plan.with_hooked_indices()
+
+
+class _HookedIndex:
+    """An index array that a pack hook has stored, and what it takes to check what comes back."""
+
+    def __init__(self, hooked: HookedTensor, array: Any):
+        self.hooked = hooked
+        self.kind = (array.shape, array.dtype)
+        self.limits = (array.min(), array.max()) if array.size else (0, 0)
+
+    def restored(self) -> Any:
+        """What the unpack hook returns; kernels rely on it that indices are in range.
+
+        Raises:
+            RuntimeError: if these are no indices that were there before.
+        """
+        array = self.hooked.unpack(None)._array
+        lowest, highest = self.limits
+        same = (array.shape, array.dtype) == self.kind
+        if not same or ((array < lowest) | (array > highest)).any():
+            raise RuntimeError(
+                "the unpack hook of saved indices returned other indices than were packed"
+            )
+        return array
+
+
+def _index_entry(entry: Any) -> Any:
+    """An entry of a key as a node saves it: a tensor, or None for a whole dimension."""
+    if entry.__class__ is _HookedIndex:
+        return entry.hooked
+    return new_tensor(entry) if isinstance(entry, np.ndarray) else None
+
+
+def _with_indices(rule: Any) -> Any:
+    """A rule of a gradient that gets arrays for the indices that hooks have stored."""
+    if rule is None:
+        return None
+    function, places, variadic = rule
+
+    def restored(value: Any) -> Any:
+        if value.__class__ is not tuple:
+            return value
+        return tuple([x.restored() if x.__class__ is _HookedIndex else x for x in value])
+
+    return lambda *known: function(*[restored(x) for x in known]), places, variadic
 
 
 #: The names of the outputs in gradient functions.
@@ -110,6 +191,12 @@ class GradientPlan:
             places = [order.index(p) for p in _parameters(function)]
             self.rules.append((function, places, name == operator.variadic))
         self.nothing = (None,) * len(self.rules)
+
+    def with_hooked_indices(self) -> GradientPlan:
+        """The same for a node whose index arrays were stored by hooks."""
+        plan = copy.copy(self)
+        plan.rules = [_with_indices(rule) for rule in self.rules]
+        return plan
 
 
 def _parameters(function: Callable[..., Any]) -> tuple[str, ...]:
