@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from .size import Size
+from .tensor import Tensor
 
 #: Stands for a leaf in a structure.
 LEAF = "*"
@@ -21,8 +22,18 @@ def flatten(value: Any) -> tuple[list[Any], Any]:
 
 def _flatten(value: Any, leaves: list[Any]) -> Any:
     kind = value.__class__
+    if kind is Tensor:
+        leaves.append(value)
+        return LEAF
     if kind is tuple or kind is list:
-        return (kind, *[_flatten(each, leaves) for each in value])
+        structure: list[Any] = [kind]
+        for each in value:
+            if each.__class__ is Tensor:  # written out: most leaves are
+                leaves.append(each)
+                structure.append(LEAF)
+            else:
+                structure.append(_flatten(each, leaves))
+        return tuple(structure)
     if kind is dict or kind is OrderedDict:
         return (kind, tuple(value), *[_flatten(each, leaves) for each in value.values()])
     if isinstance(value, tuple) and hasattr(kind, "_fields"):
@@ -65,7 +76,9 @@ def rebuild(structure: Any, leaves: Iterator[Any]) -> Any:
     kind: Any
     kind, *rest = structure
     if kind is tuple or kind is list:
-        return kind([rebuild(each, leaves) for each in rest])
+        return kind([
+            next(leaves) if each == LEAF else rebuild(each, leaves) for each in rest
+        ])
     if kind is dict or kind is OrderedDict or dataclasses.is_dataclass(kind):
         names, *rest = rest
         values = [rebuild(each, leaves) for each in rest]

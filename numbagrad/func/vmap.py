@@ -309,7 +309,7 @@ def _count(structure: Any) -> int:
         return 1
     count = 0
     for child in _parts(structure)[1]:
-        count += _count(child)
+        count += 1 if child == LEAF else _count(child)
     return count
 
 

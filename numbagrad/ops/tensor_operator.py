@@ -162,7 +162,7 @@ class GradientPlan:
     its value.
     """
 
-    __slots__ = ("rules", "inputs", "saves", "keeps", "results", "nothing")
+    __slots__ = ("rules", "inputs", "saves", "keeps", "results", "nothing", "is_native")
 
     def __init__(self, operator: TensorOperator, needed: tuple[bool, ...]):
         names = operator.parameters
@@ -191,6 +191,8 @@ class GradientPlan:
             places = [order.index(p) for p in _parameters(function)]
             self.rules.append((function, places, name == operator.variadic))
         self.nothing = (None,) * len(self.rules)
+        #: Whether the launcher was told how its nodes are made.
+        self.is_native = False
 
     def with_hooked_indices(self) -> GradientPlan:
         """The same for a node whose index arrays were stored by hooks."""
@@ -363,8 +365,9 @@ class TensorOperator:
                 result._requires_grad = True
                 result._grad_fn = node
                 result._output_nr = number
-        if self._native is not None:
+        if self._native is not None and not plan.is_native:
             self._native.add(needed, plan, self._node)
+            plan.is_native = True
         if watching.count:
             watching.made(node)
 
