@@ -80,7 +80,11 @@ def normalised(x):
     return ng.softmax(x.view(4, 6), -1).log().sum(0)
 
 
-REPEATABLE = [network, pieces, linear]
+def rosenbrock(x):
+    return (100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2).sum()
+
+
+REPEATABLE = [network, pieces, linear, rosenbrock]
 OTHERS = [
     written_in_place, normalised, with_zeros_of_its_own,
     lambda x: x,
@@ -111,10 +115,12 @@ def test_launches_are_run_again_for_the_blocks(function, dtype):
     assert programs() and all(programs())
 
 
-def test_a_hessian_is_computed_in_blocks():
-    for _ in range(3):
-        assert_same(hessian(network)(point()), at_once(hessian(network), point()))
+@pytest.mark.parametrize("function", [network, rosenbrock])
+def test_a_hessian_is_computed_in_blocks(function):
+    for _ in range(6):
+        assert_same(hessian(function)(point()), at_once(hessian(function), point()))
     assert programs() and all(programs())
+    assert len(programs()) <= 2, "one for the first block, one for blocks of the size that fits"
 
 
 def test_several_arguments_and_results():

@@ -160,12 +160,13 @@ def _key(operation: Operation, numbers: dict[Memory, int]) -> Any:
     writes = [_key_of_view(view, numbers) for view in operation.writes]
     what: Any
     if isinstance(operation, Pointwise):
-        formula = id(operation.formula)
-        constants = [
+        constant = not operation.formula.inputs  # of a fill, which makes its formula anew
+        formula = repr(operation.formula) if constant else id(operation.formula)
+        numbers_given = [
             (type(x).__name__, repr(x)) if not isinstance(x, View) else None
             for x in operation.operands
         ]
-        what = (formula, operation.compute, operation.numbers, *constants)
+        what = (formula, operation.compute, operation.numbers, *numbers_given)
     elif isinstance(operation, Reduce):
         shifted = operation.shift is not None
         what = (id(operation.program), operation.mask, operation.keepdim, shifted,

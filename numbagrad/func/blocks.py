@@ -101,7 +101,7 @@ def products_in_blocks(
         first = every(*map(new_tensor, given))
     program = None
     dependent = _dependent(recorder, basis, first)
-    if dependent is not None:
+    if dependent is not None and dependent.nbytes * count >= MANY_BYTES * rows:
         program = _program_of(dependent, known, every)
     if dependent is None or program is None:
         known.rows, known.settled = 0, True
@@ -168,8 +168,7 @@ def _settle(
     known.settled = True
     held = program.program.arena_bytes + sum([x.array.nbytes for x in dependent.basis])
     fitting = max(4, BLOCK_BYTES * get_num_threads() * known.rows // held)
-    traffic = dependent.nbytes * count // known.rows
-    known.rows = fitting if traffic >= MANY_BYTES and 2 * fitting <= count else 0
+    known.rows = fitting if 2 * fitting <= count else 0
 
 
 def _program_of(
