@@ -18,8 +18,8 @@ WORDS = 256
 
 # --- classes of sizes: four between one power of two and the next -----------------------------
 #: Arrays of fewer bytes are left to NumPy: what they cost is not their memory.
-LARGE_BYTES = 1 << 20
-SMALLEST_POWER = 19
+LARGE_BYTES = 1 << 17
+SMALLEST_POWER = 16
 CLASSES = 4 * (47 - SMALLEST_POWER)
 
 # --- a buffer: a page for the pool, then the data -----------------------------------------------

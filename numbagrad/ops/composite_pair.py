@@ -22,7 +22,6 @@ from ..executor.program.fusion import optimise
 from ..executor.program.graph import Array, Memory, Operation, Pointwise, View, renamed
 from ..executor.program.program import Program, as_view
 from ..executor.program.tracer import CannotTrace, Tracer
-from ..kernels.buffer_layout import LARGE_BYTES
 from ..tensor import Tensor, new_tensor
 from .program_call import ProgramCall
 
@@ -363,6 +362,10 @@ def _with_constants(
     return functools.partial(call, *constants.values()) if constants else call
 
 
+#: Blocks of fewer bytes stay with the programs; larger ones are made for each call.
+_HELD_BYTES = 1 << 20
+
+
 def _with_large(operations: Sequence[Operation], results: list[Memory]) -> list[Memory]:
     """The results, and large blocks in between: made for each call, so that they are not held."""
     known = set(results)
@@ -370,7 +373,7 @@ def _with_large(operations: Sequence[Operation], results: list[Memory]) -> list[
     for operation in operations:
         for view in operation.writes:
             memory = view.memory
-            if memory.made and memory not in known and memory.nbytes >= LARGE_BYTES:
+            if memory.made and memory not in known and memory.nbytes >= _HELD_BYTES:
                 large[memory] = None
     return [*results, *large]
 
