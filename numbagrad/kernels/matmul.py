@@ -37,6 +37,7 @@ from .matmul_layout import (
     PACKS,
     PACKS_A,
     PACKS_B,
+    SHARED,
     TERMS,
     TILE_ARGUMENTS,
     TILE_BATCH,
@@ -44,6 +45,7 @@ from .matmul_layout import (
     TILE_COLUMNS,
     TILE_WORDS,
     UNIT_ROWS,
+    WHOLE_TILES,
     WORDS,
     A,
     B,
@@ -179,8 +181,12 @@ def build_tiles(dtype: types.Float, vector_bits: int | None = None) -> Kernel:
         group = row_end - row
         if last != 0 and word(args, PACKS) & PACKS_B == 0:
             group = smaller(2 * tallest, group)
+        # Wide blocks if B need not be packed: an epilogue runs over whole rows, if there is room.
+        widest = block_columns
+        if word(args, PACKS) & PACKS_B == 0 and quotient(SHARED, depth) > widest:
+            widest = quotient(SHARED, depth) & -WHOLE_TILES
         while column < column_end:
-            columns = smaller(block_columns, column_end - column)
+            columns = smaller(widest, column_end - column)
             first = row
             while first < row_end:
                 end = smaller(first + group, row_end)

@@ -48,7 +48,8 @@ WIDE_COLUMNS, NARROW_COLUMNS, WHOLE_TILES = 256, 64, 32
 #: Rows from which on a unit is wide.
 WIDE_FROM_ROWS = 48
 
-#: Elements of B up to which every thread had better read all of it, and write whole rows of C.
+#: Elements of B that the second-level cache has room for beside the rest: up to here every thread
+#: had better read all of B, and write whole rows of C.
 SHARED = 1 << 16
 
 #: Rows from which on tiles always read a copy of B, which each thread makes for its own columns.
