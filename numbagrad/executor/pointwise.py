@@ -9,6 +9,7 @@ again.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import os
 from collections.abc import Callable
 from typing import Any
@@ -31,8 +32,9 @@ from ..dtype import dtype as DType
 from ..formula import Formula, print_numba, print_numpy
 from ..formula import abs as magnitude
 from ..formula.expression import postorder
-from ..kernels import layout, pointwise
-from ..kernels.vector_math import CPU_BOUNDED, CPU_LOWERING
+from ..formula.lowering import Lowering
+from ..kernels import layout, loader, pointwise
+from ..kernels.vector_math import CPU_BOUNDED, CPU_ESTIMATED, CPU_LOWERING
 from . import capture, library
 from .builtin import KernelTable, LaunchMiss, launcher, make_builtin, runtime
 
@@ -387,7 +389,12 @@ def check_written_once(output: np.ndarray[Any, Any]) -> None:
 
 
 #: The lowering of formulas whose arguments are within the bounds of every function.
-_FASTEST = CPU_LOWERING | {key: rule for key, (_, rule) in CPU_BOUNDED.items()}
+@functools.cache
+def _fastest() -> Lowering:
+    """The fastest rules for this CPU, some of which hold only within bounds."""
+    bounded = {key: rule for key, (_, rule) in CPU_BOUNDED.items()}
+    estimated = CPU_ESTIMATED if loader.host_vector_bits() == 512 else {}
+    return {**CPU_LOWERING, **bounded, **estimated}
 
 
 def kernel_source(
@@ -404,7 +411,7 @@ def kernel_source(
 
     ``flat``, ``streamed`` and ``tile`` are as ``kernels/pointwise.py`` has them.
     """
-    body = pointwise.Body(*print_numba(formula, compute, _FASTEST))
+    body = pointwise.Body(*print_numba(formula, compute, _fastest()))
     guard = _guard(formula, compute)
     return pointwise.source(
         name, inputs, outputs, compute, body, formula.booleans, guard, flat, streamed, tile

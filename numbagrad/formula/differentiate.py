@@ -68,6 +68,7 @@ PARTIALS: dict[str, tuple[Partial, ...]] = {
     "sub": (lambda result, a, b: 1, lambda result, a, b: -1),
     "mul": (lambda result, a, b: b, lambda result, a, b: a),
     "div": (lambda result, a, b: 1 / b, lambda result, a, b: -result / b),
+    "near_quotient": (lambda result, a, b: 1 / b, lambda result, a, b: -result / b),
     "neg": (lambda result, a: -1,),
     "fma": (
         lambda result, a, b, c: b,
@@ -94,6 +95,7 @@ PARTIALS: dict[str, tuple[Partial, ...]] = {
     "log2": (lambda result, x: 1 / (x * math.log(2.0)),),
     "log10": (lambda result, x: 1 / (x * math.log(10.0)),),
     "sqrt": (lambda result, x: 1 / (2 * result),),
+    "near_sqrt": (lambda result, x: 1 / (2 * result),),
     "rsqrt": (lambda result, x: -0.5 * (result * result * result),),
     # trigonometry
     "sin": (lambda result, x: cos(x),),

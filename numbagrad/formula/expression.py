@@ -242,6 +242,13 @@ log2 = _function("log2", 1, "Logarithm to base 2.")
 log10 = _function("log10", 1, "Logarithm to base 10.")
 sqrt = _function("sqrt", 1, "Square root, correctly rounded.")
 rsqrt = _function("rsqrt", 1, "1 / sqrt(x)")
+near_sqrt = _function("near_sqrt", 1, "Square root, to within one unit in the last place.")
+near_quotient = _function(
+    "near_quotient", 2,
+    "a / b to within one unit in the last place, where b and the quotient are normal numbers.",
+)  # fmt: skip
+reciprocal_estimate = _function("reciprocal_estimate", 1, "1 / x to 14 bits, on some CPUs.")
+rsqrt_estimate = _function("rsqrt_estimate", 1, "1 / sqrt(x) to 14 bits, on some CPUs.")
 sin = _function("sin", 1, "Sine.")
 cos = _function("cos", 1, "Cosine.")
 tan = _function("tan", 1, "Tangent.")

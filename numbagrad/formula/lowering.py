@@ -228,6 +228,8 @@ _FLOAT_RULES: dict[str, Callable[..., Any]] = {
     "sign": _sign,
     "round": e.rint,
     "rsqrt": lambda x: 1 / e.sqrt(x),
+    "near_sqrt": e.sqrt,
+    "near_quotient": lambda a, b: a / b,
     "exp2": lambda x: make("pow", 2, x),
     "isnan": lambda x: x != x,
     "isinf": lambda x: e.abs(x) == math.inf,

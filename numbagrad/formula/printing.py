@@ -30,6 +30,8 @@ _INTRINSICS = {
     },
     "abs": "absolute",
     "where": "select",
+    "reciprocal_estimate": "reciprocal_estimate",
+    "rsqrt_estimate": "rsqrt_estimate",
 }
 
 _MATH = frozenset(

@@ -19,6 +19,7 @@ from numba.core import compiler, sigutils, types
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.target_extension import target_override
 
+from . import estimates
 from .loader import target_machine
 from .pipeline import KernelPipeline
 from .target import NAME, KernelDispatcher, flags_of, target
@@ -98,8 +99,8 @@ _SIMPLIFY = ("sroa", "simplify_cfg", "instruction_combine")
 _CLEAN_UP = ("new_gvn", "simplify_cfg", "dead_store_elimination", "aggressive_dce")
 
 
-def _optimise(module: llvm.ModuleRef, symbol: str, code: str) -> None:
-    """Run LLVM's passes over a module, as many as code of this kind is worth.
+def _optimise(module: llvm.ModuleRef, symbol: str, code: str) -> llvm.ModuleRef:
+    """Run LLVM's passes over a module, as many as code of this kind is worth; returns it.
 
     "loops", kernels that somebody wrote: everything LLVM has, callees inlined where it pays.
     "formula", generated kernels: the same, but first every callee becomes part of the one loop,
@@ -107,13 +108,19 @@ def _optimise(module: llvm.ModuleRef, symbol: str, code: str) -> None:
     their formula: LLVM would interleave that loop, and its constants would lose their registers.
     "calls", launchers: no loop that matters, all of it run once a call, so a short list of passes,
     in a third of the time. That also suits kernels whose vector code is written by hand.
+
+    Kernels that refine estimates are bound by arithmetic: they get the widest vectors of the CPU,
+    which LLVM avoids otherwise, since short rows gain nothing.
     """
+    estimating = estimates.are_called(module)
+    if estimating:
+        module = estimates.declared(module)
     options = llvm.create_pipeline_tuning_options(speed_level=3)
     options.loop_vectorization = True
     options.slp_vectorization = True
     options.loop_unrolling = True
     options.loop_interleaving = code != "guarded"
-    builder = llvm.create_pass_builder(target_machine(), options)
+    builder = llvm.create_pass_builder(target_machine(wide=estimating), options)
     if code != "loops":
         for function in module.functions:
             apart = function.is_declaration or b"noinline" in b"".join(function.attributes)
@@ -128,6 +135,13 @@ def _optimise(module: llvm.ModuleRef, symbol: str, code: str) -> None:
         manager.run(module, builder)
     if code != "calls":
         builder.getModulePassManager().run(module, builder)
+    if estimating:
+        estimates.defined(module)
+        manager = llvm.create_new_module_pass_manager()
+        for name in ("always_inliner", "instruction_combine"):
+            getattr(manager, f"add_{name}_pass")()
+        manager.run(module, builder)
+    return module
 
 
 @global_compiler_lock
@@ -163,7 +177,7 @@ def compile_to_module(
         )
         _add_entry(library, result, symbol)
         module = _link(library, symbol)
-    _optimise(module, symbol, code)
+    module = _optimise(module, symbol, code)
     _check_externals(module, function.__name__)
     return module
 

@@ -56,12 +56,17 @@ def _initialise() -> None:
     llvm.initialize_native_asmprinter()
 
 
-def target_machine() -> llvm.TargetMachine:
-    """A new target machine for this CPU (LLVM's are owned by whoever uses them)."""
+def target_machine(wide: bool = False) -> llvm.TargetMachine:
+    """A new target machine for this CPU (LLVM's are owned by whoever uses them).
+
+    A ``wide`` one makes vectors as wide as there are, where LLVM would rather have half of that.
+    """
     import llvmlite.binding as llvm
 
     _initialise()
     name, features = host_cpu()
+    if wide and host_vector_bits() == 512:
+        features += ",-prefer-256-bit"
     return llvm.Target.from_default_triple().create_target_machine(
         cpu=name, features=features, opt=3, jit=True, codemodel="jitdefault"
     )

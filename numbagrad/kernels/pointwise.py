@@ -142,7 +142,8 @@ def _imports(bodies: list[Body]) -> list[str]:
     modules = ["import math"] if "math." in text else []
     modules += ["import numpy as np"] if "np." in text else []
     modules += [""] if modules else []
-    return [*modules, "from numbagrad.kernels.intrinsics import *"]
+    estimates = ["from numbagrad.kernels.estimates import *"] if "_estimate(" in text else []
+    return [*modules, "from numbagrad.kernels.intrinsics import *", *estimates]
 
 
 def _own_words(operands: list[Operand]) -> dict[str, int]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..formula import sqrt
+from ..formula import near_quotient, near_sqrt, sqrt, where
 from ..ops.definition import PointwiseDefinition
 from ..ops.operator import PointwiseOperator, pointwise
 from ..tensor import Tensor
@@ -38,10 +38,24 @@ accumulate_square = _update(
 nesterov = _update(
     lambda x, grad, buffer, momentum, rate: x + rate * (grad + momentum * buffer), "nesterov"
 )
-#: ``decay * x + rate * direction / (sqrt(square) + eps)``: Adam, RMSprop, Adagrad.
+#: The smallest normal number of float32: an estimated quotient needs a denominator as large.
+_LEAST = 2.0**-126
+
+
+def _with_eps(root: Any, eps: Any) -> Any:
+    """``root + eps``, where an eps that is not zero is no less than ``_LEAST``.
+
+    The root of any square that is not zero is far above that.
+    """
+    return root + where((eps > 0) & (eps < _LEAST), _LEAST, eps)
+
+
+#: ``decay * x + rate * direction / (sqrt(square) + eps)``: Adam, RMSprop, Adagrad. The divider
+#: would take half of the time of such a step, so root and quotient are within a unit in the last
+#: place only.
 divide_by_root = _update(
     lambda x, direction, square, eps, decay, rate: (
-        x * decay + rate * direction / (sqrt(square) + eps)
+        x * decay + near_quotient(rate * direction, _with_eps(near_sqrt(square), eps))
     ),
     "divide_by_root",
 )

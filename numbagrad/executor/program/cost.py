@@ -46,7 +46,7 @@ class CostModel:
     def _step(self, node: Expression) -> float:
         if node.operation in FUNCTIONS:
             return self.function
-        if node.operation in ("div", "sqrt", "rsqrt", "remainder", "floor_divide", "fmod"):
+        if node.operation in DIVISIONS:
             return self.division
         if node.operation == "constant":
             return 0
@@ -59,6 +59,9 @@ FUNCTIONS = frozenset(
     "atanh erf erfc erfinv sigmoid gelu gelu_gradient ndtr lgamma digamma polygamma pow atan2 "
     "hypot".split()
 )
+
+#: Divisions and roots.
+DIVISIONS = frozenset("div sqrt rsqrt near_quotient near_sqrt remainder floor_divide fmod".split())
 
 #: The model in use.
 model = CostModel()

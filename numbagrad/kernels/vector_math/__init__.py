@@ -21,6 +21,7 @@ from .arithmetic import FLOAT32, FLOAT64, Value
 from .error_function import erf, erfc, gelu, gelu_gradient_float32, gelu_usual
 from .exponential import cosh, exp, exp2, expm1, sigmoid, sinh, tanh
 from .logarithm import acosh, asinh, atanh, log, log1p, log2, log10
+from .refinement import near_quotient_refined, near_sqrt_refined
 from .trigonometric import acos, asin, atan, cos, cos_of_any, sin, sin_of_any, tan, tan_of_any
 
 _FORMATS = (FLOAT32, FLOAT64)
@@ -49,4 +50,10 @@ CPU_BOUNDED: Mapping[tuple[str, str], tuple[float, Callable[..., Value]]] = {
     (function.__name__, f.name): (bound, partial(function, f=f))
     for f, bound in ((FLOAT32, 1e4), (FLOAT64, 1e14))
     for function in (sin, cos, tan)
+}
+
+#: What CPUs with estimates of reciprocals (`kernels/estimates.py`) have instead of a division.
+CPU_ESTIMATED: Mapping[tuple[str, str], Callable[..., Value]] = {
+    ("near_quotient", "float32"): near_quotient_refined,
+    ("near_sqrt", "float32"): near_sqrt_refined,
 }
