@@ -1,8 +1,8 @@
 """Blocks written over blocks that are read for the last time: less memory, fewer lines of cache.
 
-``fusion.py`` calls ``written_in_place`` with the operations as they will run. A pointwise operation,
-or the epilogue of a product, may write an element to where it has just read the one element that it
-needs from there.
+``fusion.py`` calls ``written_in_place`` with the operations as they will run. A pointwise
+operation, or the epilogue of a product, may write an element to where it has just read the one
+element that it needs from there.
 """
 
 from __future__ import annotations
