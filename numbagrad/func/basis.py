@@ -7,7 +7,6 @@ from typing import Any
 
 from ..ops.creation import ones_like, zeros
 from ..tensor import Tensor
-from .blocks import products_in_blocks
 from .vmap import vmap
 
 __all__ = ["jacobian_of_products", "standard_basis"]
@@ -46,6 +45,8 @@ def jacobian_of_products(
         return [[result.unsqueeze(0)] for result in made]
     results: list[Tensor] | None = None
     if chunk_size is None and randomness == "error":
+        from .blocks import products_in_blocks  # programs are imported when they are needed
+
         results = products_in_blocks(product, like, function)
     if results is None:
         mapped = vmap(product, randomness=randomness, chunk_size=chunk_size)

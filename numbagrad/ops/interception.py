@@ -12,10 +12,12 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..executor import capture
-from ..executor.program.onlooker import Onlooker
+
+if TYPE_CHECKING:
+    from ..executor.program.onlooker import Onlooker
 
 __all__ = ["Interceptor", "computed", "current", "finished", "run", "suspended"]
 
@@ -107,6 +109,8 @@ class Interceptor:
             self.onlooker = interceptors[0].onlooker
         else:
             capture.refuse("a selective checkpoint")
+            from ..executor.program.onlooker import Onlooker  # few programs need it
+
             self.onlooker = Onlooker()
             self.onlooker.needs_operators = True
             opened.enter_context(self.onlooker.instead())
