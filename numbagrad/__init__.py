@@ -22,6 +22,8 @@ from .autograd.picture import graph
 from .device import device, get_default_device, set_default_device
 from .dtype import (
     can_cast,
+    complex64,
+    complex128,
     dtype,
     finfo,
     float16,
@@ -38,6 +40,8 @@ from .dtype import (
     uint8,
 )
 from .dtype import bool_ as bool
+from .dtype import complex64 as cfloat
+from .dtype import complex128 as cdouble
 from .dtype import float16 as half
 from .dtype import float32 as float
 from .dtype import float64 as double
@@ -47,6 +51,7 @@ from .dtype import int64 as long
 from .executor import profile
 from .executor.pool import get_num_threads, set_num_threads
 from .layout import contiguous_format, layout, memory_format, preserve_format, strided
+from .ops.complex_numbers import *
 from .ops.contraction import *
 from .ops.conversion import *
 from .ops.counting import *
@@ -67,7 +72,6 @@ from .ops.matmul import *
 from .ops.parts import *
 from .ops.query import *
 from .ops.random import *
-from .ops.real import *
 from .ops.rearrange import *
 from .ops.reduction import *
 from .ops.scan import *

@@ -1,4 +1,4 @@
-"""Element types: the nine dtypes, how they mix, and what their numbers can hold.
+"""Element types: the eleven dtypes, how they mix, and what their numbers can hold.
 
 Everything that makes or inspects arrays calls this module; it calls NumPy only. The package binds
 torch's short names (``float``, ``long``, ``bool``, ...) from ``ALIASES``: here they would hide
@@ -25,6 +25,7 @@ class dtype:
         "is_floating_point",
         "is_complex",
         "is_signed",
+        "has_fractions",
         "abbr",
         "_text",
     )
@@ -36,6 +37,7 @@ class dtype:
     is_floating_point: bool
     is_complex: bool
     is_signed: bool
+    has_fractions: bool
     abbr: str
     _text: str
 
@@ -51,9 +53,23 @@ class dtype:
     def __reduce__(self) -> tuple[Any, tuple[str]]:
         return dtype_from_name, (self.name,)
 
+    def to_real(self) -> dtype:
+        """The dtype of the parts of this complex dtype; a real one itself."""
+        return real_of(self)
+
+    def to_complex(self) -> dtype:
+        """The complex dtype with parts of this dtype; a complex one itself.
+
+        Raises:
+            RuntimeError: for integers, bool, and float16, of which there is none here.
+        """
+        if self is float16 or not self.has_fractions:
+            raise RuntimeError(f"Unknown Complex ScalarType for {self.name}")
+        return complex_of(self)
+
 
 def _make_dtype(name: str) -> dtype:
-    """Make the single object of a type; NumPy has the same nine names."""
+    """Make the single object of a type; NumPy has the same names."""
     array_type = np.dtype(name)
     made: dtype = object.__new__(dtype)
     fields = {
@@ -62,8 +78,9 @@ def _make_dtype(name: str) -> dtype:
         "itemsize": array_type.itemsize,
         "type_num": array_type.num,
         "is_floating_point": array_type.kind == "f",
-        "is_complex": False,
-        "is_signed": array_type.kind in "if",
+        "is_complex": array_type.kind == "c",
+        "is_signed": array_type.kind in "ifc",
+        "has_fractions": array_type.kind in "fc",
         "abbr": f"{array_type.kind}{8 * array_type.itemsize}",
         "_text": f"torch.{name}",
     }
@@ -81,9 +98,13 @@ int32 = _make_dtype("int32")
 int64 = _make_dtype("int64")
 uint8 = _make_dtype("uint8")
 bool_ = _make_dtype("bool")
+complex64 = _make_dtype("complex64")
+complex128 = _make_dtype("complex128")
 
 #: In the order in which torch lists them in its messages.
-DTYPES = (float64, float32, float16, int64, int32, int16, int8, uint8, bool_)
+DTYPES = (
+    float64, float32, float16, complex64, complex128, int64, int32, int16, int8, uint8, bool_
+)  # fmt: skip
 
 #: torch's other names for the types.
 ALIASES = {
@@ -94,6 +115,8 @@ ALIASES = {
     "int": int32,
     "long": int64,
     "bool": bool_,
+    "cfloat": complex64,
+    "cdouble": complex128,
 }
 
 _FROM_NAME = {each.name: each for each in DTYPES}
@@ -113,7 +136,7 @@ _FROM_NUMPY: dict[np.dtype[Any], dtype] = {each.numpy: each for each in DTYPES}
 
 def _table_by_type_num() -> list[dtype]:
     """C types of equal width have numbers of their own (``long`` and ``long long``)."""
-    supported = [np.dtype(code) for code in "?bBhilqefd"]
+    supported = [np.dtype(code) for code in "?bBhilqefdFD"]
     table: list[Any] = [None] * (1 + max(array_type.num for array_type in supported))
     for array_type in supported:
         table[array_type.num] = _FROM_NUMPY[array_type]
@@ -153,8 +176,8 @@ def from_numpy(array_type: np.dtype[Any]) -> dtype:
 @cache
 def _promote(first: dtype, second: dtype) -> dtype:
     # NumPy's own rule widens the float instead (int32 with float32 gives float64).
-    if first.is_floating_point != second.is_floating_point:
-        return first if first.is_floating_point else second
+    if first.has_fractions != second.has_fractions:
+        return first if first.has_fractions else second
     return _FROM_NUMPY[np.promote_types(first.numpy, second.numpy)]
 
 
@@ -169,19 +192,23 @@ def can_cast(from_: dtype, to: dtype) -> bool:
     """Say whether a result of dtype `from_` may be stored in a tensor of dtype `to`."""
     _require_dtype("can_cast", "from_", 1, from_)
     _require_dtype("can_cast", "to", 2, to)
-    if from_.is_floating_point and not to.is_floating_point:
+    if from_.is_complex and not to.is_complex:
+        return False
+    if from_.has_fractions and not to.has_fractions:
         return False
     return to is not bool_ or from_ is bool_
 
 
 @cache
 def _prefer(higher: dtype | None, lower: dtype | None) -> dtype | None:
-    """Let `lower` decide only where it is of a higher kind (float over integer over bool)."""
+    """Let `lower` decide only where it is of a higher kind (complex, float, integer, bool)."""
     if higher is None or lower is None:
         return higher or lower
-    if higher.is_floating_point:
+    if higher.is_floating_point and lower.is_complex:
+        return complex_of(higher)
+    if higher.has_fractions:
         return higher
-    if higher is bool_ or lower.is_floating_point:
+    if higher is bool_ or lower.has_fractions:
         return _promote(higher, lower)
     return higher
 
@@ -204,15 +231,33 @@ def result_type_of(
     return result
 
 
-def scalar_dtype(value: bool | int | float) -> dtype:
-    """Return the dtype that a Python number has among tensors: bool, int64 or the default."""
+_COMPLEX_OF = {float16: complex64, float32: complex64, float64: complex128}
+_REAL_OF = {complex64: float32, complex128: float64}
+
+
+def complex_of(real: dtype) -> dtype:
+    """Return the complex dtype whose parts are of this float dtype (float32 for float16)."""
+    return _COMPLEX_OF.get(real, real)
+
+
+def real_of(value: dtype) -> dtype:
+    """Return the dtype of the parts of a complex dtype; a real one itself."""
+    return _REAL_OF.get(value, value)
+
+
+def scalar_dtype(value: bool | int | float | complex) -> dtype:
+    """Return the dtype of a Python number among tensors: bool, int64 or one of the defaults."""
     if isinstance(value, bool):
         return bool_
     if isinstance(value, int):
         return int64
     if isinstance(value, float):
         return _default_dtype
-    raise TypeError(f"a Python number must be bool, int or float, not {type(value).__name__}")
+    if isinstance(value, complex):
+        return complex_of(_default_dtype)
+    raise TypeError(
+        f"a Python number must be bool, int, float or complex, not {type(value).__name__}"
+    )
 
 
 # ---------------------------------------------------------------------------------------------
@@ -253,6 +298,8 @@ _CLASS_NAMES = {
     int64: "LongTensor",
     uint8: "ByteTensor",
     bool_: "BoolTensor",
+    complex64: "ComplexFloatTensor",
+    complex128: "ComplexDoubleTensor",
 }
 
 _MODULE_NAMES = {"cpu": "torch.", "cuda": "torch.cuda."}
@@ -287,7 +334,7 @@ def from_type_string(text: str) -> tuple[dtype, str]:
 
 
 class finfo:
-    """The limits of a floating-point dtype; without an argument, those of the default dtype."""
+    """The limits of a float dtype, or of the parts of a complex one; by default the default's."""
 
     __slots__ = ("bits", "dtype", "eps", "max", "min", "resolution", "smallest_normal", "tiny")
     __hash__ = None  # type: ignore[assignment]
@@ -295,11 +342,12 @@ class finfo:
     def __init__(self, type: dtype | None = None) -> None:
         of = _default_dtype if type is None else type
         _require_dtype("finfo", "type", 1, of)
-        if not of.is_floating_point:
+        if not of.has_fractions:
             raise TypeError(
                 "torch.finfo() requires a floating point input type. "
                 f"Use torch.iinfo to handle '{of}'"
             )
+        of = real_of(of)
         limits = np.finfo(of.numpy)
         self.bits = 8 * of.itemsize
         self.dtype = of.name

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from numbagrad.dtype import bool_, dtype, get_default_dtype, int64
+from numbagrad.dtype import bool_, complex_of, dtype, get_default_dtype, int64
 
 
 @dataclass
@@ -143,7 +143,7 @@ def _type_suffixes(array: np.ndarray, dtype: dtype) -> list[str]:
         shows_dtype = dtype is not default
     else:
         shows_shape = not _options.edgeitems
-        shows_dtype = dtype not in (default, int64, bool_)
+        shows_dtype = dtype not in (default, complex_of(default), int64, bool_)
     suffixes = [f"size={array.shape}"] if shows_shape else []
     return suffixes + ([f"dtype={dtype}"] if shows_dtype else [])
 
@@ -184,22 +184,34 @@ def _cut_to_edges(array: np.ndarray) -> tuple[np.ndarray, list[bool]]:
 class _Layout:
     """Spells the elements of one tensor at a common width and nests them in brackets."""
 
+    width: int
+    #: The text of one element at the common width.
+    padded: Callable[[Any], str]
+
     def __init__(self, array: np.ndarray, is_cut: list[bool]) -> None:
         self.is_cut = is_cut
+        if array.dtype.kind == "c":
+            real, imaginary = _Layout(array.real, is_cut), _Layout(array.imag, is_cut)
+            self.width = real.width + imaginary.width + 1
+            self.padded = lambda value: _joined_parts(
+                real.padded(value.real), imaginary.padded(value.imag)
+            )
+            return
         if array.dtype.kind == "f":
             # Zeros, infinities and NaNs have no say in the style or the width.
             deciding = array[np.isfinite(array) & (array != 0)].astype(np.float64)
-            self.spell = _float_style(deciding)
+            spell = _float_style(deciding)
         else:
             deciding = array.reshape(-1)
-            self.spell = str
-        self.width = max([1, *(len(self.spell(value)) for value in deciding.tolist())])
+            spell = str
+        width = self.width = max([1, *(len(spell(value)) for value in deciding.tolist())])
+        self.padded = lambda value: spell(value).rjust(width)
 
     def text(self, elements: Any, axis: int, indent: int) -> str:
         """Return the text of nested lists of elements, the outermost of which is `axis`."""
         remaining = len(self.is_cut) - axis
         if remaining == 0:
-            return self._padded(elements)
+            return self.padded(elements)
         if remaining == 1:
             return self._row(elements, indent)
         blocks = [self.text(inner, axis + 1, indent + 1) for inner in elements]
@@ -209,7 +221,7 @@ class _Layout:
         return f"[{gap.join(blocks)}]"
 
     def _row(self, elements: list[Any], indent: int) -> str:
-        words = [self._padded(value) for value in elements]
+        words = [self.padded(value) for value in elements]
         if self.is_cut[-1]:
             words.insert(_options.edgeitems, " ..." if words else "...")
         per_line = max(1, math.floor((_options.linewidth - indent) / (self.width + 2)))
@@ -217,8 +229,11 @@ class _Layout:
         gap = ",\n" + " " * (indent + 1)
         return f"[{gap.join(lines)}]"
 
-    def _padded(self, value: Any) -> str:
-        return self.spell(value).rjust(self.width)
+
+def _joined_parts(real: str, imaginary: str) -> str:
+    """A complex number from the texts of its parts."""
+    imaginary = imaginary.lstrip()
+    return f"{real}{'' if imaginary[0] in '+-' else '+'}{imaginary}j"
 
 
 def _float_style(deciding: np.ndarray) -> Callable[[float], str]:

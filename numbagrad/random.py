@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import functools
+import math
 import os
 import threading
 from collections.abc import Callable, Iterator
@@ -337,6 +338,9 @@ def fill_uniform(
     if kernel is not None and low == 0.0 and high == 1.0 and array.flags.c_contiguous:
         (generator or default_generator())._run(kernel, array, 0.0, 1.0)
         return
+    if array.dtype.kind == "c" and array.flags.c_contiguous and (low, high) == (0.0, 1.0):
+        fill_uniform(generator, array.view(array.real.dtype))
+        return
     _require_floating("uniform_", array)
     low, high = float(low), float(high)
     largest = _LARGEST[array.dtype]
@@ -371,6 +375,9 @@ def fill_normal(
         if kernel is not None:
             (generator or default_generator())._run(kernel, array, 0.0, 1.0)
             return
+    if array.dtype.kind == "c" and array.flags.c_contiguous:
+        _fill_complex_normal(generator, array, mean, std)
+        return
     _require_floating("normal_", array)
     mean, std = float(mean), float(std)
     if not std >= 0.0:
@@ -389,6 +396,15 @@ def fill_normal(
             flat[-16:] = drawn[-16:]
     else:
         generator._run(_NORMAL[array.dtype], array, mean, std)
+
+
+def _fill_complex_normal(
+    generator: Generator | None, array: np.ndarray, mean: complex, std: float
+) -> None:
+    """Each part has half of the variance."""
+    fill_normal(generator, array.reshape(-1).view(array.real.dtype), 0.0, std / math.sqrt(2.0))
+    if mean:
+        array += mean
 
 
 def _fill_real(

@@ -217,8 +217,8 @@ class Tensor(TensorState, InstalledMethods):
         return self._version_cell is watching.INFERENCE_CELL
 
     def is_complex(self) -> bool:
-        """Whether the dtype is complex: never."""
-        return False
+        """Whether the dtype is complex."""
+        return self._array.dtype.kind == "c"
 
     def is_floating_point(self) -> bool:
         """Whether the dtype is a float."""
@@ -226,7 +226,7 @@ class Tensor(TensorState, InstalledMethods):
 
     def is_signed(self) -> bool:
         """Whether the dtype has negative numbers."""
-        return self._array.dtype.kind in "if"
+        return self._array.dtype.kind in "ifc"
 
     # --- autograd -----------------------------------------------------------------------------
 
@@ -251,7 +251,7 @@ class Tensor(TensorState, InstalledMethods):
                 "computed variable in a subgraph that doesn't require differentiation use "
                 "var_no_grad = var.detach()."
             )
-        if value and self._array.dtype.kind != "f":
+        if value and self._array.dtype.kind not in "fc":
             raise RuntimeError(
                 "only Tensors of floating point and complex dtype can require gradients"
             )
@@ -457,7 +457,7 @@ class Tensor(TensorState, InstalledMethods):
     def data(self, value: Tensor) -> None:
         if not isinstance(value, Tensor):
             raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
-        if self._requires_grad and value._array.dtype.kind != "f":
+        if self._requires_grad and value._array.dtype.kind not in "fc":
             raise RuntimeError(
                 "data set to a tensor that requires gradients must be floating point or complex "
                 "dtype"
@@ -573,7 +573,7 @@ class Tensor(TensorState, InstalledMethods):
         return complex(self._number())
 
     def __index__(self) -> int:
-        if self._array.dtype.kind == "f" or self._array.size != 1:
+        if self._array.dtype.kind in "fc" or self._array.size != 1:
             raise TypeError("only integer tensors of a single element can be converted to an index")
         capture.refuse("a tensor as an index")
         return int(self._values().item())
@@ -592,7 +592,7 @@ class Tensor(TensorState, InstalledMethods):
         return self if self._array.ndim == 0 else self.flip(0)
 
     def __contains__(self, element: Any) -> bool:
-        if not isinstance(element, (Tensor, bool, int, float, np.generic)):
+        if not isinstance(element, (Tensor, bool, int, float, complex, np.generic)):
             raise RuntimeError(
                 "Tensor.__contains__ only supports Tensor or scalar, but you passed in a "
                 f"{type(element)}."

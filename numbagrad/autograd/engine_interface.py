@@ -358,6 +358,11 @@ def _root_gradient(index: int, root: Any, gradient: Any, create_graph: bool) -> 
         return _one_for_edge(root)
     if root._array.size != 1:
         raise RuntimeError("grad can be implicitly created only for scalar outputs")
+    if root._array.dtype.kind == "c":
+        raise RuntimeError(
+            "grad can be implicitly created only for real scalar outputs but got "
+            f"torch.{root._array.dtype}"
+        )
     return interface.ones_like(root)
 
 
@@ -388,6 +393,12 @@ def _checked_root_gradient(index: int, root: Any, gradient: Any, create_graph: b
             f"{_size(gradient._array.shape)} and output[{index}] has a shape of {_size(shape)}."
         )
     if dtype is not None and gradient._array.dtype != dtype:
+        if (dtype.kind == "c") != (gradient._array.dtype.kind == "c"):
+            raise RuntimeError(
+                "For complex Tensors, both grad_output and output are required to have the same "
+                f"dtype. Mismatch in dtype: grad_output[{index}] has a dtype of "
+                f"torch.{gradient._array.dtype} and output[{index}] has a dtype of torch.{dtype}."
+            )
         previous_mode = grad_mode.enabled
         grad_mode.enabled = create_graph
         try:

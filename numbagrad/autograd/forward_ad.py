@@ -113,7 +113,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
             "enter_dual_level() first."
         )
     for given, role in ((tensor, "primal"), (tangent, "tangent")):
-        if not given.is_floating_point():
+        if not (given.is_floating_point() or given.is_complex()):
             raise ValueError(
                 f"Expected {role} to be floating point or complex, but got: {given.dtype}"
             )

@@ -19,7 +19,15 @@ from .engine_interface import grad
 from .function import Function
 from .gradcheck_comparison import compare_all_elements, compare_projections
 from .gradcheck_jacobians import numerical_jacobians, walk_back, within
-from .gradcheck_problem import GradcheckError, Problem, as_tuple, is_differentiable, wrap
+from .gradcheck_problem import (
+    GradcheckError,
+    Problem,
+    as_tuple,
+    is_differentiable,
+    parts_of_inputs,
+    parts_of_results,
+    wrap,
+)
 from .gradcheck_properties import (
     check_batched_backward,
     check_batched_forward,
@@ -58,10 +66,12 @@ def gradcheck(
 ) -> bool:
     """Check the gradients of ``func`` at ``inputs`` against central differences.
 
+    Complex results are checked part by part, and so are complex inputs in forward mode.
+
     Args:
         func: takes the inputs, returns a tensor or a tuple of tensors.
         inputs: a tensor, or a tuple of arguments; those that require grad are checked and should be
-            float64.
+            float64 or complex128.
         eps: the step of the differences.
         atol, rtol: tolerances, as in ``allclose``.
         raise_exception: raise if a check fails, instead of returning False.
@@ -109,11 +119,14 @@ def gradcheck(
     compare = compare_projections if fast_mode else compare_all_elements
     try:
         if check_backward_ad:
-            compare(problem, False)
+            for part in parts_of_results(problem):
+                compare(part, False)
         if check_forward_ad:
-            compare(problem, True)
-            if check_undefined_grad:
-                check_undefined_tangents(problem)
+            parts = parts_of_inputs(problem)
+            for part in parts:
+                compare(part, True)
+            for part in parts if check_undefined_grad else ():
+                check_undefined_tangents(part)
         if check_batched_forward_grad:
             check_batched_forward(problem)
         if check_backward_ad:

@@ -86,9 +86,9 @@ def _expect_zero(problem: Problem) -> None:
 
 
 def _floating(problem: Problem) -> list[int]:
-    """Which results are tensors of real numbers."""
+    """Which results are tensors of real or complex numbers."""
     arrays = [getattr(value, "_array", None) for value in problem.results]
-    return [i for i, array in enumerate(arrays) if array is not None and array.dtype.kind == "f"]
+    return [i for i, array in enumerate(arrays) if array is not None and array.dtype.kind in "fc"]
 
 
 # Fast mode
@@ -104,7 +104,7 @@ def compare_projections(problem: Problem, forward: bool) -> None:
     """
     chosen = problem.differentiable
     draw = _unit_vectors()
-    us = [draw(x._array) for x in problem.variables]
+    us = [_directions(draw, x._array) for x in problem.variables]
     if not chosen:
         return _expect_zero_along(problem, us)
     numerical = [
@@ -112,8 +112,8 @@ def compare_projections(problem: Problem, forward: bool) -> None:
         for x, u in zip(problem.variables, us, strict=True)
     ]  # fmt: skip
     if forward:
-        analytical = forward_products(problem, us, chosen)
-        for j, u in enumerate(us):
+        analytical = forward_products(problem, [u for u, _ in us], chosen)
+        for j, (u, _) in enumerate(us):
             for i in range(len(chosen)):
                 atol = problem.atol * float(u.sum())
                 _compare_fast(problem, i, j, numerical[j][i], analytical[j][i], atol, True)
@@ -123,13 +123,24 @@ def compare_projections(problem: Problem, forward: bool) -> None:
         backward_products(problem, output, v)
         for output, v in zip(problem.outputs, vs, strict=True)
     ]  # fmt: skip
-    for j, u in enumerate(us):
+    for j, (u, turned) in enumerate(us):
         for i, v in enumerate(vs):
-            atol = problem.atol * float(u.sum()) * float(v.sum())
+            total = float(u.sum()) + (float(turned.sum()) if turned is not u else 0.0)
+            atol = problem.atol * total * float(v.sum())
             numeric = np.asarray((v * numerical[j][i]).sum())
-            analytic = np.asarray(products[i][j].dot(u))
+            product = products[i][j]
+            if product.dtype.kind == "c":
+                analytic = np.asarray(product.real.dot(u) + 1j * product.imag.dot(turned))
+            else:
+                analytic = np.asarray(product.dot(u))
             _compare_fast(problem, i, j, numeric, analytic, atol, False)
     return None
+
+
+def _directions(draw: Any, array: Array) -> tuple[Array, Array]:
+    """A random direction of an input, and one of its imaginary part: the same if it has none."""
+    along = draw(array.real)
+    return along, (draw(array.imag) if array.dtype.kind == "c" else along)
 
 
 def _unit_vectors() -> Any:
@@ -147,7 +158,7 @@ def _unit_vectors() -> Any:
     return draw
 
 
-def _expect_zero_along(problem: Problem, us: Sequence[Array]) -> None:
+def _expect_zero_along(problem: Problem, us: Sequence[tuple[Array, Array]]) -> None:
     chosen = _floating(problem)
     for x, u in zip(problem.variables, us, strict=True):
         products = numerical_products(problem, x, u, chosen)
@@ -182,7 +193,7 @@ def _in_full(problem: Problem, i: int, j: int, forward: bool) -> str:
 
 def _number(value: Any) -> str:
     """A tensor without dimensions as f-strings show it: the number."""
-    return str(float(value))
+    return str(np.asarray(value).item())
 
 
 def _compare(
@@ -192,9 +203,13 @@ def _compare(
     if np.allclose(analytic, numeric, rtol=problem.rtol, atol=atol):
         return
     mode = "computed with forward mode " if forward else ""
+    where = ""
+    if (j if forward else i) in problem.parted:
+        what = "inputs" if forward else "outputs"
+        where = f"While considering the {problem.part} part of complex {what} only, "
     shown = (_number(numeric), _number(analytic)) if numeric.ndim == 0 else None
     before, after = shown or (show(numeric), show(analytic))
     raise GradcheckError(
-        f"Jacobian {mode}mismatch for output {i} with respect to input {j},\n"
+        f"{where}Jacobian {mode}mismatch for output {i} with respect to input {j},\n"
         f"numerical:{before}\nanalytical:{after}\n"
     )

@@ -60,22 +60,41 @@ def numerical_jacobians(problem: Problem, variable: Any, chosen: Sequence[int]) 
     rows = [
         [
             column.reshape(-1)
-            for column in _differences(problem, variable, place, problem.eps, chosen)
+            for column in _derivatives(problem, variable, place, problem.eps, problem.eps, chosen)
         ]
         for place in np.ndindex(*variable._array.shape)
     ]
     if rows:
         return [np.stack(columns) for columns in zip(*rows, strict=True)]
     arrays = [problem.results[i]._array for i in chosen]
-    return [np.zeros((0, array.size), array.dtype) for array in arrays]
+    own = variable._array.dtype
+    return [np.zeros((0, array.size), np.result_type(array, own)) for array in arrays]
 
 
 def numerical_products(
-    problem: Problem, variable: Any, direction: Array, chosen: Sequence[int]
+    problem: Problem, variable: Any, direction: tuple[Array, Array], chosen: Sequence[int]
 ) -> list[Array]:
-    """The derivative of each chosen result along a direction of one input, flat."""
-    step = problem.eps * direction.reshape(variable._array.shape)
-    return [d.reshape(-1) for d in _differences(problem, variable, ..., step, chosen)]
+    """The derivative of each chosen result along a direction of one input, flat.
+
+    The second direction is that of the imaginary part.
+    """
+    shape = variable._array.shape
+    step, turned = [problem.eps * along.reshape(shape) for along in direction]
+    return [d.reshape(-1) for d in _derivatives(problem, variable, ..., step, turned, chosen)]
+
+
+def _derivatives(
+    problem: Problem, variable: Any, place: Any, step: Any, turned: Any, chosen: Sequence[int]
+) -> list[Array]:
+    """Differences along a step; of a complex input plus ``1j`` times those along ``1j * turned``.
+
+    With real results that is torch's gradient: twice the derivative by the conjugate.
+    """
+    along = _differences(problem, variable, place, step, chosen)
+    if variable._array.dtype.kind != "c":
+        return along
+    across = _differences(problem, variable, place, 1j * turned, chosen)
+    return [a + 1j * b for a, b in zip(along, across, strict=True)]
 
 
 def _differences(

@@ -14,7 +14,10 @@ import numpy as np
 
 from . import tensor_interface as interface
 
-__all__ = ["GradcheckError", "Problem", "as_tuple", "is_differentiable", "show", "wrap"]
+__all__ = [
+    "GradcheckError", "Problem", "as_tuple", "is_differentiable", "parts_of_inputs",
+    "parts_of_results", "show", "wrap",
+]  # fmt: skip
 
 
 class GradcheckError(RuntimeError):
@@ -34,6 +37,9 @@ class Problem:
         nondet_tol: how far two runs of backward may be apart.
         check_grad_dtypes: refuse a gradient of another dtype than its input.
         masked: accept gradients that are almost zero where zeros are due.
+        part: "real" or "imaginary" if only that part of complex results, or of complex inputs in
+            forward mode, is looked at.
+        parted: which results, or inputs, that concerns.
     """
 
     func: Callable[..., Any]
@@ -45,6 +51,8 @@ class Problem:
     nondet_tol: float
     check_grad_dtypes: bool
     masked: bool
+    part: str = ""
+    parted: tuple[int, ...] = ()
 
     @property
     def wanted(self) -> list[int]:
@@ -69,6 +77,63 @@ class Problem:
     def call(self, inputs: Any) -> tuple[Any, ...]:
         """What the function returns at other inputs, as a tuple."""
         return as_tuple(self.func(*inputs))
+
+
+def parts_of_results(problem: Problem) -> list[Problem]:
+    """The problem, or one for each part of complex results: gradients are of real numbers."""
+    complex_ones = tuple([i for i, value in enumerate(problem.results) if _is_complex(value)])
+    if not complex_ones:
+        return [problem]
+    parted = tuple(
+        [i for i, x in enumerate(problem.outputs) if x._array.dtype.kind == "c"]
+    )
+
+    def of(part: str, attribute: str) -> Problem:
+        def function(*inputs: Any) -> tuple[Any, ...]:
+            return tuple(
+                [getattr(x, attribute) if _is_complex(x) else x for x in problem.call(inputs)]
+            )
+
+        results = tuple(
+            [getattr(x, attribute) if _is_complex(x) else x for x in problem.results]
+        )
+        return dataclasses.replace(
+            problem, func=function, results=results, part=part, parted=parted
+        )
+
+    return [of("imaginary", "imag"), of("real", "real")]
+
+
+def parts_of_inputs(problem: Problem) -> list[Problem]:
+    """The problem, or one for each part of complex inputs: steps are along real numbers."""
+    complex_ones = [i for i, value in enumerate(problem.inputs) if _is_complex(value)]
+    if not complex_ones:
+        return [problem]
+    parted = tuple([j for j, i in enumerate(problem.wanted) if i in complex_ones])
+
+    def of(part: str, attribute: str) -> Problem:
+        def function(*parts: Any) -> Any:
+            whole = list(parts)
+            for i in complex_ones:
+                if attribute == "real":
+                    whole[i] = parts[i] + problem.inputs[i].imag * 1j
+                else:
+                    whole[i] = problem.inputs[i].real + parts[i] * 1j
+            return problem.func(*whole)
+
+        inputs = tuple(
+            [getattr(x, attribute) if _is_complex(x) else x for x in problem.inputs]
+        )
+        results = as_tuple(function(*inputs))
+        return dataclasses.replace(
+            problem, func=function, inputs=inputs, results=results, part=part, parted=parted
+        )
+
+    return [of("imaginary", "imag"), of("real", "real")]
+
+
+def _is_complex(value: Any) -> bool:
+    return isinstance(value, interface.Tensor) and value._array.dtype.kind == "c"
 
 
 def as_tuple(values: Any) -> tuple[Any, ...]:

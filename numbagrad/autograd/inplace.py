@@ -210,6 +210,8 @@ def apply_inplace(tensor: Any, operator: Any, operands: tuple[Any, ...]) -> Any:
         operator.into(tensor, operands)
         return tensor
     check_inplace(tensor)
+    if tensor._array.dtype.kind == "c":
+        operator = operator.variant(operands)
     differentiable = operator.definition.differentiable
     uses = operator.rule(_needed(operands)).uses if differentiable else ()
     before = tuple(

@@ -16,7 +16,7 @@ from ..dtype import dtype as DType
 from ..dtype import from_numpy as dtype_of
 from ..formula import trace
 from ..kernels.buffer_layout import LARGE_BYTES
-from . import library
+from . import capture, library
 from .arrays import new_array
 from .builtin import LaunchMiss
 from .pointwise import GRAIN, JIT_DISABLED, PointwiseProgram, decode
@@ -98,6 +98,8 @@ def convert(array: np.ndarray[Any, Any], kind: np.dtype[Any]) -> np.ndarray[Any,
     """A copy of ``array`` as ``kind``; dense, in the order of its strides."""
     dtype_of(kind)
     converted = dense_like(array, kind)
+    if array.dtype != kind and JIT_DISABLED and "c" in (array.dtype.kind, kind.kind):
+        return _convert_complex(array, converted)
     if array.dtype == kind or JIT_DISABLED:
         with np.errstate(invalid="ignore", over="ignore"):
             np.copyto(converted, array, casting="unsafe")
@@ -106,5 +108,18 @@ def convert(array: np.ndarray[Any, Any], kind: np.dtype[Any]) -> np.ndarray[Any,
     try:
         program.into(array, converted)
     except LaunchMiss as miss:
+        if "c" in (array.dtype.kind, kind.kind):
+            return _convert_complex(array, converted)
         program.resolve(miss, (array, converted), into=True)
     return converted
+
+
+def _convert_complex(array: np.ndarray[Any, Any], made: np.ndarray[Any, Any]) -> Any:
+    """Write a complex array into a real one, which gets real parts, or any into a complex one."""
+    capture.refuse("a conversion of complex numbers")
+    if made.dtype.kind == "c" or made.dtype.kind == "b":
+        with np.errstate(invalid="ignore", over="ignore"):
+            np.copyto(made, array, casting="unsafe")
+        return made
+    made[...] = convert(array.real, made.dtype)
+    return made

@@ -15,6 +15,7 @@ import numpy as np
 from ..kernels import indexing_layout as layout
 from . import capture
 from .builtin import launcher, make_builtin, numpy_function
+from .complex_parts import from_parts, parts_of_array
 from .pointwise import JIT_DISABLED
 from .words import WordKernel
 
@@ -117,6 +118,8 @@ def gather(array: Array, dim: int, index: Array) -> Array:
         return gather(np.atleast_1d(array), dim, np.atleast_1d(index)).reshape(index.shape)
     if JIT_DISABLED:
         return np.take_along_axis(_cut(array, dim, index), index, dim)
+    if array.dtype.kind == "c":
+        return from_parts(gather(parts_of_array(array), dim, _for_parts(index)))
     array, index = np.ascontiguousarray(_cut(array, dim, index)), np.ascontiguousarray(index)
     output = np.empty(index.shape, array.dtype)
     _, size, inner = _split(array.shape, dim)
@@ -124,6 +127,11 @@ def gather(array: Array, dim: int, index: Array) -> Array:
     kernel = _kernel(f"gather_{array.itemsize}")
     kernel(outer * count, _grain(inner), output, array, index, size, count, inner)
     return output
+
+
+def _for_parts(index: Array) -> Array:
+    """Indices of complex elements, for both of their parts."""
+    return np.broadcast_to(index[..., None], (*index.shape, 2))
 
 
 def _cut(array: Array, dim: int, index: Array) -> Array:
@@ -140,6 +148,8 @@ def index_select(array: Array, dim: int, index: Array) -> Array:
     """The entries of one dimension at the indices of a vector of int64; all in range."""
     if JIT_DISABLED:
         return np.take(array, index, dim)
+    if array.dtype.kind == "c":
+        return from_parts(index_select(parts_of_array(array), dim, index))
     array, index = np.ascontiguousarray(array), np.ascontiguousarray(index)
     outer, size, inner = _split(array.shape, dim)
     output = np.empty((*array.shape[:dim], index.size, *array.shape[dim + 1 :]), array.dtype)
@@ -158,6 +168,9 @@ def scatter_add(output: Array, dim: int, index: Array, source: Array) -> None:
     if JIT_DISABLED or output.dtype.kind == "b":
         capture.write(_add_at, output, _places(output.shape, dim, index), source)
         return
+    if output.dtype.kind == "c":
+        scatter_add(parts_of_array(output), dim, _for_parts(index), parts_of_array(source))
+        return
     part = _cut(output, dim, index)
     dense = np.ascontiguousarray(part)
     index, source = np.ascontiguousarray(index), np.ascontiguousarray(source)
@@ -173,6 +186,9 @@ def index_add(output: Array, dim: int, index: Array, source: Array) -> None:
     """Add the entries of one dimension of ``source`` to those of ``output`` at the indices."""
     if JIT_DISABLED or output.dtype.kind == "b":
         capture.write(_add_at, output, (*(slice(None),) * dim, index), source)
+        return
+    if output.dtype.kind == "c":
+        index_add(parts_of_array(output), dim, index, parts_of_array(source))
         return
     dense = np.ascontiguousarray(output)
     index, source = np.ascontiguousarray(index), np.ascontiguousarray(source)

@@ -40,6 +40,8 @@ def matmul(a: Array, b: Array) -> Array:
     try:
         return launch(a, b)
     except LaunchMiss as miss:
+        if a.dtype.kind == "c":
+            return _of_complex(a, b)
         code = miss.args[0]
         if code == layout.MISS_CAPTURE:
             return capture.recorder().product(matmul, a, b)
@@ -71,6 +73,19 @@ def _general(a: Array, b: Array) -> Array:
         b.reshape(count, *b.shape[-2:]) if len(batch) > 2 else b,
     )
     return product.reshape(*batch, a.shape[-2], b.shape[-1])
+
+
+def _of_complex(a: Array, b: Array) -> Array:
+    """The product of complex matrices, from the four products of their parts."""
+    capture.refuse("a product of complex matrices")
+    (a_re, a_im), (b_re, b_im) = [
+        [np.ascontiguousarray(part) for part in (x.real, x.imag)] for x in (a, b)
+    ]
+    real = matmul(a_re, b_re)
+    made = np.empty(real.shape, a.dtype)
+    np.subtract(real, matmul(a_im, b_im), out=made.real)
+    np.add(matmul(a_re, b_im), matmul(a_im, b_re), out=made.imag)
+    return made
 
 
 def _reference(a: Array, b: Array) -> Array:

@@ -341,7 +341,9 @@ class PointwiseProgram:
         self, reference: Callable[..., Any], operands: tuple[Any, ...], output: Any
     ) -> Any:
         """Run the NumPy source: the same dtypes and errors, no compiler."""
-        if not all([is_operand(x) for x in operands]):
+        if not all([is_operand(x) and not _is_complex(x) for x in operands]) or (
+            output is not None and output.dtype.kind == "c"
+        ):
             raise LaunchMiss(layout.MISS_OPERAND)
         operands = tuple([_as_operand(self.name, x) for x in operands])
         try:
@@ -483,13 +485,21 @@ def _code_of(operand: Any, rank: int) -> OperandCode:
 
 def is_operand(operand: Any) -> bool:
     """Whether launchers take the operand, as it is or after conversion."""
-    return isinstance(operand, np.ndarray | np.generic | bool | int | float)
+    return isinstance(operand, np.ndarray | np.generic | bool | int | float | complex)
+
+
+def _is_complex(operand: Any) -> bool:
+    if isinstance(operand, np.ndarray):
+        return operand.dtype.kind == "c"
+    return isinstance(operand, complex)
 
 
 def _as_operand(name: str, operand: Any) -> Any:
     """An operand that launchers take, from what else counts as a number or an array."""
     if isinstance(operand, bool | int | float) and type(operand) in (bool, int, float):
         return operand
+    if isinstance(operand, complex):
+        raise NotImplementedError(f"\"{name}\" not implemented for 'ComplexFloat'")
     if type(operand) is np.ndarray:
         return operand
     if isinstance(operand, np.generic):
@@ -527,7 +537,8 @@ def raise_shapes(name: str, operands: tuple[Any, ...], output: Any) -> None:
 
 _SCALAR_TYPE_NAMES = {
     "float16": "Half", "float32": "Float", "float64": "Double", "int8": "Char", "uint8": "Byte",
-    "int16": "Short", "int32": "Int", "int64": "Long", "bool": "Bool",
+    "int16": "Short", "int32": "Int", "int64": "Long", "bool": "Bool", "complex64": "ComplexFloat",
+    "complex128": "ComplexDouble",
 }  # fmt: skip
 
 

@@ -21,6 +21,8 @@ from ..kernels.template import renamed
 from ..kernels.vector_math import CPU_LOWERING
 from . import capture, library
 from .builtin import KernelTable, LaunchMiss, launcher, make_builtin
+from .complex_parts import from_parts, parts_of_array
+from .complex_pointwise import refused
 from .pointwise import JIT_DISABLED
 
 Array = np.ndarray[Any, Any]
@@ -53,7 +55,7 @@ class Reduction:
         elif self.result == "same":
             result = stored
         elif self.result == "sum":
-            result = stored if stored.is_floating_point else int64
+            result = stored if stored.has_fractions else int64
         else:
             result = dtype_from_name(self.result)
         state = "float32" if result is float16 else result.name
@@ -107,6 +109,8 @@ class ReductionProgram:
 
     def resolve(self, miss: LaunchMiss, *arguments: Any) -> Array:
         """Compile what a call missed, and call again."""
+        if arguments[0].dtype.kind == "c":
+            return self._of_complex(*arguments)
         while True:
             if miss.args[0] == layout.MISS_CAPTURE:
                 return capture.recorder().reduce(self, arguments)
@@ -115,6 +119,23 @@ class ReductionProgram:
                 return self.call(*arguments)
             except LaunchMiss as again:
                 miss = again
+
+    def _of_complex(self, array: Array, mask: int, keepdim: bool, *rest: Any) -> Array:
+        """A sum or a mean of each part, a product by NumPy, or a question for zeros."""
+        combine = self.definition.combine
+        if combine in ("either", "both"):
+            return self.run(array != 0, mask, keepdim)
+        if rest or self.definition.map is not None or combine not in ("add", "multiply"):
+            raise refused(self.definition.name, from_numpy(array.dtype))
+        capture.refuse("a reduction of complex numbers")
+        axes = tuple([d for d in range(array.ndim) if (mask >> d) & 1])
+        if combine == "multiply":
+            return np.asarray(array.prod(axes, keepdims=keepdim))
+        if not axes:
+            return array.copy()
+        return from_parts(
+            self.run(parts_of_array(array), mask & ((1 << array.ndim) - 1), keepdim)
+        )
 
     def run(self, *arguments: Any) -> Array:
         """``call``, and what it takes where a kernel is missing."""
@@ -188,6 +209,8 @@ class ReductionProgram:
     ) -> Array:
         """The same with NumPy: formulas printed for it, and its own reductions."""
         stored = from_numpy(array.dtype)
+        if stored.is_complex:
+            return self._of_complex(array, mask, keepdim)
         computed, state, result = self.definition.dtypes_of(stored, self.requested)
         axes = tuple([d for d in range(array.ndim) if (mask >> d) & 1])
         kept = tuple([1 if d in axes else size for d, size in enumerate(array.shape)])

@@ -19,6 +19,7 @@ from ..kernels.template import renamed
 from ..kernels.vector_math import CPU_LOWERING
 from . import capture, library
 from .builtin import KernelTable, LaunchMiss, launcher, make_builtin
+from .complex_pointwise import refused
 from .pointwise import JIT_DISABLED
 
 Array = np.ndarray[Any, Any]
@@ -66,6 +67,8 @@ class RowwiseProgram:
                 arrays = tuple([np.ascontiguousarray(x).reshape(x.shape) for x in arrays])
             elif key == layout.MISS_OPERAND:
                 raise TypeError(f"{self.name}: expected Tensors, got {type(arrays[0]).__name__}")
+            elif arrays[0].dtype.kind == "c":
+                return self.of_complex(dim, *arrays)
             else:
                 self._compile(key, from_numpy(arrays[0].dtype))
 
@@ -85,6 +88,10 @@ class RowwiseProgram:
     def source(self, stored: DType, variant: int) -> str:
         """The text of the kernel for a dtype and a variant of ``kernels/rowwise.py``."""
         raise NotImplementedError(self.name)
+
+    def of_complex(self, dim: int, *arrays: Array) -> Any:
+        """The same for complex numbers, where there is such a thing."""
+        raise refused(self.name, from_numpy(arrays[0].dtype))
 
     def reference(self, dim: int, *arrays: Array) -> Any:
         """The same with NumPy."""
@@ -179,6 +186,7 @@ class Scan(RowwiseProgram):
         super().__init__(name)
         self._start = start
         self._step = trace(step)
+        self._of_numbers = step
         self._requested = requested
         self._widens = widens
         self._reverse = reverse
@@ -187,7 +195,7 @@ class Scan(RowwiseProgram):
         """See :class:`RowwiseProgram`."""
         if self._requested is not None:
             return (self._requested,)
-        return (int64 if self._widens and not stored.is_floating_point else stored,)
+        return (int64 if self._widens and not stored.has_fractions else stored,)
 
     def _state(self, stored: DType) -> str:
         (result,) = self.results(stored)
@@ -207,11 +215,22 @@ class Scan(RowwiseProgram):
             self._reverse,
         )
 
+    def of_complex(self, dim: int, *arrays: Array) -> Array:
+        """Step by step with NumPy: every step is one of sums and products."""
+        capture.refuse("a scan of complex numbers")
+        return self._run_steps(self._of_numbers, "complex128", dim, arrays)
+
     def reference(self, dim: int, *arrays: Array) -> Array:
         """See :class:`RowwiseProgram`."""
+        if arrays[0].dtype.kind == "c":
+            return self.of_complex(dim, *arrays)
+        name = self._state(from_numpy(arrays[0].dtype))
+        return self._run_steps(_numpy(self._step, name), name, dim, arrays)
+
+    def _run_steps(
+        self, step: Callable[..., Any], name: str, dim: int, arrays: tuple[Array, ...]
+    ) -> Array:
         stored = from_numpy(arrays[0].dtype)
-        name = self._state(stored)
-        step = _numpy(self._step, name)
         inputs = [np.moveaxis(np.atleast_1d(x), dim, 0).astype(name) for x in arrays]
         made = np.empty(inputs[0].shape, dtype=name)
         state = np.full(made.shape[1:], self._start, dtype=name)

@@ -19,7 +19,7 @@ LAUNCH_WORDS = 16  # most packed arguments of a kernel
 
 # --- table of the launchers that read by an index array, and of join --------------------------
 READ_RUNTIME = 0  # address of the runtime block
-READ_KERNELS = 1  # addresses of the kernels for elements of 1, 2, 4 and 8 bytes, or 0
-READ_GRAIN = 5  # elements that are worth a thread of their own
-READ_TABLE_WORDS = 6
+READ_KERNELS = 1  # addresses of the kernels for elements of 1, 2, 4, 8 and 16 bytes, or 0
+READ_GRAIN = 6  # elements that are worth a thread of their own
+READ_TABLE_WORDS = 7
 ALL_IN_A_ROW = -1  # in the place of a dimension: the array counts as a vector

@@ -63,9 +63,10 @@ def is_recording(runtime):
 
 
 @subroutine
-def is_float(array):
+def has_fractions(array):
+    """Whether an array is of a float or complex dtype, which may have a gradient."""
     code = type_number(array)
-    return code == 11 or code == 12 or code == 23
+    return code == 11 or code == 12 or code == 23 or code == 14 or code == 15
 
 
 @subroutine
@@ -361,7 +362,7 @@ def view(self, arguments, given):
     if is_recording(runtime):
         done = register_view(runtime, result, field(runtime, input, FIELD_VERSION_CELL))
         true = load(runtime, RUNTIME_TRUE, int64)
-        if field(runtime, input, FIELD_REQUIRES_GRAD) == true and is_float(array):
+        if field(runtime, input, FIELD_REQUIRES_GRAD) == true and has_fractions(array):
             known = address_of_stack(MAX_VALUES)
             known_arguments(input, values, known)
             node = new_node(runtime, recipe, known, NULL, 1)
@@ -554,7 +555,7 @@ def new_results(runtime, made, count, results):
         array = made
         if several:
             array = tuple_get_item(made, n)
-        floats += int64(is_float(array))
+        floats += int64(has_fractions(array))
         increment_reference(array)
         store(results, n, new_tensor(runtime, array, false), int64)
     return floats
@@ -586,7 +587,7 @@ def operator(self, arguments, given):
         node = new_node(runtime, recipe, arguments, results, count)
         for n in range(count):
             result = load(results, n, int64)
-            if is_float(field(runtime, result, FIELD_ARRAY)):
+            if has_fractions(field(runtime, result, FIELD_ARRAY)):
                 set_history(runtime, result, node, n)
         decrement_reference(node)
     several = not is_array(runtime, made)

@@ -26,7 +26,7 @@ def _of_class(cls: type[Tensor], source: Tensor, requires_grad: bool) -> Any:
     made._grad = None
     made._version_cell = shared._version_cell
     if requires_grad:
-        if made._array.dtype.kind != "f":
+        if made._array.dtype.kind not in "fc":
             raise RuntimeError(
                 "Only Tensors of floating point and complex dtype can require gradients"
             )

@@ -15,11 +15,11 @@ import numpy as np
 
 from ..autograd.inplace import before_write
 from ..autograd.tensor_interface import bump_version
-from ..dtype import bool_, float64, get_default_dtype, int64
+from ..dtype import bool_, complex128, float64, get_default_dtype, int64
 from ..dtype import dtype as DType
 from ..tensor import Tensor, new_tensor
 
-_PYTHON_TYPES = {bool: bool_, int: int64, float: float64}
+_PYTHON_TYPES = {bool: bool_, int: int64, float: float64, complex: complex128}
 
 
 def numpy_dtype(function: str, dtype: Any, default: np.dtype[Any] | None = None) -> np.dtype[Any]:
@@ -91,7 +91,7 @@ def leaf(array: np.ndarray[Any, Any], requires_grad: bool, out: Tensor | None = 
     """A new leaf of this memory; or ``out``, resized if need be, with these elements."""
     if out is not None:
         return write(out, array)
-    if requires_grad and array.dtype.kind != "f":
+    if requires_grad and array.dtype.kind not in "fc":
         raise RuntimeError(
             "Only Tensors of floating point and complex dtype can require gradients"
         )
@@ -123,6 +123,12 @@ def checked_number(value: Any, kind: np.dtype[Any]) -> Any:
     """
     if kind.kind == "b":
         return bool(value)
+    if kind.kind == "c":
+        return complex(value)
+    if value.__class__ is complex:
+        if value.imag:
+            raise _overflow(kind)
+        value = value.real
     if kind.kind == "f":
         number = float(value)
         if not -SAFE < number < SAFE and math.isfinite(number):

@@ -14,6 +14,7 @@ from ..autograd.inplace import rebase_history
 from ..executor import capture
 from ..executor.arrays import filled
 from ..executor.builtin import LaunchMiss
+from ..executor.complex_parts import parts_of_array
 from ..random import fill_uniform
 from ..tensor import Tensor, new_tensor
 from ..transforms.functions import apply_transformed
@@ -57,7 +58,8 @@ def _uniform(
     shape: tuple[int, ...], dtype: np.dtype[Any], low: float, high: float
 ) -> np.ndarray[Any, Any]:
     array = np.empty(shape, dtype)
-    fill_uniform(None, array, low, high)
+    # Of complex numbers both parts.
+    fill_uniform(None, parts_of_array(array) if dtype.kind == "c" else array, low, high)
     return array
 
 

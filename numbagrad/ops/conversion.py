@@ -14,6 +14,8 @@ from ..cuda import require_cpu
 from ..device import device as Device
 from ..dtype import (
     bool_,
+    complex64,
+    complex128,
     float16,
     float32,
     float64,
@@ -134,7 +136,8 @@ def _converter(name: str, dtype: DType) -> None:
 
 for _name, _dtype in {
     "half": float16, "float": float32, "double": float64, "char": int8, "short": int16,
-    "int": int32, "long": int64, "byte": uint8, "bool": bool_,
+    "int": int32, "long": int64, "byte": uint8, "bool": bool_, "cfloat": complex64,
+    "cdouble": complex128,
 }.items():  # fmt: skip
     _converter(_name, _dtype)
 

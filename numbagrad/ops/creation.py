@@ -207,7 +207,7 @@ def empty_strided(
 def _dtype_of_number(function: str, value: Any) -> DType:
     if isinstance(value, np.generic):
         return dtype_of(value.dtype)
-    if isinstance(value, (bool, int, float)):
+    if isinstance(value, (bool, int, float, complex)):
         return scalar_dtype(value)
     raise TypeError(
         f"{function}(): argument 'fill_value' must be Number, not {type(value).__name__}"

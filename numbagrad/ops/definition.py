@@ -21,6 +21,34 @@ POINTWISE: dict[str, PointwiseDefinition] = {}
 
 
 @dataclass(frozen=True)
+class ComplexRule:
+    """What a pointwise operator is for complex operands, where its formula does not say it.
+
+    All functions take values of ``formula/complex.py`` by name: inputs, ``result``, and ``grad`` or
+    ``tangent``. `formula` replaces that of real numbers. `gradient` and `tangent` have, by input,
+    what has no complex derivative, or one that the formula for real numbers does not show; with
+    `by_parts` derivatives are taken by the real and the imaginary part.
+    """
+
+    formula: Callable[..., Any] | None = None
+    gradient: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
+    tangent: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
+    by_parts: bool = False
+
+
+@dataclass(frozen=True)
+class Refused:
+    """torch's error of an operator that does not take complex operands."""
+
+    message: str
+    kind: type[Exception] = NotImplementedError
+
+
+#: Of formulas with a complex derivative, and of those whose result has no gradient.
+HOLOMORPHIC = ComplexRule()
+
+
+@dataclass(frozen=True)
 class PointwiseDefinition:
     """A pointwise operator: a formula, and what cannot be read from it.
 
@@ -33,6 +61,8 @@ class PointwiseDefinition:
     become the default float first). `check` is given the dtype of every operand by name and raises
     for what torch refuses beyond that. An operator that `divides` raises for integers whose
     divisor, the second input, has a zero. One that is not `differentiable` raises in backward.
+    `complex` says what it is for complex operands: None where there is no such thing, `Refused`
+    if torch has an error of its own for that.
     """
 
     name: str
@@ -49,6 +79,7 @@ class PointwiseDefinition:
     in_place: bool = True
     differentiable: bool = True
     grad_fn: str = ""
+    complex: ComplexRule | Refused | None = None
 
     @cached_property
     def traced(self) -> Formula:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..cuda import require_cpu
-from ..dtype import bool_, get_default_dtype, int64, promote_types
+from ..dtype import bool_, complex_of, get_default_dtype, int64, promote_types
 from ..dtype import dtype as DType
 from ..dtype import from_numpy as dtype_of
 from ..executor import capture
@@ -82,7 +82,7 @@ def array_of(data: Any, kind: np.dtype[Any] | None) -> np.ndarray[Any, Any]:
     if isinstance(data, np.ndarray):
         _check_array(data)
         return constant(converted(data, kind or data.dtype))
-    if isinstance(data, (bool, int, float, np.generic)):
+    if isinstance(data, (bool, int, float, complex, np.generic)):
         return constant(_array_of_leaves([data], kind).reshape(()))
     if isinstance(data, (str, bytes)):
         raise TypeError(f"new(): invalid data type '{type(data).__name__}'")
@@ -133,13 +133,15 @@ def _flattened(data: Any) -> tuple[list[Any], tuple[int, ...]]:
 
 def _array_of_leaves(leaves: list[Any], kind: np.dtype[Any] | None) -> np.ndarray[Any, Any]:
     types = set(map(type, leaves))
-    if not types <= {bool, int, float}:
+    if not types <= {bool, int, float, complex}:
         leaves = [_plain(one, kind) for one in leaves]
     inferred = _inferred(leaves)
     if kind is None:
         kind = inferred.numpy if inferred is not None else get_default_dtype().numpy
     with np.errstate(over="ignore"):
-        if kind.kind in "fb" or not leaves:
+        if complex in types and kind.kind in "fiu":
+            raise _no_number(1j, kind)
+        if kind.kind in "fbc" or not leaves:
             return np.array(leaves, dtype=kind)
         values = np.array(leaves, dtype=np.float64) if float in types else _integers(leaves)
     return _as_integers(values, kind)
@@ -147,7 +149,7 @@ def _array_of_leaves(leaves: list[Any], kind: np.dtype[Any] | None) -> np.ndarra
 
 def _plain(value: Any, kind: np.dtype[Any] | None) -> Any:
     """A number from what counts as one; NumPy's numbers stay, since they have a dtype."""
-    if isinstance(value, (bool, int, float)):
+    if isinstance(value, (bool, int, float, complex)):
         return value
     array = value
     if isinstance(value, Tensor):
@@ -157,9 +159,11 @@ def _plain(value: Any, kind: np.dtype[Any] | None) -> Any:
         if array.size != 1:
             raise ValueError("only one element tensors can be converted to Python scalars")
         array = array.reshape(())[()]
-    if not isinstance(array, np.generic) or array.dtype.kind not in "fiub":
+    if not isinstance(array, np.generic) or array.dtype.kind not in "fiubc":
         raise _no_number(value, kind)
-    if kind is not None and kind.kind != "f" and array.dtype.kind == "f":
+    if kind is not None and kind.kind in "fiu" and array.dtype.kind == "c":
+        raise _no_number(1j, kind)
+    if kind is not None and kind.kind not in "fc" and array.dtype.kind == "f":
         raise TypeError(
             "only integer tensors of a single element can be converted to an index"
             if isinstance(value, Tensor)
@@ -190,6 +194,8 @@ def _inferred(leaves: list[Any]) -> DType | None:
 
 
 def _number_dtype(kind: type) -> DType:
+    if issubclass(kind, complex):
+        return complex_of(get_default_dtype())
     return bool_ if kind is bool else int64 if issubclass(kind, int) else get_default_dtype()
 
 

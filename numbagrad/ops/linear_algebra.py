@@ -318,7 +318,7 @@ def logdet(input: Tensor) -> Tensor:
 _trace = TensorOperator(
     "trace",
     lambda input: np.asarray(
-        input.trace(dtype=input.dtype if input.dtype.kind == "f" else np.int64)
+        input.trace(dtype=input.dtype if input.dtype.kind in "fc" else np.int64)
     ),
     {"input": lambda grad, input_shape: _scaled_identity(grad, input_shape)},
     batch=lambda operator, size, arguments, mapped: arguments[0].diagonal(0, 1, 2).sum(1),

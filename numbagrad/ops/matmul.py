@@ -18,6 +18,7 @@ from ..tensor import Tensor, new_tensor
 from ..transforms.batching import aligned_stacks, broadcast_samples
 from ..transforms.levels import is_transformed
 from ..transforms.tangents import multilinear
+from .complex_numbers import conj
 from .conversion import cast
 from .expand import expand, sum_to_size
 from .inplace import install_in_place
@@ -52,7 +53,9 @@ def _check_dtypes(name: str, a: Tensor, b: Tensor) -> None:
 
 
 def _transposed(matrix: Tensor) -> Tensor:
-    """``matrix.t()`` for a product that may not be recorded: then nobody sees the view."""
+    """``matrix.H`` for a product that may not be recorded: then nobody sees the view."""
+    if matrix._array.dtype.kind == "c":
+        return conj(matrix).t()
     if grad_mode.enabled or is_transformed(matrix):
         return matrix.t()
     return new_tensor(matrix._array.T)
@@ -76,6 +79,8 @@ def _samples_times_vector(operator: Any, size: int, arguments: Any, mapped: Any)
 
 def _samples_of_dot(operator: Any, size: int, arguments: Any, mapped: Any) -> Tensor:
     a, b = arguments
+    if operator is _vdot:
+        a = conj(a)
     if mapped[0] and mapped[1]:
         return bmm(a.unsqueeze(1), b.unsqueeze(2)).view(size)
     return mv(a, b) if mapped[0] else mv(b, a)
@@ -101,8 +106,8 @@ _bmm = TensorOperator(
     "bmm",
     lambda a, b: _product(a, b),
     {
-        "a": lambda grad, b: _bmm(grad, b.transpose(1, 2)),
-        "b": lambda grad, a: _bmm(a.transpose(1, 2), grad),
+        "a": lambda grad, b: _bmm(grad, conj(b).transpose(1, 2)),
+        "b": lambda grad, a: _bmm(conj(a).transpose(1, 2), grad),
     },
     batch=_samples_of_stacks,
     tangent=multilinear,
@@ -112,28 +117,38 @@ _mv = TensorOperator(
     "mv",
     lambda a, b: _product(a, b[:, None])[:, 0],
     {
-        "a": lambda grad, b: outer(grad, b),
-        "b": lambda grad, a: _mv(a.t(), grad),
+        "a": lambda grad, b: outer(grad, conj(b)),
+        "b": lambda grad, a: _mv(conj(a).t(), grad),
     },
     batch=_samples_times_vector,
     tangent=multilinear,
 )
 
 
-def _dot_operator(name: str) -> TensorOperator:
+def _dot_operator(
+    name: str,
+    product: Callable[[Array, Array], Array],
+    gradient: dict[str, Any],
+    tangent: Callable[..., Any],
+) -> TensorOperator:
     return TensorOperator(
-        name,
-        lambda a, b: _product(a[None, :], b[:, None]).reshape(()),
-        {
-            "a": lambda grad, b: grad * b,
-            "b": lambda grad, a: grad * a,
-        },
-        batch=_samples_of_dot,
-        tangent=multilinear,
+        name, lambda a, b: product(a, b).reshape(()), gradient, batch=_samples_of_dot,
+        tangent=tangent,
     )
 
 
-_dot, _vdot = _dot_operator("dot"), _dot_operator("vdot")
+_dot = _dot_operator(
+    "dot",
+    lambda a, b: _product(a[None, :], b[:, None]),
+    {"a": lambda grad, b: grad * conj(b), "b": lambda grad, a: grad * conj(a)},
+    multilinear,
+)
+_vdot = _dot_operator(
+    "vdot",
+    lambda a, b: _product(a.conj()[None, :], b[:, None]),
+    {"a": lambda grad, b: conj(grad) * b, "b": lambda grad, a: grad * a},
+    multilinear,  # linear over the real numbers, which is what tangents need
+)
 
 
 def _check_mm(input: Tensor, mat2: Tensor) -> None:
@@ -223,7 +238,7 @@ def dot(input: Tensor, tensor: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 @method()
 def vdot(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Sum of the products of two vectors of equal length; ``dot``, as no tensor is complex."""
+    """Sum of the products of two vectors of equal length, of which the first is conjugated."""
     _check_dot(input, other)
     return write_result("vdot", _vdot(input, other), out)
 
@@ -266,16 +281,16 @@ def _stack_product(a: Array, b: Array) -> Array:
 def _to_second(grad: Tensor, a: Tensor, shape: tuple[int, ...]) -> Tensor:
     """The gradient of the second factor of a product, of the given shape."""
     if len(shape) == 2 and grad._array.ndim > 2:
-        rows = a.reshape(-1, a._array.shape[-1])
+        rows = conj(a).reshape(-1, a._array.shape[-1])
         return mm(rows.t(), grad.reshape(-1, grad._array.shape[-1]))
-    return sum_to_size(matmul(a.mT, grad), shape)
+    return sum_to_size(matmul(conj(a).mT, grad), shape)
 
 
 _matmul = TensorOperator(
     "matmul",
     lambda a, b: _stack_product(a, b),
     {
-        "a": lambda grad, a_shape, b: sum_to_size(matmul(grad, b.mT), a_shape),
+        "a": lambda grad, a_shape, b: sum_to_size(matmul(grad, conj(b).mT), a_shape),
         "b": lambda grad, a, b_shape: _to_second(grad, a, b_shape),
     },
     grad_fn="UnsafeViewBackward0",
@@ -287,8 +302,8 @@ _stack_times_vector = TensorOperator(
     "matmul",
     lambda a, b: _stack_product(a, b[:, None])[..., 0],
     {
-        "a": lambda grad, b: grad.unsqueeze(-1) * b,
-        "b": lambda grad, a: mv(a.reshape(-1, a._array.shape[-1]).t(), grad.reshape(-1)),
+        "a": lambda grad, b: grad.unsqueeze(-1) * conj(b),
+        "b": lambda grad, a: mv(conj(a).reshape(-1, a._array.shape[-1]).t(), grad.reshape(-1)),
     },
     grad_fn="UnsafeViewBackward0",
     batch=_samples_times_vector,
@@ -299,8 +314,8 @@ _vector_times_matrix = TensorOperator(
     "matmul",
     lambda a, b: _product(a[None, :], b)[0],
     {
-        "a": lambda grad, b: mv(b, grad),
-        "b": lambda grad, a: outer(a, grad),
+        "a": lambda grad, b: mv(conj(b), grad),
+        "b": lambda grad, a: outer(conj(a), grad),
     },
     grad_fn="SqueezeBackward4",
     batch=_samples_times_matrix,
@@ -404,9 +419,15 @@ def _adding(
         name,
         lambda input, a, b, beta, alpha: _added(input, product(a, b), beta, alpha),
         {
-            "input": lambda grad, input_shape, beta: sum_to_size(_times(grad, beta), input_shape),
-            "a": lambda grad, a_shape, b, alpha: _times(to_first(grad, b, a_shape), alpha),
-            "b": lambda grad, a, b_shape, alpha: _times(to_second(grad, a, b_shape), alpha),
+            "input": lambda grad, input_shape, beta: sum_to_size(
+                _times(grad, beta.conjugate()), input_shape
+            ),
+            "a": lambda grad, a_shape, b, alpha: _times(
+                to_first(grad, b, a_shape), alpha.conjugate()
+            ),
+            "b": lambda grad, a, b_shape, alpha: _times(
+                to_second(grad, a, b_shape), alpha.conjugate()
+            ),
         },
         batch=batch,
     )
@@ -418,27 +439,29 @@ def _stacked(grad: Tensor, count: int) -> Tensor:
 
 
 _addmm = _adding(
-    "addmm", _product, lambda grad, b, _: mm(grad, b.t()), lambda grad, a, _: mm(a.t(), grad)
+    "addmm", _product, lambda grad, b, _: mm(grad, conj(b).t()),
+    lambda grad, a, _: mm(conj(a).t(), grad),
 )
-_addmv = _adding("addmv", _mv.forward, lambda grad, b, _: outer(grad, b),
-                 lambda grad, a, _: mv(a.t(), grad), _samples_times_vector)  # fmt: skip
+_addmv = _adding("addmv", _mv.forward, lambda grad, b, _: outer(grad, conj(b)),
+                 lambda grad, a, _: mv(conj(a).t(), grad), _samples_times_vector)  # fmt: skip
 _addr = _adding(
     "addr",
     lambda a, b: pointwise("mul")(new_tensor(a[:, None]), new_tensor(b))._array,
-    lambda grad, b, _: mv(grad, b),
-    lambda grad, a, _: mv(grad.t(), a),
+    lambda grad, b, _: mv(grad, conj(b)),
+    lambda grad, a, _: mv(grad.t(), conj(a)),
     lambda operator, size, arguments, mapped: (
         arguments[0].unsqueeze(-1) * arguments[1].unsqueeze(-2)
     ),
 )
 _baddbmm = _adding(
-    "baddbmm", _product, lambda grad, b, _: bmm(grad, b.mT), lambda grad, a, _: bmm(a.mT, grad)
+    "baddbmm", _product, lambda grad, b, _: bmm(grad, conj(b).mT),
+    lambda grad, a, _: bmm(conj(a).mT, grad),
 )
 _addbmm = _adding(
     "addbmm",
     lambda a, b: _product(a.transpose(1, 0, 2).reshape(a.shape[1], -1), b.reshape(-1, b.shape[2])),
-    lambda grad, b, shape: bmm(_stacked(grad, shape[0]), b.mT),
-    lambda grad, a, shape: bmm(a.mT, _stacked(grad, shape[0])),
+    lambda grad, b, shape: bmm(_stacked(grad, shape[0]), conj(b).mT),
+    lambda grad, a, shape: bmm(conj(a).mT, _stacked(grad, shape[0])),
     lambda operator, size, arguments, mapped: (
         _samples_of_stacks(operator, size, arguments, mapped).sum(1)
     ),
@@ -469,7 +492,7 @@ def _sum(
         )
     if input._array.shape != shape:
         check_expands(input._array.shape, shape)
-    number: Any = {"b": bool, "f": float}.get(dtype.kind, int)
+    number: Any = {"b": bool, "f": float, "c": complex}.get(dtype.kind, int)
     made = operator(input, a, b, number(beta), number(alpha))
     return made if out is None else write_result(operator.name, made, out)
 

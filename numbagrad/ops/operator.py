@@ -276,6 +276,16 @@ def _array_of(operand: Any) -> Any:
     return operand._array if isinstance(operand, Tensor) else operand
 
 
+def _has_complex(operands: tuple[Any, ...]) -> bool:
+    for operand in operands:
+        if isinstance(operand, Tensor):
+            if operand._array.dtype.kind == "c":
+                return True
+        elif isinstance(operand, complex):
+            return True
+    return False
+
+
 def _edge_or_none(operand: Any) -> tuple[Any, int] | None:
     return edge_of(operand) if isinstance(operand, Tensor) else None
 
@@ -289,8 +299,8 @@ class PointwiseOperator:
     """A pointwise operator on Tensors and Python numbers; ``into`` writes an existing Tensor."""
 
     __slots__ = (
-        "definition", "launch", "program", "recorded", "write", "_recipes", "_rules", "_node",
-        "_tangents", "__weakref__",
+        "definition", "launch", "program", "recorded", "write", "variants", "_recipes", "_rules",
+        "_node", "_tangents", "__weakref__",
     )  # fmt: skip
 
     def __init__(self, definition: PointwiseDefinition, formula: Any = None):
@@ -309,6 +319,8 @@ class PointwiseOperator:
         self.recorded = definition.result != "bool"
         self._rules: dict[tuple[int | None, ...], GradientRule] = {}
         self._tangents: dict[tuple[bool, ...], TangentRule] = {}
+        #: Operators for operands of which some are complex, by which of them.
+        self.variants: dict[tuple[bool, ...], Any] = {}
         self._node: type[PointwiseNode] | None = None
         self._recipes: recorder.Recipes | None = None
         #: ``launch(*operands, recording)``: the result; if it requires grad but has no node, that
@@ -362,6 +374,8 @@ class PointwiseOperator:
 
     def compute(self, operands: tuple[Any, ...]) -> Tensor:
         """The operator in Python, whatever the operands: what ``launch`` misses arrives here."""
+        if _has_complex(operands) and (variant := self.variant(operands)) is not self:
+            return variant.compute(operands)
         if is_transformed(operands):
             return dispatch.apply(self, operands)
         if capture.active is not None and (intercepted := interception.current()) is not None:
@@ -384,6 +398,12 @@ class PointwiseOperator:
         if grad_mode.enabled and True in needed:
             self.record(result, operands)
         return result
+
+    def variant(self, operands: tuple[Any, ...]) -> PointwiseOperator:
+        """This operator for operands of which some, or the output, are complex."""
+        from .complex_operator import variant_of
+
+        return variant_of(self, operands)
 
     def rule(self, needed: tuple[int | None, ...]) -> GradientRule:
         """The gradient rule for the operands that need a gradient."""
@@ -522,13 +542,20 @@ class PointwiseOperator:
         try:
             self.write(output, *operands)
         except LaunchMiss as miss:
-            if is_transformed((output, *operands)):
-                apply_inplace(output, self, operands)
-                return
-            before_write(output)
-            arrays = (*map(_array_of, operands), output._array)
-            self.program.resolve(miss, arrays, into=True)
-            tensors.bump_version(output)
+            if _has_complex((output, *operands)):
+                self.variant(operands).into(output, operands)
+            else:
+                self._resolve_into(miss, output, operands)
+
+    def _resolve_into(self, miss: LaunchMiss, output: Tensor, operands: tuple[Any, ...]) -> None:
+        """``into`` in Python."""
+        if is_transformed((output, *operands)):
+            apply_inplace(output, self, operands)
+            return
+        before_write(output)
+        arrays = (*map(_array_of, operands), output._array)
+        self.program.resolve(miss, arrays, into=True)
+        tensors.bump_version(output)
 
     def _write_in_python(self, output: Tensor, *operands: Any) -> None:
         if recorder.ready():

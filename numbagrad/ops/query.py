@@ -42,9 +42,9 @@ def is_floating_point(input: Tensor) -> bool:
 
 
 def is_complex(input: Tensor) -> bool:
-    """Whether the dtype is complex: never."""
+    """Whether the dtype is complex."""
     require_tensor("is_complex", input)
-    return False
+    return input.is_complex()
 
 
 def is_inference(input: Tensor) -> bool:

@@ -29,6 +29,7 @@ from ..transforms import dispatch, tangents
 from ..transforms.batching import over_dimensions
 from ..transforms.levels import is_transformed
 from . import interception, recorder
+from .complex_numbers import conj
 from .expand import expand
 from .join import cat
 from .operator import pointwise
@@ -158,8 +159,13 @@ class LinearReduction:
         return program
 
     def __call__(self, input: Tensor, mask: int, keepdim: bool, dtype: DType | None) -> Tensor:
+        program = self.program
+        if dtype is not None:
+            if dtype.is_complex or input._array.dtype.kind == "c":
+                input = tensors.cast(input, dtype.numpy)
+            else:
+                program = self.program_for(dtype)
         array = input._array
-        program = self.program if dtype is None else self.program_for(dtype)
         try:
             made = program.call(array, mask, keepdim)
         except LaunchMiss as miss:
@@ -172,7 +178,7 @@ class LinearReduction:
                     lambda made: self.remember(new_tensor(made), arguments),
                 )  # fmt: skip
             made = program.resolve(miss, array, mask, keepdim)
-        if not (input._requires_grad and grad_mode.enabled and made.dtype.kind == "f"):
+        if not (input._requires_grad and grad_mode.enabled and made.dtype.kind in "fc"):
             return new_tensor(made)
         return self._attach(made, input, mask)
 
@@ -209,7 +215,7 @@ class LinearReduction:
         """Record a result that was computed by a rule."""
         input, mask, _, _ = arguments
         needed = input._requires_grad and grad_mode.enabled
-        if not (needed and result._array.dtype.kind == "f"):
+        if not (needed and result._array.dtype.kind in "fc"):
             return result
         return self._attach(result._array, input, mask)
 
@@ -259,7 +265,7 @@ def mean(
     if numpy:
         dim, keepdim = numpy_names("mean", dim, keepdim, numpy)
     kind = input._array.dtype.kind if dtype is None else dtype.numpy.kind
-    if kind != "f":
+    if kind not in "fc":
         what = "Input dtype" if dtype is None else "Optional dtype"
         raise RuntimeError(
             f"mean(): could not infer output dtype. {what} must be either a floating point or "
@@ -336,8 +342,8 @@ def _prod_gradient(grad: Tensor, input: Tensor, mask: int, result: Tensor) -> Te
     # A program goes the way that is right whatever the elements are.
     simple = not (capture.is_recording() or is_transformed(input))
     if simple and _all_program.run(input._array, ALL, False):
-        return grad * with_dims(result, shape, mask) / input
-    return grad * _others(input, mask)
+        return grad * conj(with_dims(result, shape, mask) / input)
+    return grad * conj(_others(input, mask))
 
 
 def _others(input: Tensor, mask: int) -> Tensor:
@@ -382,7 +388,9 @@ def prod(
             f"prod(): argument 'dim' must be int or None, not {type(dim).__name__}; "
             "several dimensions need several calls"
         )
-    if dtype is not None and input._requires_grad:
+    if dtype is not None and (
+        input._requires_grad or dtype.is_complex or input._array.dtype.kind == "c"
+    ):
         input = tensors.cast(input, dtype.numpy)
         dtype = None
     mask = mask_of(dim, input._array.ndim)

@@ -332,7 +332,7 @@ class TensorOperator:
 
     def record(self, results: tuple[Tensor, ...], arguments: tuple[Any, ...]) -> None:
         """Make the results with a float dtype remember how they came about."""
-        floating = [result._array.dtype.kind == "f" for result in results]
+        floating = [result._array.dtype.kind in "fc" for result in results]
         if True not in floating:
             return
         edges: list[Any] = []

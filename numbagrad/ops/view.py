@@ -289,7 +289,7 @@ def _reversed(input: Tensor) -> Tensor:
 
 
 def _swap_of_matrices(
-    name: str, instead: str, *, batched: bool = True
+    name: str, instead: str, *, batched: bool = True, conjugate: bool = False
 ) -> Callable[[Tensor], Tensor]:
     """``x.mT`` and its like: the last two dimensions swapped; a 0-d tensor is itself."""
     what = "matrices or batches of matrices" if batched else "matrices (2-D tensors)"
@@ -297,6 +297,8 @@ def _swap_of_matrices(
 
     def swapped(input: Tensor) -> Tensor:
         rank = input._array.ndim
+        if conjugate and input._array.dtype.kind == "c" and (rank in (0, 2) or batched):
+            input = input.conj()
         if rank == 2 or (batched and rank > 2):
             return transpose(input, -2, -1)
         if rank == 0:
@@ -310,13 +312,13 @@ def _swap_of_matrices(
     return swapped
 
 
-_CONJUGATE = "Consider using x.conj()."  # real tensors are their own conjugates
-_adjoint = _swap_of_matrices("tensor.adjoint()", _CONJUGATE)
+_CONJUGATE = "Consider using x.conj()."
+_adjoint = _swap_of_matrices("tensor.adjoint()", _CONJUGATE, conjugate=True)
 
 
 @method()
 def adjoint(input: Tensor) -> Tensor:
-    """The last two dimensions swapped (real tensors are their own conjugates).
+    """The conjugate with the last two dimensions swapped.
 
     Raises:
         RuntimeError: for a 1-d tensor.
@@ -328,9 +330,8 @@ method("T")(property(_reversed))
 method("mT")(
     property(_swap_of_matrices("Tensor.mT", "This function is the identity in these cases."))
 )
-method("H")(property(_swap_of_matrices("Tensor.H", _CONJUGATE, batched=False)))
-method("mH")(property(_swap_of_matrices("Tensor.mH", _CONJUGATE)))
-method("real")(property(lambda self: self))
+method("H")(property(_swap_of_matrices("Tensor.H", _CONJUGATE, batched=False, conjugate=True)))
+method("mH")(property(_swap_of_matrices("Tensor.mH", _CONJUGATE, conjugate=True)))
 
 
 # --- size-1 dimensions ----------------------------------------------------------------------------

@@ -104,7 +104,7 @@ class ViewOperator(TensorOperator):
             origin = input._view_origin
             if origin is not None:
                 result._view_origin = origin
-        if input._requires_grad and array.dtype.kind == "f":
+        if input._requires_grad and array.dtype.kind in "fc":
             node = _new(self._node)
             grad_fn = input._grad_fn
             node.next_edges = (

@@ -51,8 +51,10 @@ def additive(
 def _or_zeros(primal: Any, tangent: Any) -> Any:
     if tangent.__class__ is list:
         return [_or_zeros(x, t) for x, t in zip(primal, tangent, strict=True)]
-    if tangent is not None or not isinstance(primal, Tensor) or primal._array.dtype.kind != "f":
-        return primal if tangent is None else tangent
+    if tangent is not None:
+        return tangent
+    if not isinstance(primal, Tensor) or primal._array.dtype.kind not in "fc":
+        return primal
     return tensors.zeros(primal._array.shape, primal._array.dtype)
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 
 from ...formula import abs, exp, expm1, gelu, log1p, maximum, minimum, sigmoid, tanh, where
-from ..definition import define
+from ..definition import HOLOMORPHIC, Refused, define
 from .domains import NONZERO, POSITIVE
 
 SQRT_2_OVER_PI = math.sqrt(2.0 / math.pi)
@@ -21,6 +21,7 @@ define(
     lambda x: sigmoid(x),
     gradient={"x": lambda grad, result: grad * (1 - result) * result},
     result="float",
+    complex=HOLOMORPHIC,
 )
 define(
     "log_sigmoid",
@@ -35,6 +36,7 @@ define(
     gradient={"x": lambda grad, result: where(result <= 0, 0, grad)},
     domain={"x": NONZERO},
     dtypes="number",
+    complex=Refused("clamp is not supported for complex types"),
 )
 define(
     "hardtanh",
@@ -47,6 +49,7 @@ define(
     },
     scalars={"min_val": -1.0, "max_val": 1.0},
     dtypes="number",
+    complex=Refused("clamp is not supported for complex types"),
 )
 define(
     "leaky_relu",
@@ -123,6 +126,7 @@ define(
     lambda x: x / (1 + exp(-x)),
     gradient={"x": lambda grad, x: grad * sigmoid(x) * (1 + x * (1 - sigmoid(x)))},
     dtypes="float",
+    complex=HOLOMORPHIC,
 )
 define(
     "mish",
@@ -159,6 +163,7 @@ define(
     result="float",
     in_place=False,
     grad_fn="SubBackward0",
+    complex=HOLOMORPHIC,
 )
 define(
     "hardsigmoid",

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 from ...dtype import bool_, float16
 from ...formula import (
     abs,
     bits,
+    complex,
     copysign,
     floor_divide,
     fmod,
@@ -20,7 +23,7 @@ from ...formula import (
     trunc_divide,
     where,
 )
-from ..definition import define
+from ..definition import HOLOMORPHIC, ComplexRule, Refused, define
 from .domains import NONZERO, ORDERED, POSITIVE
 
 # What torch refuses of operands whose promoted dtype it would take. Each is given the dtypes of the
@@ -45,8 +48,12 @@ def no_booleans(dtypes):
 def fitting_alpha(dtypes):
     """alpha is of no higher kind than the operands it scales."""
     alpha = dtypes["alpha"]
+    if alpha.is_complex and not (dtypes["x"].is_complex or dtypes["y"].is_complex):
+        raise RuntimeError(
+            "For non-complex input tensors, argument alpha must not be a complex number."
+        )
     if alpha.is_floating_point and not (
-        dtypes["x"].is_floating_point or dtypes["y"].is_floating_point
+        dtypes["x"].has_fractions or dtypes["y"].has_fractions
     ):
         raise RuntimeError(
             "For integral input tensors, argument alpha must not be a floating point number."
@@ -73,7 +80,7 @@ def no_booleans_and_fitting_alpha(dtypes):
 
 def true_division(dtypes):
     """addcdiv divides floats; two integers would be rounded."""
-    if not (dtypes["a"].is_floating_point or dtypes["b"].is_floating_point):
+    if not (dtypes["a"].has_fractions or dtypes["b"].has_fractions):
         raise RuntimeError(
             "Integer division with addcdiv is no longer supported; use addcmul with a reciprocal, "
             "or convert tensor1 or tensor2 to a floating point dtype first."
@@ -82,7 +89,7 @@ def true_division(dtypes):
 
 def one_dtype(dtypes):
     """lerp promotes nothing and takes floats; a number as weight takes their dtype."""
-    if not dtypes["x"].is_floating_point:
+    if not dtypes["x"].has_fractions:
         raise NotImplementedError(
             f"lerp is not implemented for {dtypes['x'].name}; convert with .to(dtype) first"
         )
@@ -93,15 +100,16 @@ def one_dtype(dtypes):
 
 # Arithmetic
 
-define("add", lambda x, y: x + y)
+define("add", lambda x, y: x + y, complex=HOLOMORPHIC)
 define(
     "add_scaled",
     lambda x, y, alpha: x + alpha * y,
     scalars={"alpha": 1},
     grad_fn="AddBackward0",
     check=fitting_alpha,
+    complex=HOLOMORPHIC,
 )
-define("sub", lambda x, y: x - y, dtypes="number", check=no_booleans)
+define("sub", lambda x, y: x - y, dtypes="number", check=no_booleans, complex=HOLOMORPHIC)
 define(
     "sub_scaled",
     lambda x, y, alpha: x - alpha * y,
@@ -109,6 +117,7 @@ define(
     dtypes="number",
     grad_fn="SubBackward0",
     check=no_booleans_and_fitting_alpha,
+    complex=HOLOMORPHIC,
 )
 define(
     "rsub",
@@ -117,8 +126,9 @@ define(
     dtypes="number",
     in_place=False,
     check=no_booleans_and_fitting_alpha,
+    complex=HOLOMORPHIC,
 )
-define("mul", lambda x, y: x * y, aliases=("multiply",))
+define("mul", lambda x, y: x * y, aliases=("multiply",), complex=HOLOMORPHIC)
 define(
     "div",
     lambda x, y: x / y,
@@ -126,6 +136,7 @@ define(
     domain={"y": NONZERO},
     result="float",
     aliases=("divide", "true_divide"),
+    complex=HOLOMORPHIC,
 )
 define(
     "div_floor",
@@ -167,13 +178,14 @@ define(
     grad_fn="FmodBackward1",
     divides=True,
 )
-define("neg", lambda x: -x, dtypes="number", aliases=("negative",))
+define("neg", lambda x: -x, dtypes="number", aliases=("negative",), complex=HOLOMORPHIC)
 define(
     "reciprocal",
     lambda x: 1 / x,
     gradient={"x": lambda grad, result: -grad * (result * result)},
     domain={"x": NONZERO},
     result="float",
+    complex=HOLOMORPHIC,
 )
 define(
     "rdiv",
@@ -184,11 +196,47 @@ define(
     result="float",
     in_place=False,
     grad_fn="MulBackward0",
+    complex=HOLOMORPHIC,
 )
-define("abs", lambda x: abs(x), domain={"x": NONZERO}, dtypes="number", aliases=("absolute",))
-define("sign", lambda x: sign(x), domain={"x": NONZERO})
-define("sgn", lambda x: sign(x), domain={"x": NONZERO})
-define("addcmul", lambda x, a, b, value: x + value * a * b, scalars={"value": 1}, dtypes="number")
+define(
+    "abs",
+    lambda x: abs(x),
+    domain={"x": NONZERO},
+    dtypes="number",
+    aliases=("absolute",),
+    complex=ComplexRule(
+        gradient={"x": lambda grad, x: complex.sgn(x) * grad},
+        tangent={"x": lambda tangent, x: complex.real(complex.conj(complex.sgn(x)) * tangent)},
+    ),
+)
+define(
+    "angle",
+    lambda x: where(isnan(x), x, where(x < 0, math.pi, 0)),
+    domain={"x": NONZERO},
+    result="float",
+    in_place=False,
+    complex=ComplexRule(
+        formula=complex.angle,
+        gradient={"x": lambda grad, x: complex.turning(x) * grad},
+        tangent={
+            "x": lambda tangent, x: complex.real(complex.conj(complex.turning(x)) * tangent)
+        },
+    ),
+)
+define(
+    "sign",
+    lambda x: sign(x),
+    domain={"x": NONZERO},
+    complex=Refused(
+        "Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn "
+        "instead."
+    ),
+)
+define("sgn", lambda x: sign(x), domain={"x": NONZERO}, complex=ComplexRule(by_parts=True))
+define(
+    "addcmul", lambda x, a, b, value: x + value * a * b, scalars={"value": 1}, dtypes="number",
+    complex=HOLOMORPHIC,
+)
 define(
     "addcdiv",
     lambda x, a, b, value: x + value * a / b,
@@ -197,6 +245,7 @@ define(
     scalars={"value": 1},
     dtypes="float",
     check=true_division,
+    complex=HOLOMORPHIC,
 )
 define(
     "lerp",
@@ -211,6 +260,7 @@ define(
     dtypes="float",
     grad_fn="LerpBackward1",
     check=one_dtype,
+    complex=HOLOMORPHIC,
 )
 define(
     "hypot",
@@ -253,6 +303,15 @@ define(
 
 # Powers
 
+
+def by_exponent(base, exponent, result):
+    """The derivative of a complex power by its exponent; 0 for powers of 0."""
+    vanishes = (
+        complex.equals(base, 0) & (complex.real(exponent) >= 0) & (complex.imag(exponent) == 0)
+    )
+    return complex.select(vanishes, 0, result * complex.log(base))
+
+
 define(
     "pow",
     lambda x, y: x**y,
@@ -263,6 +322,12 @@ define(
     domain={"x": POSITIVE},
     dtypes="number",
     grad_fn="PowBackward1",
+    complex=ComplexRule(
+        gradient={
+            "y": lambda grad, x, y, result: complex.conj(by_exponent(x, y, result)) * grad
+        },
+        tangent={"y": lambda tangent, x, y, result: by_exponent(x, y, result) * tangent},
+    ),
 )
 define(
     "pow_scalar",
@@ -277,6 +342,7 @@ define(
     dtypes="any",
     grad_fn="PowBackward0",
     promoting=("exponent",),
+    complex=HOLOMORPHIC,
 )
 define(
     "rpow",
@@ -292,15 +358,25 @@ define(
     dtypes="number",
     grad_fn="PowBackward2",
     promoting=("base",),
+    complex=ComplexRule(
+        gradient={
+            "x": lambda grad, x, base, result: complex.conj(by_exponent(base, x, result)) * grad
+        },
+        tangent={"x": lambda tangent, x, base, result: by_exponent(base, x, result) * tangent},
+    ),
 )
 # The exponents that torch too computes without pow; `pow_scalar` goes here when it meets them.
-define("pow_2", lambda x: x * x, dtypes="number", grad_fn="PowBackward0", aliases=("square",))
+define(
+    "pow_2", lambda x: x * x, dtypes="number", grad_fn="PowBackward0", aliases=("square",),
+    complex=HOLOMORPHIC,
+)
 define(
     "pow_3",
     lambda x: x * x * x,
     dtypes="number",
     grad_fn="PowBackward0",
     gradient={"x": lambda grad, x: grad * (3 * (x * x))},
+    complex=HOLOMORPHIC,
 )
 define(
     "pow_half",
@@ -309,6 +385,7 @@ define(
     dtypes="float",
     gradient={"x": lambda grad, x: grad * 0.5 / sqrt(x)},  # torch saves the input of a power
     grad_fn="PowBackward0",
+    complex=HOLOMORPHIC,
 )
 define(
     "pow_minus_half",
@@ -316,6 +393,7 @@ define(
     domain={"x": POSITIVE},
     dtypes="float",
     grad_fn="PowBackward0",
+    complex=HOLOMORPHIC,
 )
 define(
     "pow_minus_1",
@@ -324,6 +402,7 @@ define(
     dtypes="float",
     gradient={"x": lambda grad, x: -grad / (x * x)},
     grad_fn="PowBackward0",
+    complex=HOLOMORPHIC,
 )
 define(
     "pow_minus_2",
@@ -332,6 +411,7 @@ define(
     dtypes="float",
     gradient={"x": lambda grad, x: grad * -2 / (x * x * x)},
     grad_fn="PowBackward0",
+    complex=HOLOMORPHIC,
 )
 define(
     "sqrt",
@@ -339,6 +419,7 @@ define(
     gradient={"x": lambda grad, result: grad / (2 * result)},
     domain={"x": POSITIVE},
     result="float",
+    complex=HOLOMORPHIC,
 )
 define(
     "rsqrt",
@@ -346,4 +427,5 @@ define(
     gradient={"x": lambda grad, result: -0.5 * grad * (result * result * result)},
     domain={"x": POSITIVE},
     result="float",
+    complex=HOLOMORPHIC,
 )

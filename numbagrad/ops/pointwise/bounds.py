@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...formula import ceil, floor, isfinite, isinf, isnan, maximum, minimum, round, trunc, where
-from ..definition import define
+from ..definition import HOLOMORPHIC, Refused, define
 from .domains import BETWEEN_INTEGERS, NONZERO, ORDERED
 
 # What torch refuses of operands whose promoted dtype it would take. Each is given the dtypes of the
@@ -18,8 +18,8 @@ def same_dtypes(dtypes):
 
 # Selection and bounds
 
-define("where", lambda condition, x, y: where(condition, x, y), in_place=False)
-define("masked_fill", lambda x, mask, value: where(mask, value, x))
+define("where", lambda condition, x, y: where(condition, x, y), in_place=False, complex=HOLOMORPHIC)
+define("masked_fill", lambda x, mask, value: where(mask, value, x), complex=HOLOMORPHIC)
 define(
     "clamp",
     clamp_formula := lambda x, low, high: minimum(maximum(x, low), high),
@@ -30,6 +30,7 @@ define(
     aliases=("clip",),
     grad_fn="ClampBackward1",
     promoting=("low", "high"),
+    complex=Refused("clamp is not supported for complex types"),
 )
 define(
     "clamp_tensor",
@@ -42,6 +43,7 @@ define(
     domain={"x": ((-3.0, -1.2), (-0.8, 0.8), (1.2, 3.0)), "low": (-1.1, -0.9), "high": (0.9, 1.1)},
     dtypes="number",
     grad_fn="ClampBackward0",
+    complex=Refused("clamp is not supported for complex types"),
 )
 define(
     "clamp_min",
@@ -51,6 +53,7 @@ define(
     scalars={"low": None},
     dtypes="number",
     promoting=("low",),
+    complex=Refused("clamp is not supported for complex types"),
 )
 define(
     "clamp_min_tensor",
@@ -61,6 +64,7 @@ define(
     },
     domain={"x": NONZERO, "low": (-0.09, 0.09)},
     grad_fn="ClampMinBackward1",
+    complex=Refused("clamp is not supported for complex types"),
 )
 define(
     "clamp_max",
@@ -70,6 +74,7 @@ define(
     scalars={"high": None},
     dtypes="number",
     promoting=("high",),
+    complex=Refused("clamp is not supported for complex types"),
 )
 define(
     "clamp_max_tensor",
@@ -80,20 +85,29 @@ define(
     },
     domain={"x": NONZERO, "high": (-0.09, 0.09)},
     grad_fn="ClampMaxBackward1",
+    complex=Refused("clamp is not supported for complex types"),
 )
-define("minimum", lambda x, y: minimum(x, y), domain=ORDERED, in_place=False)
-define("maximum", lambda x, y: maximum(x, y), domain=ORDERED, in_place=False)
+define(
+    "minimum", lambda x, y: minimum(x, y), domain=ORDERED, in_place=False,
+    complex=Refused("minimum not implemented for complex tensors.", RuntimeError),
+)
+define(
+    "maximum", lambda x, y: maximum(x, y), domain=ORDERED, in_place=False,
+    complex=Refused("maximum not implemented for complex tensors.", RuntimeError),
+)
 define(
     "fmin",
     lambda x, y: where((x <= y) | isnan(y), x, y),
     domain=ORDERED,
     in_place=False,
+    complex=Refused("fmin not implemented for complex tensors.", RuntimeError),
 )
 define(
     "fmax",
     lambda x, y: where((x >= y) | isnan(y), x, y),
     domain=ORDERED,
     in_place=False,
+    complex=Refused("fmax not implemented for complex tensors.", RuntimeError),
 )
 define(
     "heaviside",
@@ -101,6 +115,7 @@ define(
     domain={"x": NONZERO},
     differentiable=False,
     check=same_dtypes,
+    complex=Refused("heaviside is not yet implemented for complex tensors.", RuntimeError),
 )
 define(
     "nan_to_num",
@@ -113,10 +128,17 @@ define(
 
 # Rounding
 
-define("floor", lambda x: floor(x), domain={"x": BETWEEN_INTEGERS}, dtypes="number")
-define("ceil", lambda x: ceil(x), domain={"x": BETWEEN_INTEGERS}, dtypes="number")
 define(
-    "trunc", lambda x: trunc(x), domain={"x": BETWEEN_INTEGERS}, dtypes="number", aliases=("fix",)
+    "floor", lambda x: floor(x), domain={"x": BETWEEN_INTEGERS}, dtypes="number",
+    complex=Refused("floor is not supported for complex inputs"),
+)
+define(
+    "ceil", lambda x: ceil(x), domain={"x": BETWEEN_INTEGERS}, dtypes="number",
+    complex=Refused("ceil is not supported for complex inputs"),
+)
+define(
+    "trunc", lambda x: trunc(x), domain={"x": BETWEEN_INTEGERS}, dtypes="number", aliases=("fix",),
+    complex=Refused("trunc is not supported for complex inputs"),
 )
 define("round", lambda x: round(x), domain={"x": (-0.4, 0.4)}, dtypes="number")
 define("frac", lambda x: x - trunc(x), domain={"x": BETWEEN_INTEGERS}, dtypes="float")

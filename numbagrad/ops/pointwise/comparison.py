@@ -14,23 +14,30 @@ from ...formula import (
     logical_or,
     logical_xor,
 )
-from ..definition import define
+from ..definition import HOLOMORPHIC, Refused, define
 
 # Comparisons and tests; they give bool
 
-define("eq", lambda x, y: x == y, result="bool")
-define("ne", lambda x, y: x != y, result="bool", aliases=("not_equal",))
+define("eq", lambda x, y: x == y, result="bool", complex=HOLOMORPHIC)
+define("ne", lambda x, y: x != y, result="bool", aliases=("not_equal",), complex=HOLOMORPHIC)
 define("lt", lambda x, y: x < y, result="bool", aliases=("less",))
 define("le", lambda x, y: x <= y, result="bool", aliases=("less_equal",))
 define("gt", lambda x, y: x > y, result="bool", aliases=("greater",))
 define("ge", lambda x, y: x >= y, result="bool", aliases=("greater_equal",))
-define("isnan", lambda x: isnan(x), result="bool", in_place=False)
-define("isinf", lambda x: isinf(x), result="bool", in_place=False)
-define("isfinite", lambda x: isfinite(x), result="bool", in_place=False)
-define("isposinf", lambda x: isinf(x) & (x > 0), result="bool", in_place=False)
-define("isneginf", lambda x: isinf(x) & (x < 0), result="bool", in_place=False)
+define("isnan", lambda x: isnan(x), result="bool", in_place=False, complex=HOLOMORPHIC)
+define("isinf", lambda x: isinf(x), result="bool", in_place=False, complex=HOLOMORPHIC)
+define("isfinite", lambda x: isfinite(x), result="bool", in_place=False, complex=HOLOMORPHIC)
 define(
-    "signbit", lambda x: copysign(1, cast(x, "float64")) < 0, result="bool", in_place=False
+    "isposinf", lambda x: isinf(x) & (x > 0), result="bool", in_place=False,
+    complex=Refused("isposinf does not support complex inputs.", RuntimeError),
+)
+define(
+    "isneginf", lambda x: isinf(x) & (x < 0), result="bool", in_place=False,
+    complex=Refused("isneginf does not support complex inputs.", RuntimeError),
+)
+define(
+    "signbit", lambda x: copysign(1, cast(x, "float64")) < 0, result="bool", in_place=False,
+    complex=Refused("signbit is not implemented for complex tensors."),
 )  # fmt: skip
 define(
     "isclose",
@@ -40,11 +47,12 @@ define(
     dtypes="float",
     result="bool",
     in_place=False,
+    complex=HOLOMORPHIC,
 )
-define("logical_not", lambda x: logical_not(x), result="bool")
-define("logical_and", lambda x, y: logical_and(x, y), result="bool")
-define("logical_or", lambda x, y: logical_or(x, y), result="bool")
-define("logical_xor", lambda x, y: logical_xor(x, y), result="bool")
+define("logical_not", lambda x: logical_not(x), result="bool", complex=HOLOMORPHIC)
+define("logical_and", lambda x, y: logical_and(x, y), result="bool", complex=HOLOMORPHIC)
+define("logical_or", lambda x, y: logical_or(x, y), result="bool", complex=HOLOMORPHIC)
+define("logical_xor", lambda x, y: logical_xor(x, y), result="bool", complex=HOLOMORPHIC)
 
 # Bits
 

@@ -16,6 +16,7 @@ from ...formula import (
     atan,
     atan2,
     atanh,
+    complex,
     cos,
     cosh,
     digamma,
@@ -41,32 +42,45 @@ from ...formula import (
     tanh,
     where,
 )
-from ..definition import define
+from ..definition import HOLOMORPHIC, ComplexRule, Refused, define
 from .domains import NONZERO, POSITIVE, UNIT, WITHIN_ONE
 
 LN2 = math.log(2.0)
 
 # Exponentials and logarithms
 
-define("exp", lambda x: exp(x), gradient={"x": lambda grad, result: grad * result}, result="float")
+define(
+    "exp",
+    lambda x: exp(x),
+    gradient={"x": lambda grad, result: grad * result},
+    result="float",
+    complex=HOLOMORPHIC,
+)
 define(
     "exp2",
     lambda x: exp2(x),
     gradient={"x": lambda grad, result: grad * result * LN2},
     result="float",
+    complex=HOLOMORPHIC,
 )
 define(
     "expm1",
     lambda x: expm1(x),
     gradient={"x": lambda grad, result: grad * (result + 1)},
     result="float",
+    complex=HOLOMORPHIC,
 )
-define("log", lambda x: log(x), domain={"x": POSITIVE}, result="float")
+define("log", lambda x: log(x), domain={"x": POSITIVE}, result="float", complex=HOLOMORPHIC)
 define(
-    "log1p", lambda x: log1p(x), domain={"x": (-0.9, 3.0)}, result="float", grad_fn="Log1PBackward0"
+    "log1p",
+    lambda x: log1p(x),
+    domain={"x": (-0.9, 3.0)},
+    result="float",
+    grad_fn="Log1PBackward0",
+    complex=HOLOMORPHIC,
 )
-define("log2", lambda x: log2(x), domain={"x": POSITIVE}, result="float")
-define("log10", lambda x: log10(x), domain={"x": POSITIVE}, result="float")
+define("log2", lambda x: log2(x), domain={"x": POSITIVE}, result="float", complex=HOLOMORPHIC)
+define("log10", lambda x: log10(x), domain={"x": POSITIVE}, result="float", complex=HOLOMORPHIC)
 define(
     "logaddexp",
     lambda x, y: where(isinf(x) & (x == y), x, maximum(x, y) + log1p(exp(-abs(x - y)))),
@@ -134,18 +148,25 @@ define(
 
 # Trigonometric functions and their inverses
 
-define("sin", lambda x: sin(x), result="float")
-define("cos", lambda x: cos(x), result="float")
+define("sin", lambda x: sin(x), result="float", complex=HOLOMORPHIC)
+define("cos", lambda x: cos(x), result="float", complex=HOLOMORPHIC)
 define(
     "tan",
     lambda x: tan(x),
     gradient={"x": lambda grad, result: grad * (1 + result * result)},
     domain={"x": (-1.3, 1.3)},
     result="float",
+    complex=HOLOMORPHIC,
 )
-define("asin", lambda x: asin(x), domain={"x": WITHIN_ONE}, result="float", aliases=("arcsin",))
-define("acos", lambda x: acos(x), domain={"x": WITHIN_ONE}, result="float", aliases=("arccos",))
-define("atan", lambda x: atan(x), result="float", aliases=("arctan",))
+define(
+    "asin", lambda x: asin(x), domain={"x": WITHIN_ONE}, result="float", aliases=("arcsin",),
+    complex=HOLOMORPHIC,
+)
+define(
+    "acos", lambda x: acos(x), domain={"x": WITHIN_ONE}, result="float", aliases=("arccos",),
+    complex=HOLOMORPHIC,
+)
+define("atan", lambda x: atan(x), result="float", aliases=("arctan",), complex=HOLOMORPHIC)
 define(
     "atan2",
     lambda y, x: atan2(y, x),
@@ -169,23 +190,45 @@ define(
     },
     domain={"x": NONZERO},
     result="float",
+    complex=HOLOMORPHIC,
 )
-define("deg2rad", lambda x: x * (math.pi / 180.0), result="float", grad_fn="Deg2RadBackward0")
-define("rad2deg", lambda x: x * (180.0 / math.pi), result="float", grad_fn="Rad2DegBackward0")
+define(
+    "deg2rad", lambda x: x * (math.pi / 180.0), result="float", grad_fn="Deg2RadBackward0",
+    complex=Refused("deg2rad is not supported for complex tensors.", RuntimeError),
+)
+define(
+    "rad2deg", lambda x: x * (180.0 / math.pi), result="float", grad_fn="Rad2DegBackward0",
+    complex=Refused("rad2deg is not supported for complex tensors.", RuntimeError),
+)
 
 # Hyperbolic functions and their inverses
 
-define("sinh", lambda x: sinh(x), result="float")
-define("cosh", lambda x: cosh(x), result="float")
+define("sinh", lambda x: sinh(x), result="float", complex=HOLOMORPHIC)
+define("cosh", lambda x: cosh(x), result="float", complex=HOLOMORPHIC)
 define(
     "tanh",
     lambda x: tanh(x),
     gradient={"x": lambda grad, result: grad * ((1 - result) * (1 + result))},
     result="float",
+    complex=HOLOMORPHIC,
 )
-define("asinh", lambda x: asinh(x), result="float", aliases=("arcsinh",))
-define("acosh", lambda x: acosh(x), domain={"x": (1.1, 3.0)}, result="float", aliases=("arccosh",))
-define("atanh", lambda x: atanh(x), domain={"x": WITHIN_ONE}, result="float", aliases=("arctanh",))
+define("asinh", lambda x: asinh(x), result="float", aliases=("arcsinh",), complex=HOLOMORPHIC)
+define(
+    "acosh", lambda x: acosh(x), domain={"x": (1.1, 3.0)}, result="float", aliases=("arccosh",),
+    # One root would have another sign left of 0.
+    complex=ComplexRule(
+        gradient={
+            "x": lambda grad, x: complex.conj(complex.rsqrt(x - 1) * complex.rsqrt(x + 1)) * grad
+        },
+        tangent={
+            "x": lambda tangent, x: complex.rsqrt(x - 1) * complex.rsqrt(x + 1) * tangent
+        },
+    ),
+)
+define(
+    "atanh", lambda x: atanh(x), domain={"x": WITHIN_ONE}, result="float", aliases=("arctanh",),
+    complex=HOLOMORPHIC,
+)
 
 # Special functions
 

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from ...formula import abs, exp, isnan, log, log1p, maximum, minimum, sigmoid, where
-from ..definition import define
+from ..definition import Refused, define
 from .domains import POSITIVE, UNIT
 
 # Losses, element by element
@@ -110,6 +110,7 @@ define(
     dtypes="float",
     in_place=False,
     grad_fn="SubBackward0",
+    complex=Refused("kl_div: Complex inputs not supported.", RuntimeError),
 )
 define(
     "kl_div_log_target",
