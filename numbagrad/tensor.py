@@ -553,6 +553,15 @@ class Tensor(TensorState, InstalledMethods):
         capture.refuse("the value of a tensor as a Python number")
         return self._values().item()
 
+    def _real_number(self, kind: str) -> Any:
+        """The value as a real number, for what is of this C type."""
+        value = self._number()
+        if value.__class__ is not complex:
+            return value
+        if value.imag:
+            raise RuntimeError(f"value cannot be converted to type {kind} without overflow")
+        return value.real
+
     def __bool__(self) -> bool:
         if self._array.size != 1:
             raise RuntimeError(
@@ -564,10 +573,10 @@ class Tensor(TensorState, InstalledMethods):
         return bool(self._values("truth_of"))
 
     def __float__(self) -> float:
-        return float(self._number())
+        return float(self._real_number("double"))
 
     def __int__(self) -> int:
-        return int(self._number())
+        return int(self._real_number("int64_t"))
 
     def __complex__(self) -> complex:
         return complex(self._number())

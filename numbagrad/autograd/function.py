@@ -282,6 +282,12 @@ class BackwardCFunction(Node, FunctionCtx):
                     )
                 result = interface.sum_to_size(result, shape)
             if dtype is not None and result._array.dtype != dtype:
+                if result._array.dtype.kind == "c" and dtype.kind != "c":
+                    raise RuntimeError(
+                        "Expected isFloatingType(grad.scalar_type()) || (input_is_complex == "
+                        f"grad_is_complex) to be true, but got false: {self.name()} returned a "
+                        f"complex gradient for input {index}, which is real"
+                    )
                 result = interface.cast(result, dtype)
             checked.append(result)
         return tuple(checked)

@@ -362,7 +362,7 @@ def _refresh_views(base: Any, before: Node | None) -> None:
     ``before`` is the node that produced the base until it was written.
     """
     for view in live_views(base):
-        if view._array.dtype != base._array.dtype:
+        if view._array.dtype != base._array.dtype and not _shows_parts(view, base):
             continue
         origin = view._view_origin
         if origin is not None and origin != PURE:
@@ -378,6 +378,13 @@ def _show_base(view: Any) -> None:
     """Let the history of a view be that it shows a part of its base, as the base is now."""
     view._view_origin = None
     take_history(view, AsStridedBackward0.of_view(view._base, view), 0)
+
+
+def _shows_parts(view: Any, base: Any) -> bool:
+    """Whether one of them is complex and the other has its parts as elements."""
+    mine, other = view._array.dtype, base._array.dtype
+    complex_one, real_one = (mine, other) if mine.kind == "c" else (other, mine)
+    return complex_one.kind == "c" and 2 * real_one.itemsize == complex_one.itemsize
 
 
 class StaleView(Node):

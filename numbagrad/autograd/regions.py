@@ -12,19 +12,30 @@ from typing import Any
 
 import numpy as np
 
+from ..executor.complex_parts import parts_of_array
 from .hooks import note_metadata
 from .node import Node, OutputMetadata, edge_of, visible
 from .saved import FREED, ProducerLater, SavedOutput, save_output
 from .saved_hooks import HookedTensor
 
-__all__ = ["AsStridedBackward0", "CopySlices", "Geometry", "install_regions", "saved_view"]
+__all__ = [
+    "AsStridedBackward0", "CopySlices", "Geometry", "install_parts", "install_regions", "region_of",
+    "saved_view",
+]  # fmt: skip
 
 
 class Geometry:
-    """Where the elements of a view lie in the memory of its base, counted in elements."""
+    """Where the elements of a view lie in the memory of its base, counted in elements.
 
-    __slots__ = ("base_shape", "base_strides", "given_offset", "offset", "shape", "strides")
+    Of a real view of complex numbers, and the other way round, the elements are real numbers.
+    """
 
+    __slots__ = (
+        "base_shape", "base_strides", "given_offset", "offset", "parted", "shape", "strides"
+    )  # fmt: skip
+
+    #: Whether the base and whether the view is complex, if only one of them is.
+    parted: tuple[bool, bool] | None
     #: The offset from the beginning of the memory that a user asked for, if one did.
     given_offset: int | None
 
@@ -42,6 +53,7 @@ class Geometry:
         self.strides = strides
         self.offset = offset
         self.given_offset = None
+        self.parted = None
 
     def shown(self) -> dict[str, Any]:
         """How nodes show it: under the names of the arguments of ``as_strided``."""
@@ -52,6 +64,14 @@ class Geometry:
     @classmethod
     def between(cls, base: np.ndarray[Any, Any], view: np.ndarray[Any, Any]) -> Geometry:
         """The geometry of ``view``, an array in the memory of ``base``."""
+        parted = base.dtype.kind == "c", view.dtype.kind == "c"
+        if parted[0] != parted[1]:
+            made = cls.between(
+                parts_of_array(base) if parted[0] else base,
+                parts_of_array(view) if parted[1] else view,
+            )
+            made.parted = parted
+            return made
         size = base.itemsize
         strides = tuple([stride // size for stride in view.strides])
         return cls(base, view.shape, strides, (view.ctypes.data - base.ctypes.data) // size)
@@ -85,6 +105,44 @@ def install_regions(
     _read, _spread, _clear, _replace = read, spread, clear, replace
 
 
+_as_real: Any = None
+_as_complex: Any = None
+
+
+def install_parts(as_real: Callable[[Any], Any], as_complex: Callable[[Any], Any]) -> None:
+    """Set the operators that turn a complex tensor into one of its parts, and back."""
+    global _as_real, _as_complex
+    _as_real, _as_complex = as_real, as_complex
+
+
+def region_of(base: Any, geometry: Geometry, read: Callable[[Any, Geometry], Any]) -> Any:
+    """What ``read`` gives as the region of a tensor like the base, as a tensor like the view."""
+    if geometry.parted is None:
+        return read(base, geometry)
+    of_base, of_view = geometry.parted
+    found = read(_as_real(base) if of_base else base, geometry)
+    return _as_complex(found) if of_view else found
+
+
+def _spread_region(region: Any, geometry: Geometry) -> Any:
+    """The adjoint of reading the region, for a tensor like the view."""
+    if geometry.parted is None:
+        return _spread(region, geometry)
+    of_base, of_view = geometry.parted
+    found = _spread(_as_real(region) if of_view else region, geometry)
+    return _as_complex(found) if of_base else found
+
+
+def _without_region(base: Any, region: Any, geometry: Geometry) -> Any:
+    """A tensor like the base with other values in the region, or zeros for None."""
+    if geometry.parted is not None:
+        of_base, of_view = geometry.parted
+        base = _as_real(base) if of_base else base
+        region = _as_real(region) if of_view and region is not None else region
+    found = _clear(base, geometry) if region is None else _replace(base, region, geometry)
+    return _as_complex(found) if geometry.parted is not None and geometry.parted[0] else found
+
+
 class CopySlices(Node):
     """Node of a base that was written through a view.
 
@@ -93,7 +151,7 @@ class CopySlices(Node):
     gradient of the base as it was. So the nodes between the base and the view do not run.
     """
 
-    __slots__ = ("_dtype", "_output_nr", "_place", "_write", "geometry")
+    __slots__ = ("_base", "_dtype", "_output_nr", "_place", "_write", "geometry")
 
     _announced_when_complete = True
 
@@ -110,6 +168,7 @@ class CopySlices(Node):
             edges = edges[:place] + edges[place + 1 :]
         self.geometry = Geometry.between(base._array, view._array)
         self._dtype = view._array.dtype
+        self._base = base._array.shape, base._array.dtype
         self._write, self._output_nr = write, output_nr
         super().__init__((before, *edges))
         _produce_as_view(write, self)
@@ -119,12 +178,15 @@ class CopySlices(Node):
         """The node of the write, until it is freed with the graph."""
         if self._write is None:
             return None
-        note_metadata(self._write, self._output_nr, self.geometry.shape, self._dtype)
+        shape = self.geometry.shape
+        if self.geometry.parted is not None and self.geometry.parted[1]:
+            shape = shape[:-1]
+        note_metadata(self._write, self._output_nr, shape, self._dtype)
         return visible(self._write)
 
     @property
     def _input_metadata(self) -> tuple[OutputMetadata | None, ...]:
-        return (OutputMetadata(self.geometry.base_shape, self._dtype),)
+        return (OutputMetadata(*self._base),)
 
     def release(self) -> None:
         """Free the node of the write, so that a second walk raises."""
@@ -137,7 +199,7 @@ class CopySlices(Node):
         if write is None:
             raise RuntimeError(FREED)
         gradients = [None] * write._output_count
-        gradients[self._output_nr] = _read(grad, geometry)
+        gradients[self._output_nr] = region_of(grad, geometry, _read)
         results = write.backward(*gradients)
         of_view = None
         if place is not None:
@@ -145,9 +207,7 @@ class CopySlices(Node):
             results = results[:place] + results[place + 1 :]
         if self.next_edges[0] is None:
             return (None, *results)
-        if of_view is None:
-            return (_clear(grad, geometry), *results)
-        return (_replace(grad, of_view, geometry), *results)
+        return (_without_region(grad, of_view, geometry), *results)
 
 
 def _place_of(edge: tuple[Any, int] | None, edges: tuple[Any, ...]) -> int | None:
@@ -216,4 +276,4 @@ class AsStridedBackward0(Node):
         return cls(edge_of(base), Geometry.between(base._array, view._array))
 
     def backward(self, grad: Any) -> tuple[Any, ...]:
-        return (_spread(grad, self.geometry),)
+        return (_spread_region(grad, self.geometry),)

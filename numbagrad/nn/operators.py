@@ -90,6 +90,8 @@ def linear_2d(
         try:
             _addition.into(made, bias._array, made)
         except LaunchMiss as miss:
+            if made.dtype.kind == "c":
+                return input.matmul(weight.t()) + bias
             _addition.resolve(miss, (made, bias._array, made), into=True)
     input_needed, weight_needed = input._requires_grad, weight._requires_grad
     if not ((bias._requires_grad or input_needed or weight_needed) and grad_mode.enabled):

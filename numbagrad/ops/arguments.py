@@ -17,6 +17,8 @@ from ..autograd.inplace import before_write
 from ..autograd.tensor_interface import bump_version
 from ..dtype import bool_, complex128, float64, get_default_dtype, int64
 from ..dtype import dtype as DType
+from ..dtype import from_numpy as dtype_of
+from ..executor.pointwise import scalar_type_name
 from ..tensor import Tensor, new_tensor
 
 _PYTHON_TYPES = {bool: bool_, int: int64, float: float64, complex: complex128}
@@ -76,6 +78,14 @@ def _length(function: str, position: int, length: Any) -> int:
             f"{function}(): argument 'size' must be tuple of ints, but found element of type "
             f"{type(length).__name__} at pos {position}"
         ) from None
+
+
+def refuse_complex(function: str, array: np.ndarray[Any, Any]) -> None:
+    """Raise if the elements are complex, for what needs an order or has no rule for them."""
+    if array.dtype.kind == "c":
+        raise NotImplementedError(
+            f"\"{function}\" not implemented for '{scalar_type_name(dtype_of(array.dtype))}'"
+        )
 
 
 def require_tensor(function: str, value: Any, argument: str = "input") -> None:

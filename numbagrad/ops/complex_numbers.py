@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..autograd.inplace import compute_then_write
+from ..autograd.regions import install_parts
 from ..dtype import dtype as DType
 from ..executor.complex_parts import from_parts, parts_of_array
 from ..executor.pointwise import scalar_type_name
@@ -121,6 +122,18 @@ def view_as_complex(input: Tensor) -> Tensor:
     if any([stride % (2 * array.itemsize) for stride in array.strides[:-1]]):
         raise RuntimeError("Tensor must have a stride divisible by 2 for all but last dimension")
     return _view_as_complex(input)
+
+
+def _whole(parts: Tensor) -> Tensor:
+    """``view_as_complex``, of a copy if the parts do not lie as it asks for."""
+    array = parts._array
+    lies_well = array.strides[-1] == array.itemsize and not any(
+        [stride % (2 * array.itemsize) for stride in array.strides[:-1]]
+    )
+    return view_as_complex(parts if lies_well else parts.contiguous())
+
+
+install_parts(view_as_real, _whole)
 
 
 def real(input: Tensor) -> Tensor:

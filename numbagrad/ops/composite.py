@@ -163,7 +163,7 @@ class Composite:
 
     def _pair_of(self, arguments: tuple[Any, ...]) -> Pair | None:
         tensors = [x for x in arguments if isinstance(x, Tensor)]
-        floats = {x._array.dtype.name for x in tensors if x._array.dtype.kind == "f"}
+        floats = {x._array.dtype.name for x in tensors if x._array.dtype.kind in "fc"}
         known = floats in ({"float32"}, {"float64"})
         if JIT_DISABLED or not known or 0 in [x._array.size for x in tensors]:
             return None

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..dtype import from_numpy as dtype_of
 from ..executor import capture
 from ..executor.pointwise import scalar_type_name
 from ..tensor import Tensor, new_tensor
@@ -84,6 +85,12 @@ def isin(
 ) -> Tensor:
     """Whether each element is among the test elements; either may be a number."""
     own, others = (x._array if isinstance(x, Tensor) else x for x in (elements, test_elements))
+    for values in (own, others):
+        if isinstance(values, np.ndarray) and values.dtype.kind == "c":
+            raise RuntimeError(
+                "Unsupported input type encountered for isin(): "
+                f"{scalar_type_name(dtype_of(values.dtype))}"
+            )
     return new_tensor(capture.call(_is_in, own, others, assume_unique, invert))
 
 

@@ -19,6 +19,7 @@ from ..executor.reduction import Reduction, ReductionProgram, SelectionProgram
 from ..tensor import Tensor, new_tensor
 from ..transforms.batching import over_dimensions
 from ..transforms.levels import is_transformed
+from .arguments import refuse_complex
 from .gather import scatter_add_operator
 from .operator import pointwise
 from .reduction import ALL, mask_of, numpy_names, with_dims
@@ -408,6 +409,7 @@ _medians = {name: _full_median(name) for name in ("median", "nanmedian")}
 
 
 def _median(name: str, input: Tensor, dim: int | None, keepdim: bool) -> Any:
+    refuse_complex(name, input._array)
     array = input._array
     if array.dtype == np.bool_:
         raise NotImplementedError("\"median_cpu\" not implemented for 'Bool'")

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..autograd.grad_mode import state as grad_mode
-from ..dtype import finfo, float64, uint8
+from ..dtype import complex128, finfo, float64, uint8
 from ..tensor import Tensor
 from ..transforms.reading import refuse_tangents
 from . import pointwise as table  # noqa: F401 - fills the register
@@ -288,10 +288,14 @@ def _power(input: Any, exponent: Any) -> tuple[PointwiseOperator, tuple[Any, ...
 @_export
 @method()
 def float_power(input: Any, exponent: Any, *, out: Tensor | None = None) -> Tensor:
-    """``input`` to the power ``exponent``, computed in float64; either may be a number."""
-    operands = (cast(x, float64.numpy) if isinstance(x, Tensor) else float(x)
-                for x in (input, exponent))  # fmt: skip
-    return pow(*operands, out=out)
+    """``input`` to the power ``exponent``, computed in float64, or complex128 if one is complex."""
+    operands = (input, exponent)
+    is_complex = any([
+        x.is_complex() if isinstance(x, Tensor) else isinstance(x, complex) for x in operands
+    ])  # fmt: skip
+    kind, number = (complex128, complex) if is_complex else (float64, float)
+    wide = [cast(x, kind.numpy) if isinstance(x, Tensor) else number(x) for x in operands]
+    return pow(*wide, out=out)
 
 
 @_export
@@ -446,7 +450,15 @@ def nan_to_num(
     *,
     out: Tensor | None = None,
 ) -> Tensor:
-    """``input`` with NaN and infinities replaced, by default by 0 and the extremes of the dtype."""
+    """``input`` with NaN and infinities replaced, by default by 0 and the extremes of the dtype.
+
+    Of complex numbers both parts.
+    """
+    if input._array.dtype.kind == "c":
+        from .complex_numbers import view_as_complex, view_as_real  # built on this file
+
+        made = view_as_complex(nan_to_num(view_as_real(input), nan, posinf, neginf))
+        return made if out is None else out.copy_(made)
     if input._array.dtype.kind != "f":
         return input.clone()
     limits = finfo(input.dtype)

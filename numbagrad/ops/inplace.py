@@ -308,6 +308,8 @@ def _set_all(array: np.ndarray[Any, Any], number: Any) -> None:
 
 
 def _copy_into(array: np.ndarray[Any, Any], source: np.ndarray[Any, Any]) -> None:
+    if source.dtype.kind == "c" and array.dtype.kind not in "cb":
+        source = source.real
     np.copyto(array, source, casting="unsafe")
 
 

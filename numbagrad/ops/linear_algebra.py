@@ -22,6 +22,7 @@ from ..executor.pointwise import scalar_type_name
 from ..tensor import Tensor, new_tensor
 from ..transforms.batching import after_samples, aligned_stacks, stacked
 from ..transforms.levels import is_transformed
+from .complex_numbers import conj
 from .expand import sum_to_size
 from .functions import where
 from .operator import pointwise
@@ -560,8 +561,8 @@ _cross = TensorOperator(
     "linalg_cross",
     lambda a, b, dim: _crossed(a, b, dim),
     {
-        "a": lambda grad, a_shape, b, dim: sum_to_size(_cross(b, grad, dim), a_shape),
-        "b": lambda grad, a, b_shape, dim: sum_to_size(_cross(grad, a, dim), b_shape),
+        "a": lambda grad, a_shape, b, dim: sum_to_size(_cross(conj(b), grad, dim), a_shape),
+        "b": lambda grad, a, b_shape, dim: sum_to_size(_cross(grad, conj(a), dim), b_shape),
     },
     batch=stacked(dim=after_samples),
 )

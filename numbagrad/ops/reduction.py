@@ -310,6 +310,8 @@ def nansum(
     """Sum over the dimensions ``dim`` with NaN taken as zero."""
     if dtype is not None:
         input = tensors.cast(input, dtype.numpy)
+    if input._array.dtype.kind == "c":
+        raise RuntimeError("nansum does not support complex inputs")
     mask = mask_of(dim, input._array.ndim)
     if input._array.dtype.kind != "f":
         return _sum(input, mask, keepdim, None)
@@ -462,5 +464,7 @@ _count_nonzero = TensorOperator(
 def count_nonzero(input: Tensor, dim: Any = None) -> Tensor:
     """Number of elements that are not zero, over all dimensions or over ``dim``."""
     mask = mask_of(dim, input._array.ndim)
+    if input._array.dtype.kind == "c":
+        input = pointwise("ne")(input, 0)
     made: Tensor = _count_nonzero(input, mask)
     return made

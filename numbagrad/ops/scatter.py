@@ -24,7 +24,7 @@ from ..executor.pointwise import check_written_once
 from ..tensor import Tensor, new_tensor
 from ..transforms.batching import after_samples, stacked, with_samples
 from ..transforms.levels import Batched, is_transformed, state_of
-from .arguments import checked_number
+from .arguments import checked_number, refuse_complex
 from .conversion import as_element
 from .expand import expand
 from .gather import (
@@ -340,6 +340,8 @@ def scatter_reduce(
         raise RuntimeError(
             "reduce argument must be either sum, prod, mean, amax or amin, got " + str(reduce)
         )
+    if reduce != "sum":
+        refuse_complex(f"scatter_reduce_{reduce}", input._array)
     dim = dimension(input._array.ndim, dim)
     array = _check_scatter("scatter", input, dim, index, src)
     how = (reduce, include_self, "scatter_reduce")
@@ -399,6 +401,7 @@ def index_reduce(
     ``reduce`` is "prod", "mean", "amax" or "amin"; ``include_self`` says whether the entries of
     ``input`` that an index names take part.
     """
+    refuse_complex(f"index_reduce_{reduce}", input._array)
     if reduce not in ("prod", "mean", "amax", "amin"):
         raise RuntimeError(
             "index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got "

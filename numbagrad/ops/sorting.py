@@ -20,6 +20,7 @@ from ..tensor import Tensor, new_tensor
 from ..transforms.batching import after_samples, stacked
 from ..transforms.levels import refuse_samples
 from ..transforms.whole import whole
+from .arguments import refuse_complex
 from .extremum import picked, picking
 from .gather import gather, gather_operator
 from .operator import MissingGradient
@@ -61,6 +62,7 @@ _topk = TensorOperator(
 
 def _order(array: Array, dim: int, descending: bool) -> Array:
     """Indices that sort ``array`` along ``dim``."""
+    refuse_complex("sort", array)
     if array.ndim == 0:
         return np.zeros((), np.int64)
     if not descending:
@@ -77,6 +79,7 @@ def _sorting(array: Array, dim: int, descending: bool) -> Array:
 
 def _order_between(array: Array, dim: int, descending: bool, start: int, stop: int) -> Array:
     """The entries of ``_order`` from one place on to before another."""
+    refuse_complex("sort", array)
     order = _order(array, dim, descending)
     if array.ndim == 0:
         return order

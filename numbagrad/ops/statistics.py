@@ -15,11 +15,13 @@ import numpy as np
 from ..autograd import tensor_interface as tensors
 from ..dtype import dtype as DType
 from ..dtype import dtype_from_name, get_default_dtype
+from ..executor.complex_pointwise import refused
 from ..executor.pointwise import scalar_type_name
 from ..executor.reduction import Reduction, ReductionProgram
 from ..formula import abs, exp, log, pow, sqrt, where
 from ..tensor import Tensor
 from ..transforms.batching import over_dimensions
+from .complex_numbers import complex, conj, imag, real
 from .expand import expand
 from .extremum import shared
 from .functions import where as choose
@@ -36,7 +38,7 @@ Array = np.ndarray[Any, Any]
 @functools.cache
 def _mean_program(kind: np.dtype[Any]) -> ReductionProgram:
     """Means for use inside a formula: of float16 in float32."""
-    name = "float32" if kind == np.float16 else kind.name
+    name = "float32" if kind == np.float16 else dtype_from_name(kind.name).to_real().name
     definition = Reduction("mean", "add", finalise=lambda total, number: total / number)
     return ReductionProgram(definition, dtype_from_name(name))
 
@@ -71,6 +73,10 @@ _std_program = ReductionProgram(
 
 
 def _moment(program: ReductionProgram, array: Array, mask: int, keepdim: bool, p: float) -> Array:
+    if array.dtype.kind == "c":
+        parts = [_moment(_var_program, x, mask, keepdim, p) for x in (array.real, array.imag)]
+        total = parts[0] + parts[1]
+        return np.asarray(np.sqrt(total) if program is _std_program else total)
     means = _mean_program(array.dtype).run(array, mask, keepdim)
     return program.run(array, mask, keepdim, means, _as_parameter(p))
 
@@ -116,7 +122,7 @@ def _moment_arguments(
     name: str, input: Tensor, dim: Any, unbiased: Any, keepdim: bool, given: dict[str, Any]
 ) -> tuple[int, bool, float]:
     """Mask, keepdim and correction from the two generations of torch's signature."""
-    if input._array.dtype.kind != "f":
+    if input._array.dtype.kind not in "fc":
         raise RuntimeError("std and var only support floating point and complex dtypes")
     if isinstance(dim, bool):  # var(input, unbiased)
         dim, unbiased = None, dim
@@ -224,7 +230,7 @@ def cov(
         )
     if input._array.dtype.kind == "b":
         raise RuntimeError("cov(): bool dtype is not supported for input")
-    if input._array.dtype.kind != "f":
+    if input._array.dtype.kind not in "fc":
         input = tensors.cast(input, get_default_dtype().numpy)
     rows = input.reshape(1, -1) if input._array.ndim < 2 else input
     weights = aweights if fweights is None else fweights
@@ -242,7 +248,7 @@ def cov(
             correction = correction * (weights * aweights).sum() / count
     freedom = count - correction
     freedom = freedom.clamp(min=0) if isinstance(freedom, Tensor) else max(freedom, 0)
-    return (weighted @ centred.t() / freedom).squeeze()
+    return (weighted @ conj(centred).t() / freedom).squeeze()
 
 
 @method()
@@ -252,7 +258,10 @@ def corrcoef(input: Tensor) -> Tensor:
     if covariances._array.ndim == 0:
         return covariances / covariances
     deviations = covariances.diagonal().sqrt()
-    return (covariances / deviations.unsqueeze(1) / deviations).clamp(-1, 1)
+    made = covariances / deviations.unsqueeze(1) / deviations
+    if made._array.dtype.kind == "c":
+        return complex(real(made).clamp(-1, 1), imag(made).clamp(-1, 1))
+    return made.clamp(-1, 1)
 
 
 # --- norms ----------------------------------------------------------------------------------------
@@ -336,6 +345,9 @@ def vector_norm(
     Raises:
         RuntimeError: if ``x`` is not a float, or is empty and the order has no identity.
     """
+    if x._array.dtype.kind == "c":
+        x = pointwise("abs")(x if dtype is None else tensors.cast(x, dtype.numpy))
+        dtype = None if dtype is None else dtype.to_real()
     if x._array.dtype.kind != "f":
         raise RuntimeError(
             "linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
@@ -417,6 +429,8 @@ _logsumexp = TensorOperator(
 @method()
 def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
     """The logarithm of the sum of exponentials over ``dim``, without overflow."""
+    if input._array.dtype.kind == "c":
+        raise refused("logsumexp", input.dtype)
     if input._array.dtype.kind != "f":
         input = tensors.cast(input, get_default_dtype().numpy)
     return _logsumexp(input, mask_of(dim, input._array.ndim), keepdim)

@@ -19,7 +19,7 @@ from ..autograd.inplace import (
     recording,
 )
 from ..autograd.node import edge_of
-from ..autograd.regions import Geometry
+from ..autograd.regions import Geometry, region_of
 from ..ops.creation import zeros_like
 from ..ops.inplace import copy_
 from ..ops.strided import view_region
@@ -182,7 +182,7 @@ def _same_part(base: Tensor, view: Tensor, of_base: Tensor) -> Tensor:
     whole = (base._array.shape, base._array.strides, 0)
     if (view._array.shape, view._array.strides, geometry.offset) == whole:
         return of_base
-    return view_region(of_base, geometry)
+    return region_of(of_base, geometry, view_region)
 
 
 def take_tangent(level: Level, tensor: Tensor, tangent: Tensor) -> Tensor:
