@@ -1008,9 +1008,10 @@ NO_OPERATORS = {
 
 #: Public functions that no entry covers, and why.
 NO_ENTRY = {
-    **{name: "answers for complex tensors, of which there are none; see the tests of view"
-       for name in ("conj", "conj_physical", "detach", "imag", "is_conj", "is_neg", "isreal",
-                    "real", "resolve_conj", "resolve_neg")},
+    **{name: "of complex tensors: complex_table.py has its entries"
+       for name in ("complex", "conj", "conj_physical", "detach", "imag", "is_conj", "is_neg",
+                    "isreal", "polar", "real", "resolve_conj", "resolve_neg", "view_as_complex",
+                    "view_as_real")},
     "index_put_": "writes in place; index_put covers what it computes",
     "bucketize": "counts in a sorted sequence; see the tests of sorting",
     "searchsorted": "counts in a sorted sequence; see the tests of sorting",
