@@ -475,6 +475,36 @@ tensor([1., 0.]) True tensor([1., 0.], dtype=torch.float64)
 """,
     ),
     Row(
+        "Complex tensors: numbers decide the dtype, parts are views",
+        """\
+z = torch.tensor([1 + 2j, 3.0])
+z.real[1] = 5
+print(z, z.conj() * z, z.abs(), z.angle(), torch.view_as_real(z).shape)
+print((torch.ones(2, dtype=torch.double) * 1j).dtype, z.to(torch.complex128).dtype)
+z < z.real
+""",
+        """\
+tensor([1.+2.j, 5.+0.j]) tensor([ 5.+0.j, 25.+0.j]) tensor([2.2361, 5.0000]) \
+tensor([1.1071, 0.0000]) torch.Size([2, 2])
+torch.complex128 torch.complex128
+NotImplementedError: "lt" not implemented for 'ComplexFloat'
+""",
+        DIFFERS,
+    ),
+    Row(
+        "The gradient of a complex tensor",
+        """\
+z = torch.tensor([3 + 4j], requires_grad=True)
+z.abs().sum().backward()
+print(z.grad)
+(z * z).sum().backward()
+""",
+        """\
+tensor([0.6000+0.8000j])
+RuntimeError: grad can be implicitly created only for real scalar outputs but got torch.complex64
+""",
+    ),
+    Row(
         "Printing, as notebooks showed it",
         """\
 torch.manual_seed(0)
