@@ -11,7 +11,7 @@ from complex_table import COMPLEX_ENTRIES, ComplexEntry
 
 import numbagrad as t
 from numbagrad.autograd import forward_ad, gradcheck, gradgradcheck
-from numbagrad.func import vmap
+from numbagrad.func import jacfwd, jacrev, vmap
 
 
 def leaves(entry: ComplexEntry) -> list[t.Tensor]:
@@ -253,6 +253,30 @@ class TestAutograd:
         z = t.randn(3, 2, dtype=t.complex128)
         made = vmap(lambda row: (row.conj() * row).sum().real)(z)
         np.testing.assert_allclose(made.numpy(), (abs(z.numpy()) ** 2).sum(1))
+
+    @pytest.mark.parametrize("name", ["SGD", "Adam", "RMSprop", "Adagrad", "Adadelta"])
+    def test_a_complex_parameter_is_updated_as_its_two_parts(self, name: str) -> None:
+        z = t.tensor([1 + 2j, 3 - 1j], dtype=t.complex128, requires_grad=True)
+        parts = t.view_as_real(z.detach().clone()).requires_grad_()
+        first, second = (getattr(t.optim, name)([p], lr=0.1) for p in (z, parts))
+        for _ in range(3):
+            z.grad = z.detach() * 2
+            parts.grad = parts.detach() * 2
+            first.step()
+            second.step()
+        np.testing.assert_allclose(t.view_as_real(z.detach()).numpy(), parts.detach().numpy())
+
+    def test_jacobians_of_complex_functions_are_refused(self) -> None:
+        z = t.tensor([1j])
+        for jacobian in (jacrev, jacfwd):
+            with pytest.raises(RuntimeError, match="Expected all inputs to be real"):
+                jacobian(lambda z: z.real)(z)
+        with pytest.raises(RuntimeError, match="only for real scalar outputs"):
+            t.autograd.functional.jacobian(lambda z: z * z, z)
+
+    def test_modules_may_become_complex(self) -> None:
+        layer = t.nn.Linear(2, 2).to(t.complex64)
+        assert layer(t.ones(1, 2, dtype=t.complex64)).dtype is t.complex64
 
     def test_a_compiled_function_leaves_complex_arithmetic_to_python(self) -> None:
         @t.compile

@@ -226,6 +226,12 @@ def jacobian(
         several_inputs, inputs = _as_tensors(inputs, "inputs", "jacobian")
         inputs = _connected(inputs, create_graph, True)
         several_outputs, outputs = _call(func, inputs, "jacobian", strict)
+        for output in outputs:
+            if output._array.dtype.kind == "c":
+                raise RuntimeError(
+                    "grad can be implicitly created only for real scalar outputs but got "
+                    f"torch.{output._array.dtype}"
+                )
         if vectorize and strict:
             raise RuntimeError(
                 "torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are not "

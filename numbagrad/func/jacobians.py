@@ -47,9 +47,11 @@ def jacrev(
         chosen = checked_argnums(argnums, len(args))
         single = isinstance(chosen, int)
         inputs = (args[chosen],) if single else chosen_arguments(args, chosen)
+        _check_real("jacrev", "input", flatten(inputs)[0])
         of_inputs = of_arguments(func, args, chosen, kwargs)
         output, vjp_fn, *aux = vjp(of_inputs, *inputs, has_aux=has_aux)
         outputs, structure = flatten(output)
+        _check_real("jacrev", "output", outputs)
         pulled = vjp_fn
 
         def product(*basis: Tensor) -> list[Tensor]:
@@ -90,11 +92,13 @@ def jacfwd(
         inputs = (args[chosen],) if single else chosen_arguments(args, chosen)
         of_inputs = of_arguments(func, args, chosen, kwargs)
         leaves, structure = flatten(inputs)
+        _check_real("jacfwd", "input", leaves)
         kept: list[Any] = []
 
         def product(*basis: Tensor) -> list[Tensor]:
             made = jvp(of_inputs, inputs, rebuild(structure, iter(basis)), has_aux=has_aux)
             products, made_structure = flatten(made[1])
+            _check_real("jacfwd", "output", products)
             kept[:] = [made_structure, made[2:]]
             return products
 
@@ -110,6 +114,16 @@ def jacfwd(
         return (result, kept[1][0]) if has_aux else result
 
     return wrapper
+
+
+def _check_real(api: str, what: str, leaves: list[Any]) -> None:
+    """Raise torch's error for complex tensors: what a Jacobian of these is, is not agreed on."""
+    for place, leaf in enumerate(leaves):
+        if isinstance(leaf, Tensor) and leaf.is_complex():
+            raise RuntimeError(
+                f"{api}: Expected all {what}s to be real but received complex tensor at flattened "
+                f"{what} idx: {place}"
+            )
 
 
 def _columns_last(block: Tensor, leaf: Tensor) -> Tensor:

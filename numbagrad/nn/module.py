@@ -378,13 +378,16 @@ class Module(ModuleHooks, ModuleState):
         dtype, device = named.get("dtype"), named.get("device")
         if isinstance(named.get("tensor"), Tensor):
             dtype = named["tensor"].dtype
-        if isinstance(dtype, DType) and not dtype.is_floating_point:
+        if isinstance(dtype, DType) and not dtype.has_fractions:
             raise TypeError(
                 "nn.Module.to only accepts floating point or complex dtypes, but got desired "
                 f"dtype={dtype}"
             )
         return self._apply(
-            lambda t: t.to(device=device, dtype=dtype if t.is_floating_point() else None)
+            lambda t: t.to(
+                device=device,
+                dtype=dtype if t.is_floating_point() or t.is_complex() else None,
+            )
         )
 
     def type(self: Self, dst_type: Any) -> Self:

@@ -6,11 +6,13 @@ learning rate needs no other kernel.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
 from ..formula import near_quotient, near_sqrt, sqrt, where
-from ..ops.definition import PointwiseDefinition
+from ..formula.complex import Complex, imag, real
+from ..ops.definition import ComplexRule, PointwiseDefinition
 from ..ops.operator import PointwiseOperator, pointwise
 from ..tensor import Tensor
 
@@ -18,7 +20,20 @@ Update = Callable[[Tensor, tuple[Any, ...]], None]
 
 
 def _update(formula: Callable[..., Any], name: str) -> Update:
-    return PointwiseOperator(PointwiseDefinition(name, formula)).into
+    rule = ComplexRule(formula=functools.partial(_of_each_part, formula))
+    return PointwiseOperator(PointwiseDefinition(name, formula, complex=rule)).into
+
+
+def _of_each_part(formula: Callable[..., Any], **values: Any) -> Complex:
+    """A formula for the real and for the imaginary part: a complex parameter is two real ones."""
+    return Complex(
+        *[
+            formula(**{
+                name: part(x) if isinstance(x, Complex) else x for name, x in values.items()
+            })
+            for part in (real, imag)
+        ]
+    )  # fmt: skip
 
 
 #: ``x + factor * y``.
