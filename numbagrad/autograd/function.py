@@ -16,16 +16,15 @@ from typing import Any
 
 from numpy import ndarray
 
-from . import creation_hooks, volatile, watching
 from . import tensor_interface as interface
-from .grad_dtype import check_declared, converted, dtype_of_edge
+from . import volatile, watching
+from .function_outputs import keep, tuple_of, wrap_output, wrap_outputs
+from .grad_dtype import converted, dtype_of_edge
 from .grad_mode import state as grad_mode
 from .hooks import Hooks
-from .inplace import FUNCTION, MULTIPLE, NO_GRAD, PURE, check_inplace, register_view
-from .node import Node, OutputMetadata, edge_of, next_sequence_nr
-from .regions import saved_view
-from .saved import FREED, save, save_output, unpack_entries
-from .saved_hooks import default_hooks, pack
+from .node import Node, OutputMetadata, next_sequence_nr
+from .once_differentiable import once_differentiable
+from .saved import FREED, unpack_entries
 
 __all__ = [
     "BackwardCFunction", "Function", "FunctionCtx", "InplaceFunction", "once_differentiable",
@@ -502,7 +501,7 @@ class Function(FunctionCtx):
         if ctx.dirty_tensors is not None:
             ctx.dirty_tensors = None  # a view among them refers to ctx
         if ctx.saved_for_forward is not None:
-            _tuple_of(ctx, "saved_for_forward")
+            tuple_of(ctx, "saved_for_forward")
             ctx.saved_for_forward = None
         return output
 
@@ -533,7 +532,7 @@ class Function(FunctionCtx):
             else:
                 output = cls.forward(ctx, *args)
             if isinstance(output, Tensor):
-                output = _wrap_output(ctx, args, output, record)
+                output = wrap_output(ctx, args, output, record)
             elif isinstance(output, tuple):
                 output = wrap_outputs(ctx, args, output, record)
             if ctx.to_save is not None:
@@ -603,232 +602,6 @@ def connect(ctx: BackwardCFunction, args: tuple[Any, ...]) -> None:
         ctx.to_save = ()  # has ``keep`` called at the end, where the node is complete
 
 
-def _wrap_output(ctx: Any, args: tuple[Any, ...], output: Any, record: bool) -> Any:
-    """``wrap_outputs`` for one tensor; short for by far the most frequent case, a new one."""
-    array = output._array
-    if (
-        not record
-        or output._requires_grad
-        or output._base is not None
-        or ctx.dirty_tensors is not None
-        or ctx.non_differentiable is not None
-        or array.dtype.kind not in "fc"
-        or _contains(args, output)
-    ):
-        return wrap_outputs(ctx, args, (output,), record)[0]
-    ctx._output_metadata = ((array.shape, array.dtype),)
-    output._requires_grad = True
-    output._grad_fn = ctx
-    output._output_nr = 0
-    return output
-
-
-def wrap_outputs(ctx: Any, args: tuple[Any, ...], outputs: Any, record: bool) -> tuple[Any, ...]:
-    """Connect what ``forward`` returned to the graph; what is not a tensor stays as it is."""
-    _check_marked(ctx)
-    if ctx._is_pure_view:
-        _check_pure_view(args, outputs)
-    dirty = ctx.dirty_tensors or ()
-    fixed = ctx.non_differentiable or ()
-    for value in dirty:
-        if not _contains(outputs, value):
-            raise RuntimeError(
-                "Some elements marked as dirty during the forward method were not returned as "
-                "output. The inputs that are modified inplace must all be outputs of the Function."
-            )
-    if record:
-        ctx._output_count = len(outputs)
-        _check_written_views(outputs, dirty)
-    if ctx._output_grad_dtypes is not None:
-        of_tensors = [_is_differentiable(output, fixed) for output in outputs]
-        check_declared(ctx.name(), ctx._output_grad_dtypes, of_tensors)
-    wrapped: list[Any] = []
-    metadata: list[Any] = []
-    for output_nr, output in enumerate(outputs):
-        if not isinstance(output, interface.Tensor):
-            metadata.append(None)
-            wrapped.append(output)
-            continue
-        array = output._array
-        known = ctx._materialize_non_diff_grads or not _contains(fixed, output)
-        metadata.append((array.shape, array.dtype) if known else None)
-        if _contains(wrapped, output) and output._grad_fn is ctx:
-            output._output_nr = output_nr  # returned twice: both are the last one, as in torch
-            wrapped.append(output)
-            continue
-        differentiable = record and array.dtype.kind in "fc" and not _contains(fixed, output)
-        if _contains(dirty, output):
-            _check_dirty(output, _contains(args, output), record)
-            interface.bump_version(output)
-            if differentiable:
-                interface.rebase_history(output, ctx, output_nr)
-        else:
-            if output._requires_grad or _contains(args, output):
-                # It has a history or a user of its own, and keeps it.
-                output = _view_of(output) if differentiable else interface.alias(output)
-            if output._base is not None and output._view_origin == NO_GRAD:
-                if differentiable:
-                    output._view_origin = _origin_of_view(output, ctx, outputs, fixed)
-                    register_view(output, output._version_cell)
-                elif not record:
-                    pure = ctx._is_pure_view and not output._base._requires_grad
-                    output._view_origin = None if pure else FUNCTION
-            if differentiable:
-                output._requires_grad = True
-                output._grad_fn = ctx
-                output._output_nr = output_nr
-        wrapped.append(output)
-    ctx._output_metadata = tuple(metadata)
-    return tuple(wrapped)
-
-
-def _check_marked(ctx: Any) -> None:
-    """Raise if ``forward`` marked what is no tensor."""
-    for index, value in enumerate(_tuple_of(ctx, "dirty_tensors")):
-        if not isinstance(value, interface.Tensor):
-            raise RuntimeError(
-                f"mark_dirty can only accept variables, but argument {index} is of type "
-                f"{type(value).__name__}"
-            )
-    for value in _tuple_of(ctx, "non_differentiable"):
-        if not isinstance(value, interface.Tensor):
-            raise RuntimeError(
-                f"mark_non_differentiable only accepts variable arguments, but got "
-                f"{type(value).__name__}"
-            )
-
-
-def _tuple_of(ctx: Any, attribute: str) -> tuple[Any, ...]:
-    """An attribute of ``ctx`` that users set by its methods, or themselves.
-
-    Raises:
-        RuntimeError: if it is no tuple.
-    """
-    value = getattr(ctx, attribute)
-    if value is not None and not isinstance(value, tuple):
-        raise RuntimeError(
-            f"autograd internal error: {attribute} attribute is expected to be a tuple but is "
-            f"{type(value).__name__}"
-        )
-    return value or ()
-
-
-def _check_written_views(outputs: Any, dirty: Any) -> None:
-    """Raise if ``forward`` wrote a view in place and returned more than that."""
-    if sum([isinstance(output, interface.Tensor) for output in outputs]) < 2:
-        return
-    if any([tensor._base is not None for tensor in dirty]):
-        raise RuntimeError(
-            "If your Function modifies inplace an input that is a view of another Tensor, your "
-            "Function cannot return more than one Tensor. This is not supported by the current "
-            "autograd engine. You should either make sure the input is not a view (using .clone() "
-            "for example) or make your Function only return one Tensor (potentially splitting it "
-            "into two Functions: one doing the inplace that returns a single Tensor and a second "
-            "one that does the other operations). You can ask on the forum "
-            "https://discuss.pytorch.org/ if you need help to do this change."
-        )
-
-
-def _is_differentiable(output: Any, fixed: Any) -> bool:
-    if not isinstance(output, interface.Tensor) or _contains(fixed, output):
-        return False
-    return output._array.dtype.kind in "fc"
-
-
-def _view_of(tensor: Any) -> Any:
-    """A view of all of ``tensor``, to be returned by a Function: it may not be written."""
-    view = interface.alias(tensor)
-    view._base = tensor if tensor._base is None else tensor._base
-    view._view_origin = NO_GRAD
-    return view
-
-
-def _origin_of_view(view: Any, ctx: Any, outputs: Any, fixed: Any) -> str:
-    """Why a view that a recorded Function returns may not be written, or that it may."""
-    if ctx._is_pure_view and view._array.dtype == view._base._array.dtype:
-        return PURE
-    differentiable = [
-        isinstance(x, interface.Tensor) and x._array.dtype.kind in "fc" and not _contains(fixed, x)
-        for x in outputs
-    ]
-    return MULTIPLE if sum(differentiable) > 1 else FUNCTION
-
-
-def _check_pure_view(args: tuple[Any, ...], outputs: Any) -> None:
-    """Raise unless one tensor was given and one was returned."""
-    for values in (args, outputs):
-        if sum([isinstance(value, interface.Tensor) for value in values]) != 1:
-            raise RuntimeError(
-                "Pure view custom Function can only have one input Tensor and one output Tensor. "
-                "Open an issue if you need to support more."
-            )
-
-
-def _contains(values: Any, tensor: Any) -> bool:
-    """``tensor in values`` by identity; ``==`` of tensors is elementwise."""
-    for value in values:
-        if value is tensor:
-            return True
-    return False
-
-
-def _check_dirty(output: Any, is_input: bool, record: bool) -> None:
-    if not is_input:
-        text = (
-            "ctx.mark_dirty() received a tensor that was not an input. Only input Tensors that "
-            "have been mutated should be passed to ctx.mark_dirty()."
-        )
-        if record and output._base is not None:
-            raise RuntimeError(text)
-        warnings.warn(text, UserWarning, stacklevel=4)
-    elif record and output._base is not None:
-        check_inplace(output)
-    elif record and output._requires_grad and output._grad_fn is None:
-        raise RuntimeError(
-            "a leaf Variable that requires grad has been used in an in-place operation."
-        )
-
-
-def keep(ctx: Any, record: bool) -> None:
-    """Pack what ``forward`` saved: outputs without their tensor, all else with its version."""
-    entries: list[Any] = []
-    values = _tuple_of(ctx, "to_save")
-    # Outputs refer to ctx: no cycle is left if packing raises, as in a checkpoint that stops early.
-    ctx.to_save = None
-    for index, value in enumerate(values):
-        if value is None:
-            entries.append(None)
-        elif not isinstance(value, interface.Tensor):
-            raise TypeError(
-                "save_for_backward can only save variables, but argument "
-                f"{index} is of type {type(value).__name__}"
-            )
-        elif value._grad_fn is ctx:
-            entries.append(save_output(value, value._output_nr))
-        elif ctx.dirty_tensors is not None and _is_written_view(ctx, value):
-            entries.append(saved_view(value))
-        else:
-            entries.append(save(value))
-    if record:
-        hooks = default_hooks() if watching.count else None
-        if hooks is not None:
-            entries = [pack(entry, ctx, hooks) for entry in entries]
-        ctx._saved_variables = tuple(entries)
-        if watching.count and not _wrote_view(ctx):
-            creation_hooks.announce(ctx)
-
-
-def _wrote_view(ctx: Any) -> bool:
-    """Whether the history of what ``forward`` wrote contains ``ctx`` in that of a base."""
-    return any([_is_written_view(ctx, tensor) for tensor in _tuple_of(ctx, "dirty_tensors")])
-
-
-def _is_written_view(ctx: Any, tensor: Any) -> bool:
-    """Whether a tensor is a view that ``forward`` wrote, with a history that leads to ``ctx``."""
-    recorded = tensor._base is not None and tensor._grad_fn is not None
-    return recorded and _contains(ctx.dirty_tensors, tensor)
-
-
 class InplaceFunction(Function):
     """A Function whose instances may say whether they write in place, as before torch 0.4.
 
@@ -839,77 +612,3 @@ class InplaceFunction(Function):
     def __init__(self, inplace: bool = False) -> None:
         super().__init__()
         self.inplace = inplace
-
-
-class Error(Node):
-    """The node of a gradient that has no gradient of its own: raises when the engine reaches it."""
-
-    __slots__ = ("_output_count", "text")
-
-    def __init__(self, text: str, next_edges: tuple[Any, ...]) -> None:
-        self.text = text
-        self._output_count = len(next_edges)
-        super().__init__(next_edges)
-
-    def backward(self, *grads: Any) -> tuple[Any, ...]:
-        raise RuntimeError(self.text)
-
-
-def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorate a ``backward`` that is not written in operators and has no gradient itself.
-
-    It runs unrecorded. Under ``create_graph=True`` its results raise when they are differentiated,
-    if a gradient of the outputs requires grad. As in torch they are constants otherwise, though
-    they may depend on the saved tensors.
-    """
-
-    @functools.wraps(fn)
-    def wrapper(ctx: Any, *args: Any) -> Any:
-        recording = grad_mode.enabled
-        grad_mode.enabled = False
-        try:
-            results = fn(ctx, *args)
-        finally:
-            grad_mode.enabled = recording
-        if not recording:
-            return results
-        if not any([isinstance(arg, interface.Tensor) and arg._requires_grad for arg in args]):
-            return results
-        several = results if isinstance(results, tuple) else (results,)
-        several = _delayed_error(several)
-        return several if isinstance(results, tuple) else several[0]
-
-    return wrapper
-
-
-def _delayed_error(results: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The results, with a history that raises when they are differentiated."""
-    leaves = [None if result is None else interface.alias(result) for result in results]
-    for leaf in leaves:
-        if leaf is not None:
-            leaf._requires_grad = True
-    return failing_later(
-        "trying to differentiate twice a function that was marked with @once_differentiable", leaves
-    )
-
-
-def failing_later(text: str, tensors: Sequence[Any]) -> tuple[Any, ...]:
-    """The tensors (or None), with a history that raises ``text`` when the engine reaches it."""
-    node = Error(text, tuple([None if tensor is None else edge_of(tensor) for tensor in tensors]))
-    made = []
-    for number, tensor in enumerate(tensors):
-        if tensor is not None:
-            tensor = with_history(tensor, node)
-            tensor._output_nr = number
-        made.append(tensor)
-    return tuple(made)
-
-
-def with_history(result: Any, node: Node) -> Any:
-    """Return a tensor of the memory of ``result`` that ``node`` seems to have made."""
-    if not isinstance(result, interface.Tensor):
-        return result
-    made = interface.alias(result)
-    made._requires_grad = True
-    made._grad_fn = node
-    return made

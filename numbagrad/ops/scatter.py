@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from ..autograd import tensor_interface as tensors
-from ..autograd.function import with_history
 from ..autograd.grad_mode import state as grad_mode
 from ..autograd.inplace import write_inplace
 from ..autograd.node import Node, edge_of
+from ..autograd.once_differentiable import with_history
 from ..executor import capture
 from ..executor import indexing as executor
 from ..executor.arrays import filled
