@@ -136,6 +136,15 @@ COMPLEX_ENTRIES = [
     ComplexEntry(
         "cross", lambda t, a, b: t.cross(a, b, dim=0), (("z", (3,)), ("z", (3,))), np.cross
     ),
+    ComplexEntry(
+        "conv1d", lambda t, a, b: t.nn.functional.conv1d(a[None, None], b[None, None])[0, 0],
+        (("z", (5,)), ("z", (3,))), lambda a, b: np.convolve(a, b[::-1], "valid"),
+    ),
+    ComplexEntry(
+        "conv_transpose1d",
+        lambda t, a, b: t.nn.functional.conv_transpose1d(a[None, None], b[None, None])[0, 0],
+        (("z", (4,)), ("z", (3,))), np.convolve,
+    ),
     ComplexEntry("mH", lambda t, z: z.mH, (("z", (2, 3)),), lambda z: z.conj().T),
     ComplexEntry("indexed", lambda t, z: z[[0, 0, 2]], (Z,), lambda z: z[[0, 0, 2]]),
     ComplexEntry("cat", lambda t, a, b: t.cat([a, b]), (Z, X), lambda a, b: np.concatenate([a, b])),

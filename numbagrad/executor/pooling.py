@@ -12,7 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from ..dtype import from_numpy
 from . import capture
+from .complex_pointwise import refused
 from .words import WordKernel
 
 Array = np.ndarray[Any, Any]
@@ -22,6 +24,8 @@ _GRAIN = 32768  # elements that are worth a thread of their own
 
 @functools.cache
 def _kernel(kind: np.dtype[Any]) -> WordKernel:
+    if kind.kind == "c":
+        raise refused("max_pool", from_numpy(kind))
     return WordKernel("pooling", f"largest_{kind.name}")
 
 
