@@ -339,7 +339,7 @@ def fill_uniform(
         (generator or default_generator())._run(kernel, array, 0.0, 1.0)
         return
     if array.dtype.kind == "c" and array.flags.c_contiguous and (low, high) == (0.0, 1.0):
-        fill_uniform(generator, array.view(array.real.dtype))
+        fill_uniform(generator, array.reshape(-1).view(array.real.dtype))
         return
     _require_floating("uniform_", array)
     low, high = float(low), float(high)

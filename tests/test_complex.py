@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import pickle
+from typing import Any
 
 import numpy as np
 import pytest
@@ -75,6 +76,13 @@ class TestOperators:
             np.testing.assert_array_equal((z * z).numpy(), alone)
         finally:
             t.set_num_threads(before)
+
+    @pytest.mark.parametrize("draw", [t.rand, t.randn])
+    def test_one_number_is_drawn_as_the_first_of_many(self, draw: Any) -> None:
+        t.manual_seed(0)
+        one = draw((), dtype=t.complex128)
+        t.manual_seed(0)
+        assert one.shape == () and one.item() == draw(1, dtype=t.complex128).item()
 
     def test_quotients_do_not_overflow_on_the_way(self) -> None:
         z = t.tensor([1e30 + 1e30j], dtype=t.complex64)
