@@ -885,6 +885,10 @@ for _power in (3, -2):
 _matrices("linalg_eigh",
           lambda t, x: (lambda w, v: (w, v * v))(*t.linalg.eigh(definite(t, x))), normal(3, 3),
           lambda x: (lambda w, v: (w, v * v))(*np.linalg.eigh(definite(np, x))))  # fmt: skip
+_matrices("lobpcg",
+          lambda t, x: (lambda w, v: (w, v * v))(*t.lobpcg(definite(t, x), 1)), normal(3, 3),
+          lambda x: (lambda w, v: (w[-1:], v[:, -1:] ** 2))(*np.linalg.eigh(definite(np, x)))
+          )  # fmt: skip
 for _shape in ((4, 3), (2, 3)):
     _matrices("linalg_svd",
               lambda t, x: (lambda u, s, v: (u * u, s, v * v))(*t.linalg.svd(x, False)),

@@ -134,7 +134,7 @@ def test_copying_a_leaf_that_requires_grad_to_itself_raises():
         x.copy_(x)
 
 
-@pytest.mark.parametrize("code", [">f8", "O", "c16", "u8", "M8[s]", "U1"])
+@pytest.mark.parametrize("code", [">f8", "O", "u8", "M8[s]", "U1"])
 def test_an_array_that_no_kernel_reads_is_refused(code):
     array = np.zeros(2).astype(code) if code != "M8[s]" else np.zeros(2, code)
     with pytest.raises((TypeError, ValueError)):

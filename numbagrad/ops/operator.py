@@ -283,7 +283,14 @@ def _has_complex(operands: tuple[Any, ...]) -> bool:
                 return True
         elif isinstance(operand, complex):
             return True
+        elif isinstance(operand, np.ndarray) and operand.dtype.kind == "c":
+            return True
     return False
+
+
+def _without_arrays(operands: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The operands, with Tensors for ndarrays."""
+    return tuple([new_tensor(x) if isinstance(x, np.ndarray) else x for x in operands])
 
 
 def _edge_or_none(operand: Any) -> tuple[Any, int] | None:
@@ -374,8 +381,10 @@ class PointwiseOperator:
 
     def compute(self, operands: tuple[Any, ...]) -> Tensor:
         """The operator in Python, whatever the operands: what ``launch`` misses arrives here."""
-        if _has_complex(operands) and (variant := self.variant(operands)) is not self:
-            return variant.compute(operands)
+        if _has_complex(operands):
+            operands = _without_arrays(operands)
+            if (variant := self.variant(operands)) is not self:
+                return variant.compute(operands)
         if is_transformed(operands):
             return dispatch.apply(self, operands)
         if capture.active is not None and (intercepted := interception.current()) is not None:
@@ -543,6 +552,7 @@ class PointwiseOperator:
             self.write(output, *operands)
         except LaunchMiss as miss:
             if _has_complex((output, *operands)):
+                operands = _without_arrays(operands)
                 self.variant(operands).into(output, operands)
             else:
                 self._resolve_into(miss, output, operands)
