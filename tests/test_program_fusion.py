@@ -286,6 +286,23 @@ def test_gradients_of_random_graphs(seed):
     compiled_operations(step, arguments, rtol=1e-3)
 
 
+def test_elements_that_lie_apart_are_written_in_place():
+    def step(x):
+        y = x * 1
+        y[:, ::2].mul_(3).add_(1)
+        y.t()[1:3].mul_(2)
+        return y
+
+    compiled_operations(step, (torch.randn(5, 6),))
+
+    def product(a, b):
+        made = torch.empty(3, 4).t()
+        made.copy_(a @ b)
+        return made.add_(1).mul_(2) * torch.empty_like(made).fill_(3)
+
+    compiled_operations(product, (torch.randn(4, 5), torch.randn(5, 3)))
+
+
 @pytest.mark.parametrize("width", [300, 1024, 1100])
 def test_large_results_go_past_the_caches(width, monkeypatch):
     for module in (lowering, row_stages):

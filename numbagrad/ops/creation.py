@@ -79,10 +79,11 @@ def _uniform_like(name: str, fill: Number | None, content: str) -> Any:
                 ),
             )  # fmt: skip
         array = empty_array_like(name, input, dtype, device, memory_format)
-        if fill is not None:
-            array.fill(fill)
+        if fill is not None or capture.is_recording():
+            number = fill or 0
+            array.fill(number)
             if capture.active is not None:
-                capture.note_fill(array, fill)
+                capture.note_fill(array, number)
         return leaf(array, requires_grad)
 
     function.__name__ = function.__qualname__ = name
@@ -102,9 +103,14 @@ def empty_array_like(
     return dense_like(array, kind)
 
 
+def _unset(shape: Any, kind: Any) -> np.ndarray[Any, Any]:
+    """Memory of any content; while a program is recorded zeros, which it can make again."""
+    return filled(shape, kind, 0) if capture.is_recording() else new_array(shape, kind)
+
+
 zeros = _uniform("zeros", lambda shape, kind: filled(shape, kind, 0), "filled with 0")
 ones = _uniform("ones", lambda shape, kind: filled(shape, kind, 1), "filled with 1")
-empty = _uniform("empty", new_array, "whose elements are not set")
+empty = _uniform("empty", _unset, "whose elements are not set")
 zeros_like = _uniform_like("zeros_like", 0, "filled with 0")
 ones_like = _uniform_like("ones_like", 1, "filled with 1")
 empty_like = _uniform_like("empty_like", None, "whose elements are not set")

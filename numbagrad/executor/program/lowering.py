@@ -206,8 +206,12 @@ def _packed(
 def _aliased(
     operand: pointwise.Operand, x: Operand, names: list[str], outputs: list[View], shape: Shape
 ) -> pointwise.Operand:
-    """An input that is one of the outputs, element for element, read from where that is."""
-    if isinstance(x, View) and x.expanded(shape) in outputs:
+    """An input that is one of the outputs, element for element, read from where that is.
+
+    Elements that lie apart keep an address of their own, with its step.
+    """
+    apart = operand.layout == layout.STRIDED
+    if isinstance(x, View) and x.expanded(shape) in outputs and not apart:
         name = names[outputs.index(x.expanded(shape))]
         return dataclasses.replace(operand, layout=layout.ALIAS, of=name)
     return operand
