@@ -24,6 +24,8 @@ from .race import Row
 
 HERE = pathlib.Path(__file__).parent
 RESULTS = HERE / "RESULTS.md"
+#: Tables whose values are printed as they are.
+NOT_TIMES = ("Fresh processes", "Peak memory of whole steps, KiB beyond what stays")
 
 
 def measure(threads: int, expression: str) -> list[Row]:
@@ -80,7 +82,7 @@ def seconds_text(value: float) -> str:
 
 def table_text(name: str, rows: list[Row]) -> list[str]:
     contestants = list(dict.fromkeys(n for row in rows for n in row.seconds))
-    plain = name == "Fresh processes"
+    plain = name in NOT_TIMES
     lines = ["", f"## {name}", ""]
     lines.append("| what | threads | " + " | ".join(contestants) + " | ratio | bar | |")
     lines.append("| --- | --- |" + " --- |" * (len(contestants) + 3))
