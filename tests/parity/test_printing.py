@@ -57,6 +57,12 @@ def random_array(source: random.Random, dtype: np.dtype) -> np.ndarray:
     if dtype.kind == "f":
         with np.errstate(over="ignore"):
             array = np.asarray(random_floats(source, shape)).astype(dtype)
+    elif dtype.kind == "c":
+        parts = dtype.type(0).real.dtype
+        array = np.empty(shape, dtype)
+        with np.errstate(over="ignore"):
+            array.real = np.asarray(random_floats(source, shape)).astype(parts)
+            array.imag = np.asarray(random_floats(source, shape)).astype(parts)
     elif dtype.kind == "b":
         array = np.asarray(np.random.default_rng(source.randrange(2**32)).random(shape) < 0.5)
     else:
