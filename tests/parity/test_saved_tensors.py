@@ -20,6 +20,7 @@ VIEWS = "views are numbered in torch: one of several may not be used once anothe
 #: (entry, tensor): why numbagrad's backward takes what torch's refuses.
 MORE_IS_ALLOWED = {
     **{(name, place): NOT_READ for name in ("div_floor", "div_trunc") for place in ("in0", "in1")},
+    ("angle", "in0"): NOT_READ,
     ("sgn", "in0"): NOT_READ,
     ("sgn", "out0"): NOT_READ,
     ("cummax", "in0"): NOT_READ,

@@ -211,7 +211,7 @@ define(
 )
 define(
     "angle",
-    lambda x: where(isnan(x), x, where(x < 0, math.pi, 0)),
+    lambda x: where(isnan(x), math.nan, where(x < 0, math.pi, 0)),
     domain={"x": NONZERO},
     result="float",
     in_place=False,
