@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import collections
+import datetime
 import fractions
+import json
 import math
 import operator
 import types
 
+import numba
 import numpy as np
 import pytest
 from compile_checks import assert_compiled, follow, programs, same, values
@@ -47,6 +51,16 @@ def test_a_number_that_is_computed_with_is_given_to_the_program(what):
     assert_compiled(compiled, 2)  # that of the first number, and that of all numbers
 
 
+#: Writes in C, from a number that it does not ask.
+ENCODER = json.JSONEncoder()
+
+
+@numba.njit
+def summed(array, number):
+    """A user's kernel that takes a number."""
+    return array.sum() + number * 2
+
+
 def helper_that_branches(x, s):
     """A user's function, called by another."""
     return x if s < 1 else x * s
@@ -77,6 +91,7 @@ LOOKED_AT = {
     "its class": lambda x, s: x * 2 if type(s) is float else x,
     "a property": lambda x, s: x * 2 if s.real > 1 else x,
     "whole": lambda x, s: x * s.is_integer(),
+    "a function compiled by Numba": lambda x, s: x * summed(np.ones(3), s),
 }
 
 
@@ -298,6 +313,13 @@ COUNTED_BY = {
     "a fraction": lambda x, t: x * float(fractions.Fraction(t, 3)),
     "text times": lambda x, t: x * len("ab" * t),
     "one hot": lambda x, t: F.one_hot(torch.tensor([0, 1]), t + 2),
+    "a power and a modulus": lambda x, t: x * pow(t, 2, 7) + pow(3, t, 5),
+    "an exponent in C": lambda x, t: x * math.ldexp(1.0, t),
+    "a length in C": lambda x, t: x * sum(collections.deque([1, 2, 3, 4], t)),
+    "a document": lambda x, t: x * len(json.dumps([t, 10])),
+    "an object that writes documents": lambda x, t: x * int(ENCODER.encode([t])[1:-1]),
+    "a duration": lambda x, t: x * datetime.timedelta(hours=t).total_seconds(),
+    "a function compiled by Numba": lambda x, t: x * summed(np.ones(3), t),
 }
 
 

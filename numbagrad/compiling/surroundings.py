@@ -285,7 +285,9 @@ class Surroundings:
         """The globals that a function names, and what it names of modules among them."""
         scope, code = function.__globals__, _names_of(function.__code__)
         self._texts |= code.texts
-        self.may_read_numbers |= "type" in code.names or any(["%" in x for x in code.texts])
+        self.may_read_numbers |= not _UNASKING.isdisjoint(code.names)
+        self.may_read_numbers |= not _UNASKING_GLOBALS.isdisjoint(code.globals)
+        self.may_read_numbers |= any(["%" in text for text in code.texts])
         names = [name for name in code.names if name in scope or name in code.stored]
         if names:
             entries = Entries(scope, names)
@@ -414,25 +416,32 @@ def _slots(kind: type) -> tuple[str, ...]:
 
 
 class _Names(NamedTuple):
-    """What code names: globals and attributes, those it stores, modules, and texts."""
+    """What code names: globals and attributes, those it stores, modules, and texts.
+
+    ``globals`` are the names that are read as globals or builtins, which are among ``names``, too.
+    """
 
     names: tuple[str, ...]
+    globals: frozenset[str]
     stored: frozenset[str]
     imported: frozenset[str]
     texts: frozenset[str]
 
 
 _STORES = frozenset(("STORE_GLOBAL", "DELETE_GLOBAL", "STORE_NAME", "STORE_ATTR", "DELETE_ATTR"))
-_LOADS = frozenset(("LOAD_GLOBAL", "LOAD_NAME", "LOAD_ATTR", "LOAD_METHOD", "IMPORT_FROM"))
+_GLOBAL_LOADS = frozenset(("LOAD_GLOBAL", "LOAD_NAME"))
+_LOADS = _GLOBAL_LOADS | {"LOAD_ATTR", "LOAD_METHOD", "IMPORT_FROM"}
 
 
 @functools.cache
 def _names_of(code: types.CodeType) -> _Names:
     """The globals and attributes that code names, that of the functions inside it included."""
-    found: dict[str, set[str]] = {"load": set(), "store": set(), "import": set()}
+    found: dict[str, set[str]] = {"load": set(), "global": set(), "store": set(), "import": set()}
     for instruction in dis.get_instructions(code):
         if instruction.opname in _LOADS:
             found["load"].add(instruction.argval)
+            if instruction.opname in _GLOBAL_LOADS:
+                found["global"].add(instruction.argval)
         elif instruction.opname in _STORES:
             found["store"].add(instruction.argval)
         elif instruction.opname == "IMPORT_NAME":
@@ -442,11 +451,13 @@ def _names_of(code: types.CodeType) -> _Names:
         if isinstance(constant, types.CodeType):
             inner = _names_of(constant)
             found["load"].update(inner.names)
+            found["global"].update(inner.globals)
             found["store"].update(inner.stored)
             found["import"].update(inner.imported)
             texts |= inner.texts
     names = tuple(sorted(found["load"] | found["store"]))
-    return _Names(names, frozenset(found["store"]), frozenset(found["import"]), frozenset(texts))
+    globals_, stored, imported = (frozenset(found[kind]) for kind in ("global", "store", "import"))
+    return _Names(names, globals_, stored, imported, frozenset(texts))
 
 
 def _is_foreign(module: types.ModuleType | None) -> bool:
@@ -460,21 +471,25 @@ def _is_foreign(module: types.ModuleType | None) -> bool:
 _ASKING = frozenset((
     __name__.split(".")[0], "builtins", "math", "functools", "operator", "itertools", "contextlib",
     "dataclasses", "typing", "collections", "enum", "abc", "warnings", "copy", "types", "time",
-    "random", "os", "sys", "logging", "gc", "threading", "weakref", "pathlib",
+    "random", "os", "sys", "logging", "gc", "threading", "weakref", "pathlib", "numba",
 ))  # fmt: skip
+#: What demands an ``int`` in C, though the rest of its module asks: builtins (globals), and
+#: functions and classes that are named under a module or imported from one.
+_UNASKING_GLOBALS = frozenset(("pow",))
+_UNASKING = frozenset(("type", "ldexp", "deque"))
 
 
 def _is_harmless_to_numbers(value: Any) -> bool:
-    """Whether a global of user code reads numbers, if at all, so that they notice.
+    """Whether what user code can reach reads numbers, if at all, so that they notice.
 
-    Classes written in C need not; calls of functions in C are seen by ``listening.py``.
+    Classes written in C need not, and neither their instances (an encoder of JSON); calls of
+    functions in C are seen by ``listening.py``.
     """
     if isinstance(value, types.ModuleType):
         module: types.ModuleType | None = value
-    elif isinstance(value, (type, types.FunctionType)):
-        module = sys.modules.get(value.__module__)
     else:
-        return True
+        defined = isinstance(value, (type, types.FunctionType))
+        module = sys.modules.get((value if defined else type(value)).__module__)
     if module is None or not _is_installed(module):
         return True
     return module.__name__.split(".")[0] in _ASKING
