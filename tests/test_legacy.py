@@ -1,6 +1,6 @@
 """What programs of 2017 rely on, where printed text does not show it: lifetimes, guards, errors.
 
-The programs themselves are rows of ``compatibility_legacy.py``.
+The programs themselves are rows of ``compatibility_legacy_*.py``.
 """
 
 import copy

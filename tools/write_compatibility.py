@@ -32,10 +32,10 @@ else: a shorter error, or what today's torch makes of an argument that it ignore
 
 What the rows do not show: `volatile` reaches everything that is called through the library's names
 and through methods. A function that was bound to a name of its own (`from numbagrad import mm`)
-before the first volatile Variable was made stays as it was, and records. `fast_mode` of `gradcheck`
-is accepted, but every element is checked all the same. The class of a tensor is
+before the first volatile Variable was made stays as it was, and records. The class of a tensor is
 `numbagrad.tensor.Tensor`, and prints so.
 """
+
 
 def _table(rows: list[Row], first: int) -> list[str]:
     lines = ["| | what | torch 2.13 |", "| --- | --- | --- |"]
