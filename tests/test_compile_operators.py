@@ -11,7 +11,8 @@ import warnings
 
 import numpy as np
 import pytest
-from operator_table import ENTRIES, POINTWISE_ENTRIES, Entry, as_tuple
+from operator_entry import Entry, as_tuple
+from operator_table import ENTRIES, POINTWISE_ENTRIES
 
 import numbagrad
 import numbagrad.nn.functional as F

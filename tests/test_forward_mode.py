@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from operator_table import ENTRIES, POINTWISE_ENTRIES, as_tuple
+from operator_entry import as_tuple
+from operator_table import ENTRIES, POINTWISE_ENTRIES
 
 import numbagrad as torch
 from numbagrad.autograd import forward_ad

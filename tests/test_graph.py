@@ -5,7 +5,8 @@ import threading
 import weakref
 
 import pytest
-from operator_table import ENTRIES, POINTWISE_ENTRIES, as_tuple
+from operator_entry import as_tuple
+from operator_table import ENTRIES, POINTWISE_ENTRIES
 
 import numbagrad as nb
 from numbagrad.autograd import Function, graph

@@ -15,18 +15,9 @@ import sys
 
 import numpy as np
 import pytest
-from operator_table import (
-    CALLS,
-    ELEMENTARY,
-    ENTRIES,
-    FUNCTIONAL,
-    INDEPENDENT,
-    NO_ENTRY,
-    NO_OPERATORS,
-    POINTWISE_ENTRIES,
-    as_tuple,
-    operands_of,
-)
+from operator_entry import as_tuple
+from operator_table import ENTRIES, NO_ENTRY, NO_OPERATORS, POINTWISE_ENTRIES
+from operators_pointwise import CALLS, ELEMENTARY, FUNCTIONAL, INDEPENDENT, operands_of
 
 import numbagrad as torch
 from numbagrad.autograd import gradcheck, gradgradcheck

@@ -6,7 +6,8 @@ the last. What cannot be computed for a batch is listed with the error that says
 
 import numpy as np
 import pytest
-from operator_table import ENTRIES, POINTWISE_ENTRIES, as_tuple
+from operator_entry import as_tuple
+from operator_table import ENTRIES, POINTWISE_ENTRIES
 from test_vmap_nn import choices, gradients_of
 
 import numbagrad as torch

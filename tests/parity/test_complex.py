@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from operator_table import ENTRIES, POINTWISE_ENTRIES, Entry, as_tuple
+from operator_entry import Entry, as_tuple
+from operator_table import ENTRIES, POINTWISE_ENTRIES
 
 import numbagrad
 

@@ -4,7 +4,8 @@ import math
 import warnings
 
 import pytest
-from operator_table import ENTRIES, POINTWISE_ENTRIES, as_tuple
+from operator_entry import as_tuple
+from operator_table import ENTRIES, POINTWISE_ENTRIES
 from parity_tools import both, close, message
 
 import numbagrad

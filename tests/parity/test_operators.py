@@ -11,7 +11,8 @@ import functools
 import numpy as np
 import pytest
 import torch
-from operator_table import ENTRIES, POINTWISE_ENTRIES, WITH_NUMBER, as_tuple
+from operator_entry import as_tuple
+from operator_table import ENTRIES, POINTWISE_ENTRIES, WITH_NUMBER
 
 import numbagrad
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import pytest
 import torch
-from operator_table import ENTRIES, POINTWISE_ENTRIES, WITH_NUMBER, as_tuple
+from operator_entry import as_tuple
+from operator_table import ENTRIES, POINTWISE_ENTRIES, WITH_NUMBER
 
 import numbagrad
 

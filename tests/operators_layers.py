@@ -1,0 +1,21 @@
+"""Entries of what fits no other family: layers of the namespace, other names of arithmetic."""
+
+from __future__ import annotations
+
+import numpy as np
+from operator_rows import (
+    normal,
+    row,
+    same_function,
+    softmax,
+)
+
+import numbagrad
+
+row("linear", lambda t, x, w, b: t.nn.functional.linear(x, w, b),
+    (normal(3, 4), normal(2, 4), normal(2)), lambda x, w, b: x @ w.T + b,
+    dtypes="float", tolerance=1e-5)  # fmt: skip
+row("softmin", lambda t, x: (t if t is numbagrad else t.nn.functional).softmin(x, 1), normal(2, 4),
+    lambda x: softmax(-x), dtypes="float", tolerance=1e-5)  # fmt: skip
+row("subtract", same_function("subtract"), (normal(3), normal(3)), np.subtract, dtypes="number")
+row("positive", same_function("positive"), normal(3), np.copy, dtypes="number")
