@@ -16,7 +16,7 @@ import numpy as np
 from ..dtype import dtype as DType
 from ..dtype import dtype_from_name, float16, from_numpy, int64
 from ..formula import Formula, print_numba, print_numpy, trace
-from ..kernels import layout, reduction
+from ..kernels import layout, reduction, reduction_layout
 from ..kernels.template import renamed
 from ..kernels.vector_math import CPU_LOWERING
 from . import capture, library
@@ -97,7 +97,7 @@ class ReductionProgram:
     def _first_call(self, *arguments: Any) -> Array:
         with library.lock:
             if self._table is None:
-                table = KernelTable(self.outputs, reduction.GRAIN)
+                table = KernelTable(self.outputs, reduction_layout.GRAIN)
                 self._install("reduce_all" if self.outputs == 1 else "reduce", table)
                 self._table = table
         return self.call(*arguments)
@@ -172,19 +172,20 @@ class ReductionProgram:
             raise TypeError(f"{self.definition.name}: expected a Tensor, got {given}")
         assert self._table is not None
         stored = from_numpy(array.dtype)
-        _, state, result = self.definition.dtypes_of(stored, self.requested)
+        _, _, result = self.definition.dtypes_of(stored, self.requested)
         kernel = library.generated(self.definition.name, self.source(key, stored))
-        self._table.insert(
-            key,
-            kernel,
-            dtype_from_name(result).type_num,
-            dtype_from_name(state).itemsize,
-        )
+        type_code = dtype_from_name(result).type_num
+        self._table.insert(key, kernel, type_code, self.state_size(stored))
+
+    def state_size(self, stored: DType) -> int:
+        """Bytes of a partial result."""
+        _, state, _ = self.definition.dtypes_of(stored, self.requested)
+        return dtype_from_name(state).itemsize
 
     def source(self, key: int, stored: DType) -> str:
         """The text of the kernel of a signature."""
         computed, state, result = self.definition.dtypes_of(stored, self.requested)
-        variant = (key >> reduction.VARIANT_SHIFT) & 3
+        variant = (key >> reduction_layout.VARIANT_SHIFT) & 3
         map_formula, finalise = self.formulas
         uses: set[str] = set()
         lines, mapped = _printed(None, "x", computed)
@@ -243,7 +244,7 @@ class SelectionProgram(ReductionProgram):
 
     def source(self, key: int, stored: DType) -> str:
         """The text of the kernel of a signature."""
-        variant = (key >> reduction.VARIANT_SHIFT) & 3
+        variant = (key >> reduction_layout.VARIANT_SHIFT) & 3
         return reduction.selection_source(self.definition.name, stored.name, variant)
 
     def reference(self, array: Array, mask: int, keepdim: bool, *_: Any) -> Any:

@@ -36,7 +36,7 @@ _LAYOUT_NAMES = {
     layout.STRIDED: "strided",
     layout.ALIAS: "in place",
 }
-_ITEM_SIZES = {
+ITEM_SIZES = {
     "bool": 1, "uint8": 1, "int8": 1, "int16": 2, "float16": 2, "int32": 4, "float32": 4,
     "int64": 8, "float64": 8,
 }  # fmt: skip
@@ -98,20 +98,22 @@ def source(
     kinds = {o.name: "bool" if o.name in booleans else compute_dtype for o in inputs}
     output = outputs[0].name
     loads = [
-        f"{o.name} = {_load(o, kinds[o.name], 'i', output)}"
+        f"{o.name} = {load_operand(o, kinds[o.name], 'i', output)}"
         for o in inputs
         if o.layout != layout.ZERO
     ]
 
     def stores(chosen: Body) -> list[str]:
-        return [_store(o, r, streamed) for o, r in zip(outputs, chosen.results, strict=True)]
+        return [store_operand(o, r, streamed) for o, r in zip(outputs, chosen.results, strict=True)]
 
     text = [f"# {name}: {_describe(inputs)} -> {_describe(outputs)}, computed in {compute_dtype}"]
     text += _imports([body] if guard is None else [body, guard.conditions, guard.exact])
     text += ["from numbagrad.kernels.streaming import *"] if streamed else []
     text += ["", "", "def kernel(args, lo, hi):"]
     row = [
-        f"{o.name} = {_load(o, kinds[o.name], '0')}" for o in inputs if o.layout == layout.ZERO
+        f"{o.name} = {load_operand(o, kinds[o.name], '0')}"
+        for o in inputs
+        if o.layout == layout.ZERO
     ]
     run = ("lo", "hi") if flat and not tile else ("0", "count")
     compute = [*body.lines, *stores(body)]
@@ -182,9 +184,7 @@ def _rows(operands: list[Operand], row: list[str]) -> list[str]:
     decode += ["    extent = load(args, d, int64)", "    outer = row // extent"]
     decode += ["    position = row - outer * extent", "    row = outer"]
     decode += ["    if d == dimensions - 1:", "        rows = extent - position"]
-    decode += [
-        f"    row_{o.name} += position * load(args, {word[o.name]} + d, int64)" for o in own
-    ]
+    decode += [f"    row_{o.name} += position * load(args, {word[o.name]} + d, int64)" for o in own]
     one = [f"at_{o.name} = row_{o.name}{_offset(o)}" for o in own]
     one += ["count = min(size - column, hi - lo)", *row, "lo += count", "column = 0", "rows -= 1"]
     one += [f"row_{o.name} += jump_{o.name}" for o in own]
@@ -234,14 +234,14 @@ def _streamed(
     """
     before, after = [], []
     for o in outputs:
-        item = _ITEM_SIZES[o.dtype]
+        item = ITEM_SIZES[o.dtype]
         before += [
             f"target_{o.name} = at_{o.name} + start * {item}",
             f"into_{o.name} = block_{o.name} + target_{o.name} % {LINE_BYTES} - start * {item}",
         ]
         source = f"into_{o.name} + start * {item}"
         after += [f"stream(target_{o.name}, {source}, (stop - start) * {item})"]
-    inside = f"target_{outputs[0].name} % {LINE_BYTES} // {_ITEM_SIZES[outputs[0].dtype]}"
+    inside = f"target_{outputs[0].name} % {LINE_BYTES} // {ITEM_SIZES[outputs[0].dtype]}"
     stop = f"stop = min(start + {BLOCK} - {inside}, {end})"
     block = [*before, stop, *loop("start", "stop"), *after, "start = stop"]
     return [f"start = {first}", f"while start < {end}:", *_indented(1, block)]
@@ -249,7 +249,7 @@ def _streamed(
 
 def _block_words(output: Operand) -> int:
     """Words of the stack for a block of an output, wherever in a line it begins."""
-    return (BLOCK * _ITEM_SIZES[output.dtype] + LINE_BYTES) // 8
+    return (BLOCK * ITEM_SIZES[output.dtype] + LINE_BYTES) // 8
 
 
 def _loop(body: list[str], first: str, end: str) -> list[str]:
@@ -303,7 +303,7 @@ def _describe(operands: list[Operand]) -> str:
 
 def _offset(operand: Operand) -> str:
     if operand.layout == layout.UNIT:
-        return f" + column * {_ITEM_SIZES[operand.dtype]}"
+        return f" + column * {ITEM_SIZES[operand.dtype]}"
     if operand.layout == layout.STRIDED:
         return f" + column * step_{operand.name}"
     return ""
@@ -315,7 +315,11 @@ def _element(operand: Operand, index: str, place: str) -> str:
     return f"at_{place}, {index}"
 
 
-def _load(operand: Operand, compute_dtype: str, index: str, output: str = "") -> str:
+def load_operand(operand: Operand, compute_dtype: str, index: str, output: str = "") -> str:
+    """The value of an operand at an index, converted to the dtype that a kernel computes in.
+
+    An input that lies in place of an output is read from there, by default from ``output``.
+    """
     place = operand.of or output if operand.layout == layout.ALIAS else operand.name
     value = load_text(_element(operand, index, place), operand.dtype, operand.memory)
     loaded = "float32" if operand.dtype == "float16" else operand.dtype
@@ -326,7 +330,8 @@ def _load(operand: Operand, compute_dtype: str, index: str, output: str = "") ->
     return f"{numba_name(compute_dtype)}({value})"
 
 
-def _store(operand: Operand, value: str, streamed: bool = False, index: str = "i") -> str:
+def store_operand(operand: Operand, value: str, streamed: bool = False, index: str = "i") -> str:
+    """The statement that writes a value; of a streamed operand, to where its block is made."""
     passed = "float32" if operand.dtype == "float16" else numba_name(operand.dtype)
     value = f"({value} != 0)" if operand.dtype == "bool" else f"{passed}({value})"
     element = _element(operand, index, operand.name)

@@ -10,44 +10,9 @@ from __future__ import annotations
 
 import dataclasses
 
-from .pointwise import _ITEM_SIZES, numba_name
+from .pointwise import ITEM_SIZES, numba_name
+from .reduction_layout import *
 from .template import fill, lines_of
-
-# --- packed arguments (64-bit words), written by the launcher ---------------------------------
-KEPT = 0  # number of kept dimensions, after merging
-REDUCED = 1  # number of reduced dimensions, at least one
-INPUT = 2
-OUTPUT = 3
-SHIFT = 4  # address of one value for each result (a mean, a maximum)
-PARAMETERS_AT = 5  # address of float64 numbers (the order of a norm)
-PARTIALS = 6  # address of the results of segments, or 0 if there is one segment
-OUTPUTS = 7  # number of results
-NUMBER = 8  # reduced elements of each result
-ELEMENTS = 9  # the same, but of this launch: segments, when it joins them
-SEGMENTS = 10
-LENGTH = 11  # reduced elements of a segment
-INDICES = 12  # the second output of a selection
-SIZES = 16  # kept dimensions outside in, then the reduced ones
-INPUT_STEPS = 16 + 33  # strides in bytes
-OUTPUT_STEPS = 16 + 2 * 33  # strides in elements; 0 for reduced dimensions
-WORDS = 16 + 3 * 33
-
-# --- how a kernel walks -----------------------------------------------------------------------
-INNER = 0  # the innermost reduced dimension lies in consecutive memory
-OUTER = 1  # the innermost kept dimension does: whole tiles of results at once
-STRIDED = 2  # neither does
-VARIANT_SHIFT = 5
-JOIN_SHIFT = 7  # set in a key: join the results of segments
-
-BLOCK = 4096  # elements combined in one go before the pairwise tree
-ROWS = 256  # the same, rows of a tile
-SEARCH = 512  # elements that a selection compares before it looks for an index
-TILE_BYTES = 4096  # of results in a tile
-LEVELS = 40  # of the pairwise tree
-TILE_WORDS = TILE_BYTES // 8
-TREE_WORDS = LEVELS * TILE_WORDS
-UNITS = 32  # segments are made until there are about so many units
-GRAIN = 32768  # elements that are worth a thread of their own
 
 #: The values that the functions of numbagrad.kernels.combine leave unchanged, by kind of dtype.
 IDENTITIES = {
@@ -84,7 +49,7 @@ def identity(combine: str, dtype: str) -> str:
     """The value that ``combine`` leaves unchanged, as an expression of a kernel."""
     text = IDENTITIES[combine][kind_of(dtype)]
     if kind_of(dtype) == "int":
-        bits = 8 * _ITEM_SIZES[dtype]
+        bits = 8 * ITEM_SIZES[dtype]
         lowest = -(1 << (bits - 1)) if dtype.startswith("i") else 0
         text = text.format(lowest=lowest, highest=lowest + (1 << bits) - 1)
     return f"{numba_name(dtype)}({text})"
@@ -118,8 +83,8 @@ def source(
         "FINALISED": f"<PASSED>({formulas.finalised})",
         "ELEMENT": "at, i" if variant == INNER else "at + i * run_step, 0",
         "OUTERMOST": "kept - 1" if variant == OUTER else "kept",
-        "ITEM": str(_ITEM_SIZES[stored]),
-        "TILE": str(TILE_BYTES // _ITEM_SIZES[state]),
+        "ITEM": str(ITEM_SIZES[stored]),
+        "TILE": str(TILE_BYTES // ITEM_SIZES[state]),
         "IDENTITY": identity(combine, state),
         "STORED": numba_name(stored),
         "COMPUTED": numba_name(computed),
@@ -424,8 +389,8 @@ def selection_source(name: str, dtype: str, variant: int) -> str:
         "COMPARISON": ">" if name == "max" else "<",
         "ELEMENT": "at, i" if variant == INNER else "at + i * run_step, 0",
         "OUTERMOST": "kept - 1" if variant == OUTER else "kept",
-        "ITEM": str(_ITEM_SIZES[dtype]),
-        "TILE": str(TILE_BYTES // _ITEM_SIZES[computed]),
+        "ITEM": str(ITEM_SIZES[dtype]),
+        "TILE": str(TILE_BYTES // ITEM_SIZES[computed]),
         "IDENTITY": identity(combine, computed),
         "STORED": numba_name(dtype),
     }

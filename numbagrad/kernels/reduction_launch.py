@@ -54,7 +54,7 @@ from .layout import (
     TABLE_OUTPUTS,
     TABLE_RUNTIME,
 )
-from .reduction import (
+from .reduction_layout import (
     ELEMENTS,
     GRAIN,
     INDICES,
@@ -65,7 +65,6 @@ from .reduction import (
     KEPT,
     LENGTH,
     NUMBER,
-    OUTER,
     OUTPUT,
     OUTPUT_STEPS,
     OUTPUTS,
@@ -74,11 +73,14 @@ from .reduction import (
     SEGMENTS,
     SHIFT,
     SIZES,
-    STRIDED,
-    TILE_BYTES,
-    UNITS,
     VARIANT_SHIFT,
     WORDS,
+    grain_of,
+    groups_of,
+    is_small,
+    join_variant_of,
+    segments_of,
+    variant_of,
 )
 from .threads import parallel_for
 
@@ -162,49 +164,53 @@ def pack_dimensions(frame, array, rank, mask, reduced, begin):
 
 
 @subroutine
-def choose_variant(frame, kept, reduced, item_size):
-    if load(frame, INPUT_STEPS + kept + reduced - 1, int64) == item_size:
-        return INNER
-    if kept > 0 and load(frame, INPUT_STEPS + kept - 1, int64) == item_size:
-        return OUTER
-    return STRIDED
+def iteration_space(frame, array, rank, mask, item_size):
+    """Pack the kept dimensions and the reduced ones, of which there is at least one."""
+    kept = pack_dimensions(frame, array, rank, mask, 0, 0)
+    reduced = pack_dimensions(frame, array, rank, mask, 1, kept) - kept
+    if reduced == 0:
+        reduced = 1
+        store(frame, SIZES + kept, 1, int64)
+        store(frame, INPUT_STEPS + kept, item_size if kept == 0 else 0, int64)
+        store(frame, OUTPUT_STEPS + kept, 0, int64)
+    store(frame, KEPT, kept, int64)
+    store(frame, REDUCED, reduced, int64)
+    store(frame, ELEMENTS, load(frame, NUMBER, int64), int64)
+
+
+_variant, _join_variant = subroutine(variant_of), subroutine(join_variant_of)
+_groups, _segments = subroutine(groups_of), subroutine(segments_of)
+_is_small, _grain = subroutine(is_small), subroutine(grain_of)
 
 
 @subroutine
-def count_groups(frame, variant, kept, state_size):
-    """Number of results, or of tiles of them; and the results a kernel takes together."""
-    outputs = load(frame, OUTPUTS, int64)
-    if variant != OUTER or outputs == 0:
-        return outputs, 1
-    width = load(frame, SIZES + kept - 1, int64)
-    tile = TILE_BYTES // state_size
-    return outputs // width * ((width + tile - 1) // tile), min(width, tile)
-
-
-@subroutine
-def split(frame, groups, together, divisible):
-    """Decide on segments from the sizes alone; returns how many units of how many elements."""
-    number = load(frame, ELEMENTS, int64)
-    segments = 1
-    length = number
-    if divisible and groups < UNITS and load(frame, OUTPUTS, int64) * number >= 2 * GRAIN:
-        length = max(GRAIN // together, (number * groups + UNITS - 1) // UNITS)
-        segments = (number + length - 1) // length
-    store(frame, SEGMENTS, segments, int64)
-    store(frame, LENGTH, length, int64)
-    return groups * segments, together * length
+def innermost(frame, words, kept):
+    """What ``words`` say of the innermost kept dimension; 0 if no dimension is kept."""
+    if kept == 0:
+        return 0
+    return load(frame, words + kept - 1, int64)
 
 
 @subroutine
 def run_units(runtime, frame, kernel, units, elements):
     """Run the kernel; large work lets go of the GIL and uses the pool."""
-    if units * elements < 2 * GRAIN:
+    if _is_small(units, elements):
         call_kernel(kernel, frame, 0, units)
         return
-    grain = max(GRAIN // elements, 1)
     state = release_gil()
-    parallel_for(load(runtime, RUNTIME_POOL, int64), kernel, frame, units, grain)
+    parallel_for(load(runtime, RUNTIME_POOL, int64), kernel, frame, units, _grain(elements))
     restore_gil(state)
+
+
+@subroutine
+def new_result(runtime, frame, rank, result_type):
+    """A new array for the result, whose memory goes into the packed arguments; or NULL."""
+    new = load(runtime, RUNTIME_NEW_ARRAY, int64)
+    array_type = load(runtime, RUNTIME_ARRAY_TYPE, int64)
+    result = new_array(new, array_type, rank, frame + 8 * SHAPE, result_type, NULL)
+    if result != NULL:
+        store(frame, OUTPUT, load(result + ARRAY_DATA, 0, int64), int64)
+    return result
 
 
 @subroutine
@@ -223,6 +229,21 @@ def add_indices(runtime, frame, values, rank):
 
 
 @subroutine
+def run_whole(table, runtime, frame, slot, rank, units, elements):
+    """Reduce into a new result; returns that, or NULL."""
+    result = new_result(runtime, frame, rank, load(slot, SLOT_OUTPUT_TYPES, int64))
+    if result == NULL:
+        return NULL
+    store(frame, PARTIALS, NULL, int64)
+    if load(table, TABLE_OUTPUTS, int64) == 2:
+        result = add_indices(runtime, frame, result, rank)
+        if result == NULL:
+            return NULL
+    run_units(runtime, frame, load(slot, SLOT_KERNEL, int64), units, elements)
+    return result
+
+
+@subroutine
 def prepare_join(frame, partials, kept, segments, state_size):
     """Rewrite the packed arguments: the results of segments are the input of another reduction."""
     outputs = load(frame, OUTPUTS, int64)
@@ -237,6 +258,38 @@ def prepare_join(frame, partials, kept, segments, state_size):
     store(frame, REDUCED, 1, int64)
     store(frame, SIZES + kept, segments, int64)
     store(frame, INPUT_STEPS + kept, outputs * state_size, int64)
+
+
+@subroutine
+def run_segments(table, runtime, frame, slot, type_code, rank, units, elements):
+    """Reduce segment by segment, and join what they give; returns the result, or NULL."""
+    kept = load(frame, KEPT, int64)
+    segments = load(frame, SEGMENTS, int64)
+    outputs = load(frame, OUTPUTS, int64)
+    state_size = load(slot, SLOT_SCALAR_TYPES, int64)
+    # The joining kernel walks the results of the segments as they lie.
+    variant = _join_variant(innermost(frame, OUTPUT_STEPS, kept))
+    key = type_code | (variant << VARIANT_SHIFT) | (1 << JOIN_SHIFT)
+    join_slot = find_slot(table, key)
+    if join_slot == NULL:
+        return raise_miss(runtime, key)
+    size = address_of_stack(1)
+    store(size, 0, (segments * outputs * state_size + 7) // 8, int64)
+    new = load(runtime, RUNTIME_NEW_ARRAY, int64)
+    array_type = load(runtime, RUNTIME_ARRAY_TYPE, int64)
+    partials = new_array(new, array_type, 1, size, INT64, NULL)
+    if partials == NULL:
+        return NULL
+    result = new_result(runtime, frame, rank, load(slot, SLOT_OUTPUT_TYPES, int64))
+    if result != NULL:
+        address = load(partials + ARRAY_DATA, 0, int64)
+        store(frame, PARTIALS, address, int64)
+        run_units(runtime, frame, load(slot, SLOT_KERNEL, int64), units, elements)
+        prepare_join(frame, address, kept, segments, state_size)
+        groups, _ = _groups(variant, outputs, innermost(frame, SIZES, kept), state_size)
+        call_kernel(load(join_slot, SLOT_KERNEL, int64), frame, 0, groups)
+    decrement_reference(partials)
+    return result
 
 
 def reduce_all(self, arguments, given):
@@ -312,68 +365,30 @@ def reduce(self, arguments, given):
     type_code = type_number(array)
     item_size = load(runtime, RUNTIME_ITEM_SIZES + type_code, int64)
 
-    # The iteration space.
     result_rank = describe_result(frame, array, rank, mask, keep_dimensions)
-    kept = pack_dimensions(frame, array, rank, mask, 0, 0)
-    reduced = pack_dimensions(frame, array, rank, mask, 1, kept) - kept
-    if reduced == 0:
-        reduced = 1
-        store(frame, SIZES + kept, 1, int64)
-        store(frame, INPUT_STEPS + kept, item_size if kept == 0 else 0, int64)
-        store(frame, OUTPUT_STEPS + kept, 0, int64)
-    store(frame, KEPT, kept, int64)
-    store(frame, REDUCED, reduced, int64)
-    store(frame, ELEMENTS, load(frame, NUMBER, int64), int64)
-
-    variant = choose_variant(frame, kept, reduced, item_size)
+    iteration_space(frame, array, rank, mask, item_size)
+    kept = load(frame, KEPT, int64)
+    reduced_step = load(frame, INPUT_STEPS + kept + load(frame, REDUCED, int64) - 1, int64)
+    variant = _variant(innermost(frame, INPUT_STEPS, kept), reduced_step, item_size)
     key = type_code | (variant << VARIANT_SHIFT)
     slot = find_slot(table, key)
     if slot == NULL:
         return raise_miss(runtime, key)
-    state_size = load(slot, SLOT_SCALAR_TYPES, int64)
-    groups, together = count_groups(frame, variant, kept, state_size)
-    units, elements = split(frame, groups, together, load(table, TABLE_OUTPUTS, int64) == 1)
-    segments = load(frame, SEGMENTS, int64)
-    result_type = load(slot, SLOT_OUTPUT_TYPES, int64)
-    new = load(runtime, RUNTIME_NEW_ARRAY, int64)
-    kernel = load(slot, SLOT_KERNEL, int64)
-    store(frame, INPUT, load(array + ARRAY_DATA, 0, int64), int64)
 
-    if segments <= 1:
-        result = new_array(new, array_type, result_rank, frame + 8 * SHAPE, result_type, NULL)
-        if result == NULL:
-            return NULL
-        store(frame, OUTPUT, load(result + ARRAY_DATA, 0, int64), int64)
-        store(frame, PARTIALS, NULL, int64)
-        if load(table, TABLE_OUTPUTS, int64) == 2:
-            result = add_indices(runtime, frame, result, result_rank)
-            if result == NULL:
-                return NULL
-        run_units(runtime, frame, kernel, units, elements)
-        return result
-
-    # The joining kernel walks the results of the segments as they lie.
+    # How the work is cut.
+    number = load(frame, NUMBER, int64)
     outputs = load(frame, OUTPUTS, int64)
-    join_variant = STRIDED
-    if kept > 0 and load(frame, OUTPUT_STEPS + kept - 1, int64) == 1:
-        join_variant = OUTER
-    key = type_code | (join_variant << VARIANT_SHIFT) | (1 << JOIN_SHIFT)
-    join_slot = find_slot(table, key)
-    if join_slot == NULL:
-        return raise_miss(runtime, key)
-    words = address_of_stack(1)
-    store(words, 0, (segments * outputs * state_size + 7) // 8, int64)
-    partials = new_array(new, array_type, 1, words, INT64, NULL)
-    if partials == NULL:
-        return NULL
-    result = new_array(new, array_type, result_rank, frame + 8 * SHAPE, result_type, NULL)
-    if result != NULL:
-        store(frame, OUTPUT, load(result + ARRAY_DATA, 0, int64), int64)
-        address = load(partials + ARRAY_DATA, 0, int64)
-        store(frame, PARTIALS, address, int64)
-        run_units(runtime, frame, kernel, units, elements)
-        prepare_join(frame, address, kept, segments, state_size)
-        groups, together = count_groups(frame, join_variant, kept, state_size)
-        call_kernel(load(join_slot, SLOT_KERNEL, int64), frame, 0, groups)
-    decrement_reference(partials)
-    return result
+    state_size = load(slot, SLOT_SCALAR_TYPES, int64)
+    groups, together = _groups(variant, outputs, innermost(frame, SIZES, kept), state_size)
+    segments = 1
+    length = number
+    if load(table, TABLE_OUTPUTS, int64) == 1:
+        segments, length = _segments(number, outputs, groups, together)
+    store(frame, SEGMENTS, segments, int64)
+    store(frame, LENGTH, length, int64)
+    units, elements = groups * segments, together * length
+
+    store(frame, INPUT, load(array + ARRAY_DATA, 0, int64), int64)
+    if segments == 1:
+        return run_whole(table, runtime, frame, slot, result_rank, units, elements)
+    return run_segments(table, runtime, frame, slot, type_code, result_rank, units, elements)

@@ -16,13 +16,13 @@ from collections.abc import Callable
 
 from . import layout
 from .pointwise import (
-    _ITEM_SIZES,
+    ITEM_SIZES,
     LINE_BYTES,
     Operand,
-    _load,
-    _store,
+    load_operand,
     load_text,
     numba_name,
+    store_operand,
     store_text,
 )
 from .reduction import identity
@@ -130,10 +130,10 @@ def source(
     if column_totals:
         chunk.append("for i in range(columns):")
         for operand, kind, _ in column_totals:
-            chunk.append(f"    {_store(operand, identity(kind, compute))}")
+            chunk.append(f"    {store_operand(operand, identity(kind, compute))}")
     row = ["width = min(columns, elements - row * columns)"]
     row += [
-        f"{o.name} = {_load(o, kinds[o.name], '0')}"
+        f"{o.name} = {load_operand(o, kinds[o.name], '0')}"
         for o in operands
         if o.layout == layout.ZERO and o.name in inputs
     ]
@@ -147,7 +147,9 @@ def source(
     row += [f"at_{o.name} += jump_{o.name}" for o in operands if o.name not in partial]
     chunk += ["for row in range(first, min(first + chunk_rows, rows)):"]
     chunk += [f"    {line}" for line in row]
-    chunk += [_store(operand, f"total_{operand.name}", index="0") for operand, _, _ in totals]
+    chunk += [
+        store_operand(operand, f"total_{operand.name}", index="0") for operand, _, _ in totals
+    ]
     text += ["    for chunk in range(lo, hi):", *[f"        {line}" for line in chunk]]
     text += ["    streams_done()"] if streamed else []
     return "\n".join([*text, ""])
@@ -170,7 +172,7 @@ def _stage(
     """The statements of a stage; ``apart`` numbers the places of the scratch memory."""
     dtype = numba_name(compute)
     lines = [f"{variable} = {identity(kind, compute)}" for variable, kind, _ in stage.combined]
-    body = [f"{x} = {_load(operands[x], kinds[x], 'i')}" for x in stage.reads]
+    body = [f"{x} = {load_operand(operands[x], kinds[x], 'i')}" for x in stage.reads]
     body += [
         f"{variable} = {load_text(_scratch(place, compute), compute, apart(place))}"
         for variable, place in stage.found.items()
@@ -184,23 +186,23 @@ def _stage(
         store_text(_scratch(place, compute), f"{dtype}({value})", compute, apart(place))
         for place, value in stage.kept
     ]
-    body += [_store(o, value, o.name in streamed) for o, value in stage.stores]
+    body += [store_operand(o, value, o.name in streamed) for o, value in stage.stores]
     body += [
         f"total_{operand.name} = combine.{kind}(total_{operand.name}, {value})"
         for operand, kind, value in stage.totals
     ]
     for operand, kind, value in stage.column_totals:
-        before = _load(operand, compute, "i")
-        body.append(_store(operand, f"combine.{kind}({before}, {value})"))
+        before = load_operand(operand, compute, "i")
+        body.append(store_operand(operand, f"combine.{kind}({before}, {value})"))
     if len(body) > len(stage.lines) + len(stage.reads) + len(stage.found):
         lines += ["for i in range(width):", *[f"    {line}" for line in body]]
     lines += [
-        f"stream(at_{o.name}, into_{o.name}, width * {_ITEM_SIZES[o.dtype]})"
+        f"stream(at_{o.name}, into_{o.name}, width * {ITEM_SIZES[o.dtype]})"
         for o, _ in stage.stores
         if o.name in streamed
     ]
     lines += stage.after
-    lines += [_store(operand, value, index="0") for operand, value in stage.row_stores]
+    lines += [store_operand(operand, value, index="0") for operand, value in stage.row_stores]
     return lines
 
 

@@ -32,6 +32,23 @@ GRAIN = 16384  # elements that are worth a thread of their own
 MISS_CONTIGUOUS = -64
 
 
+def cut(outer: int, size: int, inner: int) -> tuple[int, int, int, int]:
+    """How operands of (outer, size, inner) elements are walked, and shared by threads.
+
+    Returns ROWS or COLUMNS, columns of a unit of work, the number of units, and how many of them
+    are worth a thread of their own: all, where there is little work.
+    """
+    variant = ROWS
+    tile = 1
+    if inner > 1:
+        variant = COLUMNS
+        tile = min(max(TILE_ELEMENTS // max(size, 1), MIN_TILE), MAX_TILE)
+    units = outer * ((inner + tile - 1) // tile)
+    if outer * size * inner < 2 * GRAIN or units == 1:
+        return variant, tile, units, units
+    return variant, tile, units, max(GRAIN // (size * min(tile, inner)), 1)
+
+
 _HEAD = lines_of("""
 # <DESCRIPTION>
 import math

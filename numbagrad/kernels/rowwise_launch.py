@@ -14,6 +14,7 @@ from .intrinsics import (
     int64,
     load,
     store,
+    subroutine,
 )
 from .launch import (
     decrement_reference,
@@ -43,24 +44,39 @@ from .layout import (
     TABLE_OUTPUTS,
     TABLE_RUNTIME,
 )
-from .rowwise import (
-    COLUMNS,
-    GRAIN,
-    INNER_SIZE,
-    MAX_TILE,
-    MIN_TILE,
-    MISS_CONTIGUOUS,
-    OPERANDS,
-    ROWS,
-    SIZE,
-    TILE,
-    TILE_ELEMENTS,
-    VARIANT_SHIFT,
-    WORDS,
-)
+from .rowwise import INNER_SIZE, MISS_CONTIGUOUS, OPERANDS, SIZE, TILE, VARIANT_SHIFT, WORDS, cut
 from .threads import parallel_for
 
 NULL = 0
+
+_cut = subroutine(cut)
+
+
+@subroutine
+def new_results(table, runtime, frame, slot, first, inputs):
+    """A new array of the shape of ``first``, or a tuple of as many as there are outputs; or NULL.
+
+    Their addresses go behind those of the inputs.
+    """
+    rank = int64(load(first + ARRAY_DIMENSIONS, 0, int32))
+    sizes = load(first + ARRAY_SHAPE, 0, int64)
+    outputs = load(table, TABLE_OUTPUTS, int64)
+    result = NULL
+    if outputs > 1:
+        result = tuple_new(outputs)
+    for j in range(outputs):
+        code = (load(slot, SLOT_OUTPUT_TYPES, int64) >> (CODE_BITS * j)) & 31
+        array = new_output(runtime, rank, sizes, code, NULL)
+        if array == NULL:
+            if outputs > 1:
+                decrement_reference(result)
+            return NULL
+        store(frame, OPERANDS + inputs + j, load(array + ARRAY_DATA, 0, int64), int64)
+        if outputs > 1:
+            tuple_set_item(result, j, array)
+        else:
+            result = array
+    return result
 
 
 def along(self, arguments, given):
@@ -95,11 +111,7 @@ def along(self, arguments, given):
             size = extent
         else:
             inner *= extent
-    variant = ROWS
-    tile = 1
-    if inner > 1:
-        variant = COLUMNS
-        tile = min(max(TILE_ELEMENTS // max(size, 1), MIN_TILE), MAX_TILE)
+    variant, tile, units, grain = _cut(outer, size, inner)
     key = type_number(first) | (variant << VARIANT_SHIFT)
     slot = find_slot(table, key)
     if slot == NULL:
@@ -108,32 +120,15 @@ def along(self, arguments, given):
     store(frame, INNER_SIZE, inner, int64)
     store(frame, TILE, tile, int64)
 
-    outputs = load(table, TABLE_OUTPUTS, int64)
-    result = NULL
-    if outputs > 1:
-        result = tuple_new(outputs)
-    for j in range(outputs):
-        code = (load(slot, SLOT_OUTPUT_TYPES, int64) >> (CODE_BITS * j)) & 31
-        array = new_output(runtime, rank, sizes, code, NULL)
-        if array == NULL:
-            if outputs > 1:
-                decrement_reference(result)
-            return NULL
-        store(frame, OPERANDS + given - 1 + j, load(array + ARRAY_DATA, 0, int64), int64)
-        if outputs > 1:
-            tuple_set_item(result, j, array)
-        else:
-            result = array
-
-    total = outer * size * inner
-    if total == 0:
+    result = new_results(table, runtime, frame, slot, first, given - 1)
+    if result == NULL:
+        return NULL
+    if outer * size * inner == 0:
         return result
-    units = outer * ((inner + tile - 1) // tile)
     kernel = load(slot, SLOT_KERNEL, int64)
-    if total < 2 * GRAIN or units == 1:
+    if units <= grain:
         call_kernel(kernel, frame, 0, units)
     else:
-        grain = max(GRAIN // (size * min(tile, inner)), 1)
         state = release_gil()
         parallel_for(load(runtime, RUNTIME_POOL, int64), kernel, frame, units, grain)
         restore_gil(state)

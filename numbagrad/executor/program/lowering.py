@@ -1,7 +1,7 @@
 """From an operation to launches: the kernel, its packed arguments, and how the work is cut.
 
-Called by the planner for every operation that runs without Python. Addresses are not known yet: a
-``Launch`` says which words hold one, of which memory.
+Called by the planner for every operation that runs without Python. Pointwise operations, products
+and kernels with words of their own are lowered here, reductions and row loops next door.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from ...dtype import from_numpy as dtype_of
 from ...formula import Formula, constant
 from ...formula.expression import postorder
-from ...kernels import layout, matmul_layout, pointwise, reduction, rowwise
+from ...kernels import layout, matmul_layout, pointwise
 from ...kernels.loader import host_vector_bits
 from .. import library, numba_function, pool
 from ..matmul import kernel_of
@@ -36,30 +36,11 @@ from .graph import (
     View,
     numbered_apart,
 )
+from .launch import Launch
+from .reduction_launches import lower_reduction, lower_rowwise
 from .row_stages import lower_rows
 
 Shape = tuple[int, ...]
-
-
-@dataclasses.dataclass
-class Launch:
-    """One kernel over ``total`` units of work, ``grain`` of which are worth a thread.
-
-    ``addresses`` lists the words that hold an address: of a byte of some memory; ``numbers`` those
-    that hold the address of a Python number in some dtype.
-    """
-
-    name: str
-    kernel: int
-    words: np.ndarray[Any, Any]
-    total: int
-    grain: int
-    addresses: list[tuple[int, Memory, int]]
-    numbers: list[tuple[int, Any, str]] = dataclasses.field(default_factory=list)
-    #: Elements it touches, to tell short programs from long ones.
-    work: int = 0
-    #: Whether it may fail: then its first words say where it notes that, and as what.
-    fallible: bool = False
 
 
 def lower(operation: Operation) -> list[Launch]:
@@ -311,140 +292,6 @@ def _add_epilogue(
     launch.work += own.work
 
 
-# --- reductions -----------------------------------------------------------------------------------
-
-
-def _reduce(operation: Reduce) -> list[Launch]:
-    """What ``kernels/reduction_launch.py`` does, for sizes that are known beforehand."""
-    source, output, w = operation.source, operation.output, reduction
-    program = operation.program
-    stored = dtype_of(source.dtype)
-    _, state, _ = program.definition.dtypes_of(stored, program.requested)
-    state_size = 8 if state.endswith("64") else 4 if state.endswith("32") else 1
-    reduced_dims = [d for d in range(len(source.shape)) if (operation.mask >> d) & 1]
-    kept_dims = [d for d in range(len(source.shape)) if d not in reduced_dims]
-    steps = [0] * len(source.shape)
-    outputs = 1
-    for d in reversed(kept_dims):
-        steps[d] = outputs
-        outputs *= source.shape[d]
-    number = int(np.prod([source.shape[d] for d in reduced_dims]))
-    kept = _runs(source, kept_dims, steps)
-    reduced = _runs(source, reduced_dims, steps)
-    item = source.dtype.itemsize
-    if not reduced:
-        reduced = [(1, item if not kept else 0, 0)]
-    words = np.zeros(w.WORDS, dtype=np.int64)
-    runs = [*kept, *reduced]
-    for place, (size, step, output_step) in enumerate(runs):
-        words[w.SIZES + place] = size
-        words[w.INPUT_STEPS + place] = step
-        words[w.OUTPUT_STEPS + place] = output_step
-    words[[w.KEPT, w.REDUCED, w.OUTPUTS]] = len(kept), len(reduced), outputs
-    words[[w.NUMBER, w.ELEMENTS]] = number, number
-    variant = w.STRIDED
-    if reduced[-1][1] == item:
-        variant = w.INNER
-    elif kept and kept[-1][1] == item:
-        variant = w.OUTER
-    key = stored.type_num | (variant << w.VARIANT_SHIFT)
-    groups, together = _groups(variant, kept, outputs, state_size)
-    segments, length = 1, number
-    if groups < w.UNITS and outputs * number >= 2 * w.GRAIN:
-        length = max(w.GRAIN // together, (number * groups + w.UNITS - 1) // w.UNITS)
-        segments = -(-number // length)
-    words[[w.SEGMENTS, w.LENGTH]] = segments, length
-    addresses = [(w.INPUT, source.memory, source.offset), (w.OUTPUT, output.memory, output.offset)]
-    if operation.shift is not None:
-        addresses.append((w.SHIFT, operation.shift.memory, operation.shift.offset))
-    elements = together * length
-    units = groups * segments
-    grain = units if units * elements < 2 * w.GRAIN else max(w.GRAIN // max(elements, 1), 1)
-    kernel = library.generated(program.definition.name, program.source(key, stored))
-    numbers: list[tuple[int, Any, str]] = []
-    if operation.parameter is not None:
-        numbers.append((w.PARAMETERS_AT, operation.parameter, "float64"))
-    first = Launch(
-        operation.name, kernel, words, units, grain, addresses, numbers, work=outputs * number
-    )
-    if segments == 1:
-        return [first]
-    partials = Memory.scratch(segments * outputs * state_size)
-    first.addresses.append((w.PARTIALS, partials, 0))
-    join = words.copy()
-    join[[w.SEGMENTS, w.LENGTH, w.ELEMENTS, w.REDUCED]] = 1, segments, segments, 1
-    for d in range(len(kept)):
-        join[w.INPUT_STEPS + d] = words[w.OUTPUT_STEPS + d] * state_size
-    join[w.SIZES + len(kept)] = segments
-    join[w.INPUT_STEPS + len(kept)] = outputs * state_size
-    join[w.OUTPUT_STEPS + len(kept)] = 0
-    variant = w.OUTER if kept and kept[-1][2] == 1 else w.STRIDED
-    groups, _ = _groups(variant, kept, outputs, state_size)
-    key = stored.type_num | (variant << w.VARIANT_SHIFT) | (1 << w.JOIN_SHIFT)
-    kernel = library.generated(program.definition.name, program.source(key, stored))
-    rest = [(word, memory, offset) for word, memory, offset in addresses if word != w.INPUT]
-    rest = [entry for entry in rest if entry[0] != w.PARTIALS]
-    rest.append((w.INPUT, partials, 0))
-    second = Launch(operation.name, kernel, join, groups, groups, rest, numbers)
-    return [first, second]
-
-
-def _runs(source: View, dims: list[int], steps: list[int]) -> list[tuple[int, int, int]]:
-    """Sizes, strides and output strides of dimensions: sorted by stride, runs merged."""
-    found = [
-        (source.shape[d], source.strides[d], steps[d]) for d in dims if source.shape[d] != 1
-    ]
-    found.sort(key=lambda run: -run[1])
-    runs: list[tuple[int, int, int]] = []
-    for size, step, output_step in found:
-        if runs and runs[-1][1] == step * size and runs[-1][2] == output_step * size:
-            runs[-1] = (runs[-1][0] * size, step, output_step)
-        else:
-            runs.append((size, step, output_step))
-    return runs
-
-
-def _groups(
-    variant: int, kept: list[tuple[int, int, int]], outputs: int, state_size: int
-) -> tuple[int, int]:
-    if variant != reduction.OUTER or outputs == 0:
-        return outputs, 1
-    width = kept[-1][0]
-    tile = reduction.TILE_BYTES // state_size
-    return outputs // width * (-(-width // tile)), min(width, tile)
-
-
-# --- along one dimension --------------------------------------------------------------------------
-
-
-def _rowwise(operation: Rowwise) -> list[Launch]:
-    """What ``kernels/rowwise_launch.py`` does, for sizes that are known beforehand."""
-    first, w = operation.inputs[0], rowwise
-    stored = dtype_of(first.dtype)
-    outer = int(np.prod(first.shape[: operation.dim]))
-    size = first.shape[operation.dim] if first.shape else 1
-    inner = int(np.prod(first.shape[operation.dim + 1 :]))
-    variant, tile = w.ROWS, 1
-    if inner > 1:
-        variant = w.COLUMNS
-        tile = min(max(w.TILE_ELEMENTS // max(size, 1), w.MIN_TILE), w.MAX_TILE)
-    words = np.zeros(w.WORDS, dtype=np.int64)
-    words[[w.SIZE, w.INNER_SIZE, w.TILE]] = size, inner, tile
-    addresses = [
-        (w.OPERANDS + k, x.memory, x.offset)
-        for k, x in enumerate((*operation.inputs, *operation.outputs))
-    ]
-    source = operation.program.source(stored, variant)
-    kernel = library.generated(operation.program.name, source)
-    units = outer * (-(-inner // tile))
-    total = outer * size * inner
-    small = total < 2 * w.GRAIN or units == 1
-    grain = units if small else max(w.GRAIN // (size * min(tile, inner)), 1)
-    return [
-        Launch(operation.name, kernel, words, units if total else 0, grain, addresses, work=total)
-    ]
-
-
 # --- functions of users ---------------------------------------------------------------------------
 
 
@@ -500,11 +347,11 @@ def _word_launch(operation: Kernel | Check, given: tuple[Any, ...]) -> Launch:
 
 
 _LOWERINGS: dict[type, Any] = {
-    RowLoop: lambda operation: [lower_rows(operation, Launch)],
+    RowLoop: lower_rows,
     Pointwise: _pointwise,
     Product: _product,
-    Reduce: _reduce,
-    Rowwise: _rowwise,
+    Reduce: lower_reduction,
+    Rowwise: lower_rowwise,
     Opaque: _opaque,
     Kernel: _kernel,
     Check: _check,

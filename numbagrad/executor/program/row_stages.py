@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,7 @@ from .. import library
 from ..memory import stream_bytes
 from . import cost
 from .graph import Memory, RowLoop, View, numbered_apart
+from .launch import Launch
 from .rows import CHUNK, row_step
 
 #: What is not worth a variable of its own, or is a truth value.
@@ -60,7 +61,7 @@ class _Stages:
         return self._known[id(node)][1:]
 
 
-def lower_rows(operation: RowLoop, make_launch: Callable[..., Any]) -> Any:
+def lower_rows(operation: RowLoop) -> list[Launch]:
     """The launch of a row loop."""
     count, columns = int(np.prod(operation.space[:-1])), operation.space[-1]
     inputs = [_operand(x.name, x.operand, x.number) for x in operation.inputs]
@@ -91,7 +92,7 @@ def lower_rows(operation: RowLoop, make_launch: Callable[..., Any]) -> Any:
     words[[rows.COLUMNS, rows.ROWS, rows.ELEMENTS]] = columns, count, operation.elements
     words[rows.CHUNK] = operation.chunk
     grain = 1 if operation.elements >= 2 * CHUNK else chunks
-    launch = make_launch(
+    launch = Launch(
         operation.name, kernel, words, chunks, grain, [], work=operation.elements
     )
     if cut.places or streamed:
@@ -108,8 +109,10 @@ def lower_rows(operation: RowLoop, make_launch: Callable[..., Any]) -> Any:
             words[word + 1] = step
             words[word + 2] = operand.strides[-1] if operand.strides else 0
         else:
-            launch.numbers.append((word, operand, operation.inputs[k].number))
-    return launch
+            dtype = operation.inputs[k].number
+            assert dtype is not None  # what is no view is a number
+            launch.numbers.append((word, operand, dtype))
+    return [launch]
 
 
 def _streams(view: View) -> bool:
