@@ -3,7 +3,7 @@
 Each dtype has three kernels with the uniform entry, for three methods; the launcher chooses by
 shapes and strides alone, and the executor names the kernels by string. This module is imported only
 to compile them. ``matmul_layout`` describes their arguments, their units of work and the choice;
-``matmul_tile`` holds the micro-kernels.
+``matmul_tile`` holds the micro-kernels, ``matmul_packing`` what packs their operands.
 
 * ``tiles``: a tile of C stays in registers while a column of A, broadcast straight from its
   strides, multiplies vectors of B. Operands are packed where their strides would cost more than
@@ -55,9 +55,11 @@ from .matmul_layout import (
     N,
     unit_columns,
 )
+from .matmul_packing import pack_panels
 from .matmul_problem import matrix_at, quotient, smaller, word
 from .matmul_scratch import acquire, aligned, release
-from .matmul_tile import combine_rows, multiply_dots, multiply_tiles, pack_panels, tile_shape
+from .matmul_tile import combine_rows, multiply_dots, multiply_tiles
+from .vector_emitter import tile_shape
 
 _unit_columns = subroutine(unit_columns)
 
@@ -169,50 +171,60 @@ def build_tiles(dtype: types.Float, vector_bits: int | None = None) -> Kernel:
             row += height
 
     @subroutine
-    def rectangle(args, batch, row, row_end, column, column_end, scratch):
+    def sums_of_products(
+        args, batch, row, row_end, column, columns, largest, a, b, c, scratch
+    ):  # fmt: skip
+        """All terms of some rows and columns of C, each by blocks of up to ``largest`` depth."""
         depth, b_row, b_column = word(args, K), word(args, B_ROW), word(args, B_COLUMN)
-        a_row, c_row, last = word(args, A_ROW), word(args, C_ROW), word(args, TERMS)
+        packs, last = word(args, PACKS) & PACKS_B, word(args, TERMS)
+        accumulate = word(args, ACCUMULATES) != 0
+        term = 0
+        while term <= last:
+            a_at, b_at = a + _further(args, A, term), b + _further(args, B, term)
+            k = 0
+            while k < depth:
+                length = smaller(largest, depth - k)
+                source, b_step, b_panel = b_at + k * b_row * size, b_row, panel_b
+                if packs != 0:
+                    pack(columns, length, scratch, source, b_column, b_row, panel_b)
+                    source, b_step, b_panel = scratch, panel_b, panel_b * length
+                complete = term == last and k + length == depth
+                rows_of_tiles(
+                    args, batch, row, row_end, column, columns, length,
+                    a_at + k * word(args, A_COLUMN) * size, source, b_step, b_panel, c,
+                    accumulate, complete and word(args, EPILOGUE) != 0, scratch + packed_a,
+                )  # fmt: skip
+                accumulate = True
+                k += length
+            term += 1
+
+    @subroutine
+    def rectangle(args, batch, row, row_end, column, column_end, scratch):
+        depth, a_row, c_row = word(args, K), word(args, A_ROW), word(args, C_ROW)
         a = matrix_at(args, A, size, batch)
-        c = matrix_at(args, C, size, batch)
         b = matrix_at(args, B, size, batch)
+        c = matrix_at(args, C, size, batch)
         count = quotient(depth + (depth_block - 1), depth_block)
         largest = quotient(depth + count - 1, count)
+        packs = word(args, PACKS) & PACKS_B
         # All terms for some rows, which stay in the first-level cache, if B need not be packed.
         group = row_end - row
-        if last != 0 and word(args, PACKS) & PACKS_B == 0:
+        if word(args, TERMS) != 0 and packs == 0:
             group = smaller(2 * tallest, group)
         # Wide blocks if B need not be packed: an epilogue runs over whole rows, if there is room.
         widest = block_columns
-        if word(args, PACKS) & PACKS_B == 0 and quotient(SHARED, depth) > widest:
+        if packs == 0 and quotient(SHARED, depth) > widest:
             widest = quotient(SHARED, depth) & -WHOLE_TILES
         while column < column_end:
             columns = smaller(widest, column_end - column)
             first = row
             while first < row_end:
                 end = smaller(first + group, row_end)
-                term = 0
-                accumulate = word(args, ACCUMULATES) != 0
-                while term <= last:
-                    k = 0
-                    a_at = a + _further(args, A, term) + first * a_row * size
-                    b_at = b + _further(args, B, term)
-                    while k < depth:
-                        length = smaller(largest, depth - k)
-                        source = b_at + (k * b_row + column * b_column) * size
-                        b_step, b_panel = b_row, panel_b
-                        if word(args, PACKS) & PACKS_B != 0:
-                            pack(columns, length, scratch, source, b_column, b_row, panel_b)
-                            source, b_step, b_panel = scratch, panel_b, panel_b * length
-                        complete = term == last and k + length == depth
-                        rows_of_tiles(
-                            args, batch, first, end, column, columns, length,
-                            a_at + k * word(args, A_COLUMN) * size, source, b_step, b_panel,
-                            c + (first * c_row + column) * size, accumulate,
-                            complete and word(args, EPILOGUE) != 0, scratch + packed_a,
-                        )  # fmt: skip
-                        accumulate = True
-                        k += length
-                    term += 1
+                sums_of_products(
+                    args, batch, first, end, column, columns, largest, a + first * a_row * size,
+                    b + column * word(args, B_COLUMN) * size, c + (first * c_row + column) * size,
+                    scratch,
+                )  # fmt: skip
                 first = end
             column += columns
 

@@ -46,16 +46,11 @@ from .matmul_layout import (
     ACCUMULATES,
     B_COLUMN,
     B_ROW,
-    DOTS,
     EPILOGUE,
     INNER,
     OUTER,
     PACKS,
-    PACKS_A,
-    PACKS_B,
-    ROW,
     TERMS,
-    TILES,
     WORDS,
     A,
     B,
@@ -66,6 +61,7 @@ from .matmul_layout import (
     is_dots,
     matmul_grain,
     matmul_units,
+    method_of,
     packs_a,
     packs_b,
     unit_columns,
@@ -90,7 +86,9 @@ def _compiled(function, **called):
 _unit_columns = _compiled(unit_columns)
 _units = _compiled(matmul_units, unit_columns=_unit_columns)
 _grain = _compiled(matmul_grain, unit_columns=_unit_columns, matmul_units=_units)
-_is_dots, _packs_a, _packs_b = _compiled(is_dots), _compiled(packs_a), _compiled(packs_b)
+_method = _compiled(
+    method_of, is_dots=_compiled(is_dots), packs_a=_compiled(packs_a), packs_b=_compiled(packs_b)
+)
 
 
 @subroutine
@@ -114,21 +112,55 @@ def write_operand(frame, operand, array, rank, shift, turned):
 
 
 @subroutine
+def broadcast_batch(frame, a_sizes, b_sizes, rank):
+    """Sizes of the batch into the arguments and the shape of the result; returns their product.
+
+    -1 if they do not fit together.
+    """
+    store(frame, OUTER, 1, int64)
+    store(frame, INNER, 1, int64)
+    batch = 1
+    for d in range(rank - 2):
+        size = load(a_sizes, d, int64)
+        other = load(b_sizes, d, int64)
+        if size == 1:
+            size = other
+        elif other != 1 and other != size:
+            return -1
+        store(frame, SIZES + d, size, int64)
+        store(frame, INNER - (rank - 3 - d), size, int64)
+        batch *= size
+    return batch
+
+
+@subroutine
 def choose(frame, item_size):
-    """The method of a product; for tiles, what to pack goes into the arguments."""
+    """The method of a product; what it packs goes into the arguments."""
+    method, packs = _method(
+        load(frame, M, int64), load(frame, N, int64), load(frame, K, int64),
+        load(frame, A_ROW, int64), load(frame, A_COLUMN, int64),
+        load(frame, B_ROW, int64), load(frame, B_COLUMN, int64),
+        item_size, VECTOR_BYTES, True,
+    )  # fmt: skip
+    store(frame, PACKS, packs, int64)
+    return method
+
+
+@subroutine
+def run(pool, kernel, frame, batch):
+    """Run the kernel; large work lets go of the GIL and uses the pool."""
     rows, columns = load(frame, M, int64), load(frame, N, int64)
     depth = load(frame, K, int64)
-    a_row, a_column = load(frame, A_ROW, int64), load(frame, A_COLUMN, int64)
-    b_row, b_column = load(frame, B_ROW, int64), load(frame, B_COLUMN, int64)
-    if rows == 1 and b_column == 1:
-        return ROW
-    if _is_dots(rows, columns, depth * item_size, a_column, b_row, VECTOR_BYTES):
-        return DOTS
-    packs = PACKS_A if _packs_a(columns, a_row, a_column, item_size) else 0
-    if _packs_b(rows, depth * columns, b_row, b_column, item_size):
-        packs += PACKS_B
-    store(frame, PACKS, packs, int64)
-    return TILES
+    units = _units(rows, columns, depth, batch)
+    threads = load(pool + WORKERS, 0, int64) + 1
+    grain = _grain(rows, columns, depth, batch, threads, depth)
+    if units <= grain:
+        if units > 0:
+            call_kernel(kernel, frame, 0, units)
+    else:
+        state = release_gil()
+        parallel_for(pool, kernel, frame, units, grain)
+        restore_gil(state)
 
 
 def matmul(self, arguments, given):
@@ -164,19 +196,9 @@ def matmul(self, arguments, given):
     columns = load(b_sizes, rank - 1, int64)
     if load(b_sizes, rank - 2, int64) != depth:
         return raise_miss(runtime, MISS_SHAPES)
-    store(frame, OUTER, 1, int64)
-    store(frame, INNER, 1, int64)
-    batch = 1
-    for d in range(rank - 2):
-        size = load(a_sizes, d, int64)
-        other = load(b_sizes, d, int64)
-        if size == 1:
-            size = other
-        elif other != 1 and other != size:
-            return raise_miss(runtime, MISS_SHAPES)
-        store(frame, SIZES + d, size, int64)
-        store(frame, INNER - (rank - 3 - d), size, int64)
-        batch *= size
+    batch = broadcast_batch(frame, a_sizes, b_sizes, rank)
+    if batch < 0:
+        return raise_miss(runtime, MISS_SHAPES)
     store(frame, SIZES + rank - 2, rows, int64)
     store(frame, SIZES + rank - 1, columns, int64)
     turned = 0
@@ -204,15 +226,5 @@ def matmul(self, arguments, given):
     if depth == 0:
         set_memory(load(frame, C, int64), int32(0), batch * rows * columns << shift)
         return result
-    pool = load(runtime, RUNTIME_POOL, int64)
-    units = _units(rows, columns, depth, batch)
-    threads = load(pool + WORKERS, 0, int64) + 1
-    grain = _grain(rows, columns, depth, batch, threads, depth)
-    if units <= grain:
-        if units > 0:
-            call_kernel(kernel, frame, 0, units)
-    else:
-        state = release_gil()
-        parallel_for(pool, kernel, frame, units, grain)
-        restore_gil(state)
+    run(load(runtime, RUNTIME_POOL, int64), kernel, frame, batch)
     return result

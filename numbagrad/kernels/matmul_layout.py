@@ -94,6 +94,24 @@ def packs_a(columns: int, a_row: int, a_column: int, item_size: int) -> bool:
     return a_column != 1 or a_row * item_size & (CONFLICT - 1) == 0
 
 
+def method_of(
+    rows: int, columns: int, depth: int, a_row: int, a_column: int, b_row: int, b_column: int,
+    item_size: int, vector_bytes: int, plain: bool,
+) -> tuple[int, int]:  # fmt: skip
+    """The kernel of a product, and what it packs (PACKS_A, PACKS_B, their sum or 0).
+
+    A ``plain`` product is the only term, and not added to what C holds.
+    """
+    if rows == 1 and b_column == 1 and plain:
+        return ROW, 0
+    if is_dots(rows, columns, depth * item_size, a_column, b_row, vector_bytes):
+        return DOTS, 0
+    packs = PACKS_A if packs_a(columns, a_row, a_column, item_size) else 0
+    if packs_b(rows, depth * columns, b_row, b_column, item_size):
+        packs += PACKS_B
+    return TILES, packs
+
+
 def unit_columns(rows: int, columns: int, depth: int) -> int:
     """Columns of C in one unit of work of a ``rows`` × ``columns`` result."""
     if rows < WIDE_FROM_ROWS:

@@ -226,16 +226,10 @@ def _product(operation: Product) -> list[Launch]:
         matrix = strides[-2:][::-1] if turned else strides[-2:]
         words[start : start + 4] = *matrix, *(0, 0, *strides[:-2])[-2:]
     a_row, a_column, b_row, b_column = words[[w.A_ROW, w.A_COLUMN, w.B_ROW, w.B_COLUMN]].tolist()
-    sums = operation.accumulates or len(operation.terms) > 1
-    method = w.TILES
-    if rows == 1 and b_column == 1 and not sums:
-        method = w.ROW
-    elif w.is_dots(rows, columns, depth * item, a_column, b_row, host_vector_bits() // 8):
-        method = w.DOTS
-    else:
-        packs = w.PACKS_A * w.packs_a(columns, a_row, a_column, item)
-        packs += w.PACKS_B * w.packs_b(rows, depth * columns, b_row, b_column, item)
-        words[w.PACKS] = packs
+    method, words[w.PACKS] = w.method_of(
+        rows, columns, depth, a_row, a_column, b_row, b_column, item, host_vector_bits() // 8,
+        plain=not operation.accumulates and len(operation.terms) == 1,
+    )  # fmt: skip
     words[[w.ACCUMULATES, w.TERMS]] = operation.accumulates, len(operation.further)
     steps = depth * len(operation.terms)
     units = w.matmul_units(rows, columns, depth, count)
