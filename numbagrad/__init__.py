@@ -111,6 +111,7 @@ from .nn.functional import (
     threshold_,
 )
 from .compiling import compile, explain
+from .ops.argument_check import check_namespace
 from .ops.user_kernel import kernel
 from .serialization import load, save
 from .printing import get_printoptions, printoptions, set_printoptions
@@ -119,3 +120,5 @@ from .tensor import Tensor
 from .warn_once import is_warn_always_enabled, set_warn_always
 
 newaxis = None
+check_namespace(globals(), f"{__name__}.ops")
+del check_namespace

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .ops.argument_check import check_namespace as _check_namespace
 from .ops.contraction import multi_dot
 from .ops.linear_algebra import (
     LinAlgError,
@@ -52,3 +53,6 @@ def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> T
 def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Any:
     """Sums of products along one dimension; the others broadcast."""
     return (x * y).sum(dim)
+
+
+_check_namespace(globals(), __package__)

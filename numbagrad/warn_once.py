@@ -1,11 +1,13 @@
-"""Warnings that are shown once a process, as torch shows those of its C++ parts."""
+"""Warnings that point at the line of the user's code, each time or once a process."""
 
 from __future__ import annotations
 
+import sys
 import warnings
 
-__all__ = ["is_warn_always_enabled", "set_warn_always", "warn_once"]
+__all__ = ["is_warn_always_enabled", "set_warn_always", "warn_caller", "warn_once"]
 
+_PACKAGE = __name__.partition(".")[0]
 _always = False
 _shown: set[str] = set()
 
@@ -21,8 +23,20 @@ def is_warn_always_enabled() -> bool:
     return _always
 
 
+def warn_caller(text: str) -> None:
+    """Warn, pointing at the line outside of this package that called into it."""
+    frame, depth = sys._getframe(1), 2
+    while frame.f_back is not None and _is_of_package(frame.f_globals.get("__name__", "")):
+        frame, depth = frame.f_back, depth + 1
+    warnings.warn(text, UserWarning, stacklevel=depth)
+
+
+def _is_of_package(module: str) -> bool:
+    return module == _PACKAGE or module.startswith(_PACKAGE + ".")
+
+
 def warn_once(text: str) -> None:
-    """Warn, unless the same was said before."""
+    """Warn, unless the same was said before, as torch does where its C++ parts warn."""
     if _always or text not in _shown:
         _shown.add(text)
-        warnings.warn(text, UserWarning, stacklevel=3)
+        warn_caller(text)

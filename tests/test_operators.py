@@ -9,7 +9,9 @@ from __future__ import annotations
 import importlib
 import inspect
 import os
+import pathlib
 import pkgutil
+import re
 import subprocess
 import sys
 
@@ -471,6 +473,12 @@ TRUTH = torch.tensor([True, False, True])
 FRACTION = torch.tensor([1.0, 2.0, 0.5])
 
 
+#: Entries, and the places of inputs, that lists may stand for.
+TAKES_LISTS = {("getitem-mask", 1), ("isin", 0)}
+#: What Python says of an index of a list, to which a Tensor may stand for a number.
+OF_LISTS = "only integer tensors of a single element"
+
+
 class TestErrors:
     @over(POINTWISE_ENTRIES, several)
     def test_shapes_that_do_not_broadcast(self, entry):
@@ -492,6 +500,23 @@ class TestErrors:
         arrays = [np.ones(3, x.fixed or dtype) for x in entry.inputs]
         with pytest.raises(RuntimeError, match="not implemented for|Integer division|bool tensors"):
             pointwise(entry.name)(*operands_of(entry.definition, tuple(tensors(arrays))))
+
+    @over(ALL, lambda entry: entry.inputs)
+    def test_what_is_no_tensor(self, entry):
+        """A list in the place of a tensor is named; or Python refuses it in the entry itself."""
+        dtype = next(x for x in ("float64", "int64", "bool") if entry.admits(x))
+        arrays = entry.draw(dtype)
+        for place in range(len(arrays)):
+            arguments = tensors(arrays)
+            arguments[place] = np.atleast_1d(arrays[place]).tolist()
+            if (entry.name, place) in TAKES_LISTS:
+                entry.call(torch, *arguments)
+                continue
+            with pytest.raises((TypeError, AttributeError)) as raised:
+                entry.call(torch, *arguments)
+            if raised.traceback[-1].path.parent != pathlib.Path(__file__).parent:
+                assert raised.type is TypeError
+                assert re.search(rf"\w\(\): .*(Tensor|list)|{OF_LISTS}", str(raised.value))
 
     @pytest.mark.parametrize("name", ["floor_divide", "remainder", "fmod", "div_floor"])
     def test_integers_divided_by_zero(self, name):

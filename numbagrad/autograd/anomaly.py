@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from ..executor import capture
+from ..warn_once import warn_caller
 from . import watching
 from .grad_mode import state as grad_mode
 
@@ -173,14 +174,6 @@ def _induced(parent: Any) -> str:
 
 def _warn(text: str) -> None:
     try:
-        warnings.warn(text, UserWarning, stacklevel=_depth_of_engine())
+        warn_caller(text)
     except UserWarning as warning:
         print(f"{type(warning).__name__}: {warning}", file=sys.stderr)
-
-
-def _depth_of_engine() -> int:
-    """How many frames up the first one outside of the package is, as ``stacklevel`` counts."""
-    frame, depth = sys._getframe(1), 1
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("numbagrad"):
-        frame, depth = frame.f_back, depth + 1
-    return depth - 1

@@ -20,6 +20,7 @@ from ..dtype import dtype as DType
 from ..formula import Formula
 from ..kernels import layout
 from ..kernels.pointwise import Operand
+from ..type_names import given_for_tensor
 from . import capture, library
 from .pointwise import (
     GRAIN,
@@ -117,7 +118,7 @@ class ComplexProgram:
             if not (is_operand(operand) or isinstance(operand, complex)):
                 raise TypeError(
                     f"{self.name}(): operands must be Tensors or Python numbers, not "
-                    f"{type(operand).__name__}"
+                    f"{given_for_tensor(operand)}"
                 )
         try:
             shape = np.broadcast_shapes(*[np.shape(x) for x in operands])

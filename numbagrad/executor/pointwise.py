@@ -35,6 +35,7 @@ from ..formula.expression import postorder
 from ..formula.lowering import Lowering
 from ..kernels import layout, loader, pointwise
 from ..kernels.vector_math import CPU_BOUNDED, CPU_ESTIMATED, CPU_LOWERING
+from ..type_names import given_for_tensor
 from . import capture, library
 from .builtin import KernelTable, LaunchMiss, launcher, make_builtin, runtime
 
@@ -509,7 +510,7 @@ def _as_operand(name: str, operand: Any) -> Any:
     if isinstance(operand, bool | int | float):
         return next(kind(operand) for kind in (bool, int, float) if isinstance(operand, kind))
     raise TypeError(
-        f"{name}(): operands must be Tensors or Python numbers, not {type(operand).__name__}"
+        f"{name}(): operands must be Tensors or Python numbers, not {given_for_tensor(operand)}"
     )
 
 

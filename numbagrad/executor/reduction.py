@@ -19,6 +19,7 @@ from ..formula import Formula, print_numba, print_numpy, trace
 from ..kernels import layout, reduction, reduction_layout
 from ..kernels.template import renamed
 from ..kernels.vector_math import CPU_LOWERING
+from ..type_names import given_for_tensor
 from . import capture, library
 from .builtin import KernelTable, LaunchMiss, launcher, make_builtin
 from .complex_parts import from_parts, parts_of_array
@@ -168,8 +169,9 @@ class ReductionProgram:
                 f"supported, got {array.ndim}"
             )
         if key < 0:
-            given = type(array).__name__
-            raise TypeError(f"{self.definition.name}: expected a Tensor, got {given}")
+            raise TypeError(
+                f"{self.definition.name}: expected a Tensor, got {given_for_tensor(array)}"
+            )
         assert self._table is not None
         stored = from_numpy(array.dtype)
         _, _, result = self.definition.dtypes_of(stored, self.requested)

@@ -20,6 +20,7 @@ from ..dtype import dtype as DType
 from ..dtype import from_numpy as dtype_of
 from ..executor.pointwise import scalar_type_name
 from ..tensor import Tensor, new_tensor
+from ..type_names import given_for_tensor
 
 _PYTHON_TYPES = {bool: bool_, int: int64, float: float64, complex: complex128}
 
@@ -88,13 +89,40 @@ def refuse_complex(function: str, array: np.ndarray[Any, Any]) -> None:
         )
 
 
-def require_tensor(function: str, value: Any, argument: str = "input") -> None:
-    """Raise torch's TypeError unless ``value`` is a Tensor."""
+def require_tensor(function: str, value: Any, argument: str = "input", position: int = 1) -> None:
+    """Raise a TypeError that names the function and the argument unless ``value`` is a Tensor."""
     if not isinstance(value, Tensor):
         raise TypeError(
-            f"{function}(): argument '{argument}' (position 1) must be Tensor, not "
-            f"{type(value).__name__}"
+            f"{function}(): argument '{argument}' (position {position}) must be Tensor, not "
+            f"{given_for_tensor(value)}"
         )
+
+
+def require_tensor_or_number(function: str, value: Any, argument: str, position: int) -> None:
+    """Raise a TypeError that names the function and the argument unless it is one of the two."""
+    if not isinstance(value, (Tensor, bool, int, float, complex, np.generic)):
+        raise TypeError(
+            f"{function}(): argument '{argument}' (position {position}) must be Tensor or Number, "
+            f"not {given_for_tensor(value)}"
+        )
+
+
+def check_elements(function: str, values: Sequence[Any], position: int = 1) -> None:
+    """Raise a TypeError for the first of several values that is no Tensor."""
+    for place, value in enumerate(values):
+        if not isinstance(value, Tensor):
+            raise TypeError(
+                f"{function}(): expected Tensor as element {place} in argument {position - 1}, but "
+                f"got {given_for_tensor(value)}"
+            )
+
+
+def tensors_of(function: str, given: Sequence[Any], position: int = 1) -> list[Tensor]:
+    """Tensors that were given one by one, or as one sequence."""
+    if len(given) == 1 and isinstance(given[0], (list, tuple)):
+        given = given[0]
+    check_elements(function, given, position)
+    return list(given)
 
 
 def leaf(array: np.ndarray[Any, Any], requires_grad: bool, out: Tensor | None = None) -> Tensor:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..tensor import Tensor
+from .arguments import tensors_of
 from .matmul import bmm, mm
 from .output import write_result
 from .registry import method
@@ -155,8 +156,7 @@ def einsum(equation: Any, *operands: Any) -> Tensor:
     """
     if not isinstance(equation, str):
         equation, operands = _as_letters((equation, *operands))
-    if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
-        operands = tuple(operands[0])
+    operands = tuple(tensors_of("einsum", operands, 2))
     terms, output = _parsed(equation, tuple([x._array.ndim for x in operands]))
     _check_sizes(terms, operands)
     plain = _plain_product(equation, operands)

@@ -12,6 +12,7 @@ import numpy as np
 from ..executor.indexing import strided_view
 from ..tensor import Tensor
 from ..transforms.batching import aligned
+from .arguments import tensors_of
 from .registry import method
 from .shapes import common_shape, expansion, sizes_of
 from .view import reshape
@@ -63,10 +64,9 @@ def broadcast_to(input: Tensor, shape: Any) -> Tensor:
 
 def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
     """The tensors, each expanded to their common shape."""
-    if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)):
-        tensors = tuple(tensors[0])
-    shape = common_shape([tensor._array.shape for tensor in tensors])
-    return tuple([expand(tensor, shape) for tensor in tensors])
+    given = tensors_of("broadcast_tensors", tensors)
+    shape = common_shape([tensor._array.shape for tensor in given])
+    return tuple([expand(tensor, shape) for tensor in given])
 
 
 def sum_to_size(tensor: Tensor, shape: tuple[int, ...]) -> Tensor:

@@ -6,7 +6,6 @@ them; arrays of NumPy are copied or shared. No gradient flows through what is ma
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from itertools import chain
 from typing import Any
@@ -20,6 +19,7 @@ from ..dtype import from_numpy as dtype_of
 from ..executor import capture
 from ..executor.capture import constant
 from ..tensor import Tensor, new_tensor
+from ..warn_once import warn_caller
 from .arguments import SAFE, converted, leaf, numpy_dtype
 from .registry import method
 
@@ -44,12 +44,10 @@ def tensor(
     """
     require_cpu(device)
     if isinstance(data, Tensor):
-        warnings.warn(
+        warn_caller(
             "To copy construct from a tensor, it is recommended to use "
             "sourceTensor.detach().clone() or sourceTensor.detach().clone().requires_grad_(True), "
             "rather than torch.tensor(sourceTensor).",
-            UserWarning,
-            stacklevel=2,
         )
     if dtype is None:
         array = _array_of_numbers(data)
@@ -255,13 +253,11 @@ def from_numpy(ndarray: np.ndarray[Any, Any]) -> Tensor:
     _check_array(ndarray)
     if not ndarray.flags.writeable and not _warned_of_read_only:
         _warned_of_read_only = True
-        warnings.warn(
+        warn_caller(
             "The given NumPy array is not writable, and PyTorch does not support non-writable "
             "tensors. This means writing to this tensor will result in undefined behavior. You may "
             "want to copy the array to protect its data or make it writable before converting it "
             "to a tensor. This type of warning will be suppressed for the rest of this program.",
-            UserWarning,
-            stacklevel=2,
         )
     # A new ndarray object: its shape cannot be changed from outside.
     return new_tensor(ndarray.view(np.ndarray))

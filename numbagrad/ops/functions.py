@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
-import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +18,9 @@ from ..autograd.grad_mode import state as grad_mode
 from ..dtype import complex128, finfo, float64, uint8
 from ..tensor import Tensor
 from ..transforms.reading import refuse_tangents
+from ..warn_once import warn_caller
 from . import pointwise as table  # noqa: F401 - fills the register
+from .arguments import require_tensor, require_tensor_or_number
 from .conversion import as_element, cast
 from .definition import POINTWISE
 from .operator import PointwiseOperator, binary, pointwise, unary
@@ -162,11 +163,9 @@ def older_order(
     if not isinstance(arguments[1], Tensor):
         operands = (arguments[0], *arguments[2:])
         keywords[scale] = arguments[1]
-        warnings.warn(
+        warn_caller(
             f"{name}() with {scale} before the last operands is deprecated; pass it by keyword: "
             f"{name}(..., {scale}={arguments[1]})",
-            UserWarning,
-            stacklevel=3,
         )
     if len(operands) == count + 1 and isinstance(operands[-1], Tensor) and not name.endswith("_"):
         keywords["out"] = operands[-1]
@@ -278,7 +277,11 @@ def _power(input: Any, exponent: Any) -> tuple[PointwiseOperator, tuple[Any, ...
     integral = kind in "iub"
     if integral and isinstance(exponent, int) and exponent < 0:
         raise RuntimeError("Integers to negative integer powers are not allowed.")
-    name = _POWERS.get(exponent)
+    try:
+        name = _POWERS.get(exponent)
+    except TypeError:  # what has no hash is no number
+        require_tensor_or_number("pow", exponent, "exponent", 2)
+        raise
     if name is not None and (exponent in (2, 3) or not integral) and kind != "b":
         if not (integral and isinstance(exponent, float)):
             return pointwise(name), (input,)
@@ -290,6 +293,8 @@ def _power(input: Any, exponent: Any) -> tuple[PointwiseOperator, tuple[Any, ...
 def float_power(input: Any, exponent: Any, *, out: Tensor | None = None) -> Tensor:
     """``input`` to the power ``exponent``, computed in float64, or complex128 if one is complex."""
     operands = (input, exponent)
+    require_tensor_or_number("float_power", input, "input", 1)
+    require_tensor_or_number("float_power", exponent, "exponent", 2)
     is_complex = any([
         x.is_complex() if isinstance(x, Tensor) else isinstance(x, complex) for x in operands
     ])  # fmt: skip
@@ -385,6 +390,7 @@ def _where_method(self: Tensor, condition: Tensor, other: Any) -> Tensor:
 @method()
 def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     """``value`` where the mask holds, else ``input``; the dtype of ``input`` is kept."""
+    require_tensor("masked_fill", mask, "mask", 2)
     if mask._array.dtype.kind != "b":
         raise RuntimeError(
             f"masked_fill only supports boolean masks, but got mask with dtype {mask.dtype}"
@@ -394,6 +400,7 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
             "masked_fill only supports a 0-dimensional value tensor, but got tensor with "
             f"{value._array.ndim} dimension(s)."
         )
+    require_tensor_or_number("masked_fill", value, "value", 3)
     name = "MaskedFillBackward1" if isinstance(value, Tensor) else "MaskedFillBackward0"
     return _renamed("masked_fill", name)(input, mask, as_element(value, input._array.dtype))
 
@@ -556,6 +563,7 @@ def _positive(self: Tensor) -> Tensor:
 @method()
 def positive(input: Tensor) -> Tensor:
     """``input`` itself; raises for bool."""
+    require_tensor("positive", input)
     if input._array.dtype.kind == "b":
         raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
     return input

@@ -30,6 +30,7 @@ from ..tensor import Tensor, new_tensor
 from ..transforms.batching import aligned, stacked
 from ..transforms.levels import is_transformed
 from . import pointwise as table  # noqa: F401 - fills the register
+from .arguments import require_tensor
 from .conversion import as_element, cast
 from .definition import POINTWISE
 from .expand import sum_to_size
@@ -354,9 +355,7 @@ def fill_(input: Tensor, value: Any) -> Tensor:
 def copy_(input: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
     """Write the elements of ``src``, broadcast and cast to the dtype of this tensor."""
     if src.__class__ is not Tensor and not isinstance(src, Tensor):
-        raise TypeError(
-            f"copy_(): argument 'other' (position 1) must be Tensor, not {type(src).__name__}"
-        )
+        require_tensor("copy_", src, "other")
     if src is input:
         if recording(input):
             check_inplace(input)

@@ -16,6 +16,8 @@ from ..executor.arrays import filled
 from ..tensor import Tensor, new_tensor
 from ..transforms.batching import with_samples
 from ..transforms.tangents import additive
+from ..type_names import given_for_tensor, type_name
+from .arguments import tensors_of
 from .expand import expand
 from .output import write_result
 from .shapes import dimension
@@ -119,13 +121,13 @@ def _promoted(name: str, tensors: Any) -> list[Tensor]:
     if isinstance(tensors, Tensor) or not isinstance(tensors, (tuple, list)):
         raise TypeError(
             f"{name}(): argument 'tensors' (position 1) must be tuple of Tensors, not "
-            f"{type(tensors).__name__}"
+            f"{type_name(tensors)}"
         )
     for place, tensor in enumerate(tensors):
         if not isinstance(tensor, Tensor):
             raise TypeError(
-                f"expected Tensor as element {place} in argument 0, but got "
-                f"{type(tensor).__name__}"
+                f"{name}(): expected Tensor as element {place} in argument 0, but got "
+                f"{given_for_tensor(tensor)}"
             )
     if not tensors:
         if name == "cat":
@@ -224,13 +226,10 @@ def stack(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor | None = None)
 # --- with dimensions added first ------------------------------------------------------------------
 
 
-def _each(tensors: Any, function: Any) -> Any:
+def _each(name: str, tensors: Any, function: Any) -> Any:
     """``function`` of one tensor, or of all in a sequence."""
-    if len(tensors) == 1:
-        if isinstance(tensors[0], Tensor):
-            return function(tensors[0])
-        tensors = tensors[0]
-    return tuple([function(tensor) for tensor in tensors])
+    made = tuple([function(tensor) for tensor in tensors_of(name, tensors)])
+    return made[0] if len(tensors) == 1 and isinstance(tensors[0], Tensor) else made
 
 
 def _at_least_2d(tensor: Tensor) -> Tensor:
@@ -246,17 +245,17 @@ def _at_least_3d(tensor: Tensor) -> Tensor:
 
 def atleast_1d(*tensors: Any) -> Any:
     """The tensors, those without dimensions as one of one element."""
-    return _each(tensors, lambda x: x if x._array.ndim else reshape(x, 1))
+    return _each("atleast_1d", tensors, lambda x: x if x._array.ndim else reshape(x, 1))
 
 
 def atleast_2d(*tensors: Any) -> Any:
     """The tensors with at least two dimensions, new ones in front."""
-    return _each(tensors, _at_least_2d)
+    return _each("atleast_2d", tensors, _at_least_2d)
 
 
 def atleast_3d(*tensors: Any) -> Any:
     """The tensors with at least three dimensions."""
-    return _each(tensors, _at_least_3d)
+    return _each("atleast_3d", tensors, _at_least_3d)
 
 
 def hstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
@@ -355,9 +354,7 @@ def block_diag(*tensors: Tensor) -> Tensor:
 
 def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
     """Coordinates of a grid: each vector expanded along the dimensions of the others."""
-    vectors = list(tensors[0]) if len(tensors) == 1 and not isinstance(tensors[0], Tensor) else [
-        *tensors
-    ]
+    vectors = tensors_of("meshgrid", tensors)
     for vector in vectors:
         if vector._array.ndim > 1:
             raise RuntimeError(

@@ -6,7 +6,6 @@ calls ``ops/creation.py`` and reads ``grad_fn``.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -34,6 +33,7 @@ from ..dtype import (
 from ..dtype import dtype as DType
 from ..size import Size
 from ..tensor import Tensor, TensorState, new_tensor
+from ..warn_once import warn_caller
 from .arguments import shape_of
 from .from_data import array_of
 from .registry import method
@@ -109,10 +109,8 @@ def _set_volatile(self: Tensor, value: bool) -> None:
 
 
 def _warn_of_volatile() -> None:
-    warnings.warn(
+    warn_caller(
         "volatile is what torch had before 0.4. Use `with torch.no_grad():` instead.",
-        UserWarning,
-        stacklevel=3,
     )
 
 

@@ -18,6 +18,7 @@ from ..tensor import Tensor, new_tensor
 from ..transforms.batching import aligned_stacks, broadcast_samples
 from ..transforms.levels import is_transformed
 from ..transforms.tangents import multilinear
+from .argument_check import check_tensors
 from .complex_numbers import conj
 from .conversion import cast
 from .expand import expand, sum_to_size
@@ -163,7 +164,12 @@ def _check_mm(input: Tensor, mat2: Tensor) -> None:
 @method()
 def mm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Product of two matrices, (n, m) and (m, p) to (n, p). No broadcasting."""
-    if input._array.ndim != 2 or mat2._array.ndim != 2:
+    try:
+        a, b = input._array.ndim, mat2._array.ndim
+    except AttributeError:
+        check_tensors(mm, (input, mat2))
+        raise
+    if a != 2 or b != 2:
         raise RuntimeError(
             "mm: self must be a matrix and mat2 must be a matrix, got shapes "
             f"{shapes_of(input, mat2)}"
@@ -330,7 +336,12 @@ def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor
     Raises:
         RuntimeError: if an operand has no dimensions or the inner sizes differ.
     """
-    if input._array.ndim == 2 and other._array.ndim == 2:
+    try:
+        a, b = input._array.ndim, other._array.ndim
+    except AttributeError:
+        check_tensors(matmul, (input, other))
+        raise
+    if a == 2 and b == 2:
         return mm(input, other, out=out)
     made = _any_product(input, other)
     return made if out is None else write_result("matmul", made, out)

@@ -84,10 +84,7 @@ def is_same_size(input: Tensor, other: Tensor) -> bool:
 @method()
 def equal(input: Tensor, other: Tensor) -> bool:
     """Whether two tensors have the same shape and the same elements (NaN equals nothing)."""
-    if not isinstance(other, Tensor):
-        raise TypeError(
-            f"equal(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}"
-        )
+    require_tensor("equal", other, "other", 2)
     if input._array.shape != other._array.shape:
         return False
     capture.refuse("equal(), a branch on the values of tensors")

@@ -16,6 +16,7 @@ from ..executor.conversion import dense_like
 from ..tensor import Tensor, new_tensor
 from ..transforms.batching import after_samples, aligned, stacked
 from ..transforms.tangents import multilinear
+from .arguments import require_tensor
 from .expand import expand
 from .inplace import install_in_place
 from .parts import embed_diagonal, with_size
@@ -131,6 +132,7 @@ def flipud(input: Tensor) -> Tensor:
 @method()
 def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
     """A copy with the entries of some dimensions moved around in a circle."""
+    require_tensor("roll", input)
     steps = sizes_of((shifts,))
     if dims is None or dims == ():
         if len(steps) != 1:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from ..tensor import Tensor
+from .argument_check import checked, takes_others
 
 #: A function or a property.
 Decorated = TypeVar("Decorated", bound=Any)
@@ -22,7 +23,7 @@ def method(*names: str) -> Callable[[Decorated], Decorated]:
         for name in names or (function.__name__,):
             if name in vars(Tensor):
                 raise ValueError(f"Tensor.{name} is defined twice")
-            setattr(Tensor, name, function)
+            setattr(Tensor, name, checked(function) if takes_others(function) else function)
         return function
 
     return install

@@ -24,7 +24,7 @@ from ..executor.pointwise import check_written_once
 from ..tensor import Tensor, new_tensor
 from ..transforms.batching import after_samples, stacked, with_samples
 from ..transforms.levels import Batched, is_transformed, state_of
-from .arguments import checked_number, refuse_complex
+from .arguments import checked_number, refuse_complex, require_tensor_or_number
 from .conversion import as_element
 from .expand import expand
 from .gather import (
@@ -162,6 +162,7 @@ def scatter(
     """
     if src is None:
         src = value
+    require_tensor_or_number("scatter", src, "src", 4)
     dim = dimension(input._array.ndim, dim)
     if reduce is not None:
         if reduce not in ("add", "multiply"):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import math
-import warnings
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from ..cuda import require_cpu
 from ..dtype import float64, int64
 from ..executor.capture import constant
 from ..tensor import Tensor, new_tensor
+from ..warn_once import warn_caller
 from .arguments import converted, leaf, numpy_dtype
 
 __all__ = ["arange", "linspace", "logspace", "tril_indices", "triu_indices"]
@@ -95,12 +95,10 @@ def range_(
     requires_grad: bool = False,
 ) -> Tensor:
     """``start, start + step, ...`` up to and including ``end``; use ``arange`` instead."""
-    warnings.warn(
+    warn_caller(
         "torch.range is deprecated and will be removed in a future release because its behavior is "
         "inconsistent with Python's range builtin. Instead, use torch.arange, which produces "
         "values in [start, end).",
-        UserWarning,
-        stacklevel=2,
     )
     require_cpu(device)
     start, end, step = _bound(start), _bound(end), _bound(step)

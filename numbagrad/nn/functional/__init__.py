@@ -4,6 +4,7 @@ One file an idea; this one is their namespace, in which a name that a file and a
 the function. The layers of ``nn/`` call these functions.
 """
 
+from ...ops.argument_check import check_namespace
 from .activation import *
 from .attention import *
 from .class_loss import *
@@ -19,3 +20,6 @@ from .padding import *
 from .pooling import *
 from .reduction import reduction_name
 from .resampling import *
+
+check_namespace(globals(), __name__.partition(".")[0])
+del check_namespace

@@ -11,6 +11,7 @@ import numpy as np
 
 from ...autograd.inplace import apply_inplace
 from ...dtype import float64
+from ...ops.argument_check import checked
 from ...ops.creation import empty, zeros_like
 from ...ops.functions import sigmoid, tanh
 from ...ops.operator import pointwise
@@ -57,6 +58,7 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = Fals
     return _activation("leaky_relu", input, float(negative_slope), inplace=inplace)
 
 
+@checked
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """``x`` where positive, else ``weight * x``, with one weight or one a channel (dimension 1)."""
     if weight._array.size > 1 and input._array.ndim > 1:
@@ -93,6 +95,7 @@ def gelu(input: Tensor, approximate: str = "none") -> Tensor:
     return pointwise("gelu" if approximate == "none" else "gelu_tanh")(input)
 
 
+@checked
 def glu(input: Tensor, dim: int = -1) -> Tensor:
     """The first half of a dimension times the sigmoid of the second."""
     size = input._array.shape[dim]
@@ -181,6 +184,7 @@ def rrelu(
     return input.mul_(noise) if inplace else input * noise
 
 
+@checked
 def gumbel_softmax(
     logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1
 ) -> Tensor:
@@ -199,41 +203,49 @@ def gumbel_softmax(
 # --- in place -------------------------------------------------------------------------------------
 
 
+@checked
 def relu_(input: Tensor) -> Tensor:
     """``relu`` in place."""
     return relu(input, inplace=True)
 
 
+@checked
 def hardtanh_(input: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
     """``hardtanh`` in place."""
     return hardtanh(input, min_val, max_val, inplace=True)
 
 
+@checked
 def leaky_relu_(input: Tensor, negative_slope: float = 0.01) -> Tensor:
     """``leaky_relu`` in place."""
     return leaky_relu(input, negative_slope, inplace=True)
 
 
+@checked
 def threshold_(input: Tensor, threshold: float, value: float) -> Tensor:
     """``threshold`` in place."""
     return _activation("threshold", input, threshold, value, inplace=True)
 
 
+@checked
 def elu_(input: Tensor, alpha: float = 1.0) -> Tensor:
     """``elu`` in place."""
     return elu(input, alpha, inplace=True)
 
 
+@checked
 def selu_(input: Tensor) -> Tensor:
     """``selu`` in place."""
     return selu(input, inplace=True)
 
 
+@checked
 def celu_(input: Tensor, alpha: float = 1.0) -> Tensor:
     """``celu`` in place."""
     return celu(input, alpha, inplace=True)
 
 
+@checked
 def rrelu_(
     input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False
 ) -> Tensor:

@@ -7,7 +7,6 @@ masks, so gradients of every order follow.
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from ...ops.join import cat
 from ...ops.sequences import arange
 from ...ops.softmax import softmax
 from ...tensor import Tensor
+from ...warn_once import warn_caller
 from .dropout import dropout
 from .linear import linear
 from .padding import pad
@@ -194,10 +194,9 @@ def canonical_mask(mask: Tensor | None, name: str, like: Tensor) -> Tensor | Non
 def warn_of_mixed_masks(mask: Any, name: str, other: Any, other_name: str) -> None:
     """Warn where of two masks one is of booleans and one of numbers."""
     if mask is not None and other is not None and mask.dtype != other.dtype:
-        warnings.warn(
+        warn_caller(
             f"Support for mismatched {name} and {other_name} is deprecated. Use same type for both "
             "instead.",
-            stacklevel=3,
         )
 
 

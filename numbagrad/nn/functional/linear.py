@@ -7,6 +7,7 @@ Called by users and by the layers of ``nn/linear.py``; the product with its bias
 from __future__ import annotations
 
 from ...executor.pointwise import scalar_type_name
+from ...ops.argument_check import check_tensors
 from ...tensor import Tensor
 from ...transforms.levels import Transformed
 from .. import operators
@@ -20,13 +21,17 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     Raises:
         RuntimeError: if the sizes do not match.
     """
-    x, w = input._array, weight._array
+    try:
+        x, w = input._array, weight._array
+        plain = w.ndim == 2 and bias is not None and x.ndim and bias._array.dtype == x.dtype
+    except AttributeError:
+        check_tensors(linear, (input, weight, bias))
+        raise
     if x.dtype != w.dtype:
         names = f"{scalar_type_name(input.dtype)} and {scalar_type_name(weight.dtype)}"
         raise RuntimeError(
             f"mat1 and mat2 must have the same dtype, but got {names}; convert one with .to(dtype)"
         )
-    plain = w.ndim == 2 and bias is not None and x.ndim and bias._array.dtype == x.dtype
     if not plain or Transformed in (x.__class__, w.__class__, bias._array.__class__):  # type: ignore[union-attr]
         made = input.matmul(weight.t())
         return made if bias is None else made + bias

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import math
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -21,6 +20,7 @@ from ...ops.operator import pointwise
 from ...ops.shapes import common_shape
 from ...ops.tensor_operator import TensorOperator
 from ...tensor import Tensor, new_tensor
+from ...warn_once import warn_caller
 from .reduction import reduce_loss, reduction_name
 
 __all__ = [
@@ -86,11 +86,10 @@ def _pointwise_loss(
 
 def _warn_sizes(input: Tensor, target: Tensor) -> None:
     if input._array.shape != target._array.shape:
-        warnings.warn(
+        warn_caller(
             f"Using a target size ({target.size()}) that is different to the input size "
             f"({input.size()}). This will likely lead to incorrect results due to broadcasting. "
             "Please ensure they have the same size.",
-            stacklevel=3,
         )
 
 
@@ -232,12 +231,11 @@ def kl_div(
     """``target * (log target - input)``; "batchmean" divides the sum by the batch size."""
     reduction = reduction_name(size_average, reduce, reduction)
     if reduction == "mean":
-        warnings.warn(
+        warn_caller(
             "reduction: 'mean' divides the total loss by both the batch size and the support size."
             "'batchmean' divides only by the batch size, and aligns with the KL div math "
             "definition.'mean' will be changed to behave the same as 'batchmean' in the next major "
             "release.",
-            stacklevel=2,
         )
     loss = pointwise("kl_div_log_target" if log_target else "kl_div")(input, target)
     if reduction == "batchmean":

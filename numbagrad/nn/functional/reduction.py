@@ -5,9 +5,8 @@ Called by the losses beside this file and by ``nn/loss.py``.
 
 from __future__ import annotations
 
-import warnings
-
 from ...tensor import Tensor
+from ...warn_once import warn_caller
 
 __all__ = ["reduce_loss", "reduction_name"]
 
@@ -20,9 +19,8 @@ def reduction_name(size_average: bool | None, reduce: bool | None, reduction: st
         name = "none"
     else:
         name = "mean" if size_average is None or size_average else "sum"
-    warnings.warn(
+    warn_caller(
         f"size_average and reduce args will be deprecated, please use reduction='{name}' instead.",
-        stacklevel=3,
     )
     return name
 
