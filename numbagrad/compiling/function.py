@@ -22,8 +22,8 @@ from ..dtype import dtype
 from ..executor import capture
 from ..executor.forking import new_lock
 from ..executor.pointwise import JIT_DISABLED
+from ..executor.program.callers import is_library
 from ..executor.program.numbers import NumberInputs
-from ..executor.program.recorder import is_library
 from ..structure import flatten
 from ..tensor import Tensor
 from .argument_numbers import direct_numbers, is_free

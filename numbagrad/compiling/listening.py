@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from ..executor.program.callers import is_library
 from ..executor.program.numbers import NumberInputs
-from ..executor.program.recorder import Recorder, is_library
+from ..executor.program.recorder import Recorder
 
 #: Modules in C (or the first part of their names) of which every function has such an effect.
 _IMPURE_MODULES = frozenset((

@@ -26,9 +26,9 @@ from ..autograd.anomaly import anomaly
 from ..autograd.grad_mode import state as grad_mode
 from ..device import device, get_default_device
 from ..dtype import dtype, get_default_dtype
+from ..executor.program.callers import is_library
 from ..executor.program.guards import ANY, Entries, Guards, can_watch
 from ..executor.program.numbers import is_given
-from ..executor.program.recorder import is_library
 from ..nn.module_hooks import EVERY_MODULE
 from ..ops.composite import Composite
 from ..random import Generator, default_generator

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..kernels import layout
-from . import library, memory, pool
+from . import capture, library, memory, pool
 
 _METHOD_FASTCALL = 0x0080
 _FASTCALL_SIGNATURE = "int64(int64, int64, int64)"
@@ -59,6 +59,15 @@ def launcher(function: str, module: str = "launch", compiling: bool = True) -> i
     return library.hand_written(
         module, function, _FASTCALL_SIGNATURE, code="calls", compiling=compiling
     )
+
+
+def leave_to_recorder() -> None:
+    """Raise what launchers raise in a thread that records: for calls before there is one.
+
+    What is recorded may be run without launchers, which then need not be compiled.
+    """
+    if capture.active is not None and capture.recorder() is not None:
+        raise LaunchMiss(layout.MISS_CAPTURE)
 
 
 def runtime() -> np.ndarray:

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..kernels import layout
 from . import capture, library
-from .builtin import LaunchMiss, launcher, make_builtin, runtime
+from .builtin import LaunchMiss, launcher, leave_to_recorder, make_builtin, runtime
 from .pointwise import JIT_DISABLED
 
 Array = np.ndarray[Any, Any]
@@ -36,8 +36,10 @@ def matmul(a: Array, b: Array) -> Array:
     """
     if JIT_DISABLED:
         return _reference(a, b)
-    launch, table = _launcher()
     try:
+        if capture.active is not None:
+            leave_to_recorder()
+        launch, table = _launcher()
         return launch(a, b)
     except LaunchMiss as miss:
         if a.dtype.kind == "c":
@@ -47,6 +49,7 @@ def matmul(a: Array, b: Array) -> Array:
             return capture.recorder().product(matmul, a, b)
         if code < 0:
             return _general(a, b)
+        launch, table = _launcher()
         method, _ = divmod(code, layout.MATMUL_TYPES)
         table[layout.MATMUL_KERNELS + code] = kernel_of(method, a.dtype.name)
         return launch(a, b)

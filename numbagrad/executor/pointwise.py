@@ -37,7 +37,14 @@ from ..kernels import layout, loader, pointwise
 from ..kernels.vector_math import CPU_BOUNDED, CPU_ESTIMATED, CPU_LOWERING
 from ..type_names import given_for_tensor
 from . import capture, library
-from .builtin import KernelTable, LaunchMiss, launcher, make_builtin, runtime
+from .builtin import (
+    KernelTable,
+    LaunchMiss,
+    launcher,
+    leave_to_recorder,
+    make_builtin,
+    runtime,
+)
 
 #: ``NUMBAGRAD_DISABLE_JIT=1`` runs the NumPy source of every formula instead of compiled kernels.
 JIT_DISABLED = os.environ.get("NUMBAGRAD_DISABLE_JIT", "0") not in ("", "0")
@@ -111,7 +118,7 @@ class PointwiseProgram:
 
     __slots__ = (
         "name", "formula", "result", "accepts", "passive", "check", "divides", "call", "into",
-        "grain", "_make_formula", "_tables",
+        "grain", "_make_formula", "_tables", "_is_set_up",
     )  # fmt: skip
 
     def __init__(
@@ -135,57 +142,68 @@ class PointwiseProgram:
         self._make_formula = make_formula
         self.formula: Formula | None = None
         self._tables: tuple[KernelTable, KernelTable] | None = None
+        self._is_set_up = False
         self.call: Callable[..., Any] = self._first_call
         self.into: Callable[..., Any] = self._first_into
 
     def table(self, into: bool = False) -> KernelTable | None:
         """The table that ``call`` (or ``into``) reads; None if that is not the launcher alone."""
-        self.prepare()
+        self._set_up()
         return None if self._tables is None or self.divides else self._tables[into]
 
-    # The launchers are made when the operator is first used.
-
     def prepare(self) -> Formula:
-        """Trace the formula and make the launchers; returns the formula."""
+        """Trace the formula when the operator is first used; returns it."""
         formula = self.formula
         if formula is None:
             with library.lock:
                 formula = self.formula
                 if formula is None:
-                    formula = self._make_formula()
-                    self._set_up(formula)
-                    # Last: another thread that finds the formula goes on to call.
-                    self.formula = formula
+                    formula = self.formula = self._make_formula()
         return formula
 
-    def _set_up(self, formula: Formula) -> None:
-        call: Callable[..., Any]
-        into: Callable[..., Any]
-        if JIT_DISABLED:
-            reference = _reference(formula)
+    def _set_up(self) -> None:
+        """Make the launchers, when the operator is first called outside of a recording."""
+        formula = self.prepare()
+        with library.lock:
+            if self._is_set_up:
+                return
+            call: Callable[..., Any]
+            into: Callable[..., Any]
+            if JIT_DISABLED:
+                reference = _reference(formula)
 
-            def call(*operands: Any) -> Any:
-                return self._run_reference(reference, operands, None)
+                def call(*operands: Any) -> Any:
+                    return self._run_reference(reference, operands, None)
 
-            def into(*operands: Any) -> Any:
-                return self._run_reference(reference, operands[:-1], operands[-1])
+                def into(*operands: Any) -> Any:
+                    return self._run_reference(reference, operands[:-1], operands[-1])
 
-        else:
-            outputs = len(formula.outputs)
-            tables = KernelTable(outputs, self.grain), KernelTable(outputs, self.grain, into=True)
-            launch = launcher("pointwise")
-            self._tables = tables
-            call = make_builtin(self.name, launch, tables[0].words)
-            into = make_builtin(self.name, launch, tables[1].words)
-        self.call = _looking_for_zeros(call) if self.divides else call
-        self.into = _looking_for_zeros(into) if self.divides else into
+            else:
+                outputs = len(formula.outputs)
+                tables = (
+                    KernelTable(outputs, self.grain),
+                    KernelTable(outputs, self.grain, into=True),
+                )
+                launch = launcher("pointwise")
+                self._tables = tables
+                call = make_builtin(self.name, launch, tables[0].words)
+                into = make_builtin(self.name, launch, tables[1].words)
+            self.call = _looking_for_zeros(call) if self.divides else call
+            self.into = _looking_for_zeros(into) if self.divides else into
+            self._is_set_up = True
 
     def _first_call(self, *operands: Any) -> Any:
         self.prepare()
+        if not JIT_DISABLED:
+            leave_to_recorder()
+        self._set_up()
         return self.call(*operands)
 
     def _first_into(self, *operands: Any) -> Any:
         self.prepare()
+        if not JIT_DISABLED:
+            leave_to_recorder()
+        self._set_up()
         return self.into(*operands)
 
     def resolve(self, miss: LaunchMiss, operands: tuple[Any, ...], into: bool = False) -> Any:

@@ -21,7 +21,7 @@ from ..kernels.template import renamed
 from ..kernels.vector_math import CPU_LOWERING
 from ..type_names import given_for_tensor
 from . import capture, library
-from .builtin import KernelTable, LaunchMiss, launcher, make_builtin
+from .builtin import KernelTable, LaunchMiss, launcher, leave_to_recorder, make_builtin
 from .complex_parts import from_parts, parts_of_array
 from .complex_pointwise import refused
 from .pointwise import JIT_DISABLED
@@ -96,6 +96,7 @@ class ReductionProgram:
     outputs = 1
 
     def _first_call(self, *arguments: Any) -> Array:
+        leave_to_recorder()
         with library.lock:
             if self._table is None:
                 table = KernelTable(self.outputs, reduction_layout.GRAIN)

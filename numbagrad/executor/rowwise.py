@@ -18,7 +18,7 @@ from ..kernels import layout, rowwise
 from ..kernels.template import renamed
 from ..kernels.vector_math import CPU_LOWERING
 from . import capture, library
-from .builtin import KernelTable, LaunchMiss, launcher, make_builtin
+from .builtin import KernelTable, LaunchMiss, launcher, leave_to_recorder, make_builtin
 from .complex_pointwise import refused
 from .pointwise import JIT_DISABLED
 
@@ -46,6 +46,7 @@ class RowwiseProgram:
         self.call: Callable[..., Any] = self.reference if JIT_DISABLED else self._first_call
 
     def _first_call(self, *arguments: Any) -> Any:
+        leave_to_recorder()
         with library.lock:
             if self._table is None:
                 table = KernelTable(self.outputs, rowwise.GRAIN)

@@ -82,15 +82,18 @@ def _addresses(names: list[str]) -> list[str]:
 
 # --- softmax and its relatives ----------------------------------------------------------------
 
+# That x and out lie apart is said, or LLVM would ask for it, and sum short rows in another order
+# where they are neighbours.
+
 _SOFTMAX_ROWS = lines_of("""
     for unit in range(lo, hi):
         start = unit * size
         highest = <T>(-math.inf)
         for i in range(start, start + size):
-            highest = larger(highest, load(at_x, i, <T>))
+            highest = larger(highest, load_apart(at_x, i, <T>, 1))
         total = <T>(0)
         for i in range(start, start + size):
-            x = load(at_x, i, <T>) - highest
+            x = load_apart(at_x, i, <T>, 1) - highest
             EXPONENTIAL
             STORE_EXPONENTIAL
             total = add_any_order(total, <EXPONENTIAL>)
@@ -108,12 +111,12 @@ _SOFTMAX_COLUMNS = lines_of("""
             store(totals, j, <T>(0), <T>)
         for k in range(size):
             for j in range(columns):
-                x = load(at_x, start + k * inner + j, <T>)
+                x = load_apart(at_x, start + k * inner + j, <T>, 1)
                 store(maxima, j, larger(load(maxima, j, <T>), x), <T>)
         for k in range(size):
             for j in range(columns):
                 i = start + k * inner + j
-                x = load(at_x, i, <T>) - load(maxima, j, <T>)
+                x = load_apart(at_x, i, <T>, 1) - load(maxima, j, <T>)
                 EXPONENTIAL
                 STORE_EXPONENTIAL
                 store(totals, j, load(totals, j, <T>) + <EXPONENTIAL>, <T>)
@@ -132,14 +135,16 @@ _SOFTMAX_COLUMNS = lines_of("""
 
 _SOFTMAX_BLOCKS = {
     "softmax": {
-        "STORE_EXPONENTIAL": ["store(at_out, i, <EXPONENTIAL>, <T>)"],
+        "STORE_EXPONENTIAL": ["store_apart(at_out, i, <EXPONENTIAL>, <T>, 2)"],
         "FACTOR": ["factor = <T>(1) / total"],
-        "RESULT": ["store(at_out, i, load(at_out, i, <T>) * factor, <T>)"],
+        "RESULT": ["store_apart(at_out, i, load_apart(at_out, i, <T>, 2) * factor, <T>, 2)"],
     },
     "log_softmax": {
         "STORE_EXPONENTIAL": [],
         "FACTOR": ["LOGARITHM", "factor = <LOGARITHM>"],
-        "RESULT": ["store(at_out, i, load(at_x, i, <T>) - highest - factor, <T>)"],
+        "RESULT": [
+            "store_apart(at_out, i, load_apart(at_x, i, <T>, 1) - highest - factor, <T>, 2)"
+        ],
     },
 }
 

@@ -14,8 +14,6 @@ import dataclasses
 import functools
 import itertools
 import os
-import pathlib
-import sys
 import threading
 import types
 from collections.abc import Callable, Iterator
@@ -28,6 +26,7 @@ from ...formula import Formula, constant, trace
 from ...kernels import layout
 from .. import capture, numba_function
 from ..builtin import LaunchMiss, runtime
+from .callers import line_of_user, running_code
 from .graph import (
     Array,
     Call,
@@ -180,8 +179,8 @@ class Recorder:
     def fail(self, what: str) -> None:
         """Note that ``what`` cannot be part of a program, and compute the rest as always."""
         if self.failure is None:
-            self.failure = f"{what}, called at {_line_of_user()}"
-            self.failed_at = _running()
+            self.failure = f"{what}, called at {line_of_user()}"
+            self.failed_at = running_code()
         self.paused = True
         self._attend(False)
         if self.when_failed is not None:
@@ -261,27 +260,41 @@ class Recorder:
         operands = tuple([x.item() if isinstance(x, np.generic) else x for x in operands])
         inputs = operands[:-1] if into else operands
         operands = tuple([x.plain() if is_given(x) else x for x in operands])
+        values = operands[: len(inputs)]
+        written: Any = operands[-1] if into else None
         with self.pause():
-            run = program.into if into else program.call
-            try:
-                made = run(*operands)
-            except LaunchMiss as miss:
-                made = program.resolve(miss, operands, into)
-        formula = program.formula
-        outputs = (operands[-1],) if into else made if isinstance(made, tuple) else (made,)
-        compute, numbers = program.signature_of(operands[: len(inputs)], outputs[0])
+            outputs = self._alone("pointwise", program, values, written)
+            if outputs is None:
+                run = program.into if into else program.call
+                try:
+                    made = run(*operands)
+                except LaunchMiss as miss:
+                    made = program.resolve(miss, operands, into)
+                outputs = (written,) if into else made if isinstance(made, tuple) else (made,)
+        new = not into or self._is_new(written)
+        self.operations.append(self.pointwise_operation(program, inputs, outputs, new))
+        return returned(outputs, into)
+
+    def _alone(self, kind: str, *arguments: Any) -> Any:
+        """What a function of ``alone.py`` makes of a call; None if launchers are to be used."""
+        if self.observes:
+            return None
+        from . import alone  # which imports what needs this module
+
+        return getattr(alone, kind)(self, *arguments)
+
+    def pointwise_operation(
+        self, program: Any, inputs: tuple[Any, ...], outputs: tuple[Array, ...], new: bool
+    ) -> Pointwise:
+        """A call of a ``PointwiseProgram``; ``new`` says that its outputs are memory it made."""
+        values = tuple([x.plain() if is_given(x) else x for x in inputs])
+        compute, numbers = program.signature_of(values, outputs[0])
         passed = tuple([
             self.view(x) if isinstance(x, np.ndarray) else self.number(x, number)
             for x, number in zip(inputs, numbers, strict=True)
         ])
-        self.operations.append(
-            Pointwise(
-                program.name, formula, passed,
-                tuple([self.view(x, made=not into or self._is_new(x)) for x in outputs]),
-                compute.name, numbers,
-            )
-        )  # fmt: skip
-        return made
+        views = tuple([self.view(x, made=new) for x in outputs])
+        return Pointwise(program.name, program.formula, passed, views, compute.name, numbers)
 
     def fill(self, array: Array, value: float, made: bool) -> Array:
         """An array of which every element was set to ``value``."""
@@ -315,7 +328,9 @@ class Recorder:
     def product(self, function: Callable[..., Array], a: Array, b: Array) -> Array:
         """A call of the matrix product."""
         with self.pause():
-            c = function(a, b)
+            c = self._alone("product", a, b)
+            if c is None:
+                c = function(a, b)
         if a.dtype.kind == "f" and a.itemsize >= 4 and a.ndim == b.ndim <= 4:
             views = self.view(a), self.view(b), self.view(c, made=True)
             self.operations.append(Product(*views))
@@ -325,32 +340,42 @@ class Recorder:
     def reduce(self, program: Any, arguments: tuple[Any, ...]) -> Any:
         """A call of a ``ReductionProgram``."""
         with self.pause():
-            made = program.run(*arguments)
-        array, mask, keepdim, *rest = arguments
-        shift, parameters = (*rest, None, None)[:2]
+            made = self._alone("reduce", program, arguments)
+            if made is None:
+                made = program.run(*arguments)
         if isinstance(made, tuple):
             return self._note(Call(program.definition.name, program.run, (), ()), arguments, made)
-        self.operations.append(
-            Reduce(
-                program, self.view(array), int(mask), bool(keepdim),
-                None if shift is None else self.view(shift), self.view(made, made=True),
-                None if parameters is None else float(parameters[0]),
-            )
-        )  # fmt: skip
+        self.operations.append(self.reduce_operation(program, arguments, made))
         return made
+
+    def reduce_operation(self, program: Any, arguments: tuple[Any, ...], made: Array) -> Reduce:
+        """A call of a ``ReductionProgram`` that made an array."""
+        array, mask, keepdim, *rest = arguments
+        shift, parameters = (*rest, None, None)[:2]
+        return Reduce(
+            program, self.view(array), int(mask), bool(keepdim),
+            None if shift is None else self.view(shift), self.view(made, made=True),
+            None if parameters is None else float(parameters[0]),
+        )  # fmt: skip
 
     def rowwise(self, program: Any, dim: int, arrays: tuple[Array, ...]) -> Any:
         """A call of a ``RowwiseProgram``."""
         with self.pause():
-            made = program.run(dim, *arrays)
+            made = self._alone("rowwise", program, dim, arrays)
+            if made is None:
+                made = program.run(dim, *arrays)
+        if not all([x.flags.c_contiguous for x in arrays]):
+            return self._note(Call(program.name, program.run, (), ()), (dim, *arrays), made)
         outputs = made if isinstance(made, tuple) else (made,)
-        if all([x.flags.c_contiguous for x in arrays]):
-            inputs = tuple([self.view(x) for x in arrays])
-            self.operations.append(
-                Rowwise(program, dim, inputs, tuple([self.view(x, made=True) for x in outputs]))
-            )
-            return made
-        return self._note(Call(program.name, program.run, (), ()), (dim, *arrays), made)
+        self.operations.append(self.rowwise_operation(program, dim, arrays, outputs))
+        return made
+
+    def rowwise_operation(
+        self, program: Any, dim: int, arrays: tuple[Array, ...], outputs: tuple[Array, ...]
+    ) -> Rowwise:
+        """A call of a ``RowwiseProgram`` on contiguous arrays."""
+        inputs = tuple([self.view(x) for x in arrays])
+        return Rowwise(program, dim, inputs, tuple([self.view(x, made=True) for x in outputs]))
 
     def opaque(
         self,
@@ -539,35 +564,17 @@ def _forget_others() -> None:
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget_others)
 
-_PACKAGE = str(pathlib.Path(__file__).parents[2]) + os.sep
-
-
-def is_library(filename: str) -> bool:
-    """Whether a file of code belongs to this package."""
-    return filename.startswith(_PACKAGE)
-
 
 def _name_of(function: Any) -> str:
     inner = getattr(function, "func", function)  # of a partial function
     return getattr(inner, "__name__", type(inner).__name__)
 
 
-def _running() -> list[tuple[types.CodeType, int]]:
-    """The code that is running in this thread, each with its line."""
-    found = []
-    frame: types.FrameType | None = sys._getframe(1)
-    while frame is not None:
-        found.append((frame.f_code, frame.f_lineno))
-        frame = frame.f_back
-    return found
-
-
-def _line_of_user() -> str:
-    """The innermost line that is running outside of this package."""
-    frame = sys._getframe(1)
-    while frame.f_back is not None and is_library(frame.f_code.co_filename):
-        frame = frame.f_back
-    return f"{frame.f_code.co_filename}:{frame.f_lineno}"
+def returned(outputs: tuple[Array, ...], into: bool) -> Any:
+    """What a pointwise call with these outputs returns."""
+    if into:
+        return None
+    return outputs if len(outputs) > 1 else outputs[0]
 
 
 def _concrete(value: Any) -> Any:
@@ -595,4 +602,4 @@ def arrays_in(value: Any) -> Iterator[Array]:
             yield from arrays_in(each)
 
 
-__all__ = ["Recorder", "is_library", "root_of"]
+__all__ = ["Recorder", "root_of"]

@@ -10,11 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-import numpy as np
-
-from ...dtype import dtype_from_name, from_numpy
-from .graph import Array, Pointwise, Product, Reduce, Rowwise
-from .recorder import Recorder
+from . import forms
+from .graph import Array, Product
+from .recorder import Recorder, returned
 
 
 class CannotTrace(Exception):  # noqa: N818 - a signal to the caller
@@ -33,58 +31,34 @@ class Tracer(Recorder):
     def pointwise(self, program: Any, operands: tuple[Any, ...], into: bool) -> Any:
         """See :class:`Recorder`."""
         inputs = operands[:-1] if into else operands
-        formula = program.formula
-        if into:
-            outputs: tuple[Array, ...] = (operands[-1],)
-        else:
-            dtype = program.result_dtype(inputs).numpy
-            outputs = tuple([_like(inputs, dtype) for _ in formula.outputs])
-        compute, numbers = program.signature_of(inputs, outputs[0])
-        passed = tuple([self.view(x) if isinstance(x, np.ndarray) else x for x in inputs])
-        views = tuple([self.view(x, made=not into) for x in outputs])
-        self.operations.append(
-            Pointwise(program.name, formula, passed, views, compute.name, numbers)
-        )
-        if into:
-            return None
-        return outputs if len(outputs) > 1 else outputs[0]
+        written = forms.pointwise_outputs(program, inputs, operands[-1] if into else None)
+        if written is None:
+            self.fail(f"{program.name} of what no loop takes as it is")
+        self.operations.append(self.pointwise_operation(program, inputs, written, not into))
+        return returned(written, into)
 
     def reduce(self, program: Any, arguments: tuple[Any, ...]) -> Any:
         """See :class:`Recorder`."""
         array, mask, keepdim, *rest = arguments
-        shift = rest[0] if rest else None
-        if program.outputs > 1 or (len(rest) > 1 and rest[1] is not None):
+        made = forms.reduced(program, array, int(mask), bool(keepdim))
+        if made is None or (len(rest) > 1 and rest[1] is not None):
             self.fail(f"{program.definition.name}, which no loop can do")
-        *_, result = program.definition.dtypes_of(from_numpy(array.dtype), program.requested)
-        kept = [(size, (mask >> d) & 1) for d, size in enumerate(array.shape)]
-        shape = [1 if gone else size for size, gone in kept if keepdim or not gone]
-        made = np.empty(shape, dtype_from_name(result).numpy)
-        views = self.view(array), None if shift is None else self.view(shift)
-        self.operations.append(
-            Reduce(
-                program, views[0], int(mask), bool(keepdim), views[1], self.view(made, made=True)
-            )
-        )
+        self.operations.append(self.reduce_operation(program, arguments, made))
         return made
 
     def rowwise(self, program: Any, dim: int, arrays: tuple[Array, ...]) -> Any:
         """See :class:`Recorder`."""
-        if program.outputs > 1 or not all([x.flags.c_contiguous for x in arrays]):
+        made = forms.row_result(program, arrays)
+        if made is None:
             self.fail(f"{program.name} of arrays that are not contiguous")
-        (result,) = program.results(from_numpy(arrays[0].dtype))
-        made = np.empty(arrays[0].shape, result.numpy)
-        inputs = tuple([self.view(x) for x in arrays])
-        self.operations.append(Rowwise(program, dim, inputs, (self.view(made, made=True),)))
+        self.operations.append(self.rowwise_operation(program, dim, arrays, (made,)))
         return made
 
     def product(self, function: Callable[..., Array], a: Array, b: Array) -> Array:
         """See :class:`Recorder`."""
-        if a.dtype != b.dtype or a.dtype.kind != "f" or a.itemsize < 4:
-            self.fail(f"a product of {a.dtype} and {b.dtype}")
-        if a.ndim != b.ndim or not 2 <= a.ndim <= 4 or a.shape[-1] != b.shape[-2]:
-            self.fail(f"a product of shapes {a.shape} and {b.shape}")
-        batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
-        made = np.empty((*batch, a.shape[-2], b.shape[-1]), a.dtype)
+        made = forms.product(a, b)
+        if made is None:
+            self.fail(f"a product of {a.dtype} {a.shape} and {b.dtype} {b.shape}")
         self.operations.append(Product(self.view(a), self.view(b), self.view(made, made=True)))
         return made
 
@@ -108,16 +82,6 @@ class Tracer(Recorder):
 
     def _note(self, operation: Any, arguments: tuple[Any, ...], made: Any) -> Any:
         self.fail(f"{operation.name}, which runs in Python")
-
-
-def _like(operands: tuple[Any, ...], dtype: np.dtype[Any]) -> Array:
-    """An array for the result of a pointwise operation: in the order of the operands, as torch."""
-    arrays = [x for x in operands if isinstance(x, np.ndarray)]
-    shape = np.broadcast_shapes(*[x.shape for x in arrays])
-    full = [x for x in arrays if x.shape == shape and all(x.strides)]
-    if not full or any([x.flags.c_contiguous for x in full]):
-        return np.empty(shape, dtype)
-    return np.empty_like(full[0], dtype, order="K")
 
 
 __all__ = ["CannotTrace", "Tracer"]

@@ -1,0 +1,94 @@
+"""One operation at once, run as programs run it: lowered, and without a launcher.
+
+Called by the ``Recorder``. What eager execution compiles once, to be fast at every call, would cost
+a call that is recorded once more than all of its kernels. So a recording uses the launchers that
+are there, in this process or on disk, and otherwise does without. The bits are the same.
+
+Each function returns what the call made, or None where that is left to the launcher.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..builtin import launcher
+from . import forms
+from .graph import Array, Operation, Product
+from .numbers import DrawnNumber
+from .program import Program
+
+if TYPE_CHECKING:
+    from .recorder import Recorder
+
+
+def pointwise(
+    recorder: Recorder, program: Any, inputs: tuple[Any, ...], into: Array | None
+) -> tuple[Array, ...] | None:
+    """A call of a ``PointwiseProgram`` with ndarrays and plain numbers."""
+    if _is_there("pointwise") and (
+        _is_short(inputs) or _is_there("pointwise_general", "broadcast")
+    ):
+        return None
+    inputs = tuple([float(x) if isinstance(x, DrawnNumber) else x for x in inputs])
+    outputs = forms.pointwise_outputs(program, inputs, into)
+    if outputs is not None:
+        _run(recorder, recorder.pointwise_operation(program, inputs, outputs, into is None))
+    return outputs
+
+
+def reduce(recorder: Recorder, program: Any, arguments: tuple[Any, ...]) -> Array | None:
+    """A call of a ``ReductionProgram``."""
+    array, mask, keepdim, *_ = arguments
+    if _is_there("reduce_all", "reduction_launch") and _is_there("reduce", "reduction_launch"):
+        return None
+    made = forms.reduced(program, array, int(mask), bool(keepdim))
+    if made is None or not array.size:
+        return None
+    _run(recorder, recorder.reduce_operation(program, arguments, made))
+    return made
+
+
+def rowwise(recorder: Recorder, program: Any, dim: int, arrays: tuple[Array, ...]) -> Array | None:
+    """A call of a ``RowwiseProgram``."""
+    if _is_there("along", "rowwise_launch"):
+        return None
+    made = forms.row_result(program, arrays)
+    if made is None or not made.size:
+        return None
+    _run(recorder, recorder.rowwise_operation(program, dim, arrays, (made,)))
+    return made
+
+
+def product(recorder: Recorder, a: Array, b: Array) -> Array | None:
+    """A call of the matrix product."""
+    if _is_there("matmul", "matmul_launch"):
+        return None
+    made = forms.product(a, b)
+    if made is not None:
+        views = recorder.view(a), recorder.view(b), recorder.view(made, made=True)
+        _run(recorder, Product(*views))
+    return made
+
+
+def _is_there(name: str, module: str = "launch") -> bool:
+    """Whether a launcher need not be compiled."""
+    return launcher(name, module, compiling=False) != 0
+
+
+def _is_short(operands: tuple[Any, ...]) -> bool:
+    """Whether the launcher of contiguous arrays of one shape does not ask for the general one."""
+    arrays = [x for x in operands if isinstance(x, np.ndarray) and x.ndim]
+    one_shape = len({x.shape for x in arrays}) < 2
+    return one_shape and all([x.flags.c_contiguous for x in arrays])
+
+
+def _run(recorder: Recorder, operation: Operation) -> None:
+    """Run an operation on the memory that it was recorded with."""
+    views = *operation.reads, *operation.writes
+    arrays = {view.memory: view.memory.array for view in views}
+    Program([operation], [recorder.view(x) for x in arrays.values()], []).run([*arrays.values()])
+
+
+__all__ = ["pointwise", "product", "reduce", "rowwise"]

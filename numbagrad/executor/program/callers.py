@@ -1,0 +1,36 @@
+"""Which code is running: the lines of users that recordings and their failures are about."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import sys
+import types
+
+_PACKAGE = str(pathlib.Path(__file__).parents[2]) + os.sep
+
+
+def is_library(filename: str) -> bool:
+    """Whether a file of code belongs to this package."""
+    return filename.startswith(_PACKAGE)
+
+
+def running_code() -> list[tuple[types.CodeType, int]]:
+    """The code that is running in this thread, each with its line."""
+    found = []
+    frame: types.FrameType | None = sys._getframe(1)
+    while frame is not None:
+        found.append((frame.f_code, frame.f_lineno))
+        frame = frame.f_back
+    return found
+
+
+def line_of_user() -> str:
+    """The innermost line that is running outside of this package."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and is_library(frame.f_code.co_filename):
+        frame = frame.f_back
+    return f"{frame.f_code.co_filename}:{frame.f_lineno}"
+
+
+__all__ = ["is_library", "line_of_user", "running_code"]
