@@ -18,15 +18,19 @@ from . import tensor_interface as interface
 from .engine_interface import grad
 from .function import Function
 from .gradcheck_comparison import compare_all_elements, compare_projections
-from .gradcheck_jacobians import numerical_jacobians, walk_back, within
+from .gradcheck_parts import (
+    get_analytical_jacobian,
+    get_numerical_jacobian,
+    get_numerical_jacobian_wrt_specific_input,
+)
 from .gradcheck_problem import (
     GradcheckError,
     Problem,
     as_tuple,
+    differentiable,
     is_differentiable,
     parts_of_inputs,
     parts_of_results,
-    wrap,
 )
 from .gradcheck_properties import (
     check_batched_backward,
@@ -97,18 +101,11 @@ def gradcheck(
         AssertionError: if nothing is to be checked, for options that need one another, and if shape
             or dtype of an output depends on the values of the inputs.
     """
-    if not (check_forward_ad or check_backward_ad):
-        raise AssertionError(
-            "Expected at least one of check_forward_ad or check_backward_ad to be True"
-        )
-    if check_batched_grad and not check_backward_ad:
-        raise AssertionError(
-            "Setting check_batched_grad=True requires check_backward_ad to be True"
-        )
-    if check_batched_forward_grad and not check_forward_ad:
-        raise AssertionError(
-            "Setting check_batched_forward_grad=True requires check_forward_ad to be True"
-        )
+    _require_either(check_forward_ad=check_forward_ad, check_backward_ad=check_backward_ad)
+    if check_batched_grad:
+        _require_with("check_batched_grad", check_backward_ad=check_backward_ad)
+    if check_batched_forward_grad:
+        _require_with("check_batched_forward_grad", check_forward_ad=check_forward_ad)
     func = _callable_often(func)
     inputs = as_tuple(inputs)
     _check_inputs(inputs)
@@ -173,45 +170,20 @@ def gradgradcheck(
 
     The other arguments, what is returned and what is raised are those of ``gradcheck``.
     """
-    if not (check_fwd_over_rev or check_rev_over_rev):
-        raise AssertionError(
-            "Expected at least one of check_fwd_over_rev or check_rev_over_rev to be True"
-        )
-    for name, chosen in (
-        ("check_undefined_grad", check_undefined_grad),
-        ("check_batched_grad", check_batched_grad),
-    ):
-        if chosen and not check_rev_over_rev:
-            raise AssertionError(f"Setting {name}=True requires check_rev_over_rev to be True")
+    _require_either(check_fwd_over_rev=check_fwd_over_rev, check_rev_over_rev=check_rev_over_rev)
+    if check_undefined_grad:
+        _require_with("check_undefined_grad", check_rev_over_rev=check_rev_over_rev)
+    if check_batched_grad:
+        _require_with("check_batched_grad", check_rev_over_rev=check_rev_over_rev)
     func = _callable_often(func)
     inputs = as_tuple(inputs)
     if grad_outputs is None:
-        outputs = _differentiable(as_tuple(func(*inputs)))
+        outputs = differentiable(as_tuple(func(*inputs)))
         grad_outputs = _random_gradients(outputs, gen_non_contig_grad_outputs)
     else:
         grad_outputs = as_tuple(grad_outputs)
-    count = len(inputs)
-    differentiated = [is_differentiable(value) for value in (*inputs, *grad_outputs)]
-
-    def gradients(*arguments: Any) -> tuple[Any, ...]:
-        # Forward mode hands over tensors that do not require grad.
-        arguments = tuple(
-            [
-                value.requires_grad_() if wanted else value
-                for value, wanted in zip(arguments, differentiated, strict=True)
-            ]
-        )
-        outputs = _differentiable(as_tuple(func(*arguments[:count])))
-        variables = [
-            v for v, wanted in zip(arguments[:count], differentiated, strict=False) if wanted
-        ]
-        results = grad(
-            outputs, variables, arguments[count:], create_graph=True, allow_unused=True
-        )  # fmt: skip
-        return tuple([result for result in results if result is not None])
-
     return gradcheck(
-        gradients,
+        _gradient_of(func, inputs, grad_outputs),
         inputs + grad_outputs,
         eps=eps,
         atol=atol,
@@ -228,7 +200,47 @@ def gradgradcheck(
     )
 
 
+def _gradient_of(
+    func: Callable[..., Any], inputs: tuple[Any, ...], grad_outputs: tuple[Any, ...]
+) -> Callable[..., tuple[Any, ...]]:
+    """The gradient of ``func`` as a function of its inputs and of the gradients of its outputs."""
+    count = len(inputs)
+    differentiated = [is_differentiable(value) for value in (*inputs, *grad_outputs)]
+
+    def gradient(*arguments: Any) -> tuple[Any, ...]:
+        # Forward mode hands over tensors that do not require grad.
+        arguments = tuple(
+            [
+                value.requires_grad_() if wanted else value
+                for value, wanted in zip(arguments, differentiated, strict=True)
+            ]
+        )
+        outputs = differentiable(as_tuple(func(*arguments[:count])))
+        variables = [
+            v for v, wanted in zip(arguments[:count], differentiated, strict=False) if wanted
+        ]
+        results = grad(
+            outputs, variables, arguments[count:], create_graph=True, allow_unused=True
+        )  # fmt: skip
+        return tuple([result for result in results if result is not None])
+
+    return gradient
+
+
 # Arguments and outputs
+
+
+def _require_either(**options: bool) -> None:
+    """Raise unless one of these options is set."""
+    if not any(options.values()):
+        raise AssertionError(f"Expected at least one of {' or '.join(options)} to be True")
+
+
+def _require_with(name: str, **needed: bool) -> None:
+    """Raise unless what the option ``name`` needs is set as well."""
+    for other, chosen in needed.items():
+        if not chosen:
+            raise AssertionError(f"Setting {name}=True requires {other} to be True")
 
 
 def _callable_often(func: Callable[..., Any]) -> Callable[..., Any]:
@@ -239,13 +251,9 @@ def _callable_often(func: Callable[..., Any]) -> Callable[..., Any]:
     return lambda *inputs: copy.copy(instance)(*inputs)
 
 
-def _differentiable(values: tuple[Any, ...]) -> tuple[Any, ...]:
-    return tuple([value for value in values if is_differentiable(value)])
-
-
 def _check_inputs(inputs: tuple[Any, ...]) -> None:
     """Raise for inputs that cannot be checked, and warn of those that will hardly pass."""
-    if not _differentiable(inputs):
+    if not differentiable(inputs):
         raise ValueError(
             "gradcheck expects at least one input tensor to require gradient, but none of them "
             "have requires_grad=True."
@@ -284,103 +292,3 @@ def _random_gradients(outputs: tuple[Any, ...], non_contiguous: bool) -> tuple[A
             values = values[..., 1::2]
         gradients.append(interface.new_tensor(values, True, None, 0))
     return tuple(gradients)
-
-
-# What torch once made public
-
-_DEPRECATED = (
-    "`{0}` was part of PyTorch's private API and not meant to be exposed. We are deprecating it "
-    "and it will be removed in a future version of PyTorch. If you have a specific use for this "
-    "or feature request for this to be a stable API, please file us an issue at "
-    "https://github.com/pytorch/pytorch/issues/new"
-)
-_GRAD_OUT = (
-    "Expected grad_out to be 1.0. {0} no longer supports values of grad_out != 1.0."
-)  # fmt: skip
-
-
-def get_numerical_jacobian(
-    fn: Callable[[Any], Any],
-    inputs: Any,
-    target: Any = None,
-    eps: float = 1e-3,
-    grad_out: float = 1.0,
-) -> tuple[Any, ...]:
-    """Deprecated: the Jacobians of the first output with respect to ``target``, by differences.
-
-    Args:
-        fn: takes the inputs as one tuple.
-        inputs: a tuple of tensors.
-        target: the tensor, or tuple of tensors, to differentiate by; all inputs if None.
-        eps: the step of the differences.
-        grad_out: must be 1.
-
-    Returns:
-        For each tensor that requires grad a matrix of shape (its elements, elements of the output).
-    """
-    _warn_of_deprecation("get_numerical_jacobian", grad_out)
-    inputs = as_tuple(inputs)
-    problem = _problem(lambda *values: fn(values), inputs, eps)
-    targets = inputs if target is None else as_tuple(target)
-    return tuple(
-        [wrap(numerical_jacobians(problem, x, [0])[0]) for x in _differentiable(targets)]
-    )  # fmt: skip
-
-
-def get_analytical_jacobian(
-    inputs: Any, output: Any, nondet_tol: float = 0.0, grad_out: float = 1.0
-) -> tuple[tuple[Any, ...], bool, bool, bool]:
-    """Deprecated: the Jacobians of ``output`` with respect to the inputs, by backward.
-
-    Returns:
-        A matrix for each input that requires grad; whether a second walk gave the same, whether
-        the gradients have the sizes, and whether they have the dtypes, of their inputs.
-    """
-    _warn_of_deprecation("get_analytical_jacobian", grad_out)
-    variables = _differentiable(as_tuple(inputs))
-    array = output._array
-    directions = list(np.eye(array.size, dtype=array.dtype).reshape(-1, *array.shape))
-    matrices, same_sizes, same_dtypes = walk_back(variables, output, directions)
-    again, _, _ = walk_back(variables, output, directions)
-    reentrant = within(matrices, again, nondet_tol)
-    return tuple([wrap(matrix) for matrix in matrices]), reentrant, same_sizes, same_dtypes
-
-
-def get_numerical_jacobian_wrt_specific_input(
-    fn: Callable[..., Any],
-    input_idx: int,
-    inputs: Any,
-    outputs: Any,
-    eps: float,
-    input: Any = None,
-    is_forward_ad: bool = False,
-) -> tuple[Any, ...]:
-    """The Jacobians of all outputs with respect to one input, by differences.
-
-    Args:
-        fn: takes the inputs.
-        input_idx: which of ``inputs`` to differentiate by, unless ``input`` is given.
-        outputs: what ``fn`` returns at ``inputs``.
-        eps: the step of the differences.
-        is_forward_ad: accepted; it concerns complex outputs only.
-    """
-    variable = inputs[input_idx] if input is None else input
-    if not variable._requires_grad:
-        raise AssertionError("Expected input to have requires_grad=True")
-    problem = _problem(fn, as_tuple(inputs), eps, as_tuple(outputs))
-    every = range(len(problem.results))
-    return tuple([wrap(jacobian) for jacobian in numerical_jacobians(problem, variable, every)])
-
-
-def _warn_of_deprecation(name: str, grad_out: float) -> None:
-    warnings.warn(_DEPRECATED.format(name), FutureWarning, stacklevel=3)
-    if grad_out != 1.0:
-        raise ValueError(_GRAD_OUT.format(name))
-
-
-def _problem(
-    func: Callable[..., Any], inputs: tuple[Any, ...], eps: float, results: Any = None
-) -> Problem:
-    """A problem of which only differences are wanted."""
-    results = as_tuple(func(*inputs)) if results is None else results
-    return Problem(func, inputs, results, eps, 0.0, 0.0, 0.0, False, False)

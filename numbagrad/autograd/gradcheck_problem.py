@@ -146,6 +146,11 @@ def is_differentiable(value: Any) -> bool:
     return isinstance(value, interface.Tensor) and value._requires_grad
 
 
+def differentiable(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Those of the values that are."""
+    return tuple([value for value in values if is_differentiable(value)])
+
+
 def wrap(array: np.ndarray[Any, Any]) -> Any:
     """A tensor of an ndarray, which it shares."""
     return interface.new_tensor(array, False, None, 0)
