@@ -130,6 +130,34 @@ def test_loops_are_vectorised(code):
     assert assembly(axpy, UNIFORM, code=code)
 
 
+def power(args, lo, hi):
+    x = load(args, 0, int64)
+    y = load(args, 1, int64)
+    for i in range(lo, hi):
+        value = load(x, i, float32)
+        a = value
+        a = a * value + float32(1.5)
+        a = a * value + float32(2.5)
+        a = a * value + float32(3.5)
+        a = a * value + float32(4.5)
+        a = a * value + float32(5.5)
+        a = a * value + float32(6.5)
+        a = a * value + float32(7.5)
+        a = a * value + float32(8.5)
+        store(y, i, a, float32)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "code", "widest"),
+    [(power, "formula", True), (power, "guarded", True), (power, "rows", False),
+     (axpy, "formula", False)],
+)  # fmt: skip
+def test_formulas_bound_by_arithmetic_have_the_widest_vectors(kernel, code, widest):
+    lanes = loader.host_vector_bits() // 32
+    text = str(compile_to_module(kernel, UNIFORM, code=code))
+    assert (f"<{lanes} x float>" in text) == (widest or lanes < 16)
+
+
 def test_functions_of_other_users_of_numba_are_left_alone():
     native(collatz)
 

@@ -351,7 +351,7 @@ def text_of(operation):
     """The sources of the kernels of an operation."""
     found = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(library, "generated", lambda name, text, *rest: found.append(text) or 1)
+        patch.setattr(library, "generated", lambda name, text, **how: found.append(text) or 1)
         lowering.lower(operation)
     return "\n".join(found)
 

@@ -176,7 +176,7 @@ class ReductionProgram:
         assert self._table is not None
         stored = from_numpy(array.dtype)
         _, _, result = self.definition.dtypes_of(stored, self.requested)
-        kernel = library.generated(self.definition.name, self.source(key, stored))
+        kernel = self.kernel(key, stored)
         type_code = dtype_from_name(result).type_num
         self._table.insert(key, kernel, type_code, self.state_size(stored))
 
@@ -184,6 +184,10 @@ class ReductionProgram:
         """Bytes of a partial result."""
         _, state, _ = self.definition.dtypes_of(stored, self.requested)
         return dtype_from_name(state).itemsize
+
+    def kernel(self, key: int, stored: DType) -> int:
+        """The address of the kernel of a signature."""
+        return library.generated(self.definition.name, self.source(key, stored), code="rows")
 
     def source(self, key: int, stored: DType) -> str:
         """The text of the kernel of a signature."""

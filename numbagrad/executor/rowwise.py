@@ -76,7 +76,7 @@ class RowwiseProgram:
     def _compile(self, key: int, stored: DType) -> None:
         assert self._table is not None
         variant = key >> rowwise.VARIANT_SHIFT
-        kernel = library.generated(self.name, self.source(stored, variant))
+        kernel = self.kernel(stored, variant)
         types = 0
         for j, result in enumerate(self.results(stored)):
             types |= result.type_num << (layout.CODE_BITS * j)
@@ -86,8 +86,13 @@ class RowwiseProgram:
         """The dtypes of the outputs."""
         return (stored,)
 
+    def kernel(self, stored: DType, variant: int) -> int:
+        """The address of the kernel for a dtype and a variant of ``kernels/rowwise.py``."""
+        code = "rows" if variant == rowwise.ROWS else "formula"
+        return library.generated(self.name, self.source(stored, variant), code=code)
+
     def source(self, stored: DType, variant: int) -> str:
-        """The text of the kernel for a dtype and a variant of ``kernels/rowwise.py``."""
+        """The text of that kernel."""
         raise NotImplementedError(self.name)
 
     def of_complex(self, dim: int, *arrays: Array) -> Any:

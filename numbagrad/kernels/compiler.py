@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import gc
+import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -95,6 +96,19 @@ def _check_externals(module: llvm.ModuleRef, name: str) -> None:
             )
 
 
+#: Operations on floats in the body of a loop from which on arithmetic bounds it rather than memory.
+MANY_OPERATIONS = 16
+
+_OPERATION = re.compile(r" = f(?:add|sub|mul|div) | @llvm\.(?:fma|sqrt)\.")
+
+
+def _is_bound_by_arithmetic(module: llvm.ModuleRef) -> bool:
+    """Whether a block of the kernel's own code computes that much."""
+    return any(
+        [len(_OPERATION.findall(block)) >= MANY_OPERATIONS for block in str(module).split("\n\n")]
+    )
+
+
 _SIMPLIFY = ("sroa", "simplify_cfg", "instruction_combine")
 _CLEAN_UP = ("new_gvn", "simplify_cfg", "dead_store_elimination", "aggressive_dce")
 
@@ -106,13 +120,17 @@ def _optimise(module: llvm.ModuleRef, symbol: str, code: str) -> llvm.ModuleRef:
     "formula", generated kernels: the same, but first every callee becomes part of the one loop,
     which takes 40 % less time to compile. "guarded", those that note whether an element was beyond
     their formula: LLVM would interleave that loop, and its constants would lose their registers.
+    "rows", those that reduce rows of which nothing says that they are long.
     "calls", launchers: no loop that matters, all of it run once a call, so a short list of passes,
     in a third of the time. That also suits kernels whose vector code is written by hand.
 
-    Kernels that refine estimates are bound by arithmetic: they get the widest vectors of the CPU,
-    which LLVM avoids otherwise, since short rows gain nothing.
+    Formulas that are bound by arithmetic, as all that refine estimates are, get the widest vectors
+    of the CPU, which LLVM avoids otherwise. Not so rows: what several of the widest vectors leave
+    of a reduction is done one by one, and that may be a whole row.
     """
     estimating = estimates.are_called(module)
+    formula = code in ("formula", "guarded")
+    wide = estimating or (formula and _is_bound_by_arithmetic(module))
     if estimating:
         module = estimates.declared(module)
     options = llvm.create_pipeline_tuning_options(speed_level=3)
@@ -120,7 +138,7 @@ def _optimise(module: llvm.ModuleRef, symbol: str, code: str) -> llvm.ModuleRef:
     options.slp_vectorization = True
     options.loop_unrolling = True
     options.loop_interleaving = code != "guarded"
-    builder = llvm.create_pass_builder(target_machine(wide=estimating), options)
+    builder = llvm.create_pass_builder(target_machine(wide), options)
     if code != "loops":
         for function in module.functions:
             apart = function.is_declaration or b"noinline" in b"".join(function.attributes)
@@ -155,7 +173,7 @@ def compile_to_module(
     """Compile ``function`` for ``signature`` and return the optimised LLVM module.
 
     ``signature`` is Numba's text, as ``"void(int64, int64, int64)"``. The module defines ``symbol``
-    with the C calling convention. ``code`` is "loops", "formula", "guarded" or "calls"
+    with the C calling convention. ``code`` is "loops", "formula", "guarded", "rows" or "calls"
     (:func:`_optimise`).
     Raises ``numba.core.errors.TypingError`` where Numba cannot type the function, and
     ``RuntimeError`` where the result depends on Python.

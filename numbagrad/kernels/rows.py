@@ -77,18 +77,20 @@ def source(
     booleans: frozenset[str],
     places: int = 0,
     streamed: frozenset[str] = frozenset(),
+    long: bool = False,
 ) -> str:
     """The module of a row kernel.
 
     ``operands`` are the inputs and outputs in the order of the packed arguments; those with the
     layout ``ZERO`` have one value a row. ``inputs`` names the first of them; ``before`` are
     statements on the row before the first stage. Rows of the outputs in ``streamed`` are made in
-    the scratch memory, behind its ``places``, and from there written past the caches.
+    the scratch memory, behind its ``places``, and from there written past the caches. Whether rows
+    are ``long`` changes nothing but what the compiler is told.
     """
     by_name = {operand.name: operand for operand in operands}
     described = ", ".join(f"{o.name} {o.dtype}" for o in operands)
     text = [
-        f"# {name}: {described}, row by row, computed in {compute}",
+        f"# {name}: {described}, {'long rows' if long else 'row by row'}, computed in {compute}",
         "import math",
         "import numpy as np",
         "",

@@ -20,6 +20,7 @@ WORDS = 16
 
 ROWS = 0
 COLUMNS = 1
+LONG_ROWS = 2  # as ROWS, with wider vectors
 VARIANT_SHIFT = 5
 
 TILE_WORDS = 512  # 64-bit words that hold one number for every column of a tile
@@ -28,6 +29,10 @@ MIN_TILE = 64
 TILE_ELEMENTS = 65536  # elements of a unit of columns, as long as that leaves MIN_TILE columns
 GRAIN = 16384  # elements that are worth a thread of their own
 
+#: Elements that LLVM's loops of the widest vectors combine at once, and those from which on what
+#: such a loop leaves of a row hardly counts: rows that are worth them.
+WHOLE_VECTORS, LONG_ROW = 64, 1024
+
 #: Reason of a LaunchMiss (see layout.py): an input that is not contiguous.
 MISS_CONTIGUOUS = -64
 
@@ -35,10 +40,10 @@ MISS_CONTIGUOUS = -64
 def cut(outer: int, size: int, inner: int) -> tuple[int, int, int, int]:
     """How operands of (outer, size, inner) elements are walked, and shared by threads.
 
-    Returns ROWS or COLUMNS, columns of a unit of work, the number of units, and how many of them
-    are worth a thread of their own: all, where there is little work.
+    Returns ROWS, LONG_ROWS or COLUMNS, columns of a unit of work, the number of units, and how many
+    of them are worth a thread of their own: all, where there is little work.
     """
-    variant = ROWS
+    variant = LONG_ROWS if size >= LONG_ROW or size % WHOLE_VECTORS == 0 else ROWS
     tile = 1
     if inner > 1:
         variant = COLUMNS
@@ -165,7 +170,7 @@ def softmax_source(
         **_SOFTMAX_BLOCKS[name],
     }
     fields = {
-        "DESCRIPTION": f"{name} of {dtype}",
+        "DESCRIPTION": f"{name} of {dtype}{', long rows' * (variant == LONG_ROWS)}",
         "EXPONENTIAL": exponential[1],
         "LOGARITHM": logarithm[1],
         "T": dtype,

@@ -15,7 +15,6 @@ import numpy as np
 from ...dtype import from_numpy as dtype_of
 from ...kernels import reduction_layout as w
 from ...kernels import rowwise
-from .. import library
 from .graph import Memory, Reduce, Rowwise, View
 from .launch import Launch
 
@@ -127,8 +126,7 @@ def lower_reduction(operation: Reduce) -> list[Launch]:
 def _launch(operation: Reduce, walk: int, words: np.ndarray[Any, Any]) -> Launch:
     """The launch of the kernel that walks so, without its work and what it reads."""
     program, stored = operation.program, dtype_of(operation.source.dtype)
-    source = program.source(stored.type_num | walk, stored)
-    kernel = library.generated(program.definition.name, source)
+    kernel = program.kernel(stored.type_num | walk, stored)
     launch = Launch(operation.name, kernel, words, 0, 0, [])
     launch.addresses.append((w.OUTPUT, operation.output.memory, operation.output.offset))
     if operation.shift is not None:
@@ -151,8 +149,7 @@ def lower_rowwise(operation: Rowwise) -> list[Launch]:
         (rowwise.OPERANDS + k, x.memory, x.offset)
         for k, x in enumerate((*operation.inputs, *operation.outputs))
     ]
-    source = operation.program.source(dtype_of(first.dtype), variant)
-    kernel = library.generated(operation.program.name, source)
+    kernel = operation.program.kernel(dtype_of(first.dtype), variant)
     total = outer * size * inner
     units = units if total else 0
     return [Launch(operation.name, kernel, words, units, grain, addresses, work=total)]

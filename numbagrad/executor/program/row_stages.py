@@ -16,7 +16,7 @@ import numpy as np
 from ...dtype import from_numpy as dtype_of
 from ...formula import Expression, Formula, print_numba, symbol
 from ...formula.expression import BITWISE, CLASSIFICATIONS, COMPARISONS, postorder
-from ...kernels import layout, rows
+from ...kernels import layout, rows, rowwise
 from ...kernels.pointwise import Operand as KernelOperand
 from ...kernels.vector_math import CPU_LOWERING
 from .. import library
@@ -81,12 +81,14 @@ def lower_rows(operation: RowLoop) -> list[Launch]:
     streamed = frozenset(
         [x.name for x, (view, _) in zip(outputs, operation.outputs, strict=True) if _streams(view)]
     )
+    long = rowwise.cut(count, columns, 1)[0] == rowwise.LONG_ROWS
     text = rows.source(
         operation.name, [*inputs, *outputs, *totals], operation.compute,
         frozenset([x.name for x in inputs]), cut.before, cut.stages,
-        frozenset([x.name for x in operation.inputs if x.boolean]), cut.places, streamed,
+        frozenset([x.name for x in operation.inputs if x.boolean]), cut.places, streamed, long,
     )  # fmt: skip
-    kernel = library.generated(operation.name, operation.commented(text))
+    code = "formula" if long else "rows"
+    kernel = library.generated(operation.name, operation.commented(text), code=code)
     chunks = -(-count // operation.chunk)
     words = np.zeros(rows.OPERANDS + rows.OPERAND_WORDS * len(operands), dtype=np.int64)
     words[[rows.COLUMNS, rows.ROWS, rows.ELEMENTS]] = columns, count, operation.elements
