@@ -16,7 +16,7 @@ import numpy as np
 from . import printing
 from .autograd import engine_interface, grad_dtype, hooks, tensor_interface, watching
 from .autograd.grad_mode import state as grad_mode
-from .autograd.inplace import UNRECORDED
+from .autograd.inplace import UNRECORDED, check_not_stale, is_stale
 from .autograd.node import Node, detached, visible
 from .device import CPU
 from .device import device as Device
@@ -92,6 +92,8 @@ class Tensor(TensorState, InstalledMethods):
     _retains_grad = False
     _base: Tensor | None = None
     _view_origin: str | None = None  # set by views that may not be written: autograd/inplace.py
+    #: Of a view that was not recorded: how often its memory had been written when it was made.
+    _unrecorded_at: int | None = None
     _post_accumulate_grad_hooks: Any = None
     _grad_dtype: Any = grad_dtype.OWN
     _accumulator: Any = None  # a weak reference to the node that stands for this leaf
@@ -279,7 +281,13 @@ class Tensor(TensorState, InstalledMethods):
 
     @property
     def grad_fn(self) -> Node | None:
-        """The node that computed this tensor, or None for a leaf."""
+        """The node that computed this tensor, or None for a leaf.
+
+        Raises:
+            RuntimeError: for a view that has no history since its memory was written.
+        """
+        if self._base is not None:
+            check_not_stale(self)
         node = self._grad_fn
         if node is not None:
             hooks.note_output(node, self)
@@ -289,6 +297,8 @@ class Tensor(TensorState, InstalledMethods):
     @property
     def is_leaf(self) -> bool:
         """Whether this tensor was made by the user rather than by a recorded operation."""
+        if self._base is not None:
+            check_not_stale(self)
         return self._grad_fn is None
 
     @property
@@ -649,12 +659,11 @@ class Tensor(TensorState, InstalledMethods):
         capture.refuse("the text of a tensor")
         if self._array.__class__ is not np.ndarray:
             return _under_transformation("text_of")(self)
-        grad_fn = self._grad_fn
+        name = None if self._grad_fn is None else type(self._grad_fn).__name__
+        if self._base is not None and is_stale(self):
+            name = "Invalid"
         return printing.tensor_text(
-            self._array,
-            self.dtype,
-            requires_grad=self._requires_grad,
-            grad_fn_name=None if grad_fn is None else type(grad_fn).__name__,
+            self._array, self.dtype, requires_grad=self.requires_grad, grad_fn_name=name
         )
 
     def __format__(self, specification: str) -> str:
@@ -705,7 +714,7 @@ def owner_of(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 _NOT_COPIED = frozenset(
     (
         "_hooks", "_retains_grad", "_base", "_post_accumulate_grad_hooks", "_view_origin",
-        "_accumulator", "_grad_dtype", "_unused_hooks", "_uses", "_memory", "_detached_at",
+        "_unrecorded_at", "_accumulator", "_grad_dtype", "_unused_hooks", "_uses", "_memory", "_detached_at",
     )
 )
 

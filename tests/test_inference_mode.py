@@ -266,3 +266,52 @@ def test_the_switch_of_multithreading():
 
     assert is_multithreading_enabled()
     assert inside() is False
+
+
+# --- views that have no history, once their memory was written --------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("mode", "block"), [(nb.no_grad, "no_grad mode"), (nb.inference_mode, "inference mode")]
+)
+@pytest.mark.parametrize("make", [lambda x: x.view(4), lambda x: x[:1], lambda x: x.split(1)[0]])
+@pytest.mark.parametrize("write", [lambda x: x.add_(2), lambda x: x.transpose_(0, 1)])
+def test_the_history_of_an_unrecorded_view_is_gone_once_its_base_was_written(
+    mode, block, make, write
+):
+    base = normal()
+    with mode():
+        view = make(base)
+    assert view.grad_fn is None and view.is_leaf and view.requires_grad
+    assert "requires_grad=True" in repr(view)
+    write(base)
+    with pytest.raises(RuntimeError, match=f"{block} and its base or another view"):
+        view.grad_fn  # noqa: B018
+    with pytest.raises(RuntimeError, match=f"{block} and its base or another view"):
+        view.is_leaf  # noqa: B018
+    assert "grad_fn=<Invalid>" in repr(view)
+
+
+def test_an_unrecorded_view_of_what_needs_no_gradient_may_be_written():
+    base = nb.ones(2, 2)
+    with nb.no_grad():
+        view = base.view(4)
+    base.add_(1)
+    assert view.grad_fn is None and view.is_leaf and "Invalid" not in repr(view)
+
+
+def test_a_view_of_several_is_invalid_once_its_base_was_written():
+    base = normal()
+    view = base.unbind()[0]
+    base.mul_(2)
+    assert repr(view) == "tensor([2., 2.], grad_fn=<Invalid>)"
+    with pytest.raises(RuntimeError, match="a function that returns multiple views"):
+        view.grad_fn  # noqa: B018
+
+
+def test_views_of_inference_tensors_have_no_history():
+    with nb.inference_mode():
+        tensor = nb.ones(2, 2, requires_grad=True)
+    for view in (tensor.view(4), tensor[0], *tensor.unbind()):
+        assert view.is_inference() and view.is_leaf and not view.requires_grad
+        assert not view._is_view()

@@ -26,8 +26,8 @@ from .view_replay import is_replayed, replayed
 
 __all__ = [
     "FUNCTION", "INFERENCE", "MULTIPLE", "NO_GRAD", "PURE", "UNRECORDED", "apply_inplace",
-    "before_write", "check_inplace", "compute_then_write", "live_views", "prune", "rebase_history",
-    "recording", "register_view", "take_history", "unrecorded_origin", "write_inplace",
+    "before_write", "check_inplace", "check_not_stale", "compute_then_write", "is_stale", "live_views",
+    "prune", "rebase_history", "recording", "register_view", "take_history", "unrecorded_origin", "write_inplace",
 ]  # fmt: skip
 
 # --- views and their memory -----------------------------------------------------------------------
@@ -385,6 +385,33 @@ def _shows_parts(view: Any, base: Any) -> bool:
     mine, other = view._array.dtype, base._array.dtype
     complex_one, real_one = (mine, other) if mine.kind == "c" else (other, mine)
     return complex_one.kind == "c" and 2 * real_one.itemsize == complex_one.itemsize
+
+
+def is_stale(view: Any) -> bool:
+    """Whether a view may not be used since its memory was written, so that it has no history."""
+    if view._grad_fn is not None:
+        return view._grad_fn.__class__ is StaleView
+    return (
+        view._unrecorded_at is not None
+        and view._view_origin is not None
+        and view._version_cell is not watching.INFERENCE_CELL
+        and view._version_cell[0] != view._unrecorded_at
+        and view._base._requires_grad
+    )
+
+
+def check_not_stale(view: Any) -> None:
+    """Raise if ``is_stale`` holds.
+
+    Raises:
+        RuntimeError: says how the view was made.
+    """
+    if is_stale(view):
+        node = view._grad_fn
+        if node is not None:
+            raise RuntimeError(node.text)
+        made = "its base or another view of its base has been"
+        raise RuntimeError(_view_text(view, view._view_origin, made))
 
 
 class StaleView(Node):

@@ -133,6 +133,7 @@ RUNTIME_NAME_INFERENCE = 83
 RUNTIME_INFERENCE_CELL = 84  # the version cell of all inference tensors
 RUNTIME_INFERENCE_ORIGIN = 85  # why views made in inference mode may not be written
 RUNTIME_ATTACH = 86  # the function that does what ``attach`` does
+RUNTIME_NAME_UNRECORDED_AT = 87
 RUNTIME_WORDS = 88
 
 # --- recipes: how the node of an operator is made, by which of its operands need a gradient -----

@@ -312,6 +312,16 @@ def unrecorded_origin(runtime):
 
 
 @subroutine
+def set_unrecorded(runtime, view):
+    """Note why a view that was not recorded has no history, and the count of writes until now."""
+    count = list_get_item(field(runtime, view, FIELD_VERSION_CELL), 0)
+    name = load(runtime, RUNTIME_NAME_UNRECORDED_AT, int64)
+    if not set_origin(runtime, view, unrecorded_origin(runtime)):
+        return False
+    return set_attribute(view, name, count) == 0
+
+
+@subroutine
 def known_arguments(input, values, known):
     """Write the arguments of a view operator to ``known``."""
     store(known, 0, input, int64)
@@ -342,6 +352,14 @@ def any_transformed(runtime, arguments, count, variadic):
     return False
 
 
+@subroutine
+def is_followed(runtime, tensor):
+    """Whether views of a Tensor have its history: it requires grad, and is no inference tensor."""
+    true = load(runtime, RUNTIME_TRUE, int64)
+    requires_grad = field(runtime, tensor, FIELD_REQUIRES_GRAD) == true
+    return requires_grad and not is_inference(runtime, tensor)
+
+
 def view(self, arguments, given):
     """``builtin(array, input, values) -> Tensor``: ``array``, in the memory of ``input``.
 
@@ -361,15 +379,14 @@ def view(self, arguments, given):
         return NULL
     if is_recording(runtime):
         done = register_view(runtime, result, field(runtime, input, FIELD_VERSION_CELL))
-        true = load(runtime, RUNTIME_TRUE, int64)
-        if field(runtime, input, FIELD_REQUIRES_GRAD) == true and has_fractions(array):
+        if is_followed(runtime, input) and has_fractions(array):
             known = address_of_stack(MAX_VALUES)
             known_arguments(input, values, known)
             node = new_node(runtime, recipe, known, NULL, 1)
             set_history(runtime, result, node, 0)
             decrement_reference(node)
     else:
-        done = set_origin(runtime, result, unrecorded_origin(runtime))
+        done = set_unrecorded(runtime, result)
     if not done:
         decrement_reference(result)
         return NULL
@@ -392,18 +409,18 @@ def views(self, arguments, given):
     count = tuple_size(arrays)
     results = tuple_new(count)
     recording = is_recording(runtime)
-    origin = unrecorded_origin(runtime)
-    if recording:
-        origin = load(runtime, RUNTIME_MULTIPLE, int64)
     node = NULL
-    true = load(runtime, RUNTIME_TRUE, int64)
-    if recording and field(runtime, input, FIELD_REQUIRES_GRAD) == true and count > 0:
+    if recording and is_followed(runtime, input) and count > 0:
         known = address_of_stack(MAX_VALUES)
         known_arguments(input, load(arguments, 2, int64), known)
         node = new_node(runtime, recipe, known, NULL, count)
     for n in range(count):
         result = share(runtime, tuple_get_item(arrays, n), input)
-        done = result != NULL and set_origin(runtime, result, origin)
+        done = result != NULL
+        if done and not recording:
+            done = set_unrecorded(runtime, result)
+        elif done:
+            done = set_origin(runtime, result, load(runtime, RUNTIME_MULTIPLE, int64))
         if done and recording:
             done = register_view(runtime, result, field(runtime, input, FIELD_VERSION_CELL))
         if not done:

@@ -124,6 +124,7 @@ def described_runtime() -> np.ndarray[Any, Any]:
     block[layout.RUNTIME_NAME_ENABLED] = id(sys.intern("enabled"))
     block[layout.RUNTIME_NAME_BASE] = id(sys.intern("_base"))
     block[layout.RUNTIME_NAME_VIEW_ORIGIN] = id(sys.intern("_view_origin"))
+    block[layout.RUNTIME_NAME_UNRECORDED_AT] = id(sys.intern("_unrecorded_at"))
     block[layout.RUNTIME_NO_GRAD] = id(inplace.NO_GRAD)
     block[layout.RUNTIME_MULTIPLE] = id(inplace.MULTIPLE)
     block[layout.RUNTIME_PRUNE] = id(inplace.prune)

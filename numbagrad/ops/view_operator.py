@@ -98,13 +98,14 @@ class ViewOperator(TensorOperator):
         result._base = input if base is None else base
         if not grad_mode.enabled:
             result._view_origin = unrecorded_origin()
+            result._unrecorded_at = cell[0]
             return result
         register_view(result, cell)
         if base is not None:
             origin = input._view_origin
             if origin is not None:
                 result._view_origin = origin
-        if input._requires_grad and array.dtype.kind in "fc":
+        if input._requires_grad and array.dtype.kind in "fc" and not input.is_inference():
             node = _new(self._node)
             grad_fn = input._grad_fn
             node.next_edges = (
@@ -187,6 +188,8 @@ class MultiViewOperator(TensorOperator):
             result._view_origin = origin
             if origin is MULTIPLE:
                 register_view(result, result._version_cell)  # type: ignore[arg-type]
-        if results and grad_mode.enabled and input._requires_grad:
+            else:
+                result._unrecorded_at = result._version_cell[0]  # type: ignore[index]
+        if results and grad_mode.enabled and input._requires_grad and not input.is_inference():
             self.record(results, (input, *values))
         return results
