@@ -82,6 +82,7 @@ from .ops.sorting import *
 from .ops.statistics import *
 from .ops.storage import *
 from .ops.strided import *
+from .ops.subclass import *
 from .ops.view import *
 from .ops.sequences import range_ as range
 from .ops import autograd_interface as _autograd_interface
@@ -112,6 +113,7 @@ from .nn.functional import (
 )
 from .compiling import compile, explain
 from .ops.argument_check import check_namespace
+from .lazy import lazy_names as _lazy_names
 from .ops.user_kernel import kernel
 from .serialization import load, save
 from .printing import get_printoptions, printoptions, set_printoptions
@@ -122,3 +124,6 @@ from .warn_once import is_warn_always_enabled, set_warn_always
 newaxis = None
 check_namespace(globals(), f"{__name__}.ops")
 del check_namespace
+
+# Imported when a program first asks for it: it changes what a call of a public function does.
+__getattr__, __dir__ = _lazy_names(__name__, {"overrides": ".overrides"})

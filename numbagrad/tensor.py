@@ -26,6 +26,7 @@ from .dtype import from_numpy as dtype_of
 from .executor import capture
 from .layout import contiguous_format, layout, strided
 from .size import Size
+from .torch_function import disabled_torch_function
 
 if TYPE_CHECKING:
     # What ``ops/`` installs; ``tools/write_tensor_methods.py`` writes the file.
@@ -103,6 +104,23 @@ class Tensor(TensorState, InstalledMethods):
     _memory: np.ndarray[Any, Any] | None = None
     #: Of ``data`` without dimensions: in 2017 ``loss.data[0]`` was the number.
     _is_data = False
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if cls.__torch_function__ is not disabled_torch_function:
+            # From now on public functions ask the classes of their arguments.
+            from . import overrides
+
+            overrides.install()
+
+    @classmethod
+    def __torch_function__(
+        cls, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        """What a public function does with instances of a subclass: their results are such too."""
+        from . import overrides
+
+        return overrides.default_torch_function(cls, func, types, args, kwargs)
 
     # --- what it is ---------------------------------------------------------------------------
 
@@ -663,8 +681,17 @@ class Tensor(TensorState, InstalledMethods):
         if self._base is not None and is_stale(self):
             name = "Invalid"
         return printing.tensor_text(
-            self._array, self.dtype, requires_grad=self.requires_grad, grad_fn_name=name
+            self._array,
+            self.dtype,
+            requires_grad=self.requires_grad,
+            grad_fn_name=name,
+            tensor_name=self._printed_name(),
         )
+
+    def _printed_name(self) -> str:
+        kind = type(self)
+        plain = kind.__torch_function__ is disabled_torch_function or kind is Tensor
+        return "tensor" if plain else kind.__name__
 
     def __format__(self, specification: str) -> str:
         capture.refuse("the text of a tensor")
@@ -713,8 +740,18 @@ def owner_of(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 #: Attributes that describe the place of a tensor in a graph or in memory; copies leave them behind.
 _NOT_COPIED = frozenset(
     (
-        "_hooks", "_retains_grad", "_base", "_post_accumulate_grad_hooks", "_view_origin",
-        "_unrecorded_at", "_accumulator", "_grad_dtype", "_unused_hooks", "_uses", "_memory", "_detached_at",
+        "_hooks",
+        "_retains_grad",
+        "_base",
+        "_post_accumulate_grad_hooks",
+        "_view_origin",
+        "_unrecorded_at",
+        "_accumulator",
+        "_grad_dtype",
+        "_unused_hooks",
+        "_uses",
+        "_memory",
+        "_detached_at",
     )
 )
 
@@ -738,6 +775,25 @@ def _rebuilt(
     others = dict(attributes)
     made._grad = others.pop("_grad", None)
     vars(made).update(others)
+    return made
+
+
+def leaf_of_class(cls: type[Tensor], source: Tensor, requires_grad: bool) -> Any:
+    """A leaf of class ``cls`` with the memory and the version of ``source``."""
+    shared = tensor_interface.alias(source)
+    made: Any = object.__new__(cls)
+    made._array = shared._array
+    made._requires_grad = False
+    made._grad_fn = None
+    made._output_nr = 0
+    made._grad = None
+    made._version_cell = shared._version_cell
+    if requires_grad:
+        if made._array.dtype.kind not in "fc":
+            raise RuntimeError(
+                "Only Tensors of floating point and complex dtype can require gradients"
+            )
+        made._requires_grad = True
     return made
 
 

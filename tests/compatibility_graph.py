@@ -86,4 +86,34 @@ print(torch.autograd.grad(x.sum(), (old, x)))
 (tensor([3., 3.]), tensor([1., 1.]))
 """,
     ),
+    Row(
+        "Subclasses of Tensor, and `__torch_function__`",
+        """\
+class Logged(torch.Tensor):
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        print(func.__name__, end=' ')
+        return super().__torch_function__(func, types, args, kwargs)
+
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+x = w.as_subclass(Logged)
+y = torch.exp(x * 2).sum()
+y.backward()
+print(type(y).__name__, type(x[0]).__name__, w.grad)
+
+class Count(torch.overrides.TorchFunctionMode):
+    calls = 0
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        self.calls += 1
+        return func(*args, **(kwargs or {}))
+
+with Count() as mode:
+    torch.nn.functional.relu(torch.ones(2) - 1).sum()
+print(mode.calls)
+""",
+        """\
+mul exp sum backward __getitem__ Logged Logged tensor([ 14.7781, 109.1963])
+4
+""",
+    ),
 ]

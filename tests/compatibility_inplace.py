@@ -261,4 +261,24 @@ tensor([1., 7., 1.], grad_fn=<CopySlices>) tensor([1., 7.], grad_fn=<AsStridedBa
 tensor([7.], grad_fn=<AsStridedBackward0>) tensor([1., 0., 1.])
 """,
     ),
+    Row(
+        "A view made in `no_grad`, once its memory was written",
+        """\
+a = torch.ones(2, requires_grad=True) * 1
+with torch.no_grad():
+    b = a[:1]
+print(b, b.is_leaf)
+a += 1
+print(b)
+try:
+    b.grad_fn
+except RuntimeError as error:
+    print(str(error)[:84])
+""",
+        """\
+tensor([1.], requires_grad=True) True
+tensor([2.], grad_fn=<Invalid>)
+A view was created in no_grad mode and its base or another view of its base has been
+""",
+    ),
 ]

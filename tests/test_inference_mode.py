@@ -268,7 +268,7 @@ def test_the_switch_of_multithreading():
     assert inside() is False
 
 
-# --- views that have no history, once their memory was written --------------------------------------
+# --- views that have no history, once their memory was written ------------------------------------
 
 
 @pytest.mark.parametrize(

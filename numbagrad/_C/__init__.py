@@ -18,6 +18,8 @@ from ..autograd.graph import (
     _current_graph_task_id,
     _will_engine_execute_node,
 )
+from ..torch_function import DisableTorchFunction, DisableTorchFunctionSubclass
+from ..torch_function import disabled_torch_function as _disabled_torch_function_impl
 from ..transforms.levels import enable_tangents as _set_fwd_grad_enabled
 from ..transforms.levels import tangents_are_enabled as _is_fwd_grad_enabled
 from . import _autograd, _functions
@@ -26,11 +28,14 @@ from . import _autograd, _functions
 has_lapack = True
 
 __all__ = [
+    "DisableTorchFunction",
+    "DisableTorchFunctionSubclass",
     "_WeakTensorRef",
     "_autograd",
     "_current_autograd_node",
     "_current_graph_task_execution_order",
     "_current_graph_task_id",
+    "_disabled_torch_function_impl",
     "_functions",
     "_is_fwd_grad_enabled",
     "_is_multithreading_enabled",

@@ -9,6 +9,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from .. import torch_function
 from . import creation_hooks, watching
 from . import tensor_interface as interface
 from .grad_dtype import check_declared
@@ -82,7 +83,10 @@ def wrap_outputs(ctx: Any, args: tuple[Any, ...], outputs: Any, record: bool) ->
         else:
             if output._requires_grad or _contains(args, output):
                 # It has a history or a user of its own, and keeps it.
-                output = _view_of(output) if differentiable else interface.alias(output)
+                if torch_function.has_override(type(output)):
+                    output = _view_of_subclass(output)
+                else:
+                    output = _view_of(output) if differentiable else interface.alias(output)
             if output._base is not None and output._view_origin == NO_GRAD:
                 if differentiable:
                     output._view_origin = _origin_of_view(output, ctx, outputs, fixed)
@@ -158,6 +162,14 @@ def _view_of(tensor: Any) -> Any:
     view._base = tensor if tensor._base is None else tensor._base
     view._view_origin = NO_GRAD
     return view
+
+
+def _view_of_subclass(tensor: Any) -> Any:
+    """What the class of a tensor, which has ``__torch_function__``, returns as a view of it."""
+    view_as = interface.Tensor.view_as
+    if torch_function.state.disabled:
+        return view_as(tensor, tensor)
+    return torch_function.ask(view_as, "view_as", [tensor], (tensor, tensor), {})
 
 
 def _origin_of_view(view: Any, ctx: Any, outputs: Any, fixed: Any) -> str:

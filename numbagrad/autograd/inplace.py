@@ -26,8 +26,9 @@ from .view_replay import is_replayed, replayed
 
 __all__ = [
     "FUNCTION", "INFERENCE", "MULTIPLE", "NO_GRAD", "PURE", "UNRECORDED", "apply_inplace",
-    "before_write", "check_inplace", "check_not_stale", "compute_then_write", "is_stale", "live_views",
-    "prune", "rebase_history", "recording", "register_view", "take_history", "unrecorded_origin", "write_inplace",
+    "before_write", "check_inplace", "check_not_stale", "compute_then_write", "is_stale",
+    "live_views", "prune", "rebase_history", "recording", "register_view", "take_history",
+    "unrecorded_origin", "write_inplace",
 ]  # fmt: skip
 
 # --- views and their memory -----------------------------------------------------------------------

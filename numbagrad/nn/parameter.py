@@ -9,29 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from ..autograd import tensor_interface
-from ..tensor import Tensor, new_tensor
+from ..tensor import Tensor, leaf_of_class, new_tensor
+from ..torch_function import disabled_torch_function
 
 __all__ = ["Buffer", "Parameter"]
-
-
-def _of_class(cls: type[Tensor], source: Tensor, requires_grad: bool) -> Any:
-    """A leaf of class ``cls`` with the memory and the version of ``source``."""
-    shared = tensor_interface.alias(source)
-    made: Any = object.__new__(cls)
-    made._array = shared._array
-    made._requires_grad = False
-    made._grad_fn = None
-    made._output_nr = 0
-    made._grad = None
-    made._version_cell = shared._version_cell
-    if requires_grad:
-        if made._array.dtype.kind not in "fc":
-            raise RuntimeError(
-                "Only Tensors of floating point and complex dtype can require gradients"
-            )
-        made._requires_grad = True
-    return made
 
 
 class Parameter(Tensor):
@@ -42,6 +23,8 @@ class Parameter(Tensor):
         requires_grad: whether it is trained. It does not depend on ``no_grad``.
     """
 
+    __torch_function__ = disabled_torch_function  # type: ignore[assignment]
+
     def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Parameter:
         if data is None:
             data = new_tensor(np.empty(0, np.float32))
@@ -50,7 +33,7 @@ class Parameter(Tensor):
                 f"Parameter(): argument 'data' must be a Tensor, not {type(data).__name__}; make "
                 "one with tensor(data)"
             )
-        return _of_class(cls, data, requires_grad)
+        return leaf_of_class(cls, data, requires_grad)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Parameter:
         """A parameter with a copy of the values; the gradient and hooks stay behind."""
@@ -78,12 +61,13 @@ class Buffer(Tensor):
         persistent: whether the buffer is part of the ``state_dict``.
     """
 
+    __torch_function__ = disabled_torch_function  # type: ignore[assignment]
     persistent: bool
 
     def __new__(cls, data: Tensor | None = None, *, persistent: bool = True) -> Buffer:
         if data is None:
             data = new_tensor(np.empty(0, np.float32))
-        made = _of_class(cls, data, data._requires_grad)
+        made = leaf_of_class(cls, data, data._requires_grad)
         made.persistent = persistent
         return made
 
