@@ -193,3 +193,8 @@ def compare(seed: int) -> tuple[int, list[str]]:
 def test_random_programs(part):
     counts = [compare(seed) for seed in range(part * 8, part * 8 + 8)]
     assert torch.executor.pointwise.JIT_DISABLED or sum(count for count, _ in counts) >= 3
+
+
+@pytest.mark.parametrize("seed", [108])
+def test_random_programs_that_came_out_wrong_once(seed):
+    compare(seed)

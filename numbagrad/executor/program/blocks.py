@@ -94,7 +94,7 @@ def _compute_again(places: Places, at: int, output: View, kept: set[Memory]) -> 
     if found.value is None:
         return
     for leaf in found.leaves.values():
-        if not _stays(places, leaf, at, readers, maker, kept):
+        if not _stays(places, leaf, at, readers, kept):
             return
     outputs = [x for k, x in enumerate(maker.outputs) if k != number]
     results = [x for k, x in enumerate(maker.formula.outputs) if k != number]
@@ -145,6 +145,7 @@ class _Cheap:
             for name, x in zip(maker.formula.inputs, maker.operands, strict=True)
             if isinstance(x, View) and x.dtype.name == maker.compute
             and name not in maker.formula.booleans and x.expanded(maker.shape) == x
+            and not any([overlap(x, written) for written in maker.outputs])
         }  # fmt: skip
         self.leaves: dict[str, View] = {}
         self._steps = 0
@@ -171,14 +172,12 @@ class _Cheap:
 
 
 def _stays(
-    places: Places, leaf: View, at: int, readers: list[int], maker: Pointwise, kept: set[Memory]
+    places: Places, leaf: View, at: int, readers: list[int], kept: set[Memory]
 ) -> bool:
     """Whether a view holds what it held in the loop at a place until the last of the readers."""
     last = readers[-1]
     needed = not leaf.memory.made or leaf.memory in kept
     if not needed and max(places.readers(leaf.memory), default=-1) < last:
-        return False
-    if leaf not in maker.outputs and any([overlap(leaf, x) for x in maker.outputs]):
         return False
     return not places.written([leaf], at, last + 1)
 
