@@ -62,12 +62,14 @@ from .ops.extremum import *
 from .ops.from_data import *
 from .ops.functions import *
 from .ops.gather import *
+from .ops.index_write import *
 from .ops.indexing import *
 from .ops.inplace import *
 from .ops.join import *
 from .ops.legacy import *
 from .ops.linear_algebra import *
 from .ops.lobpcg import *
+from .ops.mask_write import *
 from .ops.matmul import *
 from .ops.parts import *
 from .ops.query import *

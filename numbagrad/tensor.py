@@ -27,9 +27,10 @@ from .executor import capture
 from .layout import contiguous_format, layout, strided
 from .size import Size
 from .torch_function import disabled_torch_function
+from .untyped_storage import UntypedStorage
 
 if TYPE_CHECKING:
-    # What ``ops/`` installs; ``tools/write_tensor_methods.py`` writes the file.
+    # What ``ops/`` installs; ``tools/write_stubs.py`` writes the file.
     from .tensor_methods import InstalledMethods
 else:
     InstalledMethods = object
@@ -700,41 +701,12 @@ class Tensor(TensorState, InstalledMethods):
         return object.__format__(self, specification)
 
 
-class UntypedStorage:
-    """The block of memory behind a tensor and all its views, counted in bytes."""
-
-    __slots__ = ("_owner",)
-
-    def __init__(self, array: np.ndarray[Any, Any]) -> None:
-        self._owner = owner_of(array)
-
-    def data_ptr(self) -> int:
-        """Address of the first byte; equal for tensors that share memory."""
-        return self._owner.ctypes.data if self._owner.size else 0
-
-    def nbytes(self) -> int:
-        """Number of bytes."""
-        return self._owner.nbytes
-
-    size = __len__ = nbytes
-
-    def __repr__(self) -> str:
-        return f"<UntypedStorage of {self.nbytes()} bytes at {self.data_ptr():#x}>"
-
-
 def _strides_of_nothing(shape: tuple[int, ...]) -> tuple[int, ...]:
     """Strides of a tensor without elements: as if the sizes of 0 were 1. NumPy has none."""
     strides = [1]
     for size in shape[:0:-1]:
         strides.append(strides[-1] * max(size, 1))
     return tuple(strides[::-1][: len(shape)]) if shape else ()
-
-
-def owner_of(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """The array that owns the memory of this one, as far as NumPy knows it."""
-    while isinstance(array.base, np.ndarray):
-        array = array.base
-    return array
 
 
 #: Attributes that describe the place of a tensor in a graph or in memory; copies leave them behind.

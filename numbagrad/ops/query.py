@@ -12,6 +12,7 @@ from ..dtype import promote_types, result_type_of, scalar_dtype, type_string
 from ..executor import capture
 from ..tensor import Tensor
 from ..transforms.levels import is_batched
+from ..untyped_storage import UntypedStorage
 from .arguments import require_tensor
 from .functions import isclose
 from .operator import pointwise
@@ -30,8 +31,6 @@ def is_tensor(obj: Any) -> bool:
 
 def is_storage(obj: Any) -> bool:
     """Whether ``obj`` is a block of memory, as ``Tensor.untyped_storage`` returns it."""
-    from ..tensor import UntypedStorage
-
     return isinstance(obj, UntypedStorage)
 
 

@@ -1,6 +1,6 @@
 """``Tensor.storage()`` and ``set_``: the memory behind a tensor, counted in elements.
 
-Bytes are counted by ``UntypedStorage`` of ``tensor.py``, which this builds on.
+Bytes are counted by ``UntypedStorage`` of ``untyped_storage.py``, which this builds on.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from ..dtype import FROM_TYPE_NUM
 from ..dtype import dtype as DType
 from ..executor import capture
 from ..executor.indexing import strided_view
-from ..tensor import Tensor, UntypedStorage
+from ..tensor import Tensor
+from ..untyped_storage import UntypedStorage
 from .registry import method
 from .shapes import sizes_of
 

@@ -13,7 +13,8 @@ import numpy as np
 from ..autograd.regions import Geometry
 from ..executor import capture
 from ..executor.indexing import reach, strided_view
-from ..tensor import Tensor, new_tensor, owner_of
+from ..tensor import Tensor, new_tensor
+from ..untyped_storage import owner_of
 from .dispatch import new_samples
 from .levels import Transformed
 

@@ -1,0 +1,265 @@
+"""Writing whole entries of one dimension at a vector of indices: index_add, index_copy, ...
+
+Each returns a changed copy, and has a method with an underscore that changes the tensor itself. The
+operator behind ``index_add`` stands in ``gather.py``, beside those that read at indices.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..autograd.inplace import write_inplace
+from ..executor import capture
+from ..executor import indexing as executor
+from ..executor.checks import check_inside
+from ..executor.pointwise import check_written_once
+from ..tensor import Tensor
+from ..transforms.batching import with_samples
+from ..transforms.levels import is_transformed
+from .arguments import refuse_complex
+from .conversion import as_element
+from .expand import expand
+from .gather import (
+    check_range,
+    checking,
+    from_zero,
+    index_add_operator,
+    index_select_operator,
+    index_tensor,
+    one_row,
+    rows_of_samples,
+    size_along,
+    vector_of,
+)
+from .indexing import scalar_name
+from .inplace import install_in_place
+from .registry import method
+from .scatter import reducing_operator, scatter_source_operator, scatter_value_operator
+from .shapes import dimension
+from .subscript import ALL, wrap_indices
+from .tensor_operator import TensorOperator
+from .view import dense_copy
+
+__all__ = ["index_add", "index_copy", "index_fill", "index_reduce"]
+
+Array = np.ndarray[Any, Any]
+Key = tuple[Any, ...]
+
+
+def _check_rows(name: str, input: Tensor, dim: int, index: Array, source: Tensor) -> None:
+    own, given = input._array.shape, source._array.shape
+    if index.size != size_along(source._array, dim):
+        kind = IndexError if name == "index_copy_" else RuntimeError
+        end = f" ({given[dim]})" if name == "index_copy_" else f": ({given[dim]}), for dim: {dim}"
+        raise kind(
+            f"{name}(): Number of indices ({index.size}) should be equal to source.size(dim){end}"
+        )
+    if source._array.dtype != input._array.dtype:
+        raise RuntimeError(
+            f"{name}(): self ({scalar_name(input)}) and source ({scalar_name(source)}) must have "
+            "the same scalar type"
+        )
+    if (*own[:dim], *own[dim + 1 :]) != (*given[:dim], *given[dim + 1 :]):
+        raise RuntimeError(
+            "source tensor shape must match self tensor shape, excluding the specified dimension. "
+            f"Got self.shape = {list(own)} source.shape = {list(given)}"
+        )
+
+
+def _rows_inside(
+    name: str, input: Tensor, dim: int, index: Tensor, source: Tensor
+) -> tuple[int, Array]:
+    """The dimension counted from 0, and the indices, which are checked to be inside of it."""
+    dim = dimension(input._array.ndim, dim)
+    array = vector_of(name, index)
+    _check_rows(name, input, dim, array, source)
+    size = size_along(input._array, dim)
+    check_inside(array, size, check_range, array, dim, size)
+    return dim, array
+
+
+_index_reduce = reducing_operator("index_reduce")
+
+
+@method()
+def index_add(
+    input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: float = 1
+) -> Tensor:
+    """A copy with ``alpha * source`` added to the entries of one dimension at the indices."""
+    dim, array = _rows_inside("index_add_", input, dim, index, source)
+    return index_add_operator(
+        input, dim, index_tensor(index, array), source if alpha == 1 else source * alpha
+    )
+
+
+@method()
+def index_reduce(
+    input: Tensor,
+    dim: int,
+    index: Tensor,
+    source: Tensor,
+    reduce: str,
+    *,
+    include_self: bool = True,
+) -> Tensor:
+    """A copy in which the entries of ``source`` are reduced into those at the indices of ``dim``.
+
+    ``reduce`` is "prod", "mean", "amax" or "amin"; ``include_self`` says whether the entries of
+    ``input`` that an index names take part.
+    """
+    refuse_complex(f"index_reduce_{reduce}", input._array)
+    if reduce not in ("prod", "mean", "amax", "amin"):
+        raise RuntimeError(
+            "index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got "
+            f"{reduce}."
+        )
+    dim, array = _rows_inside("index_reduce_", input, dim, index, source)
+    shape = [1] * source._array.ndim
+    if shape:
+        shape[dim] = array.size
+    spread = expand(index_tensor(index, array).reshape(shape), source._array.shape)
+    return _index_reduce(input, dim, spread, source, (reduce, include_self, "index_reduce"))
+
+
+@method("index_add_")
+def _index_add_(
+    input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: float = 1
+) -> Tensor:
+    """``index_add`` in place."""
+    check_written_once(input._array)
+    dim, array = _rows_inside("index_add_", input, dim, index, source)
+    if alpha != 1:
+        source = source * alpha
+    return write_inplace(
+        input,
+        index_add_operator,
+        lambda output: capture.write(executor.index_add, output, dim, array, source._array),
+        dim,
+        index_tensor(index, array),
+        source,
+    )
+
+
+def _rows(dim: int, index: Array) -> Key:
+    return (*(ALL,) * dim, index)
+
+
+def _filled(array: Array, dim: int, index: Array, value: Any) -> Array:
+    result = dense_copy(array) if np.ndim(value) == 0 else array.copy("C")
+    if result.ndim:
+        result[_rows(dim, index)] = value
+    elif index.size:
+        result[...] = value.reshape(()) if isinstance(value, np.ndarray) else value
+    return result
+
+
+def _fill_samples(operator: Any, size: int, arguments: Any, mapped: Any) -> Tensor:
+    """The rule of writing a source, a number or a Tensor of one element at a vector of indices."""
+    input, dim, index, value = arguments
+    scalar = input._array.ndim == mapped[0]
+    input = one_row(with_samples(size, input, mapped[0]))
+    if mapped[3]:
+        if operator is not _index_copy:  # one value for each sample
+            whole = list(input._array.shape)
+            whole[dim + 1] = index._array.shape[-1]
+            value = value.view(size, *(1,) * (len(whole) - 1)).expand(whole)
+        value = one_row(value)
+    elif operator is _index_copy:
+        value = one_row(with_samples(size, value, False))
+    if mapped[2] or (mapped[3] and operator is not _index_copy):
+        places = rows_of_samples(with_samples(size, index, mapped[2]), input, dim + 1)
+        made: Tensor
+        if not isinstance(value, Tensor):
+            made = scatter_value_operator(input, dim + 1, places, value)
+        else:
+            value = value.expand(places._array.shape)
+            made = scatter_source_operator(input, dim + 1, places, value)
+    else:
+        made = operator(input, dim + 1, index, value)
+    return made.squeeze(1) if scalar else made
+
+
+_index_copy = TensorOperator(
+    "index_copy",
+    lambda input, dim, index, source: _filled(input, dim, index, source),
+    {
+        "input": lambda grad, dim, index: _index_fill(grad, dim, index, 0.0),
+        "index": None,  # type: ignore[dict-item]
+        "source": lambda grad, dim, index: index_select_operator(grad, dim, index),
+    },
+    batch=checking(_fill_samples),
+)
+_index_fill = TensorOperator(
+    "index_fill",
+    lambda input, dim, index, value: _filled(input, dim, index, value),
+    {
+        "input": lambda grad, dim, index: _index_fill(grad, dim, index, 0.0),
+        "index": None,  # type: ignore[dict-item]
+    },
+    batch=checking(_fill_samples),
+)
+_index_fill_tensor = TensorOperator(
+    "index_fill",
+    lambda input, dim, index, value: _filled(input, dim, index, value),
+    {
+        "input": lambda grad, dim, index: _index_fill(grad, dim, index, 0.0),
+        "index": None,  # type: ignore[dict-item]
+        "value": lambda grad, dim, index: index_select_operator(grad, dim, index).sum(),
+    },
+    grad_fn="IndexFillBackward1",
+    batch=checking(_fill_samples),
+)
+
+
+@method()
+def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
+    """A copy with the entries of ``source`` written at the indices of one dimension."""
+    dim = dimension(input._array.ndim, dim)
+    array = vector_of("index_copy_", index)
+    _check_rows("index_copy_", input, dim, array, source)
+    size = size_along(input._array, dim)
+    if is_transformed(index):
+        return _index_copy(input, dim, from_zero(index.reshape(-1), size), source)
+    array = wrap_indices(
+        array,
+        size,
+        lambda bad: IndexError(
+            f"index_copy_(): index {bad} is out of bounds for dimension {dim} with size {size}"
+        ),
+    )
+    return _index_copy(input, dim, index_tensor(index, array), source)
+
+
+@method()
+def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
+    """A copy with one value written at the indices of one dimension."""
+    dim = dimension(input._array.ndim, dim)
+    size = size_along(input._array, dim)
+    array = vector_of("index_fill_", index)
+    if is_transformed(index):
+        places = from_zero(index.reshape(-1), size)
+    else:
+        array = wrap_indices(
+            array,
+            size,
+            lambda bad: IndexError(
+                f"index {bad} is out of bounds for dimension {dim} with size {size}"
+            ),
+        )
+        places = index_tensor(index, array)
+    value = as_element(value, input._array.dtype)
+    if not isinstance(value, Tensor):
+        return _index_fill(input, dim, places, value)
+    if value._array.ndim:
+        raise RuntimeError(
+            "index_fill_ only supports a 0-dimensional value tensor, but got tensor with "
+            f"{value._array.ndim} dimension(s)."
+        )
+    return _index_fill_tensor(input, dim, places, value)
+
+
+install_in_place(index_copy)
+install_in_place(index_fill, repeats=True)
+install_in_place(index_reduce)
