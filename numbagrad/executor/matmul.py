@@ -23,7 +23,7 @@ _METHODS = ("tiles", "dots", "row")
 
 
 @library.remembered
-def _launcher() -> tuple[Callable[[Array, Array], Array], Array]:
+def _launcher() -> tuple[Callable[..., Array], Array]:
     table = np.zeros(layout.MATMUL_WORDS, dtype=np.int64)
     table[layout.TABLE_RUNTIME] = runtime().ctypes.data
     return make_builtin("matmul", launcher("matmul", "matmul_launch"), table), table
@@ -53,6 +53,25 @@ def matmul(a: Array, b: Array) -> Array:
         method, _ = divmod(code, layout.MATMUL_TYPES)
         table[layout.MATMUL_KERNELS + code] = kernel_of(method, a.dtype.name)
         return launch(a, b)
+
+
+def sum_of_products(a: Array, b: Array, c: Array, d: Array) -> Array | None:
+    """``a @ b + c @ d`` by one launch; None where that takes several.
+
+    As for ``matmul``, with ``c`` and ``d`` of the shapes of ``a`` and ``b``.
+    """
+    if JIT_DISABLED:
+        return None
+    launch, table = _launcher()
+    try:
+        return launch(a, b, c, d)
+    except LaunchMiss as miss:
+        code = miss.args[0]
+        if code < 0:
+            return None
+        method, _ = divmod(code, layout.MATMUL_TYPES)
+        table[layout.MATMUL_KERNELS + code] = kernel_of(method, a.dtype.name)
+        return launch(a, b, c, d)
 
 
 def kernel_of(method: int, dtype: str) -> int:

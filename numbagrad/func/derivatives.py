@@ -14,6 +14,7 @@ from ..autograd import engine_interface
 from ..autograd.forward_ad import dual_view, parts
 from ..autograd.grad_mode import enable_grad, no_grad
 from ..autograd.grad_mode import state as grad_mode
+from ..ops import recorder
 from ..ops.creation import zeros_like
 from ..structure import flatten, rebuild
 from ..tensor import Tensor
@@ -219,7 +220,7 @@ def jvp(
     _check_tensors(values, "primals")
     _check_tensors(directions, "tangents")
     with Level(DUAL) as level:
-        duals = [dual_view(level, *pair) for pair in zip(values, directions, strict=True)]
+        duals = recorder.duals(level, values, directions, dual_view)
         made, aux = value_and_aux(func(*rebuild(structure, iter(duals))), has_aux, _JVP)
         outputs, made_structure = flatten(made)
         _check_outputs(outputs, _JVP)

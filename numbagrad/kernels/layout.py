@@ -51,7 +51,8 @@ TABLE_RECIPES = 7  # address of the recipes for nodes, or 0 before the first
 TABLE_PLACES = 8  # of a gradient: what each input gets, PLACE_BITS each
 TABLE_INPUTS = 9  # of a gradient: number of inputs
 TABLE_RECORDED = 10  # 1 if results may require grad
-TABLE_WORDS = 11
+TABLE_TANGENTS = 11  # address of the tables of the value and the tangent, or 0 before the first
+TABLE_WORDS = 12
 SLOT_KEY = 0
 SLOT_KERNEL = 1
 SLOT_OUTPUT_TYPES = 2  # NumPy type numbers, CODE_BITS each
@@ -134,7 +135,24 @@ RUNTIME_INFERENCE_CELL = 84  # the version cell of all inference tensors
 RUNTIME_INFERENCE_ORIGIN = 85  # why views made in inference mode may not be written
 RUNTIME_ATTACH = 86  # the function that does what ``attach`` does
 RUNTIME_NAME_UNRECORDED_AT = 87
-RUNTIME_WORDS = 88
+# Of forward mode (``kernels/duals.py``).
+RUNTIME_TRANSFORMED_TYPE = 88  # the type of arrays under a transformation
+RUNTIME_DUAL_TYPE = 89
+RUNTIME_FORWARD_MODE = 90  # the kind of its levels
+RUNTIME_DUAL_POINTWISE = 91  # addresses of its launchers, or 0 before they are needed
+RUNTIME_DUAL_OPERATOR = 92
+RUNTIME_DUAL_VIEW = 93
+FIELD_STATE = 94
+FIELD_DUAL_LEVEL = 95
+FIELD_DUAL_PRIMAL = 96
+FIELD_DUAL_TANGENT = 97
+FIELD_LEVEL_KIND = 98
+FIELD_LEVEL_ALIVE = 99
+FIELD_LEVEL_PAUSED = 100
+RUNTIME_WORDS = 101
+
+# --- tables of the value and the tangent, by the mask of the operands that have a tangent --------
+TANGENT_OPERANDS = 3  # the tangents of operators with more operands are left to Python
 
 # --- recipes: how the node of an operator is made, by which of its operands need a gradient -----
 # A recipe is found by the mask of those operands, and of those of them that are the first again.
@@ -160,7 +178,8 @@ NODE_SAVES = 4  # places of the Tensors that are saved
 NODE_KEEPS = 5  # places of what else is kept, KEPT_BITS each
 NODE_RESULTS = 6  # numbers of the outputs that are saved
 NODE_PYTHON = 7  # of a view: the function that does the same
-NODE_WORDS = 8
+NODE_FORWARD = 8  # of a view that is linear: the function on ndarrays; else 0
+NODE_WORDS = 9
 KEPT_BITS = 5
 KEPT_PLACE = 15
 KEPT_AS_SHAPE = 16  # the shape of the argument is kept, not the argument
@@ -173,7 +192,10 @@ OPERATOR_PYTHON = 2  # the function that does what the launcher cannot
 OPERATOR_FINISH = 3  # the function that makes Tensors of results of other types
 OPERATOR_VARIADIC = 4  # 1 if lists among the arguments are lists of Tensors
 OPERATOR_RECIPES = 5
-OPERATOR_WORDS = 6
+# Of an operator that is linear in each Tensor:
+OPERATOR_ADD = 6  # the function that adds an array to another one
+OPERATOR_SUM = 7  # the function that makes the sum of two results, or None; 0 if there is none
+OPERATOR_WORDS = 8
 OPERATOR_ARGUMENTS = 6  # operators with more arguments are recorded in Python
 MAX_VALUES = 12
 MAX_RESULTS = 8

@@ -3,7 +3,7 @@
 Installed as a builtin by ``numbagrad.executor.matmul``. It takes two matrices, or two stacks of
 them of equal rank up to four whose leading dimensions broadcast, allocates the result, chooses a
 kernel by shapes and strides and runs it over threads. What else torch accepts is reshaped to that
-in Python.
+in Python. The sum of two products whose factors lie alike is one launch, as in a program.
 """
 
 from __future__ import annotations
@@ -23,7 +23,14 @@ from .intrinsics import (
     store,
     subroutine,
 )
-from .launch import is_captured, raise_miss, release_gil, restore_gil, type_number
+from .launch import (
+    is_captured,
+    raise_miss,
+    release_gil,
+    restore_gil,
+    same_shape,
+    type_number,
+)
 from .layout import (
     ARRAY_DATA,
     ARRAY_DIMENSIONS,
@@ -70,8 +77,9 @@ from .threads import WORKERS, parallel_for
 
 NULL = 0
 FLOAT32, FLOAT64 = 11, 12
-SIZES = WORDS  # of the result, behind the packed arguments
-FRAME_WORDS = WORDS + 4
+SECOND = WORDS  # the addresses of the factors of a second product
+SIZES = SECOND + 2  # of the result, behind the packed arguments
+FRAME_WORDS = SIZES + 4
 VECTOR_BYTES = host_vector_bits() // 8
 
 set_memory = external("memset", types.int64, types.int64, types.int32, types.int64)
@@ -134,13 +142,28 @@ def broadcast_batch(frame, a_sizes, b_sizes, rank):
 
 
 @subroutine
+def lie_alike(one, other):
+    """Whether two arrays have one dtype, shape and strides."""
+    if load(other + OBJECT_TYPE, 0, int64) != load(one + OBJECT_TYPE, 0, int64):
+        return False
+    if type_number(one) != type_number(other) or not same_shape(one, other):
+        return False
+    steps = load(one + ARRAY_STRIDES, 0, int64)
+    others = load(other + ARRAY_STRIDES, 0, int64)
+    for d in range(load(one + ARRAY_DIMENSIONS, 0, int32)):
+        if load(steps, d, int64) != load(others, d, int64):
+            return False
+    return True
+
+
+@subroutine
 def choose(frame, item_size):
     """The method of a product; what it packs goes into the arguments."""
     method, packs = _method(
         load(frame, M, int64), load(frame, N, int64), load(frame, K, int64),
         load(frame, A_ROW, int64), load(frame, A_COLUMN, int64),
         load(frame, B_ROW, int64), load(frame, B_COLUMN, int64),
-        item_size, VECTOR_BYTES, True,
+        item_size, VECTOR_BYTES, load(frame, TERMS, int64) == 0,
     )  # fmt: skip
     store(frame, PACKS, packs, int64)
     return method
@@ -153,7 +176,8 @@ def run(pool, kernel, frame, batch):
     depth = load(frame, K, int64)
     units = _units(rows, columns, depth, batch)
     threads = load(pool + WORKERS, 0, int64) + 1
-    grain = _grain(rows, columns, depth, batch, threads, depth)
+    steps = depth * (1 + load(frame, TERMS, int64))
+    grain = _grain(rows, columns, depth, batch, threads, steps)
     if units <= grain:
         if units > 0:
             call_kernel(kernel, frame, 0, units)
@@ -164,7 +188,10 @@ def run(pool, kernel, frame, batch):
 
 
 def matmul(self, arguments, given):
-    """``builtin(a, b) -> ndarray``: ``a @ b`` for float stacks of equal rank 2 to 4."""
+    """``builtin(a, b) -> ndarray``: ``a @ b`` for float stacks of equal rank 2 to 4.
+
+    ``builtin(a, b, c, d)`` is ``a @ b + c @ d``, for ``c`` and ``d`` that lie as ``a`` and ``b``.
+    """
     table = load(self + ARRAY_DATA, 0, int64)
     runtime = load(table, TABLE_RUNTIME, int64)
     if is_captured(runtime):
@@ -188,6 +215,13 @@ def matmul(self, arguments, given):
     ):
         return raise_miss(runtime, MISS_OPERAND)
     frame = address_of_stack(FRAME_WORDS)
+    store(frame, TERMS, 0, int64)
+    if given == 4:
+        further_a = load(arguments, 2, int64)
+        further_b = load(arguments, 3, int64)
+        if not (lie_alike(a, further_a) and lie_alike(b, further_b)):
+            return raise_miss(runtime, MISS_OPERAND)
+        store(frame, TERMS, 1, int64)
     shift = 2 if code == FLOAT32 else 3
     a_sizes = load(a + ARRAY_SHAPE, 0, int64)
     b_sizes = load(b + ARRAY_SHAPE, 0, int64)
@@ -211,10 +245,12 @@ def matmul(self, arguments, given):
     store(frame, N, columns, int64)
     store(frame, K, depth, int64)
     store(frame, ACCUMULATES, 0, int64)
-    store(frame, TERMS, 0, int64)
     store(frame, EPILOGUE, 0, int64)
     write_operand(frame, A, a, rank, shift, turned)
     write_operand(frame, B, b, rank, shift, turned)
+    if given == 4:
+        store(frame, SECOND + turned, load(further_a + ARRAY_DATA, 0, int64), int64)
+        store(frame, SECOND + 1 - turned, load(further_b + ARRAY_DATA, 0, int64), int64)
     method = choose(frame, 1 << shift)
     kernel = load(table, MATMUL_KERNELS + method * MATMUL_TYPES + code, int64)
     if kernel == NULL:

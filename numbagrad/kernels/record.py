@@ -376,6 +376,7 @@ def pointwise_recorded(self, arguments, given):
         return raise_miss(runtime, MISS_LIMIT)
     operands = address_of_stack(MAX_OPERANDS)
     needed = load(runtime, RUNTIME_FALSE, int64)
+    transformed = load(runtime, RUNTIME_TRANSFORMED_TYPE, int64)  # 0 before duals are known
     for k in range(count):
         operand = load(arguments, k, int64)
         if is_tensor(runtime, operand):
@@ -385,6 +386,10 @@ def pointwise_recorded(self, arguments, given):
             operand = field(runtime, operand, FIELD_ARRAY)
             if operand == NULL:  # a Tensor that was made without one
                 return raise_miss(runtime, MISS_OPERAND)
+            if load(operand + OBJECT_TYPE, 0, int64) == transformed:
+                return call_launcher(
+                    load(runtime, RUNTIME_DUAL_POINTWISE, int64), self, arguments, given
+                )
         store(operands, k, operand, int64)
     array = run_holding(table, self, operands, count)
     if array == NULL:

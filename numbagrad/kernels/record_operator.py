@@ -10,7 +10,15 @@ from __future__ import annotations
 
 from numba import types
 
-from .intrinsics import address_of_stack, external, int64, load, store, subroutine
+from .intrinsics import (
+    address_of_stack,
+    call_launcher,
+    external,
+    int64,
+    load,
+    store,
+    subroutine,
+)
 from .launch import (
     decrement_reference,
     increment_reference,
@@ -360,20 +368,9 @@ def is_followed(runtime, tensor):
     return requires_grad and not is_inference(runtime, tensor)
 
 
-def view(self, arguments, given):
-    """``builtin(array, input, values) -> Tensor``: ``array``, in the memory of ``input``.
-
-    ``values`` are the further arguments of the operator, of which the node may keep some.
-    """
-    recipe = load(self + ARRAY_DATA, 0, int64)
-    runtime = load(recipe, NODE_RUNTIME, int64)
-    if is_watched(runtime):
-        return call(load(recipe, NODE_PYTHON, int64), arguments, 3)
-    array = load(arguments, 0, int64)
-    input = load(arguments, 1, int64)
-    values = load(arguments, 2, int64)
-    if is_transformed(runtime, input):
-        return call(load(recipe, NODE_PYTHON, int64), arguments, given)
+@subroutine
+def wrapped_view(runtime, recipe, array, input, values):
+    """``array`` as a Tensor in the memory of ``input``, with its history."""
     result = share(runtime, array, input)
     if result == NULL:
         return NULL
@@ -391,6 +388,26 @@ def view(self, arguments, given):
         decrement_reference(result)
         return NULL
     return result
+
+
+def view(self, arguments, given):
+    """``builtin(array, input, values) -> Tensor``: ``array``, in the memory of ``input``.
+
+    ``values`` are the further arguments of the operator, of which the node may keep some.
+    """
+    recipe = load(self + ARRAY_DATA, 0, int64)
+    runtime = load(recipe, NODE_RUNTIME, int64)
+    if is_watched(runtime):
+        return call(load(recipe, NODE_PYTHON, int64), arguments, 3)
+    array = load(arguments, 0, int64)
+    input = load(arguments, 1, int64)
+    values = load(arguments, 2, int64)
+    if is_transformed(runtime, input):
+        of_duals = load(runtime, RUNTIME_DUAL_VIEW, int64)
+        if of_duals != NULL:
+            return call_launcher(of_duals, self, arguments, given)
+        return call(load(recipe, NODE_PYTHON, int64), arguments, given)
+    return wrapped_view(runtime, recipe, array, input, values)
 
 
 def views(self, arguments, given):
@@ -587,8 +604,11 @@ def operator(self, arguments, given):
     runtime = load(table, OPERATOR_RUNTIME, int64)
     recipe = NULL
     variadic = load(table, OPERATOR_VARIADIC, int64) == 1
-    ordinary = given <= MAX_VALUES and not any_transformed(runtime, arguments, given, variadic)
-    if ordinary and not is_captured(runtime):
+    transformed = any_transformed(runtime, arguments, given, variadic)
+    of_duals = load(runtime, RUNTIME_DUAL_OPERATOR, int64)
+    if transformed and of_duals != NULL:
+        return call_launcher(of_duals, self, arguments, given)
+    if given <= MAX_VALUES and not transformed and not is_captured(runtime):
         recipe = find_node_recipe(runtime, table, arguments, given)
     if recipe == NULL:
         return call(load(table, OPERATOR_PYTHON, int64), arguments, given)

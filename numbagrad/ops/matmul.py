@@ -14,6 +14,7 @@ import numpy as np
 from ..autograd.grad_mode import state as grad_mode
 from ..dtype import promote_types
 from ..executor.matmul import matmul as _product
+from ..executor.matmul import sum_of_products
 from ..tensor import Tensor, new_tensor
 from ..transforms.batching import aligned_stacks, broadcast_samples
 from ..transforms.levels import is_transformed
@@ -101,6 +102,7 @@ _mm = TensorOperator(
     },
     batch=_samples_of_stacks,
     tangent=multilinear,
+    sum_of_two=sum_of_products,
 )
 
 _bmm = TensorOperator(
@@ -112,6 +114,7 @@ _bmm = TensorOperator(
     },
     batch=_samples_of_stacks,
     tangent=multilinear,
+    sum_of_two=sum_of_products,
 )
 
 _mv = TensorOperator(
@@ -292,6 +295,15 @@ def _to_second(grad: Tensor, a: Tensor, shape: tuple[int, ...]) -> Tensor:
     return sum_to_size(matmul(conj(a).mT, grad), shape)
 
 
+def _sum_of_stack_products(a: Array, b: Array, c: Array, d: Array) -> Array | None:
+    """``a @ b + c @ d`` of stacks that lie alike; None where that takes several launches."""
+    if b.ndim == 2 and a.flags.c_contiguous and c.flags.c_contiguous:
+        rows = [x.reshape(-1, x.shape[-1]) for x in (a, c)]
+        made = sum_of_products(rows[0], b, rows[1], d)
+        return made if made is None else made.reshape(*a.shape[:-1], b.shape[1])
+    return sum_of_products(a, b, c, d)
+
+
 _matmul = TensorOperator(
     "matmul",
     lambda a, b: _stack_product(a, b),
@@ -302,6 +314,7 @@ _matmul = TensorOperator(
     grad_fn="UnsafeViewBackward0",
     batch=_samples_of_stacks,
     tangent=multilinear,
+    sum_of_two=_sum_of_stack_products,
 )
 
 _stack_times_vector = TensorOperator(

@@ -307,7 +307,7 @@ class PointwiseOperator:
 
     __slots__ = (
         "definition", "launch", "program", "recorded", "write", "variants", "_recipes", "_rules",
-        "_node", "_tangents", "__weakref__",
+        "_node", "_tangents", "_native_tangents", "__weakref__",
     )  # fmt: skip
 
     def __init__(self, definition: PointwiseDefinition, formula: Any = None):
@@ -326,6 +326,7 @@ class PointwiseOperator:
         self.recorded = definition.result != "bool"
         self._rules: dict[tuple[int | None, ...], GradientRule] = {}
         self._tangents: dict[tuple[bool, ...], TangentRule] = {}
+        self._native_tangents: recorder.Tangents | None = None
         #: Operators for operands of which some are complex, by which of them.
         self.variants: dict[tuple[bool, ...], Any] = {}
         self._node: type[PointwiseNode] | None = None
@@ -528,8 +529,19 @@ class PointwiseOperator:
     def with_tangent(
         self, primals: list[Any], tangents: list[Any]
     ) -> tuple[Tensor, Tensor] | None:
-        """The result and its tangent by one kernel; None without one."""
-        return self._tangent_rule(tangents).both(primals, tangents) if self.recorded else None
+        """The result and its tangent by one kernel; None without one.
+
+        From then on the launcher does this without Python, if it is compiled.
+        """
+        if not self.recorded:
+            return None
+        rule = self._tangent_rule(tangents)
+        if rule.program is not None and not rule.is_native and recorder.duals_ready():
+            if self._native_tangents is None:
+                self._native_tangents = recorder.Tangents(self.program)
+            self._native_tangents.add([x is not None for x in tangents], rule.program)
+            rule.is_native = True
+        return rule.both(primals, tangents)
 
     def _tangent_rule(self, tangents: list[Any]) -> TangentRule:
         which = tuple([tangent is not None for tangent in tangents])

@@ -25,6 +25,7 @@ from ..executor.deferred import Deferred
 from ..executor.pointwise import PointwiseProgram
 from ..kernels import layout
 from ..tensor import Tensor, TensorState, new_tensor
+from ..transforms import levels
 
 _new = object.__new__
 
@@ -56,6 +57,11 @@ def ready() -> bool:
 def operators_ready() -> bool:
     """Whether the builtins of views and of operators that are no formula are to be used."""
     return _of_operators.ready()
+
+
+def duals_ready() -> bool:
+    """Whether the builtins of forward mode are to be used; other builtins then go on to them."""
+    return _of_duals.ready()
 
 
 # --- what the builtins must know of objects -------------------------------------------------------
@@ -94,12 +100,23 @@ _FIELDS: dict[type, dict[int, str]] = {
         layout.FIELD_KEPT_VERSION: "version",
         layout.FIELD_KEPT_OUTPUT_NR: "output_nr",
     },
+    levels.Transformed: {layout.FIELD_STATE: "state"},
+    levels.Dual: {
+        layout.FIELD_DUAL_LEVEL: "level",
+        layout.FIELD_DUAL_PRIMAL: "primal",
+        layout.FIELD_DUAL_TANGENT: "tangent",
+    },
+    levels.Level: {
+        layout.FIELD_LEVEL_KIND: "kind",
+        layout.FIELD_LEVEL_ALIVE: "alive",
+        layout.FIELD_LEVEL_PAUSED: "paused",
+    },
 }
 
 
 def _slot_offset(cls: type, name: str) -> int:
     """Bytes from the start of an instance to one of its slots."""
-    probe: Any = _new(cls)
+    probe: Any = np.zeros(()).view(cls) if issubclass(cls, np.ndarray) else _new(cls)
     marker = object()
     setattr(probe, name, marker)
     words = (ctypes.c_int64 * (cls.__basicsize__ // 8)).from_address(id(probe))
@@ -157,6 +174,28 @@ _of_operators = Deferred(
 )
 
 
+def _install_duals() -> None:
+    """Have the other launchers go on to those of forward mode."""
+    global duals, linear_of_dual
+    block = described_runtime()
+    block[layout.RUNTIME_DUAL_TYPE] = id(levels.Dual)
+    block[layout.RUNTIME_FORWARD_MODE] = id(levels.DUAL)
+    block[layout.RUNTIME_DUAL_OPERATOR] = launcher("dual_operator", "duals")
+    block[layout.RUNTIME_DUAL_VIEW] = launcher("dual_view", "duals")
+    block[layout.RUNTIME_DUAL_POINTWISE] = launcher("dual_pointwise", "duals")
+    block[layout.RUNTIME_TRANSFORMED_TYPE] = id(levels.Transformed)  # last: from here on it is used
+    duals = make_builtin("duals", launcher("duals", "duals"), block)
+    linear_of_dual = make_builtin("linear", launcher("linear_of_dual", "duals"), block)
+
+
+_of_duals = Deferred(
+    dict.fromkeys(
+        ("dual_pointwise", "dual_operator", "dual_view", "duals", "linear_of_dual"), "duals"
+    ),
+    _install_duals,
+)
+
+
 # --- Tensors and nodes of any operator ------------------------------------------------------------
 
 
@@ -194,6 +233,57 @@ attach: Callable[..., Tensor] = _attach_in_python
 
 #: ``repeated(array, shape)``: a Tensor of that shape, all of it the element of a 0-dim array.
 repeated: Callable[..., Tensor] = _repeated_in_python
+
+
+# --- forward mode ---------------------------------------------------------------------------------
+
+
+def _duals_in_python(
+    level: levels.Level,
+    primals: list[Tensor],
+    tangents: list[Tensor],
+    make: Callable[[levels.Level, Tensor, Tensor], Tensor],
+) -> list[Tensor]:
+    duals_ready()
+    return [make(level, *pair) for pair in zip(primals, tangents, strict=True)]
+
+
+#: ``duals(level, primals, tangents, make)``: a dual Tensor for each pair of two equally long lists,
+#: made by ``make`` (``forward_ad.dual_view``) or as it would.
+duals: Callable[..., list[Tensor]] = _duals_in_python
+
+
+def _linear_in_python(function: Callable[..., Any], input: Tensor, *values: Any) -> Tensor | None:
+    duals_ready()
+    return None
+
+
+#: ``linear_of_dual(function, input, *values)``: the dual Tensor of ``function(array, *values)``,
+#: which is linear in the array, for the primal and for the tangent of ``input``; None for what is
+#: left to ``transforms/dispatch.py``.
+linear_of_dual: Callable[..., Tensor | None] = _linear_in_python
+
+
+class Tangents:
+    """The programs of value and tangent of one pointwise operator, as launchers see them."""
+
+    __slots__ = ("_kept", "_table", "_words")
+
+    def __init__(self, program: PointwiseProgram) -> None:
+        self._table = program.table()
+        self._kept: list[PointwiseProgram] = []
+        self._words = np.zeros(1 << layout.TANGENT_OPERANDS, dtype=np.int64)
+
+    def add(self, which: Sequence[bool], both: PointwiseProgram) -> None:
+        """Have launchers run ``both`` where it is ``which`` operands that have a tangent."""
+        own = both.table()
+        if self._table is None or own is None or len(which) > layout.TANGENT_OPERANDS:
+            return
+        own.words[layout.TABLE_LAUNCHER] = launcher("pointwise")
+        self._kept.append(both)
+        mask = sum([has_tangent << place for place, has_tangent in enumerate(which)])
+        self._words[mask] = id(own.words)
+        self._table.words[layout.TABLE_TANGENTS] = self._words.ctypes.data
 
 
 # --- pointwise operators --------------------------------------------------------------------------
@@ -303,17 +393,22 @@ def view_launcher(
     several: bool = False,
     *,
     python: Callable[..., Any],
+    forward: Callable[..., Any] | None = None,
 ) -> Callable[..., Any]:
     """``wrap(array, input, values)`` of a view operator, whose nodes all have one plan.
 
     An operator of ``several`` views takes and returns a tuple. ``python`` does the same; it gets
     inputs under a transformation, and those whose nodes are watched. It is kept alive from here on.
+    ``forward(array, *values)`` is given if the tangent of the view is that view of the tangent.
     """
     recipe = np.zeros(layout.NODE_WORDS, dtype=np.int64)
     if not _write_recipe(recipe, plan, node_class):
         raise ValueError(f"{name}: a view that keeps so many values has no compiled node")
     _KEPT_ALIVE.append(python)
     recipe[layout.NODE_PYTHON] = id(python)
+    if forward is not None:
+        _KEPT_ALIVE.append(forward)
+        recipe[layout.NODE_FORWARD] = id(forward)
     return make_builtin(name, launcher("views" if several else "view", "record_operator"), recipe)
 
 
@@ -329,14 +424,22 @@ class OperatorLauncher:
         python: Callable[..., Any],
         finish: Callable[..., Any],
         variadic: bool,
+        add: Callable[..., None] | None = None,
+        sum_of_two: Callable[..., Any] | None = None,
     ) -> None:
-        """``python(*arguments)`` is the operator; ``finish(made, arguments)`` its last part."""
+        """``python(*arguments)`` is the operator; ``finish(made, arguments)`` its last part.
+
+        ``add(total, term)`` is given where the operator is linear in each Tensor, and then perhaps
+        its ``sum_of_two``.
+        """
         self._table = np.zeros(layout.OPERATOR_WORDS, dtype=np.int64)
         self._table[layout.OPERATOR_RUNTIME] = described_runtime().ctypes.data
         self._table[layout.OPERATOR_FORWARD] = id(forward)
         self._table[layout.OPERATOR_PYTHON] = id(python)
         self._table[layout.OPERATOR_FINISH] = id(finish)
         self._table[layout.OPERATOR_VARIADIC] = variadic
+        self._table[layout.OPERATOR_ADD] = 0 if add is None else id(add)
+        self._table[layout.OPERATOR_SUM] = 0 if sum_of_two is None else id(sum_of_two)
         self._recipes: np.ndarray[Any, Any] | None = None
         self.launch = make_builtin(name, launcher("operator", "record_operator"), self._table)
 

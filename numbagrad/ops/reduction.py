@@ -170,6 +170,9 @@ class LinearReduction:
             made = program.call(array, mask, keepdim)
         except LaunchMiss as miss:
             if is_transformed(input):
+                both = recorder.linear_of_dual(program.run, input, mask, keepdim)
+                if both is not None:
+                    return both
                 return dispatch.apply(self, (input, mask, keepdim, dtype))
             if capture.active is not None and (intercepted := interception.current()) is not None:
                 arguments = input, mask, keepdim, dtype

@@ -27,7 +27,7 @@ class TangentRule:
     ``operator(*used, *tangents)`` is the tangent; it is None where that takes too many operands.
     """
 
-    __slots__ = ("operator", "_both", "_uses")
+    __slots__ = ("is_native", "operator", "program", "_uses")
 
     def __init__(self, operator: Any, which: tuple[bool, ...]):
         if not operator.definition.differentiable:
@@ -56,7 +56,10 @@ class TangentRule:
         self.operator: Any = None
         if len(inputs) < MAX_OPERANDS:
             self.operator = _derived(operator, "jvp", Formula(inputs, [total]))
-        self._both = self._program(operator, (*formula.inputs, *tangents.values()), result, total)
+        #: Whether a launcher was told of the program.
+        self.is_native = False
+        #: The program of the value and the tangent, of the operands and then their tangents.
+        self.program = self._program(operator, (*formula.inputs, *tangents.values()), result, total)
 
     @staticmethod
     def _program(
@@ -81,7 +84,7 @@ class TangentRule:
 
     def both(self, primals: list[Any], tangents: list[Any]) -> tuple[Tensor, Tensor] | None:
         """The value and the tangent of ordinary Tensors, not recorded; None without a kernel."""
-        program = self._both
+        program = self.program
         if program is None:
             return None
         arrays = [x._array if isinstance(x, Tensor) else x for x in primals]

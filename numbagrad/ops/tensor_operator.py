@@ -214,14 +214,15 @@ class TensorOperator:
     :class:`GradientPlan`), written in Tensor operations, so that it can be recorded itself. The
     last input may be a list of Tensors, named in ``variadic``; its gradient function returns a
     list. ``batch`` and ``tangent`` are rules under transformations (``transforms/dispatch.py``):
-    without them it runs once a sample, and tangents follow from the gradients. ``node`` is the
-    class that its nodes are made from.
+    without them it runs once a sample, and tangents follow from the gradients. For one that is
+    ``multilinear``, ``sum_of_two(a, b, c, d)`` is what forward makes of two arguments plus what it
+    makes of two others, or None. ``node`` is the class that its nodes are made from.
     """
 
     __slots__ = (
         "name", "forward", "gradient", "grad_fn", "parameters", "tensors", "variadic",
-        "outputs", "launch", "batch", "tangent", "_differentiable", "_native", "_plans", "_node",
-        "_python",
+        "outputs", "launch", "batch", "tangent", "sum_of_two", "_differentiable", "_native",
+        "_plans", "_node", "_python",
     )  # fmt: skip
 
     #: Whether results share the memory of the input.
@@ -238,6 +239,7 @@ class TensorOperator:
         outputs: int = 1,
         batch: Callable[..., Any] | None = None,
         tangent: Callable[..., Any] | None = None,
+        sum_of_two: Callable[..., Any] | None = None,
         node: type[OperatorNode] = OperatorNode,
     ):
         self.name = name
@@ -250,6 +252,7 @@ class TensorOperator:
         self.outputs = outputs
         self.batch = batch
         self.tangent = tangent
+        self.sum_of_two = sum_of_two
         self._differentiable = tuple([name in gradient for name in self.parameters])
         self._plans: dict[tuple[bool, ...], GradientPlan] = {}
         self._node: Any = type(self.grad_fn, (node,), {"__slots__": (), "operator": self})
@@ -266,8 +269,9 @@ class TensorOperator:
     def _launch_in_python(self, *arguments: Any) -> Any:
         if recorder.operators_ready():
             self._native = recorder.OperatorLauncher(
-                self.name, self.forward, *self._python, bool(self.variadic)
-            )
+                self.name, self.forward, *self._python, bool(self.variadic),
+                add=_add if self._is_multilinear else None, sum_of_two=self.sum_of_two,
+            )  # fmt: skip
             self.launch = self._native.launch
             return self.launch(*arguments)
         return self._compute(*arguments)
@@ -384,24 +388,36 @@ class TensorOperator:
 
         See ``transforms/dispatch.py``.
         """
-        if self.tangent is not multilinear or self.is_view or capture.active is not None:
+        if not self._is_multilinear or capture.active is not None:
             return None
         arrays = [x._array if isinstance(x, Tensor) else x for x in primals]
         made = self.forward(*arrays)
         if made.__class__ is tuple:
             return None
-        total: Tensor | None = None
+        total = self._sum_of_two(arrays, tangents)
+        if total is not None:
+            return new_tensor(made), new_tensor(total)
         for place, tangent in enumerate(tangents):
             if tangent is None:
                 continue
             primal, arrays[place] = arrays[place], tangent._array
-            term = new_tensor(self.forward(*arrays))
+            term = self.forward(*arrays)
             arrays[place] = primal
             if total is None:
                 total = term
             else:
-                tensors.add_(total, term)  # nobody else has seen it
-        return None if total is None else (new_tensor(made), total)
+                _add(total, term)
+        return None if total is None else (new_tensor(made), new_tensor(total))
+
+    def _sum_of_two(self, arrays: list[Any], tangents: list[Any]) -> Any:
+        if self.sum_of_two is None or None in tangents:
+            return None
+        a, b = arrays
+        return self.sum_of_two(tangents[0]._array, b, a, tangents[1]._array)
+
+    @property
+    def _is_multilinear(self) -> bool:
+        return self.tangent is multilinear and not self.is_view and not self.variadic
 
     def _no_gradient(self, argument: Any, arguments: tuple[Any, ...]) -> RuntimeError:
         place = next(i for i, x in enumerate(arguments) if x is argument)
@@ -409,6 +425,11 @@ class TensorOperator:
             f"{self.name}: there is no gradient with respect to {self.parameters[place]!r}, which "
             "requires grad; pass it through detach() if none should flow"
         )
+
+
+def _add(total: np.ndarray[Any, Any], term: np.ndarray[Any, Any]) -> None:
+    """Add an array to another one that nobody else has seen."""
+    tensors.add_(new_tensor(total), new_tensor(term))
 
 
 def _kept(argument: Any, shape: bool) -> Any:

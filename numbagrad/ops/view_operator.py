@@ -64,8 +64,9 @@ class ViewOperator(TensorOperator):
     ) -> Tensor:
         if recorder.operators_ready():
             self.wrap = recorder.view_launcher(
-                self.name, self._plan, self._node, python=self._leave_view
-            )
+                self.name, self._plan, self._node, python=self._leave_view,
+                forward=self.forward if self.tangent is tangents.multilinear else None,
+            )  # fmt: skip
             return self.wrap(array, input, values)
         return self._leave_view(array, input, values)
 

@@ -54,7 +54,7 @@ def apply(operator: Any, arguments: Sequence[Any]) -> Any:
             array: Any = argument._array
             if array.__class__ is not Transformed:
                 continue
-            state = array.state
+            state = getattr(array, "state", None)
             if state is None or not state.level.alive or state.level.paused:
                 argument = settled(argument)
                 arguments = [*arguments[:place], argument, *arguments[place + 1 :]]

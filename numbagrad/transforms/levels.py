@@ -115,8 +115,10 @@ class Transformed(np.ndarray):
     know of transformations cannot compute with what stands in for the memory.
     """
 
-    #: ``Batched`` or ``Dual``; None for an array that was derived from one past the operators.
-    state: Any = None
+    __slots__ = ("state",)  # compiled launchers read it where it lies
+
+    #: ``Batched`` or ``Dual``; not set for an array that was derived from one past the operators.
+    state: Any
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
         raise _unknown(ufunc.__name__)
@@ -178,7 +180,7 @@ NO_MEMORY = "Cannot access data pointer of Tensor that doesn't have storage"
 
 def _memory_of(array: Transformed, refusal: str) -> np.ndarray[Any, Any]:
     """The memory that a dual tensor shows; raises torch's error for that of samples."""
-    state = array.state
+    state = getattr(array, "state", None)
     if state is None:
         raise _unknown("values")
     while state.__class__ is Dual:
@@ -206,9 +208,10 @@ def state_of(tensor: Any) -> Any:
     array = tensor._array
     if array.__class__ is not Transformed:
         return None
-    if array.state is None:
-        raise _unknown("views")
-    return array.state
+    try:
+        return array.state
+    except AttributeError:
+        raise _unknown("views") from None
 
 
 def refuse_samples(function: str, *tensors: Any) -> None:

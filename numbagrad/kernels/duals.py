@@ -1,0 +1,511 @@
+"""Launchers of forward mode: operators on Tensors that carry a tangent, and such Tensors.
+
+The launchers of ``record.py`` and ``record_operator.py`` go on here when they meet an array that is
+``Transformed``. The ordinary case is done at once: operands that are numbers, ordinary Tensors, or
+duals of one open level of which both parts are ordinary Tensors, where nothing is to be recorded.
+Whatever else is left to ``numbagrad/transforms/dispatch.py``, which does the same.
+"""
+
+from __future__ import annotations
+
+from .intrinsics import address_of_stack, int32, int64, load, store, subroutine
+from .launch import (
+    decrement_reference,
+    element_count,
+    increment_reference,
+    is_captured,
+    raise_miss,
+    same_shape,
+    type_number,
+)
+from .layout import *  # noqa: F403 - the words of the tables, all of them
+from .record import (
+    allocate,
+    call,
+    field,
+    get_attribute,
+    give,
+    in_inference_mode,
+    is_inference,
+    is_tensor,
+    list_get_item,
+    list_new,
+    list_set_item,
+    needs_gradient,
+    new_tensor,
+    new_view,
+    put,
+    run_holding,
+    set_base,
+    tuple_get_item,
+    tuple_size,
+)
+from .record_operator import (
+    has_fractions,
+    is_recording,
+    known_arguments,
+    list_size,
+    set_attribute,
+    shared_cell,
+    wrapped_view,
+)
+
+NULL = 0
+#: What ``split`` returns for an argument that Python has to look at, or one that is no dual.
+REFUSED, ORDINARY = -1, 0
+
+
+# --- taking apart ---------------------------------------------------------------------------------
+
+
+@subroutine
+def plain_array(runtime, tensor, recording):
+    """The array of an ordinary Tensor of which nothing is to be recorded, or NULL."""
+    if not is_tensor(runtime, tensor):
+        return NULL
+    array = field(runtime, tensor, FIELD_ARRAY)
+    if array == NULL:
+        return NULL
+    if load(array + OBJECT_TYPE, 0, int64) != load(runtime, RUNTIME_ARRAY_TYPE, int64):
+        return NULL
+    if recording and needs_gradient(runtime, tensor):
+        return NULL
+    return array
+
+
+@subroutine
+def is_open(runtime, level):
+    """Whether a level is one of forward mode whose tangents are taken into account."""
+    if field(runtime, level, FIELD_LEVEL_KIND) != load(runtime, RUNTIME_FORWARD_MODE, int64):
+        return False
+    alive = field(runtime, level, FIELD_LEVEL_ALIVE) == load(runtime, RUNTIME_TRUE, int64)
+    return alive and (
+        field(runtime, level, FIELD_LEVEL_PAUSED) == load(runtime, RUNTIME_FALSE, int64)
+    )
+
+
+@subroutine
+def split(runtime, argument, operands, tangents, k, recording):
+    """Write the array of an argument to place ``k``, and that of its tangent, or NULL.
+
+    Returns the level of the tangent, which is open.
+    """
+    store(operands, k, argument, int64)
+    store(tangents, k, NULL, int64)
+    if not is_tensor(runtime, argument):
+        return ORDINARY
+    array = field(runtime, argument, FIELD_ARRAY)
+    if array == NULL or (recording and needs_gradient(runtime, argument)):
+        return REFUSED
+    kind = load(array + OBJECT_TYPE, 0, int64)
+    if kind == load(runtime, RUNTIME_ARRAY_TYPE, int64):
+        store(operands, k, array, int64)
+        return ORDINARY
+    if kind != load(runtime, RUNTIME_TRANSFORMED_TYPE, int64):
+        return REFUSED
+    state = field(runtime, array, FIELD_STATE)
+    if state == NULL:
+        return REFUSED
+    if load(state + OBJECT_TYPE, 0, int64) != load(runtime, RUNTIME_DUAL_TYPE, int64):
+        return REFUSED
+    level = field(runtime, state, FIELD_DUAL_LEVEL)
+    primal = plain_array(runtime, field(runtime, state, FIELD_DUAL_PRIMAL), recording)
+    tangent = plain_array(runtime, field(runtime, state, FIELD_DUAL_TANGENT), recording)
+    if primal == NULL or tangent == NULL or not is_open(runtime, level):
+        return REFUSED
+    store(operands, k, primal, int64)
+    store(tangents, k, tangent, int64)
+    return level
+
+
+@subroutine
+def split_all(runtime, arguments, count, operands, tangents, recording):
+    """``split`` for each argument: the one level of all tangents, or REFUSED."""
+    found = REFUSED
+    for k in range(count):
+        level = split(runtime, load(arguments, k, int64), operands, tangents, k, recording)
+        if level == REFUSED or (level != ORDINARY and found != REFUSED and level != found):
+            return REFUSED
+        if level != ORDINARY:
+            found = level
+    return found
+
+
+# --- putting together -----------------------------------------------------------------------------
+
+
+@subroutine
+def new_dual(runtime, level, primal, tangent):
+    """What ``transforms.levels.dual`` makes of two Tensors; takes over the references to them."""
+    value = field(runtime, primal, FIELD_ARRAY)
+    state = allocate(load(runtime, RUNTIME_DUAL_TYPE, int64), 0)
+    put(runtime, state, FIELD_DUAL_LEVEL, level)
+    give(runtime, state, FIELD_DUAL_PRIMAL, primal)
+    give(runtime, state, FIELD_DUAL_TANGENT, tangent)
+    shown = new_view(
+        load(runtime, RUNTIME_NEW_ARRAY, int64),
+        load(runtime, RUNTIME_TRANSFORMED_TYPE, int64),
+        int64(load(value + ARRAY_DIMENSIONS, 0, int32)),
+        load(value + ARRAY_SHAPE, 0, int64),
+        type_number(value),
+        load(value + ARRAY_STRIDES, 0, int64),
+        load(value + ARRAY_DATA, 0, int64),
+    )
+    if shown == NULL:
+        decrement_reference(state)
+        return NULL
+    increment_reference(value)
+    set_base(load(runtime, RUNTIME_SET_BASE, int64), shown, value)
+    give(runtime, shown, FIELD_STATE, state)
+    result = new_tensor(runtime, shown, load(runtime, RUNTIME_FALSE, int64))
+    if result != NULL:
+        decrement_reference(field(runtime, result, FIELD_VERSION_CELL))
+        put(runtime, result, FIELD_VERSION_CELL, shared_cell(runtime, primal))
+    return result
+
+
+@subroutine
+def dual_of_arrays(runtime, level, value, tangent):
+    """A dual Tensor of two new arrays; takes over the references to them."""
+    false = load(runtime, RUNTIME_FALSE, int64)
+    primal = new_tensor(runtime, value, false)
+    direction = new_tensor(runtime, tangent, false)
+    if primal == NULL or direction == NULL:
+        decrement_reference(primal)
+        decrement_reference(direction)
+        return NULL
+    return new_dual(runtime, level, primal, direction)
+
+
+# --- operators ------------------------------------------------------------------------------------
+
+
+def dual_pointwise(self, arguments, given):
+    """``builtin(*operands, recording) -> Tensor`` of a pointwise operator, one of them a dual.
+
+    One kernel computes the value and the tangent. Misses where Python has to look closer.
+    """
+    table = load(self + ARRAY_DATA, 0, int64)
+    runtime = load(table, TABLE_RUNTIME, int64)
+    count = given - 1
+    programs = load(table, TABLE_TANGENTS, int64)
+    if programs == NULL or count > TANGENT_OPERANDS or in_inference_mode(runtime):
+        return raise_miss(runtime, MISS_OPERAND)
+    recording = load(arguments, count, int64) == load(runtime, RUNTIME_TRUE, int64)
+    operands = address_of_stack(MAX_OPERANDS)
+    tangents = address_of_stack(MAX_OPERANDS)
+    level = split_all(runtime, arguments, count, operands, tangents, recording)
+    if level == REFUSED:
+        return raise_miss(runtime, MISS_OPERAND)
+    which = 0
+    total = count
+    for k in range(count):
+        tangent = load(tangents, k, int64)
+        if tangent != NULL:
+            which |= 1 << k
+            store(operands, total, tangent, int64)
+            total += 1
+    both = load(programs, which, int64)
+    if both == NULL:
+        return raise_miss(runtime, MISS_OPERAND)
+    increment_reference(level)
+    made = run_holding(load(both + ARRAY_DATA, 0, int64), both, operands, total)
+    result = NULL
+    if made != NULL:
+        value = tuple_get_item(made, 0)
+        tangent = tuple_get_item(made, 1)
+        increment_reference(value)
+        increment_reference(tangent)
+        decrement_reference(made)
+        result = dual_of_arrays(runtime, level, value, tangent)
+    decrement_reference(level)
+    return result
+
+
+@subroutine
+def is_plain_array(runtime, object):
+    return load(object + OBJECT_TYPE, 0, int64) == load(runtime, RUNTIME_ARRAY_TYPE, int64)
+
+
+@subroutine
+def sum_of_two(table, runtime, operands, tangents):
+    """The tangent of an operator of two operands that both have one, by its rule for such sums.
+
+    None where the rule makes none; NULL if it raised.
+    """
+    frame = address_of_stack(4)
+    store(frame, 0, load(tangents, 0, int64), int64)
+    store(frame, 1, load(operands, 1, int64), int64)
+    store(frame, 2, load(operands, 0, int64), int64)
+    store(frame, 3, load(tangents, 1, int64), int64)
+    return call(load(table, OPERATOR_SUM, int64), frame, 4)
+
+
+@subroutine
+def add_to(table, total, term):
+    """Add an array to another one; takes over both references, and returns one or NULL."""
+    frame = address_of_stack(2)
+    store(frame, 0, total, int64)
+    store(frame, 1, term, int64)
+    done = NULL
+    if term != NULL:
+        done = call(load(table, OPERATOR_ADD, int64), frame, 2)
+    decrement_reference(term)
+    if done == NULL:
+        decrement_reference(total)
+        return NULL
+    decrement_reference(done)
+    return total
+
+
+@subroutine
+def tangent_of_linear(table, runtime, operands, tangents, count):
+    """The tangent of an operator that is linear in each operand: the sum over those that have one.
+
+    NULL if something raised.
+    """
+    if count == 2 and load(table, OPERATOR_SUM, int64) != NULL:
+        if load(tangents, 0, int64) != NULL and load(tangents, 1, int64) != NULL:
+            found = sum_of_two(table, runtime, operands, tangents)
+            if found != load(runtime, RUNTIME_NONE, int64):
+                return found
+            decrement_reference(found)
+    total = NULL
+    frame = address_of_stack(MAX_VALUES)
+    for k in range(count):
+        if load(tangents, k, int64) != NULL:
+            for i in range(count):
+                store(frame, i, load(operands, i, int64), int64)
+            store(frame, k, load(tangents, k, int64), int64)
+            term = call(load(table, OPERATOR_FORWARD, int64), frame, count)
+            total = term if total == NULL else add_to(table, total, term)
+            if total == NULL:
+                return NULL
+    return total
+
+
+def dual_operator(self, arguments, given):
+    """``builtin(*arguments) -> Tensor`` of an operator that is linear in each Tensor, or of Python.
+
+    The forward is called for the value, and for each operand that has a tangent.
+    """
+    table = load(self + ARRAY_DATA, 0, int64)
+    runtime = load(table, OPERATOR_RUNTIME, int64)
+    operands = address_of_stack(MAX_VALUES)
+    tangents = address_of_stack(MAX_VALUES)
+    level = REFUSED
+    if load(table, OPERATOR_ADD, int64) != NULL and given <= MAX_VALUES:
+        if not is_captured(runtime) and not in_inference_mode(runtime):
+            recording = is_recording(runtime)
+            level = split_all(runtime, arguments, given, operands, tangents, recording)
+    if level == REFUSED:
+        return call(load(table, OPERATOR_PYTHON, int64), arguments, given)
+    for k in range(given):  # what Python runs in between must not free them
+        increment_reference(load(operands, k, int64))
+        increment_reference(load(tangents, k, int64))
+    increment_reference(level)
+    value = call(load(table, OPERATOR_FORWARD, int64), operands, given)
+    tangent = NULL
+    if value != NULL:
+        tangent = tangent_of_linear(table, runtime, operands, tangents, given)
+    for k in range(given):
+        decrement_reference(load(operands, k, int64))
+        decrement_reference(load(tangents, k, int64))
+    result = NULL
+    if tangent == NULL:
+        decrement_reference(value)
+    elif is_plain_array(runtime, value) and has_fractions(value):
+        result = dual_of_arrays(runtime, level, value, tangent)
+    else:
+        decrement_reference(value)
+        decrement_reference(tangent)
+        result = call(load(table, OPERATOR_PYTHON, int64), arguments, given)
+    decrement_reference(level)
+    return result
+
+
+def linear_of_dual(self, arguments, given):
+    """``builtin(function, input, *values) -> Tensor``: the dual of ``function`` of both parts.
+
+    ``function(array, *values)`` is linear in the array, and returns a new one. Returns None where
+    Python has to look closer.
+    """
+    runtime = load(self + ARRAY_DATA, 0, int64)
+    operands = address_of_stack(MAX_VALUES)
+    tangents = address_of_stack(MAX_VALUES)
+    count = given - 1
+    level = REFUSED
+    if count <= MAX_VALUES and not is_captured(runtime) and not in_inference_mode(runtime):
+        level = split_all(runtime, arguments + 8, count, operands, tangents, is_recording(runtime))
+    tangent = load(tangents, 0, int64) if level != REFUSED else NULL
+    if tangent == NULL:
+        none = load(runtime, RUNTIME_NONE, int64)
+        increment_reference(none)
+        return none
+    primal = load(operands, 0, int64)
+    increment_reference(level)
+    increment_reference(primal)
+    increment_reference(tangent)
+    function = load(arguments, 0, int64)
+    value = call(function, operands, count)
+    store(operands, 0, tangent, int64)
+    direction = NULL
+    if value != NULL:
+        direction = call(function, operands, count)
+    result = NULL
+    if direction == NULL:
+        decrement_reference(value)
+    elif has_fractions(value):
+        result = dual_of_arrays(runtime, level, value, direction)
+    else:
+        decrement_reference(value)
+        decrement_reference(direction)
+        result = load(runtime, RUNTIME_NONE, int64)
+        increment_reference(result)
+    decrement_reference(primal)
+    decrement_reference(tangent)
+    decrement_reference(level)
+    return result
+
+
+@subroutine
+def view_of_part(runtime, recipe, part, values):
+    """The view of a primal or a tangent that an operator makes."""
+    count = 1 + tuple_size(values)
+    known = address_of_stack(MAX_VALUES)
+    known_arguments(field(runtime, part, FIELD_ARRAY), values, known)
+    array = call(load(recipe, NODE_FORWARD, int64), known, count)
+    if array == NULL:
+        return NULL
+    result = wrapped_view(runtime, recipe, array, part, values)
+    decrement_reference(array)
+    return result
+
+
+@subroutine
+def dual_of_views(runtime, recipe, level, state, values):
+    """The views of both parts of a dual Tensor as one."""
+    primal = view_of_part(runtime, recipe, field(runtime, state, FIELD_DUAL_PRIMAL), values)
+    tangent = NULL
+    if primal != NULL:
+        tangent = view_of_part(runtime, recipe, field(runtime, state, FIELD_DUAL_TANGENT), values)
+    if tangent == NULL:
+        decrement_reference(primal)
+        return NULL
+    return new_dual(runtime, level, primal, tangent)
+
+
+def dual_view(self, arguments, given):
+    """``builtin(array, input, values) -> Tensor`` of a view operator whose input is a dual."""
+    recipe = load(self + ARRAY_DATA, 0, int64)
+    runtime = load(recipe, NODE_RUNTIME, int64)
+    array = load(arguments, 0, int64)
+    input = load(arguments, 1, int64)
+    values = load(arguments, 2, int64)
+    level = REFUSED
+    recording = is_recording(runtime)
+    if load(recipe, NODE_FORWARD, int64) != NULL and tuple_size(values) < MAX_VALUES:
+        if not in_inference_mode(runtime) and has_fractions(array):
+            parts = address_of_stack(2)
+            level = split(runtime, input, parts, parts + 8, 0, recording)
+    if level == REFUSED:
+        return call(load(recipe, NODE_PYTHON, int64), arguments, given)
+    state = field(runtime, field(runtime, input, FIELD_ARRAY), FIELD_STATE)
+    increment_reference(state)
+    made = dual_of_views(runtime, recipe, level, state, values)
+    decrement_reference(state)
+    if made == NULL or not recording:
+        return made
+    result = wrapped_view(runtime, recipe, field(runtime, made, FIELD_ARRAY), input, values)
+    decrement_reference(made)
+    return result
+
+
+# --- duals that a user makes ----------------------------------------------------------------------
+
+
+@subroutine
+def is_whole(array):
+    """Whether an array is all of the memory that it lies in, in C order, and may be written."""
+    wanted = FLAG_CONTIGUOUS | FLAG_ALIGNED_WRITEABLE
+    if load(array + ARRAY_FLAGS, 0, int32) & wanted != wanted:
+        return False
+    owner = array
+    kind = load(array + OBJECT_TYPE, 0, int64)
+    base = load(owner + ARRAY_BASE, 0, int64)
+    while base != NULL and load(base + OBJECT_TYPE, 0, int64) == kind:
+        owner = base
+        base = load(owner + ARRAY_BASE, 0, int64)
+    return type_number(owner) == type_number(array) and element_count(owner) == element_count(array)
+
+
+@subroutine
+def lie_alike(one, other):
+    """Whether two float arrays have one shape and dtype, and each is all of its memory."""
+    if not same_shape(one, other) or type_number(one) != type_number(other):
+        return False
+    return has_fractions(one) and is_whole(one) and is_whole(other)
+
+
+@subroutine
+def are_ordinary(runtime, primal, tangent):
+    """Whether two Tensors lie alike, and have no history."""
+    value = plain_array(runtime, primal, True)
+    direction = plain_array(runtime, tangent, True)
+    if value == NULL or direction == NULL or not lie_alike(value, direction):
+        return False
+    return not is_inference(runtime, primal) and not is_inference(runtime, tangent)
+
+
+@subroutine
+def dual_of_tensors(runtime, level, primal, tangent):
+    """What ``forward_ad.dual_view`` makes of two ordinary Tensors."""
+    none = load(runtime, RUNTIME_NONE, int64)
+    increment_reference(primal)
+    increment_reference(tangent)
+    made = new_dual(runtime, level, primal, tangent)
+    if made == NULL:
+        return NULL
+    name = load(runtime, RUNTIME_NAME_BASE, int64)
+    base = get_attribute(primal, name)
+    if base == none:
+        decrement_reference(base)
+        base = primal
+        increment_reference(base)
+    failed = set_attribute(made, name, base) != 0
+    decrement_reference(base)
+    if failed:
+        decrement_reference(made)
+        return NULL
+    return made
+
+
+def duals(self, arguments, given):
+    """``builtin(level, primals, tangents, otherwise) -> list``: dual Tensors of pairs of two lists.
+
+    ``otherwise(level, primal, tangent)`` makes those that are not of the ordinary kind.
+    """
+    runtime = load(self + ARRAY_DATA, 0, int64)
+    level = load(arguments, 0, int64)
+    primals = load(arguments, 1, int64)
+    tangents = load(arguments, 2, int64)
+    count = list_size(primals)
+    ordinary = not in_inference_mode(runtime) and is_open(runtime, level)
+    made = list_new(count)
+    frame = address_of_stack(3)
+    store(frame, 0, level, int64)
+    for k in range(count):
+        primal = list_get_item(primals, k)
+        tangent = list_get_item(tangents, k)
+        dual = NULL
+        if ordinary and are_ordinary(runtime, primal, tangent):
+            dual = dual_of_tensors(runtime, level, primal, tangent)
+        else:
+            store(frame, 1, primal, int64)
+            store(frame, 2, tangent, int64)
+            dual = call(load(arguments, 3, int64), frame, 3)
+        if dual == NULL:
+            decrement_reference(made)
+            return NULL
+        list_set_item(made, k, dual)
+    return made
