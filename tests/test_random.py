@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from numbagrad import random
+from numbagrad import random_filling as filling
 
 
 def seeded(seed: int = 0) -> random.Generator:
@@ -35,7 +36,7 @@ def drawn(fill, size, dtype, *arguments) -> np.ndarray:
     ],
 )
 def test_uniform(dtype, expected):
-    assert drawn(random.fill_uniform, 3, dtype).tolist() == expected
+    assert drawn(filling.fill_uniform, 3, dtype).tolist() == expected
 
 
 @pytest.mark.parametrize(
@@ -59,7 +60,7 @@ def test_uniform(dtype, expected):
     ],
 )
 def test_normal_has_two_paths(dtype, below_16, from_16):
-    few, many = drawn(random.fill_normal, 3, dtype), drawn(random.fill_normal, 17, dtype)
+    few, many = drawn(filling.fill_normal, 3, dtype), drawn(filling.fill_normal, 17, dtype)
     tolerance = 1e-14 if dtype == "float64" else 0  # float64 goes through the C library
     np.testing.assert_allclose(few, np.array(below_16, dtype), rtol=tolerance)
     np.testing.assert_allclose(many[[0, 1, -1]], np.array(from_16, dtype), rtol=tolerance)
@@ -69,21 +70,21 @@ def test_normal_has_two_paths(dtype, below_16, from_16):
     ("fill", "arguments", "expected"),
     [
         (
-            random.fill_exponential,
+            filling.fill_exponential,
             (2.0,),
             [1.754163093353821, 0.6151923820898384, 0.30752204694700574],
         ),
         (
-            random.fill_log_normal,
+            filling.fill_log_normal,
             (0.5, 0.25),
             [2.4235878553037287, 1.5321052554493706, 0.9562868625441218],
         ),
         (
-            random.fill_cauchy,
+            filling.fill_cauchy,
             (1.0, 2.0),
             [22.195458653364593, 2.5295345192117997, 0.7434013158336519],
         ),
-        (random.fill_geometric, (0.25,), [1.0, 2.0, 3.0]),
+        (filling.fill_geometric, (0.25,), [1.0, 2.0, 3.0]),
     ],
 )
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
@@ -94,12 +95,12 @@ def test_distributions_in_double_precision(fill, arguments, expected, dtype):
 
 
 def test_whole_numbers():
-    assert drawn(random.fill_randint, 6, np.int64, -5, 100).tolist() == [69, 19, 93, 25, 38, 4]
-    wide = drawn(random.fill_randint, 3, np.int64, -(2**40), 2**40)
+    assert drawn(filling.fill_randint, 6, np.int64, -5, 100).tolist() == [69, 19, 93, 25, 38, 4]
+    wide = drawn(filling.fill_randint, 3, np.int64, -(2**40), 2**40)
     assert wide.tolist() == [-358231004625, -593374360384, 291447657211]
-    assert drawn(random.fill_randint, 2, np.int16, 5).tolist() == [2014, 6173]
-    assert drawn(random.fill_randint, 2, np.float32, 5).tolist() == [8326369.0, 12889232.0]
-    every = drawn(random.fill_randint, 2, np.int64, -(2**63))
+    assert drawn(filling.fill_randint, 2, np.int16, 5).tolist() == [2014, 6173]
+    assert drawn(filling.fill_randint, 2, np.float32, 5).tolist() == [8326369.0, 12889232.0]
+    every = drawn(filling.fill_randint, 2, np.int64, -(2**63))
     assert every.tolist() == [-8322921849960486353, -5253828890213626688]
 
 
@@ -118,33 +119,33 @@ def test_whole_numbers():
     ],
 )
 def test_whole_numbers_over_the_range_of_the_type(dtype, expected):
-    assert drawn(random.fill_random, 3, dtype).tolist() == expected
+    assert drawn(filling.fill_random, 3, dtype).tolist() == expected
 
 
 def test_bernoulli():
-    assert drawn(random.fill_bernoulli, 8, np.float32, 0.3).tolist() == [0, 0, 0, 0, 0, 0, 1, 0]
+    assert drawn(filling.fill_bernoulli, 8, np.float32, 0.3).tolist() == [0, 0, 0, 0, 0, 0, 1, 0]
     generator, array = seeded(), np.empty(6, np.int64)
     each = np.linspace(0, 1, 6)
-    random.fill_bernoulli(generator, array, each.astype(np.float32))
+    filling.fill_bernoulli(generator, array, each.astype(np.float32))
     assert array.tolist() == [0, 0, 1, 1, 1, 1]
-    random.fill_bernoulli(generator, array, each)
+    filling.fill_bernoulli(generator, array, each)
     assert array.tolist() == [0, 0, 0, 1, 1, 1]
 
 
 def test_permutation():
-    assert random.permutation(seeded(), 10).tolist() == [4, 1, 7, 5, 3, 9, 0, 8, 6, 2]
-    assert random.permutation(seeded(), 0).tolist() == []
-    assert sorted(random.permutation(seeded(), 5000)) == list(range(5000))
+    assert filling.permutation(seeded(), 10).tolist() == [4, 1, 7, 5, 3, 9, 0, 8, 6, 2]
+    assert filling.permutation(seeded(), 0).tolist() == []
+    assert sorted(filling.permutation(seeded(), 5000)) == list(range(5000))
 
 
 def test_multinomial():
     generator, weights = seeded(), np.array([[1, 2, 3, 4], [4, 3, 2, 1]], np.float32)
-    assert random.multinomial(generator, weights, 6, True).tolist() == [
+    assert filling.multinomial(generator, weights, 6, True).tolist() == [
         [3, 3, 2, 3, 3, 3],
         [0, 0, 1, 0, 1, 0],
     ]
-    assert random.multinomial(generator, weights, 3).tolist() == [[3, 2, 0], [1, 0, 2]]
-    assert random.multinomial(generator, weights[0], 1).tolist() == [2]
+    assert filling.multinomial(generator, weights, 3).tolist() == [[3, 2, 0], [1, 0, 2]]
+    assert filling.multinomial(generator, weights[0], 1).tolist() == [2]
 
 
 def test_interleaved_calls_share_one_stream_and_the_spare_normal():
@@ -155,46 +156,46 @@ def test_interleaved_calls_share_one_stream_and_the_spare_normal():
         fill(generator, array)
         return array.tolist()
 
-    normal, uniform = random.fill_normal, random.fill_uniform
+    normal, uniform = filling.fill_normal, filling.fill_uniform
     assert draw(normal, 3) == [-0.1467950940132141, 0.7861412763595581, 0.9468216300010681]
     assert draw(uniform, 2) == [0.36531615257263184, 0.8512683510780334]
     assert draw(normal, 2) == [-1.1143440008163452, 0.4457423985004425]
     assert draw(uniform, 1, np.float64) == [0.5607215973721555]
     assert draw(normal, 16)[:2] == [-1.5826646089553833, -0.32456663250923157]
     assert draw(normal, 1, np.float64) == pytest.approx([-0.7068324467336622], rel=1e-14)
-    assert random.permutation(generator, 4).tolist() == [0, 2, 3, 1]
+    assert filling.permutation(generator, 4).tolist() == [0, 2, 3, 1]
 
 
 # Checksums of whole arrays, where no C library is involved.
 
 CHECKSUMS = [
-    (random.fill_uniform, "float16", 1, (-1.5, 2.25), 0x93D19755),
-    (random.fill_uniform, "float16", 17, (-1.5, 2.25), 0xFF942DD8),
-    (random.fill_uniform, "float16", 100003, (-1.5, 2.25), 0xBF634927),
-    (random.fill_uniform, "float32", 1, (-1.5, 2.25), 0x2E0D3353),
-    (random.fill_uniform, "float32", 15, (-1.5, 2.25), 0x934E72ED),
-    (random.fill_uniform, "float32", 625, (-1.5, 2.25), 0x7FF34AA6),
-    (random.fill_uniform, "float32", 100003, (-1.5, 2.25), 0x4BB5EA97),
-    (random.fill_uniform, "float64", 1, (-1.5, 2.25), 0xC7CF390B),
-    (random.fill_uniform, "float64", 625, (-1.5, 2.25), 0x72A13649),
-    (random.fill_uniform, "float64", 100003, (-1.5, 2.25), 0x30D7DA8E),
-    (random.fill_normal, "float16", 16, (0.5, 3.0), 0x20735478),
-    (random.fill_normal, "float16", 17, (0.5, 3.0), 0xC6FBB0C6),
-    (random.fill_normal, "float16", 100003, (0.5, 3.0), 0x3DF3E96E),
-    (random.fill_normal, "float32", 16, (0.5, 3.0), 0xB5FCEA84),
-    (random.fill_normal, "float32", 17, (0.5, 3.0), 0x9EA16227),
-    (random.fill_normal, "float32", 100, (0.5, 3.0), 0x6426ACEC),
-    (random.fill_normal, "float32", 625, (0.5, 3.0), 0x9101E035),
-    (random.fill_normal, "float32", 100003, (0.5, 3.0), 0xCC5BBB42),
-    (random.fill_randint, "uint8", 1001, (3, 200), 0xD7F873E1),
-    (random.fill_randint, "int32", 1001, (-1000, 1000), 0x443BF41D),
-    (random.fill_randint, "int32", 1001, (0, 2**31 - 1), 0xE33EDC3D),
-    (random.fill_randint, "int64", 1001, (0, 2**28 - 1), 0x35F66B14),
-    (random.fill_randint, "int64", 1001, (0, 2**28), 0xAAC05CF4),
-    (random.fill_randint, "int64", 1001, (-(2**62), 2**62), 0x1A8466B6),
-    (random.fill_randint, "float32", 1001, (0, 10), 0x25799480),
-    (random.fill_randint, "float16", 1001, (-2000, 2001), 0x794725C5),
-    (random.fill_randint, "float64", 1001, (0, 2**53), 0x46F8C2B7),
+    (filling.fill_uniform, "float16", 1, (-1.5, 2.25), 0x93D19755),
+    (filling.fill_uniform, "float16", 17, (-1.5, 2.25), 0xFF942DD8),
+    (filling.fill_uniform, "float16", 100003, (-1.5, 2.25), 0xBF634927),
+    (filling.fill_uniform, "float32", 1, (-1.5, 2.25), 0x2E0D3353),
+    (filling.fill_uniform, "float32", 15, (-1.5, 2.25), 0x934E72ED),
+    (filling.fill_uniform, "float32", 625, (-1.5, 2.25), 0x7FF34AA6),
+    (filling.fill_uniform, "float32", 100003, (-1.5, 2.25), 0x4BB5EA97),
+    (filling.fill_uniform, "float64", 1, (-1.5, 2.25), 0xC7CF390B),
+    (filling.fill_uniform, "float64", 625, (-1.5, 2.25), 0x72A13649),
+    (filling.fill_uniform, "float64", 100003, (-1.5, 2.25), 0x30D7DA8E),
+    (filling.fill_normal, "float16", 16, (0.5, 3.0), 0x20735478),
+    (filling.fill_normal, "float16", 17, (0.5, 3.0), 0xC6FBB0C6),
+    (filling.fill_normal, "float16", 100003, (0.5, 3.0), 0x3DF3E96E),
+    (filling.fill_normal, "float32", 16, (0.5, 3.0), 0xB5FCEA84),
+    (filling.fill_normal, "float32", 17, (0.5, 3.0), 0x9EA16227),
+    (filling.fill_normal, "float32", 100, (0.5, 3.0), 0x6426ACEC),
+    (filling.fill_normal, "float32", 625, (0.5, 3.0), 0x9101E035),
+    (filling.fill_normal, "float32", 100003, (0.5, 3.0), 0xCC5BBB42),
+    (filling.fill_randint, "uint8", 1001, (3, 200), 0xD7F873E1),
+    (filling.fill_randint, "int32", 1001, (-1000, 1000), 0x443BF41D),
+    (filling.fill_randint, "int32", 1001, (0, 2**31 - 1), 0xE33EDC3D),
+    (filling.fill_randint, "int64", 1001, (0, 2**28 - 1), 0x35F66B14),
+    (filling.fill_randint, "int64", 1001, (0, 2**28), 0xAAC05CF4),
+    (filling.fill_randint, "int64", 1001, (-(2**62), 2**62), 0x1A8466B6),
+    (filling.fill_randint, "float32", 1001, (0, 10), 0x25799480),
+    (filling.fill_randint, "float16", 1001, (-2000, 2001), 0x794725C5),
+    (filling.fill_randint, "float64", 1001, (0, 2**53), 0x46F8C2B7),
 ]
 
 
@@ -205,31 +206,31 @@ def test_whole_array(fill, dtype, size, arguments, checksum):
 
 def test_strided_arrays_are_drawn_in_the_order_of_memory():
     array = np.empty((2, 3), np.float32).T
-    random.fill_uniform(seeded(), array)
-    assert array.ravel(order="K").tolist() == drawn(random.fill_uniform, 6, np.float32).tolist()
+    filling.fill_uniform(seeded(), array)
+    assert array.ravel(order="K").tolist() == drawn(filling.fill_uniform, 6, np.float32).tolist()
     gaps = np.zeros((4, 5, 6), np.int64)[:, ::2, ::3].transpose(1, 2, 0)
-    random.fill_random(seeded(), gaps)
-    expected = drawn(random.fill_random, (4, 3, 2), np.int64).transpose(1, 2, 0)
+    filling.fill_random(seeded(), gaps)
+    expected = drawn(filling.fill_random, (4, 3, 2), np.int64).transpose(1, 2, 0)
     assert (gaps == expected).all()
 
 
 def test_a_strided_normal_array_is_drawn_number_by_number():
     array = np.empty((6, 4), np.float32).T
-    random.fill_normal(seeded(), array)
-    one_by_one = np.concatenate([drawn(random.fill_normal, 15, np.float32), [0] * 9])
+    filling.fill_normal(seeded(), array)
+    one_by_one = np.concatenate([drawn(filling.fill_normal, 15, np.float32), [0] * 9])
     assert array.ravel(order="K")[:15].tolist() == one_by_one[:15].tolist()
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 def test_the_upper_bound_is_never_drawn(dtype):
-    array = drawn(random.fill_uniform, 100000, dtype, 0.0, 1.0)
+    array = drawn(filling.fill_uniform, 100000, dtype, 0.0, 1.0)
     assert 0.0 <= array.min() and array.max() < 1.0
 
 
 def test_empty_arrays_draw_nothing():
     generator = seeded()
     before = generator.get_state()
-    for fill in (random.fill_uniform, random.fill_normal, random.fill_bernoulli):
+    for fill in (filling.fill_uniform, filling.fill_normal, filling.fill_bernoulli):
         fill(generator, np.empty((0, 3), np.float32))
     assert (generator.get_state() == before).all()
 
@@ -241,22 +242,22 @@ def test_state_has_the_format_of_torch():
     generator = seeded()
     assert generator.get_state().size == 5056
     assert zlib.crc32(generator.get_state().tobytes()) == 1831558866
-    random.fill_normal(generator, np.empty(3, np.float32))
+    filling.fill_normal(generator, np.empty(3, np.float32))
     assert zlib.crc32(generator.get_state().tobytes()) == 932786199
 
 
 def test_state_is_restored_with_the_spare_normal():
     generator, other = seeded(5), random.Generator()
-    random.fill_normal(generator, np.empty(3, np.float32))
+    filling.fill_normal(generator, np.empty(3, np.float32))
     other.set_state(generator.get_state())
     first, second = np.empty(700, np.float64), np.empty(700, np.float64)
-    for fill in (random.fill_exponential, random.fill_log_normal):
+    for fill in (filling.fill_exponential, filling.fill_log_normal):
         fill(generator, first)
         fill(other, second)
         assert (first == second).all()
     assert other.initial_seed() == 5
-    random.fill_uniform(generator.clone_state(), first)
-    random.fill_uniform(generator, second)
+    filling.fill_uniform(generator.clone_state(), first)
+    filling.fill_uniform(generator, second)
     assert (first == second).all()
 
 
@@ -272,7 +273,7 @@ def test_state_is_restored_with_the_spare_normal():
 def test_seeds_of_64_bits(seed, kept, first):
     generator, array = seeded(seed), np.empty(1, np.float32)
     assert generator.initial_seed() == kept
-    random.fill_uniform(generator, array)
+    filling.fill_uniform(generator, array)
     assert array[0] == np.float32(first)
 
 
@@ -285,8 +286,8 @@ def test_default_generator():
     assert random.manual_seed(0) is random.default_generator()
     assert random.initial_seed() == 0
     array = np.empty(3, np.float32)
-    random.fill_uniform(None, array)
-    assert (array == drawn(random.fill_uniform, 3, np.float32)).all()
+    filling.fill_uniform(None, array)
+    assert (array == drawn(filling.fill_uniform, 3, np.float32)).all()
     assert random.seed() == random.initial_seed()
     random.set_rng_state(state)
     assert (random.get_rng_state() == state).all()
@@ -298,14 +299,14 @@ def test_threads_that_share_a_generator_draw_each_number_once():
 
     def draw(index):
         for array in arrays[index::8]:
-            random.fill_random(generator, array)
+            filling.fill_random(generator, array)
 
     threads = [threading.Thread(target=draw, args=(i,)) for i in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    expected = drawn(random.fill_random, 160_000, np.int64)
+    expected = drawn(filling.fill_random, 160_000, np.int64)
     assert (np.sort(np.concatenate(arrays)) == np.sort(expected)).all()
 
 
@@ -314,7 +315,7 @@ def test_a_forked_child_draws_although_the_parent_was_drawing():
     with generator._lock:  # as if another thread held it at the moment of the fork
         child = os.fork()
         if child == 0:
-            random.fill_uniform(None, np.empty(3, np.float32))
+            filling.fill_uniform(None, np.empty(3, np.float32))
             os._exit(0)
     assert os.waitpid(child, 0)[1] == 0
 
@@ -330,23 +331,23 @@ def test_both_sides_agree_on_the_layout_of_the_state():
 @pytest.mark.parametrize(
     ("function", "dtype", "arguments", "message"),
     [
-        (random.fill_uniform, "float32", (2.0, 1.0), "from=2.0 > to=1.0"),
-        (random.fill_uniform, "float16", (0.0, 1e5), "to=100000.0 is out of bounds for float16"),
-        (random.fill_uniform, "float32", (-3e38, 3e38), "to - from to be finite"),
-        (random.fill_uniform, "int64", (), "uniform_ is not implemented for int64"),
-        (random.fill_normal, "int64", (), "normal_ is not implemented for int64"),
-        (random.fill_normal, "float32", (0.0, -1.0), "std >= 0.0, but found std -1.0"),
-        (random.fill_log_normal, "float32", (0.0, 0.0), "std > 0.0"),
-        (random.fill_exponential, "float32", (0.0,), "lambda > 0.0"),
-        (random.fill_cauchy, "float32", (0.0, 0.0), "sigma > 0.0"),
-        (random.fill_geometric, "float32", (1.0,), r"p to be in \(0, 1\)"),
-        (random.fill_geometric, "bool", (0.5,), "not implemented for bool"),
-        (random.fill_bernoulli, "float32", (1.5,), r"\[0, 1\], but got p=1.5"),
-        (random.fill_bernoulli, "float32", (np.array([2.0]),), r"in \[0, 1\]"),
-        (random.fill_bernoulli, "float32", (np.array([1]),), "floating point"),
-        (random.fill_randint, "int64", (3, 3), "from=3 >= to=3"),
-        (random.fill_randint, "uint8", (-1, 3), "from=-1 is out of bounds for uint8"),
-        (random.fill_randint, "int8", (0, 129), "to - 1=128 is out of bounds for int8"),
+        (filling.fill_uniform, "float32", (2.0, 1.0), "from=2.0 > to=1.0"),
+        (filling.fill_uniform, "float16", (0.0, 1e5), "to=100000.0 is out of bounds for float16"),
+        (filling.fill_uniform, "float32", (-3e38, 3e38), "to - from to be finite"),
+        (filling.fill_uniform, "int64", (), "uniform_ is not implemented for int64"),
+        (filling.fill_normal, "int64", (), "normal_ is not implemented for int64"),
+        (filling.fill_normal, "float32", (0.0, -1.0), "std >= 0.0, but found std -1.0"),
+        (filling.fill_log_normal, "float32", (0.0, 0.0), "std > 0.0"),
+        (filling.fill_exponential, "float32", (0.0,), "lambda > 0.0"),
+        (filling.fill_cauchy, "float32", (0.0, 0.0), "sigma > 0.0"),
+        (filling.fill_geometric, "float32", (1.0,), r"p to be in \(0, 1\)"),
+        (filling.fill_geometric, "bool", (0.5,), "not implemented for bool"),
+        (filling.fill_bernoulli, "float32", (1.5,), r"\[0, 1\], but got p=1.5"),
+        (filling.fill_bernoulli, "float32", (np.array([2.0]),), r"in \[0, 1\]"),
+        (filling.fill_bernoulli, "float32", (np.array([1]),), "floating point"),
+        (filling.fill_randint, "int64", (3, 3), "from=3 >= to=3"),
+        (filling.fill_randint, "uint8", (-1, 3), "from=-1 is out of bounds for uint8"),
+        (filling.fill_randint, "int8", (0, 129), "to - 1=128 is out of bounds for int8"),
     ],
 )
 def test_errors(function, dtype, arguments, message):
@@ -366,7 +367,7 @@ def test_errors(function, dtype, arguments, message):
 )
 def test_errors_of_multinomial(weights, number, message):
     with pytest.raises(RuntimeError, match=message):
-        random.multinomial(seeded(), np.array(weights, np.float32), number)
+        filling.multinomial(seeded(), np.array(weights, np.float32), number)
 
 
 def test_errors_of_generators():
@@ -381,4 +382,4 @@ def test_errors_of_generators():
     with pytest.raises(RuntimeError, match="invalid mt19937 state"):
         seeded().set_state(np.zeros(5056, np.uint8))
     with pytest.raises(RuntimeError, match="non-negative"):
-        random.permutation(seeded(), -1)
+        filling.permutation(seeded(), -1)

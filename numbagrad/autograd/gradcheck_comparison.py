@@ -145,7 +145,8 @@ def _directions(draw: Any, array: Array) -> tuple[Array, Array]:
 
 def _unit_vectors() -> Any:
     """A function that draws a vector of length 1 for an array, the same ones at each check."""
-    from ..random import Generator, fill_uniform
+    from ..random import Generator
+    from ..random_filling import fill_uniform
 
     generator = Generator()
 

@@ -15,7 +15,7 @@ from ..executor import capture
 from ..executor.arrays import filled
 from ..executor.builtin import LaunchMiss
 from ..executor.complex_parts import parts_of_array
-from ..random import fill_uniform
+from ..random_filling import fill_uniform
 from ..tensor import Tensor, new_tensor
 from ..transforms.functions import apply_transformed
 from ..transforms.inplace import compute_and_write

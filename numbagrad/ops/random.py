@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from .. import random as numbers
+from .. import random_filling as filling
 from ..autograd.grad_mode import no_grad
 from ..autograd.grad_mode import state as grad_mode
 from ..autograd.inplace import before_write, compute_then_write
@@ -85,7 +86,7 @@ def noise(shape: Shape, kind: np.dtype[Any], p: float) -> Tensor:
 
 
 def _fill_with_bernoulli(generator: Generator | None, p: Any, array: Array) -> None:
-    numbers.fill_bernoulli(generator, array, p)
+    filling.fill_bernoulli(generator, array, p)
 
 
 def _sampler(name: str, fill: Callable[..., None], content: str) -> Any:
@@ -139,10 +140,10 @@ def _sampler_like(name: str, fill: Callable[..., None], content: str) -> Any:
 
 
 _UNIFORM, _NORMAL = "uniform numbers in [0, 1)", "normal numbers of mean 0 and deviation 1"
-rand = _sampler("rand", numbers.fill_uniform, _UNIFORM)
-randn = _sampler("randn", numbers.fill_normal, _NORMAL)
-rand_like = _sampler_like("rand_like", numbers.fill_uniform, _UNIFORM)
-randn_like = _sampler_like("randn_like", numbers.fill_normal, _NORMAL)
+rand = _sampler("rand", filling.fill_uniform, _UNIFORM)
+randn = _sampler("randn", filling.fill_normal, _NORMAL)
+rand_like = _sampler_like("rand_like", filling.fill_uniform, _UNIFORM)
+randn_like = _sampler_like("randn_like", filling.fill_normal, _NORMAL)
 
 
 def randint(
@@ -172,7 +173,7 @@ def randint(
     default = int64.numpy if out is None else out._array.dtype
     make = _filled(
         numpy_dtype("randint", dtype, default),
-        lambda array: numbers.fill_randint(generator, array, low, high),
+        lambda array: filling.fill_randint(generator, array, low, high),
     )
     return _new(shape_of("randint", (), size), make, requires_grad, out)
 
@@ -194,10 +195,10 @@ def randint_like(
         low, high = 0, low
     if has_samples():
         kind = numpy_dtype("randint_like", dtype, input._array.dtype)
-        make = _filled(kind, lambda array: numbers.fill_randint(None, array, low, high))
+        make = _filled(kind, lambda array: filling.fill_randint(None, array, low, high))
         return _new(input._array.shape, make, requires_grad)
     array = empty_array_like("randint_like", input, dtype, device, memory_format)
-    numbers.fill_randint(None, array, low, high)
+    filling.fill_randint(None, array, low, high)
     return leaf(array, requires_grad)
 
 
@@ -227,14 +228,14 @@ def _permutations(generator: Generator | None, shape: Shape, kind: np.dtype[Any]
     """Permutations along the last dimension."""
     made = new_array(shape, kind)
     for row in made.reshape(-1, shape[-1]):
-        row[:] = numbers.permutation(generator, shape[-1])
+        row[:] = filling.permutation(generator, shape[-1])
     return made
 
 
 def _permutation(
     generator: Generator | None, n: int, kind: np.dtype[Any]
 ) -> np.ndarray[Any, Any]:
-    return numbers.permutation(generator, n).astype(kind, copy=False)
+    return filling.permutation(generator, n).astype(kind, copy=False)
 
 
 def normal(
@@ -258,7 +259,7 @@ def normal(
     if size is not None:
         make = _filled(
             numpy_dtype("normal", dtype),
-            lambda array: numbers.fill_normal(generator, array, mean, std),
+            lambda array: filling.fill_normal(generator, array, mean, std),
         )
         return _new(shape_of("normal", (), size), make, requires_grad, out)
     tensors = [x for x in (mean, std) if isinstance(x, Tensor)]
@@ -270,7 +271,7 @@ def normal(
     kind = tensors[0]._array.dtype
     if has_samples() or is_transformed(tensors):
         refuse_same(*tensors)
-        standard = _filled(kind, lambda array: numbers.fill_normal(generator, array, 0.0, 1.0))
+        standard = _filled(kind, lambda array: filling.fill_normal(generator, array, 0.0, 1.0))
         with no_grad():
             return (_new(shape, standard, False) * std + mean).detach()
     given = [x._array if isinstance(x, Tensor) else x for x in (mean, std)]
@@ -288,10 +289,10 @@ def _normal(
             raise RuntimeError(
                 f"normal expects all elements of std >= 0.0, but found min std {std.min():g}"
             )
-        numbers.fill_normal(generator, array, 0.0, 1.0)
+        filling.fill_normal(generator, array, 0.0, 1.0)
         array *= std.astype(kind)
     else:
-        numbers.fill_normal(generator, array, 0.0, std)
+        filling.fill_normal(generator, array, 0.0, std)
     array += mean.astype(kind) if isinstance(mean, np.ndarray) else kind.type(mean)
     return array
 
@@ -317,7 +318,7 @@ def bernoulli(
     probabilities = input._array if p is None else p
 
     def draw(array: np.ndarray[Any, Any]) -> None:
-        numbers.fill_bernoulli(generator, array, probabilities)
+        filling.fill_bernoulli(generator, array, probabilities)
 
     made = _bernoulli(input, draw)
     return made if out is None else leaf(made._array, False, out)
@@ -340,7 +341,7 @@ def multinomial(
         samples = _new((), lambda shape: np.zeros(shape, input._array.dtype), False)
         made: Tensor = _multinomial(input.detach() + samples, generator, num_samples, replacement)
         return made
-    draw = functools.partial(numbers.multinomial, generator)
+    draw = functools.partial(filling.multinomial, generator)
     drawn = capture.drawn(draw, input._array, num_samples, replacement)
     return leaf(drawn, False, out)
 
@@ -355,7 +356,7 @@ def _rows_of_weights(operator: Any, size: int, arguments: Any, mapped: Any) -> T
 
 _multinomial = TensorOperator(
     "multinomial",
-    lambda input, generator, count, replacement: numbers.multinomial(
+    lambda input, generator, count, replacement: filling.multinomial(
         generator, input, count, replacement
     ),
     {},
@@ -410,7 +411,7 @@ def uniform_(
     self: Tensor, from_: float = 0, to: float = 1, *, generator: Generator | None = None
 ) -> Tensor:
     """Fill with uniform numbers in [from, to)."""
-    return _fill_uniform(self, lambda array: numbers.fill_uniform(generator, array, from_, to))
+    return _fill_uniform(self, lambda array: filling.fill_uniform(generator, array, from_, to))
 
 
 @method()
@@ -418,7 +419,7 @@ def normal_(
     self: Tensor, mean: float = 0, std: float = 1, *, generator: Generator | None = None
 ) -> Tensor:
     """Fill with normal numbers."""
-    return _fill_normal(self, lambda array: numbers.fill_normal(generator, array, mean, std))
+    return _fill_normal(self, lambda array: filling.fill_normal(generator, array, mean, std))
 
 
 @method()
@@ -429,11 +430,11 @@ def random_(
 
     def draw(array: np.ndarray[Any, Any]) -> None:
         if from_ is None and to is None:
-            numbers.fill_random(generator, array)
+            filling.fill_random(generator, array)
         elif to is None:
-            numbers.fill_randint(generator, array, 0, from_)
+            filling.fill_randint(generator, array, 0, from_)
         else:
-            numbers.fill_randint(generator, array, from_ or 0, to)
+            filling.fill_randint(generator, array, from_ or 0, to)
 
     return _fill_random(self, draw)
 
@@ -447,7 +448,7 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Generator | None = None
             return self.copy_(bernoulli(p.expand(self._array.shape)))
     probability = p._array if isinstance(p, Tensor) else p
     return _fill_bernoulli(
-        self, lambda array: numbers.fill_bernoulli(generator, array, probability)
+        self, lambda array: filling.fill_bernoulli(generator, array, probability)
     )
 
 
@@ -457,7 +458,7 @@ def log_normal_(
 ) -> Tensor:
     """Fill with numbers whose logarithms are normal."""
     return _fill_log_normal(
-        self, lambda array: numbers.fill_log_normal(generator, array, mean, std)
+        self, lambda array: filling.fill_log_normal(generator, array, mean, std)
     )
 
 
@@ -465,7 +466,7 @@ def log_normal_(
 def exponential_(self: Tensor, lambd: float = 1, *, generator: Generator | None = None) -> Tensor:
     """Fill with exponentially distributed numbers of rate ``lambd``."""
     return _fill_exponential(
-        self, lambda array: numbers.fill_exponential(generator, array, lambd)
+        self, lambda array: filling.fill_exponential(generator, array, lambd)
     )
 
 
@@ -474,10 +475,10 @@ def cauchy_(
     self: Tensor, median: float = 0, sigma: float = 1, *, generator: Generator | None = None
 ) -> Tensor:
     """Fill with numbers of the Cauchy distribution."""
-    return _fill_cauchy(self, lambda array: numbers.fill_cauchy(generator, array, median, sigma))
+    return _fill_cauchy(self, lambda array: filling.fill_cauchy(generator, array, median, sigma))
 
 
 @method()
 def geometric_(self: Tensor, p: float, *, generator: Generator | None = None) -> Tensor:
     """Fill with the numbers of trials up to the first success of probability ``p``."""
-    return _fill_geometric(self, lambda array: numbers.fill_geometric(generator, array, p))
+    return _fill_geometric(self, lambda array: filling.fill_geometric(generator, array, p))
