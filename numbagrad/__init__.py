@@ -59,6 +59,7 @@ from .ops.creation import *
 from .ops.distance import *
 from .ops.expand import *
 from .ops.extremum import *
+from .ops.foreach import *
 from .ops.from_data import *
 from .ops.functions import *
 from .ops.gather import *
