@@ -50,7 +50,15 @@ from .dtype import int32 as int
 from .dtype import int64 as long
 from .executor import profile
 from .executor.pool import get_num_threads, set_num_threads
-from .layout import contiguous_format, layout, memory_format, preserve_format, strided
+from .layout import (
+    channels_last,
+    channels_last_3d,
+    contiguous_format,
+    layout,
+    memory_format,
+    preserve_format,
+    strided,
+)
 from .ops.complex_numbers import *
 from .ops.contraction import *
 from .ops.conversion import *

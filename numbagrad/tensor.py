@@ -205,8 +205,11 @@ class Tensor(TensorState, InstalledMethods):
         return UntypedStorage(self._array)
 
     def is_contiguous(self, memory_format: Any = contiguous_format) -> bool:
-        """Whether the elements lie in memory in the order of their indices, without gaps."""
-        return self._array.flags.c_contiguous
+        """Whether the elements lie without gaps in the order of their indices, or of a format."""
+        if memory_format.order is None:
+            return self._array.flags.c_contiguous
+        array, order = self._array, memory_format.order
+        return array.ndim == len(order) and array.transpose(order).flags.c_contiguous
 
     @property
     def layout(self) -> layout:

@@ -519,4 +519,21 @@ tensor([   0,    1,    2,  ..., 1997, 1998, 1999]) tensor([nan, inf]) tensor([[[
          [1., 1.]]])
 """,
     ),
+    Row(
+        "`memory_format`, and gradients that lie as their leaf",
+        """\
+x = torch.arange(24.0).view(1, 2, 3, 4)
+y = x.to(memory_format=torch.channels_last)
+print(y.stride(), y.is_contiguous(), y.is_contiguous(memory_format=torch.channels_last))
+print(torch.equal(x, y), y.contiguous().stride(), torch.empty_like(y).stride())
+y.requires_grad_()
+(y * x).sum().backward()
+print(y.grad.stride())
+""",
+        """\
+(24, 1, 8, 2) False True
+True (24, 12, 4, 1) (24, 1, 8, 2)
+(24, 1, 8, 2)
+""",
+    ),
 ]

@@ -281,4 +281,21 @@ tensor([2.], grad_fn=<Invalid>)
 A view was created in no_grad mode and its base or another view of its base has been
 """,
     ),
+    Row(
+        "`_foreach_*`: an operator for each Tensor of a list",
+        """\
+parameters = [torch.ones(2), torch.arange(3.0)]
+steps = [torch.tensor([1.0, 2.0]), torch.ones(3)]
+torch._foreach_add_(parameters, steps, alpha=-0.5)
+print(parameters)
+print(torch._foreach_norm(parameters), torch._foreach_mul(parameters, [2, 0.5]))
+torch._foreach_zero_(parameters)
+print(parameters)
+""",
+        """\
+[tensor([0.5000, 0.0000]), tensor([-0.5000,  0.5000,  1.5000])]
+(tensor(0.5000), tensor(1.6583)) (tensor([1., 0.]), tensor([-0.2500,  0.2500,  0.7500]))
+[tensor([0., 0.]), tensor([0., 0., 0.])]
+""",
+    ),
 ]

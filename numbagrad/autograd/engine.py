@@ -489,9 +489,16 @@ def _accumulate(buffer: list[Any], create_graph: bool) -> None:
             leaf._grad = interface.add(leaf._grad, buffer[1])
         else:
             interface.add_(leaf._grad, buffer[1])
-    elif not create_graph and _is_exclusive(buffer, 1) and not buffer[1]._requires_grad:
+    elif (
+        not create_graph
+        and _is_exclusive(buffer, 1)
+        and not buffer[1]._requires_grad
+        and (leaf._array.flags.c_contiguous or not interface.has_own_order(leaf))
+    ):
         leaf._grad = buffer[1]
     else:
-        leaf._grad = (interface.copied if create_graph else interface.clone)(buffer[1])
+        # Its strides are those of the leaf, if that has no gaps.
+        copy = interface.copied if create_graph else interface.copied_unrecorded
+        leaf._grad = copy(buffer[1], leaf)
     # Another leaf may have got the same tensor, and can now have it for itself.
     buffer[1] = None

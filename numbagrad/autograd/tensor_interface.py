@@ -37,8 +37,13 @@ add_: Any = None
 clone: Any = None
 #: ``cast(a, dtype)`` with a NumPy dtype.
 cast: Any = None
-#: ``copied(a)``, contiguous, recorded as a copy in place.
+#: ``copied(a, leaf)``: with the strides of the leaf if that has no gaps, else contiguous; recorded
+#: as a copy in place.
 copied: Any = None
+#: ``copied_unrecorded(a, leaf)``: the same; only called while grad mode is off.
+copied_unrecorded: Any = None
+#: ``has_own_order(a)``: whether elements lie without gaps, but not in the order of the indices.
+has_own_order: Any = None
 #: ``stack(tensors)`` along a new first dimension.
 stack: Any = None
 #: ``sum_to_size(a, shape)``: the adjoint of expanding ``shape`` to the shape of ``a``.
@@ -63,6 +68,8 @@ _REQUIRED = (
     "sum_to_size",
     "stack",
     "copied",
+    "copied_unrecorded",
+    "has_own_order",
 )
 
 

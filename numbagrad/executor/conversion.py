@@ -64,13 +64,30 @@ def _program() -> ConversionProgram:
 def dense_like(array: np.ndarray[Any, Any], kind: np.dtype[Any]) -> np.ndarray[Any, Any]:
     """Memory for as many elements without gaps, its dimensions in the order of the strides."""
     if 0 in array.strides and array.size:
-        order = _memory_order(array.shape, array.strides)
-        made = new_array(tuple([array.shape[dim] for dim in order]), kind)
-        return made.transpose(np.argsort(order))
+        return in_order(array.shape, kind, tuple(_memory_order(array.shape, array.strides)))
     if array.nbytes >= LARGE_BYTES and array.flags.c_contiguous:
         return new_array(array.shape, kind)
     # A subclass of arrays stands for one under a transformation; only its shape and order matter.
     return np.empty_like(array if type(array) is np.ndarray else array.view(np.ndarray), kind)
+
+
+def in_order(
+    shape: tuple[int, ...], kind: np.dtype[Any], order: tuple[int, ...]
+) -> np.ndarray[Any, Any]:
+    """Memory without gaps for an array whose dimensions have strides in this order."""
+    made = new_array(tuple([shape[dim] for dim in order]), kind)
+    return made.transpose(np.argsort(order))
+
+
+def lies_in_order(array: np.ndarray[Any, Any], order: tuple[int, ...]) -> bool:
+    """Whether the elements lie without gaps, in this order of dimensions."""
+    return array.transpose(order).flags.c_contiguous
+
+
+def order_of_dense(array: np.ndarray[Any, Any]) -> tuple[int, ...] | None:
+    """The order of the dimensions of an array without gaps; None if there are any."""
+    order = tuple(_memory_order(array.shape, array.strides))
+    return order if lies_in_order(array, order) else None
 
 
 @functools.lru_cache(maxsize=1024)

@@ -370,6 +370,8 @@ class Module(ModuleHooks, ModuleState):
     def to(self: Self, *args: Any, **kwargs: Any) -> Self:
         """Convert parameters and buffers of float dtype: ``to(dtype)``, ``to(device)``, ...
 
+        A ``memory_format`` is that of parameters and buffers of four and five dimensions.
+
         Raises:
             TypeError: for a dtype that is not a float.
             AssertionError: for a device that is not the CPU.
@@ -387,6 +389,7 @@ class Module(ModuleHooks, ModuleState):
             lambda t: t.to(
                 device=device,
                 dtype=dtype if t.is_floating_point() or t.is_complex() else None,
+                memory_format=named.get("memory_format") if t.ndim in (4, 5) else None,
             )
         )
 

@@ -15,6 +15,7 @@ from ..executor import capture
 from ..executor.arrays import filled
 from ..executor.builtin import LaunchMiss
 from ..executor.complex_parts import parts_of_array
+from ..executor.conversion import in_order, order_of_dense
 from ..random_filling import fill_uniform
 from ..tensor import Tensor, new_tensor
 from ..transforms.functions import apply_transformed
@@ -24,7 +25,7 @@ from .expand import sum_to_size
 from .inplace import copy_
 from .join import stack
 from .operator import binary, pointwise
-from .view import clone
+from .view import clone, clone_in_order, contiguous
 
 _add = pointwise("add")
 
@@ -63,9 +64,24 @@ def _uniform(
     return array
 
 
-def _copied(tensor: Tensor) -> Tensor:
+def _has_own_order(tensor: Tensor) -> bool:
+    array = tensor._array
+    return not array.flags.c_contiguous and order_of_dense(array) is not None
+
+
+def _copied(gradient: Tensor, leaf: Tensor) -> Tensor:
     """A copy whose node is that of a copy in place, as torch accumulates what it records."""
-    return copy_(new_tensor(np.empty(tensor._array.shape, tensor._array.dtype)), tensor)
+    array = gradient._array
+    order = order_of_dense(leaf._array) or tuple(range(array.ndim))
+    return copy_(new_tensor(in_order(array.shape, array.dtype, order)), gradient)
+
+
+def _copied_unrecorded(gradient: Tensor, leaf: Tensor) -> Tensor:
+    if not leaf._array.flags.c_contiguous:
+        order = order_of_dense(leaf._array)
+        if order is not None:
+            return clone_in_order(gradient, order)
+    return clone(gradient) if gradient._array.flags.c_contiguous else contiguous(gradient)
 
 
 tensor_interface.register(
@@ -81,6 +97,8 @@ tensor_interface.register(
     sum_to_size=sum_to_size,
     stack=stack,
     copied=_copied,
+    copied_unrecorded=_copied_unrecorded,
+    has_own_order=_has_own_order,
     rebase_history=rebase_history,
     apply_transformed=apply_transformed,
     write_transformed=compute_and_write,

@@ -30,7 +30,7 @@ from ..dtype import (
 )
 from ..dtype import dtype as DType
 from ..executor.conversion import convert
-from ..layout import contiguous_format
+from ..layout import preserve_format
 from ..tensor import Tensor
 from ..transforms.batching import stacked
 from ..transforms.tangents import multilinear
@@ -120,7 +120,9 @@ def to(
         require_cpu(device)
     kind = numpy_dtype("to", dtype, self._array.dtype)
     result = cast(self, kind, copy)
-    return result.contiguous() if memory_format is contiguous_format else result
+    if memory_format is None or memory_format is preserve_format:
+        return result
+    return result.contiguous(memory_format)
 
 
 def _converter(name: str, dtype: DType) -> None:

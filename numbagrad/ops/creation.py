@@ -17,8 +17,8 @@ from ..dtype import from_numpy as dtype_of
 from ..dtype import get_default_dtype, scalar_dtype
 from ..executor import capture
 from ..executor.arrays import filled, new_array
-from ..executor.conversion import dense_like
-from ..layout import contiguous_format
+from ..executor.conversion import dense_like, in_order
+from ..layout import contiguous_format, preserve_format
 from ..tensor import Tensor
 from ..transforms.dispatch import like_samples, new_samples
 from ..transforms.levels import is_transformed
@@ -50,7 +50,12 @@ def _uniform(name: str, allocate: Callable[..., np.ndarray[Any, Any]], content: 
         require_cpu(device)
         default = None if out is None else out._array.dtype
         kind = numpy_dtype(name, dtype, default)
-        return leaf(allocate(shape_of(name, sizes, size), kind), requires_grad, out)
+        shape = shape_of(name, sizes, size)
+        if memory_format is None or memory_format.order is None:
+            return leaf(allocate(shape, kind), requires_grad, out)
+        order = memory_format.order_of(len(shape))
+        array = allocate(tuple([shape[dim] for dim in order]), kind)
+        return leaf(array.transpose(np.argsort(order)), requires_grad, out)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"A tensor of the given sizes, {content}."
@@ -100,7 +105,9 @@ def empty_array_like(
     kind = numpy_dtype(function, dtype, array.dtype)
     if memory_format is contiguous_format:
         return new_array(array.shape, kind)
-    return dense_like(array, kind)
+    if memory_format is None or memory_format is preserve_format:
+        return dense_like(array, kind)
+    return in_order(array.shape, kind, memory_format.order_of(array.ndim))
 
 
 def _unset(shape: Any, kind: Any) -> np.ndarray[Any, Any]:

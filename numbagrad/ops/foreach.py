@@ -95,7 +95,7 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
 def _operator(name: str) -> Callable[..., Tensor]:
     """The operator on one Tensor that an entry of the tables names."""
     found = _FUNCTIONS.get(name)
-    return getattr(Tensor, name) if found is None else found  # type: ignore[no-any-return]
+    return getattr(Tensor, name) if found is None else found
 
 
 def _unary(name: str, public: str) -> Callable[..., Any]:

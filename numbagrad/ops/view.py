@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ..executor.conversion import dense_like
+from ..executor.conversion import dense_like, in_order, lies_in_order
+from ..layout import contiguous_format, preserve_format
 from ..tensor import Tensor, new_tensor
 from ..transforms.batching import after_samples, samples_first, stacked
 from ..transforms.tangents import multilinear
@@ -421,13 +422,47 @@ _contiguous = TensorOperator(
 )
 
 
+def _copy_in_order(input: Array, order: tuple[int, ...]) -> Array:
+    made = in_order(input.shape, input.dtype, order)
+    made[...] = input
+    return made
+
+
+#: A copy whose dimensions have strides in another order.
+clone_in_order = TensorOperator(
+    "clone", lambda input, order: _copy_in_order(input, order), {"input": lambda grad: grad},
+    batch=stacked(order=lambda order, size: (0, *after_samples(order, size))), tangent=multilinear,
+)  # fmt: skip
+
+
 @method()
 def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
-    """A copy of the memory, of the same strides where they are dense."""
-    return _clone.launch(input)
+    """A copy of the memory, of the same strides where they are dense.
+
+    Raises:
+        RuntimeError: for a format of tensors with another number of dimensions.
+    """
+    if memory_format is None or memory_format is preserve_format:
+        return _clone.launch(input)
+    if memory_format is contiguous_format:
+        return _contiguous(input)
+    return clone_in_order(input, memory_format.order_of(input._array.ndim))
 
 
 @method()
 def contiguous(input: Tensor, memory_format: Any = None) -> Tensor:
-    """The tensor itself if its memory is in order and dense, else a copy that is."""
-    return input if input._array.flags.c_contiguous else _contiguous(input)
+    """The tensor itself if its memory is in order and dense, else a copy that is.
+
+    Raises:
+        RuntimeError: for a format of tensors with another number of dimensions, and for
+            ``preserve_format``, which is no order.
+    """
+    array = input._array
+    if memory_format is None or memory_format.order is None:
+        if array.flags.c_contiguous:
+            return input
+        if memory_format is preserve_format:
+            raise RuntimeError("preserve memory format is unsupported by the contiguous operator")
+        return _contiguous(input)
+    order = memory_format.order_of(array.ndim)
+    return input if lies_in_order(array, order) else clone_in_order(input, order)
