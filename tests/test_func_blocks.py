@@ -6,7 +6,10 @@ import numpy as np
 import pytest
 
 import numbagrad as ng
+from numbagrad.executor.program import repeated
 from numbagrad.func import blocks, grad, hessian, jacfwd, jacrev, vmap
+from numbagrad.func.block_program import Dependent
+from numbagrad.structure import flatten
 
 COUNT = 24
 
@@ -271,6 +274,55 @@ def test_several_threads_compute_jacobians_of_one_function():
         for each in made:
             assert_same(each, expected)
     assert len(found) == 4
+
+
+@pytest.fixture(params=[1, 2, 5])
+def threads(request):
+    before = ng.get_num_threads()
+    ng.set_num_threads(request.param)
+    yield request.param
+    ng.set_num_threads(before)
+
+
+@pytest.fixture
+def shared(monkeypatch):
+    """The programs that shared their blocks, and over how many threads."""
+    used = []
+    run = repeated.Repeated.run
+
+    def noted(self, *arguments):
+        used.append(len(self._workers))
+        run(self, *arguments)
+
+    monkeypatch.setattr(repeated.Repeated, "run", noted)
+    return used
+
+
+def of_two(a, b):
+    return ng.tanh(a @ WEIGHT[:, :4]) * b.sum(), ng.cat([a, b, b])
+
+
+@pytest.mark.parametrize(
+    ("derivative", "function"),
+    [(hessian, network), (hessian, rosenbrock), (jacrev, pieces)]
+    + [(jacfwd, function) for function in (network, pieces, linear, of_two)],
+)
+def test_blocks_that_threads_share_have_the_bits_of_one_after_another(
+    derivative, function, threads, shared
+):
+    arguments = (point(), point(7)) if function is of_two else (point(),)
+    whole = derivative(function, tuple(range(len(arguments))))
+    for _ in range(3):
+        found = whole(*arguments)
+        calls = len(shared)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Dependent, "whole", False)
+            expected = whole(*arguments)
+        assert len(shared) == calls
+        for a, b in zip(flatten(found)[0], flatten(expected)[0], strict=True):
+            np.testing.assert_array_equal(a.numpy(), b.numpy())
+        assert_same(found, at_once(whole, *arguments))
+    assert shared and 0 < max(shared) <= threads
 
 
 def test_a_function_whose_launches_differ_at_each_call_is_left_alone():

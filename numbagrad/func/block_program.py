@@ -2,15 +2,21 @@
 
 ``blocks.py`` records what a function does to a block of vectors; here the launches are taken out
 that follow from the block. They are run as they are, in their order, so results have the same bits.
+Blocks of unit vectors are shared by threads: each is done as a whole by one of them.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
+from ..executor.pool import get_num_threads
+from ..executor.program import timing
 from ..executor.program.graph import (
+    Array,
     Memory,
     Number,
     Operation,
@@ -20,10 +26,12 @@ from ..executor.program.graph import (
     Rowwise,
     View,
 )
-from ..executor.program.program import Program
+from ..executor.program.program import Program, as_view
+from ..executor.program.repeated import Repeated
 from ..ops.program_call import ProgramCall
+from ..tensor import new_tensor
 
-__all__ = ["Dependent", "Launches"]
+__all__ = ["BlockProgram", "Dependent", "Launches", "Units"]
 
 
 class Launches:
@@ -126,6 +134,13 @@ class Dependent:
         ])
 
     @functools.cached_property
+    def whole(self) -> bool:
+        """Whether each result is a memory, so that its rows can be written where they belong."""
+        views = [view for _, view in self.results]
+        apart = len(self._memories) == len(views)
+        return apart and all([x.contiguous and x == _whole(x.memory) for x in views])
+
+    @functools.cached_property
     def key(self) -> Any:
         """All that the program follows from: equal for launches that are done by one program."""
         numbers: dict[Memory, int] = {}
@@ -135,13 +150,90 @@ class Dependent:
         forms = [(x.array.shape, x.array.strides, x.array.dtype.num, x.made) for x in numbers]
         return tuple(entries), tuple(forms)
 
-    def program(self) -> ProgramCall | None:
+    def program(self) -> BlockProgram | None:
         """A program of the launches, which keeps no memory of the recording."""
         try:
             made = ProgramCall(Program(self.operations, self.given, self._memories))
         except ValueError:  # a part of it runs in Python
             return None
-        return made
+        return BlockProgram(made)
+
+
+class BlockProgram:
+    """The program of some launches, run for other vectors than those that were recorded.
+
+    It belongs to any :class:`Dependent` with the same key. Any thread may run it.
+    """
+
+    def __init__(self, call: ProgramCall):
+        self._call = call
+        #: By threads, and by the basis: those that nobody runs.
+        self._repeated: dict[Any, list[Repeated]] = {}
+
+    @property
+    def arena_bytes(self) -> int:
+        """Bytes of what lies between the launches."""
+        return self._call.program.arena_bytes
+
+    def run(self, dependent: Dependent, block: Mapping[Memory, Array]) -> list[Array]:
+        """The results for a block of vectors."""
+        arrays = [block.get(view.memory, view.memory.array) for view in dependent.given]
+        made = self._call(*map(new_tensor, arrays))
+        return [as_view(made[place], view) for place, view in dependent.results]
+
+    def write_rows(
+        self, dependent: Dependent, units: Units, results: Sequence[Array], start: int
+    ) -> None:
+        """Write the rows of ``results``, contiguous arrays, from ``start`` on: whole blocks."""
+        count, rows = len(results[0]), len(dependent.basis[0].array)
+        if dependent.whole and timing.active is None:
+            self._repeat(dependent, units, results, start, (count - start) // rows)
+            return
+        for first in range(start, count, rows):
+            vectors = units(first, first + rows)
+            block = dict(zip(dependent.basis, vectors, strict=True))
+            for array, found in zip(results, self.run(dependent, block), strict=True):
+                array[first : first + rows] = found
+
+    def _repeat(
+        self, dependent: Dependent, units: Units, results: Sequence[Array], start: int, blocks: int
+    ) -> None:
+        """The same with a program for each thread."""
+        firsts = dict(zip(dependent.basis, units.firsts, strict=True))
+        basis = {
+            k: firsts[x.memory] for k, x in enumerate(dependent.given) if x.memory in firsts
+        }
+        workers = min(get_num_threads(), blocks)
+        free = self._repeated.setdefault((workers, *basis.items()), [])
+        try:
+            repeated = free.pop()
+        except IndexError:
+            repeated = Repeated(self._call.program, basis, workers)
+        try:
+            repeated.run([x.memory.array for x in dependent.given], results, start, blocks)
+        finally:
+            free.append(repeated)
+
+
+class Units:
+    """Unit vectors of all of some arrays together."""
+
+    def __init__(self, like: Sequence[Array]):
+        self._forms = [(array.shape, array.dtype, array.size) for array in like]
+        sizes = [array.size for array in like]
+        #: For each array the number of the vector whose one is its first element.
+        self.firsts = [sum(sizes[:k]) for k in range(len(sizes))]
+        self.count = sum(sizes)
+
+    def __call__(self, start: int, stop: int) -> list[Array]:
+        """Some of them: an array ``(stop - start, *shape)`` for each."""
+        blocks = []
+        for first, (shape, dtype, size) in zip(self.firsts, self._forms, strict=True):
+            block = np.zeros((stop - start, *shape), dtype)
+            numbers = np.arange(max(start, first), min(stop, first + size))
+            block.reshape(stop - start, -1)[numbers - start, numbers - first] = 1
+            blocks.append(block)
+        return blocks
 
 
 def _whole(memory: Memory) -> View:

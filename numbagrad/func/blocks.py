@@ -23,23 +23,23 @@ from ..executor import capture
 from ..executor.arrays import new_array
 from ..executor.pointwise import JIT_DISABLED
 from ..executor.pool import get_num_threads
-from ..executor.program.graph import Array, Memory
-from ..executor.program.program import as_view
+from ..executor.program.graph import Memory
 from ..executor.program.recorder import Recorder
 from ..ops.join import cat
-from ..ops.program_call import ProgramCall
 from ..tensor import Tensor, new_tensor
 from ..transforms import levels
-from .block_program import Dependent, Launches
+from .block_program import BlockProgram, Dependent, Launches, Units
 from .vmap import vmap
 
-__all__ = ["products_in_blocks", "unit_vectors"]
+__all__ = ["products_in_blocks"]
 
 Product = Callable[..., list[Tensor]]
 
 #: Vectors from which on a basis may be cut; those of a first block of which nothing is known.
 MANY_VECTORS, FIRST_ROWS = 128, 32
-#: Bytes that a block may take, for each thread: half of a usual cache of the second level.
+#: Vectors that a block has at least.
+MIN_ROWS = 4
+#: Bytes that a block may take: half of a usual cache of the second level.
 BLOCK_BYTES = 1 << 20
 #: Bytes that all vectors together have to write, so that recording a block is worth the time.
 MANY_BYTES = 32 << 20
@@ -61,20 +61,7 @@ _experiences: weakref.WeakKeyDictionary[CodeType, dict[Any, _Experience]] = (
     weakref.WeakKeyDictionary()
 )
 #: By the launches of a block: the program, or None if it does not do what the function does.
-_programs: dict[Any, ProgramCall | None] = {}
-
-
-def unit_vectors(like: Sequence[Tensor], start: int, stop: int) -> list[Array]:
-    """Some unit vectors of all Tensors together: an array ``(stop - start, *shape)`` for each."""
-    blocks, first = [], 0
-    for tensor in like:
-        array = tensor._array
-        block = np.zeros((stop - start, *array.shape), array.dtype)
-        numbers = np.arange(max(start, first), min(stop, first + array.size))
-        block.reshape(stop - start, -1)[numbers - start, numbers - first] = 1
-        blocks.append(block)
-        first += array.size
-    return blocks
+_programs: dict[Any, BlockProgram | None] = {}
 
 
 def products_in_blocks(
@@ -89,13 +76,14 @@ def products_in_blocks(
         like: the Tensors that the vectors are made for.
         function: the function of the user that ``product`` runs.
     """
-    count = sum([tensor._array.size for tensor in like])
+    units = Units([tensor._array for tensor in like])
+    count = units.count
     known = _experience_of(function, like, count)
     if known is None:
         return None
     rows, every = known.rows, vmap(product)
     recorder = Recorder()
-    given = unit_vectors(like, 0, rows)
+    given = units(0, rows)
     with recorder.recording():
         basis = [recorder.view(array).memory for array in given]
         first = every(*map(new_tensor, given))
@@ -105,16 +93,13 @@ def products_in_blocks(
         program = _program_of(dependent, known, every)
     if dependent is None or program is None:
         known.rows, known.settled = 0, True
-        rest = every(*map(new_tensor, unit_vectors(like, rows, count)))
+        rest = every(*map(new_tensor, units(rows, count)))
         return [cat([a, b], 0) for a, b in zip(first, rest, strict=True)]
     _settle(known, dependent, program, count)
     made = [new_array((count, *x._array.shape[1:]), x._array.dtype) for x in first]
     for array, tensor in zip(made, first, strict=True):
         array[:rows] = tensor._array
-    for start in [*range(rows, count - rows, rows), count - rows]:  # the last two may overlap
-        block = dict(zip(basis, unit_vectors(like, start, start + rows), strict=True))
-        for array, found in zip(made, _run(program, dependent, block), strict=True):
-            array[start : start + rows] = found
+    program.write_rows(dependent, units, made, count % rows or rows)  # some of the first again
     return [new_tensor(array) for array in made]
 
 
@@ -160,20 +145,26 @@ def _dependent(
 
 
 def _settle(
-    known: _Experience, dependent: Dependent, program: ProgramCall, count: int
+    known: _Experience, dependent: Dependent, program: BlockProgram, count: int
 ) -> None:
-    """Decide how many rows the next call has in a block, once it is known what a row takes."""
+    """Decide how many rows the next call has in a block, once it is known what a row takes.
+
+    The first block is computed by all threads together, the others by a thread each.
+    """
     if known.settled:
         return
     known.settled = True
-    held = program.program.arena_bytes + sum([x.array.nbytes for x in dependent.basis])
-    fitting = max(4, BLOCK_BYTES * get_num_threads() * known.rows // held)
-    known.rows = fitting if 2 * fitting <= count else 0
+    held = program.arena_bytes + sum([x.array.nbytes for x in dependent.basis])
+    fitting = max(MIN_ROWS, BLOCK_BYTES * known.rows // held)
+    threads = get_num_threads()
+    shared = -(-max(-(-count // fitting) - 1, 1) // threads) * threads
+    rows = max(MIN_ROWS, -(-count // (shared + 1)))
+    known.rows = rows if 2 * rows <= count else 0
 
 
 def _program_of(
     dependent: Dependent, known: _Experience, every: Product
-) -> ProgramCall | None:
+) -> BlockProgram | None:
     """The program of some launches."""
     key = dependent.key
     if key in _programs:
@@ -190,7 +181,7 @@ def _program_of(
     return program
 
 
-def _agrees(program: ProgramCall, dependent: Dependent, every: Product) -> bool:
+def _agrees(program: BlockProgram, dependent: Dependent, every: Product) -> bool:
     """Whether the program does to some vectors just what the function does.
 
     It would not if an operator computed with the vectors in a way that no recorder sees.
@@ -202,14 +193,7 @@ def _agrees(program: ProgramCall, dependent: Dependent, every: Product) -> bool:
     ]
     expected = every(*map(new_tensor, vectors))
     block = dict(zip(dependent.basis, vectors, strict=True))
-    found = _run(program, dependent, block)
+    found = program.run(dependent, block)
     return all([
         np.array_equal(a._array, b, equal_nan=True) for a, b in zip(expected, found, strict=True)
     ])
-
-
-def _run(program: ProgramCall, dependent: Dependent, block: dict[Memory, Array]) -> list[Array]:
-    """The products with a block of vectors."""
-    arrays = [block.get(view.memory, view.memory.array) for view in dependent.given]
-    made = program(*map(new_tensor, arrays))
-    return [as_view(made[place], view) for place, view in dependent.results]

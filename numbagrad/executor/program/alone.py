@@ -72,9 +72,18 @@ def product(recorder: Recorder, a: Array, b: Array) -> Array | None:
     return made
 
 
+#: Launchers that were found to be there, by name and module; they stay.
+_found: set[tuple[str, str]] = set()
+
+
 def _is_there(name: str, module: str = "launch") -> bool:
     """Whether a launcher need not be compiled."""
-    return launcher(name, module, compiling=False) != 0
+    if (name, module) in _found:
+        return True
+    there = launcher(name, module, compiling=False) != 0
+    if there:
+        _found.add((name, module))
+    return there
 
 
 def _is_short(operands: tuple[Any, ...]) -> bool:
