@@ -7,7 +7,6 @@ the node is the ``ctx`` of the user's methods. The engine calls the node, the no
 
 from __future__ import annotations
 
-import functools
 import inspect
 import warnings
 import weakref
@@ -18,6 +17,7 @@ from numpy import ndarray
 
 from . import tensor_interface as interface
 from . import volatile, watching
+from .function_arguments import positional
 from .function_outputs import keep, tuple_of, wrap_output, wrap_outputs
 from .grad_dtype import converted, dtype_of_edge
 from .grad_mode import state as grad_mode
@@ -492,7 +492,7 @@ class Function(FunctionCtx):
             What ``forward`` returned. Tensors in it, alone or in a tuple, get a history.
         """
         if kwargs or cls._has_setup_context():
-            args = _bind(cls.forward, args, kwargs, cls._has_setup_context())
+            args = positional(cls.forward, args, kwargs, cls._has_setup_context())
         Tensor = interface.Tensor
         for value in args:
             if isinstance(value, Tensor) and value._array.__class__ is not ndarray:
@@ -540,41 +540,6 @@ class Function(FunctionCtx):
         finally:
             grad_mode.enabled = recording
         return ctx, volatile.mark(output) if unrecorded else output
-
-
-def _bind(forward: Any, args: Any, kwargs: Any, separate_context: bool) -> tuple[Any, ...]:
-    """Return the arguments of a call as positional ones, with the defaults if there is no ctx."""
-    signature = _signature(forward)
-    if separate_context:
-        bound = signature.bind(*args, **kwargs)
-        bound.apply_defaults()
-        args, kwargs = bound.args, bound.kwargs
-    names = [name for name, one in signature.parameters.items() if one.kind in _POSITIONAL]
-    if not separate_context:
-        del names[:1]
-    named = {}
-    for name, value in kwargs.items():
-        if name not in names:
-            raise TypeError(f"forward() got an unexpected keyword argument '{name}'")
-        place = names.index(name)
-        if place < len(args):
-            raise TypeError(f"forward() got multiple values for argument '{name}'")
-        named[place] = value
-    places = range(len(args), 1 + max(named, default=-1))
-    for place in places:
-        if place not in named:
-            raise TypeError(
-                f"forward() missing required argument: '{names[place]}' (position {place})"
-            )
-    return (*args, *[named[place] for place in places])
-
-
-_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-
-
-@functools.lru_cache(maxsize=1024)
-def _signature(function: Any) -> inspect.Signature:
-    return inspect.signature(function)
 
 
 def connect(ctx: BackwardCFunction, args: tuple[Any, ...]) -> None:

@@ -26,7 +26,8 @@ from ..formula.expression import postorder
 from ..formula.trace import parameters
 from ..tensor import Tensor, new_tensor
 from .definition import ComplexRule, PointwiseDefinition, Refused
-from .operator import PointwiseOperator, _second_name
+from .gradient_rule import second_name
+from .operator import PointwiseOperator
 
 __all__ = ["derived", "variant_of"]
 
@@ -249,7 +250,7 @@ class ComplexOperator(PointwiseOperator):
         value = _renamed(value, {x: (new, kinds[x]) for x, new in own.items() if x != new})
         operator = derived(
             f"{self.name}_jvp",
-            _second_name(self.definition.grad_fn),
+            second_name(self.definition.grad_fn),
             (*own.values(), *inner.values()),
             tuple([kinds[x] for x in (*used, *names)]),
             value,
@@ -335,7 +336,7 @@ class ComplexGradientRule:
             value = _renamed(values[group], {x: (own[x], kinds[x]) for x in names if own[x] != x})
             made = derived(
                 f"{operator.name}_backward",
-                _second_name(operator.definition.grad_fn),
+                second_name(operator.definition.grad_fn),
                 tuple(own.values()),
                 tuple([kinds[x] for x in names]),
                 value,

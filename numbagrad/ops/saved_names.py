@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from .operator import PointwiseNode
+    from .gradient_rule import PointwiseNode
     from .tensor_operator import OperatorNode
 
 __all__ = ["dims_of_mask", "of_operator", "of_pointwise", "possible"]
