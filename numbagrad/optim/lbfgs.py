@@ -100,8 +100,7 @@ class LBFGS(Optimizer):
             RuntimeError: for an unknown line search.
         """
         group = self.param_groups[0]
-        search = group["line_search_fn"]
-        if search not in (None, "strong_wolfe"):
+        if group["line_search_fn"] not in (None, "strong_wolfe"):
             raise RuntimeError("only 'strong_wolfe' is supported")
         closure = enable_grad()(closure)
         state = self.state[self._params[0]]
@@ -130,21 +129,17 @@ class LBFGS(Optimizer):
             if slope > -group["tolerance_change"]:
                 break
             spent = 0
-            if search is not None:
-                origin = [parameter.clone() for parameter in self._params]
-                loss, gradient, size, spent = strong_wolfe(
-                    functools.partial(self._evaluate, closure, origin, direction),
-                    direction, size, loss, gradient, float(slope),
+            if group["line_search_fn"] is not None:
+                loss, gradient, size, spent = self._search(
+                    closure, direction, size, loss, gradient, float(slope),
                     max_evaluations=group["max_eval"] - evaluations,
                 )  # fmt: skip
                 state["t"] = size
-                self._move(size, direction)
-            else:
-                self._move(size, direction)
-                if iteration != group["max_iter"]:
-                    loss = float(closure())
-                    gradient = self._flat_gradient()
-                    spent = 1
+            self._move(size, direction)
+            if group["line_search_fn"] is None and iteration != group["max_iter"]:
+                loss = float(closure())
+                gradient = self._flat_gradient()
+                spent = 1
             evaluations += spent
             state["func_evals"] += spent
             if (
@@ -156,6 +151,14 @@ class LBFGS(Optimizer):
             ):
                 break
         return first_loss
+
+    def _search(
+        self, closure: Callable[[], Any], direction: Tensor, *start: Any, max_evaluations: int
+    ) -> tuple[float, Tensor, float, int]:
+        """The line search from a size, loss, gradient and slope; it moves no parameter."""
+        origin = [parameter.clone() for parameter in self._params]
+        evaluate = functools.partial(self._evaluate, closure, origin, direction)
+        return strong_wolfe(evaluate, direction, *start, max_evaluations=max_evaluations)
 
     @staticmethod
     def _direction(state: dict[str, Any], gradient: Tensor, history: int) -> Tensor:

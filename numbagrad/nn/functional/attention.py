@@ -217,6 +217,13 @@ def _check_padding_size(padding: Tensor, batch: int, columns: int) -> None:
             )
 
 
+def _check_features(given: int, expected: int, heads: int) -> None:
+    if given != expected:
+        raise AssertionError(f"was expecting embedding dimension of {expected}, but got {given}")
+    if given % heads:
+        raise AssertionError(f"embed_dim {given} not divisible by num_heads {heads}")
+
+
 def _check_key_and_value(key: Tensor, value: Tensor, other_sizes: bool) -> None:
     if other_sizes and key.shape[:2] != value.shape[:2]:
         raise AssertionError(
@@ -261,6 +268,24 @@ def _heads(tensor: Tensor, count: int) -> Tensor:
     return tensor.unflatten(-1, (count, -1)).permute(1, 2, 0, 3)
 
 
+def _as_batches_of_one(*tensors: Tensor) -> list[Tensor]:
+    """(length, features) as (length, 1, features); what is one tensor stays one."""
+    made = {id(x): x for x in tensors}
+    for key, x in made.items():
+        made[key] = x.unsqueeze(1)
+    return [made[id(x)] for x in tensors]
+
+
+def _with_weights(
+    q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout_p: float
+) -> tuple[Tensor, Tensor]:
+    """Attention and its weights, step by step, since nobody is told weights by a fused kernel."""
+    scores = (q * math.sqrt(1.0 / q.size(-1))) @ k.transpose(-2, -1)
+    weights = softmax(scores if mask is None else scores + mask, -1)
+    weights = dropout(weights, dropout_p)
+    return weights @ v, weights
+
+
 def multi_head_attention_forward(
     query: Tensor,
     key: Tensor,
@@ -302,10 +327,7 @@ def multi_head_attention_forward(
         )
     batched = query.ndim == 3
     if not batched:
-        same = query is key is value
-        query = query.unsqueeze(1)
-        key = query if same else key.unsqueeze(1)
-        value = query if same else value.unsqueeze(1)
+        query, key, value = _as_batches_of_one(query, key, value)
         if key_padding_mask is not None:
             key_padding_mask = key_padding_mask.unsqueeze(0)
     warn_of_mixed_masks(key_padding_mask, "key_padding_mask", attn_mask, "attn_mask")
@@ -319,12 +341,7 @@ def multi_head_attention_forward(
     mask = None if is_causal else canonical_mask(attn_mask, "attn_mask", query)
     padding = canonical_mask(key_padding_mask, "key_padding_mask", query)
     length, batch, embed_dim = query._array.shape
-    if embed_dim != embed_dim_to_check:
-        raise AssertionError(
-            f"was expecting embedding dimension of {embed_dim_to_check}, but got {embed_dim}"
-        )
-    if embed_dim % num_heads:
-        raise AssertionError(f"embed_dim {embed_dim} not divisible by num_heads {num_heads}")
+    _check_features(embed_dim, embed_dim_to_check, num_heads)
     weights: Any = in_proj_weight
     if use_separate_proj_weight:
         weights = (q_proj_weight, k_proj_weight, v_proj_weight)
@@ -340,10 +357,7 @@ def multi_head_attention_forward(
     dropout_p = dropout_p if training else 0.0
     attention = None
     if need_weights:
-        scores = (q * math.sqrt(1.0 / q.size(-1))) @ k.transpose(-2, -1)
-        attention = softmax(scores if merged is None else scores + merged, -1)
-        attention = dropout(attention, dropout_p)
-        made = attention @ v
+        made, attention = _with_weights(q, k, v, merged, dropout_p)
         attention = attention.mean(1) if average_attn_weights else attention
     else:
         made = scaled_dot_product_attention(q, k, v, merged, dropout_p, is_causal)
