@@ -24,8 +24,9 @@ def handler_name(array: np.ndarray) -> str:
 
 
 @pytest.fixture(autouse=True)
-def limit():
-    """The usual limit before and after, and nothing kept."""
+def limit(monkeypatch):
+    """The usual limit before and after, and nothing kept; a pool from the first array on."""
+    monkeypatch.setattr(memory, "BYTES_WORTH_COMPILING", 0)
     memory.set_pool_limit(memory.DEFAULT_LIMIT)
     memory.empty_pool()
     yield

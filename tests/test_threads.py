@@ -54,7 +54,8 @@ def launch():
 
 
 @pytest.fixture(autouse=True)
-def four_threads():
+def four_threads(monkeypatch):
+    monkeypatch.setattr(pool, "SECONDS_WORTH_COMPILING", 0)
     before = pool.get_num_threads()
     pool.set_num_threads(4)
     yield

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import dataclasses
 import functools
+import math
 import os
 import pathlib
 import sys
@@ -25,6 +26,10 @@ _CACHES = pathlib.Path("/sys/devices/system/cpu/cpu0/cache")
 
 #: The size of the last cache where the system does not tell.
 _USUAL_CACHE_BYTES = 32 << 20
+
+#: The pool is compiled when arrays of so many bytes, all together, were made without it. Until then
+#: their pages cost less than that takes. What is on disk is used from the first array on.
+BYTES_WORTH_COMPILING = 64 << 20
 
 #: Bytes of free buffers that are kept unless NUMBAGRAD_POOL_BYTES says otherwise.
 DEFAULT_LIMIT = 256 << 20
@@ -129,7 +134,16 @@ _C_KERNEL = ctypes.PYFUNCTYPE(None, _WORD, _WORD, _WORD)
 _C_NEW_ARRAY = ctypes.PYFUNCTYPE(_WORD, *[_WORD] * 5)
 _C_NEW_OBJECT = ctypes.PYFUNCTYPE(ctypes.py_object, *[_WORD] * 5)
 _C_MALLOC = ctypes.PYFUNCTYPE(_WORD, _WORD, _WORD)
+_C_NUMPY_NEW = ctypes.PYFUNCTYPE(_WORD, *[_WORD] * 9)  # PyArray_New
 _C_CALLOC = _C_REALLOC = ctypes.PYFUNCTYPE(_WORD, _WORD, _WORD, _WORD)
+
+
+#: The functions of ``kernels/buffers.py`` that make up the pool, with their signatures.
+_FUNCTIONS = (
+    ("buffer_malloc", "int64(int64, int64)"),
+    ("buffer_free", library.UNIFORM),
+    ("new_large_array", f"int64({', '.join(['int64'] * 5)})"),
+)
 
 
 class _Handler(ctypes.Structure):
@@ -179,31 +193,50 @@ def install(runtime: np.ndarray, set_handler: int) -> None:
     )
     runtime[layout.RUNTIME_BUFFERS] = words.ctypes.data
 
-    def first_large_array(*arguments: int) -> int:
-        """Compile the pool, put its own function in place of this one, and call that."""
-        address = _make_pool(words)
-        runtime[layout.RUNTIME_NEW_LARGE_ARRAY] = address
-        return int(_C_NEW_ARRAY(address)(*arguments))
+    made_without = -1  # until the disk cache was asked
 
-    stub = _C_NEW_ARRAY(first_large_array)
+    def first_large_arrays(*arguments: int) -> int:
+        """Make an array of NumPy's memory, or the pool; its own function then replaces this one."""
+        nonlocal made_without
+        worth_compiling = made_without >= BYTES_WORTH_COMPILING
+        address = 0
+        if made_without < 0 or worth_compiling:
+            address = _make_pool(words, compiling=worth_compiling)
+            made_without = max(made_without, 0)
+        if address:
+            runtime[layout.RUNTIME_NEW_LARGE_ARRAY] = address
+            return int(_C_NEW_ARRAY(address)(*arguments))
+        _, rank, sizes, code, strides = arguments
+        shape = (ctypes.c_int64 * rank).from_address(sizes)
+        made_without += math.prod(shape) * int(runtime[layout.RUNTIME_ITEM_SIZES + code])
+        new = _C_NUMPY_NEW(int(runtime[layout.RUNTIME_NEW_ARRAY]))
+        return int(new(id(np.ndarray), rank, sizes, code, strides, 0, 0, 0, 0))
+
+    stub = _C_NEW_ARRAY(first_large_arrays)
     _keep_for_ever(stub)
     runtime[layout.RUNTIME_NEW_LARGE_ARRAY] = _address(stub)
 
 
-def _make_pool(words: np.ndarray) -> int:
-    """Compile what NumPy calls, and make the handler; returns what makes large arrays."""
+def _make_pool(words: np.ndarray, compiling: bool) -> int:
+    """Make the handler, of functions that NumPy calls; returns what makes large arrays.
+
+    Returns 0 if one would have to be compiled first, without ``compiling``.
+    """
     with library.lock:
+        found = [
+            library.hand_written("buffers", name, signature, code="calls", compiling=compiling)
+            for name, signature in _FUNCTIONS
+        ]
+        if not all(found):
+            return 0
+        malloc, free, new_large_array = found
         if words[buffer_layout.HANDLER] == 0:
-            words[buffer_layout.HANDLER] = id(_new_handler(words))
-        return library.hand_written(
-            "buffers", "new_large_array", f"int64({', '.join(['int64'] * 5)})", code="calls"
-        )
+            words[buffer_layout.HANDLER] = id(_new_handler(words, malloc, free))
+        return new_large_array
 
 
-def _new_handler(words: np.ndarray) -> Any:
+def _new_handler(words: np.ndarray, malloc: int, free: int) -> Any:
     """The capsule that makes NumPy allocate from the pool."""
-    malloc = library.hand_written("buffers", "buffer_malloc", "int64(int64, int64)", code="calls")
-    free = library.hand_written("buffers", "buffer_free", code="calls")
 
     # NumPy hardly ever calls these two: ndarray.resize() is the one way.
     def calloc(pool: int, count: int, size: int) -> int:

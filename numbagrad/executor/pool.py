@@ -33,6 +33,10 @@ _WORDS = _PARTICIPANT + _CAPACITY * _LINE
 #: idle process uses no CPU.
 SPIN_MICROSECONDS = 200
 
+#: What shares work is compiled when launches with work to share took so long on one thread. Until
+#: then that costs less than compiling. What is on disk is used from the first launch on.
+SECONDS_WORTH_COMPILING = 0.25
+
 
 def _available_cpus() -> int:
     if hasattr(os, "sched_getaffinity"):
@@ -138,19 +142,37 @@ def _new_held_lock() -> int:
 
 _Kernel = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 3)
 _ShareOut = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 5)
+_SHARE_OUT_SIGNATURE = "void(int64, int64, int64, int64, int64)"
+
+#: How long launches ran on one thread though others could have helped; below zero until the disk
+#: cache was asked for what shares work.
+_seconds_alone = -1.0
 
 
 def _first_share_out(
     block: np.ndarray, pool: int, kernel: int, args: int, total: int, grain: int
 ) -> None:
-    """The first launch with work to share: has the function compiled or loaded that shares it."""
+    """The first launches with work to share: on one thread, until it is worth to compile the rest.
+
+    What is compiled, or loaded, then takes the place of this function.
+    """
+    global _seconds_alone
+    compiling = _seconds_alone >= SECONDS_WORTH_COMPILING
+    address = 0
     try:
-        address = library.hand_written(
-            "threads", "share_out", "void(int64, int64, int64, int64, int64)", code="calls"
-        )
+        if compiling or _seconds_alone < 0:
+            _seconds_alone = max(_seconds_alone, 0.0)
+            address = library.hand_written(
+                "threads", "share_out", _SHARE_OUT_SIGNATURE, code="calls", compiling=compiling
+            )
     except BaseException:
         _Kernel(kernel)(args, 0, total)  # its result is expected; ctypes reports the exception
         raise
+    if not address:
+        start = time.perf_counter()
+        _Kernel(kernel)(args, 0, total)
+        _seconds_alone += time.perf_counter() - start
+        return
     block[_SHARE_OUT] = address
     _ShareOut(address)(pool, kernel, args, total, grain)
 
