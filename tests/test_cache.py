@@ -13,9 +13,11 @@ import warnings
 
 import pytest
 
+import numbagrad
 from numbagrad.executor import library, stats
 from numbagrad.executor.cache import ObjectCache
-from numbagrad.kernels import loader
+from numbagrad.kernels import compiler, loader
+from numbagrad.kernels.compiler import compile_to_object
 
 KEY = "0123456789abcdef"
 ENTRY = f"{KEY}.o"
@@ -297,6 +299,32 @@ def test_a_read_only_cache_is_used(folder, monkeypatch):
         assert answer() == 42 and stats().loaded == 1
 
 
+def test_nobody_hears_of_the_calls_of_the_compiler(folder, monkeypatch):
+    heard = []
+
+    def compiled(*arguments):
+        heard.append(sys.getprofile())
+        return compile_to_object(*arguments)
+
+    monkeypatch.setattr(compiler, "compile_to_object", compiled)
+
+    def step(x):
+        heard.append(sys.getprofile())
+        found = answer()
+        heard.append(sys.getprofile())
+        return x * found
+
+    numbagrad.compile(step)(numbagrad.ones(3))
+    before, inside, after, *_ = heard
+    assert before is after is not None and inside is None
+    sys.setprofile(before)  # a profiler of the user's is left alone
+    try:
+        answer(43)
+    finally:
+        sys.setprofile(None)
+    assert heard[-1] is before
+
+
 def test_threads_that_want_one_kernel_compile_it_once(folder):
     found = []
     threads = [threading.Thread(target=lambda: found.append(answer())) for _ in range(8)]
@@ -356,6 +384,33 @@ def test_a_process_with_a_warm_cache_compiles_nothing_and_does_not_import_numba(
     folder = library.cache().directory
     output(run(_TRAIN, folder))
     assert output(run(_TRAIN, folder)) == "True 0 False"
+
+
+_STEP = (
+    "import numpy\n"
+    "import numbagrad as torch\n"
+    "from numbagrad.executor.builtin import launcher\n"
+    "w = torch.ones(4, 4, requires_grad=True)\n"
+    "@torch.compile\n"
+    "def step(x):\n"
+    "    loss = ((w.mm(x) - x.t()) * w + x[0]).softmax(1)\n"
+    "    loss = (loss * x).sum(0).exp().sum()\n"
+    "    loss.backward()\n"
+    "    with torch.no_grad():\n"
+    "        w.sub_(0.5 * w.grad)\n"
+    "    return loss\n"
+    "x = numpy.arange(16.0, dtype='float32').reshape(4, 4)\n"
+    "print(*[step(torch.from_numpy(x / (k + 20))).item() for k in range(3)])\n"
+    "names = [('pointwise', 'launch'), ('pointwise_general', 'broadcast'), "
+    "('matmul', 'matmul_launch'), ('reduce_all', 'reduction_launch'), "
+    "('reduce', 'reduction_launch'), ('along', 'rowwise_launch')]\n"
+    "print([name for name, module in names if launcher(name, module, compiling=False)])\n"
+)
+
+
+def test_a_recorded_call_compiles_no_launchers(tmp_path):
+    losses, found = output(run(_STEP, tmp_path)).splitlines()
+    assert len(set(losses.split())) > 1 and found == "[]"
 
 
 def test_importing_the_package_imports_no_compiler(tmp_path):

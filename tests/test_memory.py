@@ -26,7 +26,7 @@ def handler_name(array: np.ndarray) -> str:
 @pytest.fixture(autouse=True)
 def limit(monkeypatch):
     """The usual limit before and after, and nothing kept; a pool from the first array on."""
-    monkeypatch.setattr(memory, "BYTES_WORTH_COMPILING", 0)
+    monkeypatch.setattr(memory, "BYTES_WORTH_COMPILING", -1)
     memory.set_pool_limit(memory.DEFAULT_LIMIT)
     memory.empty_pool()
     yield
@@ -153,6 +153,27 @@ def test_arrays_that_outlive_the_interpreter() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_the_first_large_arrays_are_those_of_numpy_unless_the_pool_is_on_disk(tmp_path) -> None:
+    code = (
+        "import numbagrad, numpy\n"
+        "from numbagrad.executor import memory\n"
+        "def name(): return numpy._core.multiarray.get_handler_name((x + 1)._array)\n"
+        "x = numbagrad.ones(1 << 20).reshape(1 << 10, -1)\n"
+        "print(name(), bool((x + 1 == 2).all()), (x.t() * x).stride(), (x + 1).sum().item())\n"
+        "memory.BYTES_WORTH_COMPILING = 0\n"
+        "print(name())\n"
+    )
+    first, second = [
+        subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True,
+            env={**os.environ, "NUMBAGRAD_CACHE_DIR": str(tmp_path)},
+        ).stdout.split("\n")
+        for _ in range(2)
+    ]  # fmt: skip
+    assert first[:2] == ["default_allocator True (1, 1024) 2097152.0", "numbagrad"]
+    assert second[:2] == ["numbagrad True (1, 1024) 2097152.0", "numbagrad"]
 
 
 @pytest.mark.parametrize(

@@ -55,7 +55,7 @@ def launch():
 
 @pytest.fixture(autouse=True)
 def four_threads(monkeypatch):
-    monkeypatch.setattr(pool, "SECONDS_WORTH_COMPILING", 0)
+    monkeypatch.setattr(pool, "SECONDS_WORTH_COMPILING", -1)
     before = pool.get_num_threads()
     pool.set_num_threads(4)
     yield
@@ -238,6 +238,7 @@ from test_threads import Counted, compiled_launch
 from numbagrad.executor import pool
 launch = compiled_launch()
 counted = Counted(5000)
+pool.SECONDS_WORTH_COMPILING = -1
 pool.set_num_threads(4)
 
 def check(counted, repetitions=50):
@@ -258,6 +259,21 @@ def run_script(text: str, **environment: str) -> subprocess.CompletedProcess:
         text=True,
         timeout=120,
     )
+
+
+def test_launches_run_on_one_thread_until_it_is_worth_to_compile_what_shares_them(tmp_path):
+    result = run_script(
+        """
+        pool.SECONDS_WORTH_COMPILING = 1e9
+        check(counted)
+        alone = counted.calls[0]
+        pool.SECONDS_WORTH_COMPILING = 0
+        check(counted)
+        print(alone, counted.calls[0] - alone)
+        """,
+        NUMBAGRAD_CACHE_DIR=str(tmp_path),
+    )
+    assert (result.stdout.split(), result.stderr) == (["50", "50000"], "")
 
 
 def test_process_exits_cleanly_while_daemon_threads_launch():

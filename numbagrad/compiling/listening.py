@@ -51,10 +51,12 @@ class listening:  # noqa: N801 - a context, named for how it reads
     def __enter__(self) -> None:
         self._before = sys.getprofile()
         self._numpy = _state_of_numpy()
-        sys.setprofile(self._event)
+        self._recorder.listener = self._event
+        sys.setprofile(self._recorder.listener)
 
     def __exit__(self, *error: Any) -> None:
         sys.setprofile(self._before)
+        self._recorder.listener = None
         if not self._recorder.paused and _state_of_numpy() != self._numpy:
             self._recorder.fail("numpy.random")  # of its functions Python does not report calls
 

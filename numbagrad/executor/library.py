@@ -24,6 +24,7 @@ from typing import Any, TypeVar
 
 from .._version import __version__
 from ..kernels import loader
+from . import capture
 from .cache import ObjectCache, default_directory
 
 #: Signature of a kernel: address of packed arguments, and a range of work.
@@ -181,7 +182,8 @@ def _address(key: str, symbol: str, compile_object: Callable[[], bytes]) -> int:
             _origins[key] = "loaded"
             _statistics.loaded += 1
         else:
-            data = compile_object()
+            with capture.unheard():
+                data = compile_object()
             cache().write(key, data)
             address = loader.load(data, symbol)
             _origins[key] = "compiled"

@@ -6,6 +6,8 @@ function is a Numba intrinsic that becomes one or two machine instructions.
 
 from __future__ import annotations
 
+import weakref
+
 from llvmlite import ir
 from numba import (
     boolean,
@@ -48,14 +50,29 @@ def _pointer(builder, address, element_type):
     return builder.inttoptr(address, element_type.as_pointer())
 
 
+#: Of the modules that are being made: the alias scope of every number, and what tells one of them
+#: from all others.
+_scopes: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
+
+
+def _scopes_of(module, memory):
+    """The metadata of the scope of one number, and of those of all others."""
+    if module not in _scopes:
+        domain = module.add_metadata(["numbagrad"])
+        numbers = range(1, APART + 1)
+        _scopes[module] = [module.add_metadata([f"memory {k}", domain]) for k in numbers], {}
+    scopes, found = _scopes[module]
+    if memory not in found:
+        others = [*scopes[: memory - 1], *scopes[memory:]]
+        found[memory] = module.add_metadata([scopes[memory - 1]]), module.add_metadata(others)
+    return found[memory]
+
+
 def _note_memory(builder, instruction, memory):
     """Tell LLVM that an access shares no byte with those of other numbers (its alias scopes)."""
-    module = builder.module
-    domain = module.add_metadata(["numbagrad"])
-    scopes = [module.add_metadata([f"memory {k}", domain]) for k in range(1, APART + 1)]
-    own = scopes.pop(memory - 1)
-    instruction.set_metadata("alias.scope", module.add_metadata([own]))
-    instruction.set_metadata("noalias", module.add_metadata(scopes))
+    own, others = _scopes_of(builder.module, memory)
+    instruction.set_metadata("alias.scope", own)
+    instruction.set_metadata("noalias", others)
 
 
 def _load(stored, memory=0):

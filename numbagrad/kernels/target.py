@@ -78,6 +78,8 @@ class _TypingContext(typing.BaseContext):
 
     def init(self) -> None:
         self._answers: dict[Any, Any] = {}
+        #: What no rule takes without the value of a constant among the arguments.
+        self._refused: set[Any] = set()
 
     def load_additional_registries(self) -> None:
         from numba.core.typing import mathdecl
@@ -88,19 +90,24 @@ class _TypingContext(typing.BaseContext):
         if kws:
             return super().resolve_function_type(func, args, kws)
         plain = tuple([types.unliteral(argument) for argument in args])
-        answer = self._answers.get((func, plain))
+        given = tuple(args)
+        answer = self._answers.get((func, plain)) or self._answers.get((func, given))
         if answer is not None:
             return answer
         # Few rules look at the value of a constant: what all the others say is remembered once.
-        for types_of_arguments in dict.fromkeys((plain, tuple(args))):
+        for types_of_arguments in dict.fromkeys((plain, given)):
+            if (func, types_of_arguments) in self._refused:
+                continue
             try:
                 answer = super().resolve_function_type(func, types_of_arguments, kws)
             except TypingError:
-                if types_of_arguments == tuple(args):
+                if types_of_arguments == given:
                     raise
             if answer is not None:
                 self._answers[func, types_of_arguments] = answer
                 return answer
+            if types_of_arguments != given:
+                self._refused.add((func, plain))
         return None
 
     def resolve_value_type(self, val: Any) -> Any:
