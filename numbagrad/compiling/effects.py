@@ -7,7 +7,7 @@ the program: tensors with their graph and count of writes, and gradients.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..autograd.inplace import register_view
@@ -80,6 +80,26 @@ class Made:
     origin: str | None = None
     is_registered: bool = False
 
+    @property
+    def is_alone(self) -> bool:
+        """Whether it is a whole result, and shares nothing with other values of its run."""
+        if self.result is None or self.output is not None or self.base is not None:
+            return False
+        view, array = self.view, self.view.memory.array
+        whole = view.shape == array.shape and view.strides == array.strides and not view.offset
+        return whole and view.dtype == array.dtype and not isinstance(self.cell, Place)
+
+    def make_alone(self, results: Sequence[Array], leaves: Sequence[Any]) -> Tensor:
+        """What :meth:`make` does where it :attr:`is_alone`."""
+        node = None
+        if self.grad_fn is not None:
+            node = FreedNode(())
+            node.called = self.grad_fn
+        tensor = new_tensor(results[self.result], self.requires_grad, node, 0)  # type: ignore[index]
+        if self.cell is not None:
+            tensor._version_cell = [self.version]
+        return tensor
+
     def make(self, run: Run) -> Tensor:
         """The tensor of one run."""
         found = run.made.get(id(self))
@@ -114,6 +134,26 @@ class Made:
             if self.is_registered:
                 register_view(tensor, version_cell_of(tensor))
         return tensor
+
+
+def finder(
+    reference: tuple[int, Any],
+) -> Callable[[Sequence[Array], Sequence[Any]], Any] | None:
+    """A function of the results and arguments of a run that finds the only value it returns.
+
+    None if that needs to know what else was made.
+    """
+    kind, value = reference
+    if kind == MADE:
+        return value.make_alone if value.is_alone else None
+    if kind == COMPUTED:
+        return lambda results, leaves: value()
+    if kind == KNOWN:
+        if value.argument is not None and not value.of_gradient:
+            place = value.argument
+            return lambda results, leaves: leaves[place]
+        return lambda results, leaves: value.find(leaves)
+    return lambda results, leaves: value
 
 
 class Run:
@@ -183,5 +223,5 @@ class Effects:
 
 __all__ = [
     "COMPUTED", "CONSTANT", "KNOWN", "MADE", "Effects", "FreedNode", "Live", "Made", "Place", "Run",
-    "Unusable", "version_cell_of",
+    "Unusable", "finder", "version_cell_of",
 ]  # fmt: skip

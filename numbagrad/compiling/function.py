@@ -44,20 +44,18 @@ MANY_SIGNATURES = 64
 
 _OWN_ATTRIBUTES = frozenset(
     (
-        "_function", "_fullgraph", "_broken", "_programs", "_latest", "_looked_at", "_useless",
-        "_given_up", "_reason", "_lock",
+        "_function", "_fullgraph", "_broken", "_programs", "_latest", "_quick", "_looked_at",
+        "_useless", "_given_up", "_reason", "_lock",
     )
 )  # fmt: skip
 
 
 class _Latest(NamedTuple):
-    """The program that ran last, for the quick way to run it again."""
+    """The program that ran last."""
 
     settings: tuple[Any, ...]
     recorded: Recorded
     structure: Any
-    #: Whether the arguments are leaves themselves: no list, tuple, dict or keyword.
-    flat: bool
 
 
 class CompileError(RuntimeError):
@@ -78,6 +76,8 @@ class CompiledFunction:
         self._programs: dict[Any, list[Recorded]] = {}
         #: The program that ran last, and the settings it ran with.
         self._latest: _Latest | None = None
+        #: The same, where the arguments are leaves themselves: no list, tuple, dict or keyword.
+        self._quick: tuple[tuple[Any, ...], Recorded] | None = None
         self._useless = 0
         #: The function in pieces, if there is a line that no program can hold.
         self._broken: BrokenFunction | None = None
@@ -104,6 +104,22 @@ class CompiledFunction:
         return type(self)(copy.deepcopy(self._function, memo), self._fullgraph)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        # The quick way, for most calls: written for speed, since a small step takes microseconds.
+        quick = self._quick
+        if (
+            quick is not None
+            and capture.active is None
+            and not kwargs
+            and global_settings() == quick[0]
+        ):
+            with self._lock:
+                result = quick[1].replay(args)
+            if result is not CHANGED:
+                return result
+        return self._call(args, kwargs)
+
+    def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A call that the quick way does not take."""
         # Inside of another compiled function this one is a part of what that does; a selective
         # checkpoint asks about each operator.
         if self._given_up or JIT_DISABLED or capture.needs_operators():
@@ -112,11 +128,6 @@ class CompiledFunction:
             return self._broken(*args, **kwargs)
         settings = global_settings()
         latest = self._latest
-        if latest is not None and latest.flat and not kwargs and settings == latest.settings:
-            with self._lock:
-                result = latest.recorded.replay(args)
-            if result is not CHANGED:
-                return result
         leaves, structure = flatten((args, kwargs))
         if latest is not None and settings == latest.settings and structure == latest.structure:
             with self._lock:
@@ -127,8 +138,9 @@ class CompiledFunction:
         with self._lock:
             for recorded in self._programs.get(key, ()):
                 if recorded.holds(leaves):
+                    self._latest = _Latest(settings, recorded, structure)
                     flat = len(leaves) == len(args) and not kwargs
-                    self._latest = _Latest(settings, recorded, structure, flat)
+                    self._quick = (settings, recorded) if flat else None
                     return recorded.run(leaves)
             if self._may_record(key, leaves):
                 inputs, earlier = self._numbers_of(key, leaves, args, kwargs)
@@ -136,7 +148,11 @@ class CompiledFunction:
                     self._function, leaves, args, kwargs, structure, inputs, earlier,
                     self._is_piece,
                 )  # fmt: skip
-                return self._record(key, recording)
+                try:
+                    return self._record(key, recording)
+                finally:
+                    if self._given_up or self._broken is not None:
+                        self._quick = None
         return self._function(*args, **kwargs)
 
     def _may_record(self, key: Any, leaves: list[Any]) -> bool:

@@ -17,7 +17,7 @@ from ..executor.program.program import Program
 from ..structure import LEAF, rebuild
 from ..tensor import Tensor
 from .argument_numbers import ArgumentNumbers
-from .effects import COMPUTED, KNOWN, MADE, Effects, Place, Run, version_cell_of
+from .effects import COMPUTED, KNOWN, MADE, Effects, Place, Run, finder, version_cell_of
 from .memory_layout import Layout
 from .replay import Found, Replay
 from .reused_gradients import ReusedGradients
@@ -97,8 +97,12 @@ class Recorded:
         sure = len(unsure) == program.first_checks
         self._reused = ReusedGradients(effects, possible=sure and any(self._had))
         self._replay = Replay(program)
-        #: Nothing comes before or after the launches.
-        self._is_simple = not (unsure or program.sources)
+        #: Whether a run may raise: then there is more to do around it.
+        self._may_raise = bool(unsure)
+        #: How to find what the call returns, if that needs nothing else of the run; else None.
+        self._find_result: Callable[[Sequence[Array], Sequence[Any]], Any] | None = None
+        if effects.backward is None and effects.structure is LEAF:
+            self._find_result = finder(effects.returned[0])
         #: How often Python had to look whether the program holds.
         self._looks = 0
 
@@ -159,22 +163,28 @@ class Recorded:
             self._learn(leaves)
         return result
 
-    def replay(self, arguments: tuple[Any, ...]) -> Any:
+    def replay(self, given: tuple[Any, ...]) -> Any:
         """What a call returns, if compiled code sees that nothing has changed; else CHANGED."""
-        given = arguments
-        if self.numbers.places:  # compiled code knows numbers by their identity
-            arguments = self.numbers.known(arguments)
+        numbers = self.numbers.places
+        # Compiled code knows numbers by their identity.
+        arguments = self.numbers.known(given) if numbers else given
         keep = self._replay.holds(*arguments)
-        if keep is None or not self.surroundings.hold():
+        if keep is None or not (self.surroundings.unchanged() or self.surroundings.hold()):
             return CHANGED
-        self.numbers.give(given)
-        if self._replay.run is None or timing.active is not None:
+        if numbers:
+            self.numbers.give(given)
+        run = self._replay.run
+        if run is None or timing.active is not None:
             self._given = self._given_with(arguments)
             return self.run(given)
-        if self._is_simple:
-            results = self._replay.run(keep, *arguments)
-        else:
+        if self._may_raise:
             results = self._restoring(arguments, self._run_natively, keep, arguments)
+        else:
+            if self.program.sources:
+                self.program.draw_numbers()
+            results = run(keep, *arguments)
+        if self._find_result is not None and (keep or not self._effects.gradients):
+            return self._find_result(results, arguments)
         return self._leave(Run(results, arguments), attach=not keep)
 
     def _given_with(self, arguments: Sequence[Any]) -> list[Array]:

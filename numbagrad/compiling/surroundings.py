@@ -112,6 +112,8 @@ class Surroundings:
     def __init__(self, roots: dict[str, Any], arguments: Sequence[Any] = ()):
         self.tensors: list[Tensor] = []
         self.watched: list[Watched] = []
+        #: A native check that is True only if everything is what it was.
+        self.unchanged: Callable[[], Any] = _unknown
         self._guards: Guards | None = None
         self._rest: list[Watched] = []
         self._dictionaries: dict[int, tuple[dict[Any, Any], Watched]] = {}
@@ -173,6 +175,7 @@ class Surroundings:
         self._guards = Guards(
             [(w.container, w.expected()) for w in self.watched if w.container is not None]
         )
+        self.unchanged = _unknown if self._rest else self._guards.unchanged
         return True
 
     def changed(self) -> str | None:
@@ -367,13 +370,19 @@ class Surroundings:
 
 def global_settings() -> tuple[Any, ...]:
     """The switches outside of the function that decide what it does."""
-    hooks = EVERY_MODULE
-    return (
+    settings = (
         grad_mode.enabled, grad_mode.inference, get_default_dtype(), get_default_device(),
-        anomaly.enabled, anomaly.check_nan, *saved_hooks.stack(),
-        *((*hooks.forward_pre, *hooks.forward, *hooks.backward_pre, *hooks.backward)
-          if hooks.any else ()),
+        anomaly.enabled, anomaly.check_nan,
     )  # fmt: skip
+    stack, hooks = saved_hooks.stack(), EVERY_MODULE
+    if not stack and not hooks.any:
+        return settings
+    of_modules = (hooks.forward_pre, hooks.forward, hooks.backward_pre, hooks.backward)
+    return *settings, *stack, *[key for table in of_modules for key in table]
+
+
+def _unknown() -> None:
+    """In the place of a native check while there is none."""
 
 
 def _contents(cell: types.CellType) -> list[Any]:
