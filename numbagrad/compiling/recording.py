@@ -28,7 +28,7 @@ from .effects_of_call import EffectsOfCall
 from .listening import listening
 from .memory_layout import Layout, shared
 from .recorded import Recorded
-from .snapshot import Owners, Snapshot
+from .snapshot import Elements, Owners, Snapshot
 from .surroundings import Surroundings, Unreachable, global_settings
 from .verification import Previous, RandomStates, verify
 
@@ -203,12 +203,11 @@ class Recording:
     def _layout(self, before: Snapshot, owners: Owners) -> Layout:
         """How the arrays have to lie that the program is given."""
         writes = False
+        elements = Elements(self.recorder, [*before.arrays, *self.recorder.constants])
         for operation in self.recorder.operations:
             for view in (*operation.reads, *operation.writes):
-                if view.memory in owners:
-                    low, high = owners[view.memory][1].bytes
-                    if view.size and (view.bytes[0] < low or view.bytes[1] > high):
-                        raise Unusable("memory beyond the elements of the tensor it belongs to")
+                if view.memory in owners and view.size and view not in elements:
+                    raise Unusable("memory beyond the elements of the tensors it belongs to")
             writes = writes or any([view.memory in owners for view in operation.writes])
         if writes and shared([memory.array for memory in owners]):
             raise Unusable("memory that two tensors share without knowing of each other")

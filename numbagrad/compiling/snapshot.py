@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..executor.program.graph import Array, Memory, View
+from ..executor.program.graph import Array, Memory, Range, View
 from ..executor.program.recorder import Recorder, root_of
 from ..tensor import Tensor
 from .effects import Place
@@ -92,6 +92,30 @@ class Owners(dict[Memory, tuple[Place, View]]):
             view = recorder.view(array)
             if memory not in self or _length(view) > _length(self[memory][1]):
                 self[memory] = place, view
+
+
+class Elements:
+    """The bytes of memory that tensors lie in: a run finds these where they were, and no others."""
+
+    def __init__(self, recorder: Recorder, arrays: Sequence[Array]):
+        self._ranges: dict[Memory, list[Range]] = {}
+        found: dict[Memory, list[Range]] = {}
+        for array in arrays:
+            memory = recorder.memories.get(id(root_of(array)))
+            if memory is not None and array.size:
+                found.setdefault(memory, []).append(recorder.view(array).bytes)
+        for memory, ranges in found.items():
+            merged = self._ranges[memory] = [min(ranges)]
+            for low, high in sorted(ranges):
+                if low > merged[-1][1]:
+                    merged.append((low, high))
+                else:
+                    merged[-1] = merged[-1][0], max(high, merged[-1][1])
+
+    def __contains__(self, view: View) -> bool:
+        """Whether all bytes that a view spans belong to tensors."""
+        low, high = view.bytes
+        return any([a <= low and high <= b for a, b in self._ranges.get(view.memory, ())])
 
 
 def _length(view: View) -> int:

@@ -76,12 +76,26 @@ def check_inside(
 
 def check_probabilities(array: Array) -> None:
     """Raise torch's error if an element is not in [0, 1]."""
+    _check_elements("probabilities", array, _explain_probabilities)
+
+
+def check_not_negative(array: Array) -> None:
+    """Raise torch's error for a variance of which an element is below zero."""
+    _check_elements("no_negatives", array, _explain_negatives)
+
+
+def _check_elements(name: str, array: Array, explain: Callable[[Array], None]) -> None:
     if array.__class__ is not np.ndarray:
         return
     if array.dtype.kind == "f":
-        check(f"probabilities_{array.dtype.name}", (array,), _explain_probabilities, array)
+        check(f"{name}_{array.dtype.name}", (array,), explain, array)
     else:
-        capture.check(_explain_probabilities, array)
+        capture.check(explain, array)
+
+
+def _explain_negatives(array: Array) -> None:
+    if (array < 0).any():
+        raise ValueError("var has negative entry/entries")
 
 
 def _explain_probabilities(array: Array) -> None:
@@ -89,4 +103,6 @@ def _explain_probabilities(array: Array) -> None:
         raise RuntimeError("all elements of input should be between 0 and 1")
 
 
-__all__ = ["check", "check_classes", "check_inside", "check_probabilities"]
+__all__ = [
+    "check", "check_classes", "check_inside", "check_not_negative", "check_probabilities",
+]  # fmt: skip

@@ -44,3 +44,22 @@ def _probabilities(kind):
 probabilities_float16 = _probabilities(float16)
 probabilities_float32 = _probabilities(float32)
 probabilities_float64 = _probabilities(float64)
+
+
+def _no_negatives(kind):
+    """Fails if one of the elements in [lo, hi) is below zero. Third word: the elements."""
+
+    def kernel(args, lo, hi):
+        elements = load(args, 2, int64)
+        wrong = int64(0)
+        for k in range(lo, hi):
+            wrong |= int64(load(elements, k, kind) < 0)
+        if wrong != 0:
+            store(load(args, FAILED, int64), 0, load(args, FAILURE, int64), int64)
+
+    return kernel
+
+
+no_negatives_float16 = _no_negatives(float16)
+no_negatives_float32 = _no_negatives(float32)
+no_negatives_float64 = _no_negatives(float64)

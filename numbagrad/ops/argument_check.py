@@ -76,8 +76,9 @@ def _asks(function: Callable[..., Any]) -> bool:
 
 
 def _kinds(function: Callable[..., Any]) -> list[str]:
-    """The annotations of the parameters that have to be Tensors."""
-    kinds = [str(kind) for name, kind in function.__annotations__.items() if name != "return"]
+    """The annotations of the inputs that have to be Tensors."""
+    inputs = {k: v for k, v in function.__annotations__.items() if k not in ("return", "out")}
+    kinds = [str(kind) for kind in inputs.values()]
     return [kind for kind in kinds if kind in _KINDS]
 
 

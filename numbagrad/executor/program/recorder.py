@@ -87,7 +87,8 @@ def _parts_of_cat(made: Array, dim: int, arrays: list[Array]) -> list[tuple[Arra
 
 def _parts_of_stack(made: Array, dim: int, arrays: list[Array]) -> list[tuple[Array, Array]]:
     before: tuple[Any, ...] = (slice(None),) * (dim % made.ndim)
-    return [(x, made[before + (k,)]) for k, x in enumerate(arrays)]
+    # The ellipsis keeps the part of a vector an array, where NumPy would make a number of it.
+    return [(x, made[before + (k, ...)]) for k, x in enumerate(arrays)]
 
 
 #: Operators that only copy arrays into the parts of a new one: pairs of array and part.

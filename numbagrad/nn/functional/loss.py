@@ -276,8 +276,7 @@ def gaussian_nll_loss(
     """Negative log likelihood of normal distributions of mean ``input`` and variance ``var``."""
     if not isinstance(var, Tensor):
         var = _full_of(input, var)
-    if (var < 0).any():
-        raise ValueError("var has negative entry/entries")
+    checks.check_not_negative(var._array)
     if var.size() != input.size():
         if input.size()[:-1] == var.size():
             var = var.unsqueeze(-1)
