@@ -7,6 +7,7 @@ new data, and everything it returns and writes has to be what the function itsel
 
 from __future__ import annotations
 
+import dataclasses
 import random
 import warnings
 
@@ -14,6 +15,7 @@ import numpy as np
 import pytest
 
 import numbagrad as torch
+from numbagrad.executor.program import cost
 
 UNARY = (
     "neg", "abs", "exp", "sin", "tanh", "sigmoid", "relu", "square", "sign", "floor", "clone",
@@ -198,3 +200,14 @@ def test_random_programs(part):
 @pytest.mark.parametrize("seed", [108])
 def test_random_programs_that_came_out_wrong_once(seed):
     compare(seed)
+
+
+@pytest.mark.parametrize("part", range(2))
+def test_random_programs_in_chains(part, monkeypatch):
+    """The same with every batch of four rows in tiles of one, which only large ones are else."""
+    model = dataclasses.replace(
+        cost.model, tile=1, least_tile=1, chain_saves=-(1 << 30), partial_bytes=1 << 20
+    )
+    monkeypatch.setattr(cost, "model", model)
+    for seed in range(100 + part * 8, 108 + part * 8):
+        compare(seed)

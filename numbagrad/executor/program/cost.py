@@ -26,6 +26,12 @@ class CostModel:
             waits for a reader that is ``far`` launches away or farther.
         function: an elementary function.
         division: a division or a square root.
+        tile: rows that a chain works on at a time, at most.
+        least_tile: and at least.
+        units: pieces of a batch that threads share, at most.
+        chain_saves: bytes of the arena that a chain has to save at least.
+        chain_shares: bytes that all tiles read, which have to stay in a cache.
+        partial_bytes: bytes of the partial results that a sum over rows may leave.
     """
 
     streams: int = 16
@@ -36,6 +42,28 @@ class CostModel:
     far: int = 8
     function: float = 20
     division: float = 10
+    tile: int = 128
+    least_tile: int = 32
+    units: int = 16
+    chain_saves: int = 1 << 16
+    chain_shares: int = 1 << 16
+    partial_bytes: int = 1 << 16
+
+    def tiles(self, rows: int) -> tuple[int, int] | None:
+        """Rows in a tile, and units that threads share, for so many rows; None for too few.
+
+        There are two units at least, of two tiles at least.
+        """
+        for tile in range(min(self.tile, rows // 4), self.least_tile - 1, -1):
+            count, rest = divmod(rows, tile)
+            units = [k for k in range(2, min(count // 2, self.units) + 1) if count % k == 0]
+            if rest == 0 and units:
+                return tile, units[-1]
+        return None
+
+    def is_worth_a_chain(self, members: int, saved: int, shared: int) -> bool:
+        """Whether operations had better run tile by tile."""
+        return members > 1 and saved >= self.chain_saves and shared <= self.chain_shares
 
     def of(self, root: Expression, known: set[int], free: set[int]) -> float:
         """The cost of an expression; nodes whose ``id`` is ``known`` are read from the cache."""

@@ -44,6 +44,7 @@ from .rows import (
     row_operations,
     row_step,
 )
+from .tiling import chained
 
 
 def optimise(operations: Sequence[Operation], kept: Iterable[Memory]) -> list[Operation]:
@@ -59,7 +60,7 @@ def optimise(operations: Sequence[Operation], kept: Iterable[Memory]) -> list[Op
     remaining = without_dead(fuse(remaining, alive), alive)
     remaining = recomputed(apart(remaining, alive), alive)
     remaining = without_dead(with_epilogues(remaining, alive), alive)
-    return written_in_place(remaining, alive)
+    return chained(written_in_place(remaining, alive), alive)
 
 
 # --- checks ---------------------------------------------------------------------------------------

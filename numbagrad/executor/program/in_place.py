@@ -1,7 +1,8 @@
 """Blocks written over blocks that are read for the last time: less memory, fewer lines of cache.
 
-``fusion.py`` calls ``written_in_place`` with the operations as they will run. A pointwise operation
-may write an element to where it has just read the one element that it needs from there.
+``fusion.py`` calls ``written_in_place`` with the operations as they will run. A pointwise
+operation, or the epilogue of a product, may write an element to where it has just read the one
+element that it needs from there.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from ..pointwise import is_guarded
-from .graph import Call, Memory, Operation, Pointwise, View, covers, renamed
+from .graph import Call, Memory, Operation, Pointwise, Product, View, covers, renamed
 
 
 def written_in_place(operations: Sequence[Operation], kept: Collection[Memory]) -> list[Operation]:
@@ -19,12 +20,17 @@ def written_in_place(operations: Sequence[Operation], kept: Collection[Memory]) 
     """
     blocks = _Blocks(operations, kept)
     for at, operation in enumerate(operations):
-        if not isinstance(operation, Pointwise):
+        elements = operation.epilogue if isinstance(operation, Product) else operation
+        if not isinstance(elements, Pointwise):
             continue
-        if is_guarded(operation.formula, operation.compute):  # it may read operands again
+        if is_guarded(elements.formula, elements.compute):  # it may read operands again
             continue
-        for output in operation.outputs:
-            source = blocks.to_overwrite(operation, output, at)
+        # A product is written, and its factors are read, while the epilogue has yet to begin.
+        before = set()
+        if isinstance(operation, Product):
+            before = {operation.c.memory, *[x.memory for term in operation.terms for x in term]}
+        for output in elements.outputs:
+            source = blocks.to_overwrite(elements, output, at, before)
             if source is not None:
                 blocks.join(source, output.memory)
     if not blocks.names:
@@ -68,9 +74,17 @@ class _Blocks:
         self.names[output] = source
         self._last[source] = self._last[output]
 
-    def to_overwrite(self, operation: Pointwise, output: View, at: int) -> Memory | None:
-        """A block that the operation reads last, element for element as it writes ``output``."""
+    def to_overwrite(
+        self, operation: Pointwise, output: View, at: int, others: Collection[Memory]
+    ) -> Memory | None:
+        """A block that the operation reads last, element for element as it writes ``output``.
+
+        ``others`` is memory that is not used by elements alone.
+        """
         made = output.memory
+        if made in others:
+            return None
+        others = {self.name(memory) for memory in others}
         written = [view for view in operation.outputs if view.memory is made]
         if made not in self._own or self._first[made] < at or len(written) > 1:
             return None
@@ -82,7 +96,8 @@ class _Blocks:
             read.setdefault(place, set()).add(view.expanded(operation.shape))
         taken = {self.name(view.memory) for view in operation.outputs}
         for source, views in read.items():
-            usable = source in self._own and source not in taken and self._last[source] == at
+            usable = source in self._own and source not in taken and source not in others
+            usable = usable and self._last[source] == at
             if usable and len(views) == 1 and _lie_alike(next(iter(views)), output):
                 return source
         return None

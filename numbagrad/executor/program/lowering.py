@@ -20,6 +20,7 @@ from .. import library, numba_function, pool
 from ..matmul import kernel_of
 from ..memory import stream_bytes
 from ..pointwise import GRAIN, kernel_source
+from .bundles import Chain, lower_chain
 from .graph import (
     Check,
     Kernel,
@@ -349,6 +350,7 @@ _LOWERINGS: dict[type, Any] = {
     Opaque: _opaque,
     Kernel: _kernel,
     Check: _check,
+    Chain: lambda operation: [lower_chain(operation, lower, Launch)],
 }
 
 __all__ = ["Launch", "Number", "lower", "merged"]

@@ -237,7 +237,7 @@ class Computation:
 
 
 @functools.cache
-def _joining(combine: str) -> ReductionProgram:
+def joining(combine: str) -> ReductionProgram:
     """The reduction that joins partial results."""
     return ReductionProgram(Reduction(f"join_{combine}", combine))
 
@@ -263,8 +263,8 @@ def row_operations(
         columns = min(_FLAT_ROW, elements)
         rows_ = -(-elements // columns)
         space = (rows_, columns)
-        inputs = [dataclasses.replace(x, operand=_as_rows(x.operand, space)) for x in inputs]
-        wanted = [(_as_rows(view, space), value) for view, value in wanted]
+        inputs = [dataclasses.replace(x, operand=as_rows(x.operand, space)) for x in inputs]
+        wanted = [(as_rows(view, space), value) for view, value in wanted]
     chunk = max(1, CHUNK // columns)
     chunk = max(chunk, -(-rows_ // _CHUNKS))
     chunks = -(-rows_ // chunk)
@@ -284,7 +284,7 @@ def row_operations(
                 Memory.scratch(chunks * size), 0, (chunks, *shape), (size, *result.strides),
                 made.dtype,
             )  # fmt: skip
-            after.append(Reduce(_joining(combine), partials, 1, False, None, result))
+            after.append(Reduce(joining(combine), partials, 1, False, None, result))
         totals.append(Total(partials, combine, value, columnwise))
         after += _finalised(operation, result)
     loop = RowLoop(
@@ -317,13 +317,20 @@ def _finalised(operation: Reduce, result: View) -> list[Operation]:
     return [Pointwise(operation.name, final, operands, (result,), compute, numbers)]
 
 
+def is_flat(operation: RowLoop) -> bool:
+    """Whether a row loop passes over one run of elements, so that rows may be cut anew."""
+    views = [*operation.reads, *[view for view, _ in operation.outputs]]
+    plain = not operation.reductions and not any([x.by_columns for x in operation.totals])
+    return plain and _is_run(views, operation.space)
+
+
 def _is_run(views: list[View], space: Shape) -> bool:
     """Whether the elements of every view lie side by side, or are one."""
     return all([view.contiguous or not any(view.strides) for view in views])
 
 
-def _as_rows(operand: Any, space: Shape) -> Any:
-    """A view that is one run, or one element, as rows of equal length."""
+def as_rows(operand: Any, space: Shape) -> Any:
+    """A view that is one run, or one element, as rows of equal length; the last may end early."""
     if not isinstance(operand, View):
         return operand
     item = operand.dtype.itemsize if any(operand.strides) or operand.size == 1 else 0

@@ -7,6 +7,7 @@ divides them by time. Elementary functions count as one operation, though a kern
 from __future__ import annotations
 
 from ...formula.expression import postorder
+from .bundles import Chain
 from .graph import (
     Call,
     Check,
@@ -42,6 +43,9 @@ def flops(operation: Operation) -> int | None:
         return operation.source.size * (1 + (0 if mapped is None else _nodes(mapped.outputs)))
     if isinstance(operation, Rowwise):
         return operation.inputs[0].size * len(operation.inputs)
+    if isinstance(operation, Chain):
+        times = operation.units * operation.tiles
+        return times * sum([flops(member) or 0 for member in operation.members])
     assert isinstance(operation, (Call, Check, Kernel, Opaque)), operation
     return None
 
@@ -52,10 +56,10 @@ def _nodes(expressions: object) -> int:
 
 def moved(operation: Operation) -> int:
     """Bytes that one run reads and writes, each view once."""
-    return sum([_bytes(view) for view in (*set(operation.reads), *set(operation.writes))])
+    return sum([bytes_of(view) for view in (*set(operation.reads), *set(operation.writes))])
 
 
-def _bytes(view: View) -> int:
+def bytes_of(view: View) -> int:
     """Bytes of the elements of a view; what is broadcast is read once."""
     size = view.dtype.itemsize
     for length, stride in zip(view.shape, view.strides, strict=True):
@@ -73,6 +77,8 @@ def space(operation: Operation) -> str:
         a, b, c = (_sizes(view.shape) for view in (operation.a, operation.b, operation.c))
         times = len(operation.terms)
         return f"{a}, {b} -> {c}" if times == 1 else f"{times} times {a}, {b} -> {c}"
+    if isinstance(operation, Chain):
+        return f"{operation.units} × {operation.tiles} tiles of {operation.rows} rows"
     read = [_sizes(view.shape) for view in operation.reads]
     written = ", ".join([_sizes(view.shape) for view in operation.writes])
     return f"{', '.join(read[:4])} -> {written}"
@@ -82,4 +88,4 @@ def _sizes(shape: tuple[int, ...]) -> str:
     return "×".join(map(str, shape)) or "one element"
 
 
-__all__ = ["flops", "moved", "space"]
+__all__ = ["bytes_of", "flops", "moved", "space"]
