@@ -783,3 +783,60 @@ def test_versions_are_counted_by_hand():
     graph.increment_version(y)
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         out.backward()
+
+
+# --- the linear layer, one node that shows two ----------------------------------------------------
+
+
+def test_a_linear_layer_shows_the_transpose_of_its_weight():
+    layer, x = nb.nn.Linear(4, 2), nb.ones(3, 4, requires_grad=True)
+    node = layer(x).grad_fn
+    names = [function.name() for function, _ in node.next_functions]
+    assert node.name() == "AddmmBackward0"
+    assert names == ["torch::autograd::AccumulateGrad"] * 2 + ["TBackward0"]
+    transpose = node.next_functions[2][0]
+    assert node.next_functions[2][0] is transpose
+    assert transpose.next_functions[0][0].variable is layer.weight
+    assert node._saved_mat2.shape == (4, 2)
+
+
+def test_gradients_of_a_linear_layer_after_a_look_at_its_node():
+    def shown(x, weight, bias):
+        made = nb.nn.functional.linear(x, weight, bias)
+        made.grad_fn.next_functions  # noqa: B018
+        return made.sin()
+
+    nb.manual_seed(0)
+    inputs = [nb.randn(*s, dtype=nb.float64).requires_grad_() for s in ((3, 4), (2, 4), (2,))]
+    assert nb.autograd.gradcheck(shown, inputs)
+    assert nb.autograd.gradgradcheck(shown, inputs)
+    plain = nb.nn.functional.linear(*inputs).sin().sum()
+    for one, other in zip(
+        nb.autograd.grad(shown(*inputs).sum(), inputs), nb.autograd.grad(plain, inputs),
+        strict=True,
+    ):  # fmt: skip
+        assert nb.equal(one, other)
+
+
+def test_hooks_on_the_transpose_of_a_linear_layer():
+    layer = nb.nn.Linear(4, 2)
+    loss = layer(nb.ones(3, 4)).sum()
+    seen = []
+    transpose = loss.grad_fn.next_functions[0][0].next_functions[2][0]
+    transpose.register_hook(
+        lambda inputs, outputs: seen.append((inputs[0].shape, outputs[0].shape))
+    )
+    edge = nb.autograd.graph.GradientEdge(transpose, 0)
+    assert nb.autograd.grad(loss, edge, retain_graph=True)[0].shape == (4, 2)
+    loss.backward()
+    assert seen == [((2, 4), (4, 2))]
+    assert (layer.weight.grad == 3).all()
+
+
+def test_a_look_at_a_linear_layer_in_a_walk_changes_nothing():
+    layer, x = nb.nn.Linear(4, 2), nb.ones(3, 4, requires_grad=True)
+    made = layer(x)
+    node = made.grad_fn
+    made.register_hook(lambda grad: node.next_functions and None)
+    (gradient,) = nb.autograd.grad(made.sum(), layer.weight)
+    assert (gradient == 3).all()

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..autograd import creation_hooks, watching
 from ..autograd.grad_mode import state as grad_mode
-from ..autograd.node import Node
+from ..autograd.node import Node, visible
 from ..executor import capture
 from ..executor.builtin import LaunchMiss
 from ..executor.matmul import matmul as product
@@ -20,6 +20,7 @@ from ..ops import interception, recorder
 from ..ops.expand import sum_to_size
 from ..ops.matmul import mm
 from ..ops.operator import pointwise
+from ..ops.view import transpose_node
 from ..tensor import Tensor, new_tensor
 from ..transforms.levels import Transformed
 
@@ -66,9 +67,39 @@ class LinearNode(Node):
             None if of_weight is None else new_tensor(product(array.T, input._array)),
         )
 
+    @property
+    def next_functions(self) -> tuple[tuple[Any, int], ...]:
+        """For each input ``(node, output_nr)``, as torch shows them: the weight is transposed.
 
-#: torch's name of the node.
+        The first look changes the graph: the node of the transpose is put between this node, which
+        becomes a ``_TransposedLinearNode``, and the weight. Not while this thread walks a graph:
+        what a walk visits is known when it begins.
+        """
+        of_bias, of_input, of_weight = self.next_edges
+        if of_weight is not None and grad_mode.walk is None:
+            node = transpose_node(of_weight, self.sequence_nr - 0.5)  # the next after this one
+            self.next_edges = (of_bias, of_input, (node, 0))
+            self.__class__ = _TransposedAddmmBackward0
+            visible(self)
+        return super().next_functions
+
+
+class _TransposedLinearNode(LinearNode):
+    """The node of a linear layer whose weight has the node of a transpose before it."""
+
+    __slots__ = ()
+
+    next_functions = Node.next_functions
+
+    def backward(self, grad: Tensor | None) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
+        """The gradients of bias, input and the transposed weight."""
+        of_bias, of_input, of_weight = super().backward(grad)
+        return of_bias, of_input, None if of_weight is None else of_weight.t()
+
+
+#: torch's name of the nodes.
 _AddmmBackward0 = type("AddmmBackward0", (LinearNode,), {"__slots__": ()})
+_TransposedAddmmBackward0 = type("AddmmBackward0", (_TransposedLinearNode,), {"__slots__": ()})
 
 
 def linear_2d(

@@ -187,6 +187,11 @@ _permute = ViewOperator(
 )
 
 
+def transpose_node(edge: tuple[Any, int], sequence_nr: float) -> Any:
+    """A node of ``t`` whose input is behind ``edge``, for a graph that was recorded without it."""
+    return _t.node_behind(edge, sequence_nr)
+
+
 def alias(input: Tensor) -> Tensor:
     """The same as a view."""
     return _view(input, input._array.shape)

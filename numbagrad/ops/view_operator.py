@@ -78,6 +78,17 @@ class ViewOperator(TensorOperator):
             return dispatch.apply(self, (input, *values))
         return self._view_in_python(array, input, values)
 
+    def node_behind(self, edge: tuple[Any, int], sequence_nr: float) -> Any:
+        """A node of this operator, which keeps no values, whose input is behind ``edge``."""
+        node = _new(self._node)
+        node.next_edges = (edge,)
+        node._hooks = None
+        node.sequence_nr = sequence_nr
+        node.plan = self._plan
+        node._output_count = 1
+        node.values = node.saved = ()
+        return node
+
     def remember(self, results: Any, arguments: tuple[Any, ...]) -> Tensor:
         """A view made by a rule of a transformation, as a view of ``input`` with its history."""
         return self._view_in_python(results._array, arguments[0], arguments[1:])
