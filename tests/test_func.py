@@ -171,3 +171,44 @@ class TestModules:
         made = vmap(lambda p: functional_call(models[0], p, (x,)))(parameters)
         for number, model in enumerate(models):
             equal(made[number], model(x), 1e-6)
+
+
+# --- modes and modules around derivatives ---------------------------------------------------------
+
+
+def test_jvp_computes_tangents_where_they_are_left_out_of_account():
+    x = torch.tensor([0.5, 1.0])
+    switch = torch.autograd.forward_ad._set_fwd_grad_enabled
+    with switch(False):
+        _, along = torch.func.jvp(torch.sin, (x,), (torch.ones(2),))
+        jacobian = torch.func.jacfwd(torch.sin)(x)
+        assert not torch.autograd.forward_ad._is_fwd_grad_enabled()
+    assert torch.equal(along, x.cos()) and torch.equal(jacobian, x.cos().diag())
+
+    def partly(x):
+        with switch(False):
+            fixed = x**2
+        return x**2 - fixed
+
+    _, along = torch.func.jvp(partly, (x,), (torch.ones(2),))
+    assert torch.equal(along, 2 * x)
+
+
+def test_vjp_of_a_value_that_is_not_recorded_follows_its_input():
+    x = torch.tensor(3.0, requires_grad=True)
+    with torch.no_grad():
+        value, vjp_fn = torch.func.vjp(lambda x: x**2, x)
+    (gradient,) = vjp_fn(torch.tensor(1.0))
+    assert not value.requires_grad and gradient.item() == 6.0
+    (second,) = torch.autograd.grad(gradient, x)
+    assert second.item() == 2.0
+    with torch.no_grad():
+        (gradient,) = vjp_fn(torch.tensor(1.0))
+    assert not gradient.requires_grad
+
+
+def test_stacked_modules_agree_on_what_is_trained():
+    models = [torch.nn.Linear(2, 2) for _ in range(2)]
+    models[0].weight.requires_grad_(False)
+    with pytest.raises(RuntimeError, match="Expected weight from each model to have the same"):
+        torch.func.stack_module_state(models)

@@ -18,7 +18,14 @@ from ..ops import recorder
 from ..ops.creation import zeros_like
 from ..structure import flatten, rebuild
 from ..tensor import Tensor
-from ..transforms.levels import DUAL, GRAD, Level, settled
+from ..transforms.levels import (
+    DUAL,
+    GRAD,
+    Level,
+    enable_tangents,
+    settled,
+    tangents_are_enabled,
+)
 from ..transforms.tracking import follow, has_history
 from .arguments import checked_argnums, chosen_arguments, replaced_arguments, value_and_aux
 from .following import Followed, handed_out
@@ -146,7 +153,7 @@ def vjp(func: Function, *primals: Any, has_aux: bool = False) -> Any:
                 "vjp(f, ...): All outputs of f must be floating-point or complex Tensors, got "
                 f"Tensor with dtype {output.dtype}"
             )
-    needed = recorded_outside and followed.needed_outside(outputs)
+    needed = followed.needed_outside(outputs)
 
     def vjp_fn(
         cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None
@@ -162,10 +169,11 @@ def vjp(func: Function, *primals: Any, has_aux: bool = False) -> Any:
             recorded = create_graph
         return followed.rebuild(_gradients(outputs, followed, seeds, recorded))
 
-    result = handed_out(made, needed)
+    kept = recorded_outside and needed
+    result = handed_out(made, kept)
     if not has_aux:
         return result, vjp_fn
-    return result, vjp_fn, handed_out(aux, needed)
+    return result, vjp_fn, handed_out(aux, kept)
 
 
 def _check_outputs(outputs: Sequence[Any], api: str) -> None:
@@ -205,6 +213,12 @@ def jvp(
     Raises:
         RuntimeError: if structures, shapes or dtypes differ, or for what ``strict`` refuses.
     """
+    if not tangents_are_enabled():
+        enable_tangents(True)  # a program may leave them out of account, but not here
+        try:
+            return jvp(func, primals, tangents, strict=strict, has_aux=has_aux)
+        finally:
+            enable_tangents(False)
     if not isinstance(primals, tuple):
         raise RuntimeError(
             f"{_JVP}: Expected primals to be a tuple. E.g. it should be valid to call f(*primals)."

@@ -23,6 +23,7 @@ def jacrev(
     *,
     has_aux: bool = False,
     chunk_size: int | None = None,
+    _preallocate_and_copy: bool = False,
 ) -> Function:
     """A function that returns the Jacobian of ``func``, a row at a time in reverse mode.
 
@@ -31,6 +32,7 @@ def jacrev(
         argnums: the arguments to differentiate with respect to.
         has_aux: whether ``func`` returns ``(output, aux)``.
         chunk_size: rows at once; all of them if None.
+        _preallocate_and_copy: how torch puts the chunks together; without effect here.
 
     Returns:
         A function whose result has the structure of the output, in it that of the arguments, and

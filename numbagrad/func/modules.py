@@ -156,11 +156,19 @@ def stack_module_state(models: Sequence[Module]) -> tuple[dict[str, Any], dict[s
     parameters = [dict(model.named_parameters()) for model in models]
     buffers = [dict(model.named_buffers()) for model in models]
     return (
-        {name: _stacked([each[name] for each in parameters]) for name in parameters[0]},
-        {name: _stacked([each[name] for each in buffers]) for name in buffers[0]},
+        {name: _stacked(name, [each[name] for each in parameters]) for name in parameters[0]},
+        {name: _stacked(name, [each[name] for each in buffers]) for name in buffers[0]},
     )
 
 
-def _stacked(tensors: list[Tensor]) -> Tensor:
-    """The tensors as one of their own, a leaf as they were."""
+def _stacked(name: str, tensors: list[Tensor]) -> Tensor:
+    """The tensors as one of their own, a leaf as they were.
+
+    Raises:
+        RuntimeError: if only some of them require grad.
+    """
+    if len({x.requires_grad for x in tensors}) > 1:
+        raise RuntimeError(
+            f"Expected {name} from each model to have the same .requires_grad"
+        )
     return stack([x.detach() for x in tensors]).requires_grad_(tensors[0].requires_grad)
