@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from .race import _calls, _run
+from .race import calls_in_a_turn, time_of_calls
 from .workloads import WORKLOADS
 
 #: Steps before any timing, whose results tell whether all contestants compute the same.
@@ -79,10 +79,10 @@ class _Steps:
         """Seconds a step."""
         run, calls = self._ready[workload, compiled]
         if not calls:
-            calls = _calls(run)
+            calls = calls_in_a_turn(run)
             self._ready[workload, compiled] = run, calls
         run()
-        return _run(run, calls)
+        return time_of_calls(run, calls)
 
     def drop(self) -> None:
         """Forget the steps made so far."""

@@ -43,20 +43,21 @@ class Row:
         return ours / min(rivals)
 
 
-def _run(function: Callable[[], object], calls: int) -> float:
+def time_of_calls(function: Callable[[], object], calls: int) -> float:
+    """Seconds of one call, the mean of so many."""
     start = time.perf_counter()
     for _ in range(calls):
         function()
     return (time.perf_counter() - start) / calls
 
 
-def _calls(function: Callable[[], object]) -> int:
+def calls_in_a_turn(function: Callable[[], object]) -> int:
     """How many calls take about ``RUN_SECONDS``; also warms the contestant up."""
     for _ in range(FIRST_CALLS):
         function()
     calls = 1
     while True:
-        seconds = _run(function, calls) * calls
+        seconds = time_of_calls(function, calls) * calls
         if seconds > RUN_SECONDS / 4:
             return max(1, round(calls * RUN_SECONDS / seconds))
         calls *= 4
@@ -64,11 +65,11 @@ def _calls(function: Callable[[], object]) -> int:
 
 def in_turns(contestants: Mapping[str, Callable[[], object]]) -> dict[str, float]:
     """Median seconds a call of every contestant."""
-    calls = {name: _calls(function) for name, function in contestants.items()}
+    calls = {name: calls_in_a_turn(function) for name, function in contestants.items()}
     samples: dict[str, list[float]] = {name: [] for name in contestants}
     for _ in range(TURNS):
         for name, function in contestants.items():
             time.sleep(PAUSE_SECONDS)
             function()
-            samples[name].append(_run(function, calls[name]))
+            samples[name].append(time_of_calls(function, calls[name]))
     return {name: statistics.median(values) for name, values in samples.items()}

@@ -78,16 +78,14 @@ def run_backward(
             run_backward, roots, root_gradients, retain_graph, create_graph, inputs, accumulate
         )
     if capture.active is not None:
-        if any([root.__class__ is tuple for root in roots]):
-            capture.refuse("a backward from an edge")
-        capture.note_backward([r for r in roots if r.__class__ is not tuple], retain_graph)
+        _note_for_recorder(roots, retain_graph)
     walk = Walk()
     walk.roots = roots
     if outer is not None:
         walk.depth = outer.depth + 1
     if retain_graph:
         walk.keeps_graph = True
-    noted = walk.note_nodes() if log.isEnabledFor(DEBUG) else None
+    noted = walk.note_nodes() if log.isEnabledFor(DEBUG) else ()
     leaves: dict[int, list[Any]] = {}
     buffers: dict[int, list[Any]] = {}
     ready: list[int] = []
@@ -121,9 +119,15 @@ def run_backward(
     finally:
         switches["enabled"] = previous_mode
         switches["walk"] = outer
-        if noted is not None:
-            for handle in noted:
-                handle.remove()
+        for handle in noted:
+            handle.remove()
+
+
+def _note_for_recorder(roots: Sequence[Any], retain_graph: bool) -> None:
+    """Tell a program that is being recorded which graphs are walked."""
+    if any([root.__class__ is tuple for root in roots]):
+        capture.refuse("a backward from an edge")
+    capture.note_backward([r for r in roots if r.__class__ is not tuple], retain_graph)
 
 
 def _hand_over_roots(

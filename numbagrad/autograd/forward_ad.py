@@ -13,7 +13,7 @@ from ..transforms import levels
 from ..transforms.layouts import laid_out_as
 from ..transforms.levels import DUAL, Dual, Level, dual, settled, state_of
 from ..transforms.tracking import has_history
-from .grad_mode import _GradModeContext
+from .grad_mode import GradModeContext
 
 __all__ = [
     "UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual",
@@ -63,7 +63,7 @@ def exit_dual_level(*, level: int | None = None) -> None:
     found[-1].__exit__()
 
 
-class dual_level(_GradModeContext):
+class dual_level(GradModeContext):
     """Context manager, and decorator, within which there are dual tensors."""
 
     def __enter__(self) -> int:  # type: ignore[override]
@@ -76,7 +76,7 @@ class dual_level(_GradModeContext):
 _is_fwd_grad_enabled = levels.tangents_are_enabled
 
 
-class _set_fwd_grad_enabled(_GradModeContext):
+class _set_fwd_grad_enabled(GradModeContext):
     """Switch the computation of tangents on or off in this thread; a ``with`` ends it.
 
     Args:

@@ -71,10 +71,10 @@ def is_view_replay_enabled() -> bool:
     return state.view_replay
 
 
-class _GradModeContext:
+class GradModeContext:
     """A context manager that is also a decorator, of functions and of generators."""
 
-    def clone(self) -> _GradModeContext:
+    def clone(self) -> GradModeContext:
         """Return a context like this one, for one call of a decorated function."""
         return type(self)()
 
@@ -136,7 +136,7 @@ def _decorate_generator(make_context: Callable[[], Any], function: Any) -> Any:
     return wrapper
 
 
-class no_grad(_GradModeContext):
+class no_grad(GradModeContext):
     """Switch recording off for a block or for a decorated function.
 
     ``@no_grad`` and ``@no_grad()`` both decorate.
@@ -162,7 +162,7 @@ class enable_grad(no_grad):
     _enabled = True
 
 
-class set_grad_enabled(_GradModeContext):
+class set_grad_enabled(GradModeContext):
     """Switch recording on or off: at once when called, or for a block, or for a function.
 
     Args:
@@ -193,7 +193,7 @@ class set_grad_enabled(_GradModeContext):
         return f"torch.autograd.grad_mode.set_grad_enabled(mode={self.mode})"
 
 
-class inference_mode(_GradModeContext):
+class inference_mode(GradModeContext):
     """Switch recording off, as ``no_grad`` does, and make *inference tensors* inside.
 
     An inference tensor does not count writes. Outside of the mode it can be read, but neither be
@@ -235,7 +235,7 @@ class inference_mode(_GradModeContext):
             state.inference = inference
 
 
-class _Switch(_GradModeContext):
+class _Switch(GradModeContext):
     """Set a switch of this thread: at once when called, or for a block, or for a function.
 
     Args:

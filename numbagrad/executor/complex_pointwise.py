@@ -26,15 +26,15 @@ from .pointwise import (
     GRAIN,
     JIT_DISABLED,
     OperandCode,
-    _check_cast,
-    _code_of,
-    _guard,
-    _reference,
+    check_cast,
     check_written_once,
+    code_of,
+    guard_of,
     is_operand,
     kernel_source,
     promote,
     raise_shapes,
+    reference_of,
     scalar_type_name,
 )
 from .pool import pool_address
@@ -99,7 +99,7 @@ class ComplexProgram:
         *inputs, output = operands
         shape = self._shape(inputs, output)
         compute = self._compute(inputs, len(shape))
-        _check_cast(self._result(compute), from_numpy(output.dtype))
+        check_cast(self._result(compute), from_numpy(output.dtype))
         check_written_once(output)
         separate = [_separate(x, output, shape) for x in inputs]
         self._run(separate, output, compute)
@@ -132,7 +132,7 @@ class ComplexProgram:
     def _compute(self, operands: Sequence[Any], rank: int) -> DType:
         """The dtype that is computed in, complex or real."""
         formula = self.formula
-        codes: list[OperandCode] = [_code_of(x, rank) for x in operands]
+        codes: list[OperandCode] = [code_of(x, rank) for x in operands]
         if self.check is not None:
             self.check(
                 {
@@ -208,12 +208,12 @@ class ComplexProgram:
             for k, x in enumerate(outputs)
         ]
         source = kernel_source(self.name, formula, described, written, dtype.name)
-        code = "guarded" if _guard(formula, dtype.name) else "formula"
+        code = "guarded" if guard_of(formula, dtype.name) else "formula"
         return library.generated(f"{self.name}_complex", source, code=code)
 
     def _run_reference(self, inputs: list[Array], outputs: list[Array], dtype: DType) -> None:
         if self._references is None:
-            self._references = _reference(self.formula.real)
+            self._references = reference_of(self.formula.real)
         booleans = self.formula.real.booleans
         arrays = [
             x.astype(bool if name in booleans else dtype.numpy)

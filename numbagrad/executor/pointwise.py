@@ -170,7 +170,7 @@ class PointwiseProgram:
             call: Callable[..., Any]
             into: Callable[..., Any]
             if JIT_DISABLED:
-                reference = _reference(formula)
+                reference = reference_of(formula)
 
                 def call(*operands: Any) -> Any:
                     return self._run_reference(reference, operands, None)
@@ -295,7 +295,7 @@ class PointwiseProgram:
     ) -> tuple[DType, tuple[str | None, ...]]:
         """The dtype a call computes in, and those in which numbers among the operands reach it."""
         rank = output.ndim
-        codes = [_code_of(x, rank) for x in operands]
+        codes = [code_of(x, rank) for x in operands]
         compute, _ = self.dtypes_of(codes)
         numbers = [
             None if code.dtype else self.number_dtype(k, compute).name
@@ -306,7 +306,7 @@ class PointwiseProgram:
     def result_dtype(self, operands: tuple[Any, ...]) -> DType:
         """The dtype of what a call makes of operands that broadcast."""
         rank = max([x.ndim for x in operands if isinstance(x, np.ndarray)], default=0)
-        return self.dtypes_of([_code_of(x, rank) for x in operands])[1]
+        return self.dtypes_of([code_of(x, rank) for x in operands])[1]
 
     def _compile(self, key: int, into: bool) -> None:
         formula = self.formula
@@ -317,10 +317,10 @@ class PointwiseProgram:
         if into:
             stored = codes[-1].dtype
             assert stored is not None
-            _check_cast(result, stored)
+            check_cast(result, stored)
             result = stored
         source = self.source(codes, compute, result, key)
-        code = "guarded" if _guard(formula, compute.name) else "formula"
+        code = "guarded" if guard_of(formula, compute.name) else "formula"
         kernel = library.generated(self.name, source, code=code)
         scalar_types = output_types = 0
         for k in range(count):
@@ -371,7 +371,7 @@ class PointwiseProgram:
             raise_shapes(self.name, operands, output)
         if output is not None and shape != output.shape:
             raise_shapes(self.name, operands, output)
-        compute, result = self.dtypes_of([_code_of(x, len(shape)) for x in operands])
+        compute, result = self.dtypes_of([code_of(x, len(shape)) for x in operands])
         formula = self.formula
         assert formula is not None
         arrays = [
@@ -381,7 +381,7 @@ class PointwiseProgram:
         values = reference(compute.name)(*arrays)
         values = values if isinstance(values, tuple) else (values,)
         if output is not None:
-            _check_cast(result, from_numpy(output.dtype))
+            check_cast(result, from_numpy(output.dtype))
             check_written_once(output)
             output[...] = values[0]
             return None
@@ -391,7 +391,8 @@ class PointwiseProgram:
         return made[0] if len(made) == 1 else tuple(made)
 
 
-def _check_cast(result: DType, stored: DType) -> None:
+def check_cast(result: DType, stored: DType) -> None:
+    """Raise torch's error unless results of this dtype may be written to memory of that one."""
     if not can_cast(result, stored):
         raise RuntimeError(
             f"result type {scalar_type_name(result)} can't be cast to the desired output "
@@ -433,7 +434,7 @@ def kernel_source(
     ``flat``, ``streamed`` and ``tile`` are as ``kernels/pointwise.py`` has them.
     """
     body = pointwise.Body(*print_numba(formula, compute, _fastest()))
-    guard = _guard(formula, compute)
+    guard = guard_of(formula, compute)
     return pointwise.source(
         name, inputs, outputs, compute, body, formula.booleans, guard, flat, streamed, tile
     )
@@ -445,7 +446,7 @@ def is_guarded(formula: Formula, compute: str) -> bool:
     return not used.isdisjoint(CPU_BOUNDED)
 
 
-def _guard(formula: Formula, compute: str) -> pointwise.Guard | None:
+def guard_of(formula: Formula, compute: str) -> pointwise.Guard | None:
     """Where the functions of a formula are used beyond the bounds of their fastest lowering."""
     bounds = {name: bound for (name, dtype), (bound, _) in CPU_BOUNDED.items() if dtype == compute}
     outside = [
@@ -481,7 +482,7 @@ def _has_fractions(operand: Any) -> bool:
     return isinstance(operand, float)
 
 
-def _reference(formula: Formula) -> Callable[[str], Callable[..., Any]]:
+def reference_of(formula: Formula) -> Callable[[str], Callable[..., Any]]:
     """From the name of a compute dtype to the NumPy function of a formula."""
     functions: dict[str, Callable[..., Any]] = {}
 
@@ -495,7 +496,8 @@ def _reference(formula: Formula) -> Callable[[str], Callable[..., Any]]:
     return of
 
 
-def _code_of(operand: Any, rank: int) -> OperandCode:
+def code_of(operand: Any, rank: int) -> OperandCode:
+    """What an operand is to the rules of promotion; ``rank`` is that of the result."""
     if isinstance(operand, np.ndarray):
         zero_dim = operand.ndim == 0 and rank > 0
         return OperandCode(from_numpy(operand.dtype), layout.UNIT, zero_dim, None)

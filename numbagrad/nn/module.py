@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from ..autograd.grad_mode import no_grad
 from ..dtype import dtype as DType
-from ..ops.conversion import _arguments_of_to as arguments_of_to
+from ..ops.conversion import arguments_of_to
 from ..ops.creation import empty_like
 from ..ops.query import typename
 from ..tensor import Tensor

@@ -66,7 +66,7 @@ def as_element(value: Any, kind: np.dtype[Any]) -> Any:
     return cast(value, kind) if isinstance(value, Tensor) else checked_number(value, kind)
 
 
-def _arguments_of_to(arguments: tuple[Any, ...]) -> dict[str, Any]:
+def arguments_of_to(arguments: tuple[Any, ...]) -> dict[str, Any]:
     """The arguments that torch's three forms of ``to`` take by position, by name."""
     named: dict[str, Any] = {}
     rest = list(arguments)
@@ -110,7 +110,7 @@ def to(
         if len(arguments) == 1 and arguments[0].__class__ is DType:
             dtype = arguments[0]
         else:
-            named = _arguments_of_to(arguments)
+            named = arguments_of_to(arguments)
             dtype = named.get("dtype", dtype)
             device = named.get("device", device)
             copy = named.get("copy", copy)

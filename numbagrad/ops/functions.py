@@ -102,7 +102,7 @@ def _named(function: Any, name: str, operator: PointwiseOperator) -> Any:
 
 
 #: Operators whose public function is written out below, or has no public function.
-_BY_HAND = {
+WRITTEN_BY_HAND = {
     "add", "add_scaled", "sub", "sub_scaled", "rsub", "div", "rdiv", "div_floor", "div_trunc",
     "pow", "pow_scalar", "rpow", "pow_2", "pow_3", "pow_half", "pow_minus_half", "pow_minus_1",
     "pow_minus_2", "addcmul", "addcdiv", "lerp", "where", "masked_fill", "clamp", "clamp_tensor",
@@ -119,7 +119,7 @@ _BY_HAND = {
 def _derive() -> None:
     """Functions and methods of every definition that needs nothing but its formula."""
     for name, definition in POINTWISE.items():
-        if name in _BY_HAND:
+        if name in WRITTEN_BY_HAND:
             continue
         count = definition.formula.__code__.co_argcount
         make = _unary_function if count == 1 else _binary_function
@@ -263,11 +263,11 @@ def pow(input: Any, exponent: Any, *, out: Tensor | None = None) -> Tensor:
     if exponent.__class__ is int and exponent == 2 and out is None:
         if input._array.dtype.kind != "b":
             return _square(input)
-    operator, operands = _power(input, exponent)
+    operator, operands = power_operator(input, exponent)
     return operator(*operands) if out is None else write_out(operator, operands, out)
 
 
-def _power(input: Any, exponent: Any) -> tuple[PointwiseOperator, tuple[Any, ...]]:
+def power_operator(input: Any, exponent: Any) -> tuple[PointwiseOperator, tuple[Any, ...]]:
     """The operator for this exponent: common ones have formulas of their own."""
     if isinstance(exponent, Tensor):
         if isinstance(input, Tensor):
@@ -409,11 +409,11 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
 @method()
 def clamp(input: Tensor, min: Any = None, max: Any = None, out: Tensor | None = None) -> Tensor:
     """``input`` limited to [min, max]; a bound may be a number, a Tensor or None."""
-    operator, operands = _clamp(input, min, max)
+    operator, operands = clamp_operator(input, min, max)
     return operator(*operands) if out is None else write_out(operator, operands, out)
 
 
-def _clamp(input: Tensor, low: Any, high: Any) -> tuple[PointwiseOperator, tuple[Any, ...]]:
+def clamp_operator(input: Tensor, low: Any, high: Any) -> tuple[PointwiseOperator, tuple[Any, ...]]:
     tensors = isinstance(low, Tensor) or isinstance(high, Tensor)
     suffix = "_tensor" if tensors else ""
     if low is None and high is None:

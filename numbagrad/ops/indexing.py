@@ -203,6 +203,7 @@ def _single(arrays: Key) -> int:
 
 
 def taken(array: Array, arrays: Key) -> Array:
+    """The elements at a key of index arrays and whole dimensions, contiguous."""
     dim = _single(arrays)
     if dim < 0:
         taken = array[arrays]
@@ -452,6 +453,7 @@ def _assign(target: Tensor, arrays: Key, value: Tensor) -> None:
 
 
 def scalar_name(tensor: Tensor) -> str:
+    """The dtype as torch's errors about indices name it: ``Float``, ``Long``, ..."""
     return _type_name(tensor).removesuffix("Tensor")
 
 

@@ -34,10 +34,15 @@ from .arguments import require_tensor
 from .conversion import as_element, cast
 from .definition import POINTWISE
 from .expand import sum_to_size
-from .functions import _BY_HAND as WRITTEN_BY_HAND
-from .functions import _clamp as clamp_operator
-from .functions import _power as power_operator
-from .functions import logit, nan_to_num, older_order, round
+from .functions import (
+    WRITTEN_BY_HAND,
+    clamp_operator,
+    logit,
+    nan_to_num,
+    older_order,
+    power_operator,
+    round,
+)
 from .operator import PointwiseOperator, pointwise
 from .registry import method
 from .shapes import check_broadcast, sizes_of

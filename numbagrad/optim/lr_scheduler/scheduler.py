@@ -25,6 +25,7 @@ EPOCH_WARNING = (
 
 
 def require_optimizer(optimizer: Any) -> None:
+    """Raise a TypeError for what is no Optimizer."""
     if not isinstance(optimizer, Optimizer):
         raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
 
