@@ -41,7 +41,7 @@ Array = np.ndarray[Any, Any]
 
 
 def check_matrices(name: str, input: Tensor, square: bool = True) -> None:
-    """Raise unless ``input`` holds matrices of floats; ``name`` is that of the function in errors."""
+    """Raise unless ``input`` holds matrices of floats; errors speak of the function ``name``."""
     if square:
         _check_square(name, input)
     elif input._array.ndim < 2:
