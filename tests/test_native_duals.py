@@ -16,11 +16,14 @@ import numbagrad as torch
 from numbagrad.autograd import forward_ad
 from numbagrad.executor import deferred
 from numbagrad.executor.matmul import matmul, sum_of_products
+from numbagrad.executor.pointwise import JIT_DISABLED
 from numbagrad.func import grad, jvp
 from numbagrad.kernels import layout
 from numbagrad.ops import recorder
 from numbagrad.transforms import dispatch
 from numbagrad.transforms.levels import Transformed
+
+pytestmark = pytest.mark.skipif(JIT_DISABLED, reason="there are no launchers")
 
 SWITCHES = (
     layout.RUNTIME_TRANSFORMED_TYPE, layout.RUNTIME_DUAL_OPERATOR, layout.RUNTIME_DUAL_VIEW,
@@ -229,6 +232,26 @@ def test_a_dual_shares_the_count_of_writes_with_its_primal():
     for _ in range(3):
         value, tangent = jvp(function, (x,), (t,))
         assert torch.equal(value, x * 2 + x) and torch.equal(tangent, t * 2 + t)
+
+
+def test_parts_of_a_result_become_tensors_once():
+    x, t = tensor(3, seed=1), tensor(3, seed=2)
+
+    def function(y):
+        made = y * 2
+        state = made._array.state
+        assert state.primal is state.primal and state.tangent is state.tangent
+        assert state.primal._version_cell is made._version_cell
+        assert state.tangent._version_cell is None
+        view = (y * 3).reshape(3, 1)  # makes them Tensors in the launcher
+        state, base = view._array.state, view._base._array.state
+        assert state.primal._base is base.primal and state.tangent._base is base.tangent
+        assert state.primal._version_cell is base.primal._version_cell is view._version_cell
+        return made
+
+    for _ in range(3):
+        value, tangent = jvp(function, (x,), (t,))
+        assert torch.equal(value, x * 2) and torch.equal(tangent, t * 2)
 
 
 def test_duals_of_arguments_are_views_of_them():

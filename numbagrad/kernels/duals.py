@@ -59,14 +59,22 @@ REFUSED, ORDINARY = -1, 0
 
 
 @subroutine
+def is_plain_array(runtime, object):
+    return load(object + OBJECT_TYPE, 0, int64) == load(runtime, RUNTIME_ARRAY_TYPE, int64)
+
+
+@subroutine
 def plain_array(runtime, tensor, recording):
-    """The array of an ordinary Tensor of which nothing is to be recorded, or NULL."""
+    """The array of an ordinary Tensor of which nothing is to be recorded, or NULL.
+
+    A part of a dual may be an array itself.
+    """
+    if is_plain_array(runtime, tensor):
+        return tensor
     if not is_tensor(runtime, tensor):
         return NULL
     array = field(runtime, tensor, FIELD_ARRAY)
-    if array == NULL:
-        return NULL
-    if load(array + OBJECT_TYPE, 0, int64) != load(runtime, RUNTIME_ARRAY_TYPE, int64):
+    if array == NULL or not is_plain_array(runtime, array):
         return NULL
     if recording and needs_gradient(runtime, tensor):
         return NULL
@@ -135,13 +143,17 @@ def split_all(runtime, arguments, count, operands, tangents, recording):
 
 
 @subroutine
-def new_dual(runtime, level, primal, tangent):
-    """What ``transforms.levels.dual`` makes of two Tensors; takes over the references to them."""
-    value = field(runtime, primal, FIELD_ARRAY)
+def new_dual(runtime, level, value, primal, tangent, cell):
+    """What ``transforms.levels.dual`` makes of two parts, Tensors or arrays.
+
+    ``value`` is the array of the primal, ``cell`` the count of writes to it. Takes over the
+    references to both parts and to the cell.
+    """
     state = allocate(load(runtime, RUNTIME_DUAL_TYPE, int64), 0)
     put(runtime, state, FIELD_DUAL_LEVEL, level)
     give(runtime, state, FIELD_DUAL_PRIMAL, primal)
     give(runtime, state, FIELD_DUAL_TANGENT, tangent)
+    give(runtime, state, FIELD_DUAL_CELL, cell)
     shown = new_view(
         load(runtime, RUNTIME_NEW_ARRAY, int64),
         load(runtime, RUNTIME_TRANSFORMED_TYPE, int64),
@@ -160,21 +172,45 @@ def new_dual(runtime, level, primal, tangent):
     result = new_tensor(runtime, shown, load(runtime, RUNTIME_FALSE, int64))
     if result != NULL:
         decrement_reference(field(runtime, result, FIELD_VERSION_CELL))
-        put(runtime, result, FIELD_VERSION_CELL, shared_cell(runtime, primal))
+        put(runtime, result, FIELD_VERSION_CELL, cell)
     return result
 
 
 @subroutine
 def dual_of_arrays(runtime, level, value, tangent):
     """A dual Tensor of two new arrays; takes over the references to them."""
-    false = load(runtime, RUNTIME_FALSE, int64)
-    primal = new_tensor(runtime, value, false)
-    direction = new_tensor(runtime, tangent, false)
-    if primal == NULL or direction == NULL:
-        decrement_reference(primal)
-        decrement_reference(direction)
+    zero = load(runtime, RUNTIME_ZERO, int64)
+    cell = list_new(1)
+    increment_reference(zero)
+    list_set_item(cell, 0, zero)
+    return new_dual(runtime, level, value, value, tangent, cell)
+
+
+@subroutine
+def dual_of_tensors(runtime, level, primal, tangent):
+    """A dual Tensor of two Tensors; takes over the references to them."""
+    cell = shared_cell(runtime, primal)
+    increment_reference(cell)
+    array = field(runtime, primal, FIELD_ARRAY)
+    return new_dual(runtime, level, array, primal, tangent, cell)
+
+
+@subroutine
+def part_of_dual(runtime, state, name):
+    """The primal or the tangent of a state as a Tensor, which it becomes if it was an array."""
+    part = field(runtime, state, name)
+    if not is_plain_array(runtime, part):
+        return part
+    increment_reference(part)
+    tensor = new_tensor(runtime, part, load(runtime, RUNTIME_FALSE, int64))
+    if tensor == NULL:
         return NULL
-    return new_dual(runtime, level, primal, direction)
+    if name == FIELD_DUAL_PRIMAL:
+        decrement_reference(field(runtime, tensor, FIELD_VERSION_CELL))
+        put(runtime, tensor, FIELD_VERSION_CELL, field(runtime, state, FIELD_DUAL_CELL))
+    give(runtime, state, name, tensor)
+    decrement_reference(part)
+    return tensor
 
 
 # --- operators ------------------------------------------------------------------------------------
@@ -220,11 +256,6 @@ def dual_pointwise(self, arguments, given):
         result = dual_of_arrays(runtime, level, value, tangent)
     decrement_reference(level)
     return result
-
-
-@subroutine
-def is_plain_array(runtime, object):
-    return load(object + OBJECT_TYPE, 0, int64) == load(runtime, RUNTIME_ARRAY_TYPE, int64)
 
 
 @subroutine
@@ -371,6 +402,8 @@ def linear_of_dual(self, arguments, given):
 @subroutine
 def view_of_part(runtime, recipe, part, values):
     """The view of a primal or a tangent that an operator makes."""
+    if part == NULL:
+        return NULL
     count = 1 + tuple_size(values)
     known = address_of_stack(MAX_VALUES)
     known_arguments(field(runtime, part, FIELD_ARRAY), values, known)
@@ -385,14 +418,16 @@ def view_of_part(runtime, recipe, part, values):
 @subroutine
 def dual_of_views(runtime, recipe, level, state, values):
     """The views of both parts of a dual Tensor as one."""
-    primal = view_of_part(runtime, recipe, field(runtime, state, FIELD_DUAL_PRIMAL), values)
+    part = part_of_dual(runtime, state, FIELD_DUAL_PRIMAL)
+    primal = view_of_part(runtime, recipe, part, values)
     tangent = NULL
     if primal != NULL:
-        tangent = view_of_part(runtime, recipe, field(runtime, state, FIELD_DUAL_TANGENT), values)
+        part = part_of_dual(runtime, state, FIELD_DUAL_TANGENT)
+        tangent = view_of_part(runtime, recipe, part, values)
     if tangent == NULL:
         decrement_reference(primal)
         return NULL
-    return new_dual(runtime, level, primal, tangent)
+    return dual_of_tensors(runtime, level, primal, tangent)
 
 
 def dual_view(self, arguments, given):
@@ -458,12 +493,12 @@ def are_ordinary(runtime, primal, tangent):
 
 
 @subroutine
-def dual_of_tensors(runtime, level, primal, tangent):
+def dual_of_user(runtime, level, primal, tangent):
     """What ``forward_ad.dual_view`` makes of two ordinary Tensors."""
     none = load(runtime, RUNTIME_NONE, int64)
     increment_reference(primal)
     increment_reference(tangent)
-    made = new_dual(runtime, level, primal, tangent)
+    made = dual_of_tensors(runtime, level, primal, tangent)
     if made == NULL:
         return NULL
     name = load(runtime, RUNTIME_NAME_BASE, int64)
@@ -499,7 +534,7 @@ def duals(self, arguments, given):
         tangent = list_get_item(tangents, k)
         dual = NULL
         if ordinary and are_ordinary(runtime, primal, tangent):
-            dual = dual_of_tensors(runtime, level, primal, tangent)
+            dual = dual_of_user(runtime, level, primal, tangent)
         else:
             store(frame, 1, primal, int64)
             store(frame, 2, tangent, int64)

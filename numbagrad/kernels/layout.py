@@ -149,7 +149,8 @@ FIELD_DUAL_TANGENT = 97
 FIELD_LEVEL_KIND = 98
 FIELD_LEVEL_ALIVE = 99
 FIELD_LEVEL_PAUSED = 100
-RUNTIME_WORDS = 101
+FIELD_DUAL_CELL = 101
+RUNTIME_WORDS = 102
 
 # --- tables of the value and the tangent, by the mask of the operands that have a tangent --------
 TANGENT_OPERANDS = 3  # the tangents of operators with more operands are left to Python

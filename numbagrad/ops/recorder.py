@@ -103,8 +103,9 @@ _FIELDS: dict[type, dict[int, str]] = {
     levels.Transformed: {layout.FIELD_STATE: "state"},
     levels.Dual: {
         layout.FIELD_DUAL_LEVEL: "level",
-        layout.FIELD_DUAL_PRIMAL: "primal",
-        layout.FIELD_DUAL_TANGENT: "tangent",
+        layout.FIELD_DUAL_PRIMAL: "_primal",
+        layout.FIELD_DUAL_TANGENT: "_tangent",
+        layout.FIELD_DUAL_CELL: "_version_cell",
     },
     levels.Level: {
         layout.FIELD_LEVEL_KIND: "kind",

@@ -85,7 +85,10 @@ unsafe_view = TensorOperator(
 @method()
 def view_as(input: Tensor, other: Tensor) -> Tensor:
     """``input.view(other.shape)``."""
-    return view(input, other._array.shape)
+    array, shape = input._array, other._array.shape
+    if array.shape == shape:  # then it is one, however it lies
+        return _view.wrap(array.view(), input, (shape,))
+    return view(input, shape)
 
 
 @method()

@@ -98,14 +98,35 @@ class Dual:
     """A Tensor and its directional derivative, both of the level below.
 
     At a level of kind ``GRAD`` there is no derivative; the Tensor that shows this has a history.
+    Compiled launchers (``kernels/duals.py``) give arrays, which become Tensors when somebody asks.
     """
 
-    __slots__ = ("level", "primal", "tangent")
+    __slots__ = ("level", "_primal", "_tangent", "_version_cell")
 
     def __init__(self, level: Level, primal: Tensor, tangent: Tensor | None) -> None:
         self.level = level
-        self.primal = primal
-        self.tangent = tangent
+        self._primal: Any = primal
+        self._tangent: Any = tangent
+        #: That of the primal, if it is no Tensor yet.
+        self._version_cell: list[Any] | None = None
+
+    @property
+    def primal(self) -> Tensor:
+        """The Tensor."""
+        found = self._primal
+        if found.__class__ is np.ndarray:
+            found = self._primal = new_tensor(found)
+            found._version_cell = self._version_cell
+        return found
+
+    @property
+    def tangent(self) -> Tensor | None:
+        """Its derivative."""
+        found = self._tangent
+        if found.__class__ is np.ndarray:
+            found = self._tangent = new_tensor(found)
+            found._version_cell = None
+        return found
 
 
 class Transformed(np.ndarray):
