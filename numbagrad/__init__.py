@@ -59,6 +59,7 @@ from .layout import (
     preserve_format,
     strided,
 )
+from .ops.added_products import *
 from .ops.complex_numbers import *
 from .ops.contraction import *
 from .ops.conversion import *

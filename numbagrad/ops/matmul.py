@@ -1,7 +1,8 @@
-"""Matrix products: mm, bmm, matmul, mv, dot, and the ones that are added to a tensor (addmm, ...).
+"""Matrix products: mm, bmm, matmul, mv, dot, outer.
 
 One kernel multiplies stacks of matrices of any strides, so a transposed operand costs nothing and
-every gradient here is another product. What sums over several dimensions is in ``contraction.py``.
+every gradient here is another product. Products that are added to a tensor are in
+``added_products.py``, what sums over several dimensions is in ``contraction.py``.
 """
 
 from __future__ import annotations
@@ -12,28 +13,20 @@ from typing import Any
 import numpy as np
 
 from ..autograd.grad_mode import state as grad_mode
-from ..dtype import promote_types
 from ..executor.matmul import matmul as _product
 from ..executor.matmul import sum_of_products
 from ..tensor import Tensor, new_tensor
-from ..transforms.batching import aligned_stacks, broadcast_samples
+from ..transforms.batching import aligned_stacks
 from ..transforms.levels import is_transformed
 from ..transforms.tangents import multilinear
 from .argument_check import check_tensors
 from .complex_numbers import conj
-from .conversion import cast
-from .expand import expand, sum_to_size
-from .inplace import install_in_place
-from .operator import pointwise
+from .expand import sum_to_size
 from .output import write_result
 from .registry import method
-from .shapes import check_expands
 from .tensor_operator import TensorOperator
 
-__all__ = [
-    "addbmm", "addmm", "addmv", "addr", "baddbmm", "bmm", "dot", "ger", "matmul", "mm", "mv",
-    "outer", "vdot",
-]  # fmt: skip
+__all__ = ["bmm", "dot", "ger", "matmul", "mm", "mv", "outer", "vdot"]
 
 Array = np.ndarray[Any, Any]
 
@@ -63,12 +56,12 @@ def _transposed(matrix: Tensor) -> Tensor:
     return new_tensor(matrix._array.T)
 
 
-def _samples_of_stacks(operator: Any, size: int, arguments: Any, mapped: Any) -> Tensor:
+def samples_of_stacks(operator: Any, size: int, arguments: Any, mapped: Any) -> Tensor:
     """The rule of products of matrices: a stack of products, or of rows times one matrix."""
     return matmul(*aligned_stacks(arguments, mapped))
 
 
-def _samples_times_vector(operator: Any, size: int, arguments: Any, mapped: Any) -> Tensor:
+def samples_times_vector(operator: Any, size: int, arguments: Any, mapped: Any) -> Tensor:
     """The rule of stacks times a vector, which may be one a sample."""
     a, b = arguments
     if not mapped[1]:
@@ -100,7 +93,7 @@ _mm = TensorOperator(
         "a": lambda grad, b: _mm(grad, _transposed(b)),
         "b": lambda grad, a: _mm(_transposed(a), grad),
     },
-    batch=_samples_of_stacks,
+    batch=samples_of_stacks,
     tangent=multilinear,
     sum_of_two=sum_of_products,
 )
@@ -112,19 +105,19 @@ _bmm = TensorOperator(
         "a": lambda grad, b: _bmm(grad, conj(b).transpose(1, 2)),
         "b": lambda grad, a: _bmm(conj(a).transpose(1, 2), grad),
     },
-    batch=_samples_of_stacks,
+    batch=samples_of_stacks,
     tangent=multilinear,
     sum_of_two=sum_of_products,
 )
 
-_mv = TensorOperator(
+mv_operator = TensorOperator(
     "mv",
     lambda a, b: _product(a, b[:, None])[:, 0],
     {
         "a": lambda grad, b: outer(grad, conj(b)),
-        "b": lambda grad, a: _mv(conj(a).t(), grad),
+        "b": lambda grad, a: mv_operator(conj(a).t(), grad),
     },
-    batch=_samples_times_vector,
+    batch=samples_times_vector,
     tangent=multilinear,
 )
 
@@ -155,7 +148,7 @@ _vdot = _dot_operator(
 )
 
 
-def _check_mm(input: Tensor, mat2: Tensor) -> None:
+def check_mm(input: Tensor, mat2: Tensor) -> None:
     if input._array.shape[1] != mat2._array.shape[0]:
         raise RuntimeError(
             f"mat1 and mat2 shapes cannot be multiplied ({shapes_of(input, mat2)})"
@@ -177,12 +170,12 @@ def mm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
             "mm: self must be a matrix and mat2 must be a matrix, got shapes "
             f"{shapes_of(input, mat2)}"
         )
-    _check_mm(input, mat2)
+    check_mm(input, mat2)
     made = _mm(input, mat2)
     return made if out is None else write_result("mm", made, out)
 
 
-def _check_bmm(name: str, input: Tensor, mat2: Tensor) -> None:
+def check_bmm(name: str, input: Tensor, mat2: Tensor) -> None:
     if input._array.ndim != 3 or mat2._array.ndim != 3:
         raise RuntimeError(
             f"{name}: both operands must be 3D tensors, got {shapes_of(input, mat2)}"
@@ -202,11 +195,11 @@ def _check_bmm(name: str, input: Tensor, mat2: Tensor) -> None:
 @method()
 def bmm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Product of two stacks of matrices, (b, n, m) and (b, m, p) to (b, n, p)."""
-    _check_bmm("bmm", input, mat2)
+    check_bmm("bmm", input, mat2)
     return write_result("bmm", _bmm(input, mat2), out)
 
 
-def _check_mv(input: Tensor, vec: Tensor) -> None:
+def check_mv(input: Tensor, vec: Tensor) -> None:
     if input._array.ndim != 2 or vec._array.ndim != 1:
         raise RuntimeError(
             "vector + matrix @ vector expected, got "
@@ -220,8 +213,8 @@ def _check_mv(input: Tensor, vec: Tensor) -> None:
 @method()
 def mv(input: Tensor, vec: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Product of a matrix (n, m) and a vector (m)."""
-    _check_mv(input, vec)
-    return write_result("mv", _mv(input, vec), out)
+    check_mv(input, vec)
+    return write_result("mv", mv_operator(input, vec), out)
 
 
 def _check_dot(input: Tensor, other: Tensor) -> None:
@@ -312,7 +305,7 @@ _matmul = TensorOperator(
         "b": lambda grad, a, b_shape: _to_second(grad, a, b_shape),
     },
     grad_fn="UnsafeViewBackward0",
-    batch=_samples_of_stacks,
+    batch=samples_of_stacks,
     tangent=multilinear,
     sum_of_two=_sum_of_stack_products,
 )
@@ -325,7 +318,7 @@ _stack_times_vector = TensorOperator(
         "b": lambda grad, a: mv(conj(a).reshape(-1, a._array.shape[-1]).t(), grad.reshape(-1)),
     },
     grad_fn="UnsafeViewBackward0",
-    batch=_samples_times_vector,
+    batch=samples_times_vector,
     tangent=multilinear,
 )
 
@@ -393,227 +386,3 @@ def _any_product(input: Tensor, other: Tensor) -> Tensor:
 @method("__rmatmul__")
 def _rmatmul(self: Tensor, other: Tensor) -> Tensor:
     return matmul(other, self)
-
-
-# --- added to a tensor ----------------------------------------------------------------------------
-
-
-def _added(input: Array, product: Array, beta: float, alpha: float) -> Array:
-    """``beta * input + alpha * product``, written into ``product``; not read where beta is 0."""
-    result = new_tensor(product)
-    if alpha != 1:
-        pointwise("mul").into(result, (result, alpha))
-    if beta == 1:
-        pointwise("add").into(result, (result, new_tensor(input)))
-    elif beta != 0:
-        pointwise("add_scaled").into(result, (result, new_tensor(input), beta))
-    return product
-
-
-def _times(tensor: Tensor, factor: float) -> Tensor:
-    return tensor if factor == 1 else tensor * factor
-
-
-def _adding(
-    name: str,
-    product: Callable[[Array, Array], Array],
-    to_first: Callable[[Tensor, Tensor, tuple[int, ...]], Tensor],
-    to_second: Callable[[Tensor, Tensor, tuple[int, ...]], Tensor],
-    of_samples: Callable[..., Tensor] = _samples_of_stacks,
-) -> TensorOperator:
-    """``beta * input + alpha * product(a, b)`` as one node.
-
-    ``to_first(grad, b, shape of a)`` and ``to_second(grad, a, shape of b)`` are the gradients of
-    the product, ``of_samples`` its rule for batches.
-    """
-
-    def batch(operator: Any, size: int, arguments: Any, mapped: Any) -> Tensor:
-        input, a, b, beta, alpha = arguments
-        either = mapped[1] or mapped[2]
-        made = of_samples(operator, size, (a, b), mapped[1:3]) if either else operator(
-            new_tensor(np.zeros((), a._array.dtype)), a, b, beta, 1
-        )
-        made = _times(made, alpha)
-        if beta == 0 and either:
-            return made
-        added, made = broadcast_samples([_times(input, beta), made], (mapped[0], either))
-        return added + made
-
-    return TensorOperator(
-        name,
-        lambda input, a, b, beta, alpha: _added(input, product(a, b), beta, alpha),
-        {
-            "input": lambda grad, input_shape, beta: sum_to_size(
-                _times(grad, beta.conjugate()), input_shape
-            ),
-            "a": lambda grad, a_shape, b, alpha: _times(
-                to_first(grad, b, a_shape), alpha.conjugate()
-            ),
-            "b": lambda grad, a, b_shape, alpha: _times(
-                to_second(grad, a, b_shape), alpha.conjugate()
-            ),
-        },
-        batch=batch,
-    )
-
-
-def _stacked(grad: Tensor, count: int) -> Tensor:
-    """The gradient of a sum over a batch."""
-    return expand(grad, (count, *grad._array.shape))
-
-
-_addmm = _adding(
-    "addmm", _product, lambda grad, b, _: mm(grad, conj(b).t()),
-    lambda grad, a, _: mm(conj(a).t(), grad),
-)
-_addmv = _adding("addmv", _mv.forward, lambda grad, b, _: outer(grad, conj(b)),
-                 lambda grad, a, _: mv(conj(a).t(), grad), _samples_times_vector)  # fmt: skip
-_addr = _adding(
-    "addr",
-    lambda a, b: pointwise("mul")(new_tensor(a[:, None]), new_tensor(b))._array,
-    lambda grad, b, _: mv(grad, conj(b)),
-    lambda grad, a, _: mv(grad.t(), conj(a)),
-    lambda operator, size, arguments, mapped: (
-        arguments[0].unsqueeze(-1) * arguments[1].unsqueeze(-2)
-    ),
-)
-_baddbmm = _adding(
-    "baddbmm", _product, lambda grad, b, _: bmm(grad, conj(b).mT),
-    lambda grad, a, _: bmm(conj(a).mT, grad),
-)
-_addbmm = _adding(
-    "addbmm",
-    lambda a, b: _product(a.transpose(1, 0, 2).reshape(a.shape[1], -1), b.reshape(-1, b.shape[2])),
-    lambda grad, b, shape: bmm(_stacked(grad, shape[0]), conj(b).mT),
-    lambda grad, a, shape: bmm(conj(a).mT, _stacked(grad, shape[0])),
-    lambda operator, size, arguments, mapped: (
-        _samples_of_stacks(operator, size, arguments, mapped).sum(1)
-    ),
-)
-
-
-def _sum(
-    operator: TensorOperator,
-    shape: tuple[int, ...],
-    input: Tensor,
-    a: Tensor,
-    b: Tensor,
-    beta: float,
-    alpha: float,
-    out: Tensor | None,
-) -> Tensor:
-    """Check ``input`` against the shape and dtype of the product, and add them."""
-    dtype = a._array.dtype
-    if input._array.dtype != dtype:
-        raise RuntimeError(
-            f"{operator.name}: expected input and factors to have the same dtype, but got "
-            f"{input.dtype} and {a.dtype}; convert one with .to(dtype)"
-        )
-    if dtype == np.bool_ and operator is not _addr:
-        raise NotImplementedError(
-            f'"{operator.name}_impl_cpu" not implemented for \'Bool\'; cast to an integer dtype '
-            "first"
-        )
-    if input._array.shape != shape:
-        check_expands(input._array.shape, shape)
-    number: Any = {"b": bool, "f": float, "c": complex}.get(dtype.kind, int)
-    made = operator(input, a, b, number(beta), number(alpha))
-    return made if out is None else write_result(operator.name, made, out)
-
-
-@method()
-def addmm(
-    input: Tensor,
-    mat1: Tensor,
-    mat2: Tensor,
-    *,
-    beta: float = 1,
-    alpha: float = 1,
-    out: Tensor | None = None,
-) -> Tensor:
-    """``beta * input + alpha * (mat1 @ mat2)``; input broadcasts to the product's shape."""
-    for place, factor in enumerate((mat1, mat2), 1):
-        if factor._array.ndim != 2:
-            raise RuntimeError(f"mat{place} must be a matrix, got {factor._array.ndim}-D tensor")
-    _check_mm(mat1, mat2)
-    shape = (mat1._array.shape[0], mat2._array.shape[1])
-    return _sum(_addmm, shape, input, mat1, mat2, beta, alpha, out)
-
-
-@method()
-def addmv(
-    input: Tensor,
-    mat: Tensor,
-    vec: Tensor,
-    *,
-    beta: float = 1,
-    alpha: float = 1,
-    out: Tensor | None = None,
-) -> Tensor:
-    """``beta * input + alpha * (mat @ vec)``."""
-    _check_mv(mat, vec)
-    return _sum(_addmv, mat._array.shape[:1], input, mat, vec, beta, alpha, out)
-
-
-@method()
-def addr(
-    input: Tensor,
-    vec1: Tensor,
-    vec2: Tensor,
-    *,
-    beta: float = 1,
-    alpha: float = 1,
-    out: Tensor | None = None,
-) -> Tensor:
-    """``beta * input + alpha * outer(vec1, vec2)``; unlike its relatives it promotes dtypes."""
-    if vec1._array.ndim != 1 or vec2._array.ndim != 1:
-        raise RuntimeError(
-            "addr: Expected 1-D argument vec1 and vec2, but got "
-            f"{vec1._array.ndim}-D and {vec2._array.ndim}-D"
-        )
-    dtype = promote_types(promote_types(input.dtype, vec1.dtype), vec2.dtype)
-    for name, number in (("beta", beta), ("alpha", alpha)):
-        if isinstance(number, float) and not dtype.is_floating_point:
-            raise RuntimeError(
-                f"addr: For integral input tensors, argument {name} must not be a floating point "
-                "number."
-            )
-    shape = (vec1._array.size, vec2._array.size)
-    input, vec1, vec2 = [cast(x, dtype.numpy) for x in (input, vec1, vec2)]
-    return _sum(_addr, shape, input, vec1, vec2, beta, alpha, out)
-
-
-@method()
-def baddbmm(
-    input: Tensor,
-    batch1: Tensor,
-    batch2: Tensor,
-    *,
-    beta: float = 1,
-    alpha: float = 1,
-    out: Tensor | None = None,
-) -> Tensor:
-    """``beta * input + alpha * bmm(batch1, batch2)``."""
-    _check_bmm("baddbmm", batch1, batch2)
-    shape = (*batch1._array.shape[:2], batch2._array.shape[2])
-    return _sum(_baddbmm, shape, input, batch1, batch2, beta, alpha, out)
-
-
-@method()
-def addbmm(
-    input: Tensor,
-    batch1: Tensor,
-    batch2: Tensor,
-    *,
-    beta: float = 1,
-    alpha: float = 1,
-    out: Tensor | None = None,
-) -> Tensor:
-    """``beta * input + alpha * bmm(batch1, batch2).sum(0)``, as one product."""
-    _check_bmm("addbmm", batch1, batch2)
-    shape = (batch1._array.shape[1], batch2._array.shape[2])
-    return _sum(_addbmm, shape, input, batch1, batch2, beta, alpha, out)
-
-
-for _function in (addmm, addmv, addr, baddbmm, addbmm):
-    install_in_place(_function)
