@@ -265,7 +265,7 @@ def test_counters_are_left_to_python():
 
         return step
 
-    left_to_python(make(), torch.ones(1), match="changed during the call", line=False)
+    left_to_python(make(), torch.ones(1), match="a change during the call", line=False)
 
 
 def test_a_list_that_is_appended_to():

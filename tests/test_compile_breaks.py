@@ -12,12 +12,13 @@ import warnings
 import numba
 import numpy as np
 import pytest
-from compile_checks import breaks_said, same, values
+from compile_checks import assert_compiled, breaks_said, same, values
 
 import numbagrad as torch
 from numbagrad import nn, optim
 from numbagrad.compiling import CompileError
 from numbagrad.executor.pointwise import JIT_DISABLED
+from numbagrad.optim import lr_scheduler
 
 F = nn.functional
 
@@ -257,6 +258,49 @@ def test_counters_and_logs_of_the_user():
     if not JIT_DISABLED:
         assert [(b - a) for a, b in lines_of(compiled)] == [0, 0, 0]
         assert len(breaks_said(caught)) == 1
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda optimizer: lr_scheduler.LambdaLR(optimizer, lambda epoch: 0.9**epoch),
+        lambda optimizer: lr_scheduler.OneCycleLR(optimizer, 0.1, total_steps=50),
+        lambda optimizer: lr_scheduler.StepLR(optimizer, 2),
+    ],
+    ids=["LambdaLR", "OneCycleLR", "StepLR"],
+)
+def test_a_scheduler_in_the_step(make):
+    """Its line is found by looking after each one; the rest is a program that reads its rate."""
+    outcomes = []
+    for compiles in (False, True):
+        torch.manual_seed(0)
+        network = nn.Sequential(nn.Linear(3, 5), nn.Tanh(), nn.Linear(5, 1))
+        optimizer = optim.AdamW(network.parameters(), 0.01)
+        scheduler = make(optimizer)
+
+        def step(x):
+            loss = network(x).square().mean()  # noqa: B023
+            optimizer.zero_grad()  # noqa: B023
+            loss.backward()
+            optimizer.step()  # noqa: B023
+            scheduler.step()  # noqa: B023
+            return loss
+
+        run = torch.compile(step) if compiles else step
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            losses = [run(torch.full((4, 3), 0.1 * k)) for k in range(12)]
+        outcomes.append([x.detach().numpy() for x in [*losses, *network.parameters()]])
+        assert optimizer.param_groups[0]["lr"] == scheduler.get_last_lr()[0]
+        if compiles and not JIT_DISABLED:
+            line = step.__code__.co_firstlineno + 5
+            (warning,) = caught
+            assert str(warning.message).endswith(f"at line {line}")
+            assert run.broken.left_to_python == [line]
+            (piece,) = run.broken.pieces
+            assert_compiled(piece)
+    for expected, found in zip(*outcomes, strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-6)
 
 
 def test_fullgraph_raises():

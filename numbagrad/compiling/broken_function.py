@@ -43,7 +43,7 @@ class BrokenFunction:
     def __init__(self, function: Callable[..., Any], name: str):
         self.function = function
         self.name = name
-        self._target = _target_of(function)
+        self._target = target_of(function)
         source = getattr(self._target, "__func__", self._target)
         if not isinstance(source, types.FunctionType):
             raise ValueError("it is not written in Python")
@@ -84,7 +84,7 @@ class BrokenFunction:
 
     def _is_current(self) -> bool:
         """Whether a call of the module, or object, is still one of the method that was cut."""
-        target = _target_of(self.function)
+        target = target_of(self.function)
         same = getattr(target, "__func__", target) is self._source.function
         return same and not _has_hooks(self.function)
 
@@ -138,7 +138,7 @@ class BrokenFunction:
         self.pieces = pieces
 
 
-def _target_of(function: Callable[..., Any]) -> Any:
+def target_of(function: Callable[..., Any]) -> Any:
     """What is cut in the place of a function: the ``forward`` of a module, a call of an object."""
     if isinstance(function, types.MethodType) and function.__func__ is Module.__call__:
         module: Any = function.__self__
@@ -221,7 +221,8 @@ class Piece(CompiledFunction):
         found = self._owner.cut_at_changes(range(self._source.first, self._source.last + 1))
         if found:
             self._given_up = True
-            warn(f"compile: {self._owner.name} is compiled in pieces, because {reason}{_at(found)}")
+            how = f"is compiled in pieces, because of {reason}"
+            warn(f"compile: {self._owner.name} {how}{_at(found)}")
 
     def _stop_recording(self, reason: str, frames: Frames) -> None:
         self._given_up = True

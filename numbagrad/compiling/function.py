@@ -181,6 +181,8 @@ class CompiledFunction:
         """Call the function, and keep its program if it has one."""
         if self._fullgraph:
             recording.recorder.when_failed = _raise
+        elif self._useless >= SETTLED:
+            recording.code = self._code()
         result, recorded, reason = recording.run()
         if recorded is not None and not self._pays(recorded):
             self._given_up, self._reason = True, "too few operators to be worth a program"
@@ -202,7 +204,10 @@ class CompiledFunction:
         self._useless += 1
         if self._fullgraph and not (recording.may_settle and self._useless < PATIENCE):
             _raise(reason)
-        if not recording.may_settle or self._useless >= PATIENCE:
+        if recording.changed_at:
+            (_, line), *_ = recording.changed_at
+            self._stop_recording(f"{reason}, at line {line}", recording.changed_at)
+        elif not recording.may_settle or self._useless >= PATIENCE:
             self._stop_recording(reason, recording.recorder.failed_at)
         elif self._useless == SETTLED and not self._fullgraph:
             self._cut_at_changes(reason)
@@ -224,7 +229,14 @@ class CompiledFunction:
         if lines and broken.pieces:
             self._broken = broken
             said = ", ".join(map(str, lines))
-            warn(f"compile: {self._name} is compiled in pieces, because {reason}, at line {said}")
+            how = f"is compiled in pieces, because of {reason}"
+            warn(f"compile: {self._name} {how}, at line {said}")
+
+    def _code(self) -> types.CodeType | None:
+        """The code of the function, if it is written in Python."""
+        from .broken_function import target_of
+
+        return getattr(target_of(self._function), "__code__", None)
 
     def _stop_recording(self, reason: str, frames: list[tuple[types.CodeType, int]]) -> None:
         """Run in pieces around the line where a recording ended, or uncompiled."""

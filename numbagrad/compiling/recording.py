@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import operator
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -23,6 +24,7 @@ from ..tensor import Tensor, new_tensor
 from .argument_names import names_of_leaves
 from .argument_numbers import with_inputs, with_plain_numbers
 from .backward import CannotDifferentiate, nodes_behind, record_backward
+from .change_finder import ChangeFinder
 from .effects import Live, Place, Unusable
 from .effects_of_call import EffectsOfCall
 from .listening import listening
@@ -61,6 +63,10 @@ class Recording:
         self.recorder = Recorder()
         #: Whether another recording may do better.
         self.may_settle = False
+        #: The code in which to look for the line that changes what the call reads, if asked for.
+        self.code: types.CodeType | None = None
+        #: Where it was found.
+        self.changed_at: list[tuple[types.CodeType, int]] = []
 
     def run(self) -> tuple[Any, Recorded | None, str]:
         """The result of the call; what later calls can use, or None and why not."""
@@ -78,7 +84,8 @@ class Recording:
             self.numbers.values.clear()
         args, kwargs = with_inputs(self.args, self.kwargs, self.numbers)
         previous = None if self.earlier is None else Previous(self.earlier)
-        with recorder.recording(), listening(recorder, self.numbers):
+        finder = self._change_finder(surroundings)
+        with recorder.recording(), listening(recorder, self.numbers), finder:
             found = self.function(*args, **kwargs)
         result = with_plain_numbers(found) if self.numbers.values else found
         if recorder.failure is not None:
@@ -87,18 +94,26 @@ class Recording:
             return result, None, "a setting of the whole process that the function changes"
         if not self._arguments_unchanged():
             return result, None, "a list, dict or dataclass among the arguments, which it changes"
-        for dictionary, key in recorder.anew:
-            surroundings.ignore(dictionary, key)
-        changed = surroundings.changed()
+        changed = self._changed(surroundings)
         if changed is not None:
             surroundings.forget_input_numbers()
             self.may_settle = True
-            return result, None, f"{changed} changed during the call"
+            self.changed_at = finder.found
+            return result, None, f"a change during the call, of {changed}"
         try:
             return result, self._recorded(surroundings, before, found, previous), ""
         except Unusable as reason:
             self.may_settle = reason.may_settle
             return result, None, str(reason)
+
+    def _changed(self, surroundings: Surroundings) -> str | None:
+        """What the call has changed so far that its program would depend on."""
+        for dictionary, key in self.recorder.anew:
+            surroundings.ignore(dictionary, key)
+        return surroundings.changed()
+
+    def _change_finder(self, surroundings: Surroundings) -> ChangeFinder:
+        return ChangeFinder(self.code, lambda: self._changed(surroundings) is not None)
 
     def _check_walked(self, begin: int, tensors: list[Tensor]) -> None:
         """Fail if the graph of some tensors is older than the call."""
