@@ -8,6 +8,7 @@ import pytest
 
 import numbagrad as torch
 from numbagrad.executor.pointwise import JIT_DISABLED
+from numbagrad.structure import flatten
 
 pytestmark = pytest.mark.skipif(JIT_DISABLED, reason="without a compiler nothing is recorded")
 
@@ -119,6 +120,50 @@ def test_versions_count_and_results_stay():
     version, results = weight._version, [compiled(x) for _ in range(3)]
     assert weight._version == version + 3
     assert [result.tolist() for result in results] == [[7.0] * 2, [8.0] * 2, [9.0] * 2]
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda a: (a * 2, a + 1),
+        lambda a: [a * 2, (a + 1, a)],
+        lambda a: {"twice": a * 2, "sum": a.sum(), "number": 3},
+        lambda a: torch.func.jvp(torch.sin, (a,), (a,)),
+    ],
+)
+def test_several_results_that_share_nothing_are_found_at_once(function):
+    a = torch.linspace(0.0, 1.0, 6).reshape(2, 3)
+    compiled, _ = learned(function, a)
+    assert compiled._latest.recorded._find_result is not None
+    first, again = compiled(a), compiled(a + 1)
+    for made, argument in ((first, a), (again, a + 1)):
+        expected = flatten(function(argument))
+        assert flatten(made)[1] == expected[1]
+        for own, other in zip(flatten(made)[0], expected[0], strict=True):
+            assert own == other if isinstance(own, int) else torch.equal(own, other)
+
+
+@pytest.mark.parametrize(
+    "share",
+    [lambda made: made, lambda made: made.detach(), lambda made: made[0], lambda made: made.t()],
+    ids=["the same", "detached", "part", "transposed"],
+)
+def test_results_that_share_memory_do_so_in_every_run(share):
+    a = torch.linspace(0.0, 1.0, 6).reshape(2, 3)
+
+    def function(a):
+        made = a * 2
+        return made, share(made)
+
+    compiled, _ = learned(function, a)
+    assert compiled._latest.recorded._find_result is None
+    made, other = compiled(a)
+    expected, its = function(a)
+    assert (other is made) == (its is expected)
+    made.add_(1)
+    expected.add_(1)
+    assert torch.equal(other, its)
+    assert other._version == made._version == expected._version
 
 
 def long_step(a):

@@ -15,6 +15,7 @@ from ..autograd.node import Node
 from ..autograd.saved import FREED
 from ..executor.program.graph import Array, Memory, View
 from ..executor.program.program import as_view
+from ..structure import LEAF, rebuild
 from ..tensor import Tensor, new_tensor
 from .backward import Backward, CompiledFunctionBackward, whole
 
@@ -156,6 +157,28 @@ def finder(
     return lambda results, leaves: value
 
 
+def finder_of_all(
+    structure: Any, references: Sequence[tuple[int, Any]]
+) -> Callable[[Sequence[Array], Sequence[Any]], Any] | None:
+    """A function like that of :func:`finder` for all that a run returns, in its structure.
+
+    None also where some of it shares memory, or a count of writes.
+    """
+    finders = [finder(reference) for reference in references]
+    made = [value for kind, value in references if kind == MADE]
+    memories = {value.result for value in made}
+    cells = [value.cell for value in made if value.cell is not None]
+    if None in finders or len(memories) < len(made) or len(set(cells)) < len(cells):
+        return None
+    if structure is LEAF:
+        return finders[0]
+    if structure == (tuple, *[LEAF] * len(finders)):
+        return lambda results, leaves: tuple([find(results, leaves) for find in finders])  # type: ignore[misc]
+    return lambda results, leaves: rebuild(
+        structure, iter([find(results, leaves) for find in finders])  # type: ignore[misc]
+    )  # fmt: skip
+
+
 class Run:
     """What one run of a program made so far."""
 
@@ -223,5 +246,5 @@ class Effects:
 
 __all__ = [
     "COMPUTED", "CONSTANT", "KNOWN", "MADE", "Effects", "FreedNode", "Live", "Made", "Place", "Run",
-    "Unusable", "finder", "version_cell_of",
+    "Unusable", "finder_of_all", "version_cell_of",
 ]  # fmt: skip

@@ -17,7 +17,7 @@ from ..executor.program.program import Program
 from ..structure import LEAF, rebuild
 from ..tensor import Tensor
 from .argument_numbers import ArgumentNumbers
-from .effects import COMPUTED, KNOWN, MADE, Effects, Place, Run, finder, version_cell_of
+from .effects import COMPUTED, KNOWN, MADE, Effects, Place, Run, finder_of_all, version_cell_of
 from .memory_layout import Layout
 from .replay import Found, Replay
 from .reused_gradients import ReusedGradients
@@ -101,8 +101,8 @@ class Recorded:
         self._may_raise = bool(unsure)
         #: How to find what the call returns, if that needs nothing else of the run; else None.
         self._find_result: Callable[[Sequence[Array], Sequence[Any]], Any] | None = None
-        if effects.backward is None and effects.structure is LEAF:
-            self._find_result = finder(effects.returned[0])
+        if effects.backward is None:
+            self._find_result = finder_of_all(effects.structure, effects.returned)
         #: How often Python had to look whether the program holds.
         self._looks = 0
 
