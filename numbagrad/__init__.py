@@ -96,6 +96,7 @@ from .ops.storage import *
 from .ops.strided import *
 from .ops.subclass import *
 from .ops.view import *
+from .ops.method_functions import *
 from .ops.sequences import range_ as range
 from .ops import autograd_interface as _autograd_interface
 from . import func, linalg, nn, optim, utils
@@ -137,5 +138,7 @@ newaxis = None
 check_namespace(globals(), f"{__name__}.ops")
 del check_namespace
 
-# Imported when a program first asks for it: it changes what a call of a public function does.
-__getattr__, __dir__ = _lazy_names(__name__, {"overrides": ".overrides"})
+# Imported when a program first asks for them: overrides change what a call of a function does.
+__getattr__, __dir__ = _lazy_names(
+    __name__, {"_vmap_internals": "._vmap_internals", "overrides": ".overrides"}
+)

@@ -155,3 +155,22 @@ def test_no_cycle_is_left_behind():
         assert reference() is None
     finally:
         gc.enable()
+
+
+@pytest.mark.filterwarnings("ignore:Error detected in")
+def test_under_transformations():
+    x = nb.tensor([1.0, -1.0, 4.0])
+    with nb.autograd.set_detect_anomaly(True):
+        each = nb.vmap(nb.func.grad(lambda x: (x**3).sum()))(x)
+        assert nb.equal(each, 3 * x**2)
+        _, along = nb.func.jvp(nb.func.grad(lambda x: (x**3).sum()), (x,), (nb.ones(3),))
+        assert nb.equal(along, 6 * x)
+        message = "Function 'SqrtBackward0' returned nan values in its 0th output"
+        for transform in (
+            nb.vmap(nb.func.grad(lambda x: x.sqrt().sum())),
+            nb.func.jacrev(nb.func.grad(lambda x: x.sqrt().sum())),
+        ):
+            with pytest.raises(RuntimeError, match=message):
+                transform(x)
+        with pytest.raises(RuntimeError, match=message):
+            nb.func.jvp(nb.func.grad(lambda x: x.sqrt().sum()), (x,), (nb.ones(3),))

@@ -452,3 +452,16 @@ def test_shapes_change_in_place() -> None:
     assert y.grad_fn is not None and y.shape == (2, 1)
     with pytest.raises(RuntimeError, match="cannot resize variables that require grad"):
         y.resize_(3)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("clamp_", (0.0, 1.0)), ("clamp_min_", (0.5,)), ("clamp_max_", (0.5,)), ("fill_", (3.0,)),
+        ("zero_", ()), ("round_", ()), ("square_", ()), ("nan_to_num_", ()), ("detach_", ()),
+    ],
+)  # fmt: skip
+def test_methods_that_are_functions_too(name, arguments):
+    x, y = torch.tensor([-1.5, 0.25, 2.0]), torch.tensor([-1.5, 0.25, 2.0])
+    assert getattr(torch, name)(x, *arguments) is x
+    assert torch.equal(x, getattr(y, name)(*arguments))

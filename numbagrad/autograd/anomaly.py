@@ -18,6 +18,7 @@ import numpy as np
 
 from ..executor import capture
 from ..warn_once import warn_caller
+from . import tensor_interface as interface
 from . import watching
 from .grad_mode import state as grad_mode
 
@@ -134,7 +135,12 @@ def check_for_nan(node: Any, results: Sequence[Any]) -> None:
     """
     capture.refuse("the search for NaN")
     for index, result in enumerate(results):
-        if result is not None and np.isnan(result._array).any():
+        if result is None:
+            continue
+        array = result._array
+        if array.__class__ is not np.ndarray:
+            array = interface.elements_of(result)
+        if np.isnan(array).any():
             raise RuntimeError(
                 f"Function '{node.name()}' returned nan values in its {index}th output."
             )

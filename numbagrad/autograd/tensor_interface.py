@@ -51,6 +51,8 @@ sum_to_size: Any = None
 
 #: ``apply_transformed(function, args)``: ``Function.apply`` for tensors under a transformation.
 apply_transformed: Any = None
+#: ``elements_of(a)``: an ndarray of what a tensor under a transformation consists of, all samples.
+elements_of: Any = None
 #: ``write_transformed(tensor, compute, others)``: write ``compute(tensor)``, which reads ``others``
 #: too, into a tensor, where one of them is under a transformation.
 write_transformed: Any = None
@@ -101,7 +103,8 @@ def rebase_history(tensor: Any, node: Any, output_nr: int) -> None:
 
 
 _OPTIONAL = (
-    "alias", "apply_transformed", "write_transformed", "bump_version", "rebase_history"
+    "alias", "apply_transformed", "bump_version", "elements_of", "rebase_history",
+    "write_transformed",
 )  # fmt: skip
 
 

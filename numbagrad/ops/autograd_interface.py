@@ -20,6 +20,7 @@ from ..random_filling import fill_uniform
 from ..tensor import Tensor, new_tensor
 from ..transforms.functions import apply_transformed
 from ..transforms.inplace import compute_and_write
+from ..transforms.reading import elements_of
 from .conversion import cast
 from .expand import sum_to_size
 from .inplace import copy_
@@ -101,5 +102,6 @@ tensor_interface.register(
     has_own_order=_has_own_order,
     rebase_history=rebase_history,
     apply_transformed=apply_transformed,
+    elements_of=elements_of,
     write_transformed=compute_and_write,
 )

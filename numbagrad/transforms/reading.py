@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..autograd.tensor_interface import alias
 from ..printing import tensor_text
@@ -24,6 +24,9 @@ from .levels import (
     settled,
     state_of,
 )
+
+if TYPE_CHECKING:
+    import numpy as np
 
 __all__ = [
     "detached", "element_of", "has_tangent", "refuse_tangents", "text_of", "truth_of", "values_of",
@@ -58,6 +61,16 @@ def values_of(tensor: Tensor, error: str = NO_MEMORY) -> Tensor:
     if state.__class__ is Batched:
         raise RuntimeError(error)
     return values_of(state.primal, error)
+
+
+def elements_of(tensor: Tensor) -> np.ndarray[Any, Any]:
+    """The elements of all samples, without tangents."""
+    tensor = settled(tensor)
+    state = state_of(tensor)
+    while state is not None:
+        tensor = settled(state.value if state.__class__ is Batched else state.primal)
+        state = state_of(tensor)
+    return tensor._array
 
 
 def element_of(tensor: Tensor) -> Tensor:
