@@ -164,78 +164,81 @@ def _value_of(level: Any, tensor: Tensor) -> tuple[Tensor, bool]:
     return tensor, False
 
 
-def _generated(function: Any, level: Level, values: list[Any], mapped: list[bool]) -> Any:
-    """Results of a Function of the level below that runs ``function`` on samples."""
+class _Samples:
+    """How a Function of all samples sees one of them: each method opens a level of its own."""
 
-    def opened() -> Level:
-        return Level(BATCH, level.size, level.randomness)
+    def __init__(self, level: Level):
+        self._level = level
 
-    def samples(inner: Level, tensors: Sequence[Any], which: Sequence[Any]) -> Iterator[Any]:
-        for x, m in zip(tensors, which, strict=True):
+    def opened(self) -> Level:
+        """A level for one method to run in."""
+        return Level(BATCH, self._level.size, self._level.randomness)
+
+    def of(
+        self, inner: Level, tensors: Sequence[Any], which: Sequence[Any] | None = None
+    ) -> Iterator[Any]:
+        """What stands for one sample of each of ``which`` tensors, by default of all."""
+        for x, m in zip(tensors, [True] * len(tensors) if which is None else which, strict=True):
             yield batched(inner, x) if m and isinstance(x, Tensor) else x
 
-    def all_samples(inner: Level, made: Any) -> Any:
-        """An output or tangent for every sample."""
+    def all(self, inner: Level, made: Any) -> Any:
+        """Outputs or tangents for every sample."""
+        if isinstance(made, tuple):
+            return tuple([self.all(inner, x) for x in made])
         if not isinstance(made, Tensor):
             return made
         value, is_mapped = _value_of(inner, made)
-        return value if is_mapped else value.expand((level.size, *value._array.shape)).clone()
+        size = self._level.size
+        return value if is_mapped else value.expand((size, *value._array.shape)).clone()
 
+    def gradient(self, inner: Level, gradient: Any, own: bool) -> Any:
+        """That of one argument: summed over the samples if they share it."""
+        if gradient is None or own:
+            return self.all(inner, gradient)
+        value, is_mapped = _value_of(inner, gradient)
+        return value.sum(0) if is_mapped else value * self._level.size
+
+
+def _generated(function: Any, level: Level, values: list[Any], mapped: list[bool]) -> Any:
+    """Results of a Function of the level below that runs ``function`` on samples."""
+    samples = _Samples(level)
     boxed = function.boxed_grads_call
     compute_gradients = with_list(function) if boxed else gradient_method(function)
 
     class Generated(Function):
         @staticmethod
         def forward(*given: Any) -> Any:
-            with opened() as inner:
-                made = function.forward(*samples(inner, given, mapped))
-                if isinstance(made, tuple):
-                    return tuple([all_samples(inner, x) for x in made])
-                return all_samples(inner, made)
+            with samples.opened() as inner:
+                return samples.all(inner, function.forward(*samples.of(inner, given, mapped)))
 
         @staticmethod
         def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
             ctx.own = own = _Context(ctx)
-            with opened() as inner:
+            with samples.opened() as inner:
                 own._level = inner
                 outputs = output if isinstance(output, tuple) else (output,)
-                shown = tuple(samples(inner, outputs, [True] * len(outputs)))
+                shown = tuple(samples.of(inner, outputs))
                 own._outputs = list(zip(shown, outputs, strict=True))
-                given = tuple(samples(inner, inputs, mapped))
+                given = tuple(samples.of(inner, inputs, mapped))
                 function.setup_context(own, given, shown if isinstance(output, tuple) else shown[0])
                 own._level, own._outputs = None, []
 
         @staticmethod
         def backward(ctx: Any, *grads: Any) -> Any:
-            with opened() as inner:
+            with samples.opened() as inner:
                 ctx.own._level = inner
-                given = samples(inner, grads, [True] * len(grads))
-                made = compute_gradients(ctx.own, *given)
+                made = compute_gradients(ctx.own, *samples.of(inner, grads))
                 gradients = made if isinstance(made, tuple) else (made,)
-                return tuple(
-                    [
-                        None if x is None else _gradient(inner, x, m)
-                        for x, m in zip(gradients, mapped, strict=False)
-                    ]
-                )
+                pairs = zip(gradients, mapped, strict=False)
+                return tuple([samples.gradient(inner, x, own) for x, own in pairs])
 
         @staticmethod
         def jvp(ctx: Any, *tangents: Any) -> Any:
-            with opened() as inner:
+            with samples.opened() as inner:
                 ctx.own._level, ctx.own.in_forward_mode = inner, True
-                made = function.jvp(ctx.own, *samples(inner, tangents, mapped))
+                made = function.jvp(ctx.own, *samples.of(inner, tangents, mapped))
                 ctx.own.in_forward_mode = False
-                if isinstance(made, tuple):
-                    return tuple([all_samples(inner, x) for x in made])
-                return all_samples(inner, made)
-
-    def _gradient(inner: Level, gradient: Tensor, own: bool) -> Tensor:
-        """That of one argument: summed over the samples if they share it."""
-        if own:
-            made: Tensor = all_samples(inner, gradient)
-            return made
-        value, is_mapped = _value_of(inner, gradient)
-        return value.sum(0) if is_mapped else value * level.size
+                return samples.all(inner, made)
 
     Generated.__name__ = f"Vmapped{function.__name__}"
     made = Generated.apply(*values)
