@@ -26,7 +26,7 @@ from .dtype import from_numpy as dtype_of
 from .executor import capture
 from .layout import contiguous_format, layout, strided
 from .size import Size
-from .torch_function import disabled_torch_function
+from .torch_function import disabled_torch_function, plain_types
 from .untyped_storage import UntypedStorage
 
 if TYPE_CHECKING:
@@ -702,6 +702,9 @@ class Tensor(TensorState, InstalledMethods):
         if self._array.ndim == 0:
             return printing.format_scalar(self._array, specification)
         return object.__format__(self, specification)
+
+
+plain_types.add(Tensor)  # which has ``__torch_function__`` for its subclasses alone
 
 
 def _strides_of_nothing(shape: tuple[int, ...]) -> tuple[int, ...]:
