@@ -15,12 +15,12 @@ import ast
 import copy
 import dataclasses
 import functools
-import inspect
 import operator
 import types
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from ..executor.function_source import definition_of
 from .hoisting import always_asks, changes_state, is_work, without_breaks
 from .local_names import Flow, Uses, is_transparent
 
@@ -67,7 +67,7 @@ class FunctionSource:
 
     def __init__(self, function: types.FunctionType):
         self.function = function
-        self.tree = _parse(function)
+        self.tree = definition_of(function)
         nodes = list(ast.walk(self.tree))
         names = {node.id for node in nodes if isinstance(node, ast.Name)}
         used = names | {node.attr for node in nodes if isinstance(node, ast.Attribute)}
@@ -89,33 +89,6 @@ class FunctionSource:
         statements = [node for node in nodes if isinstance(node, ast.stmt)]
         self.changing_lines = {x.lineno for x in statements if changes_state(x)}
         self.asking_lines = {x.lineno for x in nodes if isinstance(x, ast.Call) and always_asks(x)}
-
-
-def _parse(function: types.FunctionType) -> ast.FunctionDef:
-    code = function.__code__
-    try:
-        lines, _ = inspect.findsource(function)
-        text = "".join(lines)
-        compiled = compile(text, code.co_filename, "exec", dont_inherit=True)
-    except (OSError, TypeError, SyntaxError) as error:
-        raise ValueError("its source is not available") from error
-    if not any([each.co_code == code.co_code for each in _codes_like(code, compiled)]):
-        raise ValueError("its source is not what was compiled")
-    for tree in ast.walk(ast.parse(text)):
-        if isinstance(tree, ast.FunctionDef) and tree.name == code.co_name:
-            if code.co_firstlineno == min([tree.lineno, *[x.lineno for x in tree.decorator_list]]):
-                tree.decorator_list = []
-                return tree
-    raise ValueError("it is no function with a body of statements")
-
-
-def _codes_like(code: types.CodeType, inside: types.CodeType) -> Iterator[types.CodeType]:
-    """The code objects that are defined where ``code`` is."""
-    for each in inside.co_consts:
-        if isinstance(each, types.CodeType):
-            if (each.co_name, each.co_firstlineno) == (code.co_name, code.co_firstlineno):
-                yield each
-            yield from _codes_like(code, each)
 
 
 def _compiled(

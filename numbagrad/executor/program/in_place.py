@@ -2,24 +2,30 @@
 
 ``fusion.py`` calls ``written_in_place`` with the operations as they will run. A pointwise
 operation, or the epilogue of a product, may write an element to where it has just read the one
-element that it needs from there.
+element that it needs from there; a function of a user's where its source says so
+(``executor/overwriting.py``). What is overwritten may lie in a result that is first written here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+from ..overwriting import may_overwrite
 from ..pointwise import is_guarded
-from .graph import Call, Memory, Operation, Pointwise, Product, View, covers, renamed
+from .graph import Call, Memory, Opaque, Operation, Pointwise, Product, View, covers, renamed
 
 
 def written_in_place(operations: Sequence[Operation], kept: Collection[Memory]) -> list[Operation]:
-    """The operations, with outputs of pointwise ones in blocks that these read for the last time.
+    """The operations, with outputs in the blocks that these read for the last time.
 
     ``kept`` is memory that somebody reads afterwards.
     """
     blocks = _Blocks(operations, kept)
     for at, operation in enumerate(operations):
+        if isinstance(operation, Opaque):
+            for output in operation.outputs:
+                blocks.overwrite(operation, output, at, _of_function(operation, output))
+            continue
         elements = operation.epilogue if isinstance(operation, Product) else operation
         if not isinstance(elements, Pointwise):
             continue
@@ -30,12 +36,24 @@ def written_in_place(operations: Sequence[Operation], kept: Collection[Memory]) 
         if isinstance(operation, Product):
             before = {operation.c.memory, *[x.memory for term in operation.terms for x in term]}
         for output in elements.outputs:
-            source = blocks.to_overwrite(elements, output, at, before)
-            if source is not None:
-                blocks.join(source, output.memory)
+            if output.memory not in before:
+                read = [x.expanded(elements.shape) for x in elements.reads]
+                fits = [x for x in read if x.memory not in before]
+                blocks.overwrite(operation, output, at, fits)
     if not blocks.names:
         return list(operations)
     return [renamed(operation, blocks.name) for operation in operations]
+
+
+def _of_function(operation: Opaque, output: View) -> list[View]:
+    """What a function of a user's reads, and is done with where it writes an output."""
+    place, rank = operation.arguments.index(output), len(output.shape)
+    return [
+        x
+        for k, x in enumerate(operation.arguments)
+        if isinstance(x, View) and x not in operation.outputs and len(x.shape) == rank
+        and may_overwrite(operation.function, k, place, rank)
+    ]  # fmt: skip
 
 
 class _Blocks:
@@ -58,10 +76,12 @@ class _Blocks:
                 self._last[view.memory] = at
             if isinstance(operation, Call):
                 made_by_python.update([view.memory for view in operation.outputs])
-        self._own = {
+        #: What operations of the program write first, and what of that nobody reads afterwards.
+        self._new = {
             memory for memory in self._first
-            if memory.made and memory not in kept and memory not in made_by_python | given
+            if memory.made and memory not in made_by_python | given
         }  # fmt: skip
+        self._own = self._new - set(kept)
 
     def name(self, memory: Memory) -> Memory:
         """The block that a block has become."""
@@ -69,38 +89,41 @@ class _Blocks:
             memory = self.names[memory]
         return memory
 
-    def join(self, source: Memory, output: Memory) -> None:
-        """Let what is written to ``output`` go to where ``source`` was."""
-        self.names[output] = source
-        self._last[source] = self._last[output]
+    def overwrite(
+        self, operation: Operation, output: View, at: int, fits: Sequence[View]
+    ) -> None:
+        """Lay an output over a block that is read last by the operation at a place, if one fits.
 
-    def to_overwrite(
-        self, operation: Pointwise, output: View, at: int, others: Collection[Memory]
-    ) -> Memory | None:
-        """A block that the operation reads last, element for element as it writes ``output``.
-
-        ``others`` is memory that is not used by elements alone.
+        ``fits`` are views of which an element may be gone when the output's is written.
         """
         made = output.memory
-        if made in others:
-            return None
-        others = {self.name(memory) for memory in others}
-        written = [view for view in operation.outputs if view.memory is made]
-        if made not in self._own or self._first[made] < at or len(written) > 1:
-            return None
-        if not covers(output):
-            return None
-        read: dict[Memory, set[View]] = {}
-        for view in operation.reads:
-            place = self.name(view.memory)
-            read.setdefault(place, set()).add(view.expanded(operation.shape))
-        taken = {self.name(view.memory) for view in operation.outputs}
-        for source, views in read.items():
-            usable = source in self._own and source not in taken and source not in others
-            usable = usable and self._last[source] == at
-            if usable and len(views) == 1 and _lie_alike(next(iter(views)), output):
-                return source
-        return None
+        written = [view for view in operation.writes if view.memory is made]
+        if made not in self._new or self._first[made] < at or len(written) > 1:
+            return
+        if not covers(output) or made in self.names:
+            return
+        taken = {self.name(view.memory) for view in operation.writes}
+        for view in fits:
+            source = self.name(view.memory)
+            usable = source in self._own and source not in taken and self._last[source] == at
+            if usable and _lie_alike(view, output) and self._is_all(operation, view, fits):
+                self._join(source, made)
+                return
+
+    def _is_all(self, operation: Operation, view: View, fits: Sequence[View]) -> bool:
+        """Whether an operation uses nothing else of the block of a view."""
+        block = self.name(view.memory)
+        mine = [x for x in fits if self.name(x.memory) is block]
+        uses = [x for x in operation.reads if self.name(x.memory) is block]
+        return len(mine) == len(uses) and len(set(mine)) == 1
+
+    def _join(self, source: Memory, output: Memory) -> None:
+        """Let a block and what is written over it be one: the result, if that is one."""
+        if output in self._own:
+            self.names[output] = source
+            self._last[source] = self._last[output]
+        else:
+            self.names[source] = output
 
 
 def _lie_alike(view: View, other: View) -> bool:
