@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...dtype import from_numpy as dtype_of
-from ...kernels import reduction_layout as w
+from ...kernels import reduction_layout as layout
 from ...kernels import rowwise
 from .graph import Memory, Reduce, Rowwise, View
 from .launch import Launch
@@ -67,13 +67,13 @@ class Space:
 
     def words(self, segments: int, length: int) -> np.ndarray[Any, Any]:
         """The packed arguments, but for addresses: so many segments of so many elements each."""
-        words = np.zeros(w.WORDS, dtype=np.int64)
+        words = np.zeros(layout.WORDS, dtype=np.int64)
         for place, run in enumerate((*self.kept, *self.reduced)):
-            words[[w.SIZES + place, w.INPUT_STEPS + place, w.OUTPUT_STEPS + place]] = run
-        words[[w.KEPT, w.REDUCED]] = len(self.kept), len(self.reduced)
-        words[[w.OUTPUTS, w.NUMBER]] = self.outputs, self.number
-        words[w.ELEMENTS] = math.prod([run.size for run in self.reduced])
-        words[[w.SEGMENTS, w.LENGTH]] = segments, length
+            words[[layout.SIZES + place, layout.INPUT_STEPS + place, layout.OUTPUT_STEPS + place]] = run
+        words[[layout.KEPT, layout.REDUCED]] = len(self.kept), len(self.reduced)
+        words[[layout.OUTPUTS, layout.NUMBER]] = self.outputs, self.number
+        words[layout.ELEMENTS] = math.prod([run.size for run in self.reduced])
+        words[[layout.SEGMENTS, layout.LENGTH]] = segments, length
         return words
 
 
@@ -102,24 +102,24 @@ def lower_reduction(operation: Reduce) -> list[Launch]:
     state_size = operation.program.state_size(dtype_of(source.dtype))
     space = Space.of(source, operation.mask)
     innermost, outputs = space.innermost, space.outputs
-    variant = w.variant_of(innermost.step, space.reduced[-1].step, source.dtype.itemsize)
-    groups, together = w.groups_of(variant, outputs, innermost.size, state_size)
-    segments, length = w.segments_of(space.number, outputs, groups, together)
+    variant = layout.variant_of(innermost.step, space.reduced[-1].step, source.dtype.itemsize)
+    groups, together = layout.groups_of(variant, outputs, innermost.size, state_size)
+    segments, length = layout.segments_of(space.number, outputs, groups, together)
     units, elements = groups * segments, together * length
-    first = _launch(operation, variant << w.VARIANT_SHIFT, space.words(segments, length))
-    first.addresses.append((w.INPUT, source.memory, source.offset))
+    first = _launch(operation, variant << layout.VARIANT_SHIFT, space.words(segments, length))
+    first.addresses.append((layout.INPUT, source.memory, source.offset))
     first.total, first.work = units, outputs * space.number
-    first.grain = units if w.is_small(units, elements) else w.grain_of(elements)
+    first.grain = units if layout.is_small(units, elements) else layout.grain_of(elements)
     if segments == 1:
         return [first]
 
     partials = Memory.scratch(segments * outputs * state_size)
-    first.addresses.append((w.PARTIALS, partials, 0))
-    variant = w.join_variant_of(innermost.output_step)
-    walk = (variant << w.VARIANT_SHIFT) | (1 << w.JOIN_SHIFT)
+    first.addresses.append((layout.PARTIALS, partials, 0))
+    variant = layout.join_variant_of(innermost.output_step)
+    walk = (variant << layout.VARIANT_SHIFT) | (1 << layout.JOIN_SHIFT)
     second = _launch(operation, walk, space.joining(segments, state_size).words(1, segments))
-    second.addresses.append((w.INPUT, partials, 0))
-    second.total = second.grain = w.groups_of(variant, outputs, innermost.size, state_size)[0]
+    second.addresses.append((layout.INPUT, partials, 0))
+    second.total = second.grain = layout.groups_of(variant, outputs, innermost.size, state_size)[0]
     return [first, second]
 
 
@@ -128,11 +128,11 @@ def _launch(operation: Reduce, walk: int, words: np.ndarray[Any, Any]) -> Launch
     program, stored = operation.program, dtype_of(operation.source.dtype)
     kernel = program.kernel(stored.type_num | walk, stored)
     launch = Launch(operation.name, kernel, words, 0, 0, [])
-    launch.addresses.append((w.OUTPUT, operation.output.memory, operation.output.offset))
+    launch.addresses.append((layout.OUTPUT, operation.output.memory, operation.output.offset))
     if operation.shift is not None:
-        launch.addresses.append((w.SHIFT, operation.shift.memory, operation.shift.offset))
+        launch.addresses.append((layout.SHIFT, operation.shift.memory, operation.shift.offset))
     if operation.parameter is not None:
-        launch.numbers.append((w.PARAMETERS_AT, operation.parameter, "float64"))
+        launch.numbers.append((layout.PARAMETERS_AT, operation.parameter, "float64"))
     return launch
 
 
