@@ -69,7 +69,9 @@ class Space:
         """The packed arguments, but for addresses: so many segments of so many elements each."""
         words = np.zeros(layout.WORDS, dtype=np.int64)
         for place, run in enumerate((*self.kept, *self.reduced)):
-            words[[layout.SIZES + place, layout.INPUT_STEPS + place, layout.OUTPUT_STEPS + place]] = run
+            words[layout.SIZES + place] = run.size
+            words[layout.INPUT_STEPS + place] = run.step
+            words[layout.OUTPUT_STEPS + place] = run.output_step
         words[[layout.KEPT, layout.REDUCED]] = len(self.kept), len(self.reduced)
         words[[layout.OUTPUTS, layout.NUMBER]] = self.outputs, self.number
         words[layout.ELEMENTS] = math.prod([run.size for run in self.reduced])
