@@ -73,6 +73,7 @@ from .ops.from_data import *
 from .ops.functions import *
 from .ops.gather import *
 from .ops.index_write import *
+from .ops.incomplete_gamma import *
 from .ops.indexing import *
 from .ops.inplace import *
 from .ops.join import *

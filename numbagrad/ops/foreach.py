@@ -159,9 +159,7 @@ def _with_value(name: str, public: str) -> Callable[..., Any]:
         factor = value if scalars is None else scalars
         if isinstance(factor, Tensor):
             factor = factor.tolist()
-        first, second, factors = [
-            _for_each(public, tensors, x) for x in (tensor1, tensor2, factor)
-        ]
+        first, second, factors = [_for_each(public, tensors, x) for x in (tensor1, tensor2, factor)]
         return [
             operator(x, y, z, value=number)
             for x, y, z, number in zip(tensors, first, second, factors, strict=True)
