@@ -151,6 +151,20 @@ def test_learning_rates_that_schedulers_change():
         assert_compiled(lockstep(change, make_optimizer=make))
 
 
+@pytest.mark.parametrize("make", [
+    lambda p: optim.Adamax(p, 0.1),
+    lambda p: optim.NAdam(p, 0.01, momentum_decay=0.1),
+    lambda p: optim.RAdam(p, 0.01, betas=(0.9, 0.95)),
+    lambda p: optim.ASGD(p, 0.01, lambd=0.1, t0=5),
+    lambda p: optim.Rprop(p, 0.001),
+])  # fmt: skip
+def test_numbers_that_an_optimizer_counts(make):
+    def change(k, net, update):
+        update.param_groups[0]["lr"] *= 0.9
+
+    assert_compiled(lockstep(change, make_optimizer=make), 1)
+
+
 def test_options_of_an_optimizer_that_change():
     def change(k, net, update):
         update.param_groups[0]["momentum"] = 0.9 if k % 4 < 2 else 0.5

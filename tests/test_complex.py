@@ -270,7 +270,10 @@ class TestAutograd:
         made = vmap(lambda row: (row.conj() * row).sum().real)(z)
         np.testing.assert_allclose(made.numpy(), (abs(z.numpy()) ** 2).sum(1))
 
-    @pytest.mark.parametrize("name", ["SGD", "Adam", "RMSprop", "Adagrad", "Adadelta"])
+    @pytest.mark.parametrize("name", [
+        "SGD", "Adam", "RMSprop", "Adagrad", "Adadelta", "Adamax", "NAdam", "RAdam", "ASGD",
+        "Rprop",
+    ])  # fmt: skip
     def test_a_complex_parameter_is_updated_as_its_two_parts(self, name: str) -> None:
         z = t.tensor([1 + 2j, 3 - 1j], dtype=t.complex128, requires_grad=True)
         parts = t.view_as_real(z.detach().clone()).requires_grad_()

@@ -21,6 +21,11 @@ LOSSES = {
     "RMSprop": ({"lr": 0.01}, [0.68547, 0.68057, 0.66928, 0.66489, 0.6644]),
     "Adagrad": ({"lr": 0.1}, [0.68547, 0.68057, 0.66929, 0.66493, 0.66421]),
     "Adadelta": ({}, [0.68547, 0.68409, 0.68268, 0.68129, 0.67995]),
+    "Adamax": ({"lr": 0.05}, [0.68547, 0.67206, 0.66927, 0.66614, 0.66449]),
+    "NAdam": ({"lr": 0.05}, [0.68547, 0.67236, 0.66605, 0.66412, 0.6619]),
+    "RAdam": ({"lr": 0.05, "betas": (0.9, 0.99)}, [0.68547, 0.68406, 0.68268, 0.68131, 0.67995]),
+    "ASGD": ({"lr": 0.1}, [0.68547, 0.68268, 0.67994, 0.67726, 0.67459]),
+    "Rprop": ({}, [0.68547, 0.68126, 0.6764, 0.67071, 0.66874]),
     "LBFGS": ({"lr": 0.5, "max_iter": 3}, [0.68547, 0.69224, 0.63162, 0.57744, 0.5055]),
 }
 
@@ -95,6 +100,82 @@ def test_adam_is_the_formula_of_its_paper():
         m, v = 0.8 * m + 0.2 * gradient, 0.9 * v + 0.1 * gradient**2
         expected -= 0.1 * (m / (1 - 0.8**t)) / (np.sqrt(v / (1 - 0.9**t)) + 1e-3)
         np.testing.assert_allclose(x.detach().numpy(), expected, rtol=1e-12)
+
+
+def stepped(make, gradients, start=(1.0, 2.0)):
+    """The optimizer, and the parameter after every step along given gradients, in double."""
+    x = nn.Parameter(ng.tensor(start, dtype=ng.float64))
+    optimizer = make([x])
+    found = []
+    for gradient in gradients:
+        x.grad = ng.tensor(gradient, dtype=ng.float64)
+        optimizer.step()
+        found.append(x.tolist())
+    return optimizer, found
+
+
+GRADIENTS = [[0.5 * t, -1.0 * t] for t in range(1, 12)]
+
+
+def test_adamax_is_the_formula_of_its_paper():
+    _, found = stepped(lambda p: optim.Adamax(p, lr=0.1, betas=(0.8, 0.9)), GRADIENTS)
+    expected, m, u = np.array([1.0, 2.0]), 0.0, 0.0
+    for t, (gradient, x) in enumerate(zip(np.array(GRADIENTS), found, strict=True), 1):
+        m, u = 0.8 * m + 0.2 * gradient, np.maximum(0.9 * u, np.abs(gradient) + 1e-8)
+        expected -= 0.1 / (1 - 0.8**t) * m / u
+        np.testing.assert_allclose(x, expected, rtol=1e-12)
+
+
+def test_radam_divides_once_it_has_squares_enough():
+    _, found = stepped(lambda p: optim.RAdam(p, lr=0.1, betas=(0.8, 0.9)), GRADIENTS)
+    expected, m, v, divided = np.array([1.0, 2.0]), 0.0, 0.0, []
+    for t, (gradient, x) in enumerate(zip(np.array(GRADIENTS), found, strict=True), 1):
+        m, v = 0.8 * m + 0.2 * gradient, 0.9 * v + 0.1 * gradient**2
+        last = 2 / 0.1 - 1
+        length = last - 2 * t * 0.9**t / (1 - 0.9**t)
+        step = 0.1 * m / (1 - 0.8**t)
+        divided.append(length > 5)
+        if divided[-1]:
+            share = (length - 4) * (length - 2) * last / ((last - 4) * (last - 2) * length)
+            step *= np.sqrt(share * (1 - 0.9**t)) / (np.sqrt(v) + 1e-8)
+        expected -= step
+        np.testing.assert_allclose(x, expected, rtol=1e-12)
+    assert divided == [False] * 5 + [True] * 6
+
+
+def test_asgd_keeps_the_mean_of_late_parameters():
+    optimizer, found = stepped(lambda p: optim.ASGD(p, lr=0.1, lambd=0, t0=8), GRADIENTS)
+    (state,) = optimizer.state.values()
+    # The mean begins anew with the tenth step, the first of which the count is beyond t0 + 1.
+    np.testing.assert_allclose(state["ax"].tolist(), np.mean(found[-2:], 0), rtol=1e-12)
+    assert state["mu"].item() == pytest.approx(1 / 3)
+
+
+def test_rprop_learns_lengths():
+    gradients = [[1.0, 1.0], [2.0, -2.0], [3.0, -3.0], [4.0, -4.0]]
+    optimizer, found = stepped(lambda p: optim.Rprop(p, lr=0.5), gradients, start=(0.0, 0.0))
+    # Where the sign changes a step is left out, and the length is halved.
+    expected = [[-0.5, -0.5], [-1.1, -0.5], [-1.82, -0.25], [-2.684, 0.05]]
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    (state,) = optimizer.state.values()
+    np.testing.assert_allclose(state["step_size"].tolist(), [0.864, 0.3], rtol=1e-12)
+
+
+def test_nadam_keeps_the_product_of_its_momenta():
+    optimizer, found = stepped(lambda p: optim.NAdam(p, lr=0.1), GRADIENTS)
+    momenta = [0.9 * (1 - 0.5 * 0.96 ** (0.004 * t)) for t in range(1, 13)]
+    expected, m, v, product = np.array([1.0, 2.0]), 0.0, 0.0, np.float32(1)
+    for t, (gradient, x) in enumerate(zip(np.array(GRADIENTS), found, strict=True), 1):
+        now, following = momenta[t - 1 : t + 1]
+        m, v = 0.9 * m + 0.1 * gradient, 0.999 * v + 0.001 * gradient**2
+        product *= np.float32(now)
+        root = np.sqrt(v / (1 - 0.999**t)) + 1e-8
+        expected -= 0.1 * (1 - now) / (1 - float(product)) * gradient / root
+        expected -= 0.1 * following / (1 - float(product) * following) * m / root
+        np.testing.assert_allclose(x, expected, rtol=1e-10)
+    (state,) = optimizer.state.values()
+    assert state["mu_product"].item() == product
+    assert state["mu_product"].dtype is ng.float32
 
 
 def test_groups_have_options_of_their_own():

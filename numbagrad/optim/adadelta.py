@@ -38,7 +38,7 @@ class Adadelta(Optimizer):
         }  # fmt: skip
         super().__init__(params, defaults)
 
-    _counts_steps = True
+    _counters = ("step",)
     _anew = ("lr", "rho", "eps")
 
     def _start(self, parameter: Tensor, group: dict[str, Any]) -> None:

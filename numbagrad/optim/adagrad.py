@@ -58,7 +58,7 @@ class Adagrad(Optimizer):
             "state_dict in the other one"
         )
 
-    _counts_steps = True
+    _counters = ("step",)
     _anew = ("lr", "lr_decay", "eps")
 
     def _numbers(self, group: dict[str, Any], step: float) -> tuple[float, ...]:

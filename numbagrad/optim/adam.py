@@ -7,7 +7,7 @@ from typing import Any
 from ..ops.creation import zeros_like
 from ..tensor import Tensor
 from . import update
-from .optimizer import Optimizer, check_range, check_rate, new_count
+from .optimizer import Optimizer, check_betas, check_range, check_rate, new_count
 
 __all__ = ["Adam", "AdamW"]
 
@@ -38,8 +38,7 @@ class Adam(Optimizer):
     ) -> None:
         check_rate(lr)
         check_range("epsilon value", eps, eps >= 0.0)
-        for index, beta in enumerate(betas):
-            check_range(f"beta parameter at index {index}", beta, 0.0 <= beta < 1.0)
+        check_betas(betas)
         check_range("weight_decay value", weight_decay, weight_decay >= 0.0)
         defaults = {
             "lr": lr, "betas": tuple(float(beta) for beta in betas), "eps": eps,
@@ -49,7 +48,7 @@ class Adam(Optimizer):
         }  # fmt: skip
         super().__init__(params, defaults)
 
-    _counts_steps = True
+    _counters = ("step",)
     _anew = ("lr", "betas", "eps")
 
     def _start(self, parameter: Tensor, group: dict[str, Any]) -> None:

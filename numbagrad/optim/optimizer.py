@@ -24,6 +24,9 @@ from ..tensor import Tensor
 
 __all__ = ["Optimizer"]
 
+#: Counters of a parameter after a step, and the numbers of its update.
+Counted = tuple[tuple[Any, ...], tuple[float, ...]]
+
 
 class _Required:
     """The default of an option that every parameter group has to give."""
@@ -248,14 +251,20 @@ class Optimizer:
             self._update(parameter, gradient_of(parameter, group), group, own)
 
     def _draw(self, group: dict[str, Any], parameters: list[Tensor]) -> list[tuple[float, ...]]:
-        """The numbers of the update of each parameter; those with as many steps share them."""
-        if not self._counts_steps:
+        """The numbers of the update of each parameter; those with equal counters share them."""
+        if not self._counters:
             own = capture.numbers(lambda: self._numbers(group, 0.0), group, self._anew)
             return [own] * len(parameters)
-        counts = StepCounts([self.state[parameter]["step"]._array for parameter in parameters])
+        counts = Counters(
+            [
+                [self.state[parameter][name]._array for name in self._counters]
+                for parameter in parameters
+            ]
+        )
 
         def compute() -> tuple[float, ...]:
-            return tuple([x for step in counts.next() for x in self._numbers(group, step)])
+            found = counts.next(functools.partial(self._count, group))
+            return tuple([x for own in found for x in own])
 
         flat = capture.numbers(compute, group, self._anew)
         width = len(flat) // counts.distinct
@@ -264,8 +273,9 @@ class Optimizer:
     #: Options that every step reads anew, so that a compiled step follows them as they change.
     _anew: tuple[str, ...] = ("lr",)
 
-    #: Whether the state of a parameter has a tensor that counts its steps, as ``step``.
-    _counts_steps = False
+    #: The entries of a parameter's state that are tensors of one element which every step reads
+    #: and writes: most often ``("step",)``, the count of its steps.
+    _counters: tuple[str, ...] = ()
 
     def _start(self, parameter: Tensor, group: dict[str, Any]) -> None:
         """Fill the state of a parameter before its first step."""
@@ -273,6 +283,14 @@ class Optimizer:
     def _numbers(self, group: dict[str, Any], step: float) -> tuple[float, ...]:
         """The numbers that the formulas of a step need; ``step`` counts from 1."""
         return ()
+
+    def _count(self, group: dict[str, Any], *counters: Any) -> Counted:
+        """The counters after a step that finds ``counters``, and the numbers that it needs.
+
+        The first is a float; others are scalars of NumPy, of the dtype that they are kept in.
+        """
+        step = counters[0] + 1
+        return (step,), self._numbers(group, step)
 
     def _update(
         self,
@@ -393,62 +411,83 @@ def gradient_of(parameter: Tensor, group: dict[str, Any]) -> Tensor:
     gradient: Tensor = parameter._grad  # type: ignore[assignment]
     if group["maximize"]:
         gradient = -gradient
-    decay = group["weight_decay"]
+    decay = group.get("weight_decay")
     if decay and not group.get("decoupled_weight_decay"):
         gradient = gradient.add(parameter, alpha=float(decay))
     return gradient
 
 
-class StepCounts:
-    """Arrays of one element that count the steps of parameters.
+class Counters:
+    """Arrays of one element that steps read and write: counts of steps and what grows with them.
+
+    Args:
+        arrays: those of each parameter, as many for all of them.
 
     Attributes:
-        places: for each parameter its place among the counts that ``next`` returns.
+        places: for each parameter its place among the numbers that ``next`` returns.
         distinct: how many of these there are.
     """
 
-    def __init__(self, arrays: Iterable[Any]):
-        self._cells = [_cell(array) for array in arrays]
-        now = [cell[()] for cell in self._cells]
+    def __init__(self, arrays: Iterable[list[Any]]):
+        self._cells = [[_cell(step), *map(_place, others)] for step, *others in arrays]
+        now = self._read()
         distinct = list(dict.fromkeys(now))
-        self.places = [distinct.index(step) for step in now]
+        self.places = [distinct.index(values) for values in now]
         self.distinct = len(distinct)
-        self._first = [now.index(step) for step in distinct]
+        self._first = [now.index(values) for values in distinct]
 
-    def next(self) -> list[float]:
-        """Count a step of all parameters; what the counts are now, each once.
+    def _read(self) -> list[tuple[Any, ...]]:
+        return [tuple([cell[()] for cell in own]) for own in self._cells]
+
+    def next(self, count: Callable[..., Counted]) -> list[tuple[float, ...]]:
+        """Write what ``count`` makes of the counters of every parameter.
+
+        Returns the numbers that it makes as well, for counters that differ each once.
 
         Raises:
             RuntimeError: if some that were equal when this was made are not any more.
         """
-        steps = [cell[()] + 1 for cell in self._cells]
-        found = [steps[k] for k in self._first]
-        if steps != [found[place] for place in self.places]:
+        now = self._read()
+        found = [now[k] for k in self._first]
+        if now != [found[place] for place in self.places]:
             raise RuntimeError(
                 "parameters that had made as many steps when the step was compiled have not any "
                 "more: somebody wrote their state; compile the step again"
             )
-        for cell, step in zip(self._cells, steps, strict=True):
-            cell[()] = step
-        return found
+        counted = [count(*values) for values in found]
+        for own, place in zip(self._cells, self.places, strict=True):
+            for cell, value in zip(own, counted[place][0], strict=True):
+                cell[()] = value
+        return [numbers for _, numbers in counted]
+
+
+def _place(array: Any) -> Any:
+    """The one element of an array, to be read and written by ``place[()]``."""
+    capture.manage(array)
+    return array.reshape(())
 
 
 def _cell(array: Any) -> Any:
-    """The one element of an array, to be read and written by ``cell[()]``."""
-    capture.manage(array)
-    single = array.reshape(())
-    return memoryview(single) if single.dtype.char in "fdlqi" else single  # four times as fast
+    """``_place`` of a count: numbers of Python, four times as fast."""
+    place = _place(array)
+    return memoryview(place) if place.dtype.char in "fdlqi" else place
 
 
-def new_count() -> Tensor:
-    """The tensor that counts the steps of a parameter."""
-    return tensor(0.0)
+def new_count(value: float = 0.0) -> Tensor:
+    """The tensor that counts the steps of a parameter, or another counter."""
+    return tensor(value)
 
 
 def check_range(what: str, value: Any, valid: bool) -> None:
     """Raise torch's error for an option out of its range."""
     if not valid:
         raise ValueError(f"Invalid {what}: {value}")
+
+
+def check_betas(betas: tuple[Any, ...]) -> None:
+    """Check the decays of running means."""
+    for index, beta in enumerate(betas):
+        check_range(f"beta parameter at index {index}", beta, 0.0 <= beta < 1.0)
 
 
 def check_rate(lr: Any) -> None:

@@ -41,7 +41,7 @@ class RMSprop(Optimizer):
         }  # fmt: skip
         super().__init__(params, defaults)
 
-    _counts_steps = True
+    _counters = ("step",)
     _anew = ("lr", "alpha", "eps")
 
     def _start(self, parameter: Tensor, group: dict[str, Any]) -> None:

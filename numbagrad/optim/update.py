@@ -10,7 +10,9 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from ..formula import near_quotient, near_sqrt, sqrt, where
+from ..formula import abs, near_quotient, near_sqrt, sign, sqrt, where
+from ..formula import maximum as larger
+from ..formula import minimum as smaller
 from ..formula.complex import Complex, imag, real
 from ..ops.definition import ComplexRule, PointwiseDefinition
 from ..ops.operator import PointwiseOperator, pointwise
@@ -87,3 +89,39 @@ adadelta_steps = _update(
     ),
     "adadelta_steps",
 )
+
+#: Adamax: the largest magnitude of gradients so far, which decays, and the parameter.
+adamax_largest = _update(
+    lambda largest, grad, decay, eps: larger(largest * decay, abs(grad) + eps), "adamax_largest"
+)
+adamax = _update(lambda x, mean, largest, rate: x + rate * (mean / largest), "adamax")
+
+#: RAdam: as Adam with ``scale`` in place of one in the quotient, or along the mean alone where
+#: that is zero.
+radam = _update(
+    lambda x, mean, square, eps, rate, scale: (
+        x
+        + rate
+        * mean
+        * where(scale > 0, near_quotient(scale, _with_eps(near_sqrt(square), eps)), 1)
+    ),
+    "radam",
+)
+#: ASGD: the mean of a parameter over its steps; a share of one makes it the parameter.
+average = _update(
+    lambda mean, x, share: where(share == 1, x, mean + (x - mean) * share), "average"
+)
+
+#: Rprop: the lengths of steps, which grow where the gradient keeps its sign and shrink where it
+#: does not, within bounds; the gradient to remember, zero where they shrink; the parameter.
+rprop_steps = _update(
+    lambda steps, grad, before, shrink, grow: (
+        steps * where(grad * before > 0, grow, where(grad * before < 0, shrink, 1))
+    ),
+    "rprop_steps",
+)
+bound = _update(lambda x, least, most: smaller(larger(x, least), most), "bound")
+rprop_remember = _update(
+    lambda before, grad: where(grad * before < 0, 0, grad), "rprop_remember"
+)
+rprop = _update(lambda x, grad, steps: x - sign(grad) * steps, "rprop")
