@@ -21,6 +21,7 @@ kernel that is called for each tile of C when it is complete, and still in the c
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from numba import types
 
@@ -59,7 +60,7 @@ from .matmul_packing import pack_panels
 from .matmul_problem import matrix_at, quotient, smaller, word
 from .matmul_scratch import acquire, aligned, release
 from .matmul_tile import combine_rows, multiply_dots, multiply_tiles
-from .vector_emitter import tile_shape
+from .vector_emitter import TileShape, tile_shape
 
 _unit_columns = subroutine(unit_columns)
 
@@ -125,22 +126,30 @@ def _further(args, operand, term):
     return word(args, WORDS + 2 * (term - 1) + operand) - word(args, operand)
 
 
-def build_tiles(dtype: types.Float, vector_bits: int | None = None) -> Kernel:
-    """The kernel of tiles for a dtype, for narrower vectors than the host's if asked."""
-    shape = tile_shape(dtype, vector_bits)
-    size, tallest = shape.bytes, shape.heights[0]
-    panel_a, panel_b = shape.panel_a, shape.panel_b
+class _Blocks(NamedTuple):
+    """What the kernel of tiles keeps in the caches, and the scratch memory for what it packs.
 
-    # A panel of A (tallest × depth_block) stays in the first-level cache while it passes over a
-    # block of B (depth_block × block_columns), which comes from the second-level cache.
-    depth_block = 2048 // size
-    block_columns = 32 * shape.lanes
+    A panel of A (tallest tile × depth) stays in the first-level cache while it passes over a block
+    of B (depth × columns), which comes from the second-level cache. The scratch memory holds such a
+    block, then such a panel, each with the room that packing wants.
+    """
 
-    # Scratch memory: a block of B, then a panel of A, each with the room that packing wants.
-    slack = shape.slack
-    packed_a = (block_columns * depth_block + slack * panel_b) * size
-    scratch_bytes = packed_a + panel_a * (depth_block + slack) * size
+    depth: int
+    columns: int
+    packed_a: int  # where the panel of A begins, in bytes
+    scratch_bytes: int
 
+    @classmethod
+    def of(cls, shape: TileShape) -> _Blocks:
+        depth, columns = 2048 // shape.bytes, 32 * shape.lanes
+        packed_a = (columns * depth + shape.slack * shape.panel_b) * shape.bytes
+        panel = shape.panel_a * (depth + shape.slack) * shape.bytes
+        return cls(depth, columns, packed_a, packed_a + panel)
+
+
+def _rows_of_tiles(shape: TileShape) -> Any:
+    """The subroutine for tiles from one block of the depth and one block of B."""
+    size, tallest, panel_a = shape.bytes, shape.heights[0], shape.panel_a
     tiles, pack = multiply_tiles(shape), pack_panels(shape)
 
     @subroutine
@@ -148,7 +157,7 @@ def build_tiles(dtype: types.Float, vector_bits: int | None = None) -> Kernel:
         args, batch, row, row_end, column, columns, depth, a, b, b_step, b_panel, c, accumulate,
         complete, packed,
     ):  # fmt: skip
-        """Tiles from one block of the depth and one block of B; A by panels, where it is packed."""
+        """A by panels, where it is packed."""
         a_row, a_step, c_row = word(args, A_ROW), word(args, A_COLUMN), word(args, C_ROW)
         packs = word(args, PACKS) & PACKS_A
         step = row_end - row
@@ -170,11 +179,19 @@ def build_tiles(dtype: types.Float, vector_bits: int | None = None) -> Kernel:
             c += height * c_row * size
             row += height
 
+    return rows_of_tiles
+
+
+def _sums_of_products(shape: TileShape, packed_a: int) -> Any:
+    """The subroutine for some rows and columns of C: all terms, each by blocks of the depth."""
+    size, panel_b = shape.bytes, shape.panel_b
+    rows_of_tiles, pack = _rows_of_tiles(shape), pack_panels(shape)
+
     @subroutine
     def sums_of_products(
         args, batch, row, row_end, column, columns, largest, a, b, c, scratch
     ):  # fmt: skip
-        """All terms of some rows and columns of C, each by blocks of up to ``largest`` depth."""
+        """A block of the depth is at most ``largest``."""
         depth, b_row, b_column = word(args, K), word(args, B_ROW), word(args, B_COLUMN)
         packs, last = word(args, PACKS) & PACKS_B, word(args, TERMS)
         accumulate = word(args, ACCUMULATES) != 0
@@ -197,6 +214,16 @@ def build_tiles(dtype: types.Float, vector_bits: int | None = None) -> Kernel:
                 accumulate = True
                 k += length
             term += 1
+
+    return sums_of_products
+
+
+def build_tiles(dtype: types.Float, vector_bits: int | None = None) -> Kernel:
+    """The kernel of tiles for a dtype, for narrower vectors than the host's if asked."""
+    shape = tile_shape(dtype, vector_bits)
+    size, tallest = shape.bytes, shape.heights[0]
+    depth_block, block_columns, packed_a, scratch_bytes = _Blocks.of(shape)
+    sums_of_products = _sums_of_products(shape, packed_a)
 
     @subroutine
     def rectangle(args, batch, row, row_end, column, column_end, scratch):

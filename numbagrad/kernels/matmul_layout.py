@@ -34,7 +34,6 @@ TILE_WORDS = 4
 
 #: The kernels, each compiled when a product first needs it.
 TILES, DOTS, ROW = 0, 1, 2
-METHODS = 3
 
 PACKS_A, PACKS_B = 1, 2
 
