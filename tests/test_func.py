@@ -212,3 +212,37 @@ def test_stacked_modules_agree_on_what_is_trained():
     models[0].weight.requires_grad_(False)
     with pytest.raises(RuntimeError, match="Expected weight from each model to have the same"):
         torch.func.stack_module_state(models)
+
+
+# --- complex values -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("function", "pulled"),
+    [
+        (lambda x: x * x, lambda x, v: v * (2 * x).conj()),
+        (lambda x: x.exp(), lambda x, v: v * x.exp().conj()),
+        (lambda x: x.conj() * x, lambda x, v: 2 * v.real * x),
+        (lambda x: x * (1 + 2j), lambda x, v: v * (1 - 2j)),
+    ],
+)
+def test_vjp_of_complex_outputs(function, pulled):
+    x = torch.tensor([1 + 2j, 3 - 1j], dtype=torch.complex128)
+    v = torch.tensor([1 - 1j, 2j], dtype=torch.complex128)
+    value, vjp_fn = vjp(function, x)
+    assert torch.equal(value, function(x))
+    assert torch.allclose(vjp_fn(v)[0], pulled(x, v))
+    each = vmap(lambda v: vjp(function, x)[1](v)[0])(torch.stack([v, 2 * v]))
+    assert torch.allclose(each, torch.stack([pulled(x, v), 2 * pulled(x, v)]))
+    y = x.detach().requires_grad_()
+    (gradient,) = torch.autograd.grad(function(y), y, v)
+    assert torch.allclose(vjp_fn(v)[0], gradient)
+
+
+def test_vjp_of_a_complex_output_of_a_real_input():
+    x = torch.tensor([1.0, 2.0], dtype=torch.float64)
+    v = torch.tensor([1 - 1j, 2j], dtype=torch.complex128)
+    _, vjp_fn = vjp(lambda x: x * (1 + 2j), x)
+    assert torch.allclose(vjp_fn(v)[0], (v * (1 - 2j)).real)
+    with pytest.raises(RuntimeError, match="jacrev: Expected all outputs to be real"):
+        jacrev(lambda x: x * 0.5j)(x)
