@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -74,6 +75,8 @@ def rebuild(structure: Any, leaves: Iterator[Any]) -> Any:
     if structure == LEAF:
         return next(leaves)
     kind: Any
+    if structure[0] is tuple and structure.count(LEAF) == len(structure) - 1:
+        return tuple(itertools.islice(leaves, len(structure) - 1))  # as most arguments are
     kind, *rest = structure
     if kind is tuple or kind is list:
         return kind([

@@ -15,7 +15,7 @@ from test_forward_mode import DIFFERENTIABLE, drawn, of_floats
 import numbagrad as torch
 from numbagrad.autograd import forward_ad
 from numbagrad.executor import deferred
-from numbagrad.executor.matmul import matmul, sum_of_products
+from numbagrad.executor.matmul import matmul, matmul_and_tangent
 from numbagrad.executor.pointwise import JIT_DISABLED
 from numbagrad.func import grad, jvp
 from numbagrad.kernels import layout
@@ -309,7 +309,7 @@ def test_no_reference_is_lost_and_none_is_kept():
 @pytest.mark.parametrize("batch", [(), (2,), (2, 3)])
 @pytest.mark.parametrize("sizes", [(1, 3, 4), (5, 3, 1), (5, 64, 7), (13, 1, 33)])
 @pytest.mark.parametrize("turned", [False, True])
-def test_a_sum_of_two_products_is_one_launch(batch, sizes, turned):
+def test_the_tangent_of_a_product_is_one_launch(batch, sizes, turned):
     rows, depth, columns = sizes
     generator = np.random.default_rng(1)
 
@@ -319,14 +319,24 @@ def test_a_sum_of_two_products_is_one_launch(batch, sizes, turned):
         array = generator.normal(size=(*batch, rows, columns))
         return array.swapaxes(-1, -2) if turned else array
 
-    a, c = factor(rows, depth), factor(rows, depth)
-    b, d = factor(depth, columns), factor(depth, columns)
-    made = sum_of_products(a, b, c, d)
-    np.testing.assert_allclose(made, matmul(a, b) + matmul(c, d), rtol=1e-12, atol=1e-12)
+    a, da = factor(rows, depth), factor(rows, depth)
+    b, db = factor(depth, columns), factor(depth, columns)
+    exactly = {"rtol": 1e-12, "atol": 1e-12}
+    for first, second in ((da, db), (None, db), (da, None)):
+        value, tangent = matmul_and_tangent(a, b, first, second)
+        np.testing.assert_array_equal(value, matmul(a, b))
+        expected = 0 if first is None else matmul(first, b)
+        expected = expected if second is None else expected + matmul(a, second)
+        np.testing.assert_allclose(tangent, expected, **exactly)
 
 
-def test_a_sum_of_products_that_lie_otherwise_takes_several_launches():
+def test_a_tangent_that_lies_otherwise_takes_several_launches():
     a, b = np.ones((2, 3)), np.ones((3, 4))
-    assert sum_of_products(a, b, np.ones((3, 2)).T, b) is None
-    assert sum_of_products(a, b, a.astype(np.float32), b) is None
-    assert sum_of_products(a + 0j, b + 0j, a + 0j, b + 0j) is None
+    assert matmul_and_tangent(a, b, np.ones((3, 2)).T, b) is None
+    assert matmul_and_tangent(a, b, a.astype(np.float32), b) is None
+    assert matmul_and_tangent(a + 0j, b + 0j, a + 0j, b + 0j) is None
+    x, w = tensor(4, 3, seed=1), tensor(3, 2, seed=2)
+    t = tensor(3, 4, seed=3)
+    for _ in range(3):  # a column of x has a tangent that lies in rows
+        _, tangent = jvp(lambda t: (x * t.t()) @ w, (t,), (t,))
+        np.testing.assert_allclose(tangent.numpy(), ((x * t.t()) @ w).numpy(), rtol=1e-5)

@@ -23,10 +23,24 @@ _METHODS = ("tiles", "dots", "row")
 
 
 @library.remembered
-def _launcher() -> tuple[Callable[..., Array], Array]:
+def _launcher() -> tuple[Callable[[Array, Array], Array], Array]:
+    """The launcher of a product, and its table."""
     table = np.zeros(layout.MATMUL_WORDS, dtype=np.int64)
     table[layout.TABLE_RUNTIME] = runtime().ctypes.data
     return make_builtin("matmul", launcher("matmul", "matmul_launch"), table), table
+
+
+@library.remembered
+def _launcher_with_tangent() -> Callable[..., tuple[Array, Array]]:
+    """The launcher of a product with its tangent, which few programs need."""
+    address = launcher("matmul_and_tangent", "matmul_launch")
+    return make_builtin("matmul_and_tangent", address, _launcher()[1])
+
+
+def _compile(key: int, dtype: str) -> None:
+    """Put the kernel that a launcher missed into the table of both."""
+    method, _ = divmod(key, layout.MATMUL_TYPES)
+    _launcher()[1][layout.MATMUL_KERNELS + key] = kernel_of(method, dtype)
 
 
 def matmul(a: Array, b: Array) -> Array:
@@ -39,8 +53,7 @@ def matmul(a: Array, b: Array) -> Array:
     try:
         if capture.active is not None:
             leave_to_recorder()
-        launch, table = _launcher()
-        return launch(a, b)
+        return _launcher()[0](a, b)
     except LaunchMiss as miss:
         if a.dtype.kind == "c":
             return _of_complex(a, b)
@@ -49,29 +62,28 @@ def matmul(a: Array, b: Array) -> Array:
             return capture.recorder().product(matmul, a, b)
         if code < 0:
             return _general(a, b)
-        launch, table = _launcher()
-        method, _ = divmod(code, layout.MATMUL_TYPES)
-        table[layout.MATMUL_KERNELS + code] = kernel_of(method, a.dtype.name)
-        return launch(a, b)
+        _compile(code, a.dtype.name)
+        return _launcher()[0](a, b)
 
 
-def sum_of_products(a: Array, b: Array, c: Array, d: Array) -> Array | None:
-    """``a @ b + c @ d`` by one launch; None where that takes several.
+def matmul_and_tangent(
+    a: Array, b: Array, da: Array | None, db: Array | None
+) -> tuple[Array, Array] | None:
+    """``a @ b``, and its derivative ``da @ b + a @ db``, without the terms that are None.
 
-    As for ``matmul``, with ``c`` and ``d`` of the shapes of ``a`` and ``b``.
+    Each of the two by one launch; None where it takes more, or another way. As for ``matmul``;
+    ``da`` and ``db``, of which one is given, have the shapes of ``a`` and ``b``.
     """
     if JIT_DISABLED:
         return None
-    launch, table = _launcher()
-    try:
-        return launch(a, b, c, d)
-    except LaunchMiss as miss:
-        code = miss.args[0]
-        if code < 0:
-            return None
-        method, _ = divmod(code, layout.MATMUL_TYPES)
-        table[layout.MATMUL_KERNELS + code] = kernel_of(method, a.dtype.name)
-        return launch(a, b, c, d)
+    launch = _launcher_with_tangent()
+    while True:
+        try:
+            return launch(a, b, da, db)
+        except LaunchMiss as miss:
+            if miss.args[0] < 0:
+                return None
+            _compile(miss.args[0], a.dtype.name)
 
 
 def kernel_of(method: int, dtype: str) -> int:

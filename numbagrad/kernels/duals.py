@@ -259,17 +259,18 @@ def dual_pointwise(self, arguments, given):
 
 
 @subroutine
-def sum_of_two(table, runtime, operands, tangents):
-    """The tangent of an operator of two operands that both have one, by its rule for such sums.
+def with_directions(table, runtime, operands, tangents):
+    """The value and the tangent of an operator of two operands, by its rule for both at once.
 
-    None where the rule makes none; NULL if it raised.
+    A tuple; None where the rule makes none; NULL if it raised.
     """
+    none = load(runtime, RUNTIME_NONE, int64)
     frame = address_of_stack(4)
-    store(frame, 0, load(tangents, 0, int64), int64)
-    store(frame, 1, load(operands, 1, int64), int64)
-    store(frame, 2, load(operands, 0, int64), int64)
-    store(frame, 3, load(tangents, 1, int64), int64)
-    return call(load(table, OPERATOR_SUM, int64), frame, 4)
+    for k in range(2):
+        tangent = load(tangents, k, int64)
+        store(frame, k, load(operands, k, int64), int64)
+        store(frame, 2 + k, none if tangent == NULL else tangent, int64)
+    return call(load(table, OPERATOR_BOTH, int64), frame, 4)
 
 
 @subroutine
@@ -295,12 +296,6 @@ def tangent_of_linear(table, runtime, operands, tangents, count):
 
     NULL if something raised.
     """
-    if count == 2 and load(table, OPERATOR_SUM, int64) != NULL:
-        if load(tangents, 0, int64) != NULL and load(tangents, 1, int64) != NULL:
-            found = sum_of_two(table, runtime, operands, tangents)
-            if found != load(runtime, RUNTIME_NONE, int64):
-                return found
-            decrement_reference(found)
     total = NULL
     frame = address_of_stack(MAX_VALUES)
     for k in range(count):
@@ -315,6 +310,38 @@ def tangent_of_linear(table, runtime, operands, tangents, count):
     return total
 
 
+@subroutine
+def both_of_linear(table, runtime, level, operands, tangents, count):
+    """The dual that an operator makes which is linear in each operand, or None for Python."""
+    none = load(runtime, RUNTIME_NONE, int64)
+    value = NULL
+    tangent = NULL
+    if count == 2 and load(table, OPERATOR_BOTH, int64) != NULL:
+        both = with_directions(table, runtime, operands, tangents)
+        if both == NULL:
+            return NULL
+        if both != none:
+            value = tuple_get_item(both, 0)
+            tangent = tuple_get_item(both, 1)
+            increment_reference(value)
+            increment_reference(tangent)
+        decrement_reference(both)
+    if value == NULL:
+        value = call(load(table, OPERATOR_FORWARD, int64), operands, count)
+        if value == NULL:
+            return NULL
+        tangent = tangent_of_linear(table, runtime, operands, tangents, count)
+        if tangent == NULL:
+            decrement_reference(value)
+            return NULL
+    if is_plain_array(runtime, value) and has_fractions(value):
+        return dual_of_arrays(runtime, level, value, tangent)
+    decrement_reference(value)
+    decrement_reference(tangent)
+    increment_reference(none)
+    return none
+
+
 def dual_operator(self, arguments, given):
     """``builtin(*arguments) -> Tensor`` of an operator that is linear in each Tensor, or of Python.
 
@@ -322,6 +349,7 @@ def dual_operator(self, arguments, given):
     """
     table = load(self + ARRAY_DATA, 0, int64)
     runtime = load(table, OPERATOR_RUNTIME, int64)
+    none = load(runtime, RUNTIME_NONE, int64)
     operands = address_of_stack(MAX_VALUES)
     tangents = address_of_stack(MAX_VALUES)
     level = REFUSED
@@ -335,23 +363,14 @@ def dual_operator(self, arguments, given):
         increment_reference(load(operands, k, int64))
         increment_reference(load(tangents, k, int64))
     increment_reference(level)
-    value = call(load(table, OPERATOR_FORWARD, int64), operands, given)
-    tangent = NULL
-    if value != NULL:
-        tangent = tangent_of_linear(table, runtime, operands, tangents, given)
+    result = both_of_linear(table, runtime, level, operands, tangents, given)
     for k in range(given):
         decrement_reference(load(operands, k, int64))
         decrement_reference(load(tangents, k, int64))
-    result = NULL
-    if tangent == NULL:
-        decrement_reference(value)
-    elif is_plain_array(runtime, value) and has_fractions(value):
-        result = dual_of_arrays(runtime, level, value, tangent)
-    else:
-        decrement_reference(value)
-        decrement_reference(tangent)
-        result = call(load(table, OPERATOR_PYTHON, int64), arguments, given)
     decrement_reference(level)
+    if result == none:
+        decrement_reference(none)
+        return call(load(table, OPERATOR_PYTHON, int64), arguments, given)
     return result
 
 

@@ -195,7 +195,7 @@ OPERATOR_VARIADIC = 4  # 1 if lists among the arguments are lists of Tensors
 OPERATOR_RECIPES = 5
 # Of an operator that is linear in each Tensor:
 OPERATOR_ADD = 6  # the function that adds an array to another one
-OPERATOR_SUM = 7  # the function that makes the sum of two results, or None; 0 if there is none
+OPERATOR_BOTH = 7  # the function that makes the value and the tangent, or None; 0 if there is none
 OPERATOR_WORDS = 8
 OPERATOR_ARGUMENTS = 6  # operators with more arguments are recorded in Python
 MAX_VALUES = 12

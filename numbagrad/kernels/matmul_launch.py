@@ -3,7 +3,7 @@
 Installed as a builtin by ``numbagrad.executor.matmul``. It takes two matrices, or two stacks of
 them of equal rank up to four whose leading dimensions broadcast, allocates the result, chooses a
 kernel by shapes and strides and runs it over threads. What else torch accepts is reshaped to that
-in Python. The sum of two products whose factors lie alike is one launch, as in a program.
+in Python. The tangent of a product is a sum of two: one launch, as in a program, if they lie alike.
 """
 
 from __future__ import annotations
@@ -24,11 +24,14 @@ from .intrinsics import (
     subroutine,
 )
 from .launch import (
+    decrement_reference,
     is_captured,
     raise_miss,
     release_gil,
     restore_gil,
     same_shape,
+    tuple_new,
+    tuple_set_item,
     type_number,
 )
 from .layout import (
@@ -43,6 +46,7 @@ from .layout import (
     MISS_SHAPES,
     OBJECT_TYPE,
     RUNTIME_ARRAY_TYPE,
+    RUNTIME_NONE,
     RUNTIME_POOL,
     TABLE_RUNTIME,
 )
@@ -187,11 +191,9 @@ def run(pool, kernel, frame, batch):
         restore_gil(state)
 
 
-def matmul(self, arguments, given):
-    """``builtin(a, b) -> ndarray``: ``a @ b`` for float stacks of equal rank 2 to 4.
-
-    ``builtin(a, b, c, d)`` is ``a @ b + c @ d``, for ``c`` and ``d`` that lie as ``a`` and ``b``.
-    """
+@subroutine
+def product(self, arguments, given):
+    """``a @ b`` of two arguments; ``a @ b + c @ d`` of four, the last of which lie as the first."""
     table = load(self + ARRAY_DATA, 0, int64)
     runtime = load(table, TABLE_RUNTIME, int64)
     if is_captured(runtime):
@@ -264,3 +266,43 @@ def matmul(self, arguments, given):
         return result
     run(load(runtime, RUNTIME_POOL, int64), kernel, frame, batch)
     return result
+
+
+def matmul(self, arguments, given):
+    """``builtin(a, b) -> ndarray``: ``a @ b`` for float stacks of equal rank 2 to 4."""
+    return product(self, arguments, 2)
+
+
+def matmul_and_tangent(self, arguments, given):
+    """``builtin(a, b, da, db) -> (ndarray, ndarray)``: ``a @ b``, and ``da @ b + a @ db``.
+
+    One of ``da`` and ``db`` may be None. If they are two, they lie as ``a`` and ``b``: the tangent
+    is one launch.
+    """
+    runtime = load(load(self + ARRAY_DATA, 0, int64), TABLE_RUNTIME, int64)
+    none = load(runtime, RUNTIME_NONE, int64)
+    a = load(arguments, 0, int64)
+    b = load(arguments, 1, int64)
+    da = load(arguments, 2, int64)
+    db = load(arguments, 3, int64)
+    factors = address_of_stack(4)
+    count = 0
+    if da != none:
+        store(factors, 0, da, int64)
+        store(factors, 1, b, int64)
+        count = 2
+    if db != none:
+        store(factors, count, a, int64)
+        store(factors, count + 1, db, int64)
+        count += 2
+    tangent = product(self, factors, count)
+    if tangent == NULL:
+        return NULL
+    value = product(self, arguments, 2)
+    if value == NULL:
+        decrement_reference(tangent)
+        return NULL
+    both = tuple_new(2)
+    tuple_set_item(both, 0, value)
+    tuple_set_item(both, 1, tangent)
+    return both

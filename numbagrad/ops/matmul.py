@@ -14,7 +14,7 @@ import numpy as np
 
 from ..autograd.grad_mode import state as grad_mode
 from ..executor.matmul import matmul as _product
-from ..executor.matmul import sum_of_products
+from ..executor.matmul import matmul_and_tangent
 from ..tensor import Tensor, new_tensor
 from ..transforms.batching import aligned_stacks
 from ..transforms.levels import is_transformed
@@ -95,7 +95,7 @@ _mm = TensorOperator(
     },
     batch=samples_of_stacks,
     tangent=multilinear,
-    sum_of_two=sum_of_products,
+    with_directions=matmul_and_tangent,
 )
 
 _bmm = TensorOperator(
@@ -107,7 +107,7 @@ _bmm = TensorOperator(
     },
     batch=samples_of_stacks,
     tangent=multilinear,
-    sum_of_two=sum_of_products,
+    with_directions=matmul_and_tangent,
 )
 
 mv_operator = TensorOperator(
@@ -288,13 +288,20 @@ def _to_second(grad: Tensor, a: Tensor, shape: tuple[int, ...]) -> Tensor:
     return sum_to_size(matmul(conj(a).mT, grad), shape)
 
 
-def _sum_of_stack_products(a: Array, b: Array, c: Array, d: Array) -> Array | None:
-    """``a @ b + c @ d`` of stacks that lie alike; None where that takes several launches."""
-    if b.ndim == 2 and a.flags.c_contiguous and c.flags.c_contiguous:
-        rows = [x.reshape(-1, x.shape[-1]) for x in (a, c)]
-        made = sum_of_products(rows[0], b, rows[1], d)
-        return made if made is None else made.reshape(*a.shape[:-1], b.shape[1])
-    return sum_of_products(a, b, c, d)
+def _stack_product_and_tangent(
+    a: Array, b: Array, da: Array | None, db: Array | None
+) -> tuple[Array, Array] | None:
+    """``matmul_and_tangent`` of stacks; None where that takes more launches."""
+    if b.ndim > 2:
+        return matmul_and_tangent(a, b, da, db)
+    if not (a.flags.c_contiguous and (da is None or da.flags.c_contiguous)):
+        return None
+    rows = [None if x is None else x.reshape(-1, x.shape[-1]) for x in (a, da)]
+    both = matmul_and_tangent(rows[0], b, rows[1], db)  # type: ignore[arg-type]
+    if both is None:
+        return None
+    shape = (*a.shape[:-1], b.shape[1])
+    return both[0].reshape(shape), both[1].reshape(shape)
 
 
 _matmul = TensorOperator(
@@ -307,7 +314,7 @@ _matmul = TensorOperator(
     grad_fn="UnsafeViewBackward0",
     batch=samples_of_stacks,
     tangent=multilinear,
-    sum_of_two=_sum_of_stack_products,
+    with_directions=_stack_product_and_tangent,
 )
 
 _stack_times_vector = TensorOperator(

@@ -426,12 +426,12 @@ class OperatorLauncher:
         finish: Callable[..., Any],
         variadic: bool,
         add: Callable[..., None] | None = None,
-        sum_of_two: Callable[..., Any] | None = None,
+        with_directions: Callable[..., Any] | None = None,
     ) -> None:
         """``python(*arguments)`` is the operator; ``finish(made, arguments)`` its last part.
 
         ``add(total, term)`` is given where the operator is linear in each Tensor, and then perhaps
-        its ``sum_of_two``.
+        its ``with_directions``.
         """
         self._table = np.zeros(layout.OPERATOR_WORDS, dtype=np.int64)
         self._table[layout.OPERATOR_RUNTIME] = described_runtime().ctypes.data
@@ -440,7 +440,7 @@ class OperatorLauncher:
         self._table[layout.OPERATOR_FINISH] = id(finish)
         self._table[layout.OPERATOR_VARIADIC] = variadic
         self._table[layout.OPERATOR_ADD] = 0 if add is None else id(add)
-        self._table[layout.OPERATOR_SUM] = 0 if sum_of_two is None else id(sum_of_two)
+        self._table[layout.OPERATOR_BOTH] = 0 if with_directions is None else id(with_directions)
         self._recipes: np.ndarray[Any, Any] | None = None
         self.launch = make_builtin(name, launcher("operator", "record_operator"), self._table)
 

@@ -214,14 +214,15 @@ class TensorOperator:
     :class:`GradientPlan`), written in Tensor operations, so that it can be recorded itself. The
     last input may be a list of Tensors, named in ``variadic``; its gradient function returns a
     list. ``batch`` and ``tangent`` are rules under transformations (``transforms/dispatch.py``):
-    without them it runs once a sample, and tangents follow from the gradients. For one that is
-    ``multilinear``, ``sum_of_two(a, b, c, d)`` is what forward makes of two arguments plus what it
-    makes of two others, or None. ``node`` is the class that its nodes are made from.
+    without them it runs once a sample, and tangents follow from the gradients. One of two arguments
+    that is ``multilinear`` may have a rule ``with_directions(a, b, da, db)`` for what forward makes
+    of two arrays and the tangent of that, where one direction may be None; it may return None.
+    ``node`` is the class that its nodes are made from.
     """
 
     __slots__ = (
         "name", "forward", "gradient", "grad_fn", "parameters", "tensors", "variadic",
-        "outputs", "launch", "batch", "tangent", "sum_of_two", "_differentiable", "_native",
+        "outputs", "launch", "batch", "tangent", "with_directions", "_differentiable", "_native",
         "_plans", "_node", "_python",
     )  # fmt: skip
 
@@ -239,7 +240,7 @@ class TensorOperator:
         outputs: int = 1,
         batch: Callable[..., Any] | None = None,
         tangent: Callable[..., Any] | None = None,
-        sum_of_two: Callable[..., Any] | None = None,
+        with_directions: Callable[..., Any] | None = None,
         node: type[OperatorNode] = OperatorNode,
     ):
         self.name = name
@@ -252,7 +253,7 @@ class TensorOperator:
         self.outputs = outputs
         self.batch = batch
         self.tangent = tangent
-        self.sum_of_two = sum_of_two
+        self.with_directions = with_directions
         self._differentiable = tuple([name in gradient for name in self.parameters])
         self._plans: dict[tuple[bool, ...], GradientPlan] = {}
         self._node: Any = type(self.grad_fn, (node,), {"__slots__": (), "operator": self})
@@ -270,7 +271,7 @@ class TensorOperator:
         if recorder.operators_ready():
             self._native = recorder.OperatorLauncher(
                 self.name, self.forward, *self._python, bool(self.variadic),
-                add=_add if self._is_multilinear else None, sum_of_two=self.sum_of_two,
+                add=_add if self._is_multilinear else None, with_directions=self.with_directions,
             )  # fmt: skip
             self.launch = self._native.launch
             return self.launch(*arguments)
@@ -391,12 +392,16 @@ class TensorOperator:
         if not self._is_multilinear or capture.active is not None:
             return None
         arrays = [x._array if isinstance(x, Tensor) else x for x in primals]
+        if self.with_directions is not None:
+            both = self.with_directions(
+                *arrays, *[None if x is None else x._array for x in tangents]
+            )
+            if both is not None:
+                return new_tensor(both[0]), new_tensor(both[1])
         made = self.forward(*arrays)
         if made.__class__ is tuple:
             return None
-        total = self._sum_of_two(arrays, tangents)
-        if total is not None:
-            return new_tensor(made), new_tensor(total)
+        total: Any = None
         for place, tangent in enumerate(tangents):
             if tangent is None:
                 continue
@@ -408,12 +413,6 @@ class TensorOperator:
             else:
                 _add(total, term)
         return None if total is None else (new_tensor(made), new_tensor(total))
-
-    def _sum_of_two(self, arrays: list[Any], tangents: list[Any]) -> Any:
-        if self.sum_of_two is None or None in tangents:
-            return None
-        a, b = arrays
-        return self.sum_of_two(tangents[0]._array, b, a, tangents[1]._array)
 
     @property
     def _is_multilinear(self) -> bool:
