@@ -145,8 +145,8 @@ class GroupNorm(_Normalization):
         )
 
 
-class _BatchNorm(_Normalization):
-    """Zero mean and unit variance of every channel over a batch; running averages for eval."""
+class _ChannelNorm(_Normalization):
+    """What norms of channels share: their options and running averages of means and variances."""
 
     _version = 2
     ranks: tuple[int, ...]
@@ -197,10 +197,24 @@ class _BatchNorm(_Normalization):
             state_dict.setdefault(f"{prefix}num_batches_tracked", self.num_batches_tracked)
         super()._load_from_state_dict(state_dict, prefix, local_metadata, *rest)
 
-    def forward(self, input: Tensor) -> Tensor:
-        """Apply the layer."""
+    def _check_input(self, input: Tensor) -> None:
         if input.ndim not in self.ranks:
             raise ValueError(f"expected {self.expected} input (got {input.ndim}D input)")
+
+    def extra_repr(self) -> str:
+        return (
+            f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, "
+            f"affine={self.affine}, bias={self.bias is not None}, "
+            f"track_running_stats={self.track_running_stats}"
+        )
+
+
+class _BatchNorm(_ChannelNorm):
+    """Zero mean and unit variance of every channel over a batch; running averages for eval."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Apply the layer."""
+        self._check_input(input)
         momentum = 0.0 if self.momentum is None else self.momentum
         if self.training and self.track_running_stats:
             self.num_batches_tracked.add_(1)
@@ -217,13 +231,6 @@ class _BatchNorm(_Normalization):
             use_batch,
             momentum,
             self.eps,
-        )
-
-    def extra_repr(self) -> str:
-        return (
-            f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, "
-            f"affine={self.affine}, bias={self.bias is not None}, "
-            f"track_running_stats={self.track_running_stats}"
         )
 
 
@@ -245,7 +252,7 @@ class BatchNorm3d(_BatchNorm):
     ranks, expected = (5,), "5D"
 
 
-class _InstanceNorm(_BatchNorm):
+class _InstanceNorm(_ChannelNorm):
     """Zero mean and unit variance of every channel of every sample, then scale and shift."""
 
     def __init__(
@@ -266,8 +273,7 @@ class _InstanceNorm(_BatchNorm):
 
     def forward(self, input: Tensor) -> Tensor:
         """Apply the layer."""
-        if input.ndim not in self.ranks:
-            raise ValueError(f"expected {self.expected} input (got {input.ndim}D input)")
+        self._check_input(input)
         channels = input.ndim - self.ranks[0]
         if input.size(channels) != self.num_features:
             self._complain_of(channels, input.size(channels))
