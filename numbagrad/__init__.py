@@ -92,6 +92,7 @@ from .ops.scatter import *
 from .ops.sequences import *
 from .ops.softmax import *
 from .ops.sorting import *
+from .ops.splitting import *
 from .ops.statistics import *
 from .ops.storage import *
 from .ops.strided import *

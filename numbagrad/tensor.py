@@ -758,21 +758,9 @@ def _rebuilt(
 
 def leaf_of_class(cls: type[Tensor], source: Tensor, requires_grad: bool) -> Any:
     """A leaf of class ``cls`` with the memory and the version of ``source``."""
-    shared = tensor_interface.alias(source)
-    made: Any = object.__new__(cls)
-    made._array = shared._array
-    made._requires_grad = False
-    made._grad_fn = None
-    made._output_nr = 0
-    made._grad = None
-    made._version_cell = shared._version_cell
-    if requires_grad:
-        if made._array.dtype.kind not in "fc":
-            raise RuntimeError(
-                "Only Tensors of floating point and complex dtype can require gradients"
-            )
-        made._requires_grad = True
-    return made
+    if requires_grad and source._array.dtype.kind not in "fc":
+        raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
+    return _rebuilt(cls, tensor_interface.alias(source), requires_grad, {})
 
 
 def _unpickled(

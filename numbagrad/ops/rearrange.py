@@ -19,9 +19,10 @@ from ..transforms.tangents import multilinear
 from .arguments import require_tensor
 from .expand import expand
 from .inplace import install_in_place
-from .parts import embed_diagonal, with_size
+from .parts import embed_diagonal
 from .registry import method
 from .shapes import dimension, dimensions, sizes_of
+from .splitting import with_size
 from .tensor_operator import TensorOperator
 from .view import contiguous, reshape, unsqueeze
 
