@@ -132,8 +132,8 @@ class Generator:
             state["normal_y"] = words[_CACHED_NORMAL : _CACHED_NORMAL + 1].view(np.float64)[0]
         return np.frombuffer(state.tobytes(), np.uint8).copy()
 
-    def set_state(self, new_state: object) -> None:
-        """Go on from a state that ``get_state`` (or torch's ``get_rng_state``) returned.
+    def set_state(self, new_state: object) -> Generator:
+        """Go on from a state of ``get_state`` (or torch's ``get_rng_state``); returns the generator.
 
         Raises ``TypeError`` unless it is made of bytes, ``RuntimeError`` if it is no valid state.
         """
@@ -157,6 +157,7 @@ class Generator:
             words[_HEADER:].view(np.uint32)[:] = state["state"].astype(np.uint32)
             words[_NORMAL_IS_CACHED] = state["normal_is_valid"] != 0
             words[_CACHED_NORMAL : _CACHED_NORMAL + 1].view(np.float64)[0] = state["normal_y"]
+        return self
 
     def rewind(self, words: np.ndarray) -> np.ndarray:
         """Go back to a state that this returned before; returns that of now. For compiled programs.

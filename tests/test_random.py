@@ -249,7 +249,7 @@ def test_state_has_the_format_of_torch():
 def test_state_is_restored_with_the_spare_normal():
     generator, other = seeded(5), random.Generator()
     filling.fill_normal(generator, np.empty(3, np.float32))
-    other.set_state(generator.get_state())
+    assert other.set_state(generator.get_state()) is other
     first, second = np.empty(700, np.float64), np.empty(700, np.float64)
     for fill in (filling.fill_exponential, filling.fill_log_normal):
         fill(generator, first)

@@ -335,3 +335,28 @@ def test_errors(name):
     assert message(call, torch, vmap) != "nothing was raised"
     with pytest.raises((RuntimeError, ValueError, IndexError), match=text):
         call(torch, vmap)
+
+
+@pytest.mark.parametrize("own", [False, True])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda t, **options: torch.bernoulli(t / 3, **options),
+        lambda t, **options: torch.bernoulli(t, 0.5, **options),
+        lambda t, **options: t.clone().bernoulli_(0.5, **options),
+        lambda t, **options: t.clone().bernoulli_(t / 3, **options),
+    ],
+)
+def test_bernoulli_draws_for_samples_what_it_draws_without_them(draw, dtype, own):
+    x = torch.ones(4, 30, dtype=dtype)
+
+    def numbers(function, *arguments):
+        torch.manual_seed(1)
+        options = {"generator": torch.Generator().manual_seed(2)} if own else {}
+        return function(lambda *given: draw(*given, **options))(*arguments)
+
+    each = numbers(lambda f: torch.vmap(f, randomness="different"), x)
+    assert torch.equal(each, numbers(lambda f: f, x)) and 20 < each.sum() < 100
+    same = numbers(lambda f: torch.vmap(lambda _: f(x[0]), randomness="same"), torch.ones(3))
+    assert torch.equal(same, numbers(lambda f: f, x[0]).expand(3, 30))

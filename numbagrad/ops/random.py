@@ -6,8 +6,8 @@ A recorded filling cuts the history off: its gradient is zero, as in torch.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -81,7 +81,7 @@ def _filled(kind: np.dtype[Any], fill: Callable[[Array], None]) -> Callable[[Sha
 
 def noise(shape: Shape, kind: np.dtype[Any], p: float) -> Tensor:
     """Ones with probability ``p``, else zeros, of a shape; inside of ``vmap`` for all samples."""
-    fill = functools.partial(_fill_with_bernoulli, None, p)
+    fill = partial(_fill_with_bernoulli, None, p)
     return _new(shape, _filled(kind, fill), False)
 
 
@@ -105,7 +105,7 @@ def _sampler(name: str, fill: Callable[..., None], content: str) -> Any:
     ) -> Tensor:
         require_cpu(device)
         kind = numpy_dtype(name, dtype, None if out is None else out._array.dtype)
-        make = _filled(kind, functools.partial(fill, generator))
+        make = _filled(kind, partial(fill, generator))
         return _new(shape_of(name, sizes, size), make, requires_grad, out)
 
     function.__name__ = function.__qualname__ = name
@@ -128,7 +128,7 @@ def _sampler_like(name: str, fill: Callable[..., None], content: str) -> Any:
         require_tensor(name, input)
         if has_samples():
             kind = numpy_dtype(name, dtype, input._array.dtype)
-            make = _filled(kind, functools.partial(fill, None))
+            make = _filled(kind, partial(fill, None))
             return _new(input._array.shape, make, requires_grad)
         array = empty_array_like(name, input, dtype, device, memory_format)
         fill(None, array)
@@ -220,7 +220,7 @@ def randperm(
         checked_number(n - 1, kind)
     if has_samples():
         return _new((n,), lambda shape: _permutations(generator, shape, kind), requires_grad)
-    array = capture.drawn(functools.partial(_permutation, generator), n, kind)
+    array = capture.drawn(partial(_permutation, generator), n, kind)
     return leaf(array, requires_grad, out)
 
 
@@ -275,7 +275,7 @@ def normal(
         with no_grad():
             return (_new(shape, standard, False) * std + mean).detach()
     given = [x._array if isinstance(x, Tensor) else x for x in (mean, std)]
-    array = capture.drawn(functools.partial(_normal, generator), shape, kind, *given)
+    array = capture.drawn(partial(_normal, generator), shape, kind, *given)
     return leaf(array, requires_grad, out)
 
 
@@ -311,10 +311,7 @@ def bernoulli(
     """Ones with the probabilities in ``input``, or with probability ``p``, else zeros."""
     require_tensor("bernoulli", input)
     if has_samples() or is_transformed(input):
-        refuse_same(input)
-        with no_grad():
-            chosen = rand_like(input, dtype=input.dtype) < (input if p is None else p)
-            return chosen.to(input.dtype)
+        return _bernoulli_of_samples(input, p, generator)
     probabilities = input._array if p is None else p
 
     def draw(array: np.ndarray[Any, Any]) -> None:
@@ -322,6 +319,16 @@ def bernoulli(
 
     made = _bernoulli(input, draw)
     return made if out is None else leaf(made._array, False, out)
+
+
+def _bernoulli_of_samples(input: Tensor, p: Any, generator: Generator | None) -> Tensor:
+    refuse_same(input)
+    shape, kind = input._array.shape, input._array.dtype
+    if isinstance(p, float | int):
+        return _new(shape, _filled(kind, partial(_fill_with_bernoulli, generator, p)), False)
+    with no_grad():
+        uniform = _new(shape, _filled(kind, partial(filling.fill_uniform, generator)), False)
+        return (uniform < (input if p is None else p)).to(input.dtype)
 
 
 @method()
@@ -341,7 +348,7 @@ def multinomial(
         samples = _new((), lambda shape: np.zeros(shape, input._array.dtype), False)
         made: Tensor = _multinomial(input.detach() + samples, generator, num_samples, replacement)
         return made
-    draw = functools.partial(filling.multinomial, generator)
+    draw = partial(filling.multinomial, generator)
     drawn = capture.drawn(draw, input._array, num_samples, replacement)
     return leaf(drawn, False, out)
 
@@ -445,7 +452,7 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Generator | None = None
     if isinstance(p, Tensor) and (has_samples() or is_transformed((self, p))):
         refuse_same(p)
         with no_grad():
-            return self.copy_(bernoulli(p.expand(self._array.shape)))
+            return self.copy_(bernoulli(p.expand(self._array.shape), generator=generator))
     probability = p._array if isinstance(p, Tensor) else p
     return _fill_bernoulli(
         self, lambda array: filling.fill_bernoulli(generator, array, probability)
