@@ -59,9 +59,7 @@ def test_cold(cold, record):
         TABLE, "first call of the compiled two-layer step, empty cache, seconds", 0.2,
         {"numbagrad": ours[0], "torch": torch[0]},
     )  # fmt: skip
-    record(
-        TABLE, "the same, first three calls", None, {"numbagrad": ours[1], "torch": torch[1]}
-    )
+    record(TABLE, "the same, first three calls", None, {"numbagrad": ours[1], "torch": torch[1]})
 
 
 def test_warm(cold, record):

@@ -61,6 +61,4 @@ def test_chain(race):
 
 def test_accumulate(race):
     (a, x), (b, y) = pair(4096, 1024), pair(4096, 1024)
-    race(
-        TABLE, "a.add_(b)", bar=1.0, numbagrad=lambda: a.add_(b), torch=lambda: x.add_(y)
-    )
+    race(TABLE, "a.add_(b)", bar=1.0, numbagrad=lambda: a.add_(b), torch=lambda: x.add_(y))

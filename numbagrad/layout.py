@@ -44,9 +44,7 @@ class memory_format:
         """
         assert self.order is not None
         if rank != len(self.order):
-            raise RuntimeError(
-                f"required rank {len(self.order)} tensor to use {self._name} format"
-            )
+            raise RuntimeError(f"required rank {len(self.order)} tensor to use {self._name} format")
         return self.order
 
     def __repr__(self) -> str:

@@ -26,7 +26,8 @@ class Net(torch.nn.Module):
 ROWS = [
     Row(
         "A module registers parameters, buffers and submodules",
-        NET + """\
+        NET
+        + """\
 net = Net()
 print([name for name, _ in net.named_parameters()])
 print([name for name, _ in net.named_buffers()], [name for name, _ in net.named_children()])
@@ -106,7 +107,8 @@ tensor([[-0.0314, -0.0060],
     ),
     Row(
         "`apply`, `train` and `eval`, `requires_grad_`, `zero_grad`",
-        NET + """\
+        NET
+        + """\
 def init_weights(module):
     if isinstance(module, torch.nn.Linear):
         module.weight.data.fill_(0.5)
@@ -128,7 +130,8 @@ False
     ),
     Row(
         "`to`, `double`, `half`, and `cuda` without a GPU",
-        NET + """\
+        NET
+        + """\
 net = Net().double()
 print(net.first.weight.dtype, net.scale.dtype, net.to(torch.float32).scale.dtype)
 print(net.half().first.bias.dtype, net.to('cpu') is net, net.float().scale.dtype)
@@ -150,7 +153,8 @@ no GPU
     ),
     Row(
         "`state_dict` and `load_state_dict`: what is missing, unexpected, of another size",
-        NET + """\
+        NET
+        + """\
 net = Net()
 state = net.state_dict()
 print(net.load_state_dict(state))

@@ -358,9 +358,7 @@ def test_a_dict_of_inputs_gives_a_dict_of_gradients():
     assert {key: values(one) for key, one in batched.items()} == {
         "x": [[3.0], [6.0]], 2: [[1.0], [2.0]],
     }  # fmt: skip
-    unused = nb.autograd.grad(
-        y, {"u": leaf(1.0), **inputs}, retain_graph=True, allow_unused=True
-    )
+    unused = nb.autograd.grad(y, {"u": leaf(1.0), **inputs}, retain_graph=True, allow_unused=True)
     assert unused["u"] is None
     y.backward(inputs=inputs, retain_graph=True)
     assert [values(one.grad) for one in inputs.values()] == [[3.0], [1.0]]

@@ -222,11 +222,7 @@ class TestPointwise:
         rest = (x.ravel().copy() for x in np.meshgrid(*[SPECIAL] * len(free)))
         count = len(SPECIAL) ** len(free)
         arrays = [
-            np.array(np.inf)
-            if x.single
-            else np.arange(count) % 3 == 0
-            if x.fixed
-            else next(rest)
+            np.array(np.inf) if x.single else np.arange(count) % 3 == 0 if x.fixed else next(rest)
             for x in entry.inputs
         ]
         assert_same(entry.call(torch, *tensors(arrays)), entry.reference(*arrays), 1e-12, 1e-15)
@@ -487,8 +483,7 @@ class TestErrors:
         shapes = [(3,), (4,), (4,)]
         free = [x for x in entry.inputs if not x.single]
         arrays = [
-            x.draw(generator, dtype, shape)
-            for x, shape in zip(entry.inputs, shapes, strict=False)
+            x.draw(generator, dtype, shape) for x, shape in zip(entry.inputs, shapes, strict=False)
         ]
         if len(free) > 1:
             with pytest.raises(RuntimeError, match=r"\(3\).*\(4\).*dimension 0"):

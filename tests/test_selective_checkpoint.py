@@ -24,9 +24,7 @@ def leaf(*shape):
 
 def selective(function, *arguments, policy, allow_mutation=False, **options):
     contexts = functools.partial(create_selective_checkpoint_contexts, policy, allow_mutation)
-    return checkpoint(
-        function, *arguments, use_reentrant=False, context_fn=contexts, **options
-    )
+    return checkpoint(function, *arguments, use_reentrant=False, context_fn=contexts, **options)
 
 
 class Counting:

@@ -86,9 +86,7 @@ def test_subnormals_stay_themselves(function: str, dtype: str, bounded: bool) ->
 
 
 @pytest.mark.parametrize(("function", "dtype", "bounded"), of("sin", "cos"))
-def test_sine_and_cosine_never_leave_their_range(
-    function: str, dtype: str, bounded: bool
-) -> None:
+def test_sine_and_cosine_never_leave_their_range(function: str, dtype: str, bounded: bool) -> None:
     multiples = np.arange(-2000, 2000) * (np.pi / 2)
     x = np.concatenate([multiples + step for step in np.linspace(-1e-3, 1e-3, 41)])
     assert np.abs(compiled(function, dtype, bounded)(x)).max() == 1

@@ -180,8 +180,12 @@ class TestIndexing:
 
     def test_an_index_out_of_range_raises(self):
         x, k = rows(), torch.tensor([[0], [5]])
-        for f in (lambda a, i: a[i], lambda a, i: a.gather(0, i),
-                  lambda a, i: a.index_add(0, i, a[:1]), lambda a, i: a.scatter_add(0, i, a)):
+        for f in (
+            lambda a, i: a[i],
+            lambda a, i: a.gather(0, i),
+            lambda a, i: a.index_add(0, i, a[:1]),
+            lambda a, i: a.scatter_add(0, i, a),
+        ):
             with pytest.raises((IndexError, RuntimeError), match="out of (bounds|range)"):
                 vmap(f)(x, k)  # fmt: skip
 

@@ -60,6 +60,4 @@ def make_jax():
     return lambda: jax.block_until_ready(step(*arguments))[0]
 
 
-workload = Workload(
-    "blackscholes", "price, delta, vega of 1e6 options", 0.7, make, make_jax
-)
+workload = Workload("blackscholes", "price, delta, vega of 1e6 options", 0.7, make, make_jax)

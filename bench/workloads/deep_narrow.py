@@ -53,6 +53,4 @@ def make_jax():
     return train(loss_of, (np.stack(weights), np.stack(biases)), data(), sgd(RATE))
 
 
-workload = Workload(
-    "deep_narrow", "50 layers of width 32, tanh, batch 8, SGD", 0.4, make, make_jax
-)
+workload = Workload("deep_narrow", "50 layers of width 32, tanh, batch 8, SGD", 0.4, make, make_jax)

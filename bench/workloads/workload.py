@@ -100,9 +100,7 @@ def outcome(task: Task, result: Any) -> dict[str, np.ndarray]:
     return {name: each.detach().numpy().copy() for name, each in tensors.items()}
 
 
-def difference(
-    expected: dict[str, np.ndarray], found: dict[str, np.ndarray]
-) -> tuple[float, str]:
+def difference(expected: dict[str, np.ndarray], found: dict[str, np.ndarray]) -> tuple[float, str]:
     """The largest difference of two outcomes, relative to the largest element, and where it is."""
     if expected.keys() != found.keys():
         raise ValueError(f"one has {sorted(expected)}, the other {sorted(found)}")

@@ -176,10 +176,7 @@ class Subset(Dataset[T_co]):
         self.dataset = dataset
         self.indices = indices
         kind = type(self)
-        if (
-            kind.__getitem__ is not Subset.__getitem__
-            and kind.__getitems__ is Subset.__getitems__
-        ):
+        if kind.__getitem__ is not Subset.__getitem__ and kind.__getitems__ is Subset.__getitems__:
             raise NotImplementedError(
                 f"{kind.__name__} overrides __getitem__ but not __getitems__. When subclassing "
                 "Subset and overriding __getitem__, you must also override __getitems__ to ensure "
@@ -224,9 +221,7 @@ def random_split(
     if math.isclose(sum(lengths), 1) and sum(lengths) <= 1:
         lengths = _lengths_of_fractions(len(dataset), lengths)
     if sum(lengths) != len(dataset):
-        raise ValueError(
-            "Sum of input lengths does not equal the length of the input dataset!"
-        )
+        raise ValueError("Sum of input lengths does not equal the length of the input dataset!")
     order = iter(randperm(len(dataset), generator=generator).tolist())
     return [Subset(dataset, list(itertools.islice(order, int(length)))) for length in lengths]
 

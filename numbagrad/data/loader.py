@@ -283,9 +283,7 @@ class _Workers:
                 waited += patience
                 self._check_alive()
                 if timeout and waited >= timeout:
-                    raise RuntimeError(
-                        f"DataLoader timed out after {timeout} seconds"
-                    ) from None
+                    raise RuntimeError(f"DataLoader timed out after {timeout} seconds") from None
             else:
                 self.outstanding -= 1
                 return done
@@ -293,9 +291,7 @@ class _Workers:
     def _check_alive(self) -> None:
         dead = [str(process.pid) for process in self.processes if not process.is_alive()]
         if dead:
-            raise RuntimeError(
-                f"DataLoader worker (pid(s) {', '.join(dead)}) exited unexpectedly"
-            )
+            raise RuntimeError(f"DataLoader worker (pid(s) {', '.join(dead)}) exited unexpectedly")
 
     def batches(self, index_sampler: Iterable[Any], timeout: float) -> Iterator[Any]:
         """All batches of a pass, in order, a few of them ahead in the making."""

@@ -32,9 +32,7 @@ def new_array(shape: Sequence[int], kind: np.dtype[Any]) -> np.ndarray[Any, Any]
         return made
     sizes = (_WORD * len(shape))(*shape)
     make = _NEW_LARGE_ARRAY(int(block[layout.RUNTIME_NEW_LARGE_ARRAY]))
-    made = make(
-        block.ctypes.data, len(shape), ctypes.addressof(sizes), kind.num, 0
-    )
+    made = make(block.ctypes.data, len(shape), ctypes.addressof(sizes), kind.num, 0)
     return made
 
 

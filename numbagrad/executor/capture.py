@@ -63,9 +63,7 @@ def is_recording() -> bool:
 
 def needs_operators() -> bool:
     """Whether this thread looks at operators one by one: programs are to run as Python."""
-    return (
-        active is not None and active.needs_operators and active.thread == threading.get_ident()
-    )
+    return active is not None and active.needs_operators and active.thread == threading.get_ident()
 
 
 def computes() -> bool:

@@ -28,9 +28,7 @@ def _kernel(name: str) -> WordKernel:
     return WordKernel("checks", name)
 
 
-def check(
-    name: str, words: tuple[Any, ...], explain: Callable[..., None], *arguments: Any
-) -> None:
+def check(name: str, words: tuple[Any, ...], explain: Callable[..., None], *arguments: Any) -> None:
     """``explain(*arguments)``, which raises or does nothing, if a kernel finds that it raises.
 
     Args:
@@ -62,9 +60,7 @@ def _explain_classes(target: Array, classes: int, ignored: int) -> None:
         raise IndexError(f"Target {target.flat[wrong[0]]} is out of bounds.")
 
 
-def check_inside(
-    index: Array, size: int, explain: Callable[..., None], *arguments: Any
-) -> None:
+def check_inside(index: Array, size: int, explain: Callable[..., None], *arguments: Any) -> None:
     """``explain(*arguments)``, which raises unless all indices of int64 are in [0, size)."""
     if index.__class__ is not np.ndarray:
         return

@@ -295,4 +295,3 @@ def _parallel_for() -> Callable[..., None]:
     signature = "void(int64, int64, int64, int64, int64)"
     address = library.hand_written("threads", "parallel_for", signature, code="calls")
     return ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 5)(address)
-

@@ -127,5 +127,5 @@ def _reference(a: Array, b: Array) -> Array:
     if a.dtype == np.float16:
         return np.matmul(a.astype(np.float32), b.astype(np.float32)).astype(np.float16)
     if a.dtype == np.bool_:
-        raise RuntimeError('"matmul" not implemented for \'Bool\'; cast to an integer dtype first')
+        raise RuntimeError("\"matmul\" not implemented for 'Bool'; cast to an integer dtype first")
     return np.matmul(a, b)

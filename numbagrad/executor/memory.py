@@ -255,9 +255,7 @@ def _new_handler(words: np.ndarray, malloc: int, free: int) -> Any:
         return moved
 
     callbacks = _C_CALLOC(calloc), _C_REALLOC(realloc)
-    handler = _Handler(
-        b"numbagrad", 1, words.ctypes.data, malloc, *map(_address, callbacks), free
-    )
+    handler = _Handler(b"numbagrad", 1, words.ctypes.data, malloc, *map(_address, callbacks), free)
     name = ctypes.create_string_buffer(_CAPSULE_NAME)
     new_capsule = ctypes.pythonapi.PyCapsule_New
     new_capsule.argtypes = [ctypes.c_void_p] * 3

@@ -285,7 +285,7 @@ class PointwiseProgram:
         kind = compute.numpy.kind
         if kind not in _ACCEPTED[self.accepts]:
             raise NotImplementedError(
-                f'"{self.name}" not implemented for \'{scalar_type_name(compute)}\''
+                f"\"{self.name}\" not implemented for '{scalar_type_name(compute)}'"
             )
         result = bool_ if self.result == "bool" else compute
         return (float32 if compute is float16 else compute), result
@@ -334,9 +334,7 @@ class PointwiseProgram:
         assert self.formula is not None
         return bool_ if self.formula.inputs[k] in self.formula.booleans else compute
 
-    def source(
-        self, codes: list[OperandCode], compute: DType, result: DType, key: int
-    ) -> str:
+    def source(self, codes: list[OperandCode], compute: DType, result: DType, key: int) -> str:
         """The text of the kernel of a signature; a last code beyond the inputs is the output's."""
         formula = self.formula
         assert formula is not None
@@ -352,9 +350,7 @@ class PointwiseProgram:
         flat = bool(key & layout.FLAT)
         plain = all(code.layout in (layout.UNIT, layout.ZERO) for code in codes)
         streamed = plain and bool(key & layout.STREAMED)
-        return kernel_source(
-            self.name, formula, inputs, outputs, compute.name, flat, streamed
-        )
+        return kernel_source(self.name, formula, inputs, outputs, compute.name, flat, streamed)
 
     def _run_reference(
         self, reference: Callable[..., Any], operands: tuple[Any, ...], output: Any
@@ -385,9 +381,7 @@ class PointwiseProgram:
             check_written_once(output)
             output[...] = values[0]
             return None
-        made = [
-            np.array(np.broadcast_to(v, shape), dtype=result.numpy, order="C") for v in values
-        ]
+        made = [np.array(np.broadcast_to(v, shape), dtype=result.numpy, order="C") for v in values]
         return made[0] if len(made) == 1 else tuple(made)
 
 

@@ -125,9 +125,7 @@ class Profile:
     ) -> None:
         """Note a launch; of several for one operation only one ``counts`` its work."""
         work = (flops(operation), moved(operation)) if counts else (0, 0)
-        self.events.append(
-            Event(operation.name, where, space(operation), start, duration, *work)
-        )
+        self.events.append(Event(operation.name, where, space(operation), start, duration, *work))
 
     # --- for people -------------------------------------------------------------------------------
 

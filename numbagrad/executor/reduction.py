@@ -47,9 +47,7 @@ class Reduction:
     result: str = "same"
     map_input: bool = False
 
-    def dtypes_of(
-        self, stored: DType, requested: DType | None
-    ) -> tuple[str, str, str]:
+    def dtypes_of(self, stored: DType, requested: DType | None) -> tuple[str, str, str]:
         """Names of the dtypes of the map, of the partial results and of the result."""
         if requested is not None:
             result = requested
@@ -135,9 +133,7 @@ class ReductionProgram:
             return np.asarray(array.prod(axes, keepdims=keepdim))
         if not axes:
             return array.copy()
-        return from_parts(
-            self.run(parts_of_array(array), mask & ((1 << array.ndim) - 1), keepdim)
-        )
+        return from_parts(self.run(parts_of_array(array), mask & ((1 << array.ndim) - 1), keepdim))
 
     def run(self, *arguments: Any) -> Array:
         """``call``, and what it takes where a kernel is missing."""

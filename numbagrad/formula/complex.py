@@ -378,4 +378,3 @@ def _lifted(node: Expression, operands: list[Value]) -> Value:
     if function is None:
         raise NotImplementedError(f"{node.operation} has no meaning for complex numbers")
     return function(*operands)
-

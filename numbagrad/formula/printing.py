@@ -25,8 +25,7 @@ _INFIX = {
 # Functions of numbagrad.kernels.intrinsics; each keeps the dtype of its operand.
 _INTRINSICS = {
     **{
-        name: name
-        for name in "fma fmod bits from_bits rint floor ceil trunc copysign sqrt".split()
+        name: name for name in "fma fmod bits from_bits rint floor ceil trunc copysign sqrt".split()
     },
     "abs": "absolute",
     "where": "select",

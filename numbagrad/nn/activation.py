@@ -372,7 +372,5 @@ class Softmax2d(Module):
     def forward(self, input: Tensor) -> Tensor:
         """Apply the function."""
         if input.ndim not in (3, 4):
-            raise ValueError(
-                f"Softmax2d: expected input to be 3D or 4D, got {input.ndim}D instead"
-            )
+            raise ValueError(f"Softmax2d: expected input to be 3D or 4D, got {input.ndim}D instead")
         return softmax(input, -3)

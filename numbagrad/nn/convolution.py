@@ -215,9 +215,7 @@ class _ConvTranspose(_Convolution):
         dtype: Any = None,
     ) -> None:
         if padding_mode != "zeros":
-            raise ValueError(
-                f'Only "zeros" padding mode is supported for {type(self).__name__}'
-            )
+            raise ValueError(f'Only "zeros" padding mode is supported for {type(self).__name__}')
         self._set_up(
             in_channels, out_channels, kernel_size, stride, padding, dilation, output_padding,
             groups, bias, padding_mode, device, dtype,

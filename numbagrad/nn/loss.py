@@ -269,9 +269,7 @@ class MarginRankingLoss(_MarginLoss):
 
     def forward(self, input1: Tensor, input2: Tensor, target: Tensor) -> Tensor:
         """The loss."""
-        return F.margin_ranking_loss(
-            input1, input2, target, self.margin, reduction=self.reduction
-        )
+        return F.margin_ranking_loss(input1, input2, target, self.margin, reduction=self.reduction)
 
 
 class CosineEmbeddingLoss(_MarginLoss):
@@ -401,6 +399,4 @@ class MultiLabelSoftMarginLoss(_WeightedLoss):
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         """The loss."""
-        return F.multilabel_soft_margin_loss(
-            input, target, self.weight, reduction=self.reduction
-        )
+        return F.multilabel_soft_margin_loss(input, target, self.weight, reduction=self.reduction)

@@ -25,6 +25,7 @@ __all__ = ["Module"]
 
 Self = TypeVar("Self", bound="Module")
 
+
 def indented(text: str, spaces: int = 2) -> str:
     """``text`` with every line but the first indented."""
     return text.replace("\n", "\n" + " " * spaces)

@@ -158,9 +158,7 @@ def call(module: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         raise
 
 
-def _call(
-    module: Module, args: tuple[Any, ...], kwargs: dict[str, Any], done: set[int]
-) -> Any:
+def _call(module: Module, args: tuple[Any, ...], kwargs: dict[str, Any], done: set[int]) -> Any:
     for number, hook in [*EVERY_MODULE.forward_pre.items(), *module._forward_pre_hooks.items()]:
         args, kwargs = _run_forward_pre(module, number, hook, args, kwargs)
     full = [*EVERY_MODULE.backward.values()]

@@ -104,8 +104,7 @@ class RMSNorm(Module):
 
     def extra_repr(self) -> str:
         return (
-            f"{self.normalized_shape}, eps={self.eps}, "
-            f"elementwise_affine={self.elementwise_affine}"
+            f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
         )
 
 
@@ -322,9 +321,7 @@ class InstanceNorm3d(_InstanceNorm):
 class LocalResponseNorm(Module):
     """Each channel over a power of the mean square of its neighbours."""
 
-    def __init__(
-        self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0
-    ) -> None:
+    def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> None:
         super().__init__()
         self.size = size
         self.alpha = alpha

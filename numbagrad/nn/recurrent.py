@@ -32,11 +32,7 @@ def _draw(module: Module, hidden_size: int) -> None:
 def _check_options(
     dropout: Any, bias: Any, batch_first: Any, num_layers: int, sizes: dict[str, Any]
 ) -> None:
-    if (
-        not isinstance(dropout, (int, float))
-        or not 0 <= dropout <= 1
-        or isinstance(dropout, bool)
-    ):
+    if not isinstance(dropout, (int, float)) or not 0 <= dropout <= 1 or isinstance(dropout, bool):
         raise ValueError(
             "dropout should be a number in range [0, 1] representing the probability of an element "
             "being zeroed"
@@ -182,9 +178,7 @@ class RNNBase(Module):
 
     def _start(self, input: Tensor, state: State | None, batch: int) -> State:
         """The state to begin with, checked or zero: each part (layers, batch, features)."""
-        shapes = [
-            (self.num_layers * self._directions, batch, size) for size in self._state_sizes()
-        ]
+        shapes = [(self.num_layers * self._directions, batch, size) for size in self._state_sizes()]
         if state is None:
             return tuple([zeros(*shape, dtype=input.dtype) for shape in shapes])
         for place, (part, shape) in enumerate(zip(state, shapes, strict=True)):

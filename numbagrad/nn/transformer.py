@@ -148,9 +148,7 @@ class TransformerDecoderLayer(_Layer):
         """The sequence ``tgt`` attending to ``memory``."""
 
         def attend(x: Tensor) -> Tensor:
-            made = self._attend(
-                self.self_attn, x, x, tgt_mask, tgt_key_padding_mask, tgt_is_causal
-            )
+            made = self._attend(self.self_attn, x, x, tgt_mask, tgt_key_padding_mask, tgt_is_causal)
             return self.dropout1(made)
 
         def attend_to_memory(x: Tensor) -> Tensor:
@@ -214,18 +212,14 @@ class TransformerEncoder(Module):
         batch_first = self.layers[0].self_attn.batch_first
         causal = _is_causal(mask, is_causal, src, batch_first)
         for layer in self.layers:
-            src = layer(
-                src, src_mask=mask, src_key_padding_mask=padding, is_causal=causal
-            )
+            src = layer(src, src_mask=mask, src_key_padding_mask=padding, is_causal=causal)
         return src if self.norm is None else self.norm(src)
 
 
 class TransformerDecoder(Module):
     """A stack of copies of a decoder layer, and a norm behind it."""
 
-    def __init__(
-        self, decoder_layer: Module, num_layers: int, norm: Module | None = None
-    ) -> None:
+    def __init__(self, decoder_layer: Module, num_layers: int, norm: Module | None = None) -> None:
         super().__init__()
         self.layers = _copies(decoder_layer, num_layers)
         self.num_layers = num_layers
@@ -308,9 +302,7 @@ class Transformer(Module):
                 init.xavier_uniform_(parameter)
 
     @staticmethod
-    def generate_square_subsequent_mask(
-        sz: int, device: Any = None, dtype: Any = None
-    ) -> Tensor:
+    def generate_square_subsequent_mask(sz: int, device: Any = None, dtype: Any = None) -> Tensor:
         """The causal mask: minus infinity above the diagonal, 0 elsewhere."""
         return _causal_mask(sz, device, dtype)
 

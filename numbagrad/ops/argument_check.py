@@ -21,6 +21,8 @@ _ONE = frozenset(("Tensor",))
 _ONE_OR_NONE = frozenset(("Tensor | None",))
 _SEVERAL = frozenset(("Sequence[Tensor]", "Iterable[Tensor]", "list[Tensor]", "tuple[Tensor, ...]"))
 _KINDS = _ONE | _ONE_OR_NONE | _SEVERAL
+
+
 def check_tensors(
     function: Callable[..., Any],
     arguments: tuple[Any, ...],

@@ -130,9 +130,7 @@ def leaf(array: np.ndarray[Any, Any], requires_grad: bool, out: Tensor | None = 
     if out is not None:
         return write(out, array)
     if requires_grad and array.dtype.kind not in "fc":
-        raise RuntimeError(
-            "Only Tensors of floating point and complex dtype can require gradients"
-        )
+        raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
     return new_tensor(array, bool(requires_grad))
 
 

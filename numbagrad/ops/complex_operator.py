@@ -113,9 +113,7 @@ def _lifted(
             total = term if total is None else _sum(total, term)
         return _as_kind(total, isinstance(value, Complex))
 
-    return ComplexOperator(
-        definition, _formula_of(plain.inputs, kinds, value), gradient, tangent
-    )
+    return ComplexOperator(definition, _formula_of(plain.inputs, kinds, value), gradient, tangent)
 
 
 def _called(function: Callable[..., Any], given: dict[str, Any]) -> Any:

@@ -217,9 +217,7 @@ class _Trace:
         written = [view.memory for operation in self.forward for view in operation.writes]
         if not all([memory.made for memory in written]):
             raise CannotTrace("a write to memory that was given")
-        self._writers = {
-            view.memory: k for k, x in enumerate(self.forward) for view in x.writes
-        }
+        self._writers = {view.memory: k for k, x in enumerate(self.forward) for view in x.writes}
         self._once = {memory for memory in written if written.count(memory) == 1}
         #: Set by ``walk``.
         self.again: list[Operation] = []
@@ -347,9 +345,7 @@ class _Backward:
         return tuple([None if x is None else self._gradient(grad, made, *x) for x in self._makers])
 
     @staticmethod
-    def _gradient(
-        grad: Tensor, made: tuple[Array, ...], place: int, view: View | None
-    ) -> Tensor:
+    def _gradient(grad: Tensor, made: tuple[Array, ...], place: int, view: View | None) -> Tensor:
         if place < 0:
             return grad if view is None else new_tensor(as_view(grad._array, view))
         return new_tensor(made[place] if view is None else as_view(made[place], view))

@@ -107,7 +107,7 @@ def multi_dot(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor
         RuntimeError: for fewer than two factors, or sizes that do not follow on each other.
     """
     if len(tensors) < 2:
-        raise RuntimeError("multi_dot(): expected at least 2 tensors but got " f"{len(tensors)}")
+        raise RuntimeError(f"multi_dot(): expected at least 2 tensors but got {len(tensors)}")
     first, *middle, last = tensors
     matrices = [
         first.unsqueeze(0) if first._array.ndim == 1 else first,
@@ -165,9 +165,7 @@ def einsum(equation: Any, *operands: Any) -> Tensor:
     made, labels = _diagonals(operands[0], terms[0])
     for place, operand in enumerate(operands[1:], 1):
         kept = dict.fromkeys([*output, *[x for term in terms[place + 1 :] for x in term]])
-        made, labels = _multiplied(
-            made, labels, *_diagonals(operand, terms[place]), list(kept)
-        )
+        made, labels = _multiplied(made, labels, *_diagonals(operand, terms[place]), list(kept))
     made, labels = _summed(made, labels, set(output))
     if labels == output and made is not operands[0]:
         return made

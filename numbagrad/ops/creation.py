@@ -211,9 +211,7 @@ def empty_strided(
         )
     reach = 0 if 0 in shape else 1 + sum((n - 1) * s for n, s in zip(shape, steps, strict=True))
     strides = [step * kind.itemsize for step in steps]
-    array: np.ndarray[Any, Any] = np.ndarray(
-        shape, kind, np.empty(max(reach, 1), kind), 0, strides
-    )
+    array: np.ndarray[Any, Any] = np.ndarray(shape, kind, np.empty(max(reach, 1), kind), 0, strides)
     return leaf(array, requires_grad)
 
 

@@ -147,9 +147,7 @@ def _pull_pairs(grad: Tensor, input: Tensor, p: float, result: Tensor) -> Tensor
     return _pull(square(grad), input, input, p, square(result))
 
 
-_pdist = TensorOperator(
-    "pdist", lambda input, p: _chosen(input, p), {"input": _pull_pairs}
-)
+_pdist = TensorOperator("pdist", lambda input, p: _chosen(input, p), {"input": _pull_pairs})
 
 
 def pdist(input: Tensor, p: float = 2.0) -> Tensor:

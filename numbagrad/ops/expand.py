@@ -99,7 +99,5 @@ def _sum_to_size_method(input: Tensor, *size: Any) -> Tensor:
         [old in (1, new) for old, new in zip(shape[::-1], own[::-1], strict=False)]
     )
     if not fits:
-        raise RuntimeError(
-            f"size {{{list(shape)}}} is not expandable to size {{{list(own)}}}."
-        )
+        raise RuntimeError(f"size {{{list(shape)}}} is not expandable to size {{{list(own)}}}.")
     return sum_to_size(input, shape)

@@ -235,9 +235,7 @@ def picked(array: Array, dim: int, keepdim: bool, indices: Array) -> tuple[Array
 
 def _selecting(which: str) -> TensorOperator:
     selection = _selections[which]
-    return picking(
-        which, lambda input, dim, keepdim: selection.run(input, 1 << dim, keepdim)
-    )
+    return picking(which, lambda input, dim, keepdim: selection.run(input, 1 << dim, keepdim))
 
 
 _with_dimension = {"max": _selecting("max"), "min": _selecting("min")}

@@ -124,7 +124,6 @@ def vector_of(name: str, index: Tensor) -> Array:
 # --- one dimension, by an index of the same rank --------------------------------------------------
 
 
-
 def _gathered(array: Array, dim: int, index: Array) -> Array:
     if capture.active is None:
         made = copying.read_elements(array, dim, index)
@@ -251,7 +250,6 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
 
 
 # --- one dimension, by a vector -------------------------------------------------------------------
-
 
 
 def _selected(array: Array, dim: int, index: Array) -> Array:
@@ -429,7 +427,6 @@ def embedding(
 
 
 # --- all elements in a row, and masks -------------------------------------------------------------
-
 
 
 def _taken(array: Array, index: Array) -> Array:

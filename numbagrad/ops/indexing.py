@@ -416,9 +416,7 @@ def _number_for(tensor: Tensor, value: Any) -> Tensor:
     if isinstance(value, np.generic):
         value = value.item()
     if not isinstance(value, (bool, int, float)):
-        raise TypeError(
-            f"can't assign a {type(value).__name__} to a torch.{_type_name(tensor)}"
-        )
+        raise TypeError(f"can't assign a {type(value).__name__} to a torch.{_type_name(tensor)}")
     kind = tensor._array.dtype
     made = np.array(checked_number(value, kind), dtype=kind)
     capture.note_fill(made, made[()])

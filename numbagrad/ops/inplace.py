@@ -284,9 +284,7 @@ _fill = TensorOperator(
 )
 
 
-def _copy_of_samples(
-    operator: Any, size: int, arguments: list[Any], mapped: list[bool]
-) -> Tensor:
+def _copy_of_samples(operator: Any, size: int, arguments: list[Any], mapped: list[bool]) -> Tensor:
     """What ``_copy`` gives for all samples: the source, repeated to the shape of the input."""
     input, source, _ = arguments
     shape = input._array.shape[mapped[0] :]
@@ -378,9 +376,7 @@ def copy_(input: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
             input._array[...] = source
         bump_version(input)
         return input
-    return write_inplace(
-        input, _copy, lambda array: _copy_noted(array, source), src, source.dtype
-    )
+    return write_inplace(input, _copy, lambda array: _copy_noted(array, source), src, source.dtype)
 
 
 # --- shape ----------------------------------------------------------------------------------------
@@ -392,9 +388,7 @@ def reshape_in_place(tensor: Tensor, view: Callable[[Tensor], Tensor]) -> Tensor
     before_write(tensor)
     if recorded:
         check_inplace(tensor)
-    before = new_tensor(
-        tensor._array, tensor._requires_grad, tensor._grad_fn, tensor._output_nr
-    )
+    before = new_tensor(tensor._array, tensor._requires_grad, tensor._grad_fn, tensor._output_nr)
     made = view(before)
     tensor._array = made._array
     bump_version(tensor)

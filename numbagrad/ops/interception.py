@@ -126,7 +126,5 @@ class Interceptor:
         """What is to be called instead of ``compute()``, which makes the arrays of the results."""
         raise NotImplementedError
 
-    def finished(
-        self, operator: Any, arguments: tuple[Any, ...], results: tuple[Any, ...]
-    ) -> None:
+    def finished(self, operator: Any, arguments: tuple[Any, ...], results: tuple[Any, ...]) -> None:
         """See the results, Tensors with their history, once they were made."""

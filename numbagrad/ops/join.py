@@ -311,7 +311,8 @@ _block_diag = TensorOperator(
         "tensors": lambda grad, tensors_shape: [
             grad[place].reshape(shape)
             for place, shape in zip(
-                _block_places([(1, 1)[len(s) :] + s for s in tensors_shape]), tensors_shape,
+                _block_places([(1, 1)[len(s) :] + s for s in tensors_shape]),
+                tensors_shape,
                 strict=True,
             )
         ]

@@ -129,7 +129,10 @@ def _dot_operator(
     tangent: Callable[..., Any],
 ) -> TensorOperator:
     return TensorOperator(
-        name, lambda a, b: product(a, b).reshape(()), gradient, batch=_samples_of_dot,
+        name,
+        lambda a, b: product(a, b).reshape(()),
+        gradient,
+        batch=_samples_of_dot,
         tangent=tangent,
     )
 
@@ -150,9 +153,7 @@ _vdot = _dot_operator(
 
 def check_mm(input: Tensor, mat2: Tensor) -> None:
     if input._array.shape[1] != mat2._array.shape[0]:
-        raise RuntimeError(
-            f"mat1 and mat2 shapes cannot be multiplied ({shapes_of(input, mat2)})"
-        )
+        raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({shapes_of(input, mat2)})")
     if input._array.dtype != mat2._array.dtype:
         _check_dtypes("mm", input, mat2)
 
@@ -364,8 +365,7 @@ def _any_product(input: Tensor, other: Tensor) -> Tensor:
     a, b = input._array.ndim, other._array.ndim
     if a == 0 or b == 0:
         raise RuntimeError(
-            "both arguments to matmul need to be at least 1D, but they are "
-            f"{a}D and {b}D"
+            f"both arguments to matmul need to be at least 1D, but they are {a}D and {b}D"
         )
     if a == 1 and b == 1:
         return dot(input, other)

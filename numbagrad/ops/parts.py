@@ -87,9 +87,7 @@ def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
     if start < 0:
         start += size
     if start + length > size:
-        raise RuntimeError(
-            f"start ({start}) + length ({length}) exceeds dimension size ({size})."
-        )
+        raise RuntimeError(f"start ({start}) + length ({length}) exceeds dimension size ({size}).")
     return slice_view(input, part(dim, slice(start, start + length)))
 
 
@@ -111,9 +109,7 @@ def select(input: Tensor, dim: int, index: Any) -> Tensor:
 # --- diagonals ------------------------------------------------------------------------------------
 
 
-def _diagonal_view(
-    array: Array, offset: int, dim1: int, dim2: int
-) -> Array:
+def _diagonal_view(array: Array, offset: int, dim1: int, dim2: int) -> Array:
     shape, strides = array.shape, array.strides
     rows, columns = max(-offset, 0), max(offset, 0)
     length = max(min(shape[dim1] - rows, shape[dim2] - columns), 0)
@@ -267,9 +263,7 @@ def diagonal_scatter(
 # --- windows --------------------------------------------------------------------------------------
 
 
-def _windows(
-    array: Array, dim: int, size: int, step: int
-) -> Array:
+def _windows(array: Array, dim: int, size: int, step: int) -> Array:
     shape, strides = array.shape, array.strides
     if not shape:
         return strided_view(array, (size,), (array.itemsize,))
@@ -281,9 +275,7 @@ def _windows(
     )
 
 
-def _windows_summed(
-    array: Array, shape: tuple[int, ...], dim: int, size: int, step: int
-) -> Array:
+def _windows_summed(array: Array, shape: tuple[int, ...], dim: int, size: int, step: int) -> Array:
     result = np.zeros(shape, array.dtype)
     if not shape:
         return result + array.sum(dtype=array.dtype)

@@ -232,9 +232,7 @@ def _permutations(generator: Generator | None, shape: Shape, kind: np.dtype[Any]
     return made
 
 
-def _permutation(
-    generator: Generator | None, n: int, kind: np.dtype[Any]
-) -> np.ndarray[Any, Any]:
+def _permutation(generator: Generator | None, n: int, kind: np.dtype[Any]) -> np.ndarray[Any, Any]:
     return filling.permutation(generator, n).astype(kind, copy=False)
 
 
@@ -472,9 +470,7 @@ def log_normal_(
 @method()
 def exponential_(self: Tensor, lambd: float = 1, *, generator: Generator | None = None) -> Tensor:
     """Fill with exponentially distributed numbers of rate ``lambd``."""
-    return _fill_exponential(
-        self, lambda array: filling.fill_exponential(generator, array, lambd)
-    )
+    return _fill_exponential(self, lambda array: filling.fill_exponential(generator, array, lambd))
 
 
 @method()

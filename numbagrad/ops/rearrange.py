@@ -94,6 +94,8 @@ def _roll_samples(input: Tensor, shifts: Sequence[int], dims: Sequence[int]) -> 
     if dims:
         return _roll(input, shifts, after_samples(dims, 0))
     return _roll(input.flatten(1), shifts, (1,)).view(input._array.shape)
+
+
 _rot90 = TensorOperator(
     "rot90",
     lambda input, k, dims: _turned(input, k, dims),
@@ -137,9 +139,7 @@ def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
     steps = sizes_of((shifts,))
     if dims is None or dims == ():
         if len(steps) != 1:
-            raise RuntimeError(
-                f"shifts and dimensions must align. shifts: {len(steps)}, dims:0"
-            )
+            raise RuntimeError(f"shifts and dimensions must align. shifts: {len(steps)}, dims:0")
         return _roll(input, steps, ())
     found = sizes_of((dims,))
     if len(steps) != len(found):
@@ -165,6 +165,7 @@ def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
 
 
 # --- triangles and diagonals ----------------------------------------------------------------------
+
 
 def _is_below(rows: int, columns: int, diagonal: int) -> Array:
     """True on and below a diagonal of a matrix."""
@@ -341,9 +342,7 @@ def repeat_interleave(
         raise RuntimeError("repeats can not be negative")
     if counts.size == 1:
         count = int(counts.reshape(()))
-        repeated = expand(
-            unsqueeze(input, dim + 1), (*shape[: dim + 1], count, *shape[dim + 1 :])
-        )
+        repeated = expand(unsqueeze(input, dim + 1), (*shape[: dim + 1], count, *shape[dim + 1 :]))
         return reshape(contiguous(repeated), with_size(shape, dim, shape[dim] * count))
     if counts.shape != (shape[dim],):
         raise RuntimeError(

@@ -207,9 +207,7 @@ class LinearReduction:
 
     batch = staticmethod(over_dimensions)
 
-    def with_tangent(
-        self, primals: list[Any], tangents: list[Any]
-    ) -> tuple[Tensor, Tensor] | None:
+    def with_tangent(self, primals: list[Any], tangents: list[Any]) -> tuple[Tensor, Tensor] | None:
         """The result and its tangent, which is the same reduction of the tangent."""
         tangent, *parameters = tangents[0], *primals[1:]
         return None if tangent is None else (self(*primals), self(tangent, *parameters))

@@ -48,8 +48,10 @@ def _cumsum(requested: DType | None, reverse: bool) -> TensorOperator:
 
 def _prepare(input: Tensor, dim: int, dtype: DType | None) -> tuple[Tensor, int, DType | None]:
     """A recorded conversion if there is a gradient to come back through it."""
-    if dtype is not None and dtype.numpy != input._array.dtype and (
-        input._requires_grad or dtype.numpy.kind != "f" or input._array.dtype.kind == "c"
+    if (
+        dtype is not None
+        and dtype.numpy != input._array.dtype
+        and (input._requires_grad or dtype.numpy.kind != "f" or input._array.dtype.kind == "c")
     ):
         input = tensors.cast(input, dtype.numpy)
     return input, dimension(input._array.ndim, dim), dtype
@@ -107,9 +109,7 @@ def _recurrence(reverse: bool) -> TensorOperator:
     program = Scan("linear_recurrence", 0, lambda state, a, b: a * state + b, reverse=reverse)
 
     def by_addend(grad: Tensor, a: Tensor, dim: int) -> Tensor:
-        return _recurrence(not reverse)(
-            _shifted(conj(a), dim, 0.0, last=not reverse), grad, dim
-        )
+        return _recurrence(not reverse)(_shifted(conj(a), dim, 0.0, last=not reverse), grad, dim)
 
     def by_factor(grad: Tensor, a: Tensor, dim: int, result: Tensor) -> Tensor:
         return by_addend(grad, a, dim) * _shifted(conj(result), dim, 0.0, last=reverse)
@@ -199,6 +199,7 @@ def logcumsumexp(input: Tensor, dim: int) -> Tensor:
 
 
 # --- running extrema ------------------------------------------------------------------------------
+
 
 def _running_gradient(
     grad: Any, input_shape: tuple[int, ...], dim: int, result1: Tensor

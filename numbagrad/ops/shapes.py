@@ -16,8 +16,6 @@ __all__: list[str] = []
 Shape = tuple[int, ...]
 
 
-
-
 def sizes_of(arguments: Sequence[Any]) -> Shape:
     """The sizes given as ``(2, 3)``, ``([2, 3],)`` or ``(Size([2, 3]),)``."""
     if len(arguments) == 1 and arguments[0].__class__ is not int:
@@ -112,9 +110,7 @@ def check_expands(own: Shape, shape: Shape) -> None:
 
 
 @functools.lru_cache(maxsize=4096)
-def expansion(
-    own: Shape, own_strides: Shape, shape: Shape
-) -> tuple[Shape, Shape]:
+def expansion(own: Shape, own_strides: Shape, shape: Shape) -> tuple[Shape, Shape]:
     """Shape and strides of an array of shape ``own`` expanded to ``shape``."""
     added = len(shape) - len(own)
     if added < 0 or min(shape[:added], default=0) < 0:

@@ -65,9 +65,7 @@ _log_softmax_backward = TensorOperator(
     lambda upstream, y, dim: in_float32(_log_softmax_gradient_program, dim, upstream, y),
     {
         "upstream": lambda grad, y, dim: grad - (grad * y.exp()).sum(dim, keepdim=True),
-        "y": lambda grad, upstream, y, dim: (
-            -(grad * y.exp()) * upstream.sum(dim, keepdim=True)
-        ),
+        "y": lambda grad, upstream, y, dim: -(grad * y.exp()) * upstream.sum(dim, keepdim=True),
     },
     batch=stacked(dim=after_samples),
 )
@@ -93,7 +91,7 @@ def _run(
         input = tensors.cast(input, dtype.numpy)
     if input._array.dtype.kind != "f":
         raise NotImplementedError(
-            f"\"{name}_lastdim_kernel_impl\" not implemented for "
+            f'"{name}_lastdim_kernel_impl" not implemented for '
             f"'{scalar_type_name(input.dtype)}'; give a float dtype="
         )
     return operator(input, place)

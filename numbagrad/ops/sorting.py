@@ -123,9 +123,7 @@ def msort(input: Tensor) -> Tensor:
 
 
 @method()
-def topk(
-    input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True
-) -> Any:
+def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:
     """``(values, indices)`` of the ``k`` largest (or smallest) entries of a dimension, in order."""
     array = input._array
     dim = dimension(array.ndim, dim)
@@ -249,9 +247,7 @@ def quantile(
             "quantile() interpolation must be one of linear, lower, higher, midpoint or nearest, "
             f"but got {interpolation}"
         )
-    fractions = (
-        q._array if isinstance(q, Tensor) else capture.constant(np.array(q, array.dtype))
-    )
+    fractions = q._array if isinstance(q, Tensor) else capture.constant(np.array(q, array.dtype))
     capture.check(_check_fractions, fractions)
     place = 0 if dim is None else dimension(array.ndim, dim)
     rows = reshape(input, -1) if dim is None or not array.ndim else input.movedim(place, -1)
@@ -290,9 +286,7 @@ def unique(
         input._array, return_inverse=True, return_counts=True, axis=axis, equal_nan=False
     )
     shape = input._array.shape if axis is None else (input._array.shape[axis],)
-    return _chosen(
-        input, values, inverse.reshape(shape), counts, return_inverse, return_counts
-    )
+    return _chosen(input, values, inverse.reshape(shape), counts, return_inverse, return_counts)
 
 
 def _chosen(
@@ -330,9 +324,7 @@ def unique_consecutive(
     counts = np.diff(np.append(places, len(rows)))
     shape = input._array.shape if dim is None else inverse.shape
     values = np.take(array, places, axis)
-    return _chosen(
-        input, values, inverse.reshape(shape), counts, return_inverse, return_counts
-    )
+    return _chosen(input, values, inverse.reshape(shape), counts, return_inverse, return_counts)
 
 
 # --- places in sorted sequences -------------------------------------------------------------------

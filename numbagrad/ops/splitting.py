@@ -76,9 +76,7 @@ _unbind = MultiViewOperator(
 )
 
 
-def _together(
-    grad: Any, input_shape: tuple[int, ...], sizes: Sequence[int], dim: int
-) -> Tensor:
+def _together(grad: Any, input_shape: tuple[int, ...], sizes: Sequence[int], dim: int) -> Tensor:
     return cat(_several(grad, [with_size(input_shape, dim, size) for size in sizes]), dim)
 
 

@@ -194,18 +194,14 @@ def var_mean(
     input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: bool = False, **given: Any
 ) -> tuple[Tensor, Tensor]:
     """Variance and mean over the dimensions ``dim``; see ``var``."""
-    return _var_mean(
-        input, *_moment_arguments("var_mean", input, dim, unbiased, keepdim, given)
-    )
+    return _var_mean(input, *_moment_arguments("var_mean", input, dim, unbiased, keepdim, given))
 
 
 def std_mean(
     input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: bool = False, **given: Any
 ) -> tuple[Tensor, Tensor]:
     """Standard deviation and mean over the dimensions ``dim``; see ``std``."""
-    return _std_mean(
-        input, *_moment_arguments("std_mean", input, dim, unbiased, keepdim, given)
-    )
+    return _std_mean(input, *_moment_arguments("std_mean", input, dim, unbiased, keepdim, given))
 
 
 # --- covariance -----------------------------------------------------------------------------------
@@ -378,14 +374,13 @@ def norm(
         RuntimeError: for the nuclear norm, which needs singular values.
     """
     if isinstance(p, str) and p != "fro":
-        raise RuntimeError(
-            f"linalg.matrix_norm: Order {p} not supported. Give a number or 'fro'"
-        )
+        raise RuntimeError(f"linalg.matrix_norm: Order {p} not supported. Give a number or 'fro'")
     order = 2.0 if p is None or isinstance(p, str) else p
     return vector_norm(input, order, dim, keepdim, dtype=dtype)
 
 
 # --- logsumexp ------------------------------------------------------------------------------------
+
 
 def _finite(largest: Any) -> Any:
     """0 for an infinite maximum, which would make NaN of what is infinite with it."""

@@ -253,9 +253,7 @@ def _wrapped(index: Array, order: int, size: int) -> Array:
     """Indices counted from 0; ``order`` of the index array and ``size`` are for the error."""
     if index.__class__ is Transformed:
         return index
-    return wrap_indices(
-        index, size, lambda bad: out_of_bounds(bad, order, size)
-    )
+    return wrap_indices(index, size, lambda bad: out_of_bounds(bad, order, size))
 
 
 def wrap_indices(index: Array, size: int, error: Any) -> Array:

@@ -84,9 +84,7 @@ def kernel(
         TypeError: for functions whose parameters do not fit together.
     """
     if forward is None:
-        return functools.partial(
-            kernel, backward=backward, shapes=shapes, dtypes=dtypes, name=name
-        )
+        return functools.partial(kernel, backward=backward, shapes=shapes, dtypes=dtypes, name=name)
     return UserKernel(forward, backward, shapes, dtypes, name)
 
 

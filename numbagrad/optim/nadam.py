@@ -90,7 +90,5 @@ class NAdam(Optimizer):
         mean, square = state["exp_avg"], state["exp_avg_sq"]
         update.lerp(mean, (mean, gradient, share))
         update.accumulate_square(square, (square, gradient, beta2, rest))
-        update.divide_by_root(
-            parameter, (parameter, gradient, square, eps, keep, along_gradient)
-        )
+        update.divide_by_root(parameter, (parameter, gradient, square, eps, keep, along_gradient))
         update.divide_by_root(parameter, (parameter, mean, square, eps, 1.0, along_mean))

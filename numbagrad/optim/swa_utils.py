@@ -66,9 +66,7 @@ def get_ema_multi_avg_fn(decay: float = 0.999) -> Callable[[Tensors, Tensors, An
     _check_decay(decay)
 
     @no_grad()
-    def ema_update(
-        ema_param_list: Tensors, current_param_list: Tensors, num_averaged: Any
-    ) -> None:
+    def ema_update(ema_param_list: Tensors, current_param_list: Tensors, num_averaged: Any) -> None:
         _mix(ema_param_list, current_param_list, 1 - decay)
 
     return ema_update
@@ -219,13 +217,10 @@ class SWALR(LRScheduler):
             group["swa_lr"] = rate
         if anneal_strategy not in ("cos", "linear"):
             raise ValueError(
-                "anneal_strategy must be one of 'cos' or 'linear', "
-                f"instead got {anneal_strategy}"
+                f"anneal_strategy must be one of 'cos' or 'linear', instead got {anneal_strategy}"
             )
         if not isinstance(anneal_epochs, int) or anneal_epochs < 0:
-            raise ValueError(
-                f"anneal_epochs must be equal or greater than 0, got {anneal_epochs}"
-            )
+            raise ValueError(f"anneal_epochs must be equal or greater than 0, got {anneal_epochs}")
         self._anneal_strategy = anneal_strategy
         self.anneal_epochs = anneal_epochs
         super().__init__(optimizer, last_epoch)

@@ -48,9 +48,7 @@ maximum: Update = pointwise("maximum").into
 #: ``decay * x + rate * y``: a momentum.
 accumulate = _update(lambda x, y, decay, rate: x * decay + rate * y, "accumulate")
 #: ``decay * x + rate * y ** 2``: a mean of squares.
-accumulate_square = _update(
-    lambda x, y, decay, rate: x * decay + rate * y * y, "accumulate_square"
-)
+accumulate_square = _update(lambda x, y, decay, rate: x * decay + rate * y * y, "accumulate_square")
 #: SGD with Nesterov momentum: ``x + rate * (grad + momentum * buffer)``.
 nesterov = _update(
     lambda x, grad, buffer, momentum, rate: x + rate * (grad + momentum * buffer), "nesterov"
@@ -101,16 +99,12 @@ adamax = _update(lambda x, mean, largest, rate: x + rate * (mean / largest), "ad
 radam = _update(
     lambda x, mean, square, eps, rate, scale: (
         x
-        + rate
-        * mean
-        * where(scale > 0, near_quotient(scale, _with_eps(near_sqrt(square), eps)), 1)
+        + rate * mean * where(scale > 0, near_quotient(scale, _with_eps(near_sqrt(square), eps)), 1)
     ),
     "radam",
 )
 #: ASGD: the mean of a parameter over its steps; a share of one makes it the parameter.
-average = _update(
-    lambda mean, x, share: where(share == 1, x, mean + (x - mean) * share), "average"
-)
+average = _update(lambda mean, x, share: where(share == 1, x, mean + (x - mean) * share), "average")
 
 #: Rprop: the lengths of steps, which grow where the gradient keeps its sign and shrink where it
 #: does not, within bounds; the gradient to remember, zero where they shrink; the parameter.
@@ -121,7 +115,5 @@ rprop_steps = _update(
     "rprop_steps",
 )
 bound = _update(lambda x, least, most: smaller(larger(x, least), most), "bound")
-rprop_remember = _update(
-    lambda before, grad: where(grad * before < 0, 0, grad), "rprop_remember"
-)
+rprop_remember = _update(lambda before, grad: where(grad * before < 0, 0, grad), "rprop_remember")
 rprop = _update(lambda x, grad, steps: x - sign(grad) * steps, "rprop")

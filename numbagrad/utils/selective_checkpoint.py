@@ -133,9 +133,7 @@ class _Keeping(_Selecting):
 
         return noted
 
-    def finished(
-        self, operator: Any, arguments: tuple[Any, ...], results: tuple[Any, ...]
-    ) -> None:
+    def finished(self, operator: Any, arguments: tuple[Any, ...], results: tuple[Any, ...]) -> None:
         """Ask the policy, and keep the results if it says so."""
         if self._made is None:  # an interceptor inside knew the results
             return

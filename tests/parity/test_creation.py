@@ -68,9 +68,7 @@ def test_arange_of_floats_is_within_rounding():
 @pytest.mark.parametrize("steps", [0, 1, 2, 3, 7, 16, 100, 1001])
 def test_linspace_has_torchs_bits_in_float32(steps):
     for start, end in itertools.product((-1, 0.1, 3), (-2.7, 1, 1e5)):
-        assert_same(
-            numbagrad.linspace(start, end, steps), torch.linspace(start, end, steps)
-        )
+        assert_same(numbagrad.linspace(start, end, steps), torch.linspace(start, end, steps))
 
 
 @pytest.mark.parametrize("steps", [0, 1, 2, 5, 20])
@@ -113,6 +111,4 @@ def test_like_keeps_the_order_in_memory(function):
 def test_random_tensors_are_torchs(expression):
     numbagrad.manual_seed(11)
     torch.manual_seed(11)
-    assert_same(
-        eval(expression, {"torch": numbagrad}), eval(expression, {"torch": torch})
-    )
+    assert_same(eval(expression, {"torch": numbagrad}), eval(expression, {"torch": torch}))

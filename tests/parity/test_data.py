@@ -20,8 +20,7 @@ ORDERS = {
     "batches": lambda lib, d: list(d.BatchSampler(d.RandomSampler(range(7)), 3, True)),
     "split": lambda lib, d: [p.indices for p in d.random_split(range(17), [0.5, 0.3, 0.2])],
     "passes": lambda lib, d: [
-        [b.tolist() for b in loader]
-        for loader in [d.DataLoader(range(10), 4, shuffle=True)] * 3
+        [b.tolist() for b in loader] for loader in [d.DataLoader(range(10), 4, shuffle=True)] * 3
     ],
     "passes of a generator": lambda lib, d: [
         [b.tolist() for b in loader]

@@ -148,13 +148,9 @@ LOSSES = {
         x, lib.randn(6, 4), reduction=r, weight=lib.rand(6, 4)
     ),
     "l1": lambda lib, F, x, r: F.l1_loss(x, lib.randn(6, 4), reduction=r),
-    "smooth l1": lambda lib, F, x, r: F.smooth_l1_loss(
-        x, lib.randn(6, 4), reduction=r, beta=0.7
-    ),
+    "smooth l1": lambda lib, F, x, r: F.smooth_l1_loss(x, lib.randn(6, 4), reduction=r, beta=0.7),
     "huber": lambda lib, F, x, r: F.huber_loss(x, lib.randn(6, 4), reduction=r, delta=0.5),
-    "bce": lambda lib, F, x, r: F.binary_cross_entropy(
-        x.sigmoid(), lib.rand(6, 4), reduction=r
-    ),
+    "bce": lambda lib, F, x, r: F.binary_cross_entropy(x.sigmoid(), lib.rand(6, 4), reduction=r),
     "bce weighted": lambda lib, F, x, r: F.binary_cross_entropy(
         x.sigmoid(), lib.rand(6, 4), lib.rand(4), reduction=r
     ),
@@ -175,9 +171,7 @@ LOSSES = {
         x.reshape(2, 4, 3), _classes(lib).reshape(2, 3), reduction=r
     ),
     "cross entropy": lambda lib, F, x, r: F.cross_entropy(x, _classes(lib), reduction=r),
-    "cross entropy of one": lambda lib, F, x, r: F.cross_entropy(
-        x[0], lib.tensor(2), reduction=r
-    ),
+    "cross entropy of one": lambda lib, F, x, r: F.cross_entropy(x[0], lib.tensor(2), reduction=r),
     "cross entropy weighted": lambda lib, F, x, r: F.cross_entropy(
         x, _classes(lib), lib.rand(4), reduction=r, ignore_index=1
     ),
@@ -200,9 +194,7 @@ LOSSES = {
     "ranking": lambda lib, F, x, r: F.margin_ranking_loss(
         x, lib.randn(6, 4), lib.randn(6, 4).sign(), 0.3, reduction=r
     ),
-    "soft margin": lambda lib, F, x, r: F.soft_margin_loss(
-        x, lib.randn(6, 4).sign(), reduction=r
-    ),
+    "soft margin": lambda lib, F, x, r: F.soft_margin_loss(x, lib.randn(6, 4).sign(), reduction=r),
     "cosine": lambda lib, F, x, r: F.cosine_embedding_loss(
         x, lib.randn(6, 4), lib.randn(6).sign(), 0.1, reduction=r
     ),

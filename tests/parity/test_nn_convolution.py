@@ -85,24 +85,16 @@ ERRORS = [
         lib.randn(1, 3, 5, 5), lib.randn(4, 3, 3, 3), lib.randn(3)
     ),
     lambda lib: lib.nn.functional.conv2d(lib.randn(1, 3, 5, 5).double(), lib.randn(4, 3, 3, 3)),
-    lambda lib: lib.nn.functional.conv2d(
-        lib.randn(1, 3, 5, 5), lib.randn(4, 3, 3, 3), stride=0
-    ),
-    lambda lib: lib.nn.functional.conv2d(
-        lib.randn(1, 3, 5, 5), lib.randn(4, 3, 3, 3), padding=-1
-    ),
+    lambda lib: lib.nn.functional.conv2d(lib.randn(1, 3, 5, 5), lib.randn(4, 3, 3, 3), stride=0),
+    lambda lib: lib.nn.functional.conv2d(lib.randn(1, 3, 5, 5), lib.randn(4, 3, 3, 3), padding=-1),
     lambda lib: lib.nn.functional.conv2d(
         lib.randn(1, 3, 5, 5), lib.randn(4, 3, 3, 3), stride=2, padding="same"
     ),
     lambda lib: lib.nn.functional.conv2d(
         lib.randn(1, 3, 5, 5), lib.randn(4, 3, 3, 3), padding="sam"
     ),
-    lambda lib: lib.nn.functional.conv2d(
-        lib.randn(1, 4, 5, 5), lib.randn(4, 3, 3, 3), groups=2
-    ),
-    lambda lib: lib.nn.functional.conv2d(
-        lib.randn(1, 4, 5, 5), lib.randn(3, 2, 3, 3), groups=2
-    ),
+    lambda lib: lib.nn.functional.conv2d(lib.randn(1, 4, 5, 5), lib.randn(4, 3, 3, 3), groups=2),
+    lambda lib: lib.nn.functional.conv2d(lib.randn(1, 4, 5, 5), lib.randn(3, 2, 3, 3), groups=2),
     lambda lib: lib.nn.functional.conv1d(lib.randn(1, 4), lib.randn(3, 2, 3, 3)),
     lambda lib: lib.nn.functional.conv2d(
         lib.randn(1, 3, 5, 5), lib.randn(4, 3, 3, 3), stride=(1, 2, 3)

@@ -31,8 +31,11 @@ TORCH_REFUSES = {
     ("kthvalue", "bool"): "order of bools",
     ("isin", "bool"): "order of bools",
     ("trace", "bool"): "a sum of bools",
-    **{(f"{name}-{p}", "float16"): "only float32 and float64"
-       for name in ("cdist", "pdist") for p in (1.0, 1.5, 2.0, 3.0, "inf")},
+    **{
+        (f"{name}-{p}", "float16"): "only float32 and float64"
+        for name in ("cdist", "pdist")
+        for p in (1.0, 1.5, 2.0, 3.0, "inf")
+    },
 }
 
 #: torch computes these where numbagrad refuses.
@@ -251,6 +254,7 @@ def test_gradients_at_special_numbers(entry):
 
 VALUES = {"bool": [True, False, True], "uint8": [1, 3, 200], "int64": [-3, 1, 5],
           "float32": [-1.5, 1.0, 2.5], "float64": [-1.5, 1.0, 2.5]}  # fmt: skip
+
 
 @pytest.mark.parametrize("number", [True, 2, 2.5, 0], ids=repr)
 @pytest.mark.parametrize("dtype", VALUES)

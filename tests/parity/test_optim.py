@@ -116,9 +116,7 @@ def test_text_and_state_have_the_same_entries(case):
         assert a["state"][number].keys() == state.keys()
         for key, value in state.items():
             own = a["state"][number][key]
-            torch.testing.assert_close(
-                torch.from_numpy(own.numpy()), value, rtol=1e-4, atol=1e-5
-            )
+            torch.testing.assert_close(torch.from_numpy(own.numpy()), value, rtol=1e-4, atol=1e-5)
 
 
 def double_gamma(step):
@@ -189,9 +187,7 @@ def test_plateau(options):
 
     def run(library):
         optimizer = library.optim.SGD([library.nn.Parameter(library.zeros(3))], lr=0.1)
-        scheduler = library.optim.lr_scheduler.ReduceLROnPlateau(
-            optimizer, patience=2, **options
-        )
+        scheduler = library.optim.lr_scheduler.ReduceLROnPlateau(optimizer, patience=2, **options)
         found = []
         for metric in metrics:
             scheduler.step(metric)

@@ -75,9 +75,9 @@ def same(ours, theirs, tolerance=1e-5):
 
 
 def gradient(library, result, x, weight):
-    return library.autograd.grad(
-        (result * weight).sum(), x, create_graph=True, allow_unused=True
-    )[0]
+    return library.autograd.grad((result * weight).sum(), x, create_graph=True, allow_unused=True)[
+        0
+    ]
 
 
 def compare(function, array, *arguments):

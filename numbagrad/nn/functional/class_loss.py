@@ -155,9 +155,7 @@ def nll_loss(
                 f"Expected input batch_size ({input._array.shape[0]}) to match target batch_size "
                 f"({target._array.shape[0]})."
             )
-        loss = nll_loss(
-            single, target.unsqueeze(0), weight, None, ignore_index, None, reduction
-        )
+        loss = nll_loss(single, target.unsqueeze(0), weight, None, ignore_index, None, reduction)
         return loss.squeeze(0) if reduction == "none" else loss
     _check_nll(input, target, weight, ignore_index)
     if is_transformed((input, target, weight)):
@@ -215,9 +213,7 @@ def cross_entropy(
     """
     reduction = reduction_name(size_average, reduce, reduction)
     if not 0.0 <= label_smoothing <= 1.0:
-        raise RuntimeError(
-            f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}"
-        )
+        raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
     if target._array.dtype.kind != "f":
         plain = input._array.ndim <= 2
         if label_smoothing:

@@ -180,6 +180,8 @@ _transposed = TensorOperator(
     },
     batch=_convolve_samples,
 )
+
+
 def _with_bias(array: Array, bias: Array) -> Array:
     """An array that nobody else has seen, with a number added to each channel."""
     array += bias.reshape(-1, *[1] * (array.ndim - 2))
@@ -270,9 +272,7 @@ def _check(
             )
 
 
-def _windows(
-    rank: int, weight: Tensor, stride: Any, padding: Any, dilation: Any
-) -> Windows:
+def _windows(rank: int, weight: Tensor, stride: Any, padding: Any, dilation: Any) -> Windows:
     made = Windows(
         tuple(weight._array.shape[2:]),
         per_dimension(stride, rank, "stride"),

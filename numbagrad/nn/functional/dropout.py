@@ -51,9 +51,7 @@ def _channel_shape(input: Tensor) -> tuple[int, ...]:
     return (*shape[:2], *(1,) * (len(shape) - 2))
 
 
-def dropout(
-    input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
-) -> Tensor:
+def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Zeros with probability ``p`` in training; what remains is divided by ``1 - p``."""
     return _drop(input, p, training, inplace, channels=False)
 

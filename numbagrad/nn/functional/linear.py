@@ -47,9 +47,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     return flat.view(*x.shape[:-1], w.shape[0])
 
 
-def bilinear(
-    input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None
-) -> Tensor:
+def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """``input1 @ weight[k] @ input2 + bias[k]`` for weight (out, in1, in2)."""
     outputs, first, second = weight._array.shape
     leading = input1._array.shape[:-1]

@@ -219,8 +219,7 @@ def multilabel_margin_loss(
     reduction = reduction_name(size_average, reduce, reduction)
     if target._array.shape != input._array.shape:
         raise RuntimeError(
-            f"inconsistent target size: {list(target.shape)} for input of size: "
-            f"{list(input.shape)}"
+            f"inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}"
         )
     classes = target.reshape(-1, target._array.shape[-1])
     if not is_transformed(target):

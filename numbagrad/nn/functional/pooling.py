@@ -35,9 +35,7 @@ __all__ = [
 Array = np.ndarray[Any, Any]
 
 
-def _windows(
-    rank: int, kernel_size: Any, stride: Any, padding: Any, dilation: Any = 1
-) -> Windows:
+def _windows(rank: int, kernel_size: Any, stride: Any, padding: Any, dilation: Any = 1) -> Windows:
     options = kernel_size, stride, padding, dilation
     if list in map(type, options):
         options = tuple([tuple(x) if isinstance(x, list) else x for x in options])  # type: ignore[assignment]
@@ -440,15 +438,11 @@ def adaptive_avg_pool(rank: int, input: Tensor, output_size: Any) -> Tensor:
     return input
 
 
-def _adaptive_max_pool(
-    rank: int, input: Tensor, output_size: Any, return_indices: bool
-) -> Any:
+def _adaptive_max_pool(rank: int, input: Tensor, output_size: Any, return_indices: bool) -> Any:
     counts = _output_sizes(rank, input, output_size)
     inputs = _batched(rank, input, f"adaptive_max_pool{rank}d")
     where = _largest_of_all_parts(inputs, counts)
-    return _with_indices(
-        f"AdaptiveMaxPool{rank}D", inputs, where, inputs is input, return_indices
-    )
+    return _with_indices(f"AdaptiveMaxPool{rank}D", inputs, where, inputs is input, return_indices)
 
 
 def _largest_in_parts(array: Array, counts: tuple[int, ...]) -> Array:

@@ -107,9 +107,7 @@ def clip_grad_norm(
 
 
 @no_grad()
-def clip_grad_value_(
-    parameters: Tensors, clip_value: float, foreach: bool | None = None
-) -> None:
+def clip_grad_value_(parameters: Tensors, clip_value: float, foreach: bool | None = None) -> None:
     """Limit every element of the gradients to [-clip_value, clip_value]."""
     limit = float(clip_value)
     for parameter in _list(parameters):

@@ -41,9 +41,7 @@ class CosineAnnealingLR(LRScheduler):
             ]
         now = 1 + math.cos(math.pi * self.last_epoch / self.T_max)
         before = 1 + math.cos(math.pi * (self.last_epoch - 1) / self.T_max)
-        return [
-            now / before * (group["lr"] - self.eta_min) + self.eta_min for group in groups
-        ]
+        return [now / before * (group["lr"] - self.eta_min) + self.eta_min for group in groups]
 
     def _get_closed_form_lr(self) -> list[Any]:
         height = 1 + math.cos(math.pi * self.last_epoch / self.T_max)

@@ -164,8 +164,7 @@ class OneCycleLR(_WithMomentum):
             raise ValueError(f"Expected float between 0 and 1 pct_start, but got {pct_start}")
         if anneal_strategy not in ("cos", "linear"):
             raise ValueError(
-                "anneal_strategy must be one of 'cos' or 'linear', instead got "
-                f"{anneal_strategy}"
+                f"anneal_strategy must be one of 'cos' or 'linear', instead got {anneal_strategy}"
             )
         self._anneal_func_type = anneal_strategy
         self._schedule_phases = self._phases(pct_start, three_phase)
@@ -183,9 +182,7 @@ class OneCycleLR(_WithMomentum):
     @staticmethod
     def _count_steps(total_steps: Any, epochs: Any, steps_per_epoch: Any) -> int:
         if total_steps is None and (epochs is None or steps_per_epoch is None):
-            raise ValueError(
-                "You must define either total_steps OR (epochs AND steps_per_epoch)"
-            )
+            raise ValueError("You must define either total_steps OR (epochs AND steps_per_epoch)")
         given = {"total_steps": total_steps}
         if total_steps is None:
             given = {"epochs": epochs, "steps_per_epoch": steps_per_epoch}
