@@ -133,7 +133,7 @@ class Generator:
         return np.frombuffer(state.tobytes(), np.uint8).copy()
 
     def set_state(self, new_state: object) -> Generator:
-        """Go on from a state of ``get_state`` (or torch's ``get_rng_state``); returns the generator.
+        """Go on from a state of ``get_state`` (or torch's ``get_rng_state``); give back itself.
 
         Raises ``TypeError`` unless it is made of bytes, ``RuntimeError`` if it is no valid state.
         """
