@@ -170,7 +170,7 @@ class LinearReduction:
             made = program.call(array, mask, keepdim)
         except LaunchMiss as miss:
             if is_transformed(input):
-                both = recorder.linear_of_dual(program.run, input, mask, keepdim)
+                both = self._of_dual(program, input, mask, keepdim)
                 if both is not None:
                     return both
                 return dispatch.apply(self, (input, mask, keepdim, dtype))
@@ -184,6 +184,16 @@ class LinearReduction:
         if not (input._requires_grad and grad_mode.enabled and made.dtype.kind in "fc"):
             return new_tensor(made)
         return self._attach(made, input, mask)
+
+    @staticmethod
+    def _of_dual(
+        program: ReductionProgram, input: Tensor, mask: int, keepdim: bool
+    ) -> Tensor | None:
+        """The reduction of both parts of an ordinary dual Tensor; None for any other."""
+        try:
+            return recorder.linear_of_dual(program.call, input, mask, keepdim)
+        except LaunchMiss:  # a kernel is to be compiled
+            return None
 
     def _attach(self, made: np.ndarray[Any, Any], input: Tensor, mask: int) -> Tensor:
         """The result as a Tensor with the node of this reduction."""
