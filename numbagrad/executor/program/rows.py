@@ -229,7 +229,8 @@ class Computation:
             shifted = given[0] - self._combined("maximum", given[0])
             powers = exp(shifted)
             total = self._combined("add", powers)
-            made = shifted - log(total) if program.name == "log_softmax" else powers / total
+            # One of the powers is 1, so the total has an inverse; that costs elements no division.
+            made = shifted - log(total) if program.name == "log_softmax" else powers * (1 / total)
         self.values[placed(operation, operation.outputs[0], self.space)] = made
 
 
