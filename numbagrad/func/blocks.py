@@ -39,8 +39,9 @@ Product = Callable[..., list[Tensor]]
 MANY_VECTORS, FIRST_ROWS = 128, 32
 #: Vectors that a block has at least.
 MIN_ROWS = 4
-#: Bytes that a block may take: half of a usual cache of the second level.
-BLOCK_BYTES = 1 << 20
+#: Bytes that a block may take: what stays in a usual cache of the second level beside all else. The
+#: first block runs operator by operator, in memory that is new to each, so a small one is best.
+BLOCK_BYTES = 1 << 18
 #: Bytes that all vectors together have to write, so that recording a block is worth the time.
 MANY_BYTES = 32 << 20
 #: Programs that are kept; those that one function may need before it is left alone.

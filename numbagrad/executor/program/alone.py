@@ -28,7 +28,7 @@ def pointwise(
 ) -> tuple[Array, ...] | None:
     """A call of a ``PointwiseProgram`` with ndarrays and plain numbers."""
     if _is_there("pointwise") and (
-        _is_short(inputs) or _is_there("pointwise_general", "broadcast")
+        _is_there("pointwise_general", "broadcast") or _is_short(inputs)
     ):
         return None
     inputs = tuple([float(x) if isinstance(x, DrawnNumber) else x for x in inputs])

@@ -67,6 +67,8 @@ class Memory:
 def extent(array: Array) -> Range:
     """First address of an array's elements, and the one after its last."""
     low = high = array.__array_interface__["data"][0]
+    if array.flags.c_contiguous:
+        return low, low + array.nbytes
     if array.size:
         for size, stride in zip(array.shape, array.strides, strict=True):
             if stride < 0:

@@ -131,6 +131,7 @@ class Recorder:
         #: Arrays that every run may read and none writes.
         self.constants: list[Array] = []
         self.thread = threading.get_ident()
+        self._runtime = runtime()
         self.paused = False
         #: Why what ran cannot become a program, and the line of the user's code; None if it can.
         self.failure: str | None = None
@@ -161,23 +162,16 @@ class Recorder:
                 capture.active = before
                 capture.attend_again()
 
-    @contextlib.contextmanager
-    def pause(self) -> Iterator[None]:
+    def pause(self) -> contextlib.AbstractContextManager[None]:
         """Compute without recording inside the ``with`` block."""
-        before, self.paused = self.paused, True
-        self._attend(False)
-        try:
-            yield
-        finally:
-            self.paused = before or self.failure is not None
-            self._attend(not self.paused)
+        return _Pause(self)
 
     def attend_again(self) -> None:
         """Go on, after another recorder took this one's place for a while."""
         self._attend(not self.paused)
 
     def _attend(self, active: bool) -> None:
-        runtime()[layout.RUNTIME_CAPTURE] = _thread_state() if active else 0
+        self._runtime[layout.RUNTIME_CAPTURE] = _thread_state() if active else 0
 
     def fail(self, what: str) -> None:
         """Note that ``what`` cannot be part of a program, and compute the rest as always."""
@@ -583,6 +577,25 @@ def returned(outputs: tuple[Array, ...], into: bool) -> Any:
 def _concrete(value: Any) -> Any:
     """A number as the constant it is for this program."""
     return value.concrete() if is_given(value) else value
+
+
+class _Pause:
+    """The ``with`` block of :meth:`Recorder.pause`, which each operation enters."""
+
+    __slots__ = ("_before", "_recorder")
+
+    def __init__(self, recorder: Recorder):
+        self._recorder = recorder
+
+    def __enter__(self) -> None:
+        recorder = self._recorder
+        self._before, recorder.paused = recorder.paused, True
+        recorder._attend(False)
+
+    def __exit__(self, *raised: object) -> None:
+        recorder = self._recorder
+        recorder.paused = self._before or recorder.failure is not None
+        recorder._attend(not recorder.paused)
 
 
 def root_of(array: Array) -> Array:

@@ -59,9 +59,7 @@ class _Worker:
         self._program, self._slots = program, native.slots
         self._units = {k: np.zeros(program.given[k].shape, program.given[k].dtype) for k in basis}
         self._arrays = np.zeros((len(native.slots), w.ARRAY_WORDS), dtype=np.int64)
-        units = [
-            (x.ctypes.data, basis[k], x[0].size, x.itemsize) for k, x in self._units.items()
-        ]
+        units = [(x.ctypes.data, basis[k], x[0].size, x.itemsize) for k, x in self._units.items()]
         self._bases = np.array(units, dtype=np.int64)
         words[w.WORKER_PROGRAM] = native.table.ctypes.data
         words[w.WORKER_ARRAYS] = self._arrays.ctypes.data
