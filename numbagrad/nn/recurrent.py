@@ -15,9 +15,17 @@ from ..ops.join import cat, stack
 from ..tensor import Tensor
 from . import functional as F
 from . import init
-from .functional.recurrent import CELLS, State, Weights, input_gates, run_layer
+from .functional.recurrent import (
+    CELLS,
+    State,
+    Weights,
+    input_gates,
+    run_layer,
+    run_packed_layer,
+)
 from .module import Module
 from .parameter import Parameter
+from .utils.rnn import PackedSequence
 
 __all__ = ["GRU", "LSTM", "RNN", "GRUCell", "LSTMCell", "RNNBase", "RNNCell", "RNNCellBase"]
 
@@ -187,8 +195,10 @@ class RNNBase(Module):
                 raise RuntimeError(f"Expected {name} size {shape}, got {list(part.shape)}")
         return state
 
-    def _run(self, input: Tensor, state: State) -> tuple[Tensor, State]:
-        """All layers over (time, batch, features)."""
+    def _run(
+        self, input: Tensor, state: State, sizes: list[int] | None = None
+    ) -> tuple[Tensor, State]:
+        """All layers over (time, batch, features), or over packed sequences of these sizes."""
         weights = self._weights()
         parts = [part.unbind(0) for part in state]
         finals: list[State] = []
@@ -197,9 +207,11 @@ class RNNBase(Module):
             for direction in range(self._directions):
                 number = len(finals)
                 start = tuple([part[number] for part in parts])
-                output, final = run_layer(
-                    self.mode, input, start, weights[number], reverse=direction == 1
-                )
+                others = (start, weights[number], direction == 1)
+                if sizes is None:
+                    output, final = run_layer(self.mode, input, *others)
+                else:
+                    output, final = run_packed_layer(self.mode, input, sizes, *others)
                 outputs.append(output)
                 finals.append(final)
             input = outputs[0] if len(outputs) == 1 else cat(outputs, -1)
@@ -220,7 +232,9 @@ class RNNBase(Module):
                 f"{state[0].ndim}-D tensor"
             )
 
-    def _forward(self, input: Tensor, state: State | None) -> tuple[Tensor, State]:
+    def _forward(self, input: Any, state: State | None) -> tuple[Any, State]:
+        if isinstance(input, PackedSequence):
+            return self._forward_packed(input, state)
         self._check_dimensions(input, state)
         batched = input.ndim == 3
         batch_dim = 0 if self.batch_first else 1
@@ -237,8 +251,25 @@ class RNNBase(Module):
             return output.squeeze(batch_dim), tuple([part.squeeze(1) for part in state])
         return output, state
 
-    def forward(self, input: Tensor, hx: Any = None) -> tuple[Tensor, Any]:
-        """Run over sequences (time, batch, features), or one of them (time, features).
+    def _forward_packed(
+        self, packed: PackedSequence, state: State | None
+    ) -> tuple[PackedSequence, State]:
+        input, order, back = packed.data, packed.sorted_indices, packed.unsorted_indices
+        if input.ndim != 2:
+            raise RuntimeError(f"input must have 2 dimensions, got {input.ndim}")
+        self._check_input(input)
+        sizes = packed.batch_sizes.tolist()
+        given = state is not None
+        state = self._start(input, state, sizes[0])
+        if given and order is not None:
+            state = tuple([part.index_select(1, order) for part in state])
+        output, state = self._run(input, state, sizes)
+        if back is not None:
+            state = tuple([part.index_select(1, back) for part in state])
+        return packed._with(output), state
+
+    def forward(self, input: Any, hx: Any = None) -> tuple[Any, Any]:
+        """Run over sequences (time, batch, features), one of them (time, features) or packed ones.
 
         Returns the outputs of the last layer at all times, and the last state of all layers; a
         state ``hx`` to begin with is zero unless given.
@@ -317,7 +348,7 @@ class LSTM(RNNBase):
                 f"got ({state[0].ndim}-D, {state[1].ndim}-D) tensors"
             )
 
-    def forward(self, input: Tensor, hx: Any = None) -> tuple[Tensor, Any]:
+    def forward(self, input: Any, hx: Any = None) -> tuple[Any, Any]:
         """As of :class:`RNNBase`, with states that are pairs."""
         return self._forward(input, hx)
 

@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 
 from ...formula import maximum, sigmoid, tanh
 from ...ops.definition import PointwiseDefinition
-from ...ops.join import stack
+from ...ops.join import cat, stack
 from ...ops.operator import PointwiseOperator
 from ...tensor import Tensor
 from .linear import linear
 
-__all__ = ["CELLS", "Weights", "run_layer"]
+__all__ = ["CELLS", "Weights", "run_layer", "run_packed_layer"]
 
 
 class Weights(NamedTuple):
@@ -127,3 +127,37 @@ def run_layer(
         state = step(gates, state, weights)
         outputs.append(state[0])
     return stack(outputs[::-1] if reverse else outputs), state
+
+
+def run_packed_layer(
+    mode: str,
+    input: Tensor,
+    sizes: list[int],
+    state: State,
+    weights: Weights,
+    reverse: bool = False,
+) -> tuple[Tensor, State]:
+    """One layer over packed sequences (elements, features), from their ends if ``reverse``.
+
+    ``sizes`` says how many sequences have an element at each step. Returns the hidden states of all
+    elements, and the last states of all sequences.
+    """
+    step = CELLS[mode].step
+    pieces = list(zip(input_gates(mode, input, weights).split(sizes), sizes, strict=True))
+    outputs: list[Tensor] = []
+    ended: list[State] = []
+    present = sizes[-1] if reverse else sizes[0]
+    now = tuple([part[:present] for part in state])
+    for gates, size in reversed(pieces) if reverse else pieces:
+        if size < present:  # the last ones have ended
+            ended.append(tuple([part[size:] for part in now]))
+            now = tuple([part[:size] for part in now])
+        elif size > present:  # others begin
+            begin = [part[present:size] for part in state]
+            now = tuple([cat(parts) for parts in zip(now, begin, strict=True)])
+        present = size
+        now = step(gates, now, weights)
+        outputs.append(now[0])
+    if ended:
+        now = tuple([cat(parts) for parts in zip(now, *reversed(ended), strict=True)])
+    return cat(outputs[::-1] if reverse else outputs), now
