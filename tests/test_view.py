@@ -384,3 +384,31 @@ def test_t_of_what_is_no_matrix_warns(shape):
             assert torch.ones(shape).T.shape == shape[::-1]
     finally:
         torch.set_warn_always(False)
+
+
+# --- as_strided of memory in which several indices mean one element -----------------------------
+
+
+@pytest.mark.parametrize(
+    ("make", "size", "stride", "offset"),
+    [
+        (lambda x: x.expand(5, 5), (5, 5), (0, 1), 0),
+        (lambda x: x.expand(5, 5), (5, 5), (1, 0), None),
+        (lambda x: x.expand(5, 5), (5,), (1,), 0),
+        (lambda x: x.expand(3, 5)[1:], (2, 2), (1, 2), 1),
+        (lambda x: x.view(5, 1).expand(5, 3)[1:], (2, 4), (1, 0), 2),
+        (lambda x: x.expand(2, 5), (3, 3, 3), (0, 1, 0), 2),
+    ],
+)
+def test_gradients_of_as_strided_of_an_expanded_tensor(make, size, stride, offset):
+    def function(x):
+        return make(x).as_strided(size, stride, offset)
+
+    x = torch.rand(5, dtype=torch.float64, requires_grad=True)
+    weight = torch.arange(1.0, 1 + function(x).numel(), dtype=torch.float64).view(size)
+    (gradient,) = torch.autograd.grad((function(x) * weight).sum(), x)
+    each = torch.eye(5, dtype=torch.float64)
+    expected = [(function(row.clone()) * weight).sum().item() for row in each]  # it is linear
+    assert gradient.tolist() == pytest.approx(expected)
+    assert torch.autograd.gradcheck(function, x, check_forward_ad=True)
+    assert torch.autograd.gradgradcheck(function, x)

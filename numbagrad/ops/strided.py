@@ -60,9 +60,29 @@ def _storage(geometry: Geometry, dtype: Any) -> tuple[Array, Array, Array]:
     return storage, base, region
 
 
+def _shared(storage: Array, geometry: Geometry) -> tuple[Array, Array] | None:
+    """Where in the storage each element of the base is, and how many are at each place.
+
+    None if no two are at one, which is so unless the base is an expanded tensor or the like.
+    """
+    if not _overlaps(geometry.base_shape, geometry.base_strides):
+        return None
+    before = max(0, -geometry.offset)
+    numbers = np.arange(storage.size)
+    places = _view(numbers, geometry.base_shape, geometry.base_strides, before)
+    counts = np.bincount(places.reshape(-1), minlength=storage.size)
+    return places, np.maximum(counts, 1)
+
+
 def _read(input: Array, geometry: Geometry) -> Array:
-    _, base, region = _storage(geometry, input.dtype)
-    base[...] = input
+    storage, base, region = _storage(geometry, input.dtype)
+    shared = _shared(storage, geometry)
+    if shared is None:
+        base[...] = input
+    else:  # elements at one place count as their mean: the adjoint of ``_spread``
+        places, counts = shared
+        np.add.at(storage, places, input)
+        storage /= counts.astype(storage.real.dtype)
     return region.copy()
 
 
@@ -82,12 +102,15 @@ def _replace(input: Array, region: Array, geometry: Geometry) -> Array:
 
 def _spread(input: Array, geometry: Geometry) -> Array:
     storage, base, region = _storage(geometry, input.dtype)
-    if not _overlaps(geometry.shape, geometry.strides):
+    if _overlaps(geometry.shape, geometry.strides):
+        places = np.arange(storage.size)
+        start = max(0, geometry.offset)
+        np.add.at(storage, _view(places, geometry.shape, geometry.strides, start), input)
+    else:
         region[...] = input
-        return base.copy()
-    places = np.arange(storage.size)
-    start = max(0, geometry.offset)
-    np.add.at(storage, _view(places, geometry.shape, geometry.strides, start), input)
+    shared = _shared(storage, geometry)
+    if shared is not None:  # what made one element into several adds their gradients up again
+        storage /= shared[1].astype(storage.real.dtype)
     return base.copy()
 
 
