@@ -18,7 +18,6 @@ from .indexing_layout import (
 )
 from .intrinsics import (
     address_of_stack,
-    call_kernel,
     external,
     int32,
     int64,
@@ -30,8 +29,7 @@ from .launch import (
     increment_reference,
     is_contiguous,
     long_as_long,
-    release_gil,
-    restore_gil,
+    run_range,
     type_number,
 )
 from .layout import (
@@ -45,10 +43,8 @@ from .layout import (
     RUNTIME_FALSE,
     RUNTIME_ITEM_SIZES,
     RUNTIME_NONE,
-    RUNTIME_POOL,
     RUNTIME_TRUE,
 )
-from .threads import parallel_for
 
 copy_memory = external("memcpy", types.int64, types.int64, types.int64, types.int64)
 list_get_item = external("PyList_GetItem", types.int64, types.int64, types.int64)
@@ -136,12 +132,7 @@ def read(table, array, index, sizes, rank, outer, size, inner, count):
     store(frame, 5, inner, int64)
     total = outer * count
     grain = max(load(table, READ_GRAIN, int64) // max(inner, 1), 1)
-    if total < 2 * grain:
-        call_kernel(kernel, frame, 0, total)
-    else:
-        state = release_gil()
-        parallel_for(load(runtime, RUNTIME_POOL, int64), kernel, frame, total, grain)
-        restore_gil(state)
+    run_range(runtime, kernel, frame, total, grain)
     return output
 
 

@@ -26,7 +26,6 @@ from .indexing_layout import (
 )
 from .intrinsics import (
     address_of_stack,
-    call_kernel,
     external,
     float16,
     float32,
@@ -39,7 +38,7 @@ from .intrinsics import (
     store,
     uint8,
 )
-from .launch import release_gil, restore_gil
+from .launch import run_range
 from .layout import (
     ARRAY_DATA,
     ARRAY_DESCRIPTOR,
@@ -47,9 +46,7 @@ from .layout import (
     OBJECT_TYPE,
     RUNTIME_ARRAY_TYPE,
     RUNTIME_NONE,
-    RUNTIME_POOL,
 )
-from .threads import parallel_for
 
 FLAG_WRITEABLE = 0x0400
 
@@ -142,12 +139,7 @@ def launch_words(self, arguments, given):
             store(frame, k - 2, load(word + ARRAY_DATA, 0, int64), int64)
         else:
             store(frame, k - 2, long_as_long(word), int64)
-    if total < 2 * grain:
-        call_kernel(kernel, frame, 0, total)
-    else:
-        state = release_gil()
-        parallel_for(load(runtime, RUNTIME_POOL, int64), kernel, frame, total, grain)
-        restore_gil(state)
+    run_range(runtime, kernel, frame, total, grain)
     none = load(runtime, RUNTIME_NONE, int64)
     increment_reference(none)
     return none

@@ -179,17 +179,28 @@ def too_large_to_cache(frame, runtime, code, total):
 
 
 @subroutine
-def run(frame, table, runtime, kernel, total):
-    """Run the kernel over the whole space; large work lets go of the GIL and uses the pool."""
-    if total == 0:
-        return
-    grain = load(table, TABLE_GRAIN, int64)
-    if total < 2 * grain:
-        call_kernel(kernel, frame, 0, total)
-        return
+def run_in_threads(runtime, kernel, frame, total, grain):
+    """Run the kernel without the GIL, on several threads where there are several chunks."""
     state = release_gil()
     parallel_for(load(runtime, RUNTIME_POOL, int64), kernel, frame, total, grain)
     restore_gil(state)
+
+
+@subroutine
+def run_range(runtime, kernel, frame, total, grain):
+    """Run the kernel; work for more than one thread lets go of the GIL and uses the pool."""
+    if total < 2 * grain:
+        call_kernel(kernel, frame, 0, total)
+    else:
+        run_in_threads(runtime, kernel, frame, total, grain)
+
+
+@subroutine
+def run(frame, table, runtime, kernel, total):
+    """Run the kernel over the whole space, unless that is empty."""
+    if total == 0:
+        return
+    run_range(runtime, kernel, frame, total, load(table, TABLE_GRAIN, int64))
 
 
 @subroutine

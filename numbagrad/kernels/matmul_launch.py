@@ -27,8 +27,7 @@ from .launch import (
     decrement_reference,
     is_captured,
     raise_miss,
-    release_gil,
-    restore_gil,
+    run_in_threads,
     same_shape,
     tuple_new,
     tuple_set_item,
@@ -77,7 +76,7 @@ from .matmul_layout import (
     packs_b,
     unit_columns,
 )
-from .threads import WORKERS, parallel_for
+from .threads import WORKERS
 
 NULL = 0
 FLOAT32, FLOAT64 = 11, 12
@@ -174,21 +173,19 @@ def choose(frame, item_size):
 
 
 @subroutine
-def run(pool, kernel, frame, batch):
+def run(runtime, kernel, frame, batch):
     """Run the kernel; large work lets go of the GIL and uses the pool."""
     rows, columns = load(frame, M, int64), load(frame, N, int64)
     depth = load(frame, K, int64)
     units = _units(rows, columns, depth, batch)
-    threads = load(pool + WORKERS, 0, int64) + 1
+    threads = load(load(runtime, RUNTIME_POOL, int64) + WORKERS, 0, int64) + 1
     steps = depth * (1 + load(frame, TERMS, int64))
     grain = _grain(rows, columns, depth, batch, threads, steps)
     if units <= grain:
         if units > 0:
             call_kernel(kernel, frame, 0, units)
     else:
-        state = release_gil()
-        parallel_for(pool, kernel, frame, units, grain)
-        restore_gil(state)
+        run_in_threads(runtime, kernel, frame, units, grain)
 
 
 @subroutine
@@ -264,7 +261,7 @@ def product(self, arguments, given):
     if depth == 0:
         set_memory(load(frame, C, int64), int32(0), batch * rows * columns << shift)
         return result
-    run(load(runtime, RUNTIME_POOL, int64), kernel, frame, batch)
+    run(runtime, kernel, frame, batch)
     return result
 
 

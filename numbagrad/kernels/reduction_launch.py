@@ -26,8 +26,7 @@ from .launch import (
     is_contiguous,
     long_as_long,
     raise_miss,
-    release_gil,
-    restore_gil,
+    run_in_threads,
     tuple_new,
     tuple_set_item,
     type_number,
@@ -46,7 +45,6 @@ from .layout import (
     RUNTIME_ARRAY_TYPE,
     RUNTIME_ITEM_SIZES,
     RUNTIME_NEW_ARRAY,
-    RUNTIME_POOL,
     RUNTIME_TRUE,
     SLOT_KERNEL,
     SLOT_OUTPUT_TYPES,
@@ -82,7 +80,6 @@ from .reduction_layout import (
     segments_of,
     variant_of,
 )
-from .threads import parallel_for
 
 NULL = 0
 INT64 = 7  # NumPy type number
@@ -197,9 +194,7 @@ def run_units(runtime, frame, kernel, units, elements):
     if _is_small(units, elements):
         call_kernel(kernel, frame, 0, units)
         return
-    state = release_gil()
-    parallel_for(load(runtime, RUNTIME_POOL, int64), kernel, frame, units, _grain(elements))
-    restore_gil(state)
+    run_in_threads(runtime, kernel, frame, units, _grain(elements))
 
 
 @subroutine

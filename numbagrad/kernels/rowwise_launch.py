@@ -23,8 +23,7 @@ from .launch import (
     is_contiguous,
     long_as_long,
     raise_miss,
-    release_gil,
-    restore_gil,
+    run_in_threads,
     tuple_new,
     tuple_set_item,
     type_number,
@@ -38,14 +37,12 @@ from .layout import (
     MISS_OPERAND,
     OBJECT_TYPE,
     RUNTIME_ARRAY_TYPE,
-    RUNTIME_POOL,
     SLOT_KERNEL,
     SLOT_OUTPUT_TYPES,
     TABLE_OUTPUTS,
     TABLE_RUNTIME,
 )
 from .rowwise import INNER_SIZE, MISS_CONTIGUOUS, OPERANDS, SIZE, TILE, VARIANT_SHIFT, WORDS, cut
-from .threads import parallel_for
 
 NULL = 0
 
@@ -129,7 +126,5 @@ def along(self, arguments, given):
     if units <= grain:
         call_kernel(kernel, frame, 0, units)
     else:
-        state = release_gil()
-        parallel_for(load(runtime, RUNTIME_POOL, int64), kernel, frame, units, grain)
-        restore_gil(state)
+        run_in_threads(runtime, kernel, frame, units, grain)
     return result
