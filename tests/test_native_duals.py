@@ -254,6 +254,37 @@ def test_parts_of_a_result_become_tensors_once():
         assert torch.equal(value, x * 2) and torch.equal(tangent, t * 2)
 
 
+class Doubled(torch.autograd.Function):
+    """Writes its input, and has a tangent of its own."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.mark_dirty(x)
+        return x.mul_(2)
+
+    @staticmethod
+    def jvp(ctx, tangent):
+        return tangent.mul_(2)
+
+
+def test_tangents_of_results_may_be_set():
+    x, t = tensor(3, seed=1), tensor(3, seed=2)
+
+    def of_function(x):
+        return Doubled.apply(x * 1)
+
+    def repeated(x):  # the tangent of the sum is one element, repeated
+        made = x.sum().expand(3) * 1 + torch.zeros(3)
+        made.add_(x)
+        return made
+
+    for _ in range(3):
+        value, tangent = jvp(of_function, (x,), (t,))
+        assert torch.equal(value, x * 2) and torch.equal(tangent, t * 2)
+        value, tangent = jvp(repeated, (x,), (t,))
+        np.testing.assert_allclose(tangent.numpy(), (t.sum() + t).numpy(), rtol=1e-6)
+
+
 def test_duals_of_arguments_are_views_of_them():
     x, t = tensor(3, seed=1), tensor(3, seed=2)
     y = tensor(4, 4, seed=3)[1:3].t()  # no memory of its own: Python makes the dual

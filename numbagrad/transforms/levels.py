@@ -128,6 +128,10 @@ class Dual:
             found._version_cell = None
         return found
 
+    @tangent.setter
+    def tangent(self, tangent: Tensor | None) -> None:
+        self._tangent = tangent
+
 
 class Transformed(np.ndarray):
     """What ``Tensor._array`` is under a transformation: shape, strides and dtype, for no kernel.
