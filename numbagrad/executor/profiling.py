@@ -24,10 +24,10 @@ from . import capture, library
 from .limits import Limits, limits
 from .pointwise import JIT_DISABLED
 from .program import timing
-from .program.graph import Array, Call, Operation
+from .program.graph import Array, Call, Operation, moved
 from .program.onlooker import Onlooker
 from .program.program import Program
-from .program.work import flops, moved, space
+from .program.work import flops, space
 
 _CLOCK = time.CLOCK_MONOTONIC
 

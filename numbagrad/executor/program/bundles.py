@@ -1,6 +1,7 @@
-"""Launches that consist of launches: chains, one after another over some rows at a time.
+"""Launches that consist of launches: chains, one after another over some rows, and groups.
 
-``tiling.py`` makes them, ``lowering.py`` has them lowered here, ``kernels/bundle.py`` runs them.
+``tiling.py`` and ``grouping.py`` make them, ``lowering.py`` has them lowered here, and
+``kernels/bundle.py`` runs them.
 """
 
 from __future__ import annotations
@@ -14,10 +15,13 @@ import numpy as np
 from ...kernels import bundle_layout as layout
 from ...kernels import matmul_layout
 from .. import library
-from .graph import Memory, Operation, View
+from .graph import Memory, Operation, Product, View, moved
 
 #: Work (elements) from which on the units of a chain are shared out among threads.
 _SHARED = 1 << 16
+
+#: Bytes read and written by loops of a group that are worth a thread.
+_SHARE = 1 << 18
 
 
 class Tile(Memory):
@@ -134,4 +138,48 @@ class _Blocks:
         return self._own.setdefault(memory, Memory.scratch(size * self._units)), size
 
 
-__all__ = ["Chain", "Tile", "lower_chain"]
+@dataclasses.dataclass(eq=False)
+class Group(Operation):
+    """Operations none of which depends on another, each of a single launch, side by side."""
+
+    name: str
+    members: tuple[Operation, ...]
+
+    @property
+    def reads(self) -> Iterator[View]:
+        return (view for member in self.members for view in member.reads)
+
+    @property
+    def writes(self) -> Iterator[View]:
+        return (view for member in self.members for view in member.writes)
+
+
+def lower_group(
+    operation: Group, lower: Callable[[Operation], list[Any]], make_launch: Callable[..., Any]
+) -> Any:
+    """The launch of a group."""
+    launches = [launch for member in operation.members for launch in lower(member)]
+    total = sum([launch.total for launch in launches])
+    start = layout.GROUP_WORDS + layout.PART_WORDS * len(launches)
+    starts = np.cumsum([start, *[launch.words.size for launch in launches]])
+    words = np.zeros(starts[-1], dtype=np.int64)
+    words[layout.GROUP_PARTS] = len(launches)
+    kernel = library.hand_written("bundle", "run_group", code="calls")
+    work = sum([launch.work for launch in launches])
+    if isinstance(operation.members[0], Product):
+        shares = sum([launch.total / launch.grain for launch in launches])
+    else:
+        shares = sum([moved(member) for member in operation.members]) / _SHARE
+    grain = max(-(-total // max(int(shares), 1)), 1)
+    made = make_launch(operation.name, kernel, words, total, grain, [], work=work)
+    for k, (launch, at) in enumerate(zip(launches, starts.tolist(), strict=False)):
+        part = layout.GROUP_WORDS + layout.PART_WORDS * k
+        words[part + layout.PART_KERNEL] = launch.kernel
+        words[[part + layout.PART_ARGUMENTS, part + layout.PART_TOTAL]] = at, launch.total
+        words[at : at + launch.words.size] = launch.words
+        made.addresses += [(at + word, memory, offset) for word, memory, offset in launch.addresses]
+        made.numbers += [(at + word, number, kind) for word, number, kind in launch.numbers]
+    return made
+
+
+__all__ = ["Chain", "Group", "Tile", "lower_chain", "lower_group"]

@@ -32,6 +32,11 @@ class CostModel:
         chain_saves: bytes of the arena that a chain has to save at least.
         chain_shares: bytes that all tiles read, which have to stay in a cache.
         partial_bytes: bytes of the partial results that a sum over rows may leave.
+        group_flops: arithmetic operations of small products with a common factor that are worth a
+            group.
+        group_bytes: bytes that small loops of one kind read and write which are worth a group.
+        small: bytes that a loop reads and writes which may be one of a group.
+        small_product: arithmetic operations of a product which may be one of a group.
     """
 
     streams: int = 16
@@ -48,6 +53,10 @@ class CostModel:
     chain_saves: int = 1 << 16
     chain_shares: int = 1 << 16
     partial_bytes: int = 1 << 16
+    group_flops: int = 4_000_000
+    group_bytes: int = 1 << 19
+    small: int = 1 << 19
+    small_product: int = 8_000_000
 
     def tiles(self, rows: int) -> tuple[int, int] | None:
         """Rows in a tile, and units that threads share, for so many rows; None for too few.

@@ -13,10 +13,10 @@ from collections.abc import Iterator
 from .. import library
 from ..library import Kernel
 from .drawing import Band, Box, draw
-from .graph import Call, Memory, Operation, View
+from .graph import Call, Memory, Operation, View, moved
 from .lowering import lower
 from .program import Program
-from .work import flops, moved, space
+from .work import flops, space
 
 
 @dataclasses.dataclass(frozen=True)

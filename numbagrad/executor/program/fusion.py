@@ -29,6 +29,7 @@ from .graph import (
     overlap,
     renamed,
 )
+from .grouping import grouped
 from .in_place import written_in_place
 from .products import summed, with_epilogues
 from .rows import (
@@ -60,7 +61,7 @@ def optimise(operations: Sequence[Operation], kept: Iterable[Memory]) -> list[Op
     remaining = without_dead(fuse(remaining, alive), alive)
     remaining = recomputed(apart(remaining, alive), alive)
     remaining = without_dead(with_epilogues(remaining, alive), alive)
-    return chained(written_in_place(remaining, alive), alive)
+    return grouped(chained(written_in_place(remaining, alive), alive))
 
 
 # --- checks ---------------------------------------------------------------------------------------

@@ -515,6 +515,19 @@ class Opaque(Operation):
         return iter(self.outputs)
 
 
+def moved(operation: Operation) -> int:
+    """Bytes that one run reads and writes, each view once."""
+    return sum([bytes_of(view) for view in (*set(operation.reads), *set(operation.writes))])
+
+
+def bytes_of(view: View) -> int:
+    """Bytes of the elements of a view; what is broadcast is read once."""
+    size = view.dtype.itemsize
+    for length, stride in zip(view.shape, view.strides, strict=True):
+        size *= length if stride else 1
+    return size
+
+
 def is_check(operation: Operation) -> bool:
     """Whether an operation only raises or does nothing."""
     return isinstance(operation, Check) or (isinstance(operation, Call) and operation.check)

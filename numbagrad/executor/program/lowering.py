@@ -20,7 +20,7 @@ from .. import library, numba_function, pool
 from ..matmul import kernel_of
 from ..memory import stream_bytes
 from ..pointwise import GRAIN, kernel_source
-from .bundles import Chain, lower_chain
+from .bundles import Chain, Group, lower_chain, lower_group
 from .graph import (
     Check,
     Kernel,
@@ -351,6 +351,7 @@ _LOWERINGS: dict[type, Any] = {
     Kernel: _kernel,
     Check: _check,
     Chain: lambda operation: [lower_chain(operation, lower, Launch)],
+    Group: lambda operation: [lower_group(operation, lower, Launch)],
 }
 
 __all__ = ["Launch", "Number", "lower", "merged"]

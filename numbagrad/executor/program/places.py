@@ -78,4 +78,25 @@ def _meet(touched: _Touched, views: Iterable[View], start: int, end: int) -> boo
     ])
 
 
-__all__ = ["Places"]
+class Touched:
+    """What operations read and write, to see whether another may change places with them."""
+
+    def __init__(self) -> None:
+        self._read: dict[Memory, list[View]] = {}
+        self._written: dict[Memory, list[View]] = {}
+
+    def add(self, reads: Iterable[View], writes: Iterable[View]) -> None:
+        for known, views in ((self._read, reads), (self._written, writes)):
+            for view in views:
+                known.setdefault(view.memory, []).append(view)
+
+    def conflicts(self, reads: Sequence[View], writes: Sequence[View]) -> bool:
+        """Whether the order of these operations and of another one matters."""
+        return _overlap(self._written, (*reads, *writes)) or _overlap(self._read, writes)
+
+
+def _overlap(known: dict[Memory, list[View]], views: Iterable[View]) -> bool:
+    return any([overlap(view, other) for view in views for other in known.get(view.memory, ())])
+
+
+__all__ = ["Places", "Touched"]

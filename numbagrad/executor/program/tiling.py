@@ -25,14 +25,15 @@ from .graph import (
     RowLoop,
     Total,
     View,
+    bytes_of,
     may_raise,
     overlap,
     with_views,
 )
 from .ordering import scheduled
+from .places import Touched
 from .planning import plan
 from .rows import as_rows, is_flat, joining
-from .work import bytes_of
 
 
 def chained(operations: Sequence[Operation], kept: Collection[Memory]) -> list[Operation]:
@@ -83,27 +84,6 @@ def _batches(operations: list[Operation]) -> list[int]:
             if len(view.shape) >= 2:
                 sizes[view.shape[0]] += view.size
     return [rows for rows, _ in sizes.most_common(2)]
-
-
-class _Touched:
-    """What operations read and write, to see whether another may change places with them."""
-
-    def __init__(self) -> None:
-        self._read: dict[Memory, list[View]] = {}
-        self._written: dict[Memory, list[View]] = {}
-
-    def add(self, reads: Iterable[View], writes: Iterable[View]) -> None:
-        for known, views in ((self._read, reads), (self._written, writes)):
-            for view in views:
-                known.setdefault(view.memory, []).append(view)
-
-    def conflicts(self, reads: Sequence[View], writes: Sequence[View]) -> bool:
-        """Whether the order of these operations and of another one matters."""
-        return _meet(self._written, (*reads, *writes)) or _meet(self._read, writes)
-
-
-def _meet(known: dict[Memory, list[View]], views: Iterable[View]) -> bool:
-    return any([overlap(view, other) for view in views for other in known.get(view.memory, ())])
 
 
 @dataclasses.dataclass(frozen=True)
@@ -188,7 +168,7 @@ class _Builder:
         """Take in what can be; returns what has to run before, and behind."""
         before: list[Operation] = []
         after: list[Operation] = []
-        inside, behind = _Touched(), _Touched()
+        inside, behind = Touched(), Touched()
         for operation in operations:
             member = self._member(operation)
             if member is not None and not behind.conflicts(member.reads, member.writes):
@@ -431,7 +411,7 @@ class _Builder:
         needs: list[set[int]] = []
         before: dict[Memory, list[int]] = {}
         for k, member in enumerate(self.members):
-            touched, memories = _Touched(), {use.view.memory for use in member.uses}
+            touched, memories = Touched(), {use.view.memory for use in member.uses}
             touched.add(member.reads, member.writes)
             near = {j for memory in memories for j in before.get(memory, ())}
             needs.append({

@@ -6,8 +6,10 @@ divides them by time. Elementary functions count as one operation, though a kern
 
 from __future__ import annotations
 
+from collections import Counter
+
 from ...formula.expression import postorder
-from .bundles import Chain
+from .bundles import Chain, Group
 from .graph import (
     Call,
     Check,
@@ -19,7 +21,6 @@ from .graph import (
     Reduce,
     RowLoop,
     Rowwise,
-    View,
 )
 
 _FREE = frozenset(("input", "constant", "cast"))
@@ -46,25 +47,14 @@ def flops(operation: Operation) -> int | None:
     if isinstance(operation, Chain):
         times = operation.units * operation.tiles
         return times * sum([flops(member) or 0 for member in operation.members])
+    if isinstance(operation, Group):
+        return sum([flops(member) or 0 for member in operation.members])
     assert isinstance(operation, (Call, Check, Kernel, Opaque)), operation
     return None
 
 
 def _nodes(expressions: object) -> int:
     return len([x for x in postorder(expressions) if x.operation not in _FREE])  # type: ignore[arg-type]
-
-
-def moved(operation: Operation) -> int:
-    """Bytes that one run reads and writes, each view once."""
-    return sum([bytes_of(view) for view in (*set(operation.reads), *set(operation.writes))])
-
-
-def bytes_of(view: View) -> int:
-    """Bytes of the elements of a view; what is broadcast is read once."""
-    size = view.dtype.itemsize
-    for length, stride in zip(view.shape, view.strides, strict=True):
-        size *= length if stride else 1
-    return size
 
 
 def space(operation: Operation) -> str:
@@ -77,6 +67,9 @@ def space(operation: Operation) -> str:
         a, b, c = (_sizes(view.shape) for view in (operation.a, operation.b, operation.c))
         times = len(operation.terms)
         return f"{a}, {b} -> {c}" if times == 1 else f"{times} times {a}, {b} -> {c}"
+    if isinstance(operation, Group):
+        spaces = Counter([space(member) for member in operation.members])
+        return "; ".join([f"{count} times {each}" for each, count in spaces.items()])
     if isinstance(operation, Chain):
         return f"{operation.units} × {operation.tiles} tiles of {operation.rows} rows"
     read = [_sizes(view.shape) for view in operation.reads]
@@ -88,4 +81,4 @@ def _sizes(shape: tuple[int, ...]) -> str:
     return "×".join(map(str, shape)) or "one element"
 
 
-__all__ = ["bytes_of", "flops", "moved", "space"]
+__all__ = ["flops", "space"]
