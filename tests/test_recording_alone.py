@@ -9,6 +9,7 @@ from operator_entry import as_tuple
 from operator_table import ENTRIES, POINTWISE_ENTRIES
 
 import numbagrad as torch
+from numbagrad.executor import library
 from numbagrad.executor.pointwise import JIT_DISABLED
 from numbagrad.executor.program import alone
 from numbagrad.executor.program.recorder import Recorder
@@ -39,7 +40,7 @@ def counting(function, kind, counts):
 
 def arrays_of(function, monkeypatch, launchers):
     """What a call of a function makes inside of a recording, with or without launchers."""
-    monkeypatch.setattr(alone, "_is_there", lambda *name: launchers)
+    monkeypatch.setattr(alone, "_uses_launcher", lambda *name: launchers)
     torch.manual_seed(0)
     with Recorder().recording():
         results = as_tuple(function())
@@ -143,6 +144,31 @@ def test_errors_are_those_of_launchers(name, monkeypatch):
             arrays_of(REFUSED[name], monkeypatch, launchers)
         texts.append((type(caught.value), str(caught.value)))
     assert texts[0] == texts[1]
+
+
+def test_launchers_are_compiled_when_many_calls_did_without(monkeypatch, computed):
+    monkeypatch.setattr(alone, "_is_there", lambda *name: False)
+    monkeypatch.setattr(alone, "_calls", {})
+    monkeypatch.setattr(alone, "CALLS_WORTH_COMPILING", 3)
+    x = draw(3, 4)
+    with Recorder().recording() as recorder:
+        for _ in range(5):
+            x.sin()
+    assert computed["pointwise"] == 3
+    assert len(recorder.operations) == 5
+
+
+def test_launchers_find_the_kernels_compiled_without_them(monkeypatch):
+    def call():
+        x = draw(3, 4)
+        return (x * 2.5).tanh(), x.clone().mul_(draw(3, 4)), x.sum(0), x.softmax(1), x @ x.t()
+
+    arrays_of(call, monkeypatch, launchers=False)
+    compiled = library.stats().compiled
+    monkeypatch.setattr(library, "_load", lambda key, symbol: None)
+    library.forget_lookups()
+    arrays_of(call, monkeypatch, launchers=True)
+    assert library.stats().compiled == compiled
 
 
 def test_memory_that_overlaps_is_read_before_it_is_written(monkeypatch):

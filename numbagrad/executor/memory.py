@@ -56,6 +56,7 @@ def last_cache_bytes() -> int:
     return max(sizes)
 
 
+@functools.lru_cache(maxsize=1)
 def stream_bytes() -> int:
     """Bytes from which on an output is written past the caches.
 

@@ -2,13 +2,15 @@
 
 Called by the ``Recorder``. What eager execution compiles once, to be fast at every call, would cost
 a call that is recorded once more than all of its kernels. So a recording uses the launchers that
-are there, in this process or on disk, and otherwise does without. The bits are the same.
+are there, in this process or on disk, and otherwise does without, until they have become worth
+compiling. The bits are the same.
 
 Each function returns what the call made, or None where that is left to the launcher.
 """
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,25 +25,35 @@ if TYPE_CHECKING:
     from .recorder import Recorder
 
 
+#: Calls without a launcher after which it is compiled: each costs a fifth of a millisecond more.
+CALLS_WORTH_COMPILING = 256
+
+#: How many calls of this process did without a launcher; as many as that if it is there.
+_calls: dict[str, int] = {}
+
+
 def pointwise(
     recorder: Recorder, program: Any, inputs: tuple[Any, ...], into: Array | None
 ) -> tuple[Array, ...] | None:
     """A call of a ``PointwiseProgram`` with ndarrays and plain numbers."""
-    if _is_there("pointwise") and (
-        _is_there("pointwise_general", "broadcast") or _is_short(inputs)
+    if _uses_launcher("pointwise") and (
+        _is_short(inputs) or _uses_launcher("pointwise_general", "broadcast")
     ):
         return None
     inputs = tuple([float(x) if isinstance(x, DrawnNumber) else x for x in inputs])
     outputs = forms.pointwise_outputs(program, inputs, into)
     if outputs is not None:
-        _run(recorder, recorder.pointwise_operation(program, inputs, outputs, into is None))
+        operation = recorder.pointwise_operation(program, inputs, outputs, into is None)
+        _run(recorder, dataclasses.replace(operation, eager=True))
     return outputs
 
 
 def reduce(recorder: Recorder, program: Any, arguments: tuple[Any, ...]) -> Array | None:
     """A call of a ``ReductionProgram``."""
     array, mask, keepdim, *_ = arguments
-    if _is_there("reduce_all", "reduction_launch") and _is_there("reduce", "reduction_launch"):
+    if _uses_launcher("reduce_all", "reduction_launch") and _uses_launcher(
+        "reduce", "reduction_launch"
+    ):
         return None
     made = forms.reduced(program, array, int(mask), bool(keepdim))
     if made is None or not array.size:
@@ -52,7 +64,7 @@ def reduce(recorder: Recorder, program: Any, arguments: tuple[Any, ...]) -> Arra
 
 def rowwise(recorder: Recorder, program: Any, dim: int, arrays: tuple[Array, ...]) -> Array | None:
     """A call of a ``RowwiseProgram``."""
-    if _is_there("along", "rowwise_launch"):
+    if _uses_launcher("along", "rowwise_launch"):
         return None
     made = forms.row_result(program, arrays)
     if made is None or not made.size:
@@ -63,7 +75,7 @@ def rowwise(recorder: Recorder, program: Any, dim: int, arrays: tuple[Array, ...
 
 def product(recorder: Recorder, a: Array, b: Array) -> Array | None:
     """A call of the matrix product."""
-    if _is_there("matmul", "matmul_launch"):
+    if _uses_launcher("matmul", "matmul_launch"):
         return None
     made = forms.product(a, b)
     if made is not None:
@@ -76,14 +88,19 @@ def product(recorder: Recorder, a: Array, b: Array) -> Array | None:
 _found: set[tuple[str, str]] = set()
 
 
-def _is_there(name: str, module: str = "launch") -> bool:
-    """Whether a launcher need not be compiled."""
-    if (name, module) in _found:
+def _uses_launcher(name: str, module: str = "launch") -> bool:
+    """Whether a launcher is there, or has become worth compiling. Counts the calls without it."""
+    calls = _calls.get(name, 0)
+    if calls >= CALLS_WORTH_COMPILING:
         return True
-    there = launcher(name, module, compiling=False) != 0
-    if there:
-        _found.add((name, module))
+    there = _is_there(name, module)
+    _calls[name] = CALLS_WORTH_COMPILING if there else calls + 1
     return there
+
+
+def _is_there(name: str, module: str) -> bool:
+    """Whether a launcher need not be compiled."""
+    return launcher(name, module, compiling=False) != 0
 
 
 def _is_short(operands: tuple[Any, ...]) -> bool:

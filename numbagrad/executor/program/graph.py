@@ -249,7 +249,8 @@ class Pointwise(Operation):
     """A formula over operands broadcast to the shape of the outputs.
 
     ``compute`` is the dtype it computes in; ``numbers`` the dtype in which each Python number among
-    the operands reaches it (None for views).
+    the operands reaches it (None for views). An ``eager`` one has the kernel that launchers run,
+    which knows nothing of where operands lie.
     """
 
     name: str
@@ -258,6 +259,7 @@ class Pointwise(Operation):
     outputs: tuple[View, ...]
     compute: str
     numbers: tuple[str | None, ...]
+    eager: bool = False
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -19,7 +19,7 @@ from ...kernels.loader import host_vector_bits
 from .. import library, numba_function, pool
 from ..matmul import kernel_of
 from ..memory import stream_bytes
-from ..pointwise import GRAIN, kernel_source
+from ..pointwise import GRAIN, is_guarded, kernel_source
 from .bundles import Chain, Group, lower_chain, lower_group
 from .graph import (
     Check,
@@ -97,10 +97,14 @@ def _pointwise(operation: Pointwise) -> list[Launch]:
     inputs, made = _described(operation, steps)
     flat = len(sizes) == 1 and all([x.layout != layout.STRIDED for x in (*inputs, *made)])
     streamed = _is_streamed(operation.outputs, sizes[-1], inputs, made)
+    code = "formula"
+    if operation.eager:
+        inputs, made = [[dataclasses.replace(x, memory=0) for x in y] for y in (inputs, made)]
+        code = "guarded" if is_guarded(operation.formula, operation.compute) else code
     source = kernel_source(
         operation.name, operation.formula, inputs, made, operation.compute, flat, streamed
     )
-    kernel = library.generated(operation.name, operation.commented(source))
+    kernel = library.generated(operation.name, operation.commented(source), code=code)
     return [_packed(operation, kernel, sizes, steps)]
 
 
