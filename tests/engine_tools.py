@@ -1,4 +1,4 @@
-"""What the tests of the engine share: leaves, and Functions that tell what became of them."""
+"""What the tests of the engine and of Functions share: leaves, values, threads, telling Functions."""
 
 from __future__ import annotations
 
