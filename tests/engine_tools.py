@@ -1,4 +1,4 @@
-"""What the tests of the engine and of Functions share: leaves, values, threads, telling Functions."""
+"""What the tests of the engine and of Functions share: leaves, their values, and threads."""
 
 from __future__ import annotations
 
