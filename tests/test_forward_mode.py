@@ -1,5 +1,10 @@
 """Forward mode: every operator of the table, dual tensors, and their way through other modes."""
 
+import os
+import pathlib
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from operator_entry import as_tuple
@@ -7,6 +12,7 @@ from operator_table import ENTRIES, POINTWISE_ENTRIES
 
 import numbagrad as torch
 from numbagrad.autograd import forward_ad
+from numbagrad.executor.pointwise import JIT_DISABLED
 from numbagrad.func import grad, jvp, vjp
 
 DIFFERENTIABLE = [
@@ -296,3 +302,19 @@ def test_tangents_may_be_left_out_of_account():
     finally:
         torch._C._set_fwd_grad_enabled(True)
     assert torch._C._is_fwd_grad_enabled()
+
+
+@pytest.mark.skipif(JIT_DISABLED, reason="this is the process that the test starts")
+def test_the_same_without_a_compiler():
+    """NUMBAGRAD_DISABLE_JIT=1: NumPy, which would read the memory of a primal, is not asked."""
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "--no-header", "-p", "no:cacheprovider"]
+    chosen = "transpose_of_the_gradient or TestDualTensors or test_vmap"
+    others = str(pathlib.Path(__file__).with_name("test_vmap.py"))
+    finished = subprocess.run(
+        [*command, __file__, others, "-k", chosen],
+        env={**os.environ, "NUMBAGRAD_DISABLE_JIT": "1"},
+        cwd=pathlib.Path(__file__).parents[1],
+        capture_output=True,
+        text=True,
+    )
+    assert finished.returncode == 0, finished.stdout[-4000:]

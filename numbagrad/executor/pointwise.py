@@ -360,6 +360,7 @@ class PointwiseProgram:
             output is not None and output.dtype.kind == "c"
         ):
             raise LaunchMiss(layout.MISS_OPERAND)
+        refuse_subclasses(*operands, output)
         operands = tuple([_as_operand(self.name, x) for x in operands])
         try:
             shape = np.broadcast_shapes(*[np.shape(x) for x in operands])
@@ -496,6 +497,16 @@ def code_of(operand: Any, rank: int) -> OperandCode:
         zero_dim = operand.ndim == 0 and rank > 0
         return OperandCode(from_numpy(operand.dtype), layout.UNIT, zero_dim, None)
     return OperandCode(None, layout.ZERO, False, type(operand))
+
+
+def refuse_subclasses(*operands: Any) -> None:
+    """Raise what launchers raise for an array that is more than an ndarray.
+
+    It may stand for something, as under a transformation, that NumPy would not see.
+    """
+    for operand in operands:
+        if isinstance(operand, np.ndarray) and operand.__class__ is not np.ndarray:
+            raise LaunchMiss(layout.MISS_OPERAND)
 
 
 def is_operand(operand: Any) -> bool:

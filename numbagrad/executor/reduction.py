@@ -24,7 +24,7 @@ from . import capture, library
 from .builtin import KernelTable, LaunchMiss, launcher, leave_to_recorder, make_builtin
 from .complex_parts import from_parts, parts_of_array
 from .complex_pointwise import refused
-from .pointwise import JIT_DISABLED
+from .pointwise import JIT_DISABLED, refuse_subclasses
 
 Array = np.ndarray[Any, Any]
 
@@ -212,6 +212,7 @@ class ReductionProgram:
         self, array: Array, mask: int, keepdim: bool, shift: Any = None, parameters: Any = None
     ) -> Array:
         """The same with NumPy: formulas printed for it, and its own reductions."""
+        refuse_subclasses(array)
         stored = from_numpy(array.dtype)
         if stored.is_complex:
             return self._of_complex(array, mask, keepdim)
@@ -251,6 +252,7 @@ class SelectionProgram(ReductionProgram):
         return reduction.selection_source(self.definition.name, stored.name, variant)
 
     def reference(self, array: Array, mask: int, keepdim: bool, *_: Any) -> Any:
+        refuse_subclasses(array)
         axis = next((d for d in range(array.ndim) if (mask >> d) & 1), None)
         find = np.argmax if self.definition.name == "max" else np.argmin
         if axis is None:
