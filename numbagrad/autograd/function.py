@@ -152,6 +152,7 @@ class BackwardCFunction(Node, FunctionCtx):
         return self.saved_tensors
 
     def release(self) -> None:
+        """Let go of what was saved."""
         if self._saved_variables:
             self._saved_variables = None
 

@@ -252,6 +252,7 @@ class SelectionProgram(ReductionProgram):
         return reduction.selection_source(self.definition.name, stored.name, variant)
 
     def reference(self, array: Array, mask: int, keepdim: bool, *_: Any) -> Any:
+        """The same with NumPy."""
         refuse_subclasses(array)
         axis = next((d for d in range(array.ndim) if (mask >> d) & 1), None)
         find = np.argmax if self.definition.name == "max" else np.argmin

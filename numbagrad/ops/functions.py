@@ -414,6 +414,7 @@ def clamp(input: Tensor, min: Any = None, max: Any = None, out: Tensor | None = 
 
 
 def clamp_operator(input: Tensor, low: Any, high: Any) -> tuple[PointwiseOperator, tuple[Any, ...]]:
+    """The operator of ``clamp`` for the bounds that are given, and its operands."""
     tensors = isinstance(low, Tensor) or isinstance(high, Tensor)
     suffix = "_tensor" if tensors else ""
     if low is None and high is None:

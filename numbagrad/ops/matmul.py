@@ -152,6 +152,7 @@ _vdot = _dot_operator(
 
 
 def check_mm(input: Tensor, mat2: Tensor) -> None:
+    """Raise torch's error unless the shapes and dtypes are those of a product of matrices."""
     if input._array.shape[1] != mat2._array.shape[0]:
         raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({shapes_of(input, mat2)})")
     if input._array.dtype != mat2._array.dtype:
@@ -177,6 +178,7 @@ def mm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 
 def check_bmm(name: str, input: Tensor, mat2: Tensor) -> None:
+    """The same for two stacks of matrices; ``name`` is that of the function."""
     if input._array.ndim != 3 or mat2._array.ndim != 3:
         raise RuntimeError(
             f"{name}: both operands must be 3D tensors, got {shapes_of(input, mat2)}"
@@ -201,6 +203,7 @@ def bmm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 
 def check_mv(input: Tensor, vec: Tensor) -> None:
+    """The same for a matrix and a vector."""
     if input._array.ndim != 2 or vec._array.ndim != 1:
         raise RuntimeError(
             "vector + matrix @ vector expected, got "
