@@ -118,7 +118,7 @@ class PointwiseProgram:
 
     __slots__ = (
         "name", "formula", "result", "accepts", "passive", "check", "divides", "call", "into",
-        "grain", "_make_formula", "_tables", "_is_set_up",
+        "grain", "_make_formula", "_signatures", "_tables", "_is_set_up",
     )  # fmt: skip
 
     def __init__(
@@ -140,6 +140,8 @@ class PointwiseProgram:
         self.result = result
         self.grain = grain
         self._make_formula = make_formula
+        #: What ``signature_of`` found, by all that it depends on.
+        self._signatures: dict[Any, tuple[DType, tuple[str | None, ...]]] = {}
         self.formula: Formula | None = None
         self._tables: tuple[KernelTable, KernelTable] | None = None
         self._is_set_up = False
@@ -295,13 +297,18 @@ class PointwiseProgram:
     ) -> tuple[DType, tuple[str | None, ...]]:
         """The dtype a call computes in, and those in which numbers among the operands reach it."""
         rank = output.ndim
-        codes = [code_of(x, rank) for x in operands]
-        compute, _ = self.dtypes_of(codes)
-        numbers = [
-            None if code.dtype else self.number_dtype(k, compute).name
-            for k, code in enumerate(codes)
-        ]
-        return compute, tuple(numbers)
+        kinds = [(x.dtype, x.ndim) if isinstance(x, np.ndarray) else type(x) for x in operands]
+        form = get_default_dtype(), rank, *kinds
+        found = self._signatures.get(form)
+        if found is None:
+            codes = [code_of(x, rank) for x in operands]
+            compute, _ = self.dtypes_of(codes)
+            numbers = [
+                None if code.dtype else self.number_dtype(k, compute).name
+                for k, code in enumerate(codes)
+            ]
+            found = self._signatures[form] = compute, tuple(numbers)
+        return found
 
     def result_dtype(self, operands: tuple[Any, ...]) -> DType:
         """The dtype of what a call makes of operands that broadcast."""

@@ -204,11 +204,14 @@ class Recorder:
     def view(self, array: Array, made: bool = False) -> View:
         """An array as a view of its memory."""
         memory = self.memory(array, made)
-        if array is memory.array and memory.whole is not None:
+        whole = array is memory.array
+        if whole and memory.whole is not None:
             return memory.whole
-        address = array.__array_interface__["data"][0]
-        found = View(memory, address - memory.address, array.shape, array.strides, array.dtype)
-        if array is memory.array:
+        offset = 0
+        if not (whole and array.flags.c_contiguous):
+            offset = array.__array_interface__["data"][0] - memory.address
+        found = View(memory, offset, array.shape, array.strides, array.dtype)
+        if whole:
             memory.whole = found
         return found
 
