@@ -370,3 +370,27 @@ def test_a_loop_over_many_arrays_uses_vectors():
     exec("from numbagrad.kernels.intrinsics import *\n" + "\n".join(lines), namespace)
     text = assembly(namespace["kernel"], "void(int64, int64, int64)", code="formula")
     assert text.count("mulps") >= 6
+
+
+@pytest.mark.parametrize("shape", [(1,), (1, 1), (1, 1, 1)])
+@pytest.mark.parametrize("name", ["sum", "mean", "amax"])
+def test_what_reads_the_total_of_one_element_runs_after_it(name, shape):
+    def standardised(x):
+        total = getattr(x * 1.5, name)(list(range(x.ndim)), keepdim=True)
+        return (x - total) * x.exp() + total
+
+    compiled = torch.compile(standardised)
+    for value in (2.0, 3.0, 5.0, -7.0):
+        x = torch.full(shape, value)
+        assert torch.allclose(compiled(x), standardised(x))
+
+
+def test_normalisation_of_one_element():
+    for value in (2.0, -3.0):
+        x = torch.tensor([value], requires_grad=True)
+        made = torch.nn.functional.layer_norm(x, (1,))
+        assert made.tolist() == [0.0]
+        scaled = torch.nn.functional.rms_norm(x.view(1, 1), (1, 1))
+        assert scaled.tolist() == [[pytest.approx(value / abs(value))]]
+        (gradient,) = torch.autograd.grad(made.sum() + scaled.sum(), x)
+        assert abs(gradient.item()) < 1e-5

@@ -68,7 +68,10 @@ def reduced_space(operation: Operation) -> Shape | None:
     if not fits or not shape or 0 in shape:
         return None
     if isinstance(operation, Reduce) and _kind_of_mask(operation) != REDUCTION:
-        return shape if operation.shift is None else None
+        # A total of single elements is as large as the space, so that the loop would seem to hold
+        # what reads it; but it is known only when the loop is through.
+        single = operation.output.size == operation.source.size
+        return shape if operation.shift is None and not single else None
     total = int(np.prod(shape))
     enough = total // shape[-1] >= 8 or total <= _LONG_ROW
     return shape if enough and shape[-1] > 1 else None
