@@ -8,6 +8,7 @@ from .convolution import *
 from .data_parallel import DataParallel
 from .distance import *
 from .dropout import *
+from .embedding import *
 from .linear import *
 from .loss import *
 from .module import Module

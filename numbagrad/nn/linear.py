@@ -1,4 +1,4 @@
-"""Linear layers and lookup: Identity, Linear, Bilinear, Embedding.
+"""Linear layers and shapes: Identity, Linear, Bilinear, Flatten, Unflatten.
 
 Parameters with torch's initial values, and ``forward`` in one call of ``functional/``.
 """
@@ -15,7 +15,7 @@ from . import init
 from .module import Module
 from .parameter import Parameter
 
-__all__ = ["Bilinear", "Embedding", "Flatten", "Identity", "Linear", "Unflatten"]
+__all__ = ["Bilinear", "Flatten", "Identity", "Linear", "Unflatten"]
 
 
 class Identity(Module):
@@ -113,90 +113,6 @@ class Bilinear(Module):
             f"in1_features={self.in1_features}, in2_features={self.in2_features}, "
             f"out_features={self.out_features}, bias={self.bias is not None}"
         )
-
-
-class Embedding(Module):
-    """A table of vectors, looked up by integers of any shape (...), to (..., embedding_dim)."""
-
-    def __init__(
-        self,
-        num_embeddings: int,
-        embedding_dim: int,
-        padding_idx: int | None = None,
-        max_norm: float | None = None,
-        norm_type: float = 2.0,
-        scale_grad_by_freq: bool = False,
-        sparse: bool = False,
-        _weight: Tensor | None = None,
-        _freeze: bool = False,
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        super().__init__()
-        if padding_idx is not None:
-            if not -num_embeddings <= padding_idx < num_embeddings:
-                raise AssertionError("Padding_idx must be within num_embeddings")
-            padding_idx %= num_embeddings
-        self.num_embeddings = num_embeddings
-        self.embedding_dim = embedding_dim
-        self.padding_idx = padding_idx
-        self.max_norm = max_norm
-        self.norm_type = norm_type
-        self.scale_grad_by_freq = scale_grad_by_freq
-        self.sparse = sparse
-        if _weight is None:
-            table = empty(num_embeddings, embedding_dim, device=device, dtype=dtype)
-            self.weight = Parameter(table, requires_grad=not _freeze)
-            self.reset_parameters()
-        else:
-            if list(_weight.shape) != [num_embeddings, embedding_dim]:
-                raise AssertionError(
-                    "Shape of weight does not match num_embeddings and embedding_dim"
-                )
-            self.weight = Parameter(_weight, requires_grad=not _freeze)
-
-    def reset_parameters(self) -> None:
-        """Draw new initial values: normal numbers, zeros in the row of the padding."""
-        init.normal_(self.weight)
-        if self.padding_idx is not None:
-            init.zeros_(self.weight.data[self.padding_idx])
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Look the rows up."""
-        return F.embedding(
-            input, self.weight, self.padding_idx, self.max_norm, self.norm_type,
-            self.scale_grad_by_freq, self.sparse,
-        )  # fmt: skip
-
-    def extra_repr(self) -> str:
-        text = f"{self.num_embeddings}, {self.embedding_dim}"
-        for name, default in (
-            ("padding_idx", None), ("max_norm", None), ("norm_type", 2),
-            ("scale_grad_by_freq", False), ("sparse", False),
-        ):  # fmt: skip
-            if getattr(self, name) != default:
-                text += f", {name}={getattr(self, name)}"
-        return text
-
-    @classmethod
-    def from_pretrained(
-        cls,
-        embeddings: Tensor,
-        freeze: bool = True,
-        padding_idx: int | None = None,
-        max_norm: float | None = None,
-        norm_type: float = 2.0,
-        scale_grad_by_freq: bool = False,
-        sparse: bool = False,
-    ) -> Embedding:
-        """A layer with the rows of a matrix, which are not trained unless asked."""
-        if embeddings.ndim != 2:
-            raise AssertionError("Embeddings parameter is expected to be 2-dimensional")
-        rows, columns = embeddings.shape
-        return cls(
-            rows, columns, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse,
-            _weight=embeddings, _freeze=freeze,
-        )  # fmt: skip
 
 
 class Flatten(Module):

@@ -15,12 +15,13 @@ from ...executor.arrays import filled
 from ...executor.checks import check_inside
 from ...ops import gather
 from ...ops.functions import where
+from ...ops.query import typename
 from ...tensor import Tensor, new_tensor
 from ...transforms.levels import is_transformed
 
 Array = np.ndarray[Any, Any]
 
-__all__ = ["embedding", "one_hot"]
+__all__ = ["embedding", "embedding_bag", "one_hot"]
 
 
 def embedding(
@@ -57,6 +58,196 @@ def _shorten_rows(weight: Tensor, indices: Tensor, max_norm: float, norm_type: f
     length = rows.norm(norm_type, 1, keepdim=True)
     factor = where(length > max_norm, max_norm / (length + 1e-7), 1.0)
     weight[used] = rows * factor
+
+
+def embedding_bag(
+    input: Tensor,
+    weight: Tensor,
+    offsets: Tensor | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2,
+    scale_grad_by_freq: bool = False,
+    mode: str = "mean",
+    sparse: bool = False,
+    per_sample_weights: Tensor | None = None,
+    include_last_offset: bool = False,
+    padding_idx: int | None = None,
+) -> Tensor:
+    """Sums, means or maxima of the rows of ``weight`` (n, d) in bags of indices, to (bags, d).
+
+    Args:
+        input: indices: a bag in each row, or all bags in a vector.
+        weight: the table.
+        offsets: where the bags of a vector begin.
+        max_norm: rows that are looked up and longer are first shortened in place.
+        norm_type: of which norm.
+        mode: "sum", "mean" or "max". A bag of no indices gives zeros.
+        per_sample_weights: factors of the rows in a sum, of the shape of ``input``.
+        include_last_offset: whether ``offsets`` has the end of the last bag as well.
+        padding_idx: an index that counts for nothing.
+
+    Raises:
+        ValueError: for other dimensions or modes.
+        RuntimeError: for indices or offsets out of range.
+    """
+    _check_bags(input, weight, offsets, mode, per_sample_weights, scale_grad_by_freq)
+    rows = weight._array.shape[0]
+    if padding_idx is not None and not -rows <= padding_idx < rows:
+        raise RuntimeError(
+            f"padding_idx must be within the number of embeddings, {-rows} through {rows - 1}, "
+            f"but got {padding_idx}"
+        )
+    if input._array.dtype not in (np.int64, np.int32):
+        raise RuntimeError(
+            "Expected tensor for argument #1 'indices' to have one of the following scalar types: "
+            f"Long, Int; but got {typename(input)} instead (while checking arguments for "
+            "embedding_bag)"
+        )
+    input = input.long()
+    array = input._array
+    check_inside(array, rows, _check_rows_of_bags, array, rows)
+    padding = None if padding_idx is None else padding_idx % rows
+    counts = None if padding is None else input != padding
+    found = embedding(input, weight, None, max_norm, norm_type, scale_grad_by_freq, sparse)
+    if per_sample_weights is not None:
+        found = found * per_sample_weights.unsqueeze(-1)
+    if offsets is None:
+        return _reduce_rows(found, counts, mode)
+    starts = offsets.long()._array
+    capture.check(_check_offsets, starts, array.shape[0], include_last_offset)
+    if include_last_offset:
+        starts = starts[:-1]
+    if not starts.size:
+        return found[:0]
+    if mode == "max" and array.size:
+        capture.refuse("embedding_bag() of maxima, whose bags are as large as values say")
+        places = new_tensor(_places_in_bags(starts, array.shape[0]))
+        inside = places >= 0
+        places = places.clamp(min=0)
+        if counts is not None:
+            inside = inside & counts[places]
+        return _reduce_rows(found[places], inside, mode)
+    bags = new_tensor(capture.call(_bag_of_each, starts, array.shape[0]))
+    total = found.new_zeros((len(starts), found.shape[1]))
+    if counts is not None:
+        found = found * counts.unsqueeze(-1).to(found.dtype)
+    total = total.index_add(0, bags, found)
+    if mode == "sum":
+        return total
+    ones = found.new_ones(array.shape) if counts is None else counts.to(found.dtype)
+    sizes = found.new_zeros(len(starts)).index_add(0, bags, ones)
+    return total / sizes.clamp(min=1).unsqueeze(-1)
+
+
+def _check_bags(
+    input: Tensor,
+    weight: Tensor,
+    offsets: Tensor | None,
+    mode: str,
+    factors: Tensor | None,
+    by_frequency: bool,
+) -> None:
+    """The errors of embedding_bag that do not depend on values."""
+    if factors is not None and factors.shape != input.shape:
+        raise ValueError(
+            f"embedding_bag: If per_sample_weights ({factors.shape}) is not None, then it must "
+            f"have the same shape as the input ({input.shape})"
+        )
+    if input.ndim == 2:
+        if offsets is not None:
+            raise ValueError(
+                "if input is 2D, then offsets has to be None, as input is treated is a mini-batch "
+                "of fixed length sequences. However, found offsets of type <class 'torch.Tensor'>"
+            )
+    elif input.ndim != 1:
+        raise ValueError(
+            f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.ndim}"
+        )
+    elif offsets is None:
+        raise ValueError("offsets has to be a 1D Tensor but got None")
+    elif offsets.ndim != 1:
+        raise ValueError("offsets has to be a 1D Tensor")
+    elif is_transformed(offsets):
+        raise RuntimeError("embedding_bag: vmap over offsets is not supported")
+    if mode not in ("sum", "mean", "max"):
+        raise ValueError("mode has to be one of sum, mean or max")
+    if mode == "max" and by_frequency:
+        raise ValueError("max mode does not support scaling the gradient by the frequency")
+    if factors is None:
+        return
+    if mode != "sum":
+        raise NotImplementedError(
+            "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported "
+            f"for mode='sum' (got mode='{mode}'). Please open a feature request on GitHub."
+        )
+    if factors.dtype != weight.dtype:
+        names = [typename(each) for each in (weight, factors)]
+        raise RuntimeError(
+            "Expected tensor for argument #1 'weight' to have the same type as tensor for argument "
+            f"#1 'per_sample_weights'; but type {names[0]} does not equal {names[1]} (while "
+            "checking arguments for embedding_bag)"
+        )
+
+
+def _reduce_rows(found: Tensor, counts: Tensor | None, mode: str) -> Tensor:
+    """Bags of rows (bags, size, d), of which those count for which ``counts`` holds."""
+    if found.shape[1] == 0:
+        return found.sum(1)
+    if mode == "max":
+        if counts is None:
+            return found.max(1)[0]
+        least = found.masked_fill(~counts.unsqueeze(-1), float("-inf")).max(1)[0]
+        return least.masked_fill(~counts.any(1).unsqueeze(-1), 0)
+    if counts is None:
+        return found.sum(1) if mode == "sum" else found.mean(1)
+    factor = counts.unsqueeze(-1).to(found.dtype)
+    total = (found * factor).sum(1)
+    return total if mode == "sum" else total / factor.sum(1).clamp(min=1)
+
+
+def _check_rows_of_bags(index: Array, rows: int) -> None:
+    if copying.are_inside(index, rows):
+        return
+    flat = index.reshape(-1)
+    place = int(((flat < 0) | (flat >= rows)).argmax())
+    raise RuntimeError(
+        f"Index {place} of input takes value {flat[place]} which is not in the valid range "
+        f"[0, {rows})"
+    )
+
+
+def _check_offsets(starts: Array, count: int, ends: bool) -> None:
+    if ends and (not starts.size or starts[-1] != count):
+        raise RuntimeError(
+            "embedding_bag: with include_last_offset the last of the offsets has to be the number "
+            f"of indices, {count}"
+        )
+    if not starts.size:
+        return
+    if starts[0] != 0:
+        raise RuntimeError(
+            "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from "
+            f"position 0. However, got {starts[0]}"
+        )
+    if starts[-1] > count:
+        raise RuntimeError(
+            f"offsets[-1] can not be greater than input's length {count} but got offsets[-1] of "
+            f"{starts[-1]}"
+        )
+    if (starts[1:] < starts[:-1]).any():
+        raise RuntimeError("embedding_bag: offsets must not decrease")
+
+
+def _bag_of_each(starts: Array, count: int) -> Array:
+    """The bag that each index of a vector is in."""
+    return np.searchsorted(starts, np.arange(count), side="right") - 1
+
+
+def _places_in_bags(starts: Array, count: int) -> Array:
+    """The places of the indices of each bag (bags, size of the largest), -1 behind its end."""
+    sizes = np.diff(starts, append=count)
+    width = np.arange(max(sizes.max(initial=0), 1))
+    return np.where(width < sizes[:, None], starts[:, None] + width, -1)
 
 
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:

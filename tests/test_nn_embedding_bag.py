@@ -1,0 +1,77 @@
+"""Bags of embeddings without torch: sums by hand, gradients, compiled calls, errors."""
+
+import numpy as np
+import pytest
+from compile_checks import assert_compiled
+
+import numbagrad as ng
+from numbagrad import nn
+from numbagrad.autograd import gradcheck, gradgradcheck
+
+F = nn.functional
+TABLE = ng.arange(12.0).reshape(4, 3)
+
+
+def test_bags_of_a_vector():
+    index, starts = ng.tensor([0, 1, 2, 3, 1]), ng.tensor([0, 2, 2])
+    rows = TABLE.numpy()
+    parts = [rows[[0, 1]], rows[[]], rows[[2, 3, 1]]]
+    for mode, reduce in (("sum", np.sum), ("mean", np.mean), ("max", np.max)):
+        expected = [reduce(part, axis=0) if len(part) else np.zeros(3) for part in parts]
+        found = F.embedding_bag(index, TABLE, starts, mode=mode)
+        np.testing.assert_allclose(found.numpy(), expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("mode", ["sum", "mean", "max"])
+def test_gradients(mode):
+    ng.manual_seed(0)
+    weight = ng.randn(4, 2, dtype=ng.float64, requires_grad=True)
+    index, starts = ng.tensor([0, 1, 2, 3, 1]), ng.tensor([0, 2, 2])
+
+    def run(weight):
+        return F.embedding_bag(index, weight, starts, mode=mode, padding_idx=3)
+
+    assert gradcheck(run, (weight,))
+    assert gradgradcheck(run, (weight,))
+
+
+def test_a_batch_of_tables():
+    tables = ng.stack([TABLE, TABLE * 2])
+    index, starts = ng.tensor([0, 1, 2]), ng.tensor([0, 1])
+    found = ng.vmap(lambda table: F.embedding_bag(index, table, starts))(tables)
+    single = F.embedding_bag(index, TABLE, starts)
+    np.testing.assert_allclose(found.numpy(), np.stack([single.numpy(), single.numpy() * 2]))
+
+
+def test_a_compiled_call_follows_offsets_and_checks_them():
+    layer = nn.EmbeddingBag(4, 3)
+    compiled = ng.compile(lambda index, starts: layer(index, starts).exp() * 2)
+    index = ng.tensor([0, 1, 2, 3])
+    for starts in ([0, 2], [0, 2], [0, 1], [0, 4]):
+        given = ng.tensor(starts)
+        np.testing.assert_allclose(
+            compiled(index, given).detach().numpy(),
+            (layer(index, given).exp() * 2).detach().numpy(),
+            rtol=1e-6,
+        )
+    assert_compiled(compiled)
+    with pytest.raises(RuntimeError, match="can not be greater"):
+        compiled(index, ng.tensor([0, 5]))
+
+
+@pytest.mark.parametrize("mode", ["sum", "mean", "max"])
+def test_bags_of_nothing_and_no_bags(mode):
+    nothing = ng.zeros(0, dtype=ng.int64)
+    found = F.embedding_bag(nothing, TABLE, ng.tensor([0, 0]), mode=mode)
+    assert found.tolist() == [[0.0] * 3] * 2
+    assert F.embedding_bag(ng.tensor([1]), TABLE, nothing, mode=mode).shape == (0, 3)
+
+
+def test_a_last_offset_is_the_end():
+    with pytest.raises(RuntimeError, match="number of indices, 3"):
+        F.embedding_bag(ng.tensor([0, 1, 2]), TABLE, ng.tensor([0, 2]), include_last_offset=True)
+
+
+def test_offsets_that_decrease_are_refused():
+    with pytest.raises(RuntimeError, match="must not decrease"):
+        F.embedding_bag(ng.tensor([0, 1, 2]), TABLE, ng.tensor([0, 2, 1]))
