@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import numbagrad
+import numbagrad as torch
 from numbagrad import tensor
 
 FIRST_CALLS = """
@@ -204,3 +205,55 @@ def test_an_infinite_gradient_of_an_extremum_stays_at_the_extremum(choose):
     x = tensor([[1.0, 5.0], [3.0, 4.0]], requires_grad=True)
     (getattr(x, choose)() * numbagrad.inf).backward()
     assert sorted(x.grad.flatten().tolist()) == [0.0, 0.0, 0.0, numbagrad.inf]
+
+
+# --- gradients that were wrong --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("index", [[0, 1], [0, 0, 1], [4, 4, 4]])
+@pytest.mark.parametrize("dim", [0, 1])
+def test_a_value_is_filled_in_once_however_often_its_index_is_named(dim, index):
+    x = torch.rand(5, 5, dtype=torch.float64)
+    weight = torch.arange(25.0, dtype=torch.float64).view(5, 5)
+    value = torch.tensor(2.0, dtype=torch.float64, requires_grad=True)
+    places = torch.tensor(index)
+    (gradient,) = torch.autograd.grad((x.index_fill(dim, places, value) * weight).sum(), value)
+    assert gradient == weight.index_select(dim, torch.tensor(sorted(set(index)))).sum()
+    assert torch.autograd.gradcheck(lambda value: x.index_fill(dim, places, value), value)
+    written = x.clone().index_fill_(dim, places, value)
+    assert torch.autograd.grad((written * weight).sum(), value)[0] == gradient
+
+
+@pytest.mark.parametrize("reduce", ["amax", "amin"])
+def test_what_nothing_is_scattered_to_keeps_its_gradient(reduce):
+    x = torch.tensor([1.5, -2.0, 3.0], dtype=torch.float64, requires_grad=True)
+    source = torch.tensor([2.0, 0.5, -1.0], dtype=torch.float64, requires_grad=True)
+    index = torch.tensor([0, 0, 2])
+
+    def scattered(x, source):
+        return x.scatter_reduce(0, index, source, reduce, include_self=False)
+
+    def by_index(x, source):
+        return x.index_reduce(0, index, source, reduce, include_self=False)
+
+    for function in (scattered, by_index):
+        assert torch.autograd.gradcheck(function, (x, source))
+        (gradient,) = torch.autograd.grad(function(x, source).sum(), x)
+        assert gradient.tolist() == [0.0, 1.0, 0.0]
+
+
+def test_quantile_follows_its_fraction():
+    x = torch.tensor([3.0, 1.0, 8.0, 4.0], dtype=torch.float64, requires_grad=True)
+    q = torch.tensor([0.1, 0.4, 0.9], dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(torch.quantile, (x, q))
+    assert torch.autograd.gradcheck(lambda x, q: torch.quantile(x, q), (x, q[1].detach()))
+    (gradient,) = torch.autograd.grad(torch.quantile(x, q).sum(), q)
+    assert gradient.tolist() == pytest.approx([6.0, 3.0, 12.0])  # gaps times three
+
+
+def test_a_class_that_is_listed_twice_counts_twice_in_its_margin_loss():
+    scores = torch.tensor([0.1, 0.7, -0.3], dtype=torch.float64)
+    loss = torch.nn.functional.multilabel_margin_loss
+    once = loss(scores, torch.tensor([1, -1, 0]))
+    twice = loss(scores, torch.tensor([1, 1, -1]))
+    assert twice.item() == pytest.approx(2 * once.item())

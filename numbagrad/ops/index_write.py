@@ -34,7 +34,8 @@ from .gather import (
     vector_of,
 )
 from .indexing import scalar_name
-from .inplace import install_in_place
+from .inplace import install_in_place, zeros_for
+from .operator import pointwise
 from .registry import method
 from .scatter import reducing_operator, scatter_source_operator, scatter_value_operator
 from .shapes import dimension
@@ -206,11 +207,17 @@ _index_fill_tensor = TensorOperator(
     {
         "input": lambda grad, dim, index: _index_fill(grad, dim, index, 0.0),
         "index": None,  # type: ignore[dict-item]
-        "value": lambda grad, dim, index: index_select_operator(grad, dim, index).sum(),
+        "value": lambda grad, dim, index: _gradient_of_filled(grad, dim, index),
     },
     grad_fn="IndexFillBackward1",
     batch=checking(_fill_samples),
 )
+
+
+def _gradient_of_filled(grad: Tensor, dim: int, index: Tensor) -> Tensor:
+    """The sum of the gradient over the elements that were filled, each of them once."""
+    filled = _index_fill(zeros_for(grad), dim, index, 1.0) != 0
+    return pointwise("where")(filled, grad, 0).sum()
 
 
 @method()

@@ -213,7 +213,9 @@ def _reduce_gradient(
     else:
         same = _equal(input, result)
         chosen = _equal(_corner_of(src, index), gather_operator(result, dim, index))
-        counts = scatter_add_operator(same if own else zeros_for(same), dim, index, chosen)
+        # Without the elements themselves there are none of them where something is scattered to.
+        start = same if own else scatter_value_operator(same, dim, index, 0.0)
+        counts = scatter_add_operator(start, dim, index, chosen)
         share = grad / counts
         to_input, to_src = share * same, gather_operator(share, dim, index) * chosen
     if not own:

@@ -253,6 +253,9 @@ def quantile(
     rows = reshape(input, -1) if dim is None or not array.ndim else input.movedim(place, -1)
     ordered = sort(rows, -1).values
     below, above, weights = _ranks_of_rows(ordered.detach(), fractions.reshape(-1), interpolation)
+    if isinstance(q, Tensor) and q._requires_grad and interpolation == "linear":
+        ranks = reshape(q, -1) * (ordered._array.shape[-1] - 1)
+        weights = weights + (ranks - ranks.detach())  # nothing but the history of ``q``
     made = gather(ordered, -1, below)
     if interpolation in ("linear", "midpoint"):
         made = made.lerp(gather(ordered, -1, above), weights)

@@ -227,7 +227,7 @@ def multilabel_margin_loss(
     scores = input.reshape(classes._array.shape)
     short = (1 - scores.unsqueeze(2) + scores.unsqueeze(1)).clamp_min(0)
     between = _between(classes)
-    loss = short.masked_fill(~between, 0.0).sum((1, 2)) / classes._array.shape[1]
+    loss = (short.masked_fill(between == 0, 0.0) * between).sum((1, 2)) / classes._array.shape[1]
     return reduce_loss(loss if input.ndim == 2 else loss.squeeze(0), reduction)
 
 
@@ -237,12 +237,12 @@ def _check_listed(classes: Array) -> None:
 
 
 def _right_and_wrong(classes: Array) -> Array:
-    """Whether of two classes the first is listed and the second is not: (N, C, C)."""
+    """How often the first of two classes is listed, if the second is not: (N, C, C)."""
     listed = np.cumprod(classes >= 0, 1).astype(bool)
-    right = np.zeros(classes.shape, bool)
+    right = np.zeros(classes.shape, np.int64)
     rows = np.broadcast_to(np.arange(len(classes))[:, None], classes.shape)
-    right[rows[listed], classes[listed]] = True
-    made: Array = right[:, :, None] & ~right[:, None, :]
+    np.add.at(right, (rows[listed], classes[listed]), 1)
+    made: Array = right[:, :, None] * (right[:, None, :] == 0)
     return made
 
 
