@@ -8,6 +8,7 @@ import pytest
 from engine_tools import leaf, run_threads, values
 
 import numbagrad as nb
+from numbagrad.autograd import engine
 from numbagrad.autograd.function import Function
 
 
@@ -150,3 +151,28 @@ def test_eight_threads_add_to_one_leaf():
 
     run_threads(8, add)
     assert values(x.grad) == [800.0] * 64
+
+
+def test_walks_to_all_leaves_are_ordinary(monkeypatch):
+    """Only where a part of the graph is left out each node is asked whether it is wanted."""
+
+    def refuse(*arguments):
+        raise AssertionError("a walk that looks at each node")
+
+    x, w, b = (nb.rand(3, 3, requires_grad=True) for _ in range(3))
+
+    def loss():
+        return ((x @ w + b).tanh() * x.detach()).sum() + (w * w).sum()
+
+    expected = nb.autograd.grad(loss(), (x, w, b))
+    with monkeypatch.context() as patched:
+        patched.setattr(engine, "_walk_with_care", refuse)
+        found = nb.autograd.grad(loss(), (x, w, b))
+        for inputs in ((x, w), (w,)):
+            with pytest.raises(AssertionError, match="looks at each node"):
+                nb.autograd.grad(loss(), inputs)
+    for k, each in enumerate((x, w, b)):
+        assert nb.equal(found[k], expected[k])
+        assert nb.equal(nb.autograd.grad(loss(), each)[0], expected[k])
+    loss().backward(inputs=[x, w, b])
+    assert nb.equal(w.grad, expected[1])

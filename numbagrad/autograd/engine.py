@@ -93,10 +93,12 @@ def run_backward(
     switches["enabled"] = create_graph
     switches["walk"] = walk
     try:
+        whole = True
         if inputs is not None:
             walk.plan = Plan(roots, inputs, accumulate)
+            whole = walk.plan.is_whole
         node = None
-        if inputs is None and len(roots) == 1 and roots[0].__class__ is not tuple:
+        if whole and len(roots) == 1 and roots[0].__class__ is not tuple:
             node = roots[0]._grad_fn
         if node is not None and node._output_count == 1:
             # One loss, by far the most frequent case.
@@ -104,7 +106,7 @@ def run_backward(
             ready.append(-node.sequence_nr)
         else:
             _hand_over_roots(walk, root_gradients, leaves, buffers, ready, create_graph)
-        careful = inputs is not None or anomaly.enabled or priorities.in_use
+        careful = not whole or anomaly.enabled or priorities.in_use
         if ready and not careful:
             careful = _walk(leaves, buffers, ready, retain_graph, create_graph)
         if careful:

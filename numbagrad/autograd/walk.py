@@ -157,6 +157,8 @@ class Plan:
                 )
         #: sequence numbers of the nodes that must run
         self.needed: set[int] = set()
+        #: whether all nodes and leaves are on the way to inputs, which are leaves: an ordinary walk
+        self.is_whole = False
         targets = [edge[0] for edge in map(edge_of_root, roots) if edge is not None]
         self._find_needed([target for target in targets if isinstance(target, Node)])
         if accumulate:
@@ -165,15 +167,28 @@ class Plan:
     def _find_needed(self, pending: list[Node]) -> None:
         """Fill ``needed``: collect what is reachable, then go through it from the oldest on."""
         oldest = -1 if self.wanted_leaves else min(self.wanted_outputs, default=0)
+        whole = not self.wanted_outputs
         reachable: dict[int, Node] = {}
         while pending:
             node = pending.pop()
-            if node.sequence_nr in reachable or node.sequence_nr <= oldest:
+            order = node.sequence_nr
+            if order in reachable or order <= oldest:
                 continue
-            reachable[node.sequence_nr] = node
+            reachable[order] = node
+            leads_on = False
             for edge in node.next_edges:
-                if edge is not None and isinstance(edge[0], Node):
+                if edge is None:
+                    continue
+                leads_on = True
+                if isinstance(edge[0], Node):
                     pending.append(edge[0])
+                elif whole:
+                    whole = self.leads_to_input(edge, order)
+            whole = whole and leads_on
+        if whole:
+            self.is_whole = True
+            self.needed.update(reachable)
+            return
         for order in sorted(reachable):
             if any([self.leads_to_input(edge, order) for edge in reachable[order].next_edges]):
                 self.needed.add(order)
