@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gc
 import tracemalloc
 
@@ -10,6 +11,7 @@ import pytest
 
 import numbagrad as torch
 from numbagrad.executor.pointwise import JIT_DISABLED
+from numbagrad.executor.program import cost
 
 pytestmark = pytest.mark.skipif(JIT_DISABLED, reason="compile() runs functions as they are")
 
@@ -143,3 +145,54 @@ def test_an_operand_that_is_read_again_or_a_second_time_is_not_written_over(argu
     for _ in range(4):
         for found, expected in zip(compiled(x, w), step(x, w), strict=True):
             np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-3, atol=1e-2)
+
+
+@pytest.mark.parametrize("optimizer", [torch.optim.SGD, torch.optim.Adam])
+def test_the_factor_of_the_last_gradient_lies_where_its_last_rows_will_be(optimizer, monkeypatch):
+    def trained(factor_bytes):
+        model = dataclasses.replace(cost.model, factor_bytes=factor_bytes)
+        monkeypatch.setattr(cost, "model", model)
+        torch.manual_seed(0)
+        net = torch.nn.Sequential(
+            torch.nn.Linear(300, 160), torch.nn.Tanh(), torch.nn.Linear(160, 5)
+        )
+        updates = optimizer(net.parameters(), 0.01)
+        x, y = torch.randn(30, 300), torch.randn(30, 5)
+
+        @torch.compile
+        def step(x, y):
+            updates.zero_grad()
+            loss = (net(x) - y).pow(2).mean()
+            loss.backward()
+            updates.step()
+            return loss.detach()
+
+        losses = [step(x, y).item() for _ in range(6)]
+        arrays = [array for p in net.parameters() for array in (p.detach(), p.grad)]
+        return torch.explain(step)(x, y).forward, losses, [x.numpy().copy() for x in arrays]
+
+    whole, losses, arrays = trained(1 << 60)
+    cut, found, others = trained(1 << 10)
+    assert found == losses
+    for array, other in zip(arrays, others, strict=True):
+        assert np.array_equal(array, other)
+    factor = 4 * 30 * 160
+    assert whole.arena_bytes >= factor > 2 * cut.arena_bytes
+    pieces = [row.shape for row in cut.rows if row.shape.endswith("×300")]
+    assert pieces == ["112×30, 30×300 -> 112×300", "48×30, 30×300 -> 48×300"]
+
+
+def test_a_result_written_in_parts_holds_blocks_until_each_is_written(arguments):
+    x, w = (each.detach() for each in arguments)
+
+    def step(x, w):
+        first = (x @ w).sin()
+        second = (first @ w).sin() * first
+        third = (second @ w).sin() * second
+        return torch.cat([x * 2, third, second + third])
+
+    compiled = torch.compile(step)
+    for _ in range(4):
+        found, expected = compiled(x, w).numpy(), step(x, w).numpy()
+        np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-3)
+    assert torch.explain(compiled)(x, w).forward.arena_bytes < 3 * BYTES

@@ -32,6 +32,10 @@ class CostModel:
         chain_saves: bytes of the arena that a chain has to save at least.
         chain_shares: bytes that all tiles read, which have to stay in a cache.
         partial_bytes: bytes of the partial results that a sum over rows may leave.
+        factor_bytes: bytes of the factor of a product that are worth a product in two pieces, so
+            that they lie in its result. Threads then write other rows of a weight than they read,
+            which costs more than it saves where all weights stay in caches.
+        factor_rows: the smaller piece, at most, as a part of all rows.
         group_flops: arithmetic operations of small products with a common factor that are worth a
             group.
         group_bytes: bytes that small loops of one kind read and write which are worth a group.
@@ -53,6 +57,8 @@ class CostModel:
     chain_saves: int = 1 << 16
     chain_shares: int = 1 << 16
     partial_bytes: int = 1 << 16
+    factor_bytes: int = 1 << 20
+    factor_rows: float = 0.375
     group_flops: int = 4_000_000
     group_bytes: int = 1 << 19
     small: int = 1 << 19

@@ -30,6 +30,7 @@ from .graph import (
     renamed,
 )
 from .grouping import grouped
+from .hosting import cut_for_factors
 from .in_place import written_in_place
 from .products import summed, with_epilogues
 from .rows import (
@@ -61,7 +62,8 @@ def optimise(operations: Sequence[Operation], kept: Iterable[Memory]) -> list[Op
     remaining = without_dead(fuse(remaining, alive), alive)
     remaining = recomputed(apart(remaining, alive), alive)
     remaining = without_dead(with_epilogues(remaining, alive), alive)
-    return grouped(chained(written_in_place(remaining, alive), alive))
+    remaining = chained(written_in_place(remaining, alive), alive)
+    return grouped(cut_for_factors(remaining, alive))
 
 
 # --- checks ---------------------------------------------------------------------------------------

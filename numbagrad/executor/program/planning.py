@@ -6,7 +6,7 @@ arena, one piece of memory that the program owns.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from .graph import Memory
@@ -15,6 +15,10 @@ from .graph import Memory
 ALIGNMENT = 64
 #: Smaller blocks stay in the arena: the address of a result is set anew at each run.
 _LEAST_IN_RESULT = 512
+
+
+#: A range of bytes of a result, and the first moment at which they are needed.
+Touch = tuple[int, int, int]
 
 
 class BlockPlace(NamedTuple):
@@ -27,21 +31,21 @@ class BlockPlace(NamedTuple):
 class _Region:
     """Memory for blocks, of which several may have the same place one after another."""
 
-    def __init__(self, host: Memory | None, until: int):
+    def __init__(self, host: Memory | None, touched: Iterable[Touch] = ()):
         self.host = host
-        #: The moment at which the memory itself is needed, and how much there is.
-        self.until = until
         self.size = float("inf") if host is None else host.nbytes
         self.used = 0
-        self._placed: list[tuple[int, int, int, int]] = []
+        self._placed: list[tuple[float, float, float, float]] = [
+            (low, high, moment, float("inf")) for low, high, moment in touched
+        ]
 
     def place(self, size: int, first: int, last: int) -> int | None:
         """The first place that is free for so many bytes all that time, and takes it; or None."""
         offset = 0
         for low, high, begin, end in sorted(self._placed):
             if begin <= last and first <= end and offset < high and low < offset + size:
-                offset = high
-        if last >= self.until or offset + size > self.size:
+                offset = -(-int(high) // ALIGNMENT) * ALIGNMENT
+        if offset + size > self.size:
             return None
         self._placed.append((offset, offset + size, first, last))
         self.used = max(self.used, offset + size)
@@ -49,16 +53,17 @@ class _Region:
 
 
 def plan(
-    lifetimes: Mapping[Memory, tuple[int, int]], hosts: Sequence[tuple[Memory, int]]
+    lifetimes: Mapping[Memory, tuple[int, int]], hosts: Mapping[Memory, Sequence[Touch]]
 ) -> tuple[dict[Memory, BlockPlace], int]:
     """Places for blocks, large ones first, and the bytes of the arena.
 
     Args:
         lifetimes: the first and the last moment at which each block is needed.
-        hosts: results, and the moment at which each is first needed itself.
+        hosts: results, and what is needed of each itself, from which moment on.
     """
-    regions = [_Region(*host) for host in sorted(hosts, key=lambda host: -host[1])]
-    arena = _Region(None, max([last for _, last in lifetimes.values()], default=0) + 1)
+    late = sorted(hosts, key=lambda host: -min([moment for *_, moment in hosts[host]]))
+    regions = [_Region(host, hosts[host]) for host in late]
+    arena = _Region(None)
     places = {}
     for block in sorted(lifetimes, key=lambda block: (-block.nbytes, lifetimes[block])):
         size = -(-max(block.nbytes, 1) // ALIGNMENT) * ALIGNMENT
@@ -72,4 +77,4 @@ def plan(
     return places, arena.used
 
 
-__all__ = ["ALIGNMENT", "BlockPlace", "plan"]
+__all__ = ["ALIGNMENT", "BlockPlace", "Touch", "plan"]

@@ -33,7 +33,7 @@ from .graph import (
     mapped,
 )
 from .lowering import Launch, lower
-from .planning import ALIGNMENT, plan
+from .planning import ALIGNMENT, Touch, plan
 from .recorder import root_of
 
 #: Work (elements) from which on a program lets go of the GIL.
@@ -173,12 +173,22 @@ class Program:
                     needed(view.memory, part.at)
         return spans
 
-    def _hosts(self) -> list[tuple[Memory, int]]:
-        """Results whose memory is there before a moment at which it is first needed."""
+    def _hosts(self) -> dict[Memory, list[Touch]]:
+        """Results whose memory is there before it is needed: which bytes, from which moment on."""
         python = {view.memory for call in self.operations if isinstance(call, Call)
                   for view in call.outputs}  # fmt: skip
-        spans = self._spans()
-        return [(x, spans[x][0]) for x in self.results if x in spans and x not in python]
+        hosts: dict[Memory, dict[tuple[int, int], int]] = {
+            memory: {} for memory in self.results if memory not in python
+        }
+        for at, operation in enumerate(self.moments):
+            for view in (*operation.reads, *operation.writes):
+                if view.memory in hosts:
+                    hosts[view.memory].setdefault(view.bytes, at)
+        return {
+            memory: [(low, high, at) for (low, high), at in touched.items()]
+            for memory, touched in hosts.items()
+            if touched
+        }
 
     def _assemble(self) -> None:
         """Write the tables of the native parts."""

@@ -369,7 +369,7 @@ class _Builder:
             for memory in {use.view.memory for use in member.uses} & local.keys():
                 first, _ = lifetimes.get(blocks[memory], (at, at))
                 lifetimes[blocks[memory]] = first, at
-        places, size = plan(lifetimes, ())
+        places, size = plan(lifetimes, {})
         partial_bytes = sum([x.size * x.dtype.itemsize for m in self.members for x in m.partials])
         saved = sum([memory.nbytes for memory in local]) - size * self.units - partial_bytes
         shared_bytes = sum([
