@@ -257,3 +257,45 @@ def test_a_class_that_is_listed_twice_counts_twice_in_its_margin_loss():
     once = loss(scores, torch.tensor([1, -1, 0]))
     twice = loss(scores, torch.tensor([1, 1, -1]))
     assert twice.item() == pytest.approx(2 * once.item())
+
+
+# --- calls that were refused ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("a", "b"), [((5, 5, 0), (0, 5)), ((0, 5), (2, 3, 5, 0)), ((5, 0, 5), (5, 2)), ((2, 0), (0,))]
+)
+def test_products_without_depth_or_rows(a, b):
+    x, y = torch.ones(a, requires_grad=True), torch.ones(b, requires_grad=True)
+    made = x @ y
+    assert made.shape == (np.ones(a) @ np.ones(b)).shape and not made.any()
+    gradients = torch.autograd.grad(made.sum(), (x, y))
+    assert [gradient.shape for gradient in gradients] == [a, b]
+
+
+def test_flip_takes_its_dimensions_by_name():
+    x = torch.arange(6).view(2, 3)
+    for flipped in (torch.flip(x, dims=(0, 1)), torch.flip(x, [0, 1]), x.flip(dims=[0, 1])):
+        assert flipped.tolist() == [[5, 4, 3], [2, 1, 0]]
+
+
+def test_take_along_dim_counts_from_the_end():
+    x = torch.arange(6.0, requires_grad=True)
+    rows = x.view(2, 3)
+    taken = rows.take_along_dim(torch.tensor([[-1, 0], [-3, 1]]), 1)
+    assert taken.tolist() == [[2.0, 0.0], [3.0, 4.0]]
+    assert torch.autograd.grad(taken.sum(), x)[0].tolist() == [1.0, 0.0, 1.0, 1.0, 1.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("a", "b"), [((1, 3, 4), (3, 5, 2)), ((2, 3, 4), (3, 5, 1)), ((2, 1, 4), (3, 5, 1))]
+)
+def test_tensordot_sums_what_meets_a_size_of_one(a, b):
+    x, y = torch.rand(a, dtype=torch.float64), torch.rand(b, dtype=torch.float64)
+    sizes = [max(a[0], b[2]), max(a[1], b[0])]
+    whole = torch.tensordot(
+        x.expand(*sizes, 4), y.expand(sizes[1], 5, sizes[0]), dims=([0, 1], [2, 0])
+    )
+    assert torch.allclose(torch.tensordot(x, y, dims=([0, 1], [2, 0])), whole)
+    with pytest.raises(RuntimeError, match="contracted dimensions need to match"):
+        torch.tensordot(x, torch.ones(7, 5, 7), dims=([0, 1], [2, 0]))

@@ -39,6 +39,7 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) ->
         first, second = ([d] if isinstance(d, int) else d for d in dims)
         first = [dimension(a._array.ndim, d) for d in first]
         second = [dimension(b._array.ndim, d) for d in second]
+    a, b = _summed_over_ones(a, b, first, second), _summed_over_ones(b, a, second, first)
     sizes_a = [a._array.shape[d] for d in first]
     sizes_b = [b._array.shape[d] for d in second]
     if sizes_a != sizes_b:
@@ -54,6 +55,13 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) ->
     right = b.permute(*second, *kept_b).reshape(depth, math.prod(columns))
     made = mm(left, right).reshape(*rows, *columns)
     return write_result("tensordot", made, out)
+
+
+def _summed_over_ones(x: Tensor, other: Tensor, dims: list[int], of_other: list[int]) -> Tensor:
+    """``x`` summed over those dimensions that meet a size of 1, which stands for any size."""
+    own, met = x._array.shape, other._array.shape
+    meeting = [d for d, e in zip(dims, of_other, strict=False) if own[d] != 1 == met[e]]
+    return x.sum(meeting, keepdim=True) if meeting else x
 
 
 @method()

@@ -234,7 +234,10 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False)
 
 @method()
 def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
-    """``gather`` with the other dimensions broadcast; without ``dim`` over all elements."""
+    """``gather`` with the other dimensions broadcast; without ``dim`` over all elements.
+
+    Indices below 0 count from the end of ``dim``.
+    """
     if dim is None:
         return gather(reshape(input, -1), 0, reshape(indices, -1))
     own, given = input._array.shape, indices._array.shape
@@ -246,7 +249,8 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
     dim = dimension(len(own), dim)
     rest = common_shape([(*shape[:dim], 1, *shape[dim + 1 :]) for shape in (own, given)])
     spread = [(*rest[:dim], shape[dim], *rest[dim + 1 :]) for shape in (own, given)]
-    return gather(expand(input, spread[0]), dim, expand(indices, spread[1]))
+    places = from_zero(expand(indices, spread[1]), own[dim])
+    return gather(expand(input, spread[0]), dim, places)
 
 
 # --- one dimension, by a vector -------------------------------------------------------------------

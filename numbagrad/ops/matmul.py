@@ -7,6 +7,7 @@ every gradient here is another product. Products that are added to a tensor are 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -267,12 +268,17 @@ ger = method("ger")(outer)
 # One node each, named as the last of the chain that torch records for the same call.
 
 
+def _rows(x: Any) -> Any:
+    """The matrices of a stack one below the other; -1 would not say how many rows have no size."""
+    return x.reshape(math.prod(x.shape[:-1]), x.shape[-1])
+
+
 def _stack_product(a: Array, b: Array) -> Array:
     """``a @ b`` of stacks whose leading dimensions broadcast; one of them may be a matrix."""
     if b.ndim == 2:  # one matrix for the whole stack: a single tall product
         if a.ndim == 3 and a.strides[0] != a.shape[1] * a.strides[1]:
             return _product(a, b[None])  # the rows do not follow each other: no copy of them
-        made = _product(a.reshape(-1, a.shape[-1]), b)
+        made = _product(_rows(a), b)
         return made.reshape(*a.shape[:-1], b.shape[1])
     if a.ndim == b.ndim <= 4:  # what the launcher broadcasts itself
         return _product(a, b)
@@ -287,8 +293,7 @@ def _stack_product(a: Array, b: Array) -> Array:
 def _to_second(grad: Tensor, a: Tensor, shape: tuple[int, ...]) -> Tensor:
     """The gradient of the second factor of a product, of the given shape."""
     if len(shape) == 2 and grad._array.ndim > 2:
-        rows = conj(a).reshape(-1, a._array.shape[-1])
-        return mm(rows.t(), grad.reshape(-1, grad._array.shape[-1]))
+        return mm(_rows(conj(a)).t(), _rows(grad))
     return sum_to_size(matmul(conj(a).mT, grad), shape)
 
 
@@ -300,7 +305,7 @@ def _stack_product_and_tangent(
         return matmul_and_tangent(a, b, da, db)
     if not (a.flags.c_contiguous and (da is None or da.flags.c_contiguous)):
         return None
-    rows = [None if x is None else x.reshape(-1, x.shape[-1]) for x in (a, da)]
+    rows = [None if x is None else _rows(x) for x in (a, da)]
     both = matmul_and_tangent(rows[0], b, rows[1], db)  # type: ignore[arg-type]
     if both is None:
         return None
@@ -326,7 +331,7 @@ _stack_times_vector = TensorOperator(
     lambda a, b: _stack_product(a, b[:, None])[..., 0],
     {
         "a": lambda grad, b: grad.unsqueeze(-1) * conj(b),
-        "b": lambda grad, a: mv(conj(a).reshape(-1, a._array.shape[-1]).t(), grad.reshape(-1)),
+        "b": lambda grad, a: mv(_rows(conj(a)).t(), grad.reshape(-1)),
     },
     grad_fn="UnsafeViewBackward0",
     batch=samples_times_vector,

@@ -111,9 +111,10 @@ def _several(rank: int, dims: tuple[int, ...]) -> tuple[int, ...]:
 
 
 @method()
-def flip(input: Tensor, *dims: Any) -> Tensor:
-    """A copy with some dimensions in reverse order."""
-    return _flip.launch(input, _several(input._array.ndim, sizes_of(dims)))
+def flip(input: Tensor, *several: Any, dims: Any = None) -> Tensor:
+    """A copy with some dimensions in reverse order: ``flip(0, 1)`` or ``flip(dims=(0, 1))``."""
+    given = several if dims is None else (dims,)
+    return _flip.launch(input, _several(input._array.ndim, sizes_of(given)))
 
 
 @method()
