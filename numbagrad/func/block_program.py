@@ -8,8 +8,8 @@ Blocks of unit vectors are shared by threads: each is done as a whole by one of 
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence, Set
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -34,12 +34,24 @@ from ..tensor import new_tensor
 __all__ = ["BlockProgram", "Dependent", "Launches", "Units"]
 
 
+class _Touched(NamedTuple):
+    """The memory that an operation reads, and that it writes."""
+
+    reads: set[Memory]
+    writes: set[Memory]
+
+    @classmethod
+    def by(cls, operation: Operation) -> _Touched:
+        return cls({x.memory for x in operation.reads}, {x.memory for x in operation.writes})
+
+
 class Launches:
     """The operations of a recording, and which of them depend on the memory ``basis``."""
 
     def __init__(self, operations: Sequence[Operation], basis: Sequence[Memory]):
         self.operations = operations
         self.basis = tuple(basis)
+        self._touched = [_Touched.by(operation) for operation in operations]
         #: Memory whose contents depend on the basis.
         self.varying = set(basis)
         while self._spread():
@@ -52,21 +64,21 @@ class Launches:
         set the other parts: they belong to it.
         """
         before = len(self.varying)
-        for operation in self.operations:
-            if self._depends(operation):
-                self.varying.update([view.memory for view in operation.writes])
+        for touched in self._touched:
+            if self._depends(touched):
+                self.varying |= touched.writes
         return len(self.varying) != before
 
-    def _depends(self, operation: Operation) -> bool:
-        return any([
-            view.memory in self.varying for view in (*operation.reads, *operation.writes)
-        ])
+    def _depends(self, touched: _Touched) -> bool:
+        varying = self.varying
+        return not (varying.isdisjoint(touched.reads) and varying.isdisjoint(touched.writes))
 
     def dependent(self, results: Sequence[View]) -> Dependent | None:
         """The launches that make ``results`` of the basis; None if they cannot be run again."""
-        kept = [self._depends(operation) for operation in self.operations]
+        kept = [self._depends(touched) for touched in self._touched]
         chosen = [each for each, keep in zip(self.operations, kept, strict=True) if keep]
-        made = {view.memory for operation in chosen for view in operation.writes}
+        touched = [each for each, keep in zip(self._touched, kept, strict=True) if keep]
+        made = set().union(*[each.writes for each in touched])
         if not all(map(_is_repeatable, chosen)) or not all([x.memory in made for x in results]):
             return None
         if not made.isdisjoint(self.basis) or not all([memory.made for memory in made]):
@@ -74,18 +86,17 @@ class Launches:
         given = dict.fromkeys(
             [view.memory for each in chosen for view in each.reads if view.memory not in made]
         )
-        if not self._is_final(given, kept) or not _written_first(chosen, made):
+        if not self._is_final(given.keys(), kept) or not _written_first(touched, made):
             return None
         return Dependent(chosen, self.basis, list(given), results)
 
-    def _is_final(self, given: Iterable[Memory], kept: Sequence[bool]) -> bool:
+    def _is_final(self, given: Set[Memory], kept: Sequence[bool]) -> bool:
         """Whether nothing writes memory after a launch that is run again has read it."""
-        memories = set(given)
         read: set[Memory] = set()
-        for operation, keep in zip(self.operations, kept, strict=True):
+        for touched, keep in zip(self._touched, kept, strict=True):
             if keep:
-                read.update([view.memory for view in operation.reads if view.memory in memories])
-            elif any([view.memory in read for view in operation.writes]):
+                read |= touched.reads & given
+            elif not read.isdisjoint(touched.writes):
                 return False
         return True
 
@@ -98,13 +109,13 @@ def _is_repeatable(operation: Operation) -> bool:
     return not any([isinstance(x, Number) for x in operands])
 
 
-def _written_first(operations: Sequence[Operation], made: set[Memory]) -> bool:
+def _written_first(operations: Sequence[_Touched], made: set[Memory]) -> bool:
     """Whether operations read nothing of what they make before it was written."""
-    written: set[Memory] = set()
-    for operation in operations:
-        if any([view.memory in made and view.memory not in written for view in operation.reads]):
+    missing = set(made)
+    for touched in operations:
+        if not missing.isdisjoint(touched.reads):
             return False
-        written.update([view.memory for view in operation.writes])
+        missing -= touched.writes
     return True
 
 
