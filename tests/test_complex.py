@@ -305,3 +305,33 @@ class TestAutograd:
         z = t.randn(4, dtype=t.complex128)
         for _ in range(4):
             np.testing.assert_allclose(function(z).numpy(), abs(z.numpy() ** 2 + 1))
+
+
+# --- numbers, whose parts have a dimension that they have not -------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("function", "expected", "gradients"),
+    [
+        (lambda x, y, i: x.index_add(0, i, y), 4 + 1j, (1, 1)),
+        (lambda x, y, i: x.index_add(0, i, y, alpha=2), 7 + 0j, (1, 2)),
+        (lambda x, y, i: (x * 1).index_add_(0, i, y), 4 + 1j, (1, 1)),
+        (lambda x, y, i: x.index_copy(0, i, y), 3 - 1j, (0, 1)),
+        (lambda x, y, i: x.index_select(0, i) + 0 * y, 1 + 2j, (1, 0)),
+        (lambda x, y, i: x.prod(0) * y, 5 + 5j, (3 + 1j, 1 - 2j)),
+    ],
+)
+def test_single_numbers_by_index(function, expected, gradients):
+    x = t.tensor(1 + 2j, dtype=t.complex128, requires_grad=True)
+    y = t.tensor(3 - 1j, dtype=t.complex128, requires_grad=True)
+    made = function(x, y, t.tensor([0]))
+    assert made.shape == () and made.item() == pytest.approx(expected)
+    found = t.autograd.grad(made, (x, y), t.ones_like(made))
+    assert [gradient.item() for gradient in found] == pytest.approx(list(gradients))
+
+
+def test_questions_to_a_single_number_and_parts_of_none():
+    assert t.tensor(1j).all() and not t.tensor(0j).any()
+    x = t.zeros(0, 3, dtype=t.complex128, requires_grad=True)
+    for part in (x.real, x.imag):
+        assert t.autograd.grad(part.sum(), x)[0].shape == (0, 3)

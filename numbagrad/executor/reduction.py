@@ -124,7 +124,7 @@ class ReductionProgram:
         """A sum or a mean of each part, a product by NumPy, or a question for zeros."""
         combine = self.definition.combine
         if combine in ("either", "both"):
-            return self.run(array != 0, mask, keepdim)
+            return self.run(np.asarray(array != 0), mask, keepdim)
         if rest or self.definition.map is not None or combine not in ("add", "multiply"):
             raise refused(self.definition.name, from_numpy(array.dtype))
         capture.refuse("a reduction of complex numbers")

@@ -117,7 +117,7 @@ def view_as_complex(input: Tensor) -> Tensor:
         raise RuntimeError("Input tensor must have one or more dimensions")
     if array.shape[-1] != 2:
         raise RuntimeError("Tensor must have a last dimension of size 2")
-    if array.strides[-1] != array.itemsize:
+    if array.strides[-1] != array.itemsize and array.size:
         raise RuntimeError("Tensor must have a last dimension with stride 1")
     if any([stride % (2 * array.itemsize) for stride in array.strides[:-1]]):
         raise RuntimeError("Tensor must have a stride divisible by 2 for all but last dimension")

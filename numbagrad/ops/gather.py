@@ -345,7 +345,10 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     Raises:
         IndexError: if an index is out of range (negative ones are).
     """
-    dim = dimension(input._array.ndim, dim)
+    rank = input._array.ndim
+    if rank == 0 and input._array.dtype.kind == "c":  # the parts of a number have a dimension
+        return reshape(index_select(reshape(input, 1), dim, index), ())
+    dim = dimension(rank, dim)
     if index._array.ndim != 1 or index._array.dtype is not INT64:
         index = index_tensor(index, vector_of("index_select", index))
     return index_select_operator.launch(input, dim, index)

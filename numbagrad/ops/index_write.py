@@ -89,6 +89,9 @@ def index_add(
     input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: float = 1
 ) -> Tensor:
     """A copy with ``alpha * source`` added to the entries of one dimension at the indices."""
+    if not input._array.ndim and not source._array.ndim:  # the parts of a number have a dimension
+        row = index_add(input.reshape(1), dim, index, source.reshape(1), alpha=alpha)
+        return row.reshape(())
     dim, array = _rows_inside("index_add_", input, dim, index, source)
     return index_add_operator(
         input, dim, index_tensor(index, array), source if alpha == 1 else source * alpha
@@ -130,6 +133,9 @@ def _index_add_(
 ) -> Tensor:
     """``index_add`` in place."""
     check_written_once(input._array)
+    if not input._array.ndim and not source._array.ndim:
+        _index_add_(input.view(1), dim, index, source.reshape(1), alpha=alpha)
+        return input
     dim, array = _rows_inside("index_add_", input, dim, index, source)
     if alpha != 1:
         source = source * alpha
@@ -223,6 +229,8 @@ def _gradient_of_filled(grad: Tensor, dim: int, index: Tensor) -> Tensor:
 @method()
 def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
     """A copy with the entries of ``source`` written at the indices of one dimension."""
+    if not input._array.ndim and not source._array.ndim:
+        return index_copy(input.reshape(1), dim, index, source.reshape(1)).reshape(())
     dim = dimension(input._array.ndim, dim)
     array = vector_of("index_copy_", index)
     _check_rows("index_copy_", input, dim, array, source)
