@@ -20,6 +20,7 @@ from .padding import *
 from .pooling import *
 from .reduction import reduction_name
 from .resampling import *
+from .sequence_loss import *
 
 check_namespace(globals(), __name__.partition(".")[0])
 del check_namespace

@@ -1,0 +1,204 @@
+"""Kernels of connectionist temporal classification (Graves et al., 2006): tables and gradients.
+
+``executor/sequence_loss.py`` compiles them by name. A target of n labels has 2 n + 1 states: its
+labels, with blanks between and around them. Tables are float64, (batch, time, states), contiguous;
+logarithms of probabilities are (time, batch, classes). ``HEAD`` words are common to all kernels.
+Imported only to compile.
+"""
+
+from __future__ import annotations
+
+from .intrinsics import external, float32, float64, int64, load, store, subroutine
+
+_exp = external("exp", float64, float64)
+_log = external("log", float64, float64)
+
+_NEVER = float("-inf")
+
+# Words: the array written, log probabilities, labels of all targets in a row, where those of each
+# begin, their numbers, numbers of steps; batch size, steps, states and classes of arrays; blank.
+OUTPUT, PROBABILITIES, LABELS, STARTS, COUNTS, LENGTHS = range(6)
+BATCH, STEPS, STATES, CLASSES, BLANK = range(6, 11)
+HEAD = 11
+
+
+@subroutine
+def _joined(a, b):
+    """log(exp(a) + exp(b))"""
+    most = max(a, b)
+    if most == _NEVER:
+        return _NEVER
+    return _log(_exp(a - most) + _exp(b - most)) + most
+
+
+@subroutine
+def _label(labels, state, blank):
+    """The class of a state; ``labels`` is the address of those of its target."""
+    if state & 1:
+        return load(labels, state >> 1, int64)
+    return blank
+
+
+@subroutine
+def _skips(labels, state, other):
+    """Whether a state may follow, or be followed by, one that is two away: both are labels."""
+    return (state & 1) == 1 and load(labels, state >> 1, int64) != load(labels, other >> 1, int64)
+
+
+def _forward(kind, real):
+    """Logarithms of the probabilities to be in a state at a time, over the batch."""
+
+    def kernel(args, lo, hi):
+        table = load(args, OUTPUT, int64)
+        batch = load(args, BATCH, int64)
+        steps = load(args, STEPS, int64)
+        states = load(args, STATES, int64)
+        classes = load(args, CLASSES, int64)
+        blank = load(args, BLANK, int64)
+        for b in range(lo, hi):
+            labels = load(args, LABELS, int64) + 8 * load(load(args, STARTS, int64), b, int64)
+            own = 2 * load(load(args, COUNTS, int64), b, int64) + 1
+            length = load(load(args, LENGTHS, int64), b, int64)
+            first = b * steps * states
+            for k in range(first, first + steps * states):
+                store(table, k, _NEVER, float64)
+            for t in range(length):
+                row = load(args, PROBABILITIES, int64)
+                place = (t * batch + b) * classes
+                before = first + (t - 1) * states
+                for s in range(own):
+                    value = _NEVER
+                    if t == 0:
+                        if s < 2:
+                            value = 0.0
+                    else:
+                        value = load(table, before + s, float64)
+                        if s > 0:
+                            value = _joined(value, load(table, before + s - 1, float64))
+                        if s > 1 and _skips(labels, s, s - 2):
+                            value = _joined(value, load(table, before + s - 2, float64))
+                    value += float64(load(row, place + _label(labels, s, blank), kind))
+                    store(table, first + t * states + s, value, float64)
+
+    return kernel
+
+
+def _backward(kind, real):
+    """The same from the end: the probabilities of what follows a state, that state included."""
+
+    def kernel(args, lo, hi):
+        table = load(args, OUTPUT, int64)
+        batch = load(args, BATCH, int64)
+        steps = load(args, STEPS, int64)
+        states = load(args, STATES, int64)
+        classes = load(args, CLASSES, int64)
+        blank = load(args, BLANK, int64)
+        for b in range(lo, hi):
+            labels = load(args, LABELS, int64) + 8 * load(load(args, STARTS, int64), b, int64)
+            own = 2 * load(load(args, COUNTS, int64), b, int64) + 1
+            length = load(load(args, LENGTHS, int64), b, int64)
+            first = b * steps * states
+            for k in range(first, first + steps * states):
+                store(table, k, _NEVER, float64)
+            for back in range(length):
+                t = length - 1 - back
+                row = load(args, PROBABILITIES, int64)
+                place = (t * batch + b) * classes
+                after = first + (t + 1) * states
+                for s in range(own):
+                    value = _NEVER
+                    if back == 0:
+                        if s >= own - 2:
+                            value = 0.0
+                    else:
+                        value = load(table, after + s, float64)
+                        if s < own - 1:
+                            value = _joined(value, load(table, after + s + 1, float64))
+                        if s < own - 2 and _skips(labels, s, s + 2):
+                            value = _joined(value, load(table, after + s + 2, float64))
+                    value += float64(load(row, place + _label(labels, s, blank), kind))
+                    store(table, first + t * states + s, value, float64)
+
+    return kernel
+
+
+def _losses(kind, real):
+    """output[b] = minus the logarithm of the probability of a target. Words: HEAD, table."""
+
+    def kernel(args, lo, hi):
+        output = load(args, OUTPUT, int64)
+        table = load(args, HEAD, int64)
+        steps = load(args, STEPS, int64)
+        states = load(args, STATES, int64)
+        for b in range(lo, hi):
+            count = load(load(args, COUNTS, int64), b, int64)
+            length = load(load(args, LENGTHS, int64), b, int64)
+            value = _NEVER
+            if length == 0:
+                if count == 0:
+                    value = 0.0
+            else:
+                last = (b * steps + length - 1) * states + 2 * count
+                value = load(table, last, float64)
+                if count > 0:
+                    value = _joined(value, load(table, last - 1, float64))
+            store(output, b, real(-value), kind)
+
+    return kernel
+
+
+def _gradient(kind, real):
+    """The gradient of scores whose log_softmax the log probabilities are, over the batch.
+
+    Words: HEAD, both tables, the losses and their gradients, whether those of infinite losses are
+    zero.
+    """
+
+    def kernel(args, lo, hi):
+        output = load(args, OUTPUT, int64)
+        row = load(args, PROBABILITIES, int64)
+        batch = load(args, BATCH, int64)
+        steps = load(args, STEPS, int64)
+        states = load(args, STATES, int64)
+        classes = load(args, CLASSES, int64)
+        blank = load(args, BLANK, int64)
+        alpha = load(args, HEAD, int64)
+        beta = load(args, HEAD + 1, int64)
+        for b in range(lo, hi):
+            labels = load(args, LABELS, int64) + 8 * load(load(args, STARTS, int64), b, int64)
+            own = 2 * load(load(args, COUNTS, int64), b, int64) + 1
+            length = load(load(args, LENGTHS, int64), b, int64)
+            loss = float64(load(load(args, HEAD + 2, int64), b, kind))
+            factor = float64(load(load(args, HEAD + 3, int64), b, kind))
+            if loss == -_NEVER and load(args, HEAD + 4, int64) != 0:
+                length = 0
+            for t in range(steps):
+                place = (t * batch + b) * classes
+                if t >= length:
+                    for c in range(classes):
+                        store(output, place + c, real(0), kind)
+                    continue
+                for c in range(classes):
+                    store(output, place + c, real(_NEVER), kind)
+                first = (b * steps + t) * states
+                for s in range(own):
+                    c = place + _label(labels, s, blank)
+                    value = load(alpha, first + s, float64) + load(beta, first + s, float64)
+                    so_far = float64(load(output, c, kind))
+                    store(output, c, real(_joined(so_far, value)), kind)
+                for c in range(classes):
+                    own_log = float64(load(row, place + c, kind))
+                    joint = float64(load(output, place + c, kind))
+                    value = _exp(own_log) - _exp(joint + loss - own_log)
+                    store(output, place + c, real(value * factor), kind)
+
+    return kernel
+
+
+_KINDS = {"float32": (float32, float32), "float64": (float64, float64)}
+_KERNELS = {
+    "forward": _forward, "backward": _backward, "losses": _losses, "gradient": _gradient,
+}  # fmt: skip
+for _dtype, _kinds in _KINDS.items():
+    for _name, _build in _KERNELS.items():
+        globals()[f"{_name}_{_dtype}"] = _build(*_kinds)
