@@ -318,3 +318,14 @@ def test_the_same_without_a_compiler():
         text=True,
     )
     assert finished.returncode == 0, finished.stdout[-4000:]
+
+
+@pytest.mark.parametrize("order", [0.5, 1, 1.5, 2, 3, 3.5, float("inf")])
+def test_the_tangent_of_the_norm_of_zeros_is_zero(order):
+    x, t = torch.zeros(4, dtype=torch.float64), torch.ones(4, dtype=torch.float64)
+    norm, tangent = torch.func.jvp(lambda x: torch.linalg.vector_norm(x, order), (x,), (t,))
+    assert norm == 0 and tangent == 0
+    y = torch.tensor([0.5, -1.0, 2.0, 0.25], dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(
+        lambda y: torch.linalg.vector_norm(y, order), y, check_forward_ad=True
+    )

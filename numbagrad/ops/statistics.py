@@ -313,10 +313,13 @@ def _norm_gradient(grad: Tensor, input: Tensor, mask: int, p: float, result: Ten
     if p < 1:
         power = _zero_where(equal(input, 0), input.sgn() * input.abs().pow(p - 1))
         return power * (grad * norm.pow(1 - p))
+    # A divisor that is never zero: what is left out by ``_zero_where`` must not be infinite, for
+    # the tangent is the derivative of this by ``grad``.
+    divisor = choose(equal(norm, 0), 1.0, norm)
     if p < 2:
-        scale = _zero_where(equal(norm, 0), grad * norm.pow(1 - p))
+        scale = _zero_where(equal(norm, 0), grad * divisor.pow(1 - p))
         return input.sgn() * input.abs().pow(p - 1) * scale
-    scale = _zero_where(equal(norm, 0), grad / norm.pow(p - 1))
+    scale = _zero_where(equal(norm, 0), grad / divisor.pow(p - 1))
     return input * input.abs().pow(p - 2) * scale
 
 
