@@ -1,5 +1,6 @@
 """What people train with: modules, their parameters, layers, losses and initial values."""
 
+from ..lazy import lazy_names
 from . import functional, init, module_hooks, parameter, utils
 from .activation import *
 from .attention import *
@@ -19,3 +20,17 @@ from .pooling import *
 from .recurrent import *
 from .resampling import *
 from .transformer import *
+
+_LAZY = (
+    "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d",
+    "ConvTranspose2d", "ConvTranspose3d", "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d",
+    "Linear",
+)  # fmt: skip
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        **{f"Lazy{name}": ".lazy" for name in _LAZY},
+        "UninitializedBuffer": ".uninitialized",
+        "UninitializedParameter": ".uninitialized",
+    },
+)

@@ -9,10 +9,18 @@ from typing import Any
 
 import numpy as np
 
+from ..lazy import lazy_names
 from ..tensor import Tensor, leaf_of_class, new_tensor
 from ..torch_function import disabled_torch_function
 
 __all__ = ["Buffer", "Parameter"]
+
+#: Classes with a ``__torch_function__``: from the first of them on, operators ask for it.
+UNINITIALIZED = (
+    "UninitializedBuffer", "UninitializedParameter", "UninitializedTensorMixin", "is_lazy",
+)  # fmt: skip
+
+__getattr__, __dir__ = lazy_names(__name__, dict.fromkeys(UNINITIALIZED, "..uninitialized"))
 
 
 class Parameter(Tensor):
