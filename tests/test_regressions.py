@@ -299,3 +299,19 @@ def test_tensordot_sums_what_meets_a_size_of_one(a, b):
     assert torch.allclose(torch.tensordot(x, y, dims=([0, 1], [2, 0])), whole)
     with pytest.raises(RuntimeError, match="contracted dimensions need to match"):
         torch.tensordot(x, torch.ones(7, 5, 7), dims=([0, 1], [2, 0]))
+
+
+def test_broadcast_shapes():
+    assert torch.broadcast_shapes((2, 1), (3,), 1) == torch.Size([2, 3])
+    assert torch.broadcast_shapes() == torch.Size([]) and torch.broadcast_shapes((0,), 1) == (0,)
+    with pytest.raises(RuntimeError, match="length 3 at -1! Mismatching argument at index 1 had"):
+        torch.broadcast_shapes((2,), (3,))
+    with pytest.raises(ValueError, match="negative length"):
+        torch.broadcast_shapes(-1, 2)
+
+
+def test_differences_of_no_order_and_quantiles_of_a_number():
+    x = torch.rand(3, 2)
+    none = x.diff(0, prepend=torch.ones(3, 1))
+    assert torch.equal(none, x) and none.data_ptr() != x.data_ptr()
+    assert torch.quantile(torch.tensor(2.0), 0.5, dim=0, keepdim=True).shape == ()

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..executor.indexing import strided_view
+from ..size import Size
 from ..tensor import Tensor
 from ..transforms.batching import aligned
 from .arguments import tensors_of
@@ -18,7 +19,7 @@ from .shapes import common_shape, expansion, sizes_of
 from .view import reshape
 from .view_operator import ViewOperator
 
-__all__ = ["broadcast_tensors", "broadcast_to", "expand"]
+__all__ = ["broadcast_shapes", "broadcast_tensors", "broadcast_to", "expand"]
 
 Array = np.ndarray[Any, Any]
 _ndarray = np.ndarray
@@ -67,6 +68,32 @@ def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
     given = tensors_of("broadcast_tensors", tensors)
     shape = common_shape([tensor._array.shape for tensor in given])
     return tuple([expand(tensor, shape) for tensor in given])
+
+
+def broadcast_shapes(*shapes: Any) -> Size:
+    """The shape to which tensors of these shapes broadcast; a number is the shape of a vector.
+
+    Raises:
+        ValueError: for a negative size.
+        RuntimeError: if there is none.
+    """
+    found: list[int] = []
+    for number, given in enumerate(shapes):
+        shape = (given,) if isinstance(given, int) else tuple(given)
+        found[:0] = [1] * (len(shape) - len(found))
+        for place in range(-1, -len(shape) - 1, -1):
+            size = shape[place]
+            if size < 0:
+                raise ValueError("Attempting to broadcast a dimension with negative length!")
+            if size not in (1, found[place]):
+                if found[place] != 1:
+                    raise RuntimeError(
+                        f"Attempting to broadcast a dimension of length {size} at {place}! "
+                        f"Mismatching argument at index {number} had {shape}; but expected shape "
+                        f"should be broadcastable to {found}"
+                    )
+                found[place] = size
+    return Size(found)
 
 
 def sum_to_size(tensor: Tensor, shape: tuple[int, ...]) -> Tensor:

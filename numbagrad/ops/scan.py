@@ -78,6 +78,8 @@ def diff(
     if n < 0:
         raise RuntimeError(f"order must be non-negative but got {n}")
     place = dimension(input._array.ndim, dim)
+    if n == 0:
+        return input.clone()
     parts = [part for part in (prepend, input, append) if part is not None]
     made = input if len(parts) == 1 else cat(parts, place)
     for _ in range(n):

@@ -261,7 +261,7 @@ def quantile(
         made = made.lerp(gather(ordered, -1, above), weights)
     made = made.movedim(-1, 0)
     kept = made._array.shape[1:]
-    if keepdim:
+    if keepdim and array.ndim:
         kept = (1,) * array.ndim if dim is None else (*kept[:place], 1, *kept[place:])
     return reshape(made, (*fractions.shape, *kept))
 
