@@ -7,6 +7,7 @@ be changed (``cost.model = dataclasses.replace(cost.model, ...)``) before a func
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 
 from ...formula import Expression
 from ...formula.expression import postorder
@@ -30,7 +31,8 @@ class CostModel:
         least_tile: and at least.
         units: pieces of a batch that threads share, at most.
         chain_saves: bytes of the arena that a chain has to save at least.
-        chain_shares: bytes that all tiles read, which have to stay in a cache.
+        chain_shares: bytes that all tiles read, at most: they stay in the second-level cache.
+        chain_factor: bytes of one block among these, at most: it stays in the first-level cache.
         partial_bytes: bytes of the partial results that a sum over rows may leave.
         factor_bytes: bytes of the factor of a product that are worth a product in two pieces, so
             that they lie in its result. Threads then write other rows of a weight than they read,
@@ -55,7 +57,8 @@ class CostModel:
     least_tile: int = 32
     units: int = 16
     chain_saves: int = 1 << 16
-    chain_shares: int = 1 << 16
+    chain_shares: int = 1 << 19
+    chain_factor: int = 1 << 14
     partial_bytes: int = 1 << 16
     factor_bytes: int = 1 << 20
     factor_rows: float = 0.375
@@ -76,9 +79,10 @@ class CostModel:
                 return tile, units[-1]
         return None
 
-    def is_worth_a_chain(self, members: int, saved: int, shared: int) -> bool:
-        """Whether operations had better run tile by tile."""
-        return members > 1 and saved >= self.chain_saves and shared <= self.chain_shares
+    def is_worth_a_chain(self, members: int, saved: int, shared: Sequence[int]) -> bool:
+        """Whether operations had better run tile by tile; ``shared`` are the bytes of blocks."""
+        small = sum(shared) <= self.chain_shares and max(shared, default=0) <= self.chain_factor
+        return members > 1 and saved >= self.chain_saves and small
 
     def of(self, root: Expression, known: set[int], free: set[int]) -> float:
         """The cost of an expression; nodes whose ``id`` is ``known`` are read from the cache."""

@@ -11,66 +11,82 @@ from collections.abc import Sequence
 
 from . import cost
 from .bundles import Group
-from .graph import Operation, Pointwise, Product, RowLoop, may_raise, moved
-from .places import Touched
+from .graph import (
+    Memory,
+    Operation,
+    Pointwise,
+    Product,
+    RowLoop,
+    View,
+    may_raise,
+    moved,
+    overlap,
+)
 from .work import flops
 
 
 def grouped(operations: Sequence[Operation]) -> list[Operation]:
     """The operations with groups, each at the place of its first member."""
     places: list[_Place] = []
-    open_: dict[object, _Place] = {}
-    for operation in operations:
+    latest: dict[object, _Place] = {}
+    touched = _Times()
+    for at, operation in enumerate(operations):
         if may_raise(operation):
-            open_.clear()
+            latest.clear()
         kind = _kind(operation)
-        found = open_.get(kind) if kind is not None else None
-        if found is not None and found.takes(operation):
-            found.add(operation)
+        found = latest.get(kind) if kind is not None else None
+        if found is not None and not touched.conflicts(operation, found.first):
+            found.members.append(operation)
         else:
-            found = _Place(operation)
+            found = _Place(at, operation)
             places.append(found)
             if kind is not None:
-                open_[kind] = found
-        for each in open_.values():
-            if each is not found:
-                each.pass_by(operation)
+                latest[kind] = found
+        touched.add(operation, at)
     return [x for place in places for x in place.made()]
 
 
+class _Times:
+    """When operations read and wrote what."""
+
+    def __init__(self) -> None:
+        self._uses: dict[Memory, list[tuple[int, View, bool]]] = {}
+
+    def add(self, operation: Operation, at: int) -> None:
+        for written, views in ((False, operation.reads), (True, operation.writes)):
+            for view in views:
+                self._uses.setdefault(view.memory, []).append((at, view, written))
+
+    def conflicts(self, operation: Operation, since: int) -> bool:
+        """Whether the order of an operation and of one from some place on matters."""
+        for writes, views in ((False, operation.reads), (True, operation.writes)):
+            for view in views:
+                for at, other, written in reversed(self._uses.get(view.memory, ())):
+                    if at < since:
+                        break
+                    if (writes or written) and overlap(view, other):
+                        return True
+        return False
+
+
 class _Place:
-    """An operation and those that may run beside it."""
+    """An operation, those that may run beside it, and where the first is among all."""
 
-    def __init__(self, operation: Operation):
-        self._members = [operation]
-        self._mine, self._between = Touched(), Touched()
-        self._mine.add(operation.reads, operation.writes)
-
-    def takes(self, operation: Operation) -> bool:
-        """Whether an operation depends neither on the members nor on what runs after them."""
-        reads, writes = list(operation.reads), list(operation.writes)
-        return not any([x.conflicts(reads, writes) for x in (self._mine, self._between)])
-
-    def add(self, operation: Operation) -> None:
-        self._members.append(operation)
-        self._mine.add(operation.reads, operation.writes)
-
-    def pass_by(self, operation: Operation) -> None:
-        """Note an operation that runs after the members."""
-        self._between.add(operation.reads, operation.writes)
+    def __init__(self, first: int, operation: Operation):
+        self.first, self.members = first, [operation]
 
     def made(self) -> list[Operation]:
         """The group, if it is worth it."""
-        if len(self._members) == 1:
-            return self._members
-        if isinstance(self._members[0], Product):
-            worth = sum([flops(x) or 0 for x in self._members]) >= cost.model.group_flops
+        if len(self.members) == 1:
+            return self.members
+        if isinstance(self.members[0], Product):
+            worth = sum([flops(x) or 0 for x in self.members]) >= cost.model.group_flops
         else:
-            worth = sum([moved(x) for x in self._members]) >= cost.model.group_bytes
+            worth = sum([moved(x) for x in self.members]) >= cost.model.group_bytes
         if not worth:
-            return self._members
-        made = Group(f"group_of_{len(self._members)}", tuple(self._members))
-        made.parts = tuple([part for x in self._members for part in (x.parts or (x.name,))])
+            return self.members
+        made = Group(f"group_of_{len(self.members)}", tuple(self.members))
+        made.parts = tuple([part for x in self.members for part in (x.parts or (x.name,))])
         return [made]
 
 

@@ -372,11 +372,11 @@ class _Builder:
         places, size = plan(lifetimes, {})
         partial_bytes = sum([x.size * x.dtype.itemsize for m in self.members for x in m.partials])
         saved = sum([memory.nbytes for memory in local]) - size * self.units - partial_bytes
-        shared_bytes = sum([
+        shared = [
             max([bytes_of(x.view) for x in uses if not x.step], default=0)
             for uses in self._uses.values()
-        ])
-        if not cost.model.is_worth_a_chain(len(self.members), saved, shared_bytes):
+        ]
+        if not cost.model.is_worth_a_chain(len(self.members), saved, shared):
             return None, 0
         space = Tile(Memory.scratch(size * self.units), 0, size)
 
