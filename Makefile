@@ -30,6 +30,7 @@ bench: $(VENV)/installed-bench
 
 lint: $(VENV)/installed-lint
 	$(RUN) -m ruff check .
+	$(RUN) -m ruff format --check .
 	$(RUN) -m mypy
 
 clean:

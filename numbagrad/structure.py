@@ -79,9 +79,7 @@ def rebuild(structure: Any, leaves: Iterator[Any]) -> Any:
         return tuple(itertools.islice(leaves, len(structure) - 1))  # as most arguments are
     kind, *rest = structure
     if kind is tuple or kind is list:
-        return kind([
-            next(leaves) if each == LEAF else rebuild(each, leaves) for each in rest
-        ])
+        return kind([next(leaves) if each == LEAF else rebuild(each, leaves) for each in rest])
     if kind is dict or kind is OrderedDict or dataclasses.is_dataclass(kind):
         names, *rest = rest
         values = [rebuild(each, leaves) for each in rest]

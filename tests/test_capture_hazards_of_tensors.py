@@ -757,9 +757,7 @@ def test_custom_functions_of_both_eras(square):
 
 
 def test_what_numpy_or_numba_reads_is_left_to_python():
-    left_to_python(
-        lambda x: x * float(np.sum(x.numpy())), torch.ones(2), match="numpy()"
-    )
+    left_to_python(lambda x: x * float(np.sum(x.numpy())), torch.ones(2), match="numpy()")
     left_to_python(lambda x: x * x.sum().item(), torch.ones(2), match="item()")
     left_to_python(lambda x: x * 2 if (x > 0).all() else x, torch.ones(2), match="a branch")
     left_to_python(lambda x: (str(x), x * 2)[1], torch.ones(2), match="text of a tensor")

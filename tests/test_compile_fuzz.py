@@ -124,8 +124,9 @@ def arguments(shapes: list, flags: list, step: int) -> list:
     """Tensors for one call."""
     generator = np.random.default_rng(step)
     return [
-        torch.from_numpy(np.asarray(generator.uniform(-1.5, 1.5, shape), np.float32))
-        .requires_grad_(flag)
+        torch.from_numpy(
+            np.asarray(generator.uniform(-1.5, 1.5, shape), np.float32)
+        ).requires_grad_(flag)
         for shape, flag in zip(shapes, flags, strict=True)
     ]
 

@@ -70,9 +70,7 @@ def test_further_operands():
     assert torch.equal(of_tensor[1], torch.addcmul(xs[1], ys[1], zs[1], value=2.0))
     for weight in (0.25, [x / 2 for x in tensors()]):
         each = weight if isinstance(weight, list) else [weight] * 3
-        for result, x, y, w in zip(
-            torch._foreach_lerp(xs, ys, weight), xs, ys, each, strict=True
-        ):
+        for result, x, y, w in zip(torch._foreach_lerp(xs, ys, weight), xs, ys, each, strict=True):
             assert torch.equal(result, torch.lerp(x, y, w))
     assert torch._foreach_add(xs, ys, alpha=2)[0].tolist() == (xs[0] + 2 * ys[0]).tolist()
 

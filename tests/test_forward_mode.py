@@ -86,9 +86,7 @@ class TestEveryOperator:
             places,
         )(*floats)
         for product, reference in zip(products, again, strict=True):
-            np.testing.assert_allclose(
-                product.numpy(), reference.numpy(), rtol=1e-8, atol=1e-8
-            )
+            np.testing.assert_allclose(product.numpy(), reference.numpy(), rtol=1e-8, atol=1e-8)
 
 
 class TestDualTensors:

@@ -207,9 +207,7 @@ def test_histories_of_captured_tensors_are_kept():
 
     for _ in range(3):
         (found,) = ng.autograd.grad(jacfwd(function)(point()).square().sum(), scale)
-        (expected,) = ng.autograd.grad(
-            at_once(jacfwd(function), point()).square().sum(), scale
-        )
+        (expected,) = ng.autograd.grad(at_once(jacfwd(function), point()).square().sum(), scale)
         assert_same(found, expected)
 
 

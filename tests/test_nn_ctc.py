@@ -36,9 +36,7 @@ def test_gradients_of_scores():
     labels = ng.tensor([[1, 2, 2], [3, 1, 0], [2, 0, 0]])
 
     def loss(scores):
-        return F.ctc_loss(
-            scores.log_softmax(-1), labels, [6, 5, 4], [3, 2, 0], reduction="none"
-        )
+        return F.ctc_loss(scores.log_softmax(-1), labels, [6, 5, 4], [3, 2, 0], reduction="none")
 
     assert gradcheck(loss, (scores,))
 

@@ -151,18 +151,20 @@ def net_of(seed):
         k = choose.randrange(3)
         lines.append(choose.choice(LAYERS).format(w=f"w[{k}]", b=f"b[{k}]", v=f"v[{k}]"))
     twice = choose.random() < 0.3
-    source = "".join([
-        "def step(x, w, b, v):\n",
-        "    for p in (*w, *b, *v):\n        p.grad = None\n" if choose.random() < 0.7 else "",
-        "    total = 0\n",
-        "    h = x * w[0][0]\n",
-        *[f"    {line}\n" for line in lines],
-        "    total = total + (h - x).pow(2).mean()\n",
-        PENALTY if twice else "",
-        "    total.backward()\n",
-        UPDATE if choose.random() < 0.5 else "",
-        "    return total.detach(), h.detach()\n",
-    ])
+    source = "".join(
+        [
+            "def step(x, w, b, v):\n",
+            "    for p in (*w, *b, *v):\n        p.grad = None\n" if choose.random() < 0.7 else "",
+            "    total = 0\n",
+            "    h = x * w[0][0]\n",
+            *[f"    {line}\n" for line in lines],
+            "    total = total + (h - x).pow(2).mean()\n",
+            PENALTY if twice else "",
+            "    total.backward()\n",
+            UPDATE if choose.random() < 0.5 else "",
+            "    return total.detach(), h.detach()\n",
+        ]
+    )
     scope = {"torch": torch}
     exec(compile(source, "<net>", "exec"), scope)
     return scope["step"], source

@@ -29,9 +29,7 @@ def compiled_operations(step, arguments, calls=4, rtol=1e-5):
         expected = expected if isinstance(expected, tuple) else (expected,)
         found = found if isinstance(found, tuple) else (found,)
         for a, b in zip(expected, found, strict=True):
-            np.testing.assert_allclose(
-                b.detach().numpy(), a.detach().numpy(), rtol=rtol, atol=1e-6
-            )
+            np.testing.assert_allclose(b.detach().numpy(), a.detach().numpy(), rtol=rtol, atol=1e-6)
     (recorded,) = [each for found in compiled._programs.values() for each in found]
     return recorded.program.operations
 

@@ -26,9 +26,7 @@ def agree(function, *arguments, calls=3, tolerance=1e-5):
             assert x.dtype == y.dtype and x.shape == y.shape
             values = x.numpy()[np.isfinite(x.numpy())]
             scale = float(np.abs(values).max(initial=0))
-            np.testing.assert_allclose(
-                y.numpy(), x.numpy(), rtol=tolerance, atol=tolerance * scale
-            )
+            np.testing.assert_allclose(y.numpy(), x.numpy(), rtol=tolerance, atol=tolerance * scale)
     return step
 
 
@@ -192,8 +190,7 @@ def test_a_factor_is_not_written_while_the_product_reads_it():
 def test_products_that_are_added_up_need_no_memory_of_their_own(depth, dtype):
     torch.manual_seed(8)
     pairs = [
-        (torch.randn(depth, 37, dtype=dtype), torch.randn(depth, 50, dtype=dtype))
-        for _ in range(5)
+        (torch.randn(depth, 37, dtype=dtype), torch.randn(depth, 50, dtype=dtype)) for _ in range(5)
     ]
 
     def total(*factors):

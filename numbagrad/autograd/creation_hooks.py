@@ -96,9 +96,7 @@ def _call_hooks(node: Node) -> None:
     for hook in list(_hooks.stack):
         result = hook(node)
         if result is not None:
-            raise RuntimeError(
-                f"node creation hook must return None, got {type(result).__name__}"
-            )
+            raise RuntimeError(f"node creation hook must return None, got {type(result).__name__}")
 
 
 def _new_accumulators(node: Node) -> list[AccumulateGrad]:

@@ -110,9 +110,7 @@ def run_backward(
         if ready and not careful:
             careful = _walk(leaves, buffers, ready, retain_graph, create_graph)
         if careful:
-            _walk_with_care(
-                walk, leaves, buffers, ready, retain_graph, create_graph, accumulate
-            )
+            _walk_with_care(walk, leaves, buffers, ready, retain_graph, create_graph, accumulate)
         _finish(leaves, create_graph, accumulate)
         if walk.callbacks is not None:
             switches["enabled"] = previous_mode

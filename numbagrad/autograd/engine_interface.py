@@ -190,9 +190,7 @@ _CYCLE = (
 )
 
 
-def _materialized(
-    results: list[Any], wanted: tuple[Any, ...], create_graph: bool
-) -> list[Any]:
+def _materialized(results: list[Any], wanted: tuple[Any, ...], create_graph: bool) -> list[Any]:
     """The results, with zeros in the place of None: leaves, if the gradients are recorded."""
     complete = []
     for value, found in zip(wanted, results, strict=True):

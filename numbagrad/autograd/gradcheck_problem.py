@@ -84,9 +84,7 @@ def parts_of_results(problem: Problem) -> list[Problem]:
     complex_ones = tuple([i for i, value in enumerate(problem.results) if _is_complex(value)])
     if not complex_ones:
         return [problem]
-    parted = tuple(
-        [i for i, x in enumerate(problem.outputs) if x._array.dtype.kind == "c"]
-    )
+    parted = tuple([i for i, x in enumerate(problem.outputs) if x._array.dtype.kind == "c"])
 
     def of(part: str, attribute: str) -> Problem:
         def function(*inputs: Any) -> tuple[Any, ...]:
@@ -94,9 +92,7 @@ def parts_of_results(problem: Problem) -> list[Problem]:
                 [getattr(x, attribute) if _is_complex(x) else x for x in problem.call(inputs)]
             )
 
-        results = tuple(
-            [getattr(x, attribute) if _is_complex(x) else x for x in problem.results]
-        )
+        results = tuple([getattr(x, attribute) if _is_complex(x) else x for x in problem.results])
         return dataclasses.replace(
             problem, func=function, results=results, part=part, parted=parted
         )
@@ -121,9 +117,7 @@ def parts_of_inputs(problem: Problem) -> list[Problem]:
                     whole[i] = problem.inputs[i].real + parts[i] * 1j
             return problem.func(*whole)
 
-        inputs = tuple(
-            [getattr(x, attribute) if _is_complex(x) else x for x in problem.inputs]
-        )
+        inputs = tuple([getattr(x, attribute) if _is_complex(x) else x for x in problem.inputs])
         results = as_tuple(function(*inputs))
         return dataclasses.replace(
             problem, func=function, inputs=inputs, results=results, part=part, parted=parted

@@ -228,9 +228,7 @@ class Live:
             watched.append(tensor)
             kept.append(as_view(tensor._array, whole(memory), view.offset))
         inputs = [place.find(leaves) for place in self.inputs]
-        return CompiledFunctionBackward(
-            self.backward, inputs, kept, watched, self.outputs, numbers
-        )
+        return CompiledFunctionBackward(self.backward, inputs, kept, watched, self.outputs, numbers)
 
 
 @dataclasses.dataclass

@@ -49,13 +49,15 @@ def changes_state(node: ast.AST) -> bool:
         targets = node.targets
     elif isinstance(node, ast.AugAssign):
         targets = [node.target]
-    return any([
-        isinstance(each, ast.Subscript)
-        or (isinstance(each, ast.Attribute) and each.attr not in _STATE_OF_TENSORS)
-        for target in targets
-        for each in ast.walk(target)
-        if isinstance(getattr(each, "ctx", None), ast.Store)
-    ])
+    return any(
+        [
+            isinstance(each, ast.Subscript)
+            or (isinstance(each, ast.Attribute) and each.attr not in _STATE_OF_TENSORS)
+            for target in targets
+            for each in ast.walk(target)
+            if isinstance(getattr(each, "ctx", None), ast.Store)
+        ]
+    )
 
 
 def without_breaks(

@@ -23,9 +23,7 @@ _IMPURE_MODULES = frozenset((
 ))  # fmt: skip
 _IMPURE_CLASSES = frozenset((("datetime", "now"), ("datetime", "utcnow"), ("date", "today")))
 _IMPURE_FUNCTIONS = {
-    "builtins": frozenset(
-        ("print", "input", "open", "exec", "eval", "globals", "__import__")
-    ),
+    "builtins": frozenset(("print", "input", "open", "exec", "eval", "globals", "__import__")),
     "_thread": frozenset(("start_new_thread", "start_joinable_thread")),
     "sys": frozenset(("getrefcount", "settrace", "setprofile", "stdout", "_getframe")),
     "gc": frozenset(("get_objects", "get_referrers", "get_count")),

@@ -26,8 +26,7 @@ class Layout:
         self._forms = [(array.shape, array.strides, array.dtype) for array in arrays]
         self._writes = writes
         roots = [
-            root_of(array) if known else None
-            for array, known in zip(arrays, touched, strict=True)
+            root_of(array) if known else None for array, known in zip(arrays, touched, strict=True)
         ]
         numbers = {id(root): k for k, root in reversed([*enumerate(roots)]) if root is not None}
         #: For each array the first one in the same memory, and how many bytes behind it starts.

@@ -204,9 +204,7 @@ class Recorded:
         for place, count in self._effects.versions:
             version_cell_of(place.find(leaves))[0] += count
 
-    def _restoring(
-        self, leaves: Sequence[Any], run: Callable[..., Any], *arguments: Any
-    ) -> Any:
+    def _restoring(self, leaves: Sequence[Any], run: Callable[..., Any], *arguments: Any) -> Any:
         """What ``run`` returns; if it raises, what the sources of numbers wrote is undone."""
         before = list(map(_item_of, self._managed))
         try:

@@ -120,9 +120,7 @@ class Split:
         foreign: local names whose values pieces must not be given.
     """
 
-    def __init__(
-        self, source: FunctionSource, lines: set[int], whole: set[int], foreign: set[str]
-    ):
+    def __init__(self, source: FunctionSource, lines: set[int], whole: set[int], foreign: set[str]):
         self._source = source
         self._lines = lines
         self._whole = whole
@@ -141,9 +139,7 @@ class Split:
         names = [_name_of(k) for k in range(len(self.pieces))]
         definitions = [*[piece.definition for piece in self.pieces], self._driver]
         codes = _compiled(self._source, definitions, names)
-        cells = dict(
-            zip(original.__code__.co_freevars, original.__closure__ or (), strict=True)
-        )
+        cells = dict(zip(original.__code__.co_freevars, original.__closure__ or (), strict=True))
         for piece, code, name in zip(self.pieces, codes, names, strict=False):
             function = _function(original, code, cells)
             function.__qualname__ = original.__qualname__
@@ -294,9 +290,7 @@ class Split:
             return [*head, *tail]
         return [*head, self._piece(run, before, place), *tail]
 
-    def _piece(
-        self, run: list[ast.stmt], before: frozenset[str], place: _Place
-    ) -> ast.stmt:
+    def _piece(self, run: list[ast.stmt], before: frozenset[str], place: _Place) -> ast.stmt:
         """Move statements to a piece; returns its call."""
         flow, uses = Flow(run), Uses(run)
         first, last = run[0].lineno, run[-1].end_lineno or run[-1].lineno

@@ -93,7 +93,6 @@ class Watched:
             ]
         )
 
-
     def expected(self) -> list[Any]:
         """What a native check has to find, which is what is there now."""
         now = list(self.read())

@@ -107,9 +107,7 @@ def _plain_table(logs: Array, targets: Targets, direction: int) -> Array:
                 continue
             value = own[t - 1].copy()
             value[1:] = np.logaddexp(value[1:], own[t - 1, :-1])
-            value[2:] = np.where(
-                skips[2:], np.logaddexp(value[2:], own[t - 1, :-2]), value[2:]
-            )
+            value[2:] = np.where(skips[2:], np.logaddexp(value[2:], own[t - 1, :-2]), value[2:])
             own[t] = value + rows[t]
     return table
 

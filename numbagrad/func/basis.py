@@ -53,4 +53,3 @@ def jacobian_of_products(
         results = mapped(*standard_basis(like))
     assert results is not None
     return [list(result.split(sizes, 0)) for result in results]
-

@@ -140,9 +140,9 @@ class Dependent:
         self.given = [_whole(memory) for memory in given]
         self._memories = list(dict.fromkeys([view.memory for view in results]))
         self.results = [(self._memories.index(view.memory), view) for view in results]
-        self.nbytes = sum([
-            view.size * view.dtype.itemsize for each in operations for view in each.writes
-        ])
+        self.nbytes = sum(
+            [view.size * view.dtype.itemsize for each in operations for view in each.writes]
+        )
 
     @functools.cached_property
     def whole(self) -> bool:
@@ -211,9 +211,7 @@ class BlockProgram:
     ) -> None:
         """The same with a program for each thread."""
         firsts = dict(zip(dependent.basis, units.firsts, strict=True))
-        basis = {
-            k: firsts[x.memory] for k, x in enumerate(dependent.given) if x.memory in firsts
-        }
+        basis = {k: firsts[x.memory] for k, x in enumerate(dependent.given) if x.memory in firsts}
         workers = min(get_num_threads(), blocks)
         free = self._repeated.setdefault((workers, *basis.items()), [])
         try:

@@ -132,9 +132,7 @@ def _code_of(function: Any) -> CodeType | None:
     return getattr(function, "__code__", None)
 
 
-def _dependent(
-    recorder: Recorder, basis: list[Memory], made: Sequence[Tensor]
-) -> Dependent | None:
+def _dependent(recorder: Recorder, basis: list[Memory], made: Sequence[Tensor]) -> Dependent | None:
     """The launches that depend on the basis; None if they cannot be run again."""
     if recorder.failure is not None or recorder.numbers or recorder.number_sources:
         return None
@@ -145,9 +143,7 @@ def _dependent(
     return launches.dependent([recorder.view(tensor._array) for tensor in made])
 
 
-def _settle(
-    known: _Experience, dependent: Dependent, program: BlockProgram, count: int
-) -> None:
+def _settle(known: _Experience, dependent: Dependent, program: BlockProgram, count: int) -> None:
     """Decide how many rows the next call has in a block, once it is known what a row takes.
 
     The first block is computed by all threads together, the others by a thread each.
@@ -163,9 +159,7 @@ def _settle(
     known.rows = rows if 2 * rows <= count else 0
 
 
-def _program_of(
-    dependent: Dependent, known: _Experience, every: Product
-) -> BlockProgram | None:
+def _program_of(dependent: Dependent, known: _Experience, every: Product) -> BlockProgram | None:
     """The program of some launches."""
     key = dependent.key
     if key in _programs:
@@ -195,6 +189,6 @@ def _agrees(program: BlockProgram, dependent: Dependent, every: Product) -> bool
     expected = every(*map(new_tensor, vectors))
     block = dict(zip(dependent.basis, vectors, strict=True))
     found = program.run(dependent, block)
-    return all([
-        np.array_equal(a._array, b, equal_nan=True) for a, b in zip(expected, found, strict=True)
-    ])
+    return all(
+        [np.array_equal(a._array, b, equal_nan=True) for a, b in zip(expected, found, strict=True)]
+    )

@@ -155,9 +155,7 @@ def vjp(func: Function, *primals: Any, has_aux: bool = False) -> Any:
             )
     needed = followed.needed_outside(outputs)
 
-    def vjp_fn(
-        cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None
-    ) -> Any:
+    def vjp_fn(cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None) -> Any:
         seeds, found = flatten(cotangents)
         if found != structure:
             raise RuntimeError(

@@ -107,9 +107,7 @@ def jacfwd(
         columns = jacobian_of_products(func, product, leaves, None, randomness)
         blocks = []
         for by_input in columns:
-            own = [
-                _columns_last(block, leaf) for block, leaf in zip(by_input, leaves, strict=True)
-            ]
+            own = [_columns_last(block, leaf) for block, leaf in zip(by_input, leaves, strict=True)]
             block = rebuild(structure, iter(own))
             blocks.append(block[0] if single else block)
         result = rebuild(kept[0], iter(blocks))

@@ -79,9 +79,7 @@ def _in_one(given: Any) -> dict[str, Tensor]:
             f"{type(given)}"
         )
     if not all([isinstance(each, Mapping) for each in given]):
-        raise ValueError(
-            "Expected all elements of parameter_and_buffer_dicts to be dictionaries"
-        )
+        raise ValueError("Expected all elements of parameter_and_buffer_dicts to be dictionaries")
     repeated = [name for name, n in Counter(k for each in given for k in each).items() if n > 1]
     if repeated:
         raise ValueError(
@@ -168,7 +166,5 @@ def _stacked(name: str, tensors: list[Tensor]) -> Tensor:
         RuntimeError: if only some of them require grad.
     """
     if len({x.requires_grad for x in tensors}) > 1:
-        raise RuntimeError(
-            f"Expected {name} from each model to have the same .requires_grad"
-        )
+        raise RuntimeError(f"Expected {name} from each model to have the same .requires_grad")
     return stack([x.detach() for x in tensors]).requires_grad_(tensors[0].requires_grad)

@@ -61,9 +61,7 @@ def vmap(
             f"{randomness}"
         )
     if chunk_size is not None and chunk_size <= 0:
-        raise ValueError(
-            f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})"
-        )
+        raise ValueError(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")
 
     @functools.wraps(func)
     def mapped(*args: Any, **kwargs: Any) -> Any:

@@ -133,9 +133,7 @@ def matmul_units(rows: int, columns: int, depth: int, batch: int) -> int:
     return batch * ((columns + width - 1) // width) * ((rows + UNIT_ROWS - 1) // UNIT_ROWS)
 
 
-def matmul_grain(
-    rows: int, columns: int, depth: int, batch: int, threads: int, steps: int
-) -> int:
+def matmul_grain(rows: int, columns: int, depth: int, batch: int, threads: int, steps: int) -> int:
     """Units for one thread: an equal share of the work, or about 20 µs of it if that is more.
 
     An element of C takes so many ``steps``: the depth, and what else is done with it. Shares are

@@ -427,9 +427,7 @@ def pointwise_into(self, arguments, given):
     output = load(arguments, 0, int64)
     if given > MAX_OPERANDS or not is_tensor(runtime, output):
         return raise_miss(runtime, MISS_OPERAND)
-    if is_watched(runtime) or (
-        is_inference(runtime, output) and not in_inference_mode(runtime)
-    ):
+    if is_watched(runtime) or (is_inference(runtime, output) and not in_inference_mode(runtime)):
         return raise_miss(runtime, MISS_OPERAND)  # Python knows whom to ask, and what to say
     operands = address_of_stack(MAX_OPERANDS)
     for k in range(given):

@@ -54,9 +54,7 @@ from .record import (
     tuple_size,
 )
 
-set_attribute = external(
-    "PyObject_SetAttr", types.int32, types.int64, types.int64, types.int64
-)
+set_attribute = external("PyObject_SetAttr", types.int32, types.int64, types.int64, types.int64)
 new_weak_reference = external("PyWeakref_NewRef", types.int64, types.int64, types.int64)
 list_append = external("PyList_Append", types.int32, types.int64, types.int64)
 list_size = external("PyList_Size", types.int64, types.int64)

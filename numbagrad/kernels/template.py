@@ -14,9 +14,7 @@ def lines_of(text: str) -> list[str]:
     return text.strip("\n").split("\n")
 
 
-def fill(
-    lines: list[str], blocks: Mapping[str, list[str]], fields: Mapping[str, str]
-) -> str:
+def fill(lines: list[str], blocks: Mapping[str, list[str]], fields: Mapping[str, str]) -> str:
     """The text of a template.
 
     A line that is the name of a block becomes the lines of that block, indented as it was; these

@@ -31,18 +31,14 @@ class _Table(Module):
     padding_idx: int | None
     weight: Parameter
 
-    def _make_table(
-        self, weight: Tensor | None, trained: bool, device: Any, dtype: Any
-    ) -> None:
+    def _make_table(self, weight: Tensor | None, trained: bool, device: Any, dtype: Any) -> None:
         shape = [self.num_embeddings, self.embedding_dim]
         if weight is None:
             self.weight = Parameter(empty(*shape, device=device, dtype=dtype), trained)
             self.reset_parameters()
             return
         if list(weight.shape) != shape:
-            raise AssertionError(
-                "Shape of weight does not match num_embeddings and embedding_dim"
-            )
+            raise AssertionError("Shape of weight does not match num_embeddings and embedding_dim")
         self.weight = Parameter(weight, trained)
 
     def reset_parameters(self) -> None:

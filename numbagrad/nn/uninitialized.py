@@ -62,9 +62,7 @@ class UninitializedTensorMixin:
         return type(self), (self._requires_grad,)
 
     @classmethod
-    def __torch_function__(
-        cls, func: Any, types: Any, args: Any = (), kwargs: Any = None
-    ) -> Any:
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if getattr(func, "__name__", "") in cls._allowed or type(func).__name__ == "method-wrapper":
             return default_torch_function(cls, func, types, args, kwargs)  # type: ignore[arg-type]
         raise ValueError(

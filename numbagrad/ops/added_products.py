@@ -73,8 +73,10 @@ def _adding(
     def batch(operator: Any, size: int, arguments: Any, mapped: Any) -> Tensor:
         input, a, b, beta, alpha = arguments
         either = mapped[1] or mapped[2]
-        made = of_samples(operator, size, (a, b), mapped[1:3]) if either else operator(
-            new_tensor(np.zeros((), a._array.dtype)), a, b, beta, 1
+        made = (
+            of_samples(operator, size, (a, b), mapped[1:3])
+            if either
+            else operator(new_tensor(np.zeros((), a._array.dtype)), a, b, beta, 1)
         )
         made = _times(made, alpha)
         if beta == 0 and either:
@@ -106,7 +108,9 @@ def _stacked(grad: Tensor, count: int) -> Tensor:
 
 
 _addmm = _adding(
-    "addmm", _product, lambda grad, b, _: mm(grad, conj(b).t()),
+    "addmm",
+    _product,
+    lambda grad, b, _: mm(grad, conj(b).t()),
     lambda grad, a, _: mm(conj(a).t(), grad),
 )
 _addmv = _adding("addmv", mv_operator.forward, lambda grad, b, _: outer(grad, conj(b)),
@@ -121,7 +125,9 @@ _addr = _adding(
     ),
 )
 _baddbmm = _adding(
-    "baddbmm", _product, lambda grad, b, _: bmm(grad, conj(b).mT),
+    "baddbmm",
+    _product,
+    lambda grad, b, _: bmm(grad, conj(b).mT),
     lambda grad, a, _: bmm(conj(a).mT, grad),
 )
 _addbmm = _adding(
@@ -129,9 +135,9 @@ _addbmm = _adding(
     lambda a, b: _product(a.transpose(1, 0, 2).reshape(a.shape[1], -1), b.reshape(-1, b.shape[2])),
     lambda grad, b, shape: bmm(_stacked(grad, shape[0]), conj(b).mT),
     lambda grad, a, shape: bmm(conj(a).mT, _stacked(grad, shape[0])),
-    lambda operator, size, arguments, mapped: (
-        samples_of_stacks(operator, size, arguments, mapped).sum(1)
-    ),
+    lambda operator, size, arguments, mapped: samples_of_stacks(
+        operator, size, arguments, mapped
+    ).sum(1),
 )
 
 
@@ -154,7 +160,7 @@ def _sum(
         )
     if dtype == np.bool_ and operator is not _addr:
         raise NotImplementedError(
-            f'"{operator.name}_impl_cpu" not implemented for \'Bool\'; cast to an integer dtype '
+            f"\"{operator.name}_impl_cpu\" not implemented for 'Bool'; cast to an integer dtype "
             "first"
         )
     if input._array.shape != shape:

@@ -299,9 +299,7 @@ class PointwiseOperator:
             return transposed(self, primals, tangents, results)
         return (rule(primals, tangents, results[0]),)
 
-    def with_tangent(
-        self, primals: list[Any], tangents: list[Any]
-    ) -> tuple[Tensor, Tensor] | None:
+    def with_tangent(self, primals: list[Any], tangents: list[Any]) -> tuple[Tensor, Tensor] | None:
         """The result and its tangent by one kernel; None without one.
 
         From then on the launcher does this without Python, if it is compiled.

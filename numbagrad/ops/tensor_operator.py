@@ -176,9 +176,7 @@ class GradientPlan:
         #: Places of the arguments that have an edge each.
         self.inputs = [i for i in range(len(needed)) if names[i] in operator.tensors]
         self.saves = [names.index(p) for p in saved]
-        self.keeps = [
-            (names.index(p.removesuffix("_shape")), p not in names) for p in kept
-        ]
+        self.keeps = [(names.index(p.removesuffix("_shape")), p not in names) for p in kept]
         order = ["grad", *kept, *saved, *[_RESULTS[number] for number in self.results]]
         self.rules: list[Any] = []
         for name, need in zip(names, needed, strict=False):
@@ -382,9 +380,7 @@ class TensorOperator:
             self.record(results if results.__class__ is tuple else (results,), arguments)
         return results
 
-    def with_tangent(
-        self, primals: list[Any], tangents: list[Any]
-    ) -> tuple[Tensor, Tensor] | None:
+    def with_tangent(self, primals: list[Any], tangents: list[Any]) -> tuple[Tensor, Tensor] | None:
         """The result and its tangent, without a Tensor in between; None unless it is multilinear.
 
         See ``transforms/dispatch.py``.

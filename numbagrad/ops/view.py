@@ -421,11 +421,17 @@ def dense_copy(array: Array) -> Array:
 
 
 _clone = TensorOperator(
-    "clone", lambda input: dense_copy(input), {"input": lambda grad: grad}, batch=stacked(),
+    "clone",
+    lambda input: dense_copy(input),
+    {"input": lambda grad: grad},
+    batch=stacked(),
     tangent=multilinear,
 )
 _contiguous = TensorOperator(
-    "clone", lambda input: input.copy("C"), {"input": lambda grad: grad}, batch=stacked(),
+    "clone",
+    lambda input: input.copy("C"),
+    {"input": lambda grad: grad},
+    batch=stacked(),
     tangent=multilinear,
 )
 

@@ -120,9 +120,7 @@ class ViewOperator(TensorOperator):
         if input._requires_grad and array.dtype.kind in "fc" and not input.is_inference():
             node = _new(self._node)
             grad_fn = input._grad_fn
-            node.next_edges = (
-                ((input, 0),) if grad_fn is None else ((grad_fn, input._output_nr),)
-            )
+            node.next_edges = ((input, 0),) if grad_fn is None else ((grad_fn, input._output_nr),)
             node._hooks = None
             node.sequence_nr = next_sequence_nr()
             node.plan = self._plan

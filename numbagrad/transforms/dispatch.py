@@ -271,4 +271,3 @@ def _apply_to_dual(operator: Any, level: Level, arguments: Sequence[Any]) -> Any
         ]
     )
     return with_tangents if made.__class__ is tuple else with_tangents[0]
-

@@ -18,9 +18,7 @@ from .levels import BATCH, Level, batched, settled, state_of
 
 __all__ = ["VmapInfo", "apply_to_batch"]
 
-_GUIDE = (
-    "For more details, please see https://pytorch.org/docs/main/notes/extending.func.html"
-)
+_GUIDE = "For more details, please see https://pytorch.org/docs/main/notes/extending.func.html"
 
 
 class VmapInfo(NamedTuple):

@@ -151,7 +151,6 @@ class Transformed(np.ndarray):
     def __array_function__(self, function: Any, *rest: Any) -> Any:
         raise _unknown(function.__name__)
 
-
     def item(self, *place: Any) -> Any:
         """The element, which all samples of a batch would have to share."""
         return _memory_of(self, ITEM).item(*place)

@@ -197,9 +197,9 @@ IN_A_LEVEL = {
     "where": lambda t, f, d: f.unpack_dual(t.where(d > 2, d, d * 2)).tangent,
     "cat": lambda t, f, d: f.unpack_dual(t.cat([d, t.ones(1, 2)])).tangent,
     "cast": lambda t, f, d: f.unpack_dual(d.double()).tangent,
-    "layer_norm": lambda t, f, d: f.unpack_dual(
-        t.nn.functional.layer_norm(d, (2,))
-    ).tangent.round(decimals=3),
+    "layer_norm": lambda t, f, d: f.unpack_dual(t.nn.functional.layer_norm(d, (2,))).tangent.round(
+        decimals=3
+    ),
     "item": lambda t, f, d: d.sum().item(),
     "bool": lambda t, f, d: bool(d.sum() > 3),
     "argmax": lambda t, f, d: f.unpack_dual(d.argmax()).tangent,

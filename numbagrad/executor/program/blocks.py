@@ -171,9 +171,7 @@ class _Cheap:
         return Expression(node.operation, known, node.value)
 
 
-def _stays(
-    places: Places, leaf: View, at: int, readers: list[int], kept: set[Memory]
-) -> bool:
+def _stays(places: Places, leaf: View, at: int, readers: list[int], kept: set[Memory]) -> bool:
     """Whether a view holds what it held in the loop at a place until the last of the readers."""
     last = readers[-1]
     needed = not leaf.memory.made or leaf.memory in kept
@@ -182,9 +180,7 @@ def _stays(
     return not places.written([leaf], at, last + 1)
 
 
-def _read_leaves(
-    places: Places, at: int, reader: Pointwise, output: View, found: _Cheap
-) -> None:
+def _read_leaves(places: Places, at: int, reader: Pointwise, output: View, found: _Cheap) -> None:
     """Have a loop compute a value from what it is made of."""
     formula, value = reader.formula, found.value
     assert value is not None

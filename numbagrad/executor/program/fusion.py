@@ -200,9 +200,7 @@ def forward_copies(operations: list[Operation], kept: set[Memory]) -> list[Opera
             continue
         later = operations[at + 1 :]
         read = old in kept or any([_name(v.memory, names) is old for o in later for v in o.reads])
-        written = any(
-            [_name(v.memory, names) in (old, new) for o in later for v in o.writes]
-        )
+        written = any([_name(v.memory, names) in (old, new) for o in later for v in o.writes])
         if read and written:
             continue
         # The block that is kept stays; its array says how it lies.
@@ -266,10 +264,12 @@ def _parts_of(
         start = _start_of(view, output)
         if start is None or any([overlap(view, other) for other in views[:k]]):
             return None
-        operands = tuple([
-            _part(x.expanded(output.shape), start, view.shape) if isinstance(x, View) else x
-            for x in operation.operands
-        ])
+        operands = tuple(
+            [
+                _part(x.expanded(output.shape), start, view.shape) if isinstance(x, View) else x
+                for x in operation.operands
+            ]
+        )
         made.append(dataclasses.replace(operation, operands=operands, outputs=(view,)))
     return made
 
@@ -373,12 +373,14 @@ def _nodes(operation: Operation) -> int:
 
 def _meet(views: dict[Memory, set[View]], others: dict[Memory, set[View]]) -> bool:
     """Whether one of some views may share a byte with one of others."""
-    return any([
-        overlap(view, other)
-        for memory in views.keys() & others.keys()
-        for view in views[memory]
-        for other in others[memory]
-    ])
+    return any(
+        [
+            overlap(view, other)
+            for memory in views.keys() & others.keys()
+            for view in views[memory]
+            for other in others[memory]
+        ]
+    )
 
 
 def _writes_outside(operation: Operation) -> bool:

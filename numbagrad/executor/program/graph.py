@@ -149,9 +149,9 @@ def overlap(first: View, second: View) -> bool:
     (low, high), (other_low, other_high) = first.bytes, second.bytes
     if low >= other_high or other_low >= high:
         return False
-    return not any([
-        _are_columns_apart(first, second, step) for step in {*first.strides, *second.strides}
-    ])
+    return not any(
+        [_are_columns_apart(first, second, step) for step in {*first.strides, *second.strides}]
+    )
 
 
 def _are_columns_apart(first: View, second: View, step: int) -> bool:
@@ -581,6 +581,4 @@ def with_views(operation: Operation, function: Callable[[View], View]) -> Operat
 
 def renamed(operation: Operation, name: Callable[[Memory], Memory]) -> Operation:
     """The operation on other blocks of memory: ``name`` maps each to the one it is now."""
-    return with_views(
-        operation, lambda view: dataclasses.replace(view, memory=name(view.memory))
-    )
+    return with_views(operation, lambda view: dataclasses.replace(view, memory=name(view.memory)))

@@ -18,9 +18,7 @@ from .graph import Memory, Operation, Pointwise, Product, View, covers
 from .places import Places
 
 
-def cut_for_factors(
-    operations: Sequence[Operation], kept: Collection[Memory]
-) -> list[Operation]:
+def cut_for_factors(operations: Sequence[Operation], kept: Collection[Memory]) -> list[Operation]:
     """The operations, with products cut whose factor then fits into the result; see above."""
     places = Places(operations)
     found: list[Operation] = []
@@ -79,10 +77,12 @@ def _piece(product: Product, start: int, count: int) -> Product:
         shape = epilogue.shape
         epilogue = dataclasses.replace(
             epilogue,
-            operands=tuple([
-                _rows(x.expanded(shape), start, count) if isinstance(x, View) else x
-                for x in epilogue.operands
-            ]),
+            operands=tuple(
+                [
+                    _rows(x.expanded(shape), start, count) if isinstance(x, View) else x
+                    for x in epilogue.operands
+                ]
+            ),
             outputs=tuple([_rows(view, start, count) for view in epilogue.outputs]),
         )
     return dataclasses.replace(

@@ -89,9 +89,7 @@ class _Blocks:
             memory = self.names[memory]
         return memory
 
-    def overwrite(
-        self, operation: Operation, output: View, at: int, fits: Sequence[View]
-    ) -> None:
+    def overwrite(self, operation: Operation, output: View, at: int, fits: Sequence[View]) -> None:
         """Lay an output over a block that is read last by the operation at a place, if one fits.
 
         ``fits`` are views of which an element may be gone when the output's is written.

@@ -163,9 +163,7 @@ def _is_streamed(
     )
 
 
-def _packed(
-    operation: Pointwise, kernel: int, sizes: list[int], steps: list[list[int]]
-) -> Launch:
+def _packed(operation: Pointwise, kernel: int, sizes: list[int], steps: list[list[int]]) -> Launch:
     """The launch of a kernel over a space of these sizes."""
     operands = (*operation.operands, *operation.outputs)
     words = np.zeros(

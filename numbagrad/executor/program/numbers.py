@@ -49,9 +49,7 @@ class NumberInputs:
         """All numbers of a run, in order, where ``others`` are those that come from elsewhere."""
         remaining = iter(others)
         count = len(self.computed) + len(others)
-        return [
-            self.computed[k]() if k in self.computed else next(remaining) for k in range(count)
-        ]
+        return [self.computed[k]() if k in self.computed else next(remaining) for k in range(count)]
 
     def pin_all(self) -> None:
         """Let the program hold for the present values alone."""

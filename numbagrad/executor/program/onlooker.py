@@ -65,9 +65,7 @@ class Onlooker(Recorder):
 
     # What a recorder would have to remember, or refuse, does not matter here.
 
-    def forward(
-        self, name: str, function: Callable[..., Any], arguments: tuple[Any, ...]
-    ) -> Any:
+    def forward(self, name: str, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
         """Only launches are seen."""
         return function(*arguments)
 

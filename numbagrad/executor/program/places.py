@@ -71,11 +71,13 @@ class Places:
 
 
 def _meet(touched: _Touched, views: Iterable[View], start: int, end: int) -> bool:
-    return any([
-        start < at < end and any([overlap(view, other) for other in others])
-        for view in views
-        for at, others in touched.get(view.memory, {}).items()
-    ])
+    return any(
+        [
+            start < at < end and any([overlap(view, other) for other in others])
+            for view in views
+            for at, others in touched.get(view.memory, {}).items()
+        ]
+    )
 
 
 class Touched:

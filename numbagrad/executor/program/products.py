@@ -17,6 +17,7 @@ from .places import Places
 #: them, but their operands have to wait for the last.
 _DEPTH = 128
 
+
 def _factors(product: Product) -> list[View]:
     return [view for term in product.terms for view in term]
 
@@ -92,9 +93,7 @@ def _only_product(places: Places, view: View, at: int, kept: set[Memory]) -> int
     return None if places.written(_factors(product), writers[0], at) else writers[0]
 
 
-def _takes_place(
-    places: Places, output: View, total: View, at: int, kept: set[Memory]
-) -> bool:
+def _takes_place(places: Places, output: View, total: View, at: int, kept: set[Memory]) -> bool:
     """Whether a sum may lie where one of the two that it is made of lies."""
     if output == total:
         return total.strides[-1] == total.dtype.itemsize
@@ -133,10 +132,12 @@ def _join(places: Places, at: int) -> None:
 
 def _alike(first: Product, second: Product) -> bool:
     """Whether the factors of two products have equal shapes and strides."""
-    return all([
-        (x.shape, x.strides) == (y.shape, y.strides)
-        for x, y in ((first.a, second.a), (first.b, second.b))
-    ])
+    return all(
+        [
+            (x.shape, x.strides) == (y.shape, y.strides)
+            for x, y in ((first.a, second.a), (first.b, second.b))
+        ]
+    )
 
 
 # --- epilogues ------------------------------------------------------------------------------------
@@ -172,9 +173,7 @@ def _become_epilogue(places: Places, at: int, kept: set[Memory]) -> None:
             continue
         parts = (*(product.parts or (product.name,)), *(loop.parts or (loop.name,)))
         product, loop = _without_block(places, product, loop, at, kept)
-        fused = dataclasses.replace(
-            product, name=f"{product.name}_{loop.name}", epilogue=loop
-        )
+        fused = dataclasses.replace(product, name=f"{product.name}_{loop.name}", epilogue=loop)
         fused.parts = parts
         for k in (place, at):
             places.put(k, None)

@@ -192,9 +192,7 @@ class Program:
 
     def _assemble(self) -> None:
         """Write the tables of the native parts."""
-        cells = [
-            (number, dtype) for launch in self.launches for _, number, dtype in launch.numbers
-        ]
+        cells = [(number, dtype) for launch in self.launches for _, number, dtype in launch.numbers]
         self._numbers = np.zeros(max(len(cells), 1), dtype=np.int64)
         for number, dtype in cells:
             if (number, dtype) in self._number_places:

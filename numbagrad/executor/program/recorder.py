@@ -289,10 +289,12 @@ class Recorder:
         """A call of a ``PointwiseProgram``; ``new`` says that its outputs are memory it made."""
         values = tuple([x.plain() if is_given(x) else x for x in inputs])
         compute, numbers = program.signature_of(values, outputs[0])
-        passed = tuple([
-            self.view(x) if isinstance(x, np.ndarray) else self.number(x, number)
-            for x, number in zip(inputs, numbers, strict=True)
-        ])
+        passed = tuple(
+            [
+                self.view(x) if isinstance(x, np.ndarray) else self.number(x, number)
+                for x, number in zip(inputs, numbers, strict=True)
+            ]
+        )
         views = tuple([self.view(x, made=new) for x in outputs])
         return Pointwise(program.name, program.formula, passed, views, compute.name, numbers)
 
@@ -392,11 +394,14 @@ class Recorder:
             native = numba_function.is_native(function, values)
         made = tuple([self.view(array, made=True) for array in outputs])
         if native:
-            passed = tuple([
-                self.view(x) if isinstance(x, np.ndarray)
-                else self.number(x, "float64" if isinstance(x, float) else None)
-                for x in arguments
-            ])
+            passed = tuple(
+                [
+                    self.view(x)
+                    if isinstance(x, np.ndarray)
+                    else self.number(x, "float64" if isinstance(x, float) else None)
+                    for x in arguments
+                ]
+            )
             self.operations.append(Opaque(name, function, passed, made))
         else:
             self.operations.append(Call(name, run, self._passed(arguments), (), made))
@@ -444,9 +449,7 @@ class Recorder:
         passed = self._passed(words)
         self.operations.append(Kernel(kernel, total, grain, passed, kernel.updates))
 
-    def forward(
-        self, name: str, function: Callable[..., Any], arguments: tuple[Any, ...]
-    ) -> Any:
+    def forward(self, name: str, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
         """``function(*arguments)``, the forward of an operator, which returns new arrays or views.
 
         Launches inside of it are noted as such, unless they read memory that Python made: then,
@@ -459,9 +462,7 @@ class Recorder:
             self._result_of(name, function, arguments, made, effect)
         return made
 
-    def _forget_unexplained(
-        self, before: tuple[int, int, int], arguments: tuple[Any, ...]
-    ) -> bool:
+    def _forget_unexplained(self, before: tuple[int, int, int], arguments: tuple[Any, ...]) -> bool:
         """Forget what a forward noted if it read memory of unknown origin.
 
         Returns whether what is forgotten drew random numbers.
@@ -507,9 +508,7 @@ class Recorder:
         root = root_of(array)
         return any([root_of(x) is root for x in arrays_in(arguments)])
 
-    def write(
-        self, function: Callable[..., Any], *arguments: Any, effect: bool = False
-    ) -> None:
+    def write(self, function: Callable[..., Any], *arguments: Any, effect: bool = False) -> None:
         """``function(*arguments)``, which writes its first argument and returns nothing."""
         with self.pause():
             function(*arguments)

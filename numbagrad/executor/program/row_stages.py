@@ -94,9 +94,7 @@ def lower_rows(operation: RowLoop) -> list[Launch]:
     words[[rows.COLUMNS, rows.ROWS, rows.ELEMENTS]] = columns, count, operation.elements
     words[rows.CHUNK] = operation.chunk
     grain = 1 if operation.elements >= 2 * CHUNK else chunks
-    launch = Launch(
-        operation.name, kernel, words, chunks, grain, [], work=operation.elements
-    )
+    launch = Launch(operation.name, kernel, words, chunks, grain, [], work=operation.elements)
     if cut.places or streamed:
         size = rows.scratch_bytes(columns, cut.places, len(streamed), operation.compute)
         words[rows.SCRATCH_BYTES] = size
@@ -237,9 +235,7 @@ class _Cut:
         return lines, stores
 
 
-def _kept(
-    roots: list[list[Expression]], plan: _Stages
-) -> dict[int, tuple[Expression, int, str]]:
+def _kept(roots: list[list[Expression]], plan: _Stages) -> dict[int, tuple[Expression, int, str]]:
     """Values worth keeping from one loop for later ones: node, first loop, and variable, by id."""
     kept: dict[int, tuple[Expression, int, str]] = {}
     first: dict[int, int] = {}
@@ -315,9 +311,7 @@ class _Hoisted:
         if not found:
             return []
         parts = list(found.values())
-        lines, results = _printed(
-            [self.replace(x, {}) for x in parts], self._compute, f"h{stage}_"
-        )
+        lines, results = _printed([self.replace(x, {}) for x in parts], self._compute, f"h{stage}_")
         for part, result in zip(parts, results, strict=True):
             name = f"w{len(self._names)}"
             self._names[id(part)] = part, name

@@ -173,9 +173,7 @@ class Computation:
 
     def input(self, operand: Any, boolean: bool, number: str | None) -> Expression:
         """The variable of an operand that the loop reads."""
-        name, _ = self.inputs.setdefault(
-            (operand, boolean), (f"x{len(self.inputs)}", number)
-        )
+        name, _ = self.inputs.setdefault((operand, boolean), (f"x{len(self.inputs)}", number))
         return symbol(name)
 
     def read(self, operation: Operation, view: View) -> Expression:
@@ -246,9 +244,7 @@ def joining(combine: str) -> ReductionProgram:
     return ReductionProgram(Reduction(f"join_{combine}", combine))
 
 
-def row_operations(
-    name: str, computation: Computation, stored: list[View]
-) -> list[Operation]:
+def row_operations(name: str, computation: Computation, stored: list[View]) -> list[Operation]:
     """The row loop of a computation, and what joins the results of its chunks."""
     space, item = computation.space, np.dtype(computation.compute).itemsize
     wanted = [(view, computation.values[view]) for view in stored]
@@ -279,9 +275,7 @@ def row_operations(
         shape = (columns,) if columnwise else ()
         made = operation.output
         result = View(made.memory, made.offset, shape, (item,) * len(shape), made.dtype)
-        partials = View(
-            made.memory, made.offset, (1, *shape), (item, *result.strides), made.dtype
-        )
+        partials = View(made.memory, made.offset, (1, *shape), (item, *result.strides), made.dtype)
         if chunks > 1:
             size = item * (columns if columnwise else 1)
             partials = View(

@@ -52,11 +52,13 @@ def chained(operations: Sequence[Operation], kept: Collection[Memory]) -> list[O
 
 def _uses(operations: Iterable[Operation]) -> Counter[Memory]:
     """How many operations touch a block."""
-    return Counter([
-        memory
-        for operation in operations
-        for memory in {view.memory for view in (*operation.reads, *operation.writes)}
-    ])
+    return Counter(
+        [
+            memory
+            for operation in operations
+            for memory in {view.memory for view in (*operation.reads, *operation.writes)}
+        ]
+    )
 
 
 def _in_chain(
@@ -350,16 +352,12 @@ class _Builder:
         else:
             result = View(old.memory, old.offset, shape, strides, old.dtype)
             member.rest.append(Reduce(joining(total.combine), made, 1, False, None, result))
-        first = View(
-            Tile(block, size, self.tiles * size), 0, (1, *shape), made.strides, old.dtype
-        )
+        first = View(Tile(block, size, self.tiles * size), 0, (1, *shape), made.strides, old.dtype)
         return dataclasses.replace(total, partials=first)
 
     # --- the chain --------------------------------------------------------------------------------
 
-    def chain(
-        self, used: Counter[Memory], kept: Collection[Memory]
-    ) -> tuple[Chain | None, int]:
+    def chain(self, used: Counter[Memory], kept: Collection[Memory]) -> tuple[Chain | None, int]:
         """The chain of the operations that were taken in, if it is worth it, and bytes saved."""
         local = self._local(used, kept)
         blocks = {memory: Memory.scratch(step * self.tile) for memory, step in local.items()}
@@ -425,9 +423,9 @@ class _Builder:
 
     def _local(self, used: Counter[Memory], kept: Collection[Memory]) -> dict[Memory, int]:
         """Blocks that only the chain uses, row by row, and bytes from row to row in them."""
-        mine = Counter([
-            memory for x in self.members for memory in {use.view.memory for use in x.uses}
-        ])
+        mine = Counter(
+            [memory for x in self.members for memory in {use.view.memory for use in x.uses}]
+        )
         local = {}
         for memory, (first, *others) in self._uses.items():
             own = memory.made and memory not in kept and mine[memory] == used[memory]

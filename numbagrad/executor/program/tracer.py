@@ -74,9 +74,7 @@ class Tracer(Recorder):
         """See :class:`Recorder`."""
         self.fail(f"the function {name} of a user")
 
-    def write(
-        self, function: Callable[..., Any], *arguments: Any, effect: bool = False
-    ) -> None:
+    def write(self, function: Callable[..., Any], *arguments: Any, effect: bool = False) -> None:
         """See :class:`Recorder`."""
         self.fail(f"{getattr(function, '__name__', function)}, which writes in Python")
 

@@ -84,9 +84,7 @@ class ParametrizationList(ModuleList):
 
     original: Tensor
 
-    def __init__(
-        self, modules: Sequence[Module], original: Tensor, unsafe: bool = False
-    ) -> None:
+    def __init__(self, modules: Sequence[Module], original: Tensor, unsafe: bool = False) -> None:
         if len(modules) == 0:
             raise ValueError("ParametrizationList requires one or more modules.")
         super().__init__(modules)
@@ -329,9 +327,7 @@ def remove_parametrizations(
         ValueError: if it is not parametrized, or if there is more than one original to leave.
     """
     if not is_parametrized(module, tensor_name):
-        raise ValueError(
-            f"Module {module} does not have a parametrization on {tensor_name}"
-        )
+        raise ValueError(f"Module {module} does not have a parametrization on {tensor_name}")
     entries: Any = module.parametrizations[tensor_name]
     if entries.is_tensor:
         left = entries.original

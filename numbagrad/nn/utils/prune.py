@@ -99,9 +99,7 @@ class BasePruningMethod:
         """Let the tensor be a parameter again, with the zeros in it."""
         name = self._tensor_name
         if name is None:
-            raise AssertionError(
-                f"Module {module} has to be pruned before pruning can be removed"
-            )
+            raise AssertionError(f"Module {module} has to be pruned before pruning can be removed")
         pruned = self.apply_mask(module).detach()
         delattr(module, name)
         original: Any = module._parameters[f"{name}_orig"]

@@ -56,9 +56,7 @@ class SpectralNorm:
         made = SpectralNorm(name, n_power_iterations, dim, eps)
         weight = module._parameters[name]
         if weight is None:
-            raise ValueError(
-                f"`SpectralNorm` cannot be applied as parameter `{name}` is None"
-            )
+            raise ValueError(f"`SpectralNorm` cannot be applied as parameter `{name}` is None")
         with no_grad():
             sizes = norms.as_matrix(weight, dim).shape
             u, v = [

@@ -52,9 +52,7 @@ def fitting_alpha(dtypes):
         raise RuntimeError(
             "For non-complex input tensors, argument alpha must not be a complex number."
         )
-    if alpha.is_floating_point and not (
-        dtypes["x"].has_fractions or dtypes["y"].has_fractions
-    ):
+    if alpha.is_floating_point and not (dtypes["x"].has_fractions or dtypes["y"].has_fractions):
         raise RuntimeError(
             "For integral input tensors, argument alpha must not be a floating point number."
         )
@@ -218,9 +216,7 @@ define(
     complex=ComplexRule(
         formula=complex.angle,
         gradient={"x": lambda grad, x: complex.turning(x) * grad},
-        tangent={
-            "x": lambda tangent, x: complex.real(complex.conj(complex.turning(x)) * tangent)
-        },
+        tangent={"x": lambda tangent, x: complex.real(complex.conj(complex.turning(x)) * tangent)},
     ),
 )
 define(
@@ -234,7 +230,10 @@ define(
 )
 define("sgn", lambda x: sign(x), domain={"x": NONZERO}, complex=ComplexRule(by_parts=True))
 define(
-    "addcmul", lambda x, a, b, value: x + value * a * b, scalars={"value": 1}, dtypes="number",
+    "addcmul",
+    lambda x, a, b, value: x + value * a * b,
+    scalars={"value": 1},
+    dtypes="number",
     complex=HOLOMORPHIC,
 )
 define(
@@ -323,9 +322,7 @@ define(
     dtypes="number",
     grad_fn="PowBackward1",
     complex=ComplexRule(
-        gradient={
-            "y": lambda grad, x, y, result: complex.conj(by_exponent(x, y, result)) * grad
-        },
+        gradient={"y": lambda grad, x, y, result: complex.conj(by_exponent(x, y, result)) * grad},
         tangent={"y": lambda tangent, x, y, result: by_exponent(x, y, result) * tangent},
     ),
 )
@@ -367,7 +364,11 @@ define(
 )
 # The exponents that torch too computes without pow; `pow_scalar` goes here when it meets them.
 define(
-    "pow_2", lambda x: x * x, dtypes="number", grad_fn="PowBackward0", aliases=("square",),
+    "pow_2",
+    lambda x: x * x,
+    dtypes="number",
+    grad_fn="PowBackward0",
+    aliases=("square",),
     complex=HOLOMORPHIC,
 )
 define(

@@ -88,11 +88,17 @@ define(
     complex=Refused("clamp is not supported for complex types"),
 )
 define(
-    "minimum", lambda x, y: minimum(x, y), domain=ORDERED, in_place=False,
+    "minimum",
+    lambda x, y: minimum(x, y),
+    domain=ORDERED,
+    in_place=False,
     complex=Refused("minimum not implemented for complex tensors.", RuntimeError),
 )
 define(
-    "maximum", lambda x, y: maximum(x, y), domain=ORDERED, in_place=False,
+    "maximum",
+    lambda x, y: maximum(x, y),
+    domain=ORDERED,
+    in_place=False,
     complex=Refused("maximum not implemented for complex tensors.", RuntimeError),
 )
 define(
@@ -129,15 +135,25 @@ define(
 # Rounding
 
 define(
-    "floor", lambda x: floor(x), domain={"x": BETWEEN_INTEGERS}, dtypes="number",
+    "floor",
+    lambda x: floor(x),
+    domain={"x": BETWEEN_INTEGERS},
+    dtypes="number",
     complex=Refused("floor is not supported for complex inputs"),
 )
 define(
-    "ceil", lambda x: ceil(x), domain={"x": BETWEEN_INTEGERS}, dtypes="number",
+    "ceil",
+    lambda x: ceil(x),
+    domain={"x": BETWEEN_INTEGERS},
+    dtypes="number",
     complex=Refused("ceil is not supported for complex inputs"),
 )
 define(
-    "trunc", lambda x: trunc(x), domain={"x": BETWEEN_INTEGERS}, dtypes="number", aliases=("fix",),
+    "trunc",
+    lambda x: trunc(x),
+    domain={"x": BETWEEN_INTEGERS},
+    dtypes="number",
+    aliases=("fix",),
     complex=Refused("trunc is not supported for complex inputs"),
 )
 define("round", lambda x: round(x), domain={"x": (-0.4, 0.4)}, dtypes="number")

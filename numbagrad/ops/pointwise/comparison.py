@@ -28,11 +28,17 @@ define("isnan", lambda x: isnan(x), result="bool", in_place=False, complex=HOLOM
 define("isinf", lambda x: isinf(x), result="bool", in_place=False, complex=HOLOMORPHIC)
 define("isfinite", lambda x: isfinite(x), result="bool", in_place=False, complex=HOLOMORPHIC)
 define(
-    "isposinf", lambda x: isinf(x) & (x > 0), result="bool", in_place=False,
+    "isposinf",
+    lambda x: isinf(x) & (x > 0),
+    result="bool",
+    in_place=False,
     complex=Refused("isposinf does not support complex inputs.", RuntimeError),
 )
 define(
-    "isneginf", lambda x: isinf(x) & (x < 0), result="bool", in_place=False,
+    "isneginf",
+    lambda x: isinf(x) & (x < 0),
+    result="bool",
+    in_place=False,
     complex=Refused("isneginf does not support complex inputs.", RuntimeError),
 )
 define(

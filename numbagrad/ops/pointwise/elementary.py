@@ -159,11 +159,19 @@ define(
     complex=HOLOMORPHIC,
 )
 define(
-    "asin", lambda x: asin(x), domain={"x": WITHIN_ONE}, result="float", aliases=("arcsin",),
+    "asin",
+    lambda x: asin(x),
+    domain={"x": WITHIN_ONE},
+    result="float",
+    aliases=("arcsin",),
     complex=HOLOMORPHIC,
 )
 define(
-    "acos", lambda x: acos(x), domain={"x": WITHIN_ONE}, result="float", aliases=("arccos",),
+    "acos",
+    lambda x: acos(x),
+    domain={"x": WITHIN_ONE},
+    result="float",
+    aliases=("arccos",),
     complex=HOLOMORPHIC,
 )
 define("atan", lambda x: atan(x), result="float", aliases=("arctan",), complex=HOLOMORPHIC)
@@ -193,11 +201,17 @@ define(
     complex=HOLOMORPHIC,
 )
 define(
-    "deg2rad", lambda x: x * (math.pi / 180.0), result="float", grad_fn="Deg2RadBackward0",
+    "deg2rad",
+    lambda x: x * (math.pi / 180.0),
+    result="float",
+    grad_fn="Deg2RadBackward0",
     complex=Refused("deg2rad is not supported for complex tensors.", RuntimeError),
 )
 define(
-    "rad2deg", lambda x: x * (180.0 / math.pi), result="float", grad_fn="Rad2DegBackward0",
+    "rad2deg",
+    lambda x: x * (180.0 / math.pi),
+    result="float",
+    grad_fn="Rad2DegBackward0",
     complex=Refused("rad2deg is not supported for complex tensors.", RuntimeError),
 )
 
@@ -214,19 +228,25 @@ define(
 )
 define("asinh", lambda x: asinh(x), result="float", aliases=("arcsinh",), complex=HOLOMORPHIC)
 define(
-    "acosh", lambda x: acosh(x), domain={"x": (1.1, 3.0)}, result="float", aliases=("arccosh",),
+    "acosh",
+    lambda x: acosh(x),
+    domain={"x": (1.1, 3.0)},
+    result="float",
+    aliases=("arccosh",),
     # One root would have another sign left of 0.
     complex=ComplexRule(
         gradient={
             "x": lambda grad, x: complex.conj(complex.rsqrt(x - 1) * complex.rsqrt(x + 1)) * grad
         },
-        tangent={
-            "x": lambda tangent, x: complex.rsqrt(x - 1) * complex.rsqrt(x + 1) * tangent
-        },
+        tangent={"x": lambda tangent, x: complex.rsqrt(x - 1) * complex.rsqrt(x + 1) * tangent},
     ),
 )
 define(
-    "atanh", lambda x: atanh(x), domain={"x": WITHIN_ONE}, result="float", aliases=("arctanh",),
+    "atanh",
+    lambda x: atanh(x),
+    domain={"x": WITHIN_ONE},
+    result="float",
+    aliases=("arctanh",),
     complex=HOLOMORPHIC,
 )
 
