@@ -66,6 +66,8 @@ NO_OPERATORS = {
     "random": "draws random numbers",
     "query": "answers questions about tensors",
     "legacy": "names of torch's older interface",
+    "method_functions": "methods of Tensor as functions; what they compute is in the table",
+    "foreach": "operators of the table on lists of tensors; test_foreach.py runs each",
     "user_kernel": "makes operators of the loops that users write",
 }
 
@@ -90,6 +92,7 @@ NO_ENTRY = {
             "view_as_real",
         )
     },
+    "broadcast_shapes": "takes and returns shapes; see test_view.py",
     "index_put_": "writes in place; index_put covers what it computes",
     "bucketize": "counts in a sorted sequence; see the tests of sorting",
     "searchsorted": "counts in a sorted sequence; see the tests of sorting",

@@ -412,3 +412,14 @@ def test_gradients_of_as_strided_of_an_expanded_tensor(make, size, stride, offse
     assert gradient.tolist() == pytest.approx(expected)
     assert torch.autograd.gradcheck(function, x, check_forward_ad=True)
     assert torch.autograd.gradgradcheck(function, x)
+
+
+def test_broadcast_shapes():
+    assert torch.broadcast_shapes((3, 1), (1, 4), (4,)) == torch.Size([3, 4])
+    assert torch.broadcast_shapes(5, (2, 1), ()) == (2, 5)
+    assert torch.broadcast_shapes((0, 1), (1, 3)) == (0, 3)
+    assert torch.broadcast_shapes() == ()
+    with pytest.raises(RuntimeError, match="Mismatching argument at index 1 had \\(3,\\)"):
+        torch.broadcast_shapes((2, 4), (3,))
+    with pytest.raises(ValueError, match="negative length"):
+        torch.broadcast_shapes((2, -1))

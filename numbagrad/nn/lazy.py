@@ -202,7 +202,11 @@ def _lazy(mixin: type, base: type) -> Any:
         "cls_to_become": base, "__module__": __name__,
         "__doc__": f"A {base.__name__} that takes the channels of its first input.",
     }  # fmt: skip
-    return type(f"Lazy{base.__name__}", (mixin, base), members)
+    made: Any = type(f"Lazy{base.__name__}", (mixin, base), members)
+    if mixin is _LazyConvolution:  # its arguments are those of the layer, but for the channels
+        whole = inspect.signature(base)
+        made.__signature__ = whole.replace(parameters=list(whole.parameters.values())[1:])
+    return made
 
 
 LazyConv1d = _lazy(_LazyConvolution, convolution.Conv1d)

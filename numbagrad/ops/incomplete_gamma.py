@@ -198,16 +198,23 @@ def _refused(name: str) -> Any:
     return gradient
 
 
-def _tangent(operator: Any, primals: Any, tangents: Any, results: Any) -> Any:
-    raise NotImplementedError(
-        f"Trying to use forward AD with {operator.name} that does not support it because it has "
-        "not been implemented yet."
-    )
+def _derivative(input: Tensor, other: Tensor) -> Tensor:
+    """The derivative of P by ``other``: the density of the gamma distribution."""
+    return exp((input - 1) * log(other) - other - lgamma(input))
+
+
+def _tangent(operator: Any, primals: Any, tangents: Any, results: Any) -> tuple[Tensor]:
+    if tangents[0] is not None:
+        raise NotImplementedError(
+            f"the derivative for '{operator.name}: self' is not implemented; forward mode follows "
+            "its second argument alone."
+        )
+    made = _derivative(*primals) * tangents[1]
+    return (made if operator is _igamma else -made,)
 
 
 def _slope(grad: Tensor, input: Tensor, other: Tensor, other_shape: tuple[int, ...]) -> Tensor:
-    density = exp((input - 1) * log(other) - other - lgamma(input))
-    return sum_to_size(grad * density, other_shape)
+    return sum_to_size(grad * _derivative(input, other), other_shape)
 
 
 _igamma = TensorOperator(
