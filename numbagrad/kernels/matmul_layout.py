@@ -134,12 +134,14 @@ def matmul_units(rows: int, columns: int, depth: int, batch: int) -> int:
 
 
 def matmul_grain(rows: int, columns: int, depth: int, batch: int, threads: int, steps: int) -> int:
-    """Units for one thread: an equal share of the work, or about 20 µs of it if that is more.
+    """Units for one thread: an equal share of the work, or all if that is less than about 20 µs.
 
     An element of C takes so many ``steps``: the depth, and what else is done with it. Shares are
     not cut further, since every piece packs its operands anew.
     """
     width = min(columns, unit_columns(rows, columns, depth))
     work = UNIT_ROWS * max(width, 1) * max(steps, 1)
-    share = -(-matmul_units(rows, columns, depth, batch) // threads)
-    return max(share, 1_000_000 // work, 1)
+    units = matmul_units(rows, columns, depth, batch)
+    least = max(1_000_000 // work, 1)
+    sharing = min(threads, units // least)
+    return -(-units // max(sharing, 1)) if units else 1
