@@ -75,3 +75,12 @@ def test_a_last_offset_is_the_end():
 def test_offsets_that_decrease_are_refused():
     with pytest.raises(RuntimeError, match="must not decrease"):
         F.embedding_bag(ng.tensor([0, 1, 2]), TABLE, ng.tensor([0, 2, 1]))
+
+
+@pytest.mark.parametrize("mode", ["sum", "mean", "max"])
+def test_a_padding_row_may_hold_anything(mode):
+    weight = ng.tensor([[1.0, 2.0], [float("nan"), float("inf")], [3.0, 4.0]])
+    bags = ng.nn.functional.embedding_bag
+    rows = bags(ng.tensor([[0, 1], [2, 1]]), weight, mode=mode, padding_idx=1)
+    split = bags(ng.tensor([0, 1, 2, 1]), weight, ng.tensor([0, 2]), mode=mode, padding_idx=1)
+    assert rows.tolist() == split.tolist() == [[1.0, 2.0], [3.0, 4.0]]

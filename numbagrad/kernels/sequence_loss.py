@@ -45,81 +45,53 @@ def _skips(labels, state, other):
     return (state & 1) == 1 and load(labels, state >> 1, int64) != load(labels, other >> 1, int64)
 
 
-def _forward(kind, real):
-    """Logarithms of the probabilities to be in a state at a time, over the batch."""
+def _recursion(towards):
+    """Builds the kernel of a table over the batch, written from one end of time to the other.
 
-    def kernel(args, lo, hi):
-        table = load(args, OUTPUT, int64)
-        batch = load(args, BATCH, int64)
-        steps = load(args, STEPS, int64)
-        states = load(args, STATES, int64)
-        classes = load(args, CLASSES, int64)
-        blank = load(args, BLANK, int64)
-        for b in range(lo, hi):
-            labels = load(args, LABELS, int64) + 8 * load(load(args, STARTS, int64), b, int64)
-            own = 2 * load(load(args, COUNTS, int64), b, int64) + 1
-            length = load(load(args, LENGTHS, int64), b, int64)
-            first = b * steps * states
-            for k in range(first, first + steps * states):
-                store(table, k, _NEVER, float64)
-            for t in range(length):
-                row = load(args, PROBABILITIES, int64)
-                place = (t * batch + b) * classes
-                before = first + (t - 1) * states
-                for s in range(own):
-                    value = _NEVER
-                    if t == 0:
-                        if s < 2:
-                            value = 0.0
-                    else:
-                        value = load(table, before + s, float64)
-                        if s > 0:
-                            value = _joined(value, load(table, before + s - 1, float64))
-                        if s > 1 and _skips(labels, s, s - 2):
-                            value = _joined(value, load(table, before + s - 2, float64))
-                    value += float64(load(row, place + _label(labels, s, blank), kind))
-                    store(table, first + t * states + s, value, float64)
+    From the beginning (``towards`` -1: a state follows itself, the one before, or the one before
+    that) come the logarithms of the probabilities to be in a state at a time; from the end (1)
+    those of what follows a state, that state included.
+    """
 
-    return kernel
+    def build(kind, real):
+        def kernel(args, lo, hi):
+            table = load(args, OUTPUT, int64)
+            row = load(args, PROBABILITIES, int64)
+            batch = load(args, BATCH, int64)
+            steps = load(args, STEPS, int64)
+            states = load(args, STATES, int64)
+            classes = load(args, CLASSES, int64)
+            blank = load(args, BLANK, int64)
+            for b in range(lo, hi):
+                labels = load(args, LABELS, int64) + 8 * load(load(args, STARTS, int64), b, int64)
+                own = 2 * load(load(args, COUNTS, int64), b, int64) + 1
+                length = load(load(args, LENGTHS, int64), b, int64)
+                first = b * steps * states
+                for k in range(first, first + steps * states):
+                    store(table, k, _NEVER, float64)
+                for turn in range(length):
+                    t = turn if towards < 0 else length - 1 - turn
+                    place = (t * batch + b) * classes
+                    known = first + (t + towards) * states
+                    for s in range(own):
+                        edge = s if towards < 0 else own - 1 - s  # states up to where it begins
+                        value = _NEVER
+                        if turn == 0:
+                            if edge < 2:
+                                value = 0.0
+                        else:
+                            value = load(table, known + s, float64)
+                            if edge > 0:
+                                value = _joined(value, load(table, known + s + towards, float64))
+                            if edge > 1 and _skips(labels, s, s + 2 * towards):
+                                other = load(table, known + s + 2 * towards, float64)
+                                value = _joined(value, other)
+                        value += float64(load(row, place + _label(labels, s, blank), kind))
+                        store(table, first + t * states + s, value, float64)
 
+        return kernel
 
-def _backward(kind, real):
-    """The same from the end: the probabilities of what follows a state, that state included."""
-
-    def kernel(args, lo, hi):
-        table = load(args, OUTPUT, int64)
-        batch = load(args, BATCH, int64)
-        steps = load(args, STEPS, int64)
-        states = load(args, STATES, int64)
-        classes = load(args, CLASSES, int64)
-        blank = load(args, BLANK, int64)
-        for b in range(lo, hi):
-            labels = load(args, LABELS, int64) + 8 * load(load(args, STARTS, int64), b, int64)
-            own = 2 * load(load(args, COUNTS, int64), b, int64) + 1
-            length = load(load(args, LENGTHS, int64), b, int64)
-            first = b * steps * states
-            for k in range(first, first + steps * states):
-                store(table, k, _NEVER, float64)
-            for back in range(length):
-                t = length - 1 - back
-                row = load(args, PROBABILITIES, int64)
-                place = (t * batch + b) * classes
-                after = first + (t + 1) * states
-                for s in range(own):
-                    value = _NEVER
-                    if back == 0:
-                        if s >= own - 2:
-                            value = 0.0
-                    else:
-                        value = load(table, after + s, float64)
-                        if s < own - 1:
-                            value = _joined(value, load(table, after + s + 1, float64))
-                        if s < own - 2 and _skips(labels, s, s + 2):
-                            value = _joined(value, load(table, after + s + 2, float64))
-                    value += float64(load(row, place + _label(labels, s, blank), kind))
-                    store(table, first + t * states + s, value, float64)
-
-    return kernel
+    return build
 
 
 def _losses(kind, real):
@@ -197,7 +169,7 @@ def _gradient(kind, real):
 
 _KINDS = {"float32": (float32, float32), "float64": (float64, float64)}
 _KERNELS = {
-    "forward": _forward, "backward": _backward, "losses": _losses, "gradient": _gradient,
+    "forward": _recursion(-1), "backward": _recursion(1), "losses": _losses, "gradient": _gradient,
 }  # fmt: skip
 for _dtype, _kinds in _KINDS.items():
     for _name, _build in _KERNELS.items():

@@ -115,28 +115,7 @@ def embedding_bag(
         return _reduce_rows(found, counts, mode)
     starts = offsets.long()._array
     capture.check(_check_offsets, starts, array.shape[0], include_last_offset)
-    if include_last_offset:
-        starts = starts[:-1]
-    if not starts.size:
-        return found[:0]
-    if mode == "max" and array.size:
-        capture.refuse("embedding_bag() of maxima, whose bags are as large as values say")
-        places = new_tensor(_places_in_bags(starts, array.shape[0]))
-        inside = places >= 0
-        places = places.clamp(min=0)
-        if counts is not None:
-            inside = inside & counts[places]
-        return _reduce_rows(found[places], inside, mode)
-    bags = new_tensor(capture.call(_bag_of_each, starts, array.shape[0]))
-    total = found.new_zeros((len(starts), found.shape[1]))
-    if counts is not None:
-        found = found * counts.unsqueeze(-1).to(found.dtype)
-    total = total.index_add(0, bags, found)
-    if mode == "sum":
-        return total
-    ones = found.new_ones(array.shape) if counts is None else counts.to(found.dtype)
-    sizes = found.new_zeros(len(starts)).index_add(0, bags, ones)
-    return total / sizes.clamp(min=1).unsqueeze(-1)
+    return _reduce_bags(found, counts, starts[:-1] if include_last_offset else starts, mode)
 
 
 def _check_bags(
@@ -200,9 +179,37 @@ def _reduce_rows(found: Tensor, counts: Tensor | None, mode: str) -> Tensor:
         return least.masked_fill(~counts.any(1).unsqueeze(-1), 0)
     if counts is None:
         return found.sum(1) if mode == "sum" else found.mean(1)
-    factor = counts.unsqueeze(-1).to(found.dtype)
-    total = (found * factor).sum(1)
-    return total if mode == "sum" else total / factor.sum(1).clamp(min=1)
+    total = _counted(found, counts).sum(1)
+    sizes = counts.to(found.dtype).sum(1, keepdim=True)
+    return total if mode == "sum" else total / sizes.clamp(min=1)
+
+
+def _reduce_bags(found: Tensor, counts: Tensor | None, starts: Array, mode: str) -> Tensor:
+    """Bags of rows (indices, d) that begin at ``starts``, as ``_reduce_rows``."""
+    size = found.shape[0]
+    if not starts.size:
+        return found[:0]
+    if mode == "max" and size:
+        capture.refuse("embedding_bag() of maxima, whose bags are as large as values say")
+        places = new_tensor(_places_in_bags(starts, size))
+        inside = places >= 0
+        places = places.clamp(min=0)
+        if counts is not None:
+            inside = inside & counts[places]
+        return _reduce_rows(found[places], inside, mode)
+    bags = new_tensor(capture.call(_bag_of_each, starts, size))
+    empty = found.new_zeros((len(starts), found.shape[1]))
+    total = empty.index_add(0, bags, found if counts is None else _counted(found, counts))
+    if mode == "sum":
+        return total
+    ones = found.new_ones(size) if counts is None else counts.to(found.dtype)
+    sizes = found.new_zeros(len(starts)).index_add(0, bags, ones)
+    return total / sizes.clamp(min=1).unsqueeze(-1)
+
+
+def _counted(found: Tensor, counts: Tensor) -> Tensor:
+    """The rows, with zeros for those that do not count; a factor would keep their NaN."""
+    return found.masked_fill(~counts.unsqueeze(-1), 0)
 
 
 def _check_rows_of_bags(index: Array, rows: int) -> None:
