@@ -351,6 +351,15 @@ class Stub:
         return [self._compute()]
 
 
+def test_a_program_that_refuses_other_numbers_explains_nothing():
+    def refuse():
+        raise ValueError("not these")
+
+    rounding = Rounding(Stub(refuse), [], [], None)
+    assert rounding.first_beyond([np.ones(3)], [np.full(3, 2.0)]) == 0
+    assert rounding.first_beyond([np.ones(3)], [np.ones(3)]) is None
+
+
 def test_an_error_is_no_rounding():
     generator = np.random.default_rng(0)
     noise = [generator.normal(size=50) * 1e-7 for _ in range(6)]
