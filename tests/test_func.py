@@ -161,6 +161,13 @@ class TestModules:
         with pytest.raises(ValueError, match="multiple values for keys"):
             functional_call(model, {**values, "1.weight": torch.ones(3, 3)}, (torch.ones(3),))
 
+    def test_batch_norm_refuses_to_share_its_averages_among_samples(self):
+        layer, x = torch.nn.BatchNorm1d(3), torch.randn(4, 5, 3)
+        with pytest.raises(RuntimeError, match="replace_all_batch_norm_modules_"):
+            vmap(layer)(x)
+        each = torch.stack([layer(sample) for sample in x])
+        equal(vmap(torch.func.replace_all_batch_norm_modules_(layer))(x), each, 1e-6)
+
     def test_stacked_modules(self):
         models = [torch.nn.Linear(3, 2) for _ in range(4)]
         parameters, buffers = stack_module_state(models)
@@ -192,6 +199,34 @@ def test_jvp_computes_tangents_where_they_are_left_out_of_account():
 
     _, along = torch.func.jvp(partly, (x,), (torch.ones(2),))
     assert torch.equal(along, 2 * x)
+
+
+def test_what_a_transformed_tensor_stands_for():
+    x, seen = torch.arange(3.0), []
+
+    def look(x):
+        seen.append(x)
+        for recurse in (True, False):
+            seen.append(torch.func.debug_unwrap(x, recurse=recurse))
+        return x * x
+
+    vmap(grad(look))(x)
+    inside, everything, one_level = seen
+    assert inside.shape == () and one_level.shape == ()
+    equal(everything, x)
+    assert torch.func.debug_unwrap(x) is x
+    with pytest.raises(TypeError, match="debug_unwrap: expected a Tensor, got int"):
+        torch.func.debug_unwrap(3)
+
+
+@pytest.mark.parametrize("remove", ["mutations", "mutations_and_views"])
+def test_a_function_that_writes_in_place_is_functional_already(remove):
+    double = torch.func.functionalize(lambda x: x.clone().mul_(2).view(-1), remove=remove)
+    x = torch.arange(4.0).reshape(2, 2)
+    equal(double(x), 2 * x.view(-1))
+    equal(jacrev(double)(x), 2 * torch.eye(4).reshape(4, 2, 2))
+    with pytest.raises(RuntimeError, match="received invalid argument for remove=views"):
+        torch.func.functionalize(double, remove="views")(x)
 
 
 def test_vjp_of_a_value_that_is_not_recorded_follows_its_input():

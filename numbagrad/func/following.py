@@ -32,6 +32,9 @@ class Followed:
         if not leaves:
             raise RuntimeError(f"{what}: there is no Tensor to differentiate with respect to")
         self.originals: list[Tensor] = [settled(leaf) for leaf in leaves]
+        for original in self.originals:
+            if not (original.is_floating_point() or original.is_complex()):
+                raise RuntimeError("only Tensors of floating point dtype can require gradients")
         self.copies = [follow(level, original) for original in self.originals]
         self._level = level
 

@@ -1,4 +1,4 @@
-"""Modules as functions of their parameters: ``functional_call`` and ``stack_module_state``."""
+"""Modules under transformations: as functions of their parameters, stacked, without averages."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..nn.module import Module
+from ..nn.normalization import _BatchNorm
 from ..ops.join import stack
 from ..tensor import Tensor
 
-__all__ = ["functional_call", "stack_module_state"]
+__all__ = ["functional_call", "replace_all_batch_norm_modules_", "stack_module_state"]
 
 #: Stands for an attribute that a module does not have.
 _ABSENT = object()
@@ -131,6 +132,18 @@ def _home_of(module: Module, name: str) -> tuple[dict[str, Any], str]:
         if last in home:
             return home, last
     return owner.__dict__, last
+
+
+def replace_all_batch_norm_modules_(root: Module) -> Module:
+    """Take the running averages out of every batch norm of a module, in place; ``root`` again.
+
+    Samples of a ``vmap`` cannot share averages that each of them would write.
+    """
+    for module in root.modules():
+        if isinstance(module, _BatchNorm):
+            module.track_running_stats = False
+            module.running_mean = module.running_var = module.num_batches_tracked = None
+    return root
 
 
 def stack_module_state(models: Sequence[Module]) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -20,8 +20,6 @@ def follow(level: Level, tensor: Tensor) -> Tensor:
     is a Tensor of this level: what is computed from it is recorded here, and computed below from
     the original, whose history stays apart from this one.
     """
-    if tensor._array.dtype.kind not in "fc":
-        return tensor
     if any([outer.kind is BATCH for outer in stack.levels]):
         copy = dual(level, tensor, None)
         copy._requires_grad = True

@@ -140,8 +140,30 @@ def test_an_ensemble_of_modules():
         close(a, b)
 
 
+def test_an_ensemble_with_batch_norm():
+    def run(library):
+        models = [library.nn.BatchNorm1d(3) for _ in range(4)]
+        for model in models:
+            assert library.func.replace_all_batch_norm_modules_(model) is model
+            assert model.running_mean is None and not model.track_running_stats
+        parameters, buffers = library.func.stack_module_state(models)
+        x = library.randn(4, 5, 3)
+
+        def call(parameters, x):
+            return library.func.functional_call(models[0], parameters, (x,))
+
+        return [library.func.vmap(call)(parameters, x).detach(), len(buffers)]
+
+    (ours, none), (theirs, nothing) = both(run)
+    close(ours, theirs)
+    assert none == nothing == 0
+
+
 ERRORS = {
     "no scalar": lambda t: t.func.grad(lambda x: x)(t.ones(3)),
+    "grad of integers": lambda t: t.func.grad(lambda x: x.sum())(t.arange(3)),
+    "jacrev of bools": lambda t: t.func.jacrev(lambda x: x)(t.ones(2, dtype=t.bool)),
+    "functionalize": lambda t: t.func.functionalize(lambda x: x, remove="views")(t.ones(2)),
     "no tensor": lambda t: t.func.grad(lambda x: 3)(t.ones(3)),
     "argnums too large": lambda t: t.func.grad(lambda x: x.sum(), 2)(t.ones(3)),
     "argnums twice": lambda t: t.func.grad(lambda x, y: x.sum(), (0, 0))(t.ones(3), t.ones(3)),

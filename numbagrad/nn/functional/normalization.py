@@ -13,6 +13,7 @@ import numpy as np
 from ...autograd.grad_mode import no_grad
 from ...ops.composite import composite
 from ...tensor import Tensor
+from ...transforms.levels import is_batched
 from .padding import pad
 from .pooling import avg_pool2d
 
@@ -136,6 +137,7 @@ def batch_norm(
     In training over the batch, counted into the running averages in place; else by them.
     """
     if training:
+        _check_averages(input, running_mean, running_var)
         count = input._array.size // max(input._array.shape[1], 1)
         if count == 1:
             raise ValueError(
@@ -151,6 +153,18 @@ def batch_norm(
             "Expected running_mean and running_var to be defined when training=False"
         )
     return _standardised_by(input, running_mean, running_var, weight, bias, eps)
+
+
+def _check_averages(input: Tensor, *averages: Tensor | None) -> None:
+    """Raise torch's error for averages that the samples of a ``vmap`` would all write."""
+    if is_batched(input) and not all([is_batched(x) for x in averages if x is not None]):
+        raise RuntimeError(
+            "Batch norm got a batched tensor as input while the running_mean or running_var, which "
+            "will be updated in place, were not batched.\nIf you are using modules and do not need "
+            "eval mode, please set `track_running_stats` to be False.If you are using a prebuilt "
+            "module and do not need eval mode, `func.replace_all_batch_norm_modules_` takes the "
+            "averages out of all its layers"
+        )
 
 
 def _by_channels(
