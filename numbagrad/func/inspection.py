@@ -52,8 +52,9 @@ def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Cal
                 "functionalize(f, remove='mutations'): received invalid argument for remove="
                 f"{remove}. Valid options are:\n     remove='mutations': all inplace and out= "
                 "operators will be removed from the program, and replaced with their out-of-place "
-                "equivalents.\n     remove='mutations_and_views': In addition to the above, all aliasing operators "
-                "{view} will be replaced with their non-aliasing counterparts, {view}_copy.\n"
+                "equivalents.\n     remove='mutations_and_views': In addition to the above, all "
+                "aliasing operators {view} will be replaced with their non-aliasing "
+                "counterparts, {view}_copy.\n"
             )
         return func(*args, **kwargs)
 
