@@ -31,7 +31,7 @@ def chains_of(step, *arguments):
     return program, [row for row in program.rows if row.name.startswith("chain")]
 
 
-def training(width=32, seed=0, optimizer=torch.optim.Adam):
+def training(width=32, seed=0, optimizer=torch.optim.Adam, rows=ROWS):
     """A step of a small net, its arguments and its parameters."""
     torch.manual_seed(seed)
     net = torch.nn.Sequential(
@@ -47,7 +47,7 @@ def training(width=32, seed=0, optimizer=torch.optim.Adam):
         updates.step()
         return loss.detach()
 
-    return step, (torch.randn(ROWS, width), torch.randn(ROWS, 3)), list(net.parameters())
+    return step, (torch.randn(rows, width), torch.randn(rows, 3)), list(net.parameters())
 
 
 def outcome(compiles, calls=6, **options):
@@ -82,19 +82,48 @@ def test_what_a_chain_hands_on_has_the_size_of_a_tile(monkeypatch):
     assert program.arena_bytes < 0.75 * whole.arena_bytes
 
 
+@pytest.mark.parametrize("rows", [509, 1000, 129])
+def test_the_last_tile_may_be_shorter(rows, monkeypatch):
+    """As much memory for a row, and the same steps, as where tiles divide the batch."""
+    monkeypatch.setattr(cost, "model", dataclasses.replace(cost.model, chain_saves=0))
+    _, _, (even, arguments) = outcome(True)
+    whole, _ = chains_of(even, *arguments)
+    losses, parameters, (step, arguments) = outcome(True, rows=rows)
+    expected, values, (_, _) = outcome(False, rows=rows)
+    np.testing.assert_allclose(losses, expected, rtol=1e-4)
+    for found, value in zip(parameters, values, strict=True):
+        np.testing.assert_allclose(found, value, rtol=1e-3, atol=1e-4)
+    program, (chain,) = chains_of(step, *arguments)
+    assert program.arena_bytes < 1.2 * whole.arena_bytes * max(rows / ROWS, 0.3)
+    assert chain.flops > 2e6 * rows / ROWS
+
+
+@pytest.mark.parametrize("rows", range(1, 700, 7))
+def test_tiles_are_about_equal_and_cover_the_batch(rows):
+    tiles = cost.model.tiles(rows)
+    if tiles is None:
+        assert rows < 4 * cost.model.least_tile
+        return
+    count = tiles.units * tiles.tiles
+    last = rows - (count - 1) * tiles.rows
+    assert cost.model.tile >= tiles.rows >= last > 0.8 * tiles.rows
+    assert tiles.rows >= cost.model.least_tile and tiles.tiles > 1 and tiles.units % 2 == 0
+
+
 def test_bits_do_not_depend_on_threads():
     before = torch.get_num_threads()
     found = []
     try:
         for threads in (1, 2, 3):
             torch.set_num_threads(threads)
-            found.append(outcome(True)[:2])
+            found.append([outcome(True, rows=rows)[:2] for rows in (ROWS, 509)])
     finally:
         torch.set_num_threads(before)
-    for losses, parameters in found[1:]:
-        assert losses == found[0][0]
-        for a, b in zip(parameters, found[0][1], strict=True):
-            assert np.array_equal(a, b)
+    for each in found[1:]:
+        for (losses, parameters), (expected, values) in zip(each, found[0], strict=True):
+            assert losses == expected
+            for a, b in zip(parameters, values, strict=True):
+                assert np.array_equal(a, b)
 
 
 def test_large_weights_and_few_rows_are_no_chain():
@@ -143,7 +172,7 @@ UPDATE = """
 
 
 def net_of(seed):
-    """A function of random layers on twelve rows, its weights and its biases."""
+    """A function of random layers on some rows, its weights and its biases."""
     choose = random.Random(seed)
     count = choose.randint(2, 8)
     lines = []
@@ -170,7 +199,7 @@ def net_of(seed):
     return scope["step"], source
 
 
-def data_of(seed):
+def data_of(seed, rows):
     generator = np.random.default_rng(seed)
 
     def tensors(*shape, count=3):
@@ -179,18 +208,18 @@ def data_of(seed):
             for _ in range(count)
         ]
 
-    return tensors(6, 6), tensors(6), tensors(12, 6)
+    return tensors(6, 6), tensors(6), tensors(rows, 6)
 
 
-@pytest.mark.parametrize("part", range(4))
+@pytest.mark.parametrize("part", range(8))
 def test_random_nets_in_chains(part, small_tiles):
-    chains = 0
+    chains, rows = 0, (12, 11, 10, 15)[part // 2]  # the last tile has all three rows, or fewer
     for seed in range(part * 6, part * 6 + 6):
         step, source = net_of(seed)
         compiled = torch.compile(step)
-        both = data_of(seed), data_of(seed)
+        both = data_of(seed, rows), data_of(seed, rows)
         for call in range(5):
-            x = np.random.default_rng(call).uniform(-1, 1, (12, 6)).astype(np.float32)
+            x = np.random.default_rng(call).uniform(-1, 1, (rows, 6)).astype(np.float32)
             expected = step(torch.from_numpy(x), *both[0])
             found = compiled(torch.from_numpy(x), *both[1])
             pairs = [*zip(found, expected, strict=True)]

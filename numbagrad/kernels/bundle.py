@@ -7,6 +7,8 @@ their arguments.
 from __future__ import annotations
 
 from .bundle_layout import (
+    CHAIN_LAST_AT,
+    CHAIN_LAST_UNIT,
     CHAIN_MOVES,
     CHAIN_MOVES_AT,
     CHAIN_PARTS,
@@ -50,14 +52,20 @@ def _move(args, unit, tiles):
 
 
 def run_chain(args, lo, hi):
-    """Run all parts of a chain for each tile of the units ``[lo, hi)``."""
+    """Run all parts of a chain for each tile of the units ``[lo, hi)``.
+
+    The last tile of all may be shorter: then its parts have words of their own.
+    """
     tiles = load(args, CHAIN_TILES, int64)
+    last = load(args, CHAIN_LAST_UNIT, int64)
     for k in range(lo, hi):
         unit = args + 8 * k * load(args, CHAIN_UNIT_WORDS, int64)
         for tile in range(tiles):
-            part = args + 8 * load(args, CHAIN_PARTS_AT, int64)
+            part, start = args + 8 * load(args, CHAIN_PARTS_AT, int64), unit
+            if k == last and tile + 1 == tiles:
+                part, start = args + 8 * load(args, CHAIN_LAST_AT, int64), args
             for _ in range(load(args, CHAIN_PARTS, int64)):
-                own = unit + 8 * load(part, PART_ARGUMENTS, int64)
+                own = start + 8 * load(part, PART_ARGUMENTS, int64)
                 kernel = load(part, PART_KERNEL, int64)
                 call_kernel(kernel, own, 0, load(part, PART_TOTAL, int64))
                 part += 8 * PART_WORDS

@@ -7,7 +7,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator
+import itertools
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ import numpy as np
 from ...kernels import bundle_layout as layout
 from ...kernels import matmul_layout
 from .. import library
-from .graph import Memory, Operation, Product, View, moved
+from .graph import Array, Memory, Operation, Product, View, moved
 
 #: Work (elements) from which on the units of a chain are shared out among threads.
 _SHARED = 1 << 16
@@ -47,12 +48,15 @@ class Chain(Operation):
 
     ``members`` are on the views of the first tile, and of the first unit: there are ``units`` of
     them, for threads to share, each with its own ``tiles``. What differs from tile to tile or from
-    unit to unit lies in a ``Tile``. ``fresh`` are the numbers of products that add up over the
-    tiles of a unit. ``inputs`` and ``outputs`` are all that others see.
+    unit to unit lies in a ``Tile``. The last tile of the last unit may be shorter: then ``shorter``
+    are the members for so many rows, also on views that begin where the first tile does.
+    ``fresh`` are the numbers of products that add up over the tiles of a unit. ``inputs`` and
+    ``outputs`` are all that others see.
     """
 
     name: str
     members: tuple[Operation, ...]
+    shorter: tuple[Operation, ...]
     units: int
     tiles: int
     rows: int
@@ -73,49 +77,75 @@ def lower_chain(
     operation: Chain, lower: Callable[[Operation], list[Any]], make_launch: Callable[..., Any]
 ) -> Any:
     """The launch of a chain."""
-    parts = []
-    for number, member in enumerate(operation.members):
-        for launch in lower(member):
-            if number in operation.fresh:
-                launch.words[matmul_layout.ACCUMULATES] = 0
-            parts.append((launch, number in operation.fresh))
-    starts = np.cumsum([0, *[launch.words.size for launch, _ in parts]])
+    fresh = [k in operation.fresh for k, member in enumerate(operation.members)]
+    every = [(x, own) for x, own in zip(operation.members, fresh, strict=True) for x in lower(x)]
+    parts = [launch for launch, _ in every]
+    for launch, own in every:
+        if own:
+            launch.words[matmul_layout.ACCUMULATES] = 0
+    last = [launch for member in operation.shorter for launch in lower(member)]
+    assert len(last) in (0, len(parts))  # one table is as long as the other
+    starts = _starts(parts)
     moves: list[tuple[int, int]] = []
-    base = layout.CHAIN_WORDS + layout.PART_WORDS * len(parts)
-    for (launch, fresh), start in zip(parts, starts, strict=False):
+    for (launch, own), start in zip(every, starts, strict=False):
         moves += [
-            (int(start) + word, memory.step)
+            (start + word, memory.step)
             for word, memory, _ in launch.addresses
             if isinstance(memory, Tile) and memory.step
         ]
-        if fresh:
-            moves.append((int(start) + matmul_layout.ACCUMULATES, 1))
-    moves_at, base = base, base + layout.MOVE_WORDS * len(moves)
-    unit_words = int(starts[-1])
-    words = np.zeros(base + operation.units * unit_words, dtype=np.int64)
+        if own:
+            moves.append((start + matmul_layout.ACCUMULATES, 1))
+    last_at = layout.CHAIN_WORDS + layout.PART_WORDS * len(parts)
+    moves_at = last_at + layout.PART_WORDS * len(last)
+    base, unit_words = moves_at + layout.MOVE_WORDS * len(moves), starts[-1]
+    shorter_at = base + operation.units * unit_words
+    words = np.zeros(shorter_at + _starts(last)[-1], dtype=np.int64)
     words[[layout.CHAIN_PARTS, layout.CHAIN_PARTS_AT]] = len(parts), layout.CHAIN_WORDS
     words[[layout.CHAIN_MOVES, layout.CHAIN_MOVES_AT]] = len(moves), moves_at
     words[[layout.CHAIN_TILES, layout.CHAIN_UNIT_WORDS]] = operation.tiles, unit_words
+    words[layout.CHAIN_LAST_UNIT] = operation.units - 1 if last else -1
+    words[layout.CHAIN_LAST_AT] = last_at
     for k, (place, step) in enumerate(moves):
         at = moves_at + layout.MOVE_WORDS * k
         words[[at + layout.MOVE_PLACE, at + layout.MOVE_STEP]] = base + place, step
-    work = operation.units * operation.tiles * sum([launch.work for launch, _ in parts])
+    work = operation.units * operation.tiles * sum([launch.work for launch in parts])
     grain = 1 if work >= _SHARED else operation.units
     kernel = library.hand_written("bundle", "run_chain", code="calls")
     made = make_launch(operation.name, kernel, words, operation.units, grain, [], work=work)
     blocks = _Blocks(operation)
-    for k, ((launch, _), start) in enumerate(zip(parts, starts, strict=False)):
-        at = layout.CHAIN_WORDS + layout.PART_WORDS * k
-        words[at + layout.PART_KERNEL] = launch.kernel
-        words[[at + layout.PART_ARGUMENTS, at + layout.PART_TOTAL]] = base + start, launch.total
+    _describe_parts(words, layout.CHAIN_WORDS, parts, base)
+    _describe_parts(words, last_at, last, shorter_at)
+    for k, launch in enumerate(parts):
         for unit in range(operation.units):
-            first = base + unit * unit_words + int(start)
-            words[first : first + launch.words.size] = launch.words
-            for word, memory, offset in launch.addresses:
-                block, step = blocks.of(memory)
-                made.addresses.append((first + word, block, offset + unit * step))
-            made.numbers += [(first + word, number, kind) for word, number, kind in launch.numbers]
+            first = base + unit * unit_words + starts[k]
+            _pack(made, first, launch, blocks, unit, 0)
+    for k, (launch, start) in enumerate(zip(last, _starts(last), strict=False)):
+        blocks.share(launch, parts[k])
+        _pack(made, shorter_at + start, launch, blocks, operation.units - 1, operation.tiles - 1)
     return made
+
+
+def _starts(launches: Sequence[Any]) -> list[int]:
+    """Where the words of each of several launches begin, and where those of the last end."""
+    return [0, *itertools.accumulate([launch.words.size for launch in launches])]
+
+
+def _describe_parts(words: Array, at: int, launches: Sequence[Any], start: int) -> None:
+    """Write from a place on which kernels run; ``start`` is where their own words begin."""
+    for launch, own in zip(launches, _starts(launches), strict=False):
+        words[at + layout.PART_KERNEL] = launch.kernel
+        words[[at + layout.PART_ARGUMENTS, at + layout.PART_TOTAL]] = start + own, launch.total
+        at += layout.PART_WORDS
+
+
+def _pack(made: Any, first: int, launch: Any, blocks: _Blocks, unit: int, tile: int) -> None:
+    """Put the words of a part of a chain behind each other, for one tile of a unit."""
+    made.words[first : first + launch.words.size] = launch.words
+    for word, memory, offset in launch.addresses:
+        block, step = blocks.of(memory)
+        moved = tile * memory.step if isinstance(memory, Tile) else 0
+        made.addresses.append((first + word, block, offset + unit * step + moved))
+    made.numbers += [(first + word, number, kind) for word, number, kind in launch.numbers]
 
 
 class _Blocks:
@@ -124,9 +154,11 @@ class _Blocks:
     def __init__(self, operation: Chain):
         self._units = operation.units
         self._known = {
-            view.memory for x in operation.members for view in (*x.reads, *x.writes)
+            view.memory
+            for x in (*operation.members, *operation.shorter)
+            for view in (*x.reads, *x.writes)
         }  # fmt: skip
-        self._own: dict[Memory, Memory] = {}
+        self._own: dict[Memory, tuple[Memory, int]] = {}
 
     def of(self, memory: Memory) -> tuple[Memory, int]:
         """The block for some memory of a part, and how far apart units are in it."""
@@ -134,8 +166,20 @@ class _Blocks:
             return memory.block, memory.unit
         if memory in self._known:
             return memory, 0
-        size = -(-memory.nbytes // 64) * 64  # what a row loop keeps, each unit for itself
-        return self._own.setdefault(memory, Memory.scratch(size * self._units)), size
+        if memory not in self._own:  # what a row loop keeps, each unit for itself
+            size = -(-memory.nbytes // 64) * 64
+            self._own[memory] = Memory.scratch(size * self._units), size
+        return self._own[memory]
+
+    def share(self, shorter: Any, part: Any) -> None:
+        """Have a part for fewer rows keep what it keeps where the one for all rows does."""
+        kept, mine = (
+            [x for _, x, _ in launch.addresses if not isinstance(x, Tile) and x not in self._known]
+            for launch in (part, shorter)
+        )
+        for memory, own in zip(kept, mine, strict=False):
+            if own.nbytes <= memory.nbytes:
+                self._own[own] = self.of(memory)
 
 
 @dataclasses.dataclass(eq=False)

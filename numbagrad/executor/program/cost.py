@@ -8,9 +8,21 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from ...formula import Expression
 from ...formula.expression import postorder
+
+
+class Tiles(NamedTuple):
+    """Tiles of a batch: the rows of each but the last, which may have fewer.
+
+    ``units`` are what threads share, each of so many ``tiles``.
+    """
+
+    rows: int
+    units: int
+    tiles: int
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,17 +79,20 @@ class CostModel:
     small: int = 1 << 19
     small_product: int = 8_000_000
 
-    def tiles(self, rows: int) -> tuple[int, int] | None:
-        """Rows in a tile, and units that threads share, for so many rows; None for too few.
+    def tiles(self, rows: int) -> Tiles | None:
+        """How so many rows are cut; None if they are too few, or tiles would not be about equal.
 
-        There are two units at least, of two tiles at least.
+        There are two units at least, of two tiles at least, and a power of two of them, so that
+        threads get equal shares.
         """
-        for tile in range(min(self.tile, rows // 4), self.least_tile - 1, -1):
-            count, rest = divmod(rows, tile)
-            units = [k for k in range(2, min(count // 2, self.units) + 1) if count % k == 0]
-            if rest == 0 and units:
-                return tile, units[-1]
-        return None
+        count = 4
+        while count * self.tile < rows:
+            count += 4
+        tile = -(-rows // count)
+        if tile < self.least_tile or tile * (count - 1) >= rows:
+            return None
+        units = min(count & -count, count // 2, self.units)
+        return Tiles(tile, units, count // units)
 
     def is_worth_a_chain(self, members: int, saved: int, shared: Sequence[int]) -> bool:
         """Whether operations had better run tile by tile; ``shared`` are the bytes of blocks."""

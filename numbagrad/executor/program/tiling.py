@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from ...formula import Formula, symbol
 from . import cost
@@ -70,7 +70,7 @@ def _in_chain(
         tiles = cost.model.tiles(rows)
         if tiles is None:
             continue
-        builder = _Builder(rows, *tiles)
+        builder = _Builder(rows, tiles)
         before, after = builder.sort(operations)
         chain, saved = builder.chain(used, kept)
         if chain is not None and saved > most:
@@ -128,20 +128,28 @@ class _Member:
     """An operation of a chain.
 
     Attributes:
-        tiled: the operation on the first tile.
+        tiled: makes the operation on the first tile, for so many rows.
         uses: what the whole operation uses; written first, if it does not read that.
+        parts: the operators that the operation consists of.
         rest: what has to be done behind the chain.
         partials: new blocks with a result for each unit, or each tile.
         renamed: partial results that others read, and where they are now.
         fresh: whether it is a product that begins to add up anew in each unit.
     """
 
-    tiled: Operation
+    tiled: Callable[[int], Operation]
     uses: list[_Use]
+    parts: tuple[str, ...] = ()
     rest: list[Operation] = dataclasses.field(default_factory=list)
     partials: list[View] = dataclasses.field(default_factory=list)
     renamed: dict[View, View] = dataclasses.field(default_factory=dict)
     fresh: bool = False
+
+    def made(self, rows: int) -> Operation:
+        """The operation on the first tile, for so many rows."""
+        operation = self.tiled(rows)
+        operation.parts = self.parts
+        return operation
 
     @property
     def reads(self) -> list[View]:
@@ -158,9 +166,9 @@ class _Member:
 class _Builder:
     """Sorts operations into those of a chain, those before it, and those behind it."""
 
-    def __init__(self, rows: int, tile: int, units: int):
-        self.rows, self.tile, self.units = rows, tile, units
-        self.tiles = rows // (tile * units)
+    def __init__(self, rows: int, tiles: cost.Tiles):
+        self.rows, self.tile, self.units, self.tiles = rows, tiles.rows, tiles.units, tiles.tiles
+        self.last = rows - self.tile * (self.tiles * self.units - 1)
         self.members: list[_Member] = []
         self._uses: dict[Memory, list[_Use]] = {}
         self._renamed: dict[View, View] = {}
@@ -219,7 +227,7 @@ class _Builder:
                 found.append(self._row_loop(operation, operation.elements // self.rows))
         for member in found:
             if member is not None and self._agrees(member):
-                member.tiled.parts = operation.parts
+                member.parts = operation.parts or (operation.name,)
                 return member
         return None
 
@@ -233,9 +241,9 @@ class _Builder:
                 return False
         return True
 
-    def _cut(self, view: View, dim: int) -> View:
-        """The first tile of a view that has the rows along a dimension."""
-        shape = (*view.shape[:dim], self.tile, *view.shape[dim + 1 :])
+    def _cut(self, view: View, dim: int, rows: int) -> View:
+        """The first tile, of so many rows, of a view that has the rows along a dimension."""
+        shape = (*view.shape[:dim], rows, *view.shape[dim + 1 :])
         step, memory = view.strides[dim] * self.tile, view.memory
         if step:
             role = Tile(memory, step, step * self.tiles)
@@ -243,43 +251,42 @@ class _Builder:
         return dataclasses.replace(view, memory=memory, shape=shape)
 
     def _pointwise(self, operation: Pointwise, dim: int) -> _Member:
-        wide = [
-            x.expanded(operation.shape) if isinstance(x, View) else x for x in operation.operands
-        ]
-        uses = [_Use(view, dim) for view in wide if isinstance(view, View)]
+        uses = [_Use(view.expanded(operation.shape), dim) for view in operation.reads]
         uses += [_Use(view, dim, True) for view in operation.outputs]
-        made = dataclasses.replace(
-            operation,
-            operands=tuple([self._cut(x, dim) if isinstance(x, View) else x for x in wide]),
-            outputs=tuple([self._cut(view, dim) for view in operation.outputs]),
-        )
-        return _Member(made, uses)
+        return _Member(lambda rows: self._tile_of(operation, dim, rows), uses)
+
+    def _tile_of(self, operation: Pointwise, dim: int, rows: int) -> Pointwise:
+        """A loop over the first tile, of so many rows."""
+        operands = [
+            self._cut(x.expanded(operation.shape), dim, rows) if isinstance(x, View) else x
+            for x in operation.operands
+        ]
+        outputs = [self._cut(view, dim, rows) for view in operation.outputs]
+        return dataclasses.replace(operation, operands=tuple(operands), outputs=tuple(outputs))
 
     def _product(self, operation: Product, dim: int) -> _Member:
         """A product that makes some rows of C, or some columns, of as many of A, or of B."""
         uses = [_Use(operation.c, dim, True)]
-        terms = []
         for a, b in operation.terms:
-            if dim == 0:
-                uses += [_Use(a, 0), _Use(b, None)]
-                terms.append((self._cut(a, 0), b))
-            else:
-                uses += [_Use(a, None), _Use(b, 1)]
-                terms.append((a, self._cut(b, 1)))
+            uses += [_Use(a, 0), _Use(b, None)] if dim == 0 else [_Use(a, None), _Use(b, 1)]
         epilogue = operation.epilogue
         if epilogue is not None:
-            member = self._pointwise(epilogue, dim)
-            uses += member.uses
-            assert isinstance(member.tiled, Pointwise)
-            epilogue = member.tiled
+            uses += self._pointwise(epilogue, dim).uses
         if operation.accumulates:
             uses.insert(0, _Use(operation.c, dim))
-        (a, b), *further = terms
-        made = dataclasses.replace(
-            operation, a=a, b=b, c=self._cut(operation.c, dim), further=tuple(further),
-            epilogue=epilogue,
-        )  # fmt: skip
-        return _Member(made, uses)
+
+        def tiled(rows: int) -> Operation:
+            first, *further = [
+                (self._cut(a, 0, rows), b) if dim == 0 else (a, self._cut(b, 1, rows))
+                for a, b in operation.terms
+            ]
+            return dataclasses.replace(
+                operation, a=first[0], b=first[1], c=self._cut(operation.c, dim, rows),
+                further=tuple(further),
+                epilogue=None if epilogue is None else self._tile_of(epilogue, dim, rows),
+            )  # fmt: skip
+
+        return _Member(tiled, uses)
 
     def _summing_product(self, operation: Product) -> _Member | None:
         """A product that sums over rows, as the gradient of a weight does."""
@@ -293,50 +300,52 @@ class _Builder:
         join = _joined(operation, partials)
         if join is None:
             return None
-        uses, terms = [], []
-        for a, b in operation.terms:
-            uses += [_Use(a, 1), _Use(b, 0)]
-            terms.append((self._cut(a, 1), self._cut(b, 0)))
-        (a, b), *further = terms
+        uses = [use for a, b in operation.terms for use in (_Use(a, 1), _Use(b, 0))]
+        result = dataclasses.replace(partials[0], memory=Tile(block, 0, size))
         several = self.tiles > 1
-        made = dataclasses.replace(
-            operation, a=a, b=b, c=dataclasses.replace(partials[0], memory=Tile(block, 0, size)),
-            further=tuple(further), epilogue=None, accumulates=several,
-        )  # fmt: skip
-        return _Member(made, uses, [join], partials, fresh=several)
+
+        def tiled(rows: int) -> Operation:
+            first, *further = [
+                (self._cut(a, 1, rows), self._cut(b, 0, rows)) for a, b in operation.terms
+            ]
+            return dataclasses.replace(
+                operation, a=first[0], b=first[1], c=result, further=tuple(further),
+                epilogue=None, accumulates=several,
+            )  # fmt: skip
+
+        return _Member(tiled, uses, rest=[join], partials=partials, fresh=several)
 
     def _row_loop(self, operation: RowLoop, columns: int) -> _Member:
         """A loop over rows of so many columns, or over the run of elements that they are."""
-        space = operation.space
-        flat = space[:-1] != (self.rows,)
+        flat = operation.space[:-1] != (self.rows,)
 
         def whole(view: View) -> View:
             return as_rows(view, (self.rows, columns)) if flat else view
 
-        elements = self.tile * columns
-        if flat:
-            columns = min(space[-1], elements)
-            space = (-(-elements // columns), columns)
-        else:
-            space = (self.tile, columns)
+        def tiled(rows: int) -> Operation:
+            elements, space = rows * columns, (rows, columns)
+            if flat:
+                width = min(operation.space[-1], elements)
+                space = -(-elements // width), width
 
-        def cut(view: View) -> View:
-            first = self._cut(whole(view), 0)
-            return as_rows(first, space) if flat else first
+            def cut(view: View) -> View:
+                first = self._cut(whole(view), 0, rows)
+                return as_rows(first, space) if flat else first
+
+            inputs = [
+                dataclasses.replace(x, operand=cut(x.operand)) if isinstance(x.operand, View) else x
+                for x in operation.inputs
+            ]
+            return dataclasses.replace(
+                operation, space=space, inputs=tuple(inputs),
+                outputs=tuple([(cut(view), value) for view, value in operation.outputs]),
+                totals=totals, chunk=space[0], elements=elements,
+            )  # fmt: skip
 
         uses = [_Use(whole(view), 0) for view in operation.reads]
         uses += [_Use(whole(view), 0, True) for view, _ in operation.outputs]
-        member = _Member(operation, uses)
-        totals = [self._total(total, member) for total in operation.totals]
-        inputs = [
-            dataclasses.replace(x, operand=cut(x.operand)) if isinstance(x.operand, View) else x
-            for x in operation.inputs
-        ]
-        member.tiled = dataclasses.replace(
-            operation, space=space, inputs=tuple(inputs),
-            outputs=tuple([(cut(view), value) for view, value in operation.outputs]),
-            totals=tuple(totals), chunk=space[0], elements=elements,
-        )  # fmt: skip
+        member = _Member(tiled, uses)
+        totals = tuple([self._total(total, member) for total in operation.totals])
         return member
 
     def _total(self, total: Total, member: _Member) -> Total:
@@ -391,16 +400,19 @@ class _Builder:
             for use in (*member.uses, *[_Use(view, None, True) for view in member.partials])
             if use.view.memory not in local
         ]
-        parts = [x for m in self.members for x in (m.tiled.parts or (m.tiled.name,))]
+
+        def members(rows: int) -> tuple[Operation, ...]:
+            return tuple([with_views(member.made(rows), placed) for member in self.members])
+
         made = Chain(
             f"chain_of_{len(self.members)}",
-            tuple([with_views(member.tiled, placed) for member in self.members]),
+            members(self.tile), members(self.last) if self.last < self.tile else (),
             self.units, self.tiles, self.tile,
             frozenset([k for k, member in enumerate(self.members) if member.fresh]),
             tuple(dict.fromkeys([view for view, written in seen if not written])),
             tuple(dict.fromkeys([view for view, written in seen if written])),
         )  # fmt: skip
-        made.parts = tuple(parts)
+        made.parts = tuple([x for member in self.members for x in member.parts])
         return made, saved
 
     def _reorder(self, local: dict[Memory, int]) -> None:

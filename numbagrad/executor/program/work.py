@@ -46,7 +46,11 @@ def flops(operation: Operation) -> int | None:
         return operation.inputs[0].size * len(operation.inputs)
     if isinstance(operation, Chain):
         times = operation.units * operation.tiles
-        return times * sum([flops(member) or 0 for member in operation.members])
+        every, last = (
+            sum([flops(member) or 0 for member in members])
+            for members in (operation.members, operation.shorter or operation.members)
+        )
+        return (times - 1) * every + last
     if isinstance(operation, Group):
         return sum([flops(member) or 0 for member in operation.members])
     assert isinstance(operation, (Call, Check, Kernel, Opaque)), operation
