@@ -9,7 +9,11 @@ from math import e, inf, nan, pi
 
 from . import _C, autograd, cuda, executor, random
 from ._version import __version__
-from .autograd.anomaly import is_anomaly_check_nan_enabled, is_anomaly_enabled
+from .autograd.anomaly import (
+    is_anomaly_check_nan_enabled,
+    is_anomaly_enabled,
+    set_anomaly_enabled,
+)
 from .autograd.grad_mode import (
     enable_grad,
     inference_mode,
@@ -128,6 +132,8 @@ from .nn.functional import (
 )
 from .compiling import compile, explain
 from .ops.argument_check import check_namespace
+from .ops.argument_check import public_function as _public_function
+from .ops.on_demand import homes as _homes
 from .lazy import lazy_names as _lazy_names
 from .ops.user_kernel import kernel
 from .serialization import load, save
@@ -140,7 +146,23 @@ newaxis = None
 check_namespace(globals(), f"{__name__}.ops")
 del check_namespace
 
-# Imported when a program first asks for them: overrides change what a call of a function does.
+# Imported when a program first asks for them. Overrides change what a call of a function does.
 __getattr__, __dir__ = _lazy_names(
-    __name__, {"_vmap_internals": "._vmap_internals", "overrides": ".overrides"}
-)
+    __name__,
+    {
+        **_homes(),
+        **dict.fromkeys(
+            (
+                "are_deterministic_algorithms_enabled", "get_deterministic_debug_mode",
+                "get_float32_matmul_precision", "get_num_interop_threads",
+                "is_deterministic_algorithms_warn_only_enabled", "set_deterministic_debug_mode",
+                "set_float32_matmul_precision", "set_flush_denormal", "set_num_interop_threads",
+                "use_deterministic_algorithms",
+            ),
+            ".switches",
+        ),
+        "_vmap_internals": "._vmap_internals",
+        "overrides": ".overrides",
+    },
+    lambda value: _public_function(value, __name__, __name__),
+)  # fmt: skip

@@ -13,7 +13,7 @@ from typing import Any
 
 
 def lazy_names(
-    package: str, homes: Mapping[str, str]
+    package: str, homes: Mapping[str, str], shown: Callable[[Any], Any] = lambda value: value
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """``__getattr__`` and ``__dir__`` of a package.
 
@@ -21,6 +21,7 @@ def lazy_names(
         package: its ``__name__``.
         homes: for every name the module of the package that defines it, ``".module"``; a name
             that is a module itself is its own home, and ``".."`` stands for the package around.
+        shown: what the package shows of a value that was found.
     """
 
     def find(name: str) -> Any:
@@ -28,7 +29,7 @@ def lazy_names(
         if home is None:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         module = importlib.import_module(home, package)
-        value = module if home in (f".{name}", "..") else getattr(module, name)
+        value = module if home in (f".{name}", "..") else shown(getattr(module, name))
         setattr(sys.modules[package], name, value)  # the next access finds it without a call
         return value
 

@@ -19,6 +19,7 @@ from typing import Any
 import numbagrad
 
 from .dtype import dtype
+from .ops import on_demand
 from .ops.subclass import as_subclass
 from .tensor import Tensor
 from .torch_function import (
@@ -246,6 +247,9 @@ def install() -> None:
     with _lock:
         if not _replaced:
             plain_types.update((Tensor, dtype, numbagrad.nn.Parameter))
+            on_demand.load_all()
+            for name in on_demand.homes():
+                getattr(numbagrad, name)
             _wrap_methods()
             for module in (numbagrad, numbagrad.nn.functional, numbagrad.linalg):
                 _wrap_functions(module)

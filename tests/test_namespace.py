@@ -1,5 +1,6 @@
 """The public namespace: torch's names are there, and type checkers know what ops installs."""
 
+import importlib
 import importlib.util
 import pathlib
 import subprocess
@@ -9,6 +10,8 @@ import numpy as np
 import pytest
 
 import numbagrad as torch
+from numbagrad.ops import on_demand
+from numbagrad.ops.registry import PENDING
 
 ROOT = pathlib.Path(__file__).parent.parent
 
@@ -131,3 +134,40 @@ def test_the_stubs_are_what_the_tool_writes():
     specification.loader.exec_module(tool)
     stale = [path.name for path, text in tool.STUBS.items() if path.read_text() != text()]
     assert not stale, f"{stale} are out of date: run python tools/write_stubs.py"
+
+
+class TestOnDemand:
+    """Operators whose files are imported when a program first asks for one."""
+
+    def test_every_function_is_one_of_its_file(self):
+        on_demand.load_all()
+        for home, names in on_demand.FUNCTIONS.items():
+            module = importlib.import_module(home)
+            assert sorted(names.split()) == sorted(module.__all__), home
+            for name in names.split():
+                assert hasattr(torch, name) and name in dir(torch)
+
+    def test_every_method_is_installed_by_its_file(self):
+        on_demand.load_all()
+        waiting = [name for names in on_demand.METHODS.values() for name in names.split()]
+        assert not PENDING
+        assert all(getattr(torch.Tensor, name).__module__ != on_demand.__name__ for name in waiting)
+
+    def test_nothing_is_imported_before(self):
+        homes = [*on_demand.FUNCTIONS, *on_demand.METHODS]
+        program = f"import sys, numbagrad; print([x for x in {homes} if x in sys.modules])"
+        made = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+        assert made.stdout.strip() == "[]", made.stderr
+
+    def test_a_class_may_override_them(self):
+        program = (
+            "import numbagrad as torch\n"
+            "class Loud(torch.Tensor):\n"
+            "    @classmethod\n"
+            "    def __torch_function__(cls, func, types, args=(), kwargs=None):\n"
+            "        return func.__name__\n"
+            "x = torch.ones(2).as_subclass(Loud)\n"
+            "print(torch.dropout(x, 0.5, True))\n"
+        )
+        made = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+        assert made.stdout.strip() == "dropout", made.stderr

@@ -352,4 +352,4 @@ def test_default_number_of_threads(environment, expected):
         text=True,
         check=True,
     )
-    assert result.stdout.strip() == (expected or str(pool._available_cpus()))
+    assert result.stdout.strip() == (expected or str(pool.available_cpus()))

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numbagrad
-from numbagrad.ops import functions
+from numbagrad.ops import functions, on_demand
 
 PACKAGE = pathlib.Path(numbagrad.__file__).parent
 
@@ -83,6 +83,7 @@ def _heading(purpose: str) -> list[str]:
 
 def tensor_methods() -> str:
     """The text of ``tensor_methods.pyi``."""
+    on_demand.load_all()
     lines = _heading("What ``numbagrad/ops`` installs on Tensor, for type checkers.")
     lines += ["class InstalledMethods:"]
     for name, value in sorted(vars(numbagrad.Tensor).items()):

@@ -24,7 +24,7 @@ from .grad_mode import state as grad_mode
 
 __all__ = [
     "anomaly", "check_for_nan", "detect_anomaly", "explain", "is_anomaly_check_nan_enabled",
-    "is_anomaly_enabled", "set_detect_anomaly",
+    "is_anomaly_enabled", "set_anomaly_enabled", "set_detect_anomaly",
 ]  # fmt: skip
 
 #: The names torch uses in ``metadata``.
@@ -59,6 +59,21 @@ def is_anomaly_enabled() -> bool:
 def is_anomaly_check_nan_enabled() -> bool:
     """Return True if anomaly detection, once switched on, looks for NaN."""
     return anomaly.check_nan
+
+
+def set_anomaly_enabled(enabled: bool, check_nan: bool = True) -> None:
+    """Switch anomaly detection on or off; with ``check_nan`` it raises for NaN too.
+
+    Raises:
+        TypeError: unless both are bool.
+    """
+    for position, (name, value) in enumerate((("enabled", enabled), ("check_nan", check_nan)), 1):
+        if not isinstance(value, bool):
+            raise TypeError(
+                f"set_anomaly_enabled(): argument '{name}' (position {position}) must be bool, "
+                f"not {type(value).__name__}"
+            )
+    anomaly.set(enabled, check_nan)
 
 
 class set_detect_anomaly:

@@ -38,7 +38,7 @@ SPIN_MICROSECONDS = 200
 SECONDS_WORTH_COMPILING = 0.25
 
 
-def _available_cpus() -> int:
+def available_cpus() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -50,7 +50,7 @@ def _default_num_threads() -> int:
         text = os.environ.get(variable, "").split(",")[0].strip()
         if text.isdecimal() and int(text) > 0:
             return min(int(text), _CAPACITY)
-    return min(_available_cpus(), _CAPACITY)
+    return min(available_cpus(), _CAPACITY)
 
 
 _lock = threading.Lock()
@@ -91,7 +91,7 @@ def pool_address() -> int:
 
 def _apply_num_threads(block: np.ndarray) -> None:
     # Threads that share a CPU must not spin: they would keep the one that works from running.
-    block[_SPIN] = _spin_count if _num_threads <= _available_cpus() else 1
+    block[_SPIN] = _spin_count if _num_threads <= available_cpus() else 1
     block[_WORKERS] = _num_threads - 1
 
 

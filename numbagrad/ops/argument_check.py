@@ -95,8 +95,16 @@ def check_namespace(names: dict[str, Any], package: str) -> None:
     Their ``__module__`` becomes the namespace, which is where pickle looks for them.
     """
     for name, function in list(names.items()):
-        if type(function) is not FunctionType or name.startswith("_") or _asks(function):
-            continue
-        if function.__module__.startswith(package) and _kinds(function):
-            names[name] = public = checked(function)
-            public.__module__ = names["__name__"]
+        if not name.startswith("_"):
+            names[name] = public_function(function, names["__name__"], package)
+
+
+def public_function(value: Any, namespace: str, package: str) -> Any:
+    """The value, or as a ``checked`` function if it is one of ``package``: what users see."""
+    if type(value) is not FunctionType or _asks(value):
+        return value
+    if not value.__module__.startswith(package) or not _kinds(value):
+        return value
+    public = checked(value)
+    public.__module__ = namespace
+    return public

@@ -15,14 +15,18 @@ from .argument_check import checked, takes_others
 #: A function or a property.
 Decorated = TypeVar("Decorated", bound=Any)
 
+#: Methods whose file is imported when they are first called; see ``on_demand.py``.
+PENDING: set[str] = set()
+
 
 def method(*names: str) -> Callable[[Decorated], Decorated]:
     """Make a function a method of Tensor under its own name, or under the given names."""
 
     def install(function: Decorated) -> Decorated:
         for name in names or (function.__name__,):
-            if name in vars(Tensor):
+            if name in vars(Tensor) and name not in PENDING:
                 raise ValueError(f"Tensor.{name} is defined twice")
+            PENDING.discard(name)
             setattr(Tensor, name, checked(function) if takes_others(function) else function)
         return function
 
