@@ -1,4 +1,4 @@
-"""Softmax, its relatives and scans on ndarrays: one compiled kernel a dtype, along one dimension.
+"""Definitions over rows, as softmax, and scans on ndarrays: one kernel a dtype and dimension.
 
 Called by ``ops/softmax.py`` and ``ops/scan.py``. A program's ``call`` attribute is the compiled
 launcher; ``run`` compiles what it misses and makes inputs contiguous first.
@@ -6,6 +6,8 @@ launcher; ``run`` compiles what it misses and makes inputs contiguous first.
 
 from __future__ import annotations
 
+import functools
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -13,9 +15,10 @@ import numpy as np
 
 from ..dtype import dtype as DType
 from ..dtype import dtype_from_name, float16, from_numpy, int64
-from ..formula import Formula, exp, log, print_numba, print_numpy, trace
+from ..formula import Expression, Formula, print_numba, print_numpy, symbol, trace
+from ..formula.rows import RowFormula, trace_rows
 from ..kernels import layout, rowwise
-from ..kernels.template import renamed
+from ..kernels.pointwise import Operand
 from ..kernels.vector_math import CPU_LOWERING
 from . import capture, library
 from .builtin import KernelTable, LaunchMiss, launcher, leave_to_recorder, make_builtin
@@ -104,72 +107,70 @@ class RowwiseProgram:
         raise NotImplementedError(self.name)
 
 
-# --- softmax --------------------------------------------------------------------------------------
-
-_EXPONENTIAL = trace(lambda x: exp(x))
-_LOGARITHM = trace(lambda total: log(total))
+# --- definitions over rows ------------------------------------------------------------------------
 
 
-class Softmax(RowwiseProgram):
-    """``softmax`` or ``log_softmax`` of float32 or float64."""
+class RowDefinition(RowwiseProgram):
+    """An operator of float32 or float64 defined in Tensor operations along one dimension.
 
-    def source(self, stored: DType, variant: int) -> str:
-        """See :class:`RowwiseProgram`."""
-        return rowwise.softmax_source(
-            self.name,
-            stored.name,
-            variant,
-            _printed(_EXPONENTIAL, stored.name),
-            renamed(*_printed(_LOGARITHM, stored.name), "log"),
-        )
+    ``definition(*tensors, dim)`` uses arithmetic, functions of elements, and reductions of ``dim``
+    that keep it; its result has the shape of the tensors. It is traced once, and fused into one
+    pass over each row.
+    """
 
-    def reference(self, dim: int, *arrays: Array) -> Array:
-        """See :class:`RowwiseProgram`."""
-        (x,) = arrays
-        if x.size == 0:
-            return x.copy()
-        with np.errstate(all="ignore"):
-            shifted = x - x.max(dim, keepdims=True)
-            exponentials = np.exp(shifted)
-            total = exponentials.sum(dim, keepdims=True)
-            if self.name == "log_softmax":
-                return np.asarray(shifted - np.log(total))
-            return np.asarray(exponentials / total)
-
-
-class SoftmaxGradient(RowwiseProgram):
-    """The gradient of ``softmax`` or ``log_softmax`` from that of its result, and its result."""
-
-    def __init__(self, name: str, summed: str, gradient: Callable[..., Any]):
+    def __init__(self, name: str, definition: Callable[..., Any]):
         super().__init__(name)
-        self.summed = summed
-        self.gradient = gradient
+        self.definition = definition
+
+    @functools.cached_property
+    def rows(self) -> RowFormula:
+        """What it computes of a row."""
+        return trace_rows(self.definition)
 
     def source(self, stored: DType, variant: int) -> str:
         """See :class:`RowwiseProgram`."""
-        return rowwise.gradient_source(
-            self.name,
-            stored.name,
-            variant,
-            self.summed,
-            _printed(trace(self.gradient), stored.name),
-        )
+        from ..kernels import row_definition  # which programs without kernels of it do without
+        from .program.stages import Cut, Work
+
+        reductions: list[tuple[str, str, Expression]] = []
+
+        def combined(kind: str, value: Expression) -> Expression:
+            reductions.append((f"r{len(reductions)}", kind, value))
+            return symbol(reductions[-1][0])
+
+        inputs = [f"x{k}" for k in range(len(self.rows.inputs))]
+        made = self.rows.of(dict(zip(self.rows.inputs, map(symbol, inputs), strict=True)), combined)
+        stores = [(Operand("out", stored.name, layout.UNIT), made)]
+        work = Work(stored.name, inputs, frozenset(inputs), reductions, stores)
+        cut = Cut(work)
+        if cut.places > 1:  # there is room for one value an element, where the output will be
+            cut = Cut(work, keep=math.inf)
+        described = f"{self.name} of {stored.name}{', long rows' * (variant == rowwise.LONG_ROWS)}"
+        return row_definition.stages_source(described, stored.name, variant, inputs, cut.stages)
 
     def reference(self, dim: int, *arrays: Array) -> Array:
         """See :class:`RowwiseProgram`."""
-        grad, y = arrays
-        total = (grad if self.summed == "grad" else grad * y).sum(dim, keepdims=True)
-        made: Array = _numpy(trace(self.gradient), y.dtype.name)(grad, y, total)
-        return made
+        if arrays[0].size == 0:
+            return arrays[0].copy()
+        known = dict(zip(self.rows.inputs, arrays, strict=True))
 
+        def value_of(expression: Expression) -> Array:
+            formula = Formula(list(known), [expression])
+            return np.asarray(_numpy(formula, arrays[0].dtype.name)(*known.values()))
 
-# --- scans ----------------------------------------------------------------------------------------
+        with np.errstate(all="ignore"):
+            for name, kind, value in self.rows.reductions:
+                known[name] = getattr(np, kind).reduce(value_of(value), axis=dim, keepdims=True)
+            return value_of(self.rows.output)
 
 
 def _numpy(formula: Formula, dtype: str) -> Callable[..., Any]:
     namespace: dict[str, Any] = {}
     exec(print_numpy(formula, dtype), namespace)
     return namespace["formula"]
+
+
+# --- scans ----------------------------------------------------------------------------------------
 
 
 class Scan(RowwiseProgram):
@@ -286,5 +287,5 @@ def in_float32(program: RowwiseProgram, dim: int, *arrays: Array) -> Any:
 
 
 __all__ = [
-    "RunningExtremum", "Scan", "Softmax", "SoftmaxGradient", "dtype_from_name", "in_float32",
+    "RowDefinition", "RunningExtremum", "Scan", "dtype_from_name", "in_float32",
 ]  # fmt: skip

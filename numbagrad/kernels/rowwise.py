@@ -1,9 +1,9 @@
-"""Source of kernels along one dimension: softmax and its relatives, and scans.
+"""Source of kernels along one dimension: scans, and what they share with definitions over rows.
 
-Called by the executor with the formulas already printed; returns the text of a module with one
-function ``kernel(args, lo, hi)``. The operands are contiguous and seen as (outer, size, inner):
-where inner is 1 a unit of work is a row, else a tile of neighbouring columns, narrow enough for its
-elements to stay in the cache between passes.
+Called by the executor with the formulas already printed, as ``row_definition.py`` is; returns the
+text of a module with one function ``kernel(args, lo, hi)``. The operands are contiguous and seen as
+(outer, size, inner): where inner is 1 a unit of work is a row, else a tile of neighbouring columns,
+narrow enough for its elements to stay in the cache between passes.
 """
 
 from __future__ import annotations
@@ -54,11 +54,11 @@ def cut(outer: int, size: int, inner: int) -> tuple[int, int, int, int]:
     return variant, tile, units, max(GRAIN // (size * min(tile, inner)), 1)
 
 
-_HEAD = lines_of("""
+HEAD = lines_of("""
 # <DESCRIPTION>
 import math
 import numpy as np
-from numbagrad.kernels.combine import add as add_any_order, maximum as larger
+from numbagrad.kernels import combine
 from numbagrad.kernels.intrinsics import *
 from numbagrad.kernels.rowwise import *
 
@@ -70,7 +70,7 @@ def kernel(args, lo, hi):
 """)
 
 # A unit of columns: `start` is the index of its first element.
-_BEGIN_COLUMNS = lines_of("""
+BEGIN_COLUMNS = lines_of("""
 tile = load(args, TILE, int64)
 tiles = (inner + tile - 1) // tile
 for unit in range(lo, hi):
@@ -81,162 +81,8 @@ for unit in range(lo, hi):
 """)
 
 
-def _addresses(names: list[str]) -> list[str]:
+def addresses(names: list[str]) -> list[str]:
     return [f"at_{name} = load(args, OPERANDS + {k}, int64)" for k, name in enumerate(names)]
-
-
-# --- softmax and its relatives ----------------------------------------------------------------
-
-# That x and out lie apart is said, or LLVM would ask for it, and sum short rows in another order
-# where they are neighbours.
-
-_SOFTMAX_ROWS = lines_of("""
-    for unit in range(lo, hi):
-        start = unit * size
-        highest = <T>(-math.inf)
-        for i in range(start, start + size):
-            highest = larger(highest, load_apart(at_x, i, <T>, 1))
-        total = <T>(0)
-        for i in range(start, start + size):
-            x = load_apart(at_x, i, <T>, 1) - highest
-            EXPONENTIAL
-            STORE_EXPONENTIAL
-            total = add_any_order(total, <EXPONENTIAL>)
-        FACTOR
-        for i in range(start, start + size):
-            RESULT
-""")
-
-_SOFTMAX_COLUMNS = lines_of("""
-    maxima = address_of_stack(TILE_WORDS)
-    totals = address_of_stack(TILE_WORDS)
-    COLUMNS
-        for j in range(columns):
-            store(maxima, j, <T>(-math.inf), <T>)
-            store(totals, j, <T>(0), <T>)
-        for k in range(size):
-            for j in range(columns):
-                x = load_apart(at_x, start + k * inner + j, <T>, 1)
-                store(maxima, j, larger(load(maxima, j, <T>), x), <T>)
-        for k in range(size):
-            for j in range(columns):
-                i = start + k * inner + j
-                x = load_apart(at_x, i, <T>, 1) - load(maxima, j, <T>)
-                EXPONENTIAL
-                STORE_EXPONENTIAL
-                store(totals, j, load(totals, j, <T>) + <EXPONENTIAL>, <T>)
-        for j in range(columns):
-            highest = load(maxima, j, <T>)
-            total = load(totals, j, <T>)
-            FACTOR
-            store(totals, j, factor, <T>)
-        for k in range(size):
-            for j in range(columns):
-                i = start + k * inner + j
-                highest = load(maxima, j, <T>)
-                factor = load(totals, j, <T>)
-                RESULT
-""")
-
-_SOFTMAX_BLOCKS = {
-    "softmax": {
-        "STORE_EXPONENTIAL": ["store_apart(at_out, i, <EXPONENTIAL>, <T>, 2)"],
-        "FACTOR": ["factor = <T>(1) / total"],
-        "RESULT": ["store_apart(at_out, i, load_apart(at_out, i, <T>, 2) * factor, <T>, 2)"],
-    },
-    "log_softmax": {
-        "STORE_EXPONENTIAL": [],
-        "FACTOR": ["LOGARITHM", "factor = <LOGARITHM>"],
-        "RESULT": [
-            "store_apart(at_out, i, load_apart(at_x, i, <T>, 1) - highest - factor, <T>, 2)"
-        ],
-    },
-}
-
-
-def softmax_source(
-    name: str,
-    dtype: str,
-    variant: int,
-    exponential: tuple[list[str], str],
-    logarithm: tuple[list[str], str],
-) -> str:
-    """The module of ``softmax`` or ``log_softmax``; the formulas are of ``x`` and of ``total``."""
-    blocks = {
-        "ADDRESSES": _addresses(["x", "out"]),
-        "COLUMNS": _BEGIN_COLUMNS,
-        "EXPONENTIAL": exponential[0],
-        "LOGARITHM": logarithm[0],
-        **_SOFTMAX_BLOCKS[name],
-    }
-    fields = {
-        "DESCRIPTION": f"{name} of {dtype}{', long rows' * (variant == LONG_ROWS)}",
-        "EXPONENTIAL": exponential[1],
-        "LOGARITHM": logarithm[1],
-        "T": dtype,
-    }
-    body = _SOFTMAX_COLUMNS if variant == COLUMNS else _SOFTMAX_ROWS
-    return fill([*_HEAD, *body, ""], blocks, fields)
-
-
-_GRADIENT_ROWS = lines_of("""
-    for unit in range(lo, hi):
-        start = unit * size
-        total = <T>(0)
-        for i in range(start, start + size):
-            grad = load(at_grad, i, <T>)
-            y = load(at_y, i, <T>)
-            total = add_any_order(total, <SUMMED>)
-        for i in range(start, start + size):
-            grad = load(at_grad, i, <T>)
-            y = load(at_y, i, <T>)
-            GRADIENT
-            store(at_out, i, <GRADIENT>, <T>)
-""")
-
-_GRADIENT_COLUMNS = lines_of("""
-    totals = address_of_stack(TILE_WORDS)
-    COLUMNS
-        for j in range(columns):
-            store(totals, j, <T>(0), <T>)
-        for k in range(size):
-            for j in range(columns):
-                i = start + k * inner + j
-                grad = load(at_grad, i, <T>)
-                y = load(at_y, i, <T>)
-                store(totals, j, load(totals, j, <T>) + <SUMMED>, <T>)
-        for k in range(size):
-            for j in range(columns):
-                i = start + k * inner + j
-                grad = load(at_grad, i, <T>)
-                y = load(at_y, i, <T>)
-                total = load(totals, j, <T>)
-                GRADIENT
-                store(at_out, i, <GRADIENT>, <T>)
-""")
-
-
-def gradient_source(
-    name: str, dtype: str, variant: int, summed: str, gradient: tuple[list[str], str]
-) -> str:
-    """The module of the gradient of a softmax.
-
-    ``summed`` is an expression of ``grad`` and ``y``, the result of the forward; ``gradient`` a
-    formula of those and of ``total``, the sum of it over the dimension.
-    """
-    blocks = {
-        "ADDRESSES": _addresses(["grad", "y", "out"]),
-        "COLUMNS": _BEGIN_COLUMNS,
-        "GRADIENT": gradient[0],
-    }
-    fields = {
-        "DESCRIPTION": f"{name} of {dtype}",
-        "SUMMED": summed,
-        "GRADIENT": gradient[1],
-        "T": dtype,
-    }
-    body = _GRADIENT_COLUMNS if variant == COLUMNS else _GRADIENT_ROWS
-    return fill([*_HEAD, *body, ""], blocks, fields)
 
 
 # --- scans ------------------------------------------------------------------------------------
@@ -286,8 +132,8 @@ def scan_source(
     """
     stored, state, result = dtypes
     blocks = {
-        "ADDRESSES": _addresses([*inputs, "out"]),
-        "COLUMNS": _BEGIN_COLUMNS,
+        "ADDRESSES": addresses([*inputs, "out"]),
+        "COLUMNS": BEGIN_COLUMNS,
         "LOAD": [f"{x} = <STATE>(load(at_{x}, i, {numba_name(stored)}))" for x in inputs],
         "STEP": step[0],
     }
@@ -301,7 +147,7 @@ def scan_source(
         "RESULT": numba_name(result),
     }
     body = _SCAN_COLUMNS if variant == COLUMNS else _SCAN_ROWS
-    return fill([*_HEAD, *body, ""], blocks, fields)
+    return fill([*HEAD, *body, ""], blocks, fields)
 
 
 # Running extrema keep the value and where it was: the latest of equals, and NaN for good.
@@ -338,11 +184,11 @@ _EXTREMUM_COLUMNS = lines_of("""
 
 def running_extremum_source(name: str, dtype: str, variant: int) -> str:
     """The module of ``cummax`` or ``cummin``: values and indices."""
-    blocks = {"ADDRESSES": _addresses(["x", "out", "index"]), "COLUMNS": _BEGIN_COLUMNS}
+    blocks = {"ADDRESSES": addresses(["x", "out", "index"]), "COLUMNS": BEGIN_COLUMNS}
     fields = {
         "DESCRIPTION": f"{name} of {dtype}",
         "COMPARISON": ">=" if name == "cummax" else "<=",
         "X": numba_name(dtype),
     }
     body = _EXTREMUM_COLUMNS if variant == COLUMNS else _EXTREMUM_ROWS
-    return fill([*_HEAD, *body, ""], blocks, fields)
+    return fill([*HEAD, *body, ""], blocks, fields)

@@ -1,7 +1,7 @@
 """softmax, log_softmax and softmin, with gradients of every order.
 
-One kernel does a whole row while it is in the cache, and one its gradient; the gradient of the
-gradient is written with the same kernels and Tensor operations.
+They are defined in Tensor operations, and so are their gradients. What is along one dimension is
+fused into one pass over a row while it is in the cache (``executor/rowwise.py``).
 """
 
 from __future__ import annotations
@@ -11,8 +11,7 @@ from typing import Any
 from ..autograd import tensor_interface as tensors
 from ..dtype import dtype as DType
 from ..executor.pointwise import scalar_type_name
-from ..executor.rowwise import Softmax, SoftmaxGradient, in_float32
-from ..formula import exp
+from ..executor.rowwise import RowDefinition, in_float32
 from ..tensor import Tensor
 from ..transforms.batching import after_samples, stacked
 from .registry import method
@@ -21,13 +20,25 @@ from .tensor_operator import TensorOperator
 
 __all__ = ["log_softmax", "softmax", "softmin"]
 
-_softmax_program = Softmax("softmax")
-_log_softmax_program = Softmax("log_softmax")
-_softmax_gradient_program = SoftmaxGradient(
-    "softmax_backward", "grad * y", lambda grad, y, total: y * (grad - total)
+
+def _exponentials(input: Any, dim: int) -> Any:
+    powers = (input - input.amax(dim, keepdim=True)).exp()
+    # One of the powers is 1, so their sum has an inverse; that costs elements no division.
+    return powers * (1 / powers.sum(dim, keepdim=True))
+
+
+def _logarithms(input: Any, dim: int) -> Any:
+    shifted = input - input.amax(dim, keepdim=True)
+    return shifted - shifted.exp().sum(dim, keepdim=True).log()
+
+
+_softmax_program = RowDefinition("softmax", _exponentials)
+_log_softmax_program = RowDefinition("log_softmax", _logarithms)
+_softmax_gradient_program = RowDefinition(
+    "softmax_backward", lambda grad, y, dim: y * (grad - (grad * y).sum(dim, keepdim=True))
 )
-_log_softmax_gradient_program = SoftmaxGradient(
-    "log_softmax_backward", "grad", lambda grad, y, total: grad - exp(y) * total
+_log_softmax_gradient_program = RowDefinition(
+    "log_softmax_backward", lambda grad, y, dim: grad - y.exp() * grad.sum(dim, keepdim=True)
 )
 
 _softmax = TensorOperator(

@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 
 from ...dtype import from_numpy as dtype_of
-from ...formula import Expression, constant, exp, log, symbol, trace
+from ...formula import Expression, constant, symbol
 from ...formula.expression import (
     postorder,
     substitute,
 )
 from ..reduction import Reduction, ReductionProgram
-from ..rowwise import Softmax, SoftmaxGradient
+from ..rowwise import RowDefinition
 from .graph import (
     Input,
     Memory,
@@ -54,7 +54,7 @@ def reduced_space(operation: Operation) -> Shape | None:
     """The space of an operation that reduces, or None if no row loop can do it."""
     if isinstance(operation, Rowwise):
         shape = operation.inputs[0].shape
-        known = isinstance(operation.program, (Softmax, SoftmaxGradient))
+        known = isinstance(operation.program, RowDefinition)
         fits = known and operation.dim == len(shape) - 1
     elif isinstance(operation, Reduce):
         shape = operation.source.shape
@@ -188,7 +188,7 @@ class Computation:
             self._reduce(operation)
         else:
             assert isinstance(operation, Rowwise)
-            self._softmax(operation)
+            self._along(operation)
 
     def _combined(self, kind: str, value: Expression) -> Expression:
         name = f"r{len(self.reductions)}"
@@ -216,22 +216,10 @@ class Computation:
             (total,) = substitute(final.outputs, known)
         self.values[placed(operation, operation.output, self.space)] = total
 
-    def _softmax(self, operation: Rowwise) -> None:
-        program = operation.program
+    def _along(self, operation: Rowwise) -> None:
+        formula = operation.program.rows
         given = [self.read(operation, view) for view in operation.inputs]
-        if isinstance(program, SoftmaxGradient):
-            grad, y = given
-            summed = trace(eval(f"lambda grad, y: {program.summed}"))
-            total = self._combined("add", *substitute(summed.outputs, {"grad": grad, "y": y}))
-            gradient = trace(program.gradient)
-            names = dict(zip(gradient.inputs, (grad, y, total), strict=True))
-            (made,) = substitute(gradient.outputs, names)
-        else:
-            shifted = given[0] - self._combined("maximum", given[0])
-            powers = exp(shifted)
-            total = self._combined("add", powers)
-            # One of the powers is 1, so the total has an inverse; that costs elements no division.
-            made = shifted - log(total) if program.name == "log_softmax" else powers * (1 / total)
+        made = formula.of(dict(zip(formula.inputs, given, strict=True)), self._combined)
         self.values[placed(operation, operation.outputs[0], self.space)] = made
 
 
