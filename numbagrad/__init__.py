@@ -102,6 +102,7 @@ from .ops.storage import *
 from .ops.strided import *
 from .ops.subclass import *
 from .ops.view import *
+from .ops.view_functions import *
 from .ops.method_functions import *
 from .ops.sequences import range_ as range
 from .ops import autograd_interface as _autograd_interface

@@ -16,7 +16,7 @@ import numpy as np
 from . import printing
 from .autograd import engine_interface, grad_dtype, hooks, tensor_interface, watching
 from .autograd.grad_mode import state as grad_mode
-from .autograd.inplace import UNRECORDED, check_not_stale, is_stale
+from .autograd.inplace import check_not_stale, is_stale
 from .autograd.node import Node, detached, visible
 from .device import CPU
 from .device import device as Device
@@ -96,6 +96,9 @@ class Tensor(TensorState, InstalledMethods):
     _view_origin: str | None = None  # set by views that may not be written: autograd/inplace.py
     #: Of a view that was not recorded: how often its memory had been written when it was made.
     _unrecorded_at: int | None = None
+    #: Of a view: its operator, what that viewed, its other arguments and which result it is, if
+    #: views are tracked.
+    _made_by: tuple[Any, Tensor, tuple[Any, ...], int | None] | None = None
     _post_accumulate_grad_hooks: Any = None
     _grad_dtype: Any = grad_dtype.OWN
     _accumulator: Any = None  # a weak reference to the node that stands for this leaf
@@ -263,9 +266,7 @@ class Tensor(TensorState, InstalledMethods):
         """
         if self._requires_grad:
             return True
-        if not self._is_view() or self._view_origin not in UNRECORDED:
-            return False
-        return self._base._requires_grad  # type: ignore[union-attr]
+        return self._is_view() and self._base._requires_grad  # type: ignore[union-attr]
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
@@ -724,6 +725,7 @@ _NOT_COPIED = frozenset(
         "_post_accumulate_grad_hooks",
         "_view_origin",
         "_unrecorded_at",
+        "_made_by",
         "_accumulator",
         "_grad_dtype",
         "_unused_hooks",

@@ -25,7 +25,7 @@ from .saved import operator_name
 from .view_replay import is_replayed, replayed
 
 __all__ = [
-    "FUNCTION", "INFERENCE", "MULTIPLE", "NO_GRAD", "PURE", "UNRECORDED", "apply_inplace",
+    "FUNCTION", "INFERENCE", "MULTIPLE", "NO_GRAD", "PURE", "apply_inplace",
     "before_write", "check_inplace", "check_not_stale", "compute_then_write", "is_stale",
     "live_views", "prune", "rebase_history", "recording", "register_view", "take_history",
     "unrecorded_origin", "write_inplace",
@@ -42,8 +42,6 @@ INFERENCE = "inference"
 MULTIPLE = "multiple"
 #: of a view that a ``Function`` returned
 FUNCTION = "function"
-#: Origins of views that have no history if they were made while nothing was recorded.
-UNRECORDED = (NO_GRAD, INFERENCE, FUNCTION)
 #: of a view that a ``Function`` returned, which says that it is nothing but a view: it may be
 #: written, and then has the history of any other view
 PURE = "pure"
@@ -133,12 +131,20 @@ def check_inplace(tensor: Any) -> None:
         )
 
 
+def _maker(view: Any) -> str:
+    """Which operator made a view, for messages; empty if that was not recorded."""
+    node = view._grad_fn
+    if node is None:
+        return ""
+    if node.__class__ is StaleView:
+        known: str = node.maker
+        return known
+    return f"Output {view._output_nr} of {operator_name(node)} is a view"
+
+
 def _view_text(view: Any, origin: str, modified: str) -> str:
     """Why a view of this origin may not be used: it (or its base) ``modified`` modified."""
-    maker = ""
-    node = view._grad_fn
-    if node is not None:
-        maker = f"Output {view._output_nr} of {operator_name(node)} is a view"
+    maker = _maker(view)
     begin = (
         f"{maker} and {modified} modified inplace."
         if maker
@@ -367,8 +373,7 @@ def _refresh_views(base: Any, before: Node | None) -> None:
             continue
         origin = view._view_origin
         if origin is not None and origin != PURE:
-            text = _view_text(view, origin, "its base or another view of its base has been")
-            take_history(view, StaleView((edge_of(base),), text), 0)
+            take_history(view, StaleView(base, view), 0)
         elif is_replayed(view, before):
             take_history(view, replayed(view, before, edge_of(base)), 0)
         else:
@@ -418,11 +423,17 @@ def check_not_stale(view: Any) -> None:
 class StaleView(Node):
     """Node of a view that may not be used after its base was written; its backward says why."""
 
-    __slots__ = ("text",)
+    __slots__ = ("maker", "text")
 
-    def __init__(self, next_edges: tuple[Any, ...], text: str) -> None:
-        self.text = text
-        super().__init__(next_edges)
+    #: The operator that made the view, as messages have it.
+    maker: str
+    text: str
+
+    def __init__(self, base: Any, view: Any) -> None:
+        self.maker = _maker(view)
+        made = "its base or another view of its base has been"
+        self.text = _view_text(view, view._view_origin, made)
+        super().__init__((edge_of(base),))
 
     def backward(self, *grads: Any) -> tuple[Any, ...]:
         raise RuntimeError(self.text)

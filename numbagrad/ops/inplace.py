@@ -359,13 +359,9 @@ def copy_(input: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
     """Write the elements of ``src``, broadcast and cast to the dtype of this tensor."""
     if src.__class__ is not Tensor and not isinstance(src, Tensor):
         require_tensor("copy_", src, "other")
-    if src is input:
-        if recording(input):
-            check_inplace(input)
-        return input
     if src._array.shape != input._array.shape:
         check_broadcast(src._array.shape, input._array.shape)
-    if 0 in input._array.strides:
+    if 0 in input._array.strides and src is not input:
         check_written_once(input._array)
     source = src._array
     if not recording(input, src) and not is_transformed((input, src)):

@@ -216,6 +216,13 @@ def _memory_of(input: Tensor) -> Array:
     return whole._array if whole._memory is None else whole._memory
 
 
+def extent(input: Tensor) -> int:
+    """How many elements of its dtype the memory has that a tensor is a view of."""
+    memory = _memory_of(input)
+    elements = reach(memory.shape, [stride // memory.itemsize for stride in memory.strides])
+    return elements * memory.itemsize // input._array.itemsize
+
+
 @method()
 def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
     """A view of the memory of ``input`` by sizes, strides and the offset of its first element.
@@ -244,14 +251,14 @@ def _region_of(input: Tensor, size: Any, stride: Any, storage_offset: int | None
             f"{list(strides)}"
         )
     memory = _memory_of(input)
-    item = memory.itemsize
+    item = input._array.itemsize  # which the memory of a real part does not have
     own = (_start_of(input._array) - _start_of(memory)) // item
     if storage_offset is not None:
         capture.refuse("as_strided() with an offset from the beginning of the memory")
     offset = own if storage_offset is None else storage_offset
     if offset < 0:
         raise RuntimeError(f"as_strided: storage offset must not be negative, got {offset}")
-    size_of_memory = reach(memory.shape, [s // item for s in memory.strides])
+    size_of_memory = extent(input)
     beyond = offset + reach(shape, strides) > size_of_memory and 0 not in shape
     if beyond and not is_batched(input):  # the rule for samples has an error of its own
         raise RuntimeError(

@@ -108,6 +108,8 @@ class ViewOperator(TensorOperator):
         result._version_cell = cell  # an inference tensor only has inference tensors as views
         base = input._base
         result._base = input if base is None else base
+        if grad_mode.view_replay:
+            result._made_by = (self, input, values, None)
         if not grad_mode.enabled:
             result._view_origin = unrecorded_origin()
             result._unrecorded_at = cell[0]
@@ -193,8 +195,10 @@ class MultiViewOperator(TensorOperator):
     ) -> tuple[Tensor, ...]:
         results = tuple([new_tensor(array) for array in arrays])
         origin = MULTIPLE if grad_mode.enabled else unrecorded_origin()
-        for result in results:
+        for place, result in enumerate(results):
             share_memory(result, input)
+            if grad_mode.view_replay:
+                result._made_by = (self, input, values, place)
             result._view_origin = origin
             if origin is MULTIPLE:
                 register_view(result, result._version_cell)  # type: ignore[arg-type]
