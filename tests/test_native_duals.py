@@ -44,16 +44,16 @@ def in_python():
     """Leave duals to Python within it."""
     block = recorder.described_runtime()
     before = block[list(SWITCHES)]
-    native = recorder.duals, recorder.linear_of_dual
+    native = recorder.duals, recorder.jvp, recorder.linear_of_dual
     block[list(SWITCHES)] = 0
-    recorder.duals, recorder.linear_of_dual = (
-        recorder._duals_in_python, recorder._linear_in_python
+    recorder.duals, recorder.jvp, recorder.linear_of_dual = (
+        recorder._duals_in_python, recorder._jvp_in_python, recorder._linear_in_python
     )  # fmt: skip
     try:
         yield
     finally:
         block[list(SWITCHES)] = before
-        recorder.duals, recorder.linear_of_dual = native
+        recorder.duals, recorder.jvp, recorder.linear_of_dual = native
 
 
 @pytest.fixture

@@ -211,6 +211,9 @@ def jvp(
     Raises:
         RuntimeError: if structures, shapes or dtypes differ, or for what ``strict`` refuses.
     """
+    made = recorder.jvp(func, primals, tangents, strict, has_aux, _unpack)
+    if made is not None:
+        return made
     if not tangents_are_enabled():
         enable_tangents(True)  # a program may leave them out of account, but not here
         try:
@@ -233,17 +236,23 @@ def jvp(
     _check_tensors(directions, "tangents")
     with Level(DUAL) as level:
         duals = recorder.duals(level, values, directions, dual_view)
-        made, aux = value_and_aux(func(*rebuild(structure, iter(duals))), has_aux, _JVP)
-        outputs, made_structure = flatten(made)
-        _check_outputs(outputs, _JVP)
-        unpacked = [_unpacked(level, output, strict) for output in outputs]
-        if has_aux:
-            leaves, aux_structure = flatten(aux)
-            leaves = [parts(level, x)[0] if isinstance(x, Tensor) else x for x in leaves]
-            aux = rebuild(aux_structure, iter(leaves))
-    value = rebuild(made_structure, iter([primal for primal, _ in unpacked]))
-    product = rebuild(made_structure, iter([tangent for _, tangent in unpacked]))
-    return (value, product, aux) if has_aux else (value, product)
+        made = func(*rebuild(structure, iter(duals)))
+        return _unpack(level, made, strict, has_aux)
+
+
+def _unpack(level: Level, made: Any, strict: bool, has_aux: bool) -> tuple[Any, ...]:
+    """What ``jvp`` returns for what the function returned; the level is still open."""
+    made, aux = value_and_aux(made, has_aux, _JVP)
+    outputs, structure = flatten(made)
+    _check_outputs(outputs, _JVP)
+    unpacked = [_unpacked(level, output, strict) for output in outputs]
+    value = rebuild(structure, iter([primal for primal, _ in unpacked]))
+    product = rebuild(structure, iter([tangent for _, tangent in unpacked]))
+    if not has_aux:
+        return value, product
+    leaves, structure = flatten(aux)
+    leaves = [parts(level, x)[0] if isinstance(x, Tensor) else x for x in leaves]
+    return value, product, rebuild(structure, iter(leaves))
 
 
 def _check_tensors(leaves: Sequence[Any], name: str) -> None:

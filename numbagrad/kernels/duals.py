@@ -11,11 +11,9 @@ from __future__ import annotations
 from .intrinsics import address_of_stack, int32, int64, load, store, subroutine
 from .launch import (
     decrement_reference,
-    element_count,
     increment_reference,
     is_captured,
     raise_miss,
-    same_shape,
     type_number,
 )
 from .layout import *  # noqa: F403 - the words of the tables, all of them
@@ -23,12 +21,9 @@ from .record import (
     allocate,
     call,
     field,
-    get_attribute,
     give,
     in_inference_mode,
-    is_inference,
     is_tensor,
-    list_get_item,
     list_new,
     list_set_item,
     needs_gradient,
@@ -44,8 +39,6 @@ from .record_operator import (
     has_fractions,
     is_recording,
     known_arguments,
-    list_size,
-    set_attribute,
     shared_cell,
     wrapped_view,
 )
@@ -473,93 +466,3 @@ def dual_view(self, arguments, given):
     result = wrapped_view(runtime, recipe, field(runtime, made, FIELD_ARRAY), input, values)
     decrement_reference(made)
     return result
-
-
-# --- duals that a user makes ----------------------------------------------------------------------
-
-
-@subroutine
-def is_whole(array):
-    """Whether an array is all of the memory that it lies in, in C order, and may be written."""
-    wanted = FLAG_CONTIGUOUS | FLAG_ALIGNED_WRITEABLE
-    if load(array + ARRAY_FLAGS, 0, int32) & wanted != wanted:
-        return False
-    owner = array
-    kind = load(array + OBJECT_TYPE, 0, int64)
-    base = load(owner + ARRAY_BASE, 0, int64)
-    while base != NULL and load(base + OBJECT_TYPE, 0, int64) == kind:
-        owner = base
-        base = load(owner + ARRAY_BASE, 0, int64)
-    return type_number(owner) == type_number(array) and element_count(owner) == element_count(array)
-
-
-@subroutine
-def lie_alike(one, other):
-    """Whether two float arrays have one shape and dtype, and each is all of its memory."""
-    if not same_shape(one, other) or type_number(one) != type_number(other):
-        return False
-    return has_fractions(one) and is_whole(one) and is_whole(other)
-
-
-@subroutine
-def are_ordinary(runtime, primal, tangent):
-    """Whether two Tensors lie alike, and have no history."""
-    value = plain_array(runtime, primal, True)
-    direction = plain_array(runtime, tangent, True)
-    if value == NULL or direction == NULL or not lie_alike(value, direction):
-        return False
-    return not is_inference(runtime, primal) and not is_inference(runtime, tangent)
-
-
-@subroutine
-def dual_of_user(runtime, level, primal, tangent):
-    """What ``forward_ad.dual_view`` makes of two ordinary Tensors."""
-    none = load(runtime, RUNTIME_NONE, int64)
-    increment_reference(primal)
-    increment_reference(tangent)
-    made = dual_of_tensors(runtime, level, primal, tangent)
-    if made == NULL:
-        return NULL
-    name = load(runtime, RUNTIME_NAME_BASE, int64)
-    base = get_attribute(primal, name)
-    if base == none:
-        decrement_reference(base)
-        base = primal
-        increment_reference(base)
-    failed = set_attribute(made, name, base) != 0
-    decrement_reference(base)
-    if failed:
-        decrement_reference(made)
-        return NULL
-    return made
-
-
-def duals(self, arguments, given):
-    """``builtin(level, primals, tangents, otherwise) -> list``: dual Tensors of pairs of two lists.
-
-    ``otherwise(level, primal, tangent)`` makes those that are not of the ordinary kind.
-    """
-    runtime = load(self + ARRAY_DATA, 0, int64)
-    level = load(arguments, 0, int64)
-    primals = load(arguments, 1, int64)
-    tangents = load(arguments, 2, int64)
-    count = list_size(primals)
-    ordinary = not in_inference_mode(runtime) and is_open(runtime, level)
-    made = list_new(count)
-    frame = address_of_stack(3)
-    store(frame, 0, level, int64)
-    for k in range(count):
-        primal = list_get_item(primals, k)
-        tangent = list_get_item(tangents, k)
-        dual = NULL
-        if ordinary and are_ordinary(runtime, primal, tangent):
-            dual = dual_of_user(runtime, level, primal, tangent)
-        else:
-            store(frame, 1, primal, int64)
-            store(frame, 2, tangent, int64)
-            dual = call(load(arguments, 3, int64), frame, 3)
-        if dual == NULL:
-            decrement_reference(made)
-            return NULL
-        list_set_item(made, k, dual)
-    return made

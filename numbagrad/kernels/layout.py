@@ -150,7 +150,18 @@ FIELD_LEVEL_KIND = 98
 FIELD_LEVEL_ALIVE = 99
 FIELD_LEVEL_PAUSED = 100
 FIELD_DUAL_CELL = 101
-RUNTIME_WORDS = 102
+RUNTIME_LEVEL_TYPE = 102
+RUNTIME_LEVEL_STACK = 103  # the levels of this thread: ``transforms.levels.stack``
+RUNTIME_NAME_LEVELS = 104
+RUNTIME_NAME_TANGENTS_ENABLED = 105
+RUNTIME_RANDOMNESS = 106  # what a level says of random operators that is asked for nothing else
+RUNTIME_CLOSE_LEVEL = 107  # the function that closes a level, or says why it may not be
+FIELD_LEVEL_DEPTH = 108
+FIELD_LEVEL_EXPLICIT = 109
+FIELD_LEVEL_HISTORY = 110
+FIELD_LEVEL_SIZE = 111
+FIELD_LEVEL_RANDOMNESS = 112
+RUNTIME_WORDS = 113
 
 # --- tables of the value and the tangent, by the mask of the operands that have a tangent --------
 TANGENT_OPERANDS = 3  # the tangents of operators with more operands are left to Python

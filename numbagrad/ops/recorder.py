@@ -111,6 +111,11 @@ _FIELDS: dict[type, dict[int, str]] = {
         layout.FIELD_LEVEL_KIND: "kind",
         layout.FIELD_LEVEL_ALIVE: "alive",
         layout.FIELD_LEVEL_PAUSED: "paused",
+        layout.FIELD_LEVEL_DEPTH: "depth",
+        layout.FIELD_LEVEL_EXPLICIT: "explicit",
+        layout.FIELD_LEVEL_HISTORY: "has_history",
+        layout.FIELD_LEVEL_SIZE: "size",
+        layout.FIELD_LEVEL_RANDOMNESS: "randomness",
     },
 }
 
@@ -177,22 +182,28 @@ _of_operators = Deferred(
 
 def _install_duals() -> None:
     """Have the other launchers go on to those of forward mode."""
-    global duals, linear_of_dual
+    global duals, jvp, linear_of_dual
     block = described_runtime()
     block[layout.RUNTIME_DUAL_TYPE] = id(levels.Dual)
     block[layout.RUNTIME_FORWARD_MODE] = id(levels.DUAL)
+    block[layout.RUNTIME_LEVEL_TYPE] = id(levels.Level)
+    block[layout.RUNTIME_LEVEL_STACK] = id(levels.stack)
+    block[layout.RUNTIME_NAME_LEVELS] = id(sys.intern("levels"))
+    block[layout.RUNTIME_NAME_TANGENTS_ENABLED] = id(sys.intern("tangents_enabled"))
+    block[layout.RUNTIME_RANDOMNESS] = id(levels.RAISES)
+    block[layout.RUNTIME_CLOSE_LEVEL] = id(levels.Level.__exit__)
     block[layout.RUNTIME_DUAL_OPERATOR] = launcher("dual_operator", "duals")
     block[layout.RUNTIME_DUAL_VIEW] = launcher("dual_view", "duals")
     block[layout.RUNTIME_DUAL_POINTWISE] = launcher("dual_pointwise", "duals")
     block[layout.RUNTIME_TRANSFORMED_TYPE] = id(levels.Transformed)  # last: from here on it is used
-    duals = make_builtin("duals", launcher("duals", "duals"), block)
+    duals = make_builtin("duals", launcher("duals", "jvp"), block)
+    jvp = make_builtin("jvp", launcher("jvp", "jvp"), block)
     linear_of_dual = make_builtin("linear", launcher("linear_of_dual", "duals"), block)
 
 
 _of_duals = Deferred(
-    dict.fromkeys(
-        ("dual_pointwise", "dual_operator", "dual_view", "duals", "linear_of_dual"), "duals"
-    ),
+    dict.fromkeys(("dual_pointwise", "dual_operator", "dual_view", "linear_of_dual"), "duals")
+    | dict.fromkeys(("duals", "jvp"), "jvp"),
     _install_duals,
 )
 
@@ -252,6 +263,23 @@ def _duals_in_python(
 #: ``duals(level, primals, tangents, make)``: a dual Tensor for each pair of two equally long lists,
 #: made by ``make`` (``forward_ad.dual_view``) or as it would.
 duals: Callable[..., list[Tensor]] = _duals_in_python
+
+
+def _jvp_in_python(
+    function: Callable[..., Any],
+    primals: Any,
+    tangents: Any,
+    strict: bool,
+    has_aux: bool,
+    unpack: Callable[..., Any],
+) -> Any:
+    duals_ready()
+
+
+#: ``jvp(function, primals, tangents, strict, has_aux, unpack)``: what ``func.jvp`` returns, for two
+#: tuples of ordinary Tensors; None for what is left to ``func/derivatives.py``.
+#: ``unpack(level, made, strict, has_aux)`` takes apart what is more than one dual Tensor.
+jvp: Callable[..., Any] = _jvp_in_python
 
 
 def _linear_in_python(function: Callable[..., Any], input: Tensor, *values: Any) -> Tensor | None:

@@ -19,6 +19,8 @@ __all__ = ["Batched", "Dual", "Level", "Transformed", "state_of"]
 
 #: Kinds of levels.
 BATCH, DUAL, GRAD = "vmap", "forward mode", "grad"
+#: What random operators do in a batch that is not told otherwise: raise.
+RAISES = "error"
 
 
 class Level:
@@ -27,7 +29,7 @@ class Level:
     __slots__ = ("alive", "depth", "explicit", "has_history", "kind", "paused", "randomness",
                  "size")  # fmt: skip
 
-    def __init__(self, kind: str, size: int = 0, randomness: str = "error") -> None:
+    def __init__(self, kind: str, size: int = 0, randomness: str = RAISES) -> None:
         self.kind = kind
         #: Position in the stack, from 1 on.
         self.depth = 0
