@@ -11,6 +11,7 @@ from __future__ import annotations
 from .intrinsics import address_of_stack, int32, int64, load, store, subroutine
 from .launch import (
     decrement_reference,
+    error_clear,
     increment_reference,
     is_captured,
     raise_miss,
@@ -263,6 +264,13 @@ def with_directions(table, runtime, operands, tangents):
         tangent = load(tangents, k, int64)
         store(frame, k, load(operands, k, int64), int64)
         store(frame, 2 + k, none if tangent == NULL else tangent, int64)
+    found = load(table, OPERATOR_BOTH_BUILTIN, int64)
+    builtin = NULL if found == NULL else load(found, 0, int64)
+    if builtin != NULL:
+        made = call(builtin, frame, 4)
+        if made != NULL:
+            return made
+        error_clear()  # a kernel is missing, or Python sees to such arrays
     return call(load(table, OPERATOR_BOTH, int64), frame, 4)
 
 

@@ -207,7 +207,8 @@ OPERATOR_RECIPES = 5
 # Of an operator that is linear in each Tensor:
 OPERATOR_ADD = 6  # the function that adds an array to another one
 OPERATOR_BOTH = 7  # the function that makes the value and the tangent, or None; 0 if there is none
-OPERATOR_WORDS = 8
+OPERATOR_BOTH_BUILTIN = 8  # address of a word with a builtin that does so or misses, or with 0
+OPERATOR_WORDS = 9
 OPERATOR_ARGUMENTS = 6  # operators with more arguments are recorded in Python
 MAX_VALUES = 12
 MAX_RESULTS = 8

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from ..autograd.grad_mode import state as grad_mode
+from ..executor.matmul import WITH_TANGENT, matmul_and_tangent
 from ..executor.matmul import matmul as _product
-from ..executor.matmul import matmul_and_tangent
 from ..tensor import Tensor, new_tensor
 from ..transforms.batching import aligned_stacks
 from ..transforms.levels import is_transformed
@@ -97,6 +97,7 @@ _mm = TensorOperator(
     batch=samples_of_stacks,
     tangent=multilinear,
     with_directions=matmul_and_tangent,
+    directions_builtin=WITH_TANGENT,
 )
 
 _bmm = TensorOperator(
@@ -109,6 +110,7 @@ _bmm = TensorOperator(
     batch=samples_of_stacks,
     tangent=multilinear,
     with_directions=matmul_and_tangent,
+    directions_builtin=WITH_TANGENT,
 )
 
 mv_operator = TensorOperator(

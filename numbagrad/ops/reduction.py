@@ -27,7 +27,7 @@ from ..formula import isnan, where
 from ..tensor import Tensor, new_tensor
 from ..transforms import dispatch, tangents
 from ..transforms.batching import over_dimensions
-from ..transforms.levels import is_transformed
+from ..transforms.levels import Transformed, is_transformed
 from . import interception, recorder
 from .complex_numbers import conj
 from .expand import expand
@@ -166,14 +166,14 @@ class LinearReduction:
             else:
                 program = self.program_for(dtype)
         array = input._array
+        if array.__class__ is Transformed:
+            both = self._of_dual(program, input, mask, keepdim)
+            if both is not None:
+                return both
+            return dispatch.apply(self, (input, mask, keepdim, dtype))
         try:
             made = program.call(array, mask, keepdim)
         except LaunchMiss as miss:
-            if is_transformed(input):
-                both = self._of_dual(program, input, mask, keepdim)
-                if both is not None:
-                    return both
-                return dispatch.apply(self, (input, mask, keepdim, dtype))
             if capture.active is not None and (intercepted := interception.current()) is not None:
                 arguments = input, mask, keepdim, dtype
                 return intercepted(

@@ -215,13 +215,15 @@ class TensorOperator:
     without them it runs once a sample, and tangents follow from the gradients. One of two arguments
     that is ``multilinear`` may have a rule ``with_directions(a, b, da, db)`` for what forward makes
     of two arrays and the tangent of that, where one direction may be None; it may return None.
+    ``directions_builtin`` is a word with a builtin that does so for most arrays, and misses for
+    others, or with 0 while there is none.
     ``node`` is the class that its nodes are made from.
     """
 
     __slots__ = (
         "name", "forward", "gradient", "grad_fn", "parameters", "tensors", "variadic",
-        "outputs", "launch", "batch", "tangent", "with_directions", "_differentiable", "_native",
-        "_plans", "_node", "_python",
+        "outputs", "launch", "batch", "tangent", "with_directions",
+        "directions_builtin", "_differentiable", "_native", "_plans", "_node", "_python",
     )  # fmt: skip
 
     #: Whether results share the memory of the input.
@@ -239,6 +241,7 @@ class TensorOperator:
         batch: Callable[..., Any] | None = None,
         tangent: Callable[..., Any] | None = None,
         with_directions: Callable[..., Any] | None = None,
+        directions_builtin: np.ndarray[Any, Any] | None = None,
         node: type[OperatorNode] = OperatorNode,
     ):
         self.name = name
@@ -252,6 +255,7 @@ class TensorOperator:
         self.batch = batch
         self.tangent = tangent
         self.with_directions = with_directions
+        self.directions_builtin = directions_builtin
         self._differentiable = tuple([name in gradient for name in self.parameters])
         self._plans: dict[tuple[bool, ...], GradientPlan] = {}
         self._node: Any = type(self.grad_fn, (node,), {"__slots__": (), "operator": self})
@@ -270,6 +274,7 @@ class TensorOperator:
             self._native = recorder.OperatorLauncher(
                 self.name, self.forward, *self._python, bool(self.variadic),
                 add=_add if self._is_multilinear else None, with_directions=self.with_directions,
+                directions_builtin=self.directions_builtin,
             )  # fmt: skip
             self.launch = self._native.launch
             return self.launch(*arguments)
