@@ -348,3 +348,51 @@ def test_reads_nothing_beyond_the_operands():
             a, b = a if layouts[0] == "N" else a.T, b if layouts[1] == "N" else b.T
             c = at_the_end_of_a_page(np.zeros((m, n)))
             check(run(a, b, c), reference(a, b), k)
+
+
+def in_pieces(a, b, c, vector_bits=None, epilogue=None, **chosen):
+    """The kernel of a product whose depth is shared, its words, and how many units they are."""
+    run_kernel, words, total = prepared(a, b, c, vector_bits, **chosen)
+    method = getattr(layout, (chosen.get("method") or choose(words, c.itemsize)).upper())
+    rows, columns, depth = (int(words[i]) for i in (layout.M, layout.N, layout.K))
+    pieces = layout.depth_blocks(method, depth, c.itemsize)
+    partials = np.full((pieces - 1, rows, columns), np.nan, c.dtype)
+    packed = np.zeros(words.size + layout.joined_groups(rows), np.int64)
+    packed[: words.size] = words
+    packed[[layout.PIECES, layout.PARTIALS]] = pieces, partials.ctypes.data
+    packed[layout.COUNTERS] = words.size
+    return run_kernel, packed, total * pieces, partials
+
+
+@pytest.mark.parametrize("accumulates", (0, 1))
+@pytest.mark.parametrize("vector_bits", (128, None))
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("layouts", ("NN", "TN", "NT", "SS"))
+def test_a_shared_depth_gives_the_same_bits(dtype, layouts, vector_bits, accumulates):
+    rng = np.random.default_rng(13)
+    shapes = (
+        (64, 1000, 100), (1, 1030, 17), (8, 4096, 16), (25, 1537, 33), (50, 600, 700),
+        (129, 2049, 5), (520, 1100, 40), (7, 513, 1),
+    )  # fmt: skip
+    for (m, k, n), method in itertools.product(shapes, ("tiles", "dots")):
+        if method == "dots" and layouts != "NT":
+            continue
+        depth = k * (8 if method == "dots" else 1)
+        a, b = matrix(rng, m, depth, layouts[0], dtype), matrix(rng, depth, n, layouts[1], dtype)
+        before = rng.standard_normal((m, n)).astype(dtype)
+        packs = layout.PACKS_B * (layouts[1] != "N") if method == "tiles" else 0
+        expected, c = before.copy(), before.copy()
+        run_kernel, words, total = prepared(a, b, expected, vector_bits, method=method, packs=packs)
+        words[layout.ACCUMULATES] = accumulates
+        run_kernel(words.ctypes.data, 0, total)
+        run_kernel, words, total, partials = in_pieces(
+            a, b, c, vector_bits, method=method, packs=packs
+        )
+        words[layout.ACCUMULATES] = accumulates
+        cuts = np.unique(np.append(rng.integers(0, total, 5), (0, total)))
+        ranges = list(itertools.pairwise(cuts))
+        for lo, hi in [ranges[i] for i in rng.permutation(len(ranges))]:
+            run_kernel(words.ctypes.data, int(lo), int(hi))
+        np.testing.assert_array_equal(c, expected)
+        assert (words[words[layout.COUNTERS] :] == 0).all()
+        assert not np.isnan(partials).any() or len(ranges) == 1

@@ -26,18 +26,28 @@ from typing import Any, NamedTuple
 from numba import types
 
 from .intrinsics import address_of_stack, call_kernel, int64, store, subroutine
+from .matmul_joining import (
+    WHOLE,
+    block_length,
+    first_row,
+    hand_in_rows,
+    result_at,
+    result_row,
+    rows_to_join,
+)
 from .matmul_layout import (
     A_COLUMN,
     A_ROW,
     ACCUMULATES,
     B_COLUMN,
     B_ROW,
-    C_ROW,
+    DOTS_DEPTH_BYTES,
     EPILOGUE,
     EPILOGUE_WORDS,
     PACKS,
     PACKS_A,
     PACKS_B,
+    PIECES,
     SHARED,
     TERMS,
     TILE_ARGUMENTS,
@@ -45,6 +55,7 @@ from .matmul_layout import (
     TILE_COLUMN,
     TILE_COLUMNS,
     TILE_WORDS,
+    TILES_DEPTH_BYTES,
     UNIT_ROWS,
     WHOLE_TILES,
     WORDS,
@@ -73,8 +84,8 @@ Kernel = Callable[[int, int, int], None]
 def _over_units(rectangle: Callable[..., None], scratch_bytes: int = 0) -> Kernel:
     """The kernel that calls ``rectangle`` for the rectangles of C that a range of units makes up.
 
-    ``rectangle(args, batch, row, row_end, column, column_end, scratch)``; the scratch memory is
-    there only where an operand is to be packed.
+    ``rectangle(args, piece, batch, row, row_end, column, column_end, scratch)``, for a piece of
+    the depth or all of it; the scratch memory is there only where an operand is to be packed.
     """
 
     def kernel(args, lo, hi):
@@ -85,18 +96,26 @@ def _over_units(rectangle: Callable[..., None], scratch_bytes: int = 0) -> Kerne
         buffer = 0
         if scratch_bytes != 0 and word(args, PACKS) != 0:
             buffer = acquire(scratch_bytes)
+        pieces, units = word(args, PIECES), groups * blocks
+        if pieces != 0 and hi - lo == pieces * units:  # nobody shares
+            pieces, hi = 0, units
         while lo < hi:
-            block = quotient(lo, groups)
-            group = lo - block * groups
+            piece, first, end = WHOLE, lo, hi
+            if pieces != 0:
+                piece = quotient(lo, units)
+                first = lo - piece * units
+                end = smaller(hi - piece * units, units)
+            block = quotient(first, groups)
+            group = first - block * groups
             batch = quotient(block, blocks)
             block -= batch * blocks
             # Whole blocks of columns where the range covers them, else some rows of one block.
             span = 1
-            group_end = smaller(groups, group + hi - lo)
+            group_end = smaller(groups, group + end - first)
             if group == 0 and group_end == groups:
-                span = smaller(quotient(hi - lo, groups), blocks - block)
+                span = smaller(quotient(end - first, groups), blocks - block)
             rectangle(
-                args, batch, group * UNIT_ROWS, smaller(rows, group_end * UNIT_ROWS),
+                args, piece, batch, group * UNIT_ROWS, smaller(rows, group_end * UNIT_ROWS),
                 block * width, smaller(columns, (block + span) * width), aligned(buffer),
             )  # fmt: skip
             lo += span * (group_end - group)
@@ -141,7 +160,7 @@ class _Blocks(NamedTuple):
 
     @classmethod
     def of(cls, shape: TileShape) -> _Blocks:
-        depth, columns = 2048 // shape.bytes, 32 * shape.lanes
+        depth, columns = TILES_DEPTH_BYTES // shape.bytes, 32 * shape.lanes
         packed_a = (columns * depth + shape.slack * shape.panel_b) * shape.bytes
         panel = shape.panel_a * (depth + shape.slack) * shape.bytes
         return cls(depth, columns, packed_a, packed_a + panel)
@@ -150,34 +169,41 @@ class _Blocks(NamedTuple):
 def _rows_of_tiles(shape: TileShape) -> Any:
     """The subroutine for tiles from one block of the depth and one block of B."""
     size, tallest, panel_a = shape.bytes, shape.heights[0], shape.panel_a
-    tiles, pack = multiply_tiles(shape), pack_panels(shape)
+    tiles, pack, hand_in = multiply_tiles(shape), pack_panels(shape), hand_in_rows(shape, _finish)
 
     @subroutine
     def rows_of_tiles(
-        args, batch, row, row_end, column, columns, depth, a, b, b_step, b_panel, c, accumulate,
-        complete, packed,
+        args, piece, batch, row, row_end, column, columns, depth, a, b, b_step, b_panel, c, c_row,
+        accumulate, complete, packed,
     ):  # fmt: skip
-        """A by panels, where it is packed."""
-        a_row, a_step, c_row = word(args, A_ROW), word(args, A_COLUMN), word(args, C_ROW)
+        """A by panels, where it is packed; from the row on where a piece had better begin."""
+        a_row, a_step = word(args, A_ROW), word(args, A_COLUMN)
         packs = word(args, PACKS) & PACKS_A
-        step = row_end - row
+        left = step = row_end - row
         if complete:
             step = smaller(2 * tallest, step)
         if packs != 0:
             step = tallest
-        while row < row_end:
-            height = smaller(step, row_end - row)
-            source, source_row, source_step = a, a_row, a_step
+        at = first_row(args, piece, row, row_end)
+        while left > 0:
+            height = smaller(smaller(step, left), row_end - at)
+            if piece != WHOLE:
+                height = smaller(height, rows_to_join(at))
+            below = at - row
+            source, source_row, source_step = a + below * a_row * size, a_row, a_step
             if packs != 0:
-                pack(height, depth, packed, a, a_row, a_step, panel_a)
+                pack(height, depth, packed, source, a_row, a_step, panel_a)
                 source, source_row, source_step = packed, 1, panel_a
             tiles(height, columns, depth, source, source_row, source_step, b, b_step, b_panel,
-                  c, c_row, accumulate)  # fmt: skip
-            if complete:
-                _finish(args, batch, row, row + height, column, columns)
-            a += height * a_row * size
-            c += height * c_row * size
-            row += height
+                  c + below * c_row * size, c_row, accumulate)  # fmt: skip
+            if piece != WHOLE:
+                hand_in(args, at, at + height, columns)
+            elif complete:
+                _finish(args, batch, at, at + height, column, columns)
+            left -= height
+            at += height
+            if at == row_end:
+                at = row
 
     return rows_of_tiles
 
@@ -189,26 +215,29 @@ def _sums_of_products(shape: TileShape, packed_a: int) -> Any:
 
     @subroutine
     def sums_of_products(
-        args, batch, row, row_end, column, columns, largest, a, b, c, scratch
+        args, piece, batch, row, row_end, column, columns, largest, a, b, c, c_row, scratch
     ):  # fmt: skip
-        """A block of the depth is at most ``largest``."""
+        """A block of the depth is at most ``largest``; a piece is one such block."""
         depth, b_row, b_column = word(args, K), word(args, B_ROW), word(args, B_COLUMN)
         packs, last = word(args, PACKS) & PACKS_B, word(args, TERMS)
-        accumulate = word(args, ACCUMULATES) != 0
+        accumulate = piece <= 0 and word(args, ACCUMULATES) != 0
         term = 0
         while term <= last:
             a_at, b_at = a + _further(args, A, term), b + _further(args, B, term)
-            k = 0
-            while k < depth:
-                length = smaller(largest, depth - k)
+            k, end = 0, depth
+            if piece != WHOLE:
+                k = piece * largest
+                end = smaller(depth, k + largest)
+            while k < end:
+                length = smaller(largest, end - k)
                 source, b_step, b_panel = b_at + k * b_row * size, b_row, panel_b
                 if packs != 0:
                     pack(columns, length, scratch, source, b_column, b_row, panel_b)
                     source, b_step, b_panel = scratch, panel_b, panel_b * length
                 complete = term == last and k + length == depth
                 rows_of_tiles(
-                    args, batch, row, row_end, column, columns, length,
-                    a_at + k * word(args, A_COLUMN) * size, source, b_step, b_panel, c,
+                    args, piece, batch, row, row_end, column, columns, length,
+                    a_at + k * word(args, A_COLUMN) * size, source, b_step, b_panel, c, c_row,
                     accumulate, complete and word(args, EPILOGUE) != 0, scratch + packed_a,
                 )  # fmt: skip
                 accumulate = True
@@ -226,13 +255,12 @@ def build_tiles(dtype: types.Float, vector_bits: int | None = None) -> Kernel:
     sums_of_products = _sums_of_products(shape, packed_a)
 
     @subroutine
-    def rectangle(args, batch, row, row_end, column, column_end, scratch):
-        depth, a_row, c_row = word(args, K), word(args, A_ROW), word(args, C_ROW)
+    def rectangle(args, piece, batch, row, row_end, column, column_end, scratch):
+        depth, a_row, c_row = word(args, K), word(args, A_ROW), result_row(args, piece)
         a = matrix_at(args, A, size, batch)
         b = matrix_at(args, B, size, batch)
-        c = matrix_at(args, C, size, batch)
-        count = quotient(depth + (depth_block - 1), depth_block)
-        largest = quotient(depth + count - 1, count)
+        c = result_at(args, piece, size, batch)
+        largest = block_length(depth, depth_block)
         packs = word(args, PACKS) & PACKS_B
         # All terms for some rows, which stay in the first-level cache, if B need not be packed.
         group = row_end - row
@@ -248,9 +276,9 @@ def build_tiles(dtype: types.Float, vector_bits: int | None = None) -> Kernel:
             while first < row_end:
                 end = smaller(first + group, row_end)
                 sums_of_products(
-                    args, batch, first, end, column, columns, largest, a + first * a_row * size,
-                    b + column * word(args, B_COLUMN) * size, c + (first * c_row + column) * size,
-                    scratch,
+                    args, piece, batch, first, end, column, columns, largest,
+                    a + first * a_row * size, b + column * word(args, B_COLUMN) * size,
+                    c + (first * c_row + column) * size, c_row, scratch,
                 )  # fmt: skip
                 first = end
             column += columns
@@ -261,29 +289,44 @@ def build_tiles(dtype: types.Float, vector_bits: int | None = None) -> Kernel:
 def build_dots(dtype: types.Float, vector_bits: int | None = None) -> Kernel:
     """The kernel of dot products for a dtype, for narrower vectors than the host's if asked."""
     shape = tile_shape(dtype, vector_bits)
-    size, depth_block = shape.bytes, 16384 // shape.bytes
-    dots = multiply_dots(shape)
+    size, depth_block = shape.bytes, DOTS_DEPTH_BYTES // shape.bytes
+    dots, hand_in = multiply_dots(shape), hand_in_rows(shape, _finish)
 
     @subroutine
-    def rectangle(args, batch, row, row_end, column, column_end, scratch):
+    def rectangle(args, piece, batch, row, row_end, column, column_end, scratch):
         depth, a_row, b_column = word(args, K), word(args, A_ROW), word(args, B_COLUMN)
-        c_row = word(args, C_ROW)
+        c_row = result_row(args, piece)
         a = matrix_at(args, A, size, batch) + row * a_row * size
         b = matrix_at(args, B, size, batch) + column * b_column * size
-        c = matrix_at(args, C, size, batch) + (row * c_row + column) * size
-        term = 0
-        accumulate = word(args, ACCUMULATES) != 0
-        while term <= word(args, TERMS):
-            k = 0
-            a_at, b_at = a + _further(args, A, term), b + _further(args, B, term)
-            while k < depth:
-                length = smaller(depth_block, depth - k)
-                dots(row_end - row, column_end - column, length, a_at + k * size, a_row,
-                     b_at + k * size, b_column, c, c_row, accumulate)  # fmt: skip
-                accumulate = True
-                k += length
-            term += 1
-        _finish(args, batch, row, row_end, column, column_end - column)
+        c = result_at(args, piece, size, batch) + (row * c_row + column) * size
+        largest = block_length(depth, depth_block)
+        first, last = 0, depth
+        if piece != WHOLE:
+            first = piece * largest
+            last = smaller(depth, first + largest)
+        while row < row_end:
+            height = row_end - row
+            if piece != WHOLE:
+                height = smaller(height, rows_to_join(row))
+            term = 0
+            accumulate = piece <= 0 and word(args, ACCUMULATES) != 0
+            while term <= word(args, TERMS):
+                k = first
+                a_at, b_at = a + _further(args, A, term), b + _further(args, B, term)
+                while k < last:
+                    length = smaller(largest, last - k)
+                    dots(height, column_end - column, length, a_at + k * size, a_row,
+                         b_at + k * size, b_column, c, c_row, accumulate)  # fmt: skip
+                    accumulate = True
+                    k += length
+                term += 1
+            if piece != WHOLE:
+                hand_in(args, row, row + height, column_end - column)
+            else:
+                _finish(args, batch, row, row + height, column, column_end - column)
+            a += height * a_row * size
+            c += height * c_row * size
+            row += height
 
     return _over_units(rectangle)
 
@@ -295,7 +338,7 @@ def build_row(dtype: types.Float, vector_bits: int | None = None) -> Kernel:
     combine = combine_rows(shape)
 
     @subroutine
-    def rectangle(args, batch, row, row_end, column, column_end, scratch):
+    def rectangle(args, piece, batch, row, row_end, column, column_end, scratch):
         a = matrix_at(args, A, size, batch)
         b = matrix_at(args, B, size, batch)
         c = matrix_at(args, C, size, batch)

@@ -54,12 +54,17 @@ from .matmul_layout import (
     A_COLUMN,
     A_ROW,
     ACCUMULATES,
+    APART,
     B_COLUMN,
     B_ROW,
+    COUNTERS,
     EPILOGUE,
     INNER,
+    MOST_COUNTERS,
     OUTER,
     PACKS,
+    PARTIALS,
+    PIECES,
     TERMS,
     WORDS,
     A,
@@ -68,8 +73,11 @@ from .matmul_layout import (
     K,
     M,
     N,
+    depth_blocks,
     is_dots,
+    joined_groups,
     matmul_grain,
+    matmul_pieces,
     matmul_units,
     method_of,
     packs_a,
@@ -82,9 +90,12 @@ NULL = 0
 FLOAT32, FLOAT64 = 11, 12
 SECOND = WORDS  # the addresses of the factors of a second product
 SIZES = SECOND + 2  # of the result, behind the packed arguments
-FRAME_WORDS = SIZES + 4
+FIRST_COUNTER = SIZES + 4 + APART
+FRAME_WORDS = FIRST_COUNTER + MOST_COUNTERS + APART
 VECTOR_BYTES = host_vector_bits() // 8
 
+allocate = external("malloc", types.int64, types.int64)
+free = external("free", types.void, types.int64)
 set_memory = external("memset", types.int64, types.int64, types.int32, types.int64)
 
 
@@ -97,6 +108,11 @@ def _compiled(function, **called):
 _unit_columns = _compiled(unit_columns)
 _units = _compiled(matmul_units, unit_columns=_unit_columns)
 _grain = _compiled(matmul_grain, unit_columns=_unit_columns, matmul_units=_units)
+_groups = _compiled(joined_groups)
+_pieces = _compiled(
+    matmul_pieces,
+    depth_blocks=_compiled(depth_blocks), joined_groups=_groups, unit_columns=_unit_columns,
+)  # fmt: skip
 _method = _compiled(
     method_of, is_dots=_compiled(is_dots), packs_a=_compiled(packs_a), packs_b=_compiled(packs_b)
 )
@@ -173,19 +189,47 @@ def choose(frame, item_size):
 
 
 @subroutine
-def run(runtime, kernel, frame, batch):
+def share_depth(frame, pieces, item_size):
+    """Memory for the results of all pieces but the first, and counters; 0 if there is none."""
+    rows, columns = load(frame, M, int64), load(frame, N, int64)
+    partials = allocate((pieces - 1) * rows * columns * item_size)
+    if partials != NULL:
+        store(frame, PIECES, pieces, int64)
+        store(frame, PARTIALS, partials, int64)
+        store(frame, COUNTERS, FIRST_COUNTER, int64)
+        for group in range(_groups(rows)):
+            store(frame, FIRST_COUNTER + group, 0, int64)
+    return partials
+
+
+@subroutine
+def run(runtime, kernel, frame, batch, method, item_size):
     """Run the kernel; large work lets go of the GIL and uses the pool."""
     rows, columns = load(frame, M, int64), load(frame, N, int64)
-    depth = load(frame, K, int64)
+    depth, terms = load(frame, K, int64), load(frame, TERMS, int64)
     units = _units(rows, columns, depth, batch)
     threads = load(load(runtime, RUNTIME_POOL, int64) + WORKERS, 0, int64) + 1
-    steps = depth * (1 + load(frame, TERMS, int64))
-    grain = _grain(rows, columns, depth, batch, threads, steps)
+    pieces, partials = 0, NULL
+    if threads > 1 and terms == 0:
+        pieces = _pieces(
+            method, rows, columns, depth, batch,
+            load(frame, A_COLUMN, int64) > load(frame, A_ROW, int64),
+            load(frame, B_ROW, int64) > load(frame, B_COLUMN, int64), item_size, threads,
+        )  # fmt: skip
+    if pieces > 0:
+        partials = share_depth(frame, pieces, item_size)
+        if partials == NULL:
+            pieces = 0
+        else:
+            units *= pieces
+    grain = _grain(rows, columns, depth, batch, threads, depth * (1 + terms), pieces)
     if units <= grain:
         if units > 0:
             call_kernel(kernel, frame, 0, units)
     else:
         run_in_threads(runtime, kernel, frame, units, grain)
+    if partials != NULL:
+        free(partials)
 
 
 @subroutine
@@ -245,6 +289,7 @@ def product(self, arguments, given):
     store(frame, K, depth, int64)
     store(frame, ACCUMULATES, 0, int64)
     store(frame, EPILOGUE, 0, int64)
+    store(frame, PIECES, 0, int64)
     write_operand(frame, A, a, rank, shift, turned)
     write_operand(frame, B, b, rank, shift, turned)
     if given == 4:
@@ -261,7 +306,7 @@ def product(self, arguments, given):
     if depth == 0:
         set_memory(load(frame, C, int64), int32(0), batch * rows * columns << shift)
         return result
-    run(runtime, kernel, frame, batch)
+    run(runtime, kernel, frame, batch, method, 1 << shift)
     return result
 
 

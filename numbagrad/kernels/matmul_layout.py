@@ -24,7 +24,12 @@ ACCUMULATES = 21  # 1 where C is added to
 TERMS = 22  # further terms
 EPILOGUE = 23  # address of the kernel that is called for tiles of C that are complete, or 0
 EPILOGUE_WORDS = 24  # where its own arguments begin, counted in words from the first one here
-WORDS = 25
+#: Where threads share the depth, each of its blocks is a piece of work. The first writes C, each of
+#: the others leaves a partial result in memory of its own, and who is done last adds them up.
+PIECES = 25  # or 0
+PARTIALS = 26  # address of the results of all pieces but the first, as contiguous matrices
+COUNTERS = 27  # where the counters begin, in words from the first one here; 0 before and after
+WORDS = 28
 
 #: What an epilogue is called with: the address of these words, and a range of rows of C.
 TILE_ARGUMENTS = 0  # address of its own arguments
@@ -59,6 +64,21 @@ CONFLICT = 4096
 
 #: An operand of more bytes comes from memory each time, so that packing it costs least.
 CACHE = 1 << 23
+
+#: Bytes in a block of the depth, at most, for each method; a row takes all of the depth at once.
+TILES_DEPTH_BYTES, DOTS_DEPTH_BYTES = 2048, 16384
+
+#: Rows of C that are added up at once when all pieces are done: whole units, and whole tiles.
+JOINED_ROWS = 24
+
+#: Steps of a product that are worth a thread: about 20 µs.
+SHARE = 1_000_000
+
+#: For a shared depth: counters that a launch has room for, bytes of C, and of partial results.
+MOST_COUNTERS, RESULT_BYTES, PARTIAL_BYTES = 64, 1 << 20, 1 << 23
+
+#: Words around the counters, which threads write, so that they share no cache line with others.
+APART = 16
 
 #: Vectors along the depth from which on tiles of dot products cost less than packing a small B.
 DOT_VECTORS = 12
@@ -122,6 +142,17 @@ def unit_columns(rows: int, columns: int, depth: int) -> int:
     return max((width + WHOLE_TILES - 1) // WHOLE_TILES * WHOLE_TILES, 1)
 
 
+def depth_blocks(method: int, depth: int, item_size: int) -> int:
+    """Blocks of the depth, about equally long, which are summed one after another."""
+    block = DOTS_DEPTH_BYTES if method == DOTS else TILES_DEPTH_BYTES
+    return (depth * item_size + block - 1) // block
+
+
+def joined_groups(rows: int) -> int:
+    """Groups of rows of C that are added up at once, each with a counter."""
+    return (rows + JOINED_ROWS - 1) // JOINED_ROWS
+
+
 def matmul_units(rows: int, columns: int, depth: int, batch: int) -> int:
     """Units of work in ``batch`` products of (rows × depth) and (depth × columns) matrices.
 
@@ -133,7 +164,42 @@ def matmul_units(rows: int, columns: int, depth: int, batch: int) -> int:
     return batch * ((columns + width - 1) // width) * ((rows + UNIT_ROWS - 1) // UNIT_ROWS)
 
 
-def matmul_grain(rows: int, columns: int, depth: int, batch: int, threads: int, steps: int) -> int:
+def matmul_pieces(
+    method: int, rows: int, columns: int, depth: int, batch: int, a_deep: bool, b_deep: bool,
+    item_size: int, threads: int,
+) -> int:  # fmt: skip
+    """Pieces of the depth for threads to share, or 0 where they had better share rows and columns.
+
+    What a thread reads that another one wrote comes from the caches of that one, at a fraction of
+    the speed of its own. Operands were most likely written in equal shares of their outermost
+    dimension, as by the update of a weight; whether that is the depth say ``a_deep`` and
+    ``b_deep``. So what is counted is how many elements of others a thread reads, either way.
+    """
+    pieces = depth_blocks(method, depth, item_size)
+    sharing = min(threads, rows * columns * depth // SHARE)
+    if method == ROW or batch != 1 or sharing < 2 or pieces < 2:
+        return 0
+    result = rows * columns * item_size
+    if joined_groups(rows) > MOST_COUNTERS or result > RESULT_BYTES:
+        return 0
+    if (pieces - 1) * result > PARTIAL_BYTES:
+        return 0
+    width = max(min(columns, unit_columns(rows, columns, depth)), 1)
+    across = min((columns + width - 1) // width, sharing)
+    down = sharing // across
+    of_others = depth * rows // down if a_deep or across > 1 else 0
+    of_others += depth * columns // across if b_deep or down > 1 else 0
+    along = min(pieces, sharing)
+    down = sharing // along
+    shared = rows * columns * (pieces - 1) // sharing
+    shared += 0 if a_deep and down == 1 else depth // along * (rows // down)
+    shared += 0 if b_deep and down == 1 else depth // along * columns
+    return pieces if shared < of_others else 0
+
+
+def matmul_grain(
+    rows: int, columns: int, depth: int, batch: int, threads: int, steps: int, pieces: int
+) -> int:
     """Units for one thread: an equal share of the work, or all if that is less than about 20 µs.
 
     An element of C takes so many ``steps``: the depth, and what else is done with it. Shares are
@@ -142,6 +208,9 @@ def matmul_grain(rows: int, columns: int, depth: int, batch: int, threads: int, 
     width = min(columns, unit_columns(rows, columns, depth))
     work = UNIT_ROWS * max(width, 1) * max(steps, 1)
     units = matmul_units(rows, columns, depth, batch)
-    least = max(1_000_000 // work, 1)
+    if pieces > 0:
+        work = max(work // pieces, 1)
+        units *= pieces
+    least = max(SHARE // work, 1)
     sharing = min(threads, units // least)
     return -(-units // max(sharing, 1)) if units else 1

@@ -204,8 +204,11 @@ def _aliased(
 # --- matrix products ------------------------------------------------------------------------------
 
 
-def _product(operation: Product) -> list[Launch]:
-    """What ``kernels/matmul_launch.py`` does, for sizes that are known beforehand."""
+def _product(operation: Product, alone: bool = False) -> list[Launch]:
+    """What ``kernels/matmul_launch.py`` does, for sizes that are known beforehand.
+
+    A product that is ``alone`` runs on one thread, whatever the others do.
+    """
     a, b, c, w = operation.a, operation.b, operation.c, matmul_layout
     item = c.dtype.itemsize
     rows, depth, columns = a.shape[-2], a.shape[-1], b.shape[-1]
@@ -248,8 +251,31 @@ def _product(operation: Product) -> list[Launch]:
     if operation.epilogue is not None:
         _add_epilogue(launch, operation.epilogue, (outer, inner), turned)
         steps += len(postorder(operation.epilogue.formula.outputs))
-    launch.grain = w.matmul_grain(rows, columns, depth, count, pool.get_num_threads(), steps)
+    threads, pieces = pool.get_num_threads(), 0
+    if not operation.further and not alone:
+        pieces = w.matmul_pieces(
+            method, rows, columns, depth, count, a_column > a_row, b_row > b_column, item, threads
+        )
+    if pieces:
+        _share_depth(launch, pieces, rows, rows * columns * item)
+    launch.grain = w.matmul_grain(rows, columns, depth, count, threads, steps, pieces)
     return [launch]
+
+
+def _of_a_chain(operation: Operation) -> list[Launch]:
+    """The launches of a member of a chain, which a thread runs by itself."""
+    return _product(operation, alone=True) if isinstance(operation, Product) else lower(operation)
+
+
+def _share_depth(launch: Launch, pieces: int, rows: int, result_bytes: int) -> None:
+    """Have the units of a product be pieces of its depth: memory and counters for them."""
+    w = matmul_layout
+    partials = Memory.scratch((pieces - 1) * result_bytes)
+    launch.addresses.append((w.PARTIALS, partials, 0))
+    launch.words[[w.PIECES, w.COUNTERS]] = pieces, launch.words.size + w.APART
+    counters = np.zeros(2 * w.APART + w.joined_groups(rows), dtype=np.int64)
+    launch.words = np.append(launch.words, counters)
+    launch.total *= pieces
 
 
 def _without_depth(operation: Product) -> list[Launch]:
@@ -352,7 +378,7 @@ _LOWERINGS: dict[type, Any] = {
     Opaque: _opaque,
     Kernel: _kernel,
     Check: _check,
-    Chain: lambda operation: [lower_chain(operation, lower, Launch)],
+    Chain: lambda operation: [lower_chain(operation, _of_a_chain, Launch)],
     Group: lambda operation: [lower_group(operation, lower, Launch)],
 }
 

@@ -1,0 +1,174 @@
+"""Products whose depth threads share: the bits of one thread, whatever follows the product."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import numbagrad as torch
+from numbagrad.executor import pool
+from numbagrad.executor.pointwise import JIT_DISABLED
+from numbagrad.kernels import matmul_layout as layout
+
+pytestmark = pytest.mark.skipif(JIT_DISABLED, reason="there are no kernels")
+
+DTYPES = [torch.float32, torch.float64]
+THREADS = [2, 3, 4]
+
+#: Rows, depth and columns: whole and other numbers of tiles, units and blocks.
+SIZES = [(64, 1000, 100), (8, 4096, 64), (29, 2051, 47), (1030, 513, 4), (5, 9001, 61)]
+
+
+@pytest.fixture(autouse=True)
+def threads_from_the_start(monkeypatch):
+    monkeypatch.setattr(pool, "SECONDS_WORTH_COMPILING", -1)
+    before = torch.get_num_threads()
+    yield
+    torch.set_num_threads(before)
+
+
+def on(threads, function):
+    """What a function returns with so many threads, as ndarrays; the same each time."""
+    torch.set_num_threads(threads)
+    first, *others = [[x.numpy().copy() for x in function()] for _ in range(6)]
+    for other in others:
+        for x, y in zip(first, other, strict=True):
+            np.testing.assert_array_equal(x, y)
+    return first
+
+
+def same_bits(make, threads, *arguments):
+    """What the function that ``make`` returns gives, with one thread and with several."""
+    alone = on(1, lambda: make()(*arguments))
+    shared = on(threads, lambda: make()(*arguments))
+    for x, y in zip(alone, shared, strict=True):
+        np.testing.assert_array_equal(x, y)
+    return shared
+
+
+def product(x, y):
+    return (x @ y,)
+
+
+def factors(rows, depth, columns, dtype):
+    torch.manual_seed(rows)
+    return torch.randn(rows, depth, dtype=dtype), torch.randn(depth, columns, dtype=dtype)
+
+
+@pytest.mark.parametrize("threads", THREADS)
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("rows, depth, columns", SIZES)
+def test_eager_products_in_all_layouts(rows, depth, columns, dtype, threads):
+    a, b = factors(rows, depth, columns, dtype)
+    for x in (a, a.T.contiguous().T):
+        for y in (b, b.T.contiguous().T):
+            (found,) = same_bits(lambda: product, threads, x, y)
+            expected = x.numpy().astype(np.longdouble) @ y.numpy().astype(np.longdouble)
+            tolerance = 100 * np.finfo(found.dtype).eps * np.sqrt(depth)
+            np.testing.assert_allclose(found, expected, tolerance, tolerance)
+
+
+@pytest.mark.parametrize("threads", THREADS)
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("rows, depth, columns", SIZES)
+def test_what_follows_a_product_in_a_program(rows, depth, columns, dtype, threads):
+    x, w = factors(rows, depth, columns, dtype)
+    bias, mask = torch.randn(columns, dtype=dtype), torch.randn(rows, columns) > 0
+    rest = torch.randn(rows, columns, dtype=dtype)
+
+    def layer(x, w, bias, mask, rest):
+        product = x @ w
+        return product, torch.where(mask, torch.tanh(product + bias), rest)
+
+    given = x, w, bias, mask, rest
+    found = same_bits(lambda: torch.compile(layer), threads, *given)
+    for value, expected in zip(found, layer(*given), strict=True):
+        tolerance = 1e3 * np.finfo(value.dtype).eps
+        np.testing.assert_allclose(value, expected.numpy(), tolerance, tolerance)
+
+
+@pytest.mark.parametrize("threads", THREADS)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_what_is_added_to_and_updated_in_place(dtype, threads):
+    x, w = factors(64, 1100, 70, dtype)
+    start = torch.randn(64, 70, dtype=dtype)
+
+    def make():
+        total, weight = start.clone(), w.clone()
+
+        def step(x):
+            with torch.no_grad():
+                total.add_(x @ weight)
+                weight.sub_(1e-3 * (x.T @ total))
+            return total, weight
+
+        def steps(x):
+            for _ in range(5):
+                total.copy_(start)
+                found = compiled(x)
+            return found
+
+        compiled = torch.compile(step)
+        return steps
+
+    same_bits(make, threads, x)
+
+
+def test_gradients_are_those_of_eager_calls():
+    x, w = factors(48, 1600, 60, torch.float64)
+    w.requires_grad_()
+
+    def step(x, w):
+        w.grad = None
+        loss = (x @ w).relu().pow(2).sum()
+        loss.backward()
+        return loss.detach(), w.grad
+
+    torch.set_num_threads(1)
+    expected = [value.numpy().copy() for value in step(x, w)]
+    torch.set_num_threads(2)
+    compiled = torch.compile(step)
+    for _ in range(4):
+        for value, other in zip(compiled(x, w), expected, strict=True):
+            np.testing.assert_allclose(value.numpy(), other, 1e-12, 1e-12)
+
+
+def test_the_number_of_threads_may_change_between_runs():
+    x, w = factors(64, 1000, 100, torch.float32)
+    torch.set_num_threads(4)
+    step = torch.compile(lambda x, w: ((x @ w).exp2(),))
+    expected = on(4, lambda: step(x, w))
+    for threads in (1, 2, 4):
+        np.testing.assert_array_equal(on(threads, lambda: step(x, w))[0], expected[0])
+
+
+def test_no_depth_and_no_rows():
+    torch.set_num_threads(2)
+    for rows, depth, columns in ((64, 0, 100), (0, 1000, 100), (64, 1000, 0)):
+        x, w = torch.ones(rows, depth), torch.ones(depth, columns)
+        step = torch.compile(lambda x, w: (x @ w + 1,))
+        for _ in range(3):
+            (found,) = step(x, w)
+            np.testing.assert_array_equal(found.numpy(), (x @ w + 1).numpy())
+
+
+def chosen(rows, depth, columns, threads=2, a_deep=False, b_deep=True, batch=1):
+    return layout.matmul_pieces(
+        layout.TILES, rows, columns, depth, batch, a_deep, b_deep, 4, threads
+    )
+
+
+def test_a_deep_product_with_a_small_result_shares_its_depth():
+    assert chosen(64, 1000, 100) == 2
+    assert chosen(8, 4096, 64) == 8
+    assert chosen(64, 4096, 64, threads=16) == 8
+
+
+def test_other_products_do_not():
+    assert chosen(64, 1000, 100, threads=1) == 0
+    assert chosen(64, 1000, 100, batch=3) == 0
+    assert chosen(64, 512, 100) == 0  # one block
+    assert chosen(8, 1000, 8) == 0  # no work for two
+    assert chosen(1000, 800, 100) == 0  # each thread has its own rows of A
+    assert chosen(4096, 4096, 4096) == 0
+    assert chosen(64, 10_000_000, 64) == 0  # more partial results than caches hold
