@@ -54,6 +54,25 @@ CASES = {
     "interpolate-bilinear": (
         lambda x: F.interpolate(x, scale_factor=2, mode="bilinear"), floats(2, 3, 3, 3)
     ),
+    **{
+        f"grid_sample-{mode}": (
+            lambda x, g, mode=mode: F.grid_sample(
+                x, g.tanh(), mode, "reflection", align_corners=False
+            ),
+            floats(2, 3, 4, 5), floats(2, 3, 3, 2),
+        )
+        for mode in ("bilinear", "nearest", "bicubic")
+    },
+    "affine_grid": (
+        lambda x: F.affine_grid(x, (2, 1, 3, 4), align_corners=True), floats(2, 2, 3)
+    ),
+    "max_unpool2d": (
+        lambda x: F.max_unpool2d(*F.max_pool2d(x, 2, return_indices=True), 2), floats(2, 3, 4, 4)
+    ),
+    "fractional_max_pool2d": (
+        lambda x: F.fractional_max_pool2d(x, 2, 3, _random_samples=torch.full((2, 3, 2), 0.3)),
+        floats(2, 3, 6, 6),
+    ),
     "pixel_shuffle": (lambda x: F.pixel_shuffle(x, 2), floats(2, 4, 3, 3)),
     "layer_norm": (
         lambda x, w, b: F.layer_norm(x, (6,), w, b), floats(5, 6), floats(6), floats(6)

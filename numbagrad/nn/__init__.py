@@ -30,7 +30,16 @@ __getattr__, __dir__ = lazy_names(
     __name__,
     {
         **{f"Lazy{name}": ".lazy" for name in _LAZY},
+        "AdaptiveLogSoftmaxWithLoss": ".adaptive_softmax",
+        **dict.fromkeys(("Container", "CrossMapLRN2d", "NLLLoss2d"), ".older_layers"),
+        **dict.fromkeys(
+            (
+                "FractionalMaxPool2d", "FractionalMaxPool3d", "MaxUnpool1d", "MaxUnpool2d",
+                "MaxUnpool3d",
+            ),
+            ".unpooling",
+        ),
         "UninitializedBuffer": ".uninitialized",
         "UninitializedParameter": ".uninitialized",
     },
-)
+)  # fmt: skip

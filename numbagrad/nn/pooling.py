@@ -16,13 +16,13 @@ __all__ = [
 ]  # fmt: skip
 
 
-class _Pool(Module):
+class Pool(Module):
     """A layer that calls one function with its options."""
 
     compute: Callable[..., Any]
 
 
-class _MaxPool(_Pool):
+class _MaxPool(Pool):
     """The largest element of every window.
 
     Args:
@@ -81,7 +81,7 @@ class MaxPool3d(_MaxPool):
     compute = staticmethod(F.max_pool3d)
 
 
-class _AvgPool(_Pool):
+class _AvgPool(Pool):
     """Means of windows; options as of the maxima.
 
     ``count_include_pad`` says whether zeros of the padding count, ``divisor_override`` takes the
@@ -152,7 +152,7 @@ class AvgPool3d(_AvgPool):
     compute = staticmethod(F.avg_pool3d)
 
 
-class _LPPool(_Pool):
+class _LPPool(Pool):
     """Norms of windows."""
 
     def __init__(
@@ -195,7 +195,7 @@ class LPPool3d(_LPPool):
     compute = staticmethod(F.lp_pool3d)
 
 
-class _AdaptiveAvgPool(_Pool):
+class _AdaptiveAvgPool(Pool):
     """Means of a given number of parts, ``output_size``; None keeps the size of a dimension."""
 
     def __init__(self, output_size: Any) -> None:
@@ -228,7 +228,7 @@ class AdaptiveAvgPool3d(_AdaptiveAvgPool):
     compute = staticmethod(F.adaptive_avg_pool3d)
 
 
-class _AdaptiveMaxPool(_Pool):
+class _AdaptiveMaxPool(Pool):
     """Maxima of a given number of parts, ``output_size``; None keeps the size of a dimension."""
 
     def __init__(self, output_size: Any, return_indices: bool = False) -> None:

@@ -4,7 +4,9 @@ One file an idea; this one is their namespace, in which a name that a file and a
 the function. The layers of ``nn/`` call these functions.
 """
 
+from ...lazy import lazy_names
 from ...ops.argument_check import check_namespace
+from ...ops.argument_check import public_function as _public_function
 from .activation import *
 from .attention import *
 from .class_loss import *
@@ -24,3 +26,21 @@ from .sequence_loss import *
 
 check_namespace(globals(), __name__.partition(".")[0])
 del check_namespace
+
+# Imported when a program first asks for them.
+_ON_DEMAND = {
+    ".grid": ("affine_grid", "grid_sample"),
+    ".unpooling": (
+        "adaptive_max_pool1d_with_indices", "adaptive_max_pool2d_with_indices",
+        "adaptive_max_pool3d_with_indices",
+        "fractional_max_pool2d", "fractional_max_pool2d_with_indices", "fractional_max_pool3d",
+        "fractional_max_pool3d_with_indices", "max_pool1d_with_indices",
+        "max_pool2d_with_indices", "max_pool3d_with_indices", "max_unpool1d", "max_unpool2d",
+        "max_unpool3d",
+    ),
+}  # fmt: skip
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {name: home for home, names in _ON_DEMAND.items() for name in names},
+    lambda value: _public_function(value, __name__, __name__.partition(".")[0]),
+)

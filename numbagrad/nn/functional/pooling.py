@@ -190,9 +190,8 @@ _largest_of_all_parts = TensorOperator(
 )
 
 
-def _with_indices(
-    name: str, input: Tensor, indices: Tensor, batched: bool, return_indices: bool
-) -> Any:
+def taken(name: str, input: Tensor, indices: Tensor, batched: bool, return_indices: bool) -> Any:
+    """The elements of (N, C, ...) at flat indices, and those, without a batch if there was none."""
     made = _taking(name)(input, indices)
     if not batched:
         made, indices = made.squeeze(0), indices.squeeze(0)
@@ -207,7 +206,7 @@ def _max_pool(
     inputs = _batched(rank, input, f"max_pool{rank}d")
     where = _largest_of_windows(inputs, _counts(windows, inputs, ceil_mode), windows)
     name = f"MaxPool{rank}DWithIndices"
-    return _with_indices(name, inputs, where, inputs is input, return_indices)
+    return taken(name, inputs, where, inputs is input, return_indices)
 
 
 def _max_pool_of(rank: int, shapes: str) -> Callable[..., Any]:
@@ -442,7 +441,7 @@ def _adaptive_max_pool(rank: int, input: Tensor, output_size: Any, return_indice
     counts = _output_sizes(rank, input, output_size)
     inputs = _batched(rank, input, f"adaptive_max_pool{rank}d")
     where = _largest_of_all_parts(inputs, counts)
-    return _with_indices(f"AdaptiveMaxPool{rank}D", inputs, where, inputs is input, return_indices)
+    return taken(f"AdaptiveMaxPool{rank}D", inputs, where, inputs is input, return_indices)
 
 
 def _largest_in_parts(array: Array, counts: tuple[int, ...]) -> Array:

@@ -1,0 +1,300 @@
+"""Sampling of images and volumes at the places of a grid, and grids of affine maps.
+
+Written in differentiable operators, so gradients, tangents and batches of every order follow. Where
+a place lies between elements is arithmetic on the grid; which elements those are carries no
+gradient.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...executor import capture
+from ...executor.pointwise import scalar_type_name
+from ...ops.functions import floor, fmod, where
+from ...ops.functions import round as nearest_number
+from ...tensor import Tensor, new_tensor
+from ...transforms.levels import is_transformed
+from ...warn_once import warn_caller
+
+__all__ = ["affine_grid", "grid_sample"]
+
+_MODES = ("bilinear", "nearest", "bicubic")
+_PADDINGS = ("zeros", "border", "reflection")
+#: What the cubic of Keys (1981) is made of: the slope at the neighbours is this times a difference.
+_CUBIC = -0.75
+
+_CHANGED = (
+    "Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. "
+    "Please specify align_corners=True if the old behavior is desired. See the documentation of "
+    "grid_sample for details."
+)
+
+
+# --- places ---------------------------------------------------------------------------------------
+
+
+def _inside(place: Tensor, size: int) -> Tensor:
+    """A place, or the nearest one from 0 to the last; on the border it has no slope any more."""
+    last = float(size - 1)
+    return where(place > 0.0, where(place < last, place, last), 0.0)
+
+
+def _mirrored(place: Tensor, low: float, span: float) -> Tensor:
+    """A place reflected at ``low`` and at ``low + span`` until it is between them."""
+    if span == 0:
+        return place * 0.0
+    away = place - low
+    away = where(away < 0.0, -away, away)
+    beyond = fmod(away, span)
+    turns = floor(away.detach() / span)
+    return where(fmod(turns, 2.0) == 0.0, beyond + low, span - beyond + low)
+
+
+def _padded(place: Tensor, size: int, padding: str, align_corners: bool) -> Tensor:
+    """Where a place beyond the border is looked up."""
+    if padding == "reflection":
+        low, span = (0.0, size - 1.0) if align_corners else (-0.5, float(size))
+        place = _mirrored(place, low, span)
+    return place if padding == "zeros" else _inside(place, size)
+
+
+def _place(coordinate: Tensor, size: int, align_corners: bool) -> Tensor:
+    """Coordinates from -1 to 1 as places from 0 to the last, or from edge to edge."""
+    if align_corners:
+        return (coordinate + 1.0) * ((size - 1) / 2)
+    return ((coordinate + 1.0) * size - 1.0) / 2
+
+
+class _Taps:
+    """Along one dimension, the elements that count for every sample, and how much."""
+
+    def __init__(self, places: list[Tensor], weights: list[Tensor] | None):
+        #: Whole numbers as floats: places of elements.
+        self.places = places
+        self.weights = weights
+
+
+def _nearest_tap(place: Tensor) -> _Taps:
+    return _Taps([nearest_number(place.detach())], None)
+
+
+def _linear_taps(place: Tensor) -> _Taps:
+    before = floor(place.detach())
+    share = place - before
+    return _Taps([before, before + 1.0], [1.0 - share, share])
+
+
+def _cubic_taps(place: Tensor, size: int, padding: str, align_corners: bool) -> _Taps:
+    before = floor(place.detach())
+    share = place - before
+
+    def near(x: Tensor) -> Tensor:
+        return ((_CUBIC + 2) * x - (_CUBIC + 3)) * x * x + 1.0
+
+    def far(x: Tensor) -> Tensor:
+        return ((_CUBIC * x - 5 * _CUBIC) * x + 8 * _CUBIC) * x - 4 * _CUBIC
+
+    places = [
+        _padded(before + offset, size, padding, align_corners) for offset in (-1.0, 0.0, 1.0, 2.0)
+    ]
+    return _Taps(places, [far(share + 1.0), near(share), near(1.0 - share), far(2.0 - share)])
+
+
+def _taps(coordinate: Tensor, size: int, mode: str, padding: str, align_corners: bool) -> _Taps:
+    place = _place(coordinate, size, align_corners)
+    if mode == "bicubic":
+        return _cubic_taps(place, size, padding, align_corners)
+    place = _padded(place, size, padding, align_corners)
+    return _nearest_tap(place) if mode == "nearest" else _linear_taps(place)
+
+
+# --- elements -------------------------------------------------------------------------------------
+
+
+def _sum_of_taps(input: Tensor, taps: Sequence[_Taps], shape: tuple[int, ...]) -> Tensor:
+    """The weighted elements of (N, C, sizes), summed over all combinations of taps."""
+    batch, channels, *sizes = input._array.shape
+    samples = int(np.prod(shape))
+    flat = input.flatten(2)
+    total: Tensor | None = None
+    for combination in itertools.product(*[range(len(tap.places)) for tap in taps]):
+        index: Any = None
+        is_inside: Any = None
+        weight: Any = None
+        for tap, number, size in zip(taps, combination, sizes, strict=True):
+            place = tap.places[number]
+            counts = (place >= 0.0) & (place <= size - 1.0)
+            is_inside = counts if is_inside is None else is_inside & counts
+            step = where(counts, place, 0.0).long()
+            index = step if index is None else index * size + step
+            if tap.weights is not None:
+                share = tap.weights[number]
+                weight = share if weight is None else weight * share
+        if weight is None:
+            weight = is_inside.to(input.dtype)
+        else:
+            weight = where(is_inside, weight, 0.0)
+        index = index.reshape(batch, 1, samples).expand(batch, channels, samples)
+        term = flat.gather(2, index) * weight.reshape(batch, 1, samples)
+        total = term if total is None else total + term
+    assert total is not None
+    return total.reshape(batch, channels, *shape)
+
+
+def _check(input: Tensor, grid: Tensor, mode: str) -> None:
+    """Raise torch's errors."""
+    rank = input._array.ndim - 2
+    shapes = (
+        f"but got input with sizes {list(input._array.shape)} and grid with sizes "
+        f"{list(grid._array.shape)}"
+    )
+    if input._array.shape[:1] != grid._array.shape[:1]:
+        raise RuntimeError(
+            f"grid_sampler(): expected grid and input to have same batch size, {shapes}"
+        )
+    if grid._array.shape[-1] != rank:
+        raise RuntimeError(
+            f"grid_sampler(): expected grid to have size {rank} in last dimension, but got grid "
+            f"with sizes {list(grid._array.shape)}"
+        )
+    if rank not in (2, 3) or grid._array.ndim != rank + 2:
+        raise RuntimeError(
+            "grid_sampler(): expected 4D or 5D input and grid with same number of dimensions, "
+            f"{shapes}"
+        )
+    for dim, size in enumerate(input._array.shape[2:], 2):
+        if size == 0:
+            raise RuntimeError(
+                "grid_sampler(): expected input to have non-empty spatial dimensions, but input "
+                f"has sizes {list(input._array.shape)} with dimension {dim} being empty"
+            )
+    if mode == "bicubic" and rank == 3:
+        raise RuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")
+    if not input.is_floating_point():
+        raise NotImplementedError(
+            f"\"grid_sampler\" not implemented for '{scalar_type_name(input.dtype)}'"
+        )
+    if input.dtype is not grid.dtype:
+        names = scalar_type_name(input.dtype), scalar_type_name(grid.dtype)
+        raise RuntimeError(f"expected scalar type {names[0]} but found {names[1]}")
+
+
+def grid_sample(
+    input: Tensor,
+    grid: Tensor,
+    mode: str = "bilinear",
+    padding_mode: str = "zeros",
+    align_corners: bool | None = None,
+) -> Tensor:
+    """The elements of images or volumes at the places that a grid names.
+
+    Args:
+        input: (N, C, H, W) or (N, C, D, H, W).
+        grid: (N, h, w, 2) or (N, d, h, w, 3): x, y (and z) of every sample, from -1 to 1.
+        mode: "bilinear" (of volumes trilinear), "nearest", or "bicubic" of images.
+        padding_mode: what lies beyond the border: "zeros", the "border" itself, or a "reflection".
+        align_corners: whether -1 and 1 are the centres of the outermost elements, or their edges.
+
+    Returns:
+        (N, C, h, w) or (N, C, d, h, w), differentiable by ``input``, and by ``grid`` but for the
+        nearest elements, where that gradient is zero.
+
+    Raises:
+        ValueError: for other modes.
+        RuntimeError: for shapes and dtypes that do not fit.
+    """
+    if mode not in _MODES:
+        raise ValueError(
+            "nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', "
+            f"but got: '{mode}'"
+        )
+    if padding_mode not in _PADDINGS:
+        raise ValueError(
+            "nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or "
+            f"'reflection', but got: '{padding_mode}'"
+        )
+    if align_corners is None:
+        warn_caller(_CHANGED)
+        align_corners = False
+    _check(input, grid, mode)
+    half = input._array.dtype == np.float16
+    values, places = (input.float(), grid.float()) if half else (input, grid)
+    taps = [
+        _taps(places.select(-1, axis), size, mode, padding_mode, align_corners)
+        for axis, size in enumerate(reversed(input._array.shape[2:]))
+    ]
+    made = _sum_of_taps(values, taps[::-1], grid._array.shape[1:-1])
+    if mode == "nearest" and (grid._requires_grad or is_transformed(grid)):
+        # A gradient of zero, whatever the places are.
+        never = new_tensor(capture.constant(np.zeros((), bool)))
+        made = made + where(never, places.sum(), 0.0)
+    return made.half() if half else made
+
+
+# --- affine maps ----------------------------------------------------------------------------------
+
+
+def _lines(size: int, align_corners: bool, kind: Any) -> Any:
+    """Coordinates of the elements along a dimension."""
+    if size == 1:
+        return np.zeros(1, kind)
+    ends = 1.0 if align_corners else (size - 1) / size
+    return np.linspace(-ends, ends, size).astype(kind)
+
+
+def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> Tensor:
+    """The grid that ``grid_sample`` takes for an affine map of every sample.
+
+    Args:
+        theta: the maps, (N, 2, 3) of images or (N, 3, 4) of volumes.
+        size: of what will be sampled, (N, C, H, W) or (N, C, D, H, W).
+        align_corners: whether -1 and 1 are the centres of the outermost elements, or their edges.
+
+    Returns:
+        (N, H, W, 2) or (N, D, H, W, 3).
+
+    Raises:
+        ValueError: for maps of another shape or dtype, and sizes that are not positive.
+        NotImplementedError: for sizes of other dimensions.
+    """
+    if not theta.is_floating_point():
+        raise ValueError(f"Expected theta to have floating point type, but got {theta.dtype}")
+    size = tuple(size)
+    rank = len(size) - 2
+    if rank not in (2, 3):
+        raise NotImplementedError(
+            "affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms, "
+            f"respectively. Got size {size}."
+        )
+    if theta._array.ndim != 3 or theta._array.shape[1:] != (rank, rank + 1):
+        raise ValueError(
+            f"Expected a batch of {rank}D affine matrices of shape Nx{rank}x{rank + 1} for size "
+            f"{size}. Got {theta.size()}."
+        )
+    if min(size) <= 0:
+        raise ValueError(f"Expected non-zero, positive output size. Got {size}")
+    if align_corners is None:
+        warn_caller(_CHANGED)
+        align_corners = False
+    elif align_corners and 1 in size[2:]:
+        warn_caller(
+            "Since version 1.3.0, affine_grid behavior has changed for unit-size grids when "
+            "align_corners=True. This is not an intended use case of affine_grid. See the "
+            "documentation of affine_grid for details."
+        )
+    kind = theta._array.dtype
+    if theta._array.shape[0] != size[0]:
+        raise RuntimeError(
+            f"Expected size for first two dimensions of batch2 tensor to be: [{size[0]}, "
+            f"{rank + 1}] but got: [{theta._array.shape[0]}, {rank + 1}]."
+        )
+    lines = [_lines(n, align_corners, kind) for n in size[2:]]
+    along = np.meshgrid(*lines, indexing="ij")
+    base = np.stack([*along[::-1], np.ones(size[2:], kind)], -1).reshape(-1, rank + 1)
+    made = new_tensor(capture.constant(base)) @ theta.mT
+    return made.reshape(size[0], *size[2:], rank)
