@@ -233,8 +233,12 @@ class Live:
 
 @dataclasses.dataclass
 class Effects:
-    """What a call leaves behind beside what it writes into given memory."""
+    """What a call leaves behind beside what it writes into given memory.
 
+    ``flags`` are the leaves of which it changed whether they require gradients, and what to.
+    """
+
+    flags: list[tuple[Place, bool]]
     gradients: list[tuple[Place, tuple[int, Any]]]
     versions: list[tuple[Place, int]]
     structure: Any

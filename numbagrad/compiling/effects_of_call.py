@@ -63,6 +63,7 @@ class EffectsOfCall:
 
     def find(self, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Effects:
         """What the call with these arguments left behind; ``result`` is what it returned."""
+        flags = self._flags()
         gradients = self._gradients()
         versions = self._versions()
         leaves, structure = flatten(result)
@@ -77,19 +78,28 @@ class EffectsOfCall:
                 raise Unusable("a number that changes from step to step, returned")
         returned = [self._reference(leaf) for leaf in leaves]
         self._link_views()
-        return Effects(gradients, versions, structure, returned)
+        return Effects(flags, gradients, versions, structure, returned)
+
+    def _flags(self) -> list[tuple[Place, bool]]:
+        """The leaves that require gradients now and did not before the call, or the other way."""
+        flags = []
+        for place in self._before.places:
+            tensor, state = self._before.tensor(place), self._before.state(place)
+            if tensor._array is not state.array:
+                raise Unusable("a tensor that was given other memory, as by .data = ...")
+            if tensor._grad_fn is not state.grad_fn:
+                raise Unusable("a tensor that exists outside and got a history")
+            if tensor._requires_grad != state.requires_grad:
+                if place.of_gradient:
+                    raise Unusable("a gradient that got a history")
+                flags.append((place, tensor._requires_grad))
+        return flags
 
     def _gradients(self) -> list[tuple[Place, tuple[int, Any]]]:
         """The gradients that are not those from before the call."""
         gradients = []
         for place in self._before.places:
             tensor, state = self._before.tensor(place), self._before.state(place)
-            if tensor._array is not state.array:
-                raise Unusable("a tensor that was given other memory, as by .data = ...")
-            if tensor._grad_fn is not state.grad_fn or (
-                tensor._requires_grad != state.requires_grad
-            ):
-                raise Unusable("a tensor that exists outside and got a history")
             if not place.of_gradient and tensor._grad is not state.gradient:
                 gradients.append((place, self._reference(tensor._grad)))
                 if self.live:

@@ -48,8 +48,8 @@ class Recorded:
         owners: for each block of memory that the program is given, the place that leads to it.
         layout: how the arrays at the places lie in memory.
         managed: arrays of one element that the sources of the program's numbers write.
-        gradient_flags: whether the gradients that were there, but for those of arguments, required
-            one themselves.
+        flags: whether the tensors at the places, but for arguments, required gradients.
+        gradient_flags: whether the gradients of these that were there required one themselves.
         numbers: the numbers among the arguments that were not taken for constants.
     """
 
@@ -63,6 +63,7 @@ class Recorded:
         program: Program,
         effects: Effects,
         managed: list[Array],
+        flags: list[bool],
         gradient_flags: list[bool],
         numbers: NumberInputs,
     ):
@@ -84,7 +85,7 @@ class Recorded:
         self._had = [id(tensor) in with_gradient for tensor in self._tensors]
         self._argument_had = [argument in with_gradient for argument in self._arguments]
         self._with_gradient = [x for x, had in zip(self._tensors, self._had, strict=True) if had]
-        self._flags = list(map(_flag_of, self._tensors))
+        self._flags = flags
         self._gradient_flags = gradient_flags
         self._known = surroundings.known
         self._same = [
@@ -101,7 +102,7 @@ class Recorded:
         self._may_raise = bool(unsure)
         #: How to find what the call returns, if that needs nothing else of the run; else None.
         self._find_result: Callable[[Sequence[Array], Sequence[Any]], Any] | None = None
-        if effects.backward is None:
+        if effects.backward is None and not effects.flags:
             self._find_result = finder_of_all(effects.structure, effects.returned)
         #: How often Python had to look whether the program holds.
         self._looks = 0
@@ -219,6 +220,8 @@ class Recorded:
     def _leave(self, run: Run, attach: bool) -> Any:
         """Leave behind what the recorded call did, and return what it returned."""
         effects = self._effects
+        for place, flag in effects.flags:
+            place.find(run.leaves)._requires_grad = flag
         if effects.backward is not None:
             run.graph = effects.backward.node(run.results, run.leaves, self.program.drawn)
         if effects.structure is LEAF:  # as most steps return
@@ -266,6 +269,7 @@ class Recorded:
                 leaves, fixed, tensors,
                 [x if n is None else n for x, n in zip(self._given, given, strict=True)],
                 self._reused.kept(), versions,
+                {id(place.find(leaves)): not flag for place, flag in self._effects.flags},
             )
         )  # fmt: skip
 

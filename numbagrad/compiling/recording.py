@@ -173,12 +173,17 @@ class Recording:
         layout = self._layout(before, owners)
         for memory in recorder.memories.values():  # what the call made is not kept with the program
             memory.release()
+        flags, of_gradients = (
+            [
+                before.state(place).requires_grad
+                for place in before.places
+                if place.of_gradient is of_gradient and place.argument is None
+            ]
+            for of_gradient in (False, True)
+        )
         return Recorded(
             surroundings, self.leaves, before.places, [place for place, _ in owners.values()],
-            layout, program, effects, recorder.managed_arrays,
-            [before.state(place).requires_grad for place in before.places
-             if place.of_gradient and place.argument is None],
-            self.numbers,
+            layout, program, effects, recorder.managed_arrays, flags, of_gradients, self.numbers,
         )  # fmt: skip
 
     def _has_inputs(self) -> bool:

@@ -46,6 +46,7 @@ class Found:
         kept: gradients of the run before: tensor, gradient, its array, and which result that is.
         versions: tensors written in place: the tensor or the number of an argument, whether it is
             its gradient, and how often.
+        flags: by its id, whether a tensor has to require gradients that the run changes in that.
     """
 
     arguments: Sequence[Any]
@@ -54,6 +55,7 @@ class Found:
     given: Sequence[Array | int]
     kept: Sequence[tuple[Tensor, Tensor, Array, int]]
     versions: Sequence[tuple[Tensor | int, bool, int]]
+    flags: dict[int, bool]
 
 
 class Replay:
@@ -106,7 +108,7 @@ class Replay:
         self._kept = [found.arguments[k] for k in found.fixed]
         lists: dict[str, list[Any]] = {
             "arguments": [self._argument(found, k) for k in range(len(found.arguments))],
-            "tensors": [_tensor(tensor, had) for tensor, had in found.tensors],
+            "tensors": [_tensor(found, tensor, had) for tensor, had in found.tensors],
             "roots": list(roots),
             "kept": [tuple(map(id, kept[:3])) for kept in found.kept],
             "versions": [
@@ -135,7 +137,7 @@ class Replay:
             return (id(argument),) + (0,) * (words.ARGUMENT_WORDS - 1)
         array = argument._array
         return (
-            0, id(type(argument)), id(argument._requires_grad), argument._grad_fn is None,
+            0, id(type(argument)), _flag(found, argument), argument._grad_fn is None,
             array.ndim, self._form(array), id(array.dtype),
         )  # fmt: skip
 
@@ -168,8 +170,13 @@ class Replay:
         return {"results": results, "arrays": arrays, "passed": passed}
 
 
-def _tensor(tensor: Tensor, had_gradient: bool) -> tuple[int, ...]:
-    state = id(tensor), id(tensor._requires_grad), id(tensor._array)
+def _flag(found: Found, tensor: Tensor) -> int:
+    """The object that says whether a tensor requires gradients when a run begins."""
+    return id(found.flags.get(id(tensor), tensor._requires_grad))
+
+
+def _tensor(found: Found, tensor: Tensor, had_gradient: bool) -> tuple[int, ...]:
+    state = id(tensor), _flag(found, tensor), id(tensor._array)
     gradient = tensor._grad
     if gradient is None or not had_gradient:
         return *state, id(None), 0, 0
