@@ -108,8 +108,8 @@ class Recording:
 
     def _changed(self, surroundings: Surroundings) -> str | None:
         """What the call has changed so far that its program would depend on."""
-        for dictionary, key in self.recorder.anew:
-            surroundings.ignore(dictionary, key)
+        for dictionary, key, positive in self.recorder.anew:
+            surroundings.ignore(dictionary, key, positive)
         return surroundings.changed()
 
     def _change_finder(self, surroundings: Surroundings) -> ChangeFinder:

@@ -66,7 +66,7 @@ class Unreachable(Exception):  # noqa: N818 - a signal to the caller
 class Watched:
     """The entries of one container as they were; ``holds`` says whether they still are."""
 
-    __slots__ = ("container", "read", "values", "what", "plain", "ignored")
+    __slots__ = ("container", "read", "values", "what", "plain", "ignored", "positive", "moves")
 
     def __init__(self, read: Callable[[], Any], what: str, container: Any = None):
         self.read = read
@@ -77,6 +77,10 @@ class Watched:
         self.plain = [isinstance(value, _PLAIN) for value in self.values]
         #: Places of entries that may be anything.
         self.ignored: set[int] = set()
+        #: Places of entries that may be any positive number.
+        self.positive: set[int] = set()
+        #: Whether one of these has changed: then Python looks at every run.
+        self.moves = False
 
     def holds(self) -> bool:
         """Whether every entry is what it was (numbers and texts: equals what it was)."""
@@ -88,7 +92,10 @@ class Watched:
             return True
         return all(
             [
-                a is b or (self.plain[k] and _same(a, b)) or k in self.ignored
+                a is b
+                or (self.plain[k] and _same(a, b))
+                or k in self.ignored
+                or (k in self.positive and type(a) in (int, float) and a > 0)
                 for k, (a, b) in enumerate(zip(now, values, strict=True))
             ]
         )
@@ -96,7 +103,10 @@ class Watched:
     def expected(self) -> list[Any]:
         """What a native check has to find, which is what is there now."""
         now = list(self.read())
-        return [ANY if k in self.ignored else x for k, x in enumerate(now)] if self.ignored else now
+        if self.positive and not self.moves:
+            self.moves = any([now[k] is not self.values[k] for k in self.positive])
+        free = self.ignored | self.positive if self.moves else self.ignored
+        return [ANY if k in free else x for k, x in enumerate(now)] if free else now
 
 
 class Surroundings:
@@ -170,10 +180,10 @@ class Surroundings:
         if self.changed() is not None:
             return False
         # Equal values: from now on these very objects are looked for.
-        self._rest = [w for w in self.watched if w.container is None]
         self._guards = Guards(
             [(w.container, w.expected()) for w in self.watched if w.container is not None]
         )
+        self._rest = [w for w in self.watched if w.container is None or w.moves]
         self.unchanged = _unknown if self._rest else self._guards.unchanged
         return True
 
@@ -184,15 +194,16 @@ class Surroundings:
                 return watched.what
         return None
 
-    def ignore(self, dictionary: dict[Any, Any], key: Any) -> None:
-        """Let an entry of a dictionary be anything: each run of the program reads it anew.
+    def ignore(self, dictionary: dict[Any, Any], key: Any, positive: bool) -> None:
+        """Let an entry of a dictionary be anything, or anything ``positive``: runs read it anew.
 
         Not so if code of users names the key: it may read the entry as well, as a number that the
         program then holds.
         """
         found = self._dictionaries.get(id(dictionary))
         if found is not None and key not in self._texts:
-            found[1].ignored.add(len(dictionary) + list(dictionary).index(key))
+            places = found[1].positive if positive else found[1].ignored
+            places.add(len(dictionary) + list(dictionary).index(key))
 
     # --- the walk ---------------------------------------------------------------------------------
 

@@ -199,16 +199,21 @@ def note_copy(source: Any, target: Any) -> None:
 
 
 def numbers(
-    source: Callable[[], tuple[float, ...]], options: dict[str, Any], anew: tuple[str, ...]
+    source: Callable[[], tuple[float, ...]],
+    options: dict[str, Any],
+    anew: tuple[str, ...],
+    positive: tuple[str, ...] = (),
 ) -> tuple[float, ...]:
     """What ``source`` computes; in a program, anew before each run.
 
-    ``options`` is the dictionary it reads: entries named in ``anew`` may change between runs.
+    ``options`` is the dictionary it reads: entries named in ``anew`` may change between runs, those
+    in ``positive`` as long as they are positive if they are now.
     """
     found = active and recorder()
     if found is None:
         return source()
-    found.anew += [(options, key) for key in anew if key in options]
+    found.anew += [(options, key, False) for key in anew if key in options]
+    found.anew += [(options, key, True) for key in positive if options.get(key, 0) > 0]
     return found.add_numbers(source)
 
 

@@ -253,7 +253,7 @@ class Optimizer:
     def _draw(self, group: dict[str, Any], parameters: list[Tensor]) -> list[tuple[float, ...]]:
         """The numbers of the update of each parameter; those with equal counters share them."""
         if not self._counters:
-            own = capture.numbers(lambda: self._numbers(group, 0.0), group, self._anew)
+            own = self._drawn(lambda: self._numbers(group, 0.0), group)
             return [own] * len(parameters)
         counts = Counters(
             [
@@ -266,12 +266,22 @@ class Optimizer:
             found = counts.next(functools.partial(self._count, group))
             return tuple([x for own in found for x in own])
 
-        flat = capture.numbers(compute, group, self._anew)
+        flat = self._drawn(compute, group)
         width = len(flat) // counts.distinct
         return [flat[width * place : width * (place + 1)] for place in counts.places]
 
+    def _drawn(
+        self, compute: Callable[[], tuple[float, ...]], group: dict[str, Any]
+    ) -> tuple[float, ...]:
+        """The numbers that a step computes of the options of a group."""
+        decoupled = ("weight_decay",) if group.get("decoupled_weight_decay") else ()
+        return capture.numbers(compute, group, self._anew, (*self._anew_positive, *decoupled))
+
     #: Options that every step reads anew, so that a compiled step follows them as they change.
     _anew: tuple[str, ...] = ("lr",)
+
+    #: Those that it reads anew as long as they are positive: without them it does other things.
+    _anew_positive: tuple[str, ...] = ()
 
     #: The entries of a parameter's state that are tensors of one element which every step reads
     #: and writes: most often ``("step",)``, the count of its steps.

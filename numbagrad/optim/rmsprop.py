@@ -43,6 +43,7 @@ class RMSprop(Optimizer):
 
     _counters = ("step",)
     _anew = ("lr", "alpha", "eps")
+    _anew_positive = ("momentum",)
 
     def _start(self, parameter: Tensor, group: dict[str, Any]) -> None:
         state = self.state[parameter]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..executor import capture
 from ..tensor import Tensor
 from . import update
 from .optimizer import Optimizer, check_range, check_rate
@@ -49,11 +48,13 @@ class SGD(Optimizer):
         if group["momentum"] or group["weight_decay"] or group["maximize"]:
             super()._update_group(group)
             return
-        (rate,) = capture.numbers(lambda: (-float(group["lr"]),), group, self._anew)
+        (rate,) = self._drawn(lambda: (-float(group["lr"]),), group)
         for parameter in group["params"]:
             gradient = parameter._grad
             if gradient is not None:
                 update.add_scaled(parameter, (parameter, gradient, rate))
+
+    _anew_positive = ("momentum",)
 
     def _numbers(self, group: dict[str, Any], step: float) -> tuple[float, ...]:
         return -float(group["lr"]), float(group["momentum"]), 1.0 - group["dampening"]

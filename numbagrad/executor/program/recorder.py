@@ -123,7 +123,7 @@ class Recorder:
         self.managed: set[int] = set()
         self.managed_arrays: list[Array] = []
         #: Entries of dictionaries that the sources of numbers read: they may change between runs.
-        self.anew: list[tuple[dict[Any, Any], Any]] = []
+        self.anew: list[tuple[dict[Any, Any], Any, bool]] = []
         self._kept: list[Any] = []
         self._checked = 0
         #: Ids of the tensors from which backward freed the graph.
