@@ -67,13 +67,16 @@ from .matmul_layout import (
     N,
     unit_columns,
 )
-from .matmul_packing import pack_panels
+from .matmul_packing import pack_panels, pack_rows
 from .matmul_problem import matrix_at, quotient, smaller, word
 from .matmul_scratch import acquire, aligned, release
 from .matmul_tile import combine_rows, multiply_dots, multiply_tiles
 from .vector_emitter import TileShape, tile_shape
 
 _unit_columns = subroutine(unit_columns)
+
+#: Panels of A that are packed at a time.
+_PANELS = 8
 
 #: Columns of C whose sums the row method keeps in the first-level cache at a time.
 _ROW_COLUMNS = 1024
@@ -150,7 +153,7 @@ class _Blocks(NamedTuple):
 
     A panel of A (tallest tile × depth) stays in the first-level cache while it passes over a block
     of B (depth × columns), which comes from the second-level cache. The scratch memory holds such a
-    block, then such a panel, each with the room that packing wants.
+    block, then a few such panels, each with the room that packing wants.
     """
 
     depth: int
@@ -162,28 +165,28 @@ class _Blocks(NamedTuple):
     def of(cls, shape: TileShape) -> _Blocks:
         depth, columns = TILES_DEPTH_BYTES // shape.bytes, 32 * shape.lanes
         packed_a = (columns * depth + shape.slack * shape.panel_b) * shape.bytes
-        panel = shape.panel_a * (depth + shape.slack) * shape.bytes
-        return cls(depth, columns, packed_a, packed_a + panel)
+        panels = shape.panel_a * (_PANELS * depth + shape.slack) * shape.bytes
+        return cls(depth, columns, packed_a, packed_a + panels)
 
 
 def _rows_of_tiles(shape: TileShape) -> Any:
     """The subroutine for tiles from one block of the depth and one block of B."""
     size, tallest, panel_a = shape.bytes, shape.heights[0], shape.panel_a
-    tiles, pack, hand_in = multiply_tiles(shape), pack_panels(shape), hand_in_rows(shape, _finish)
+    tiles, pack, hand_in = multiply_tiles(shape), pack_rows(shape), hand_in_rows(shape, _finish)
 
     @subroutine
     def rows_of_tiles(
         args, piece, batch, row, row_end, column, columns, depth, a, b, b_step, b_panel, c, c_row,
         accumulate, complete, packed,
     ):  # fmt: skip
-        """A by panels, where it is packed; from the row on where a piece had better begin."""
+        """A by a few panels, where it is packed; from the row on where a piece had better begin."""
         a_row, a_step = word(args, A_ROW), word(args, A_COLUMN)
         packs = word(args, PACKS) & PACKS_A
         left = step = row_end - row
         if complete:
             step = smaller(2 * tallest, step)
         if packs != 0:
-            step = tallest
+            step = smaller(_PANELS * tallest, step)
         at = first_row(args, piece, row, row_end)
         while left > 0:
             height = smaller(smaller(step, left), row_end - at)
@@ -191,11 +194,13 @@ def _rows_of_tiles(shape: TileShape) -> Any:
                 height = smaller(height, rows_to_join(at))
             below = at - row
             source, source_row, source_step = a + below * a_row * size, a_row, a_step
+            source_tile = tallest * a_row
             if packs != 0:
-                pack(height, depth, packed, source, a_row, a_step, panel_a)
+                pack(height, depth, packed, source, a_row, a_step)
                 source, source_row, source_step = packed, 1, panel_a
-            tiles(height, columns, depth, source, source_row, source_step, b, b_step, b_panel,
-                  c + below * c_row * size, c_row, accumulate)  # fmt: skip
+                source_tile = panel_a * depth
+            tiles(height, columns, depth, source, source_row, source_step, source_tile, b, b_step,
+                  b_panel, c + below * c_row * size, c_row, accumulate)  # fmt: skip
             if piece != WHOLE:
                 hand_in(args, at, at + height, columns)
             elif complete:

@@ -56,11 +56,18 @@ WIDE_FROM_ROWS = 48
 #: had better read all of B, and write whole rows of C.
 SHARED = 1 << 16
 
-#: Rows from which on tiles always read a copy of B, which each thread makes for its own columns.
-PACKED_FROM_ROWS = 512
+#: Rows from which on tiles always read a copy of B: its vectors begin at lines of the cache, and its
+#: rows share pages.
+PACKED_FROM_ROWS = 192
+
+#: Rows from which on threads share columns of a small B too, and each packs its own.
+COLUMNS_FROM_ROWS = 512
 
 #: Rows this many bytes apart (or a multiple) fall on the same few lines of the first-level cache.
 CONFLICT = 4096
+
+#: Columns of A this many bytes apart or further are on so many pages that a copy costs less.
+FAR = 1024
 
 #: An operand of more bytes comes from memory each time, so that packing it costs least.
 CACHE = 1 << 23
@@ -109,7 +116,7 @@ def packs_a(columns: int, a_row: int, a_column: int, item_size: int) -> bool:
     if columns < 256:
         return False
     if a_row == 1:
-        return a_column * item_size & (CONFLICT - 1) == 0
+        return a_column * item_size >= FAR
     return a_column != 1 or a_row * item_size & (CONFLICT - 1) == 0
 
 
@@ -135,7 +142,7 @@ def unit_columns(rows: int, columns: int, depth: int) -> int:
     """Columns of C in one unit of work of a ``rows`` × ``columns`` result."""
     if rows < WIDE_FROM_ROWS:
         return NARROW_COLUMNS
-    if rows < PACKED_FROM_ROWS and depth * columns <= SHARED:
+    if rows < COLUMNS_FROM_ROWS and depth * columns <= SHARED:
         return max(columns, 1)
     blocks = max((columns + WIDE_COLUMNS - 1) // WIDE_COLUMNS, 1)
     width = (columns + blocks - 1) // blocks

@@ -150,6 +150,54 @@ def _pack(module: ir.Module, shape: TileShape) -> Any:
     return emitted_function(module, "pack", shape, "iippiii", write)
 
 
+def _pack_rows(module: ir.Module, shape: TileShape) -> Any:
+    """Pack rows of A into panels of the tallest tile each, ``shape.panel_a`` wide.
+
+    Where rows lie beside each other, all that a line of the cache has of them is read at once: the
+    lines of a large matrix are pages apart.
+    """
+    tallest, lanes = shape.heights[0], shape.lanes
+
+    def write(emit, rows, depth, target, source, across, step):
+        builder = emit.builder
+        width = emit.word(shape.panel_a)
+        panel_size = builder.mul(width, depth)
+
+        def left_of(index: Any) -> Any:
+            return emit.minimum(emit.word(tallest), builder.sub(rows, index))
+
+        def run(index: Any, at: Values) -> Values:
+            def panel(index: Any, at: Values) -> Values:
+                to, start = at
+                size = left_of(index)
+                for offset in range(0, shape.panel_a, lanes):
+                    vector = emit.load(emit.at(start, offset), emit.mask(size, offset))
+                    emit.store(vector, emit.at(to, offset), emit.mask(width, offset))
+                return [emit.at(to, panel_size), emit.at(start, tallest)]
+
+            emit.loop(rows, tallest, at, panel, True)
+            return emit.advance(at, (width, step), 1)
+
+        def apart(index: Any, at: Values) -> Values:
+            arguments = [left_of(index), depth, *at, across, step, width]
+            builder.call(_pack(module, shape), arguments)
+            return emit.advance(at, (panel_size, emit.times(across, tallest)), 1)
+
+        at = [target, source]
+        with builder.if_else(builder.icmp_signed("==", across, emit.word(1))) as (beside, not_):
+            with beside:
+                emit.loop(depth, 1, at, run, True)
+            with not_:
+                emit.loop(rows, tallest, at, apart, True)
+
+    return emitted_function(module, "pack_rows", shape, "iippii", write)
+
+
+def pack_rows(shape: TileShape) -> Any:
+    """``(rows, depth, target, source, across, step)``: see ``_pack_rows``."""
+    return as_intrinsic("pack_rows", "iippii", lambda module: _pack_rows(module, shape))
+
+
 def pack_panels(shape: TileShape) -> Any:
     """``(count, depth, target, source, across, step, width)``: see ``_pack``.
 

@@ -85,11 +85,12 @@ def _tile(module: ir.Module, shape: TileShape, height: int, vectors: int) -> Any
 
 def _tiles(module: ir.Module, shape: TileShape) -> Any:
     """A block of C of any size: all its tiles, by rows of tiles."""
-    width = 2 * shape.lanes
+    width, tallest = 2 * shape.lanes, shape.heights[0]
 
-    def write(emit, rows, columns, depth, a, a_row, a_step, b, b_step, b_panel, c, c_row,
+    def write(emit, rows, columns, depth, a, a_row, a_step, a_tile, b, b_step, b_panel, c, c_row,
               accumulate):  # fmt: skip
         builder = emit.builder
+        packed = builder.icmp_signed("!=", a_tile, emit.times(a_row, tallest))
         whole = emit.whole(columns, width)
         rest = builder.sub(columns, whole)
 
@@ -110,11 +111,16 @@ def _tiles(module: ir.Module, shape: TileShape) -> Any:
                 return emit.advance(at, (shape.lanes, shape.lanes), 1)
 
             emit.loop(rest, shape.lanes, emit.loop(whole, width, [b, c], pair), single)
+            if height == tallest:
+                return [emit.at(a, a_tile), *emit.advance([c], [c_row], height)]
             return emit.advance(pointers, (a_row, c_row), height)
 
         pointers, total = [a, c], rows
         for k, height in enumerate(shape.heights[:-1]):
             covered = emit.rows_in_tiles(rows, shape.heights[k:])
+            if height == tallest:  # a packed panel has the rows of one such tile
+                covered = builder.select(packed, emit.whole(rows, tallest), covered)
+                total = builder.select(packed, builder.sub(rows, covered), rows)
             pointers = emit.loop(covered, height, pointers, functools.partial(row_of_tiles, height))
             rows = builder.sub(rows, covered)
         # Single rows wait for their sums. A tile that computes some rows before them once more, to
@@ -135,7 +141,7 @@ def _tiles(module: ir.Module, shape: TileShape) -> Any:
             count = builder.select(is_chosen, count, emit.word(0))
             pointers = emit.loop(count, height, pointers, functools.partial(row_of_tiles, height))
 
-    return emitted_function(module, "tiles", shape, "iiipiipiipib", write)
+    return emitted_function(module, "tiles", shape, "iiipiiipiipib", write)
 
 
 # ------------------------------------------------------------------------------------------------
@@ -276,12 +282,13 @@ def _combine_rows(module: ir.Module, shape: TileShape) -> Any:
 
 
 def multiply_tiles(shape: TileShape) -> Any:
-    """``(rows, columns, depth, a, a_row, a_step, b, b_step, b_panel, c, c_row, accumulate)``.
+    """``(rows, columns, depth, a, a_row, a_step, a_tile, b, b_step, b_panel, c, c_row, accumulate)``.
 
     ``c = a @ b``, or ``c += a @ b``. The columns of b are contiguous within a panel of
-    ``shape.panel_b`` columns; ``b_panel`` is the distance of the panels.
+    ``shape.panel_b`` columns; ``b_panel`` is the distance of the panels. ``a_tile`` is the distance
+    of the tallest tiles in a: that of as many rows, unless a lies in panels of that height.
     """
-    return as_intrinsic("multiply_tiles", "iiipiipiipib", lambda m: _tiles(m, shape))
+    return as_intrinsic("multiply_tiles", "iiipiiipiipib", lambda m: _tiles(m, shape))
 
 
 def multiply_dots(shape: TileShape) -> Any:
