@@ -181,6 +181,21 @@ def test_packed_or_not_the_bits_are_the_same(dtype, packs, layouts):
         np.testing.assert_array_equal(result, expected)
 
 
+@pytest.mark.parametrize("vector_bits", (128, 256, None))
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("layout_of_a", "NTS")
+def test_packing_several_panels_at_once_leaves_the_bits(dtype, vector_bits, layout_of_a):
+    rng = np.random.default_rng(13)
+    for m, k in ((24, 3), (97, 33), (203, 130), (204, 5), (107, 700)):
+        a, b = matrix(rng, m, k, layout_of_a, dtype), matrix(rng, k, 19, "N", dtype)
+        expected, result = (
+            run(a, b, np.full((m, 19), np.nan, dtype), vector_bits, method="tiles", packs=packs)
+            for packs in (0, layout.PACKS_A)
+        )
+        check(result, reference(a, b), k)
+        np.testing.assert_array_equal(result, expected)
+
+
 @pytest.mark.parametrize("vector_bits", (128, None))
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_every_row_is_the_same_by_itself_and_is_added_once(dtype, vector_bits):

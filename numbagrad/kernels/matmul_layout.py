@@ -56,8 +56,8 @@ WIDE_FROM_ROWS = 48
 #: had better read all of B, and write whole rows of C.
 SHARED = 1 << 16
 
-#: Rows from which on tiles always read a copy of B: its vectors begin at lines of the cache, and its
-#: rows share pages.
+#: Rows from which on tiles always read a copy of B, whose vectors begin at lines of the cache and
+#: whose rows share pages.
 PACKED_FROM_ROWS = 192
 
 #: Rows from which on threads share columns of a small B too, and each packs its own.

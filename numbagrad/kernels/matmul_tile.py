@@ -282,7 +282,8 @@ def _combine_rows(module: ir.Module, shape: TileShape) -> Any:
 
 
 def multiply_tiles(shape: TileShape) -> Any:
-    """``(rows, columns, depth, a, a_row, a_step, a_tile, b, b_step, b_panel, c, c_row, accumulate)``.
+    """``(rows, columns, depth, a, a_row, a_step, a_tile, b, b_step, b_panel, c, c_row,
+    accumulate)``.
 
     ``c = a @ b``, or ``c += a @ b``. The columns of b are contiguous within a panel of
     ``shape.panel_b`` columns; ``b_panel`` is the distance of the panels. ``a_tile`` is the distance
