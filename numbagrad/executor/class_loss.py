@@ -87,3 +87,42 @@ def placed(
     grain = max(_GRAIN // max(classes * inner, 1), 1)
     _kernel("placed", grad.dtype)(shape[0], grain, *words)
     return made
+
+
+# --- in programs ----------------------------------------------------------------------------------
+
+#: What an operation of a program does to rows of scores: it reads one of each, or places one.
+ELEMENTS, PLACED = "elements", "placed"
+
+
+def role_of(operation: Any) -> str | None:
+    """ELEMENTS or PLACED, for one that does that to rows of float32 or float64."""
+    kernel = operation.kernel
+    role, _, kind = kernel.name.partition("_")
+    known = kernel.module == "class_loss" and role in (ELEMENTS, PLACED)
+    return role if known and kind in ("float32", "float64") else None
+
+
+def space_of(operation: Any) -> tuple[int, ...] | None:
+    """The shape of the scores (batch, classes) of an operation that has a role, else None."""
+    role = role_of(operation)
+    if role is None:
+        return None
+    shape: tuple[int, ...] = operation.words[1 if role == ELEMENTS else 0].shape
+    return shape if len(shape) == 2 else None
+
+
+def ignored_of(words: tuple[Any, ...]) -> int:
+    """The ignored class among the words of a kernel."""
+    return int(words[6])
+
+
+def elements_of_total(kernel: Any, words: tuple[Any, ...]) -> Any:
+    """The elements that :func:`total` sums: kernel, its work, and words behind the output.
+
+    None for another kernel, and for what has more dimensions than (batch, classes).
+    """
+    role, _, kind = kernel.name.partition("_")
+    if kernel.module != "class_loss" or role != "total" or len(words[1].shape) != 2:
+        return None
+    return _kernel("elements", np.dtype(kind)), (words[2].size, _PICKS), words[1:7]

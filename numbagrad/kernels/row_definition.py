@@ -41,6 +41,11 @@ def _element_lines(dtype: str, stage: Stage, number_of: dict[str, int]) -> tuple
     return before + stage.lines, behind
 
 
+def _plain(stage: Stage) -> list[str]:
+    """The statements behind a stage; a definition picks nothing of a row."""
+    return [line for line in stage.after if isinstance(line, str)]
+
+
 def _stages_of_rows(dtype: str, stages: list[Stage], number_of: dict[str, int]) -> list[str]:
     lines = ["start = unit * size"]
     for stage in stages:
@@ -51,7 +56,7 @@ def _stages_of_rows(dtype: str, stages: list[Stage], number_of: dict[str, int]) 
         ]
         lines += ["for i in range(start, start + size):"]
         lines += [f"    {line}" for line in (*before, *combined, *behind)]
-        lines += stage.after
+        lines += _plain(stage)
     return ["for unit in range(lo, hi):", *[f"    {line}" for line in lines]]
 
 
@@ -74,6 +79,7 @@ def _stages_of_columns(dtype: str, stages: list[Stage], number_of: dict[str, int
 
     for stage in stages:
         before, behind = _element_lines(dtype, stage, number_of)
+        after = _plain(stage)
         own = [name for name, _, _ in stage.combined]
         body = read([*before, *[value for _, _, value in stage.combined], *behind]) + before
         for name, kind, value in stage.combined:
@@ -89,11 +95,11 @@ def _stages_of_columns(dtype: str, stages: list[Stage], number_of: dict[str, int
         lines += ["for k in range(size):", "    for j in range(columns):"]
         lines += ["        i = start + k * inner + j"]
         lines += [f"        {line}" for line in (*body, *behind)]
-        if stage.after:
-            assigned = [line.partition(" = ")[0] for line in stage.after]
+        if after:
+            assigned = [line.partition(" = ")[0] for line in after]
             made = [name for name in assigned if re.fullmatch(r"w\d+", name)]
             lines += ["for j in range(columns):"]
-            lines += [f"    {line}" for line in (*read(stage.after), *stage.after)]
+            lines += [f"    {line}" for line in (*read(after), *after)]
             lines += [f"    store({of_columns(name)}, {name}, {dtype})" for name in made]
     rooms = [f"all_{name} = address_of_stack(TILE_WORDS)" for name in known]
     return [*rooms, *BEGIN_COLUMNS, *[f"    {line}" for line in lines]]

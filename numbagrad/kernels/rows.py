@@ -39,6 +39,37 @@ OPERAND_WORDS = 3
 
 
 @dataclasses.dataclass(frozen=True)
+class ClassKind:
+    """What a kernel knows of the class of a row, an integer that says which column counts.
+
+    ``what`` is "counts", whether it is another than ``ignored``; "column", which it is (0 if it
+    does not count); or "here", whether the column of an element is that.
+    """
+
+    what: str
+    ignored: int = 0
+
+
+@dataclasses.dataclass(frozen=True)
+class Pick:
+    """A value of the row: that of one of its elements.
+
+    Attributes:
+        variable: its name.
+        column: the variable that says which element.
+        lines: statements on that element.
+        value: what they compute.
+        reads: names of the inputs that the statements use.
+    """
+
+    variable: str
+    column: str
+    lines: list[str]
+    value: str
+    reads: list[str]
+
+
+@dataclasses.dataclass(frozen=True)
 class Stage:
     """One loop over the columns, and what follows it.
 
@@ -49,7 +80,7 @@ class Stage:
         kept: values that later stages need: place in the scratch memory, and value.
         reads: names of the inputs that the statements use.
         found: places in the scratch memory that the statements use, by variable.
-        after: statements on the row, once the reductions are done.
+        after: statements on the row, once the reductions are done, and what is picked of it.
         row_stores: outputs with one value a row.
         totals: outputs with one value a chunk: combination, and the value of an element.
         column_totals: outputs with a row of values a chunk: the same, for each column.
@@ -61,7 +92,7 @@ class Stage:
     kept: list[tuple[int, str]]
     reads: list[str]
     found: dict[str, int]
-    after: list[str]
+    after: list[str | Pick]
     row_stores: list[tuple[Operand, str]]
     totals: list[tuple[Operand, str, str]] = dataclasses.field(default_factory=list)
     column_totals: list[tuple[Operand, str, str]] = dataclasses.field(default_factory=list)
@@ -72,9 +103,10 @@ def source(
     operands: list[Operand],
     compute: str,
     inputs: frozenset[str],
-    before: list[str],
+    before: list[str | Pick],
     stages: list[Stage],
     booleans: frozenset[str],
+    classes: dict[str, ClassKind],
     places: int = 0,
     streamed: frozenset[str] = frozenset(),
     long: bool = False,
@@ -83,7 +115,8 @@ def source(
 
     ``operands`` are the inputs and outputs in the order of the packed arguments; those with the
     layout ``ZERO`` have one value a row. ``inputs`` names the first of them; ``before`` are
-    statements on the row before the first stage. Rows of the outputs in ``streamed`` are made in
+    statements on the row before the first stage; ``classes`` names the inputs that are classes of
+    rows. Rows of the outputs in ``streamed`` are made in
     the scratch memory, behind its ``places``, and from there written past the caches. Whether rows
     are ``long`` changes nothing but what the compiler is told.
     """
@@ -137,15 +170,17 @@ def source(
     row += [
         f"{o.name} = {load_operand(o, kinds[o.name], '0')}"
         for o in operands
-        if o.layout == layout.ZERO and o.name in inputs
+        if o.layout == layout.ZERO and o.name in inputs and o.name not in classes
     ]
-    row += before
+    for name, known in classes.items():
+        row += _class_lines(by_name[name], known)
+    row += _with_picks(before, by_name, kinds)
     row += [
         f"into_{name} = scratch + kept_bytes + {k} * stream_bytes + (at_{name} & {LINE_BYTES - 1})"
         for k, name in enumerate(sorted(streamed))
     ]
     for stage in stages:
-        row += _stage(stage, by_name, kinds, compute, apart, streamed)
+        row += _stage(stage, by_name, kinds, compute, apart, streamed, classes)
     row += [f"at_{o.name} += jump_{o.name}" for o in operands if o.name not in partial]
     chunk += ["for row in range(first, min(first + chunk_rows, rows)):"]
     chunk += [f"    {line}" for line in row]
@@ -170,11 +205,18 @@ def _stage(
     compute: str,
     apart: Callable[[int], int],
     streamed: frozenset[str],
+    classes: dict[str, ClassKind],
 ) -> list[str]:
     """The statements of a stage; ``apart`` numbers the places of the scratch memory."""
     dtype = numba_name(compute)
     lines = [f"{variable} = {identity(kind, compute)}" for variable, kind, _ in stage.combined]
-    body = [f"{x} = {load_operand(operands[x], kinds[x], 'i')}" for x in stage.reads]
+    body = [
+        # Columns are counted in 32 bits, as wide as most elements are.
+        f"{x} = int32(i) == class_{x}"
+        if x in classes
+        else f"{x} = {load_operand(operands[x], kinds[x], 'i')}"
+        for x in stage.reads
+    ]
     body += [
         f"{variable} = {load_text(_scratch(place, compute), compute, apart(place))}"
         for variable, place in stage.found.items()
@@ -203,8 +245,34 @@ def _stage(
         for o, _ in stage.stores
         if o.name in streamed
     ]
-    lines += stage.after
+    lines += _with_picks(stage.after, operands, kinds)
     lines += [store_operand(operand, value, index="0") for operand, value in stage.row_stores]
+    return lines
+
+
+def _class_lines(operand: Operand, kind: ClassKind) -> list[str]:
+    """Statements on the class of a row."""
+    name, value = operand.name, load_operand(operand, "int64", "0")
+    if kind.what == "here":
+        return [f"class_{name} = int32({value})"]
+    lines = [f"class_{name} = {value}"]
+    counts = f"class_{name} != int64({kind.ignored})"
+    if kind.what == "counts":
+        return [*lines, f"{name} = {counts}"]
+    return [*lines, f"{name} = select({counts}, class_{name}, int64(0))"]
+
+
+def _with_picks(
+    statements: list[str | Pick], operands: dict[str, Operand], kinds: dict[str, str]
+) -> list[str]:
+    """Statements on the row, with those that read one of its elements."""
+    lines: list[str] = []
+    for each in statements:
+        if isinstance(each, str):
+            lines.append(each)
+            continue
+        lines += [f"{x} = {load_operand(operands[x], kinds[x], each.column)}" for x in each.reads]
+        lines += [*each.lines, f"{each.variable} = {each.value}"]
     return lines
 
 

@@ -18,6 +18,7 @@ import numpy as np
 from ..autograd.engine import run_backward
 from ..autograd.grad_mode import state as grad_mode
 from ..autograd.node import wanted_edge
+from ..executor.program.expansion import in_primitives
 from ..executor.program.fusion import optimise
 from ..executor.program.graph import Array, Memory, Operation, Pointwise, View, renamed
 from ..executor.program.program import Program, as_view
@@ -210,8 +211,9 @@ class _Trace:
         if not all([type(x) is Tensor for x in results]):
             raise CannotTrace("a result that is no Tensor")
         self.made: Tensor = results[0]
-        self.forward: list[Operation] = list(tracer.operations)
         self.results = [tracer.view(x._array) for x in results]
+        self._traced = len(tracer.operations)
+        self.forward = in_primitives(tracer.operations, [view.memory for view in self.results])
         if not all([view.memory.made for view in self.results]):
             raise CannotTrace("a result in memory that was given")
         written = [view.memory for operation in self.forward for view in operation.writes]
@@ -264,7 +266,7 @@ class _Trace:
         views = [None if x is None else self.tracer.view(x._array) for x in found]
         remaining = iter(views)
         self.gradients = [next(remaining) if need else None for need in self.needed]
-        operations = self.tracer.operations[len(self.forward) :]
+        operations = self.tracer.operations[self._traced :]
         read = [view.memory for x in operations for view in x.reads]
         read += [view.memory for view in views if view is not None]
         repeated, kept = self._computed_again(read, cut)
@@ -322,7 +324,7 @@ class _Backward:
         constants = trace.constants_of(operations)
         given = [*constants, trace.incoming, *[trace.given[k] for k in self.inputs]]
         given += [_whole(memory) for memory in trace.kept]
-        program = Program(operations, given, _with_large(operations, memories))
+        self.program = program = Program(operations, given, _with_large(operations, memories))
         self.nbytes = program.arena_bytes
         self._call = _with_constants(ProgramCall(program), constants)
         #: Of every gradient which result it is and, if it is not all of that, how it lies there.

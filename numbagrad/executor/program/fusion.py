@@ -15,6 +15,7 @@ from ...formula import Formula, as_boolean, constant, symbol
 from ...formula.expression import Expression, postorder, substitute
 from . import cost
 from .blocks import apart, recomputed
+from .expansion import with_elements
 from .graph import (
     Call,
     Check,
@@ -56,7 +57,7 @@ def optimise(operations: Sequence[Operation], kept: Iterable[Memory]) -> list[Op
     always counts as read.
     """
     alive = set(kept)
-    remaining = without_fills(checks_first(list(operations)))
+    remaining = without_fills(checks_first(with_elements(operations)))
     remaining = without_dead(forward_copies(remaining, alive), alive)
     remaining = summed(in_parts(remaining, alive), alive)
     remaining = without_dead(fuse(remaining, alive), alive)
@@ -478,7 +479,7 @@ def _fits(step: _Step, operations: Sequence[Operation], before: bool = False) ->
         if found == ROWS and not by_rows:
             return False
         nodes += _nodes(operation)
-    members = [*step.members, *operations]
+    members = [*operations, *step.members] if before else [*step.members, *operations]
     made = {view.memory for member in members for view in member.writes}
     inputs = {view for member in members for view in member.reads if view.memory not in made}
     if nodes > cost.model.nodes or len(inputs) > cost.model.streams:

@@ -16,6 +16,7 @@ from numpy.lib.stride_tricks import as_strided
 
 from ...formula import Expression, Formula
 from ...kernels.layout import APART
+from ...kernels.rows import ClassKind
 
 Array = np.ndarray[Any, Any]
 
@@ -364,14 +365,15 @@ class Rowwise(Operation):
 
 @dataclasses.dataclass(frozen=True)
 class Input:
-    """An operand of a :class:`RowLoop`: as a variable, a truth value or not.
+    """An operand of a :class:`RowLoop`: as a variable, and what is read of it.
 
     Views are as large as the space; ``number`` is the dtype in which a Python number arrives.
     """
 
     name: str
     operand: Operand
-    boolean: bool
+    #: A truth value or not, or what is known of the class of a row (``kernels/rows.py``).
+    kind: bool | ClassKind
     number: str | None
 
 

@@ -16,7 +16,7 @@ from ...kernels import layout, rows, rowwise
 from ...kernels.pointwise import Operand as KernelOperand
 from .. import library
 from ..memory import stream_bytes
-from .graph import Memory, RowLoop, View, numbered_apart
+from .graph import Input, Memory, RowLoop, View, numbered_apart
 from .launch import Launch
 from .rows import CHUNK, row_step
 from .stages import Cut, Work
@@ -46,7 +46,9 @@ def lower_rows(operation: RowLoop) -> list[Launch]:
     text = rows.source(
         operation.name, [*inputs, *outputs, *totals], operation.compute,
         frozenset([x.name for x in inputs]), cut.before, cut.stages,
-        frozenset([x.name for x in operation.inputs if x.boolean]), cut.places, streamed, long,
+        frozenset([x.name for x in operation.inputs if x.kind is True]),
+        {x.name: x.kind for x in operation.inputs if isinstance(x.kind, rows.ClassKind)},
+        cut.places, streamed, long,
     )  # fmt: skip
     code = "formula" if long else "rows"
     kernel = library.generated(operation.name, operation.commented(text), code=code)
@@ -92,6 +94,13 @@ def _operand(name: str, operand: Any, number: str | None) -> KernelOperand:
     return KernelOperand(name, dtype_of(operand.dtype).name, kind)
 
 
+def _differs(x: Input) -> bool:
+    """Whether an input differs from element to element."""
+    if isinstance(x.kind, rows.ClassKind):
+        return x.kind.what == "here"
+    return isinstance(x.operand, View) and x.operand.strides[-1] != 0
+
+
 def _work(operation: RowLoop, outputs: list[KernelOperand], totals: list[KernelOperand]) -> Work:
     """What a row loop computes, with the operands of its kernel."""
     stored = list(zip(outputs, operation.outputs, strict=True))
@@ -99,13 +108,7 @@ def _work(operation: RowLoop, outputs: list[KernelOperand], totals: list[KernelO
     return Work(
         compute=operation.compute,
         variables=[x.name for x in operation.inputs],
-        elements=frozenset(
-            [
-                x.name
-                for x in operation.inputs
-                if isinstance(x.operand, View) and x.operand.strides[-1] != 0
-            ]
-        ),
+        elements=frozenset([x.name for x in operation.inputs if _differs(x)]),
         reductions=operation.reductions,
         stores=[(operand, x) for operand, (view, x) in stored if view.strides[-1] != 0],
         row_stores=[(operand, x) for operand, (view, x) in stored if view.strides[-1] == 0],

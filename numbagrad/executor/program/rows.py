@@ -13,15 +13,18 @@ from typing import Any
 import numpy as np
 
 from ...dtype import from_numpy as dtype_of
-from ...formula import Expression, constant, symbol
+from ...formula import Expression, constant, symbol, where
 from ...formula.expression import (
     postorder,
     substitute,
 )
+from ...kernels.rows import ClassKind
+from .. import class_loss
 from ..reduction import Reduction, ReductionProgram
 from ..rowwise import RowDefinition
 from .graph import (
     Input,
+    Kernel,
     Memory,
     Operation,
     Pointwise,
@@ -63,6 +66,9 @@ def reduced_space(operation: Operation) -> Shape | None:
         dtypes = definition.dtypes_of(dtype_of(operation.source.dtype), operation.program.requested)
         fits = compute in ("float32", "float64") and set(dtypes) == {compute}
         fits = fits and _kind_of_mask(operation) is not None
+    elif isinstance(operation, Kernel):
+        shape = class_loss.space_of(operation) or ()
+        fits = True
     else:
         return None
     if not fits or not shape or 0 in shape:
@@ -97,6 +103,8 @@ def compute_of(operation: Operation) -> str:
         return operation.compute
     if isinstance(operation, Reduce):
         return operation.source.dtype.name
+    if isinstance(operation, Kernel):
+        return str(operation.words[0].dtype.name)
     assert isinstance(operation, Rowwise)
     return operation.inputs[0].dtype.name
 
@@ -111,6 +119,8 @@ def role(operation: Operation, space: Shape) -> str | None:
         return None
     if reduced_space(operation) != space:
         return None
+    if isinstance(operation, Kernel) and class_loss.role_of(operation) == class_loss.PLACED:
+        return ELEMENTS
     return _kind_of_mask(operation) if isinstance(operation, Reduce) else REDUCTION
 
 
@@ -127,6 +137,8 @@ def placed(operation: Operation, view: View, space: Shape) -> View:
         return View(view.memory, view.offset, space, (*_outer(view, space), 0), view.dtype)
     if shape == space:
         return view
+    if isinstance(operation, Kernel) and not shape:  # one value for all of them
+        return view.expanded(space)
     # One value a row, in the order of the rows.
     strides = _outer(view, space) if len(shape) >= len(space) - 1 else None
     if strides is None or shape not in (space[:-1], (*space[:-1], 1)):
@@ -167,13 +179,16 @@ class Computation:
         self.space = space
         self.compute = compute
         self.values: dict[View, Expression] = {}
-        self.inputs: dict[tuple[Any, bool], tuple[str, str | None]] = {}
+        self.inputs: dict[tuple[Any, bool | ClassKind], tuple[str, str | None]] = {}
         self.reductions: list[tuple[str, str, Expression]] = []
         self.totals: list[tuple[Reduce, Expression]] = []
+        #: What has one value in the column of the class of the row, and is zero elsewhere: that
+        #: value, by the id of the expression, which is kept too.
+        self._placed: dict[int, tuple[Expression, Expression]] = {}
 
-    def input(self, operand: Any, boolean: bool, number: str | None) -> Expression:
+    def input(self, operand: Any, kind: bool | ClassKind, number: str | None) -> Expression:
         """The variable of an operand that the loop reads."""
-        name, _ = self.inputs.setdefault((operand, boolean), (f"x{len(self.inputs)}", number))
+        name, _ = self.inputs.setdefault((operand, kind), (f"x{len(self.inputs)}", number))
         return symbol(name)
 
     def read(self, operation: Operation, view: View) -> Expression:
@@ -186,11 +201,15 @@ class Computation:
         """Take in a reduction."""
         if isinstance(operation, Reduce):
             self._reduce(operation)
-        else:
-            assert isinstance(operation, Rowwise)
+        elif isinstance(operation, Rowwise):
             self._along(operation)
+        else:
+            assert isinstance(operation, Kernel)
+            self._of_classes(operation)
 
     def _combined(self, kind: str, value: Expression) -> Expression:
+        if kind == "add" and id(value) in self._placed:
+            return self._placed[id(value)][1]
         name = f"r{len(self.reductions)}"
         self.reductions.append((name, kind, value))
         return symbol(name)
@@ -222,6 +241,22 @@ class Computation:
         made = formula.of(dict(zip(formula.inputs, given, strict=True)), self._combined)
         self.values[placed(operation, operation.outputs[0], self.space)] = made
 
+    def _of_classes(self, operation: Kernel) -> None:
+        """An operation of ``executor/class_loss.py``."""
+        output, first, target, factor = operation.words[:4]
+        key, ignored = placed(operation, target, self.space), class_loss.ignored_of(operation.words)
+        counts = self.input(key, ClassKind("counts", ignored), None)
+        value, factor = self.read(operation, first), self.read(operation, factor)
+        if class_loss.role_of(operation) == class_loss.ELEMENTS:
+            column = self.input(key, ClassKind("column", ignored), None)
+            value = self._combined("pick", Expression("pick", (value, column)))
+        made = where(counts, -(value * factor), 0)
+        if class_loss.role_of(operation) == class_loss.PLACED:
+            everywhere = where(self.input(key, ClassKind("here"), None), made, 0)
+            self._placed[id(everywhere)] = everywhere, made
+            made = everywhere
+        self.values[placed(operation, output, self.space)] = made
+
 
 # --- from expressions to operations ---------------------------------------------------------------
 
@@ -238,8 +273,8 @@ def row_operations(name: str, computation: Computation, stored: list[View]) -> l
     wanted = [(view, computation.values[view]) for view in stored]
     used = _used([*[x for _, x in wanted], *[x for _, x in computation.totals]], computation)
     inputs = [
-        Input(name, operand, boolean, number)
-        for (operand, boolean), (name, number) in computation.inputs.items()
+        Input(name, operand, kind, number)
+        for (operand, kind), (name, number) in computation.inputs.items()
         if name in used
     ]
     reductions = [x for x in computation.reductions if x[0] in used]
@@ -247,7 +282,9 @@ def row_operations(name: str, computation: Computation, stored: list[View]) -> l
     elements = rows_ * columns
     by_columns = [_kind_of_mask(x) == COLUMN_TOTAL for x, _ in computation.totals]
     views = [x.operand for x in inputs if isinstance(x.operand, View)] + stored
-    if computation.totals and not reductions and not any(by_columns) and _is_run(views, space):
+    numbered = any([isinstance(x.kind, ClassKind) for x in inputs])  # columns are what they are
+    plain = not reductions and not any(by_columns) and not numbered
+    if computation.totals and plain and _is_run(views, space):
         columns = min(_FLAT_ROW, elements)
         rows_ = -(-elements // columns)
         space = (rows_, columns)
@@ -307,6 +344,7 @@ def is_flat(operation: RowLoop) -> bool:
     """Whether a row loop passes over one run of elements, so that rows may be cut anew."""
     views = [*operation.reads, *[view for view, _ in operation.outputs]]
     plain = not operation.reductions and not any([x.by_columns for x in operation.totals])
+    plain = plain and not any([isinstance(x.kind, ClassKind) for x in operation.inputs])
     return plain and _is_run(views, operation.space)
 
 

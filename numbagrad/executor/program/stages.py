@@ -32,7 +32,7 @@ class Work:
         variables: the inputs.
         elements: those that differ from element to element.
         reductions: variable, combination, and what is combined, in an order in which each needs
-            none behind it.
+            none behind it. The combination "pick" is of a node ``pick(value, column)``.
         stores: outputs with a value for every element.
         row_stores: outputs with one value a row.
         totals: outputs with one value a chunk of rows: combination, and the value of an element.
@@ -51,13 +51,17 @@ class Work:
     def with_shared_nodes(self) -> Work:
         """The same with its expressions as one graph: what occurs twice is one node."""
         stored, summed = (*self.stores, *self.row_stores), (*self.totals, *self.column_totals)
-        expressions = [x for _, _, x in self.reductions] + [x for _, x in stored]
+        expressions = [part for _, kind, x in self.reductions for part in _parts(kind, x)]
+        expressions += [x for _, x in stored]
         expressions += [x for _, _, x in summed]
         names = [*self.variables, *[name for name, _, _ in self.reductions]]
         shared = iter(Formula(names, expressions).outputs)
         return dataclasses.replace(
             self,
-            reductions=[(name, kind, next(shared)) for name, kind, _ in self.reductions],
+            reductions=[
+                (name, kind, _joined(kind, [next(shared) for _ in _parts(kind, x)]))
+                for name, kind, x in self.reductions
+            ],
             stores=[(operand, next(shared)) for operand, _ in self.stores],
             row_stores=[(operand, next(shared)) for operand, _ in self.row_stores],
             totals=[(operand, kind, next(shared)) for operand, kind, _ in self.totals],
@@ -65,6 +69,15 @@ class Work:
                 (operand, kind, next(shared)) for operand, kind, _ in self.column_totals
             ],
         )
+
+
+def _parts(kind: str, value: Expression) -> Sequence[Expression]:
+    """What is computed for a reduction."""
+    return value.operands if kind == "pick" else (value,)
+
+
+def _joined(kind: str, parts: list[Expression]) -> Expression:
+    return Expression("pick", tuple(parts)) if kind == "pick" else parts[0]
 
 
 class _Stages:
@@ -75,8 +88,15 @@ class _Stages:
         self.stage_of_variable = dict.fromkeys(work.variables, 0)
         self._known: dict[int, tuple[Expression, int, bool]] = {}
         self.combined: list[tuple[int, str, str, Expression]] = []
+        #: What is known of one element before a loop: its stage, variable, value and column.
+        self.picked: list[tuple[int, str, Expression, Expression]] = []
         for name, kind, value in work.reductions:
             stage = self.of(value)[0]
+            if kind == "pick":
+                self.stage_of_variable[name] = stage
+                element, column = value.operands
+                self.picked.append((stage, name, element, column))
+                continue
             self.stage_of_variable[name] = stage + 1
             self.combined.append((stage, name, kind, value))
 
@@ -118,6 +138,7 @@ class Cut:
         roots += [(stage, value) for stage, _, value in self._stores]
         roots += [(stage, value) for stage, _, _, value in (*self._sums, *self._column_sums)]
         ends = [stage for stage, _ in roots] + [stage for stage, _, _ in self._row_stores]
+        ends += [stage for stage, *_ in plan.picked]
         count = 1 + max(ends, default=0)
         self._roots: list[list[Expression]] = [[] for _ in range(count)]
         for stage, value in roots:
@@ -128,10 +149,21 @@ class Cut:
         stages = [self._stage(k) for k in range(count)]
         self.stages, self.places = _with_shared_places(stages)
 
-    def _statements(self, stage: int) -> list[str]:
+    def _statements(self, stage: int) -> list[str | rows.Pick]:
         """Statements on the row, for what is known from a stage on."""
         wanted = [x for roots in self._roots for x in roots]
-        return self._hoisted.statements(stage, wanted, self._kept)
+        picked = [(name, x, column) for at, name, x, column in self._plan.picked if at == stage]
+        picks = [self._pick(name, x, column) for name, x, column in picked]
+        return [*picks, *self._hoisted.statements(stage, wanted, self._kept)]
+
+    def _pick(self, name: str, value: Expression, column: Expression) -> rows.Pick:
+        """What computes a value for one element of the row."""
+        lines, (result,) = _printed(
+            [self._hoisted.replace(value, {})], self._work.compute, f"{name}_"
+        )
+        used = self._hoisted.used([value], {}) & self._plan.elements
+        reads = [x for x in self._work.variables if x in used]
+        return rows.Pick(name, str(column.value), lines, result, reads)
 
     def _stage(self, k: int) -> rows.Stage:
         combined = [(name, kind, x) for at, name, kind, x in self._plan.combined if at == k]
@@ -162,7 +194,7 @@ class Cut:
             column_totals=[(operand, kind, next(found)) for operand, kind, _ in column_sums],
         )
 
-    def _after(self, k: int) -> tuple[list[str], list[tuple[Operand, str]]]:
+    def _after(self, k: int) -> tuple[list[str | rows.Pick], list[tuple[Operand, str]]]:
         """Statements behind stage ``k``, and the values of the row that are known then."""
         lines = self._statements(k + 1)
         stores = []
