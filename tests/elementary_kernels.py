@@ -15,37 +15,54 @@ import numpy as np
 from numbagrad.formula import print_numba, trace
 from numbagrad.formula.expression import make
 from numbagrad.kernels.compiler import compile_to_object
-from numbagrad.kernels.loader import load
-from numbagrad.kernels.vector_math import CPU_BOUNDED, CPU_LOWERING
+from numbagrad.kernels.loader import host_vector_bits, load
+from numbagrad.kernels.vector_math import CPU_BOUNDED, CPU_INSTRUCTED, CPU_LOWERING
 
 SIGNATURE = "void(int64, int64, int64)"
 
-#: Every lowering: function, dtype, and whether it is the one for arguments within a bound.
-LOWERINGS = [(function, dtype, False) for function, dtype in sorted(CPU_LOWERING)] + [
-    (function, dtype, True) for function, dtype in sorted(CPU_BOUNDED)
-]
+#: The kinds of lowerings: for every argument on every CPU, for arguments within a bound, and with
+#: the instructions of a CPU that has them.
+ANY, BOUNDED, INSTRUCTED = "any", "bounded", "instructed"
 
 
-def rules(bounded: bool) -> dict[tuple[str, str], Callable]:
-    """The lowering that kernels use for any argument, or for those within every bound."""
-    fast = {key: rule for key, (_, rule) in CPU_BOUNDED.items()} if bounded else {}
-    return CPU_LOWERING | fast
+def rules(kind: str) -> dict[tuple[str, str], Callable]:
+    """The lowerings of a kind."""
+    fast = {key: rule for key, (_, rule) in CPU_BOUNDED.items()} if kind == BOUNDED else {}
+    return CPU_LOWERING | fast | (dict(CPU_INSTRUCTED) if kind == INSTRUCTED else {})
 
 
-def within_bound(function: str, dtype: str, bounded: bool, x: np.ndarray) -> np.ndarray:
+def _lines(function: str, dtype: str, kind: str) -> tuple[list[str], list[str]]:
+    """The function as statements, and where its result is."""
+    return print_numba(trace(lambda x: make(function, x)), dtype, rules(kind))
+
+
+#: Every lowering that this CPU can run: function, dtype, and its kind.
+LOWERINGS = (
+    [(function, dtype, ANY) for function, dtype in sorted(CPU_LOWERING)]
+    + [(function, dtype, BOUNDED) for function, dtype in sorted(CPU_BOUNDED)]
+    + [
+        (function, dtype, INSTRUCTED)
+        for function, dtype in sorted(CPU_LOWERING)
+        if host_vector_bits() == 512
+        and _lines(function, dtype, INSTRUCTED) != _lines(function, dtype, ANY)
+    ]
+)
+
+
+def within_bound(function: str, dtype: str, kind: str, x: np.ndarray) -> np.ndarray:
     """Whether a lowering is meant for each of the arguments; NaN is within every bound."""
-    bound = CPU_BOUNDED[function, dtype][0] if bounded else np.inf
+    bound = CPU_BOUNDED[function, dtype][0] if kind == BOUNDED else np.inf
     return ~(np.abs(x) > bound)
 
 
-def loop(function: str, dtype: str, bounded: bool = False) -> Callable[[int, int, int], None]:
+def loop(function: str, dtype: str, kind: str = ANY) -> Callable[[int, int, int], None]:
     """The function in a loop over `count` elements at the address `source`, ready to compile."""
-    formula = trace(lambda x: make(function, x))
-    lines, (result,) = print_numba(formula, dtype, rules(bounded))
+    lines, (result,) = _lines(function, dtype, kind)
     body = "\n".join(f"        {line}" for line in lines)
     source = (
         "import math\n"
         "from numbagrad.kernels.intrinsics import *\n"
+        "from numbagrad.kernels.instructions import *\n"
         "def kernel(source, target, count):\n"
         "    for i in range(count):\n"
         f"        x = load(source, i, {dtype})\n"
@@ -58,11 +75,9 @@ def loop(function: str, dtype: str, bounded: bool = False) -> Callable[[int, int
 
 
 @functools.cache
-def compiled(
-    function: str, dtype: str, bounded: bool = False
-) -> Callable[[np.ndarray], np.ndarray]:
+def compiled(function: str, dtype: str, kind: str = ANY) -> Callable[[np.ndarray], np.ndarray]:
     """The function over contiguous arrays of `dtype`."""
-    address = load(compile_to_object(loop(function, dtype, bounded), SIGNATURE), "numbagrad_entry")
+    address = load(compile_to_object(loop(function, dtype, kind), SIGNATURE), "numbagrad_entry")
     entry = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 3)(address)
 
     def run(x: np.ndarray) -> np.ndarray:

@@ -7,7 +7,7 @@ import pytest
 
 import numbagrad
 from numbagrad.formula import near_quotient, near_sqrt, print_numba, trace
-from numbagrad.kernels.vector_math import CPU_ESTIMATED, CPU_LOWERING
+from numbagrad.kernels.vector_math import CPU_INSTRUCTED, CPU_LOWERING
 from numbagrad.ops.definition import PointwiseDefinition
 from numbagrad.ops.operator import PointwiseOperator
 
@@ -74,7 +74,7 @@ def test_cpus_without_estimates_divide():
     formula = trace(lambda a, b: near_quotient(a, near_sqrt(b)))
     lines, _ = print_numba(formula, "float32", CPU_LOWERING)
     assert [line.split(" = ")[1] for line in lines] == ["sqrt(b)", "a / t0"]
-    estimated, _ = print_numba(formula, "float32", {**CPU_LOWERING, **CPU_ESTIMATED})
+    estimated, _ = print_numba(formula, "float32", {**CPU_LOWERING, **CPU_INSTRUCTED})
     text = " ".join(estimated)
     assert "rsqrt_estimate" in text and "reciprocal_estimate" in text and "/" not in text
 

@@ -34,7 +34,7 @@ from ..formula import abs as magnitude
 from ..formula.expression import postorder
 from ..formula.lowering import Lowering
 from ..kernels import layout, loader, pointwise
-from ..kernels.vector_math import CPU_BOUNDED, CPU_ESTIMATED, CPU_LOWERING
+from ..kernels.vector_math import CPU_BOUNDED, CPU_INSTRUCTED, CPU_LOWERING
 from ..type_names import given_for_tensor
 from . import capture, library
 from .builtin import (
@@ -417,8 +417,8 @@ def check_written_once(output: np.ndarray[Any, Any]) -> None:
 def _fastest() -> Lowering:
     """The fastest rules for this CPU, some of which hold only within bounds."""
     bounded = {key: rule for key, (_, rule) in CPU_BOUNDED.items()}
-    estimated = CPU_ESTIMATED if loader.host_vector_bits() == 512 else {}
-    return {**CPU_LOWERING, **bounded, **estimated}
+    instructed = CPU_INSTRUCTED if loader.host_vector_bits() == 512 else {}
+    return {**CPU_LOWERING, **bounded, **instructed}
 
 
 def kernel_source(

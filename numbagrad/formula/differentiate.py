@@ -69,6 +69,7 @@ PARTIALS: dict[str, tuple[Partial, ...]] = {
     "mul": (lambda result, a, b: b, lambda result, a, b: a),
     "div": (lambda result, a, b: 1 / b, lambda result, a, b: -result / b),
     "near_quotient": (lambda result, a, b: 1 / b, lambda result, a, b: -result / b),
+    "rough_reciprocal": (lambda result, a: -result * result,),
     "neg": (lambda result, a: -1,),
     "fma": (
         lambda result, a, b, c: b,

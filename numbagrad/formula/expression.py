@@ -247,8 +247,15 @@ near_quotient = _function(
     "near_quotient", 2,
     "a / b to within one unit in the last place, where b and the quotient are normal numbers.",
 )  # fmt: skip
+rough_reciprocal = _function(
+    "rough_reciprocal", 1,
+    "1 / x to at least half the bits of the significand, where both are normal numbers.",
+)  # fmt: skip
 reciprocal_estimate = _function("reciprocal_estimate", 1, "1 / x to 14 bits, on some CPUs.")
 rsqrt_estimate = _function("rsqrt_estimate", 1, "1 / sqrt(x) to 14 bits, on some CPUs.")
+multiply_by_power = _function(
+    "multiply_by_power", 2, "x * 2**n for a whole n, rounded once, on some CPUs."
+)
 sin = _function("sin", 1, "Sine.")
 cos = _function("cos", 1, "Cosine.")
 tan = _function("tan", 1, "Tangent.")

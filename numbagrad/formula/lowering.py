@@ -230,6 +230,7 @@ _FLOAT_RULES: dict[str, Callable[..., Any]] = {
     "rsqrt": lambda x: 1 / e.sqrt(x),
     "near_sqrt": e.sqrt,
     "near_quotient": lambda a, b: a / b,
+    "rough_reciprocal": lambda x: 1 / x,
     "exp2": lambda x: make("pow", 2, x),
     "isnan": lambda x: x != x,
     "isinf": lambda x: e.abs(x) == math.inf,

@@ -31,6 +31,7 @@ _INTRINSICS = {
     "where": "select",
     "reciprocal_estimate": "reciprocal_estimate",
     "rsqrt_estimate": "rsqrt_estimate",
+    "multiply_by_power": "multiply_by_power",
 }
 
 _MATH = frozenset(

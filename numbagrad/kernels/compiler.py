@@ -20,7 +20,7 @@ from numba.core import compiler, sigutils, types
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.target_extension import target_override
 
-from . import estimates
+from . import instructions
 from .loader import target_machine
 from .pipeline import KernelPipeline
 from .target import NAME, KernelDispatcher, flags_of, target
@@ -124,15 +124,15 @@ def _optimise(module: llvm.ModuleRef, symbol: str, code: str) -> llvm.ModuleRef:
     "calls", launchers: no loop that matters, all of it run once a call, so a short list of passes,
     in a third of the time. That also suits kernels whose vector code is written by hand.
 
-    Formulas that are bound by arithmetic, as all that refine estimates are, get the widest vectors
-    of the CPU, which LLVM avoids otherwise. Not so rows: what several of the widest vectors leave
-    of a reduction is done one by one, and that may be a whole row.
+    Formulas that are bound by arithmetic, as all that use ``instructions`` are, get the widest
+    vectors of the CPU, which LLVM avoids otherwise. Not so rows: what several of the widest vectors
+    leave of a reduction is done one by one, and that may be a whole row.
     """
-    estimating = estimates.are_called(module)
+    instructed = instructions.are_called(module)
     formula = code in ("formula", "guarded")
-    wide = estimating or (formula and _is_bound_by_arithmetic(module))
-    if estimating:
-        module = estimates.declared(module)
+    wide = formula and (instructed or _is_bound_by_arithmetic(module))
+    if instructed:
+        module = instructions.declared(module)
     options = llvm.create_pipeline_tuning_options(speed_level=3)
     options.loop_vectorization = True
     options.slp_vectorization = True
@@ -153,8 +153,8 @@ def _optimise(module: llvm.ModuleRef, symbol: str, code: str) -> llvm.ModuleRef:
         manager.run(module, builder)
     if code != "calls":
         builder.getModulePassManager().run(module, builder)
-    if estimating:
-        estimates.defined(module)
+    if instructed:
+        instructions.defined(module)
         manager = llvm.create_new_module_pass_manager()
         for name in ("always_inliner", "instruction_combine"):
             getattr(manager, f"add_{name}_pass")()

@@ -144,8 +144,13 @@ def _imports(bodies: list[Body]) -> list[str]:
     modules = ["import math"] if "math." in text else []
     modules += ["import numpy as np"] if "np." in text else []
     modules += [""] if modules else []
-    estimates = ["from numbagrad.kernels.estimates import *"] if "_estimate(" in text else []
-    return [*modules, "from numbagrad.kernels.intrinsics import *", *estimates]
+    special = ("_estimate(", "multiply_by_power(")
+    instructions = (
+        ["from numbagrad.kernels.instructions import *"]
+        if any([name in text for name in special])
+        else []
+    )
+    return [*modules, "from numbagrad.kernels.intrinsics import *", *instructions]
 
 
 def _own_words(operands: list[Operand]) -> dict[str, int]:

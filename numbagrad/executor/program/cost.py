@@ -123,7 +123,9 @@ FUNCTIONS = frozenset(
 )
 
 #: Divisions and roots.
-DIVISIONS = frozenset("div sqrt rsqrt near_quotient near_sqrt remainder floor_divide fmod".split())
+DIVISIONS = frozenset(
+    "div sqrt rsqrt near_quotient near_sqrt rough_reciprocal remainder floor_divide fmod".split()
+)
 
 #: The model in use.
 model = CostModel()

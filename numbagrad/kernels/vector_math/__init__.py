@@ -17,9 +17,20 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 
+from ...formula import reciprocal_estimate
 from .arithmetic import FLOAT32, FLOAT64, Value
 from .error_function import erf, erfc, gelu, gelu_gradient_float32, gelu_usual
-from .exponential import cosh, exp, exp2, expm1, sigmoid, sinh, tanh
+from .exponential import (
+    cosh,
+    exp,
+    exp2,
+    exp2_instructed,
+    exp_instructed,
+    expm1,
+    sigmoid,
+    sinh,
+    tanh,
+)
 from .logarithm import acosh, asinh, atanh, log, log1p, log2, log10
 from .refinement import near_quotient_refined, near_sqrt_refined
 from .trigonometric import acos, asin, atan, cos, cos_of_any, sin, sin_of_any, tan, tan_of_any
@@ -52,8 +63,12 @@ CPU_BOUNDED: Mapping[tuple[str, str], tuple[float, Callable[..., Value]]] = {
     for function in (sin, cos, tan)
 }
 
-#: What CPUs with estimates of reciprocals (`kernels/estimates.py`) have instead of a division.
-CPU_ESTIMATED: Mapping[tuple[str, str], Callable[..., Value]] = {
+#: What CPUs with AVX-512 have instead: estimates of reciprocals for a division, and powers of two
+#: multiplied by one of the instructions of `kernels/instructions.py`.
+CPU_INSTRUCTED: Mapping[tuple[str, str], Callable[..., Value]] = {
     ("near_quotient", "float32"): near_quotient_refined,
     ("near_sqrt", "float32"): near_sqrt_refined,
+    ("rough_reciprocal", "float32"): reciprocal_estimate,
+    **{("exp", f.name): partial(exp_instructed, f=f) for f in _FORMATS},
+    **{("exp2", f.name): partial(exp2_instructed, f=f) for f in _FORMATS},
 }

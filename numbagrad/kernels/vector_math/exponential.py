@@ -8,7 +8,16 @@ from __future__ import annotations
 
 import math
 
-from ...formula import abs, bits, copysign, fma, from_bits, where
+from ...formula import (
+    abs,
+    bits,
+    copysign,
+    fma,
+    from_bits,
+    multiply_by_power,
+    rough_reciprocal,
+    where,
+)
 from .arithmetic import Format, Value, clamp, clamp_above, polynomial
 
 # (e**r - 1 - r) / r**2 for |r| <= ln(2) / 2; errors 2**-28.2 and 2**-57.8 of e**r.
@@ -21,20 +30,6 @@ _EXP_TAIL = {
         0.5000000000000011, 0.1666666666666643, 0.04166666666652684, 0.008333333333483628,
         0.0013888888944401843, 0.00019841269529759155, 2.480149236642575e-05,
         2.7557565789249424e-06, 2.763049304663794e-07, 2.5006565519610635e-08,
-    ),
-}  # fmt: skip
-
-# (tanh(x) / x - 1) / x**2 in powers of x**2 for |x| <= 0.55; errors 2**-29.8 and 2**-60.6.
-_TANH_TAIL = {
-    "float32": (
-        -0.33333319425582886, 0.13332638144493103, -0.053857069462537766, 0.021089332178235054,
-        -0.006297179963439703,
-    ),
-    "float64": (
-        -0.333333333333333, 0.13333333333326639, -0.053968253963787516, 0.021869488386893128,
-        -0.008863232621077206, 0.003592092245573988, -0.001455544300732358,
-        0.0005884506585518608, -0.00023339757421088654, 8.333966278178048e-05,
-        -1.9509114252432485e-05,
     ),
 }  # fmt: skip
 
@@ -67,6 +62,14 @@ def exponential(x: Value, f: Format, correction: Value = None) -> tuple[Value, V
     """`expm1(r)` and an integer with n in its low bits, where e**x = 2**n * e**r, |r| <= ln(2)/2.
 
     `correction` is the low part of an x given as the sum of two.
+    """
+    tail, shifted = _reduced(x, f, correction)
+    return tail, bits(shifted)
+
+
+def _reduced(x: Value, f: Format, correction: Value = None) -> tuple[Value, Value]:
+    """`expm1(r)`, and n plus the rounder.
+
     Adding the rounder leaves n in the low bits of the sum: no conversion to an integer, which
     would be undefined for NaN.
     """
@@ -74,7 +77,7 @@ def exponential(x: Value, f: Format, correction: Value = None) -> tuple[Value, V
     n = shifted - f.rounder
     r = fma(-n, f.ln2[0], x)
     r = fma(-n, f.ln2[1], r) if correction is None else r + fma(-n, f.ln2[1], correction)
-    return fma(r * r, polynomial(r, _EXP_TAIL[f.name]), r), bits(shifted)
+    return fma(r * r, polynomial(r, _EXP_TAIL[f.name]), r), shifted
 
 
 def power_of_two(n: Value, offset: Value, f: Format) -> Value:
@@ -98,6 +101,12 @@ def exp(x: Value, f: Format) -> Value:
     return _scaled(tail + 1, n, x < 0, f)
 
 
+def exp_instructed(x: Value, f: Format) -> Value:
+    """The same where a single instruction multiplies by 2**n."""
+    tail, shifted = _reduced(clamp(x, *f.exp_range), f)
+    return multiply_by_power(tail + 1, shifted - f.rounder)
+
+
 def expm1(x: Value, f: Format) -> Value:
     """e**x - 1 as 2**n * expm1(r) + (2**n - 1), halved on the way since 2**n may overflow."""
     clamped = clamp(x, f.small_exp, f.exp_range[1])
@@ -109,22 +118,32 @@ def expm1(x: Value, f: Format) -> Value:
 
 
 def sigmoid(x: Value, f: Format) -> Value:
-    """1 / (1 + e**-x) with both sides scaled by 2**-64, so that subnormal results round once."""
+    """1 / (1 + e**-x), times 2**64 at first, so that the quotient is a normal number."""
     tail, n = exponential(-clamp(x, f.exp_range[0], -f.small_exp), f)
     scale = power_of_two(n, -64, f)
-    return 2.0**-64 / (fma(scale, tail, 2.0**-64) + scale)
+    power = fma(scale, tail, scale)
+    quotient = rough_reciprocal(power + 2.0**-64)
+    # The remainder, of the sum as it was before it was rounded.
+    rest = fma(-quotient, power, fma(quotient, -(2.0**-64), 1.0))
+    return fma(rest, quotient, quotient) * 2.0**-64
 
 
 def tanh(x: Value, f: Format) -> Value:
-    """x + x**3 p(x**2) near 0, else 1 - 2 / (e**(2 |x|) + 1)."""
-    a = abs(x)
-    square = a * a
-    centre = fma(a * square, polynomial(square, _TANH_TAIL[f.name]), a)
-    highest = 2 - f.small_exp
-    tail, n = exponential(clamp_above(a * 2, highest), f)
-    scale = power_of_two(n, 0, f)
-    outer = 1 - 2 / (fma(scale, tail, scale) + 1)
-    return copysign(where(a < 0.55, centre, outer), x)
+    """m / (m + 2) with m = e**(2 |x|) - 1 = 2**n expm1(r) + (2**n - 1), where nothing cancels.
+
+    The low part of ln(2) is left out: n is 0 near 0, and farther out tanh hardly changes.
+    """
+    doubled = clamp_above(abs(x) * 2, 2 - f.small_exp)
+    shifted = fma(doubled, 1 / math.log(2), f.rounder)
+    r = fma(f.rounder - shifted, f.ln2[0], doubled)
+    tail = fma(r * r, polynomial(r, _EXP_TAIL[f.name]), r)
+    scale = power_of_two(bits(shifted), 0, f)
+    m = fma(scale, tail, scale - 1)
+    inverse = rough_reciprocal(m + 2)
+    quotient = m * inverse
+    # The remainder, of m + 2 as it was before it was rounded.
+    rest = fma(-quotient, m, fma(quotient, -2, m))
+    return copysign(fma(rest, inverse, quotient), x)
 
 
 def sinh(x: Value, f: Format) -> Value:
@@ -150,7 +169,23 @@ def _half_exp(a: Value, f: Format) -> Value:
 
 def exp2(x: Value, f: Format) -> Value:
     """2**n 2**r with |r| <= 1/2, in two factors as exp."""
-    x = clamp(x, -(f.bias + f.mantissa + 2.0), f.bias + 1.0)
+    x = _clamped_exponent(x, f)
     shifted = x + f.rounder
-    r = x - (shifted - f.rounder)
-    return _scaled(fma(r, polynomial(r, _EXP2_TAIL[f.name]), 1.0), bits(shifted), x < 0, f)
+    return _scaled(_power_of_fraction(x - (shifted - f.rounder), f), bits(shifted), x < 0, f)
+
+
+def exp2_instructed(x: Value, f: Format) -> Value:
+    """The same where a single instruction multiplies by 2**n."""
+    x = _clamped_exponent(x, f)
+    n = (x + f.rounder) - f.rounder
+    return multiply_by_power(_power_of_fraction(x - n, f), n)
+
+
+def _clamped_exponent(x: Value, f: Format) -> Value:
+    """x where 2**x is neither 0 nor infinite, and something beyond elsewhere."""
+    return clamp(x, -(f.bias + f.mantissa + 2.0), f.bias + 1.0)
+
+
+def _power_of_fraction(r: Value, f: Format) -> Value:
+    """2**r for |r| <= 1/2."""
+    return fma(r, polynomial(r, _EXP2_TAIL[f.name]), 1.0)

@@ -1,7 +1,7 @@
 """Quotients and square roots from the CPU's estimates of reciprocals, refined once.
 
-`CPU_LOWERING` has these where the CPU has estimates to 14 bits: the divider of such CPUs takes ten
-cycles for a vector, these take five. One step of Newton's method from 14 bits leaves an error
+`CPU_INSTRUCTED` has these where the CPU has estimates to 14 bits: the divider of such CPUs takes
+ten cycles for a vector, these take five. One step of Newton's method from 14 bits leaves an error
 of about 2**-28 before the last rounding.
 """
 
