@@ -357,6 +357,7 @@ class PointwiseProgram:
         flat = bool(key & layout.FLAT)
         plain = all(code.layout in (layout.UNIT, layout.ZERO) for code in codes)
         streamed = plain and bool(key & layout.STREAMED)
+        inputs, outputs = told_apart(inputs, outputs)
         return kernel_source(self.name, formula, inputs, outputs, compute.name, flat, streamed)
 
     def _run_reference(
@@ -439,6 +440,23 @@ def kernel_source(
     guard = guard_of(formula, compute)
     return pointwise.source(
         name, inputs, outputs, compute, body, formula.booleans, guard, flat, streamed, tile
+    )
+
+
+def told_apart(
+    inputs: list[pointwise.Operand], outputs: list[pointwise.Operand]
+) -> tuple[list[pointwise.Operand], list[pointwise.Operand]]:
+    """The operands of an eager call, with memory of their own for its outputs.
+
+    Launchers see to it that an output shares no byte with an input, unless that is the output
+    itself, element for element; which of strided operands are is not in the signature.
+    """
+    if any([x.layout == layout.STRIDED for x in (*inputs, *outputs)]):
+        return inputs, outputs
+    first = 2
+    return (
+        [dataclasses.replace(x, memory=first if x.layout == layout.ALIAS else 1) for x in inputs],
+        [dataclasses.replace(x, memory=first + k) for k, x in enumerate(outputs)],
     )
 
 

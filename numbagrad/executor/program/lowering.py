@@ -19,7 +19,7 @@ from ...kernels.loader import host_vector_bits
 from .. import library, numba_function, pool
 from ..matmul import kernel_of
 from ..memory import stream_bytes
-from ..pointwise import GRAIN, is_guarded, kernel_source
+from ..pointwise import GRAIN, is_guarded, kernel_source, told_apart
 from .bundles import Chain, Group, lower_chain, lower_group
 from .graph import (
     Check,
@@ -100,6 +100,7 @@ def _pointwise(operation: Pointwise) -> list[Launch]:
     code = "formula"
     if operation.eager:
         inputs, made = [[dataclasses.replace(x, memory=0) for x in y] for y in (inputs, made)]
+        inputs, made = told_apart(inputs, made)
         code = "guarded" if is_guarded(operation.formula, operation.compute) else code
     source = kernel_source(
         operation.name, operation.formula, inputs, made, operation.compute, flat, streamed
