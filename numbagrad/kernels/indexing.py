@@ -38,7 +38,7 @@ from .intrinsics import (
     store,
     uint8,
 )
-from .launch import run_range
+from .launch import increment_reference, run_range
 from .layout import (
     ARRAY_DATA,
     ARRAY_DESCRIPTOR,
@@ -50,7 +50,6 @@ from .layout import (
 
 FLAG_WRITEABLE = 0x0400
 
-increment_reference = external("Py_IncRef", types.void, types.int64)
 long_as_long = external("PyLong_AsLongLong", types.int64, types.int64)
 tuple_size = external("PyTuple_Size", types.int64, types.int64)
 tuple_get_item = external("PyTuple_GetItem", types.int64, types.int64, types.int64)
