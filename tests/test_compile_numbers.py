@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import bisect
 import collections
 import datetime
+import decimal
 import fractions
 import json
 import math
 import operator
+import struct
 import types
 
 import numba
@@ -42,6 +45,11 @@ COMPUTED = {
     "a function of Python's": lambda x, s: x * operator.mul(s, 3.0),
     "with a whole tensor": lambda x, s: x * s + torch.ones(2, 3).cumsum(0) * s,
     "nothing": lambda x, s: x + 1,
+    "beside functions of constants": lambda x, s: x * s + math.log(2 * math.pi) * math.sqrt(3),
+    "beside functions of sizes": lambda x, s: x * s / math.sqrt(x.size(1)),
+    "beside a norm of several": lambda x, s: x * s + torch.stack([x.norm(), x.sum()]).norm(),
+    "a weight in place": lambda x, s: x.clone().add_(x, alpha=s).sub_(x, alpha=2 * s),
+    "a weight": lambda x, s: torch.add(x, x, alpha=s) - torch.sub(x, x, alpha=-s),
 }
 
 
@@ -92,6 +100,26 @@ LOOKED_AT = {
     "a property": lambda x, s: x * 2 if s.real > 1 else x,
     "whole": lambda x, s: x * s.is_integer(),
     "a function compiled by Numba": lambda x, s: x * summed(np.ones(3), s),
+    "a document": lambda x, s: x * len(json.dumps([s, 10])),
+    "an object that writes documents": lambda x, s: x * float(ENCODER.encode([s])[1:-1]),
+    "a duration": lambda x, s: x * datetime.timedelta(hours=s).total_seconds(),
+    "a float": lambda x, s: x * float(s),
+    "a complex number": lambda x, s: x * complex(s, 1).real,
+    "a decimal": lambda x, s: x * float(decimal.Decimal(s) + 1),
+    "bytes": lambda x, s: x * struct.pack("<f", s)[2],
+    "a power in C": lambda x, s: x * math.ldexp(s, 2) + pow(s, 2),
+    "a length": lambda x, s: x * math.hypot(s, 3.0) + math.fsum([s, 2.0]),
+    "a branch on a function": lambda x, s: x * 2 if math.exp(s) > 3 else x,
+    "rounded to places": lambda x, s: x * round(s, 1),
+    "an array of NumPy": lambda x, s: x * float(np.array([s, 2.0]).sum()),
+    "a filled array": lambda x, s: x * float(np.full(3, s)[1]),
+    "a product of NumPy": lambda x, s: x * float((np.ones(3) * s)[1]),
+    "a scalar of NumPy": lambda x, s: x * float(np.float64(2) * s),
+    "the nearest": lambda x, s: x * bisect.bisect([0.0, 1.0, 5.0], s),
+    "sorted": lambda x, s: x * sorted([s, 1.0])[0],
+    "a tensor": lambda x, s: x * torch.tensor(s),
+    "an item": lambda x, s: x * torch.tensor([s, 2.0]).sum(),
+    "a text with places": lambda x, s: x * float(f"{s:.1f}") + len("%5.2f" % s),  # noqa: UP031
 }
 
 

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from ..executor.program.callers import is_library
-from ..executor.program.numbers import NumberInputs
 from ..executor.program.recorder import Recorder
 
 #: Modules in C (or the first part of their names) of which every function has such an effect.
@@ -28,23 +27,16 @@ _IMPURE_FUNCTIONS = {
     "sys": frozenset(("getrefcount", "settrace", "setprofile", "stdout", "_getframe")),
     "gc": frozenset(("get_objects", "get_referrers", "get_count")),
 }
-#: Functions in C that compute with the methods of numbers, and methods of these classes.
-_ASKING_MODULES = frozenset(("builtins", "_operator", "_functools", "_abc", "sys", "_thread"))
-_ASKING_OWNERS = (list, dict, tuple, set, frozenset, str, type(None), type)
 #: Files of Python's library whose functions answer differently at different times.
 _ENVIRONMENT = os.getenv.__code__.co_filename
 _STANDARD = os.path.dirname(os.__file__)
 
 
 class listening:  # noqa: N801 - a context, named for how it reads
-    """End the recording when the function calls something in C that a program would leave out.
+    """End the recording when the function calls something in C that a program would leave out."""
 
-    What may read numbers in C, without asking them for their value, pins all of ``numbers``.
-    """
-
-    def __init__(self, recorder: Recorder, numbers: NumberInputs):
+    def __init__(self, recorder: Recorder):
         self._recorder = recorder
-        self._numbers = numbers
 
     def __enter__(self) -> None:
         self._before = sys.getprofile()
@@ -62,10 +54,7 @@ class listening:  # noqa: N801 - a context, named for how it reads
         if event != "c_call" or self._recorder.paused:  # paused: kernels are being compiled
             return
         file = frame.f_code.co_filename
-        inside = is_library(file)
-        if self._numbers.values and _may_read_numbers(argument, inside):
-            self._numbers.pin_all()
-        if inside:
+        if is_library(file):
             return
         everywhere = _is_impure(argument)
         if not everywhere and file != _ENVIRONMENT and not _is_effect(argument):
@@ -100,20 +89,6 @@ def _is_impure(function: Any) -> bool:
             for base in type(owner).__mro__
         ]
     )
-
-
-def _may_read_numbers(function: Any, inside: bool) -> bool:
-    """Whether a function in C may take the value of a number without asking the number for it.
-
-    ``inside`` says that this package calls it.
-    """
-    module = getattr(function, "__module__", None)
-    if inside:
-        return module == "math"
-    owner = getattr(function, "__self__", None)
-    if module is None and owner is not None and type(owner) in _ASKING_OWNERS:
-        return False
-    return module not in _ASKING_MODULES
 
 
 def _is_effect(function: Any) -> bool:

@@ -85,7 +85,7 @@ class Recording:
         args, kwargs = with_inputs(self.args, self.kwargs, self.numbers)
         previous = None if self.earlier is None else Previous(self.earlier)
         finder = self._change_finder(surroundings)
-        with recorder.recording(), listening(recorder, self.numbers), finder:
+        with recorder.recording(), listening(recorder), finder:
             found = self.function(*args, **kwargs)
         result = with_plain_numbers(found) if self.numbers.values else found
         if recorder.failure is not None:
@@ -204,7 +204,7 @@ class Recording:
         ]
         tensors = [place.find(self.leaves) for place in inputs]
         try:
-            with listening(self.recorder, self.numbers):
+            with listening(self.recorder):
                 backward, count = record_backward(self.recorder, found.live, tensors, results)
         except CannotDifferentiate as reason:
             raise Unusable(str(reason)) from None

@@ -16,6 +16,7 @@ import numpy as np
 
 from ..autograd.grad_mode import state as grad_mode
 from ..dtype import complex128, finfo, float64, uint8
+from ..executor.program.numbers import is_given
 from ..tensor import Tensor
 from ..transforms.reading import refuse_tangents
 from ..warn_once import warn_caller
@@ -32,6 +33,14 @@ if TYPE_CHECKING:
 __all__: list[str] = []
 
 Number = bool | int | float
+
+#: The factor that most sums have.
+ONE = 1
+
+
+def is_one(factor: Any) -> bool:
+    """Whether a factor is 1; not so one that a program is given anew at each run."""
+    return not is_given(factor) and factor == 1
 
 
 def write_out(operator: PointwiseOperator, operands: tuple[Any, ...], out: Tensor) -> Tensor:
@@ -185,10 +194,10 @@ def add(
     """``input + alpha * other``; ``add(a, 2, b)`` and ``add(a, b, result)`` as in 2017 too."""
     if older:
         return older_order(add, "alpha", 2, (input, other, *older))
-    if alpha == 1 and out is None:
-        return _add(input, other)
-    if alpha == 1:
-        return write_out(pointwise("add"), (input, other), out)  # type: ignore[arg-type]
+    if alpha is ONE or is_one(alpha):
+        if out is None:
+            return _add(input, other)
+        return write_out(pointwise("add"), (input, other), out)
     operator = pointwise("add_scaled")
     if out is not None:
         return write_out(operator, (input, other, alpha), out)
@@ -203,10 +212,10 @@ def sub(
     """``input - alpha * other``; ``sub(a, 2, b)`` and ``sub(a, b, result)`` as in 2017 too."""
     if older:
         return older_order(sub, "alpha", 2, (input, other, *older))
-    if alpha == 1 and out is None:
-        return _sub(input, other)
-    if alpha == 1:
-        return write_out(pointwise("sub"), (input, other), out)  # type: ignore[arg-type]
+    if alpha is ONE or is_one(alpha):
+        if out is None:
+            return _sub(input, other)
+        return write_out(pointwise("sub"), (input, other), out)
     operator = pointwise("sub_scaled")
     if out is not None:
         return write_out(operator, (input, other, alpha), out)

@@ -35,8 +35,10 @@ from .conversion import as_element, cast
 from .definition import POINTWISE
 from .expand import sum_to_size
 from .functions import (
+    ONE,
     WRITTEN_BY_HAND,
     clamp_operator,
+    is_one,
     logit,
     nan_to_num,
     older_order,
@@ -116,7 +118,7 @@ def _add_(self: Tensor, other: Any, *older: Any, alpha: Number = 1) -> Tensor:
     """``self += alpha * other``; ``add_(2, b)`` as in 2017 too."""
     if older:
         return older_order(_add_, "alpha", 2, (self, other, *older))
-    if alpha == 1:
+    if alpha is ONE or is_one(alpha):
         return _add(self, other)
     return apply_inplace(self, pointwise("add_scaled"), (self, other, alpha))
 
@@ -126,7 +128,7 @@ def _sub_(self: Tensor, other: Any, *older: Any, alpha: Number = 1) -> Tensor:
     """``self -= alpha * other``; ``sub_(2, b)`` as in 2017 too."""
     if older:
         return older_order(_sub_, "alpha", 2, (self, other, *older))
-    if alpha == 1:
+    if alpha is ONE or is_one(alpha):
         return _sub(self, other)
     return apply_inplace(self, pointwise("sub_scaled"), (self, other, alpha))
 

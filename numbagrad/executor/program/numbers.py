@@ -1,6 +1,6 @@
 """Numbers that a program is given anew at each run, as they look while the program is recorded.
 
-They are floats, so that everything computes with them as with any other, and know where they come
+Everything computes with them as with any other number, and they know where they come
 from: the recorder puts a ``Number`` where one is an operand. Made by the recorder for what
 ``capture.numbers`` computes, and by ``numbagrad.compiling`` for numbers among the arguments.
 """
@@ -60,14 +60,19 @@ class _Given:
     """A number given by the caller, or one that was computed of such numbers.
 
     Sums, products and the like stay expressions, which :meth:`compute` evaluates for each run. All
-    else that looks at the value pins it.
+    else that looks at the value pins it: it is no number to C, which reads those without asking.
+    ``range``, the places of a list and ``math.exp`` ask this for its value. Python is told that it
+    is a number.
     """
 
-    __slots__ = ()
+    __slots__ = ("compute", "inputs", "places", "_value")
 
     compute: Callable[[], Any]
     inputs: NumberInputs
     places: frozenset[int]
+
+    def __init__(self, value: Any):
+        self._value = value
 
     def pin(self) -> None:
         """Let the program hold for this value alone, if one is being recorded."""
@@ -76,7 +81,7 @@ class _Given:
 
     def plain(self) -> Any:
         """The value, as an ordinary number that says nothing."""
-        raise NotImplementedError
+        return self._value
 
     def concrete(self) -> Any:
         """The value, pinned."""
@@ -91,48 +96,37 @@ class _Given:
         value = self.concrete()
         return type(value), (value,)
 
+    def __str__(self) -> str:
+        return str(self.concrete())
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        return np.asarray(self.concrete(), dtype)
+
     # NumPy leaves its functions of such a number to this method.
     def __array_ufunc__(self, function: Any, method: str, *inputs: Any, **options: Any) -> Any:
         found = [x.concrete() if isinstance(x, _Given) else x for x in inputs]
         return getattr(function, method)(*found, **options)
 
 
-class InputNumber(_Given, float):
+class InputNumber(_Given):
     """A float that is given."""
 
-    __slots__ = ("compute", "inputs", "places")
+    __slots__ = ()
 
-    def plain(self) -> float:
-        return float.__float__(self)
+    #: What ``isinstance`` goes by.
+    __class__ = float  # type: ignore[assignment]
 
 
 class InputInteger(_Given):
-    """An int that is given.
+    """An int that is given."""
 
-    It is no int to C, which reads those without asking: ``range`` and the places of a list ask this
-    for its index, which pins it. Python is told that it is one.
-    """
+    __slots__ = ()
 
-    __slots__ = ("compute", "inputs", "places", "_value")
-
-    #: What ``isinstance`` goes by.
     __class__ = int  # type: ignore[assignment]
-
-    def __init__(self, value: int):
-        self._value = value
-
-    def plain(self) -> int:
-        return self._value
 
     def __index__(self) -> int:
         value: int = self.concrete()
         return value
-
-    def __str__(self) -> str:
-        return str(self.concrete())
-
-    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
-        return np.asarray(self.concrete(), dtype)
 
     def as_float(self) -> InputNumber:
         """The same number, as the elements of floating point that it meets compute with it."""
