@@ -445,7 +445,10 @@ class Tensor(TensorState, InstalledMethods):
         """A tensor of the same memory that is not part of the graph, and without a tangent."""
         if self._array.__class__ is not np.ndarray:
             return _under_transformation("detached")(self)
-        made: Tensor = tensor_interface.alias(self)
+        return self._with_own_memory(tensor_interface.alias(self))
+
+    def _with_own_memory(self, made: Tensor) -> Tensor:
+        """Let a detached self know the whole memory of which this tensor is a view."""
         base = self if self._base is None else self._base
         if base is not self or base._memory is not None:
             made._memory = base._array if base._memory is None else base._memory
@@ -516,7 +519,8 @@ class Tensor(TensorState, InstalledMethods):
                 "instead."
             )
         if self._array.__class__ is not np.ndarray:
-            return _under_transformation("values_of")(self).numpy()
+            function = "values_of" if force else "memory_for_numpy"
+            return _under_transformation(function)(self).numpy()
         capture.refuse("numpy()")
         # A new ndarray object: setting its shape must not change the tensor.
         return self._array.view()
@@ -545,6 +549,8 @@ class Tensor(TensorState, InstalledMethods):
     def __dlpack__(self, **arguments: Any) -> Any:
         if self._requires_grad:
             raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+        if self.is_conj() or self.is_neg():
+            raise BufferError("Can't export tensors with the conjugate or the negative bit set")
         capture.refuse("an export by DLPack")
         return self._array.__dlpack__(**arguments)
 
@@ -667,10 +673,11 @@ class Tensor(TensorState, InstalledMethods):
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
         capture.refuse("a pickle of a tensor")
+        array = self._values("values_of")
         return _unpickled, (
             type(self),
-            self._array,
-            tuple(sorted(range(self.ndim), key=lambda axis: -self._array.strides[axis])),
+            array,
+            tuple(sorted(range(self.ndim), key=lambda axis: -array.strides[axis])),
             self._requires_grad,
             _attributes(self),
         )

@@ -72,3 +72,18 @@ def test_a_step_with_gradients_of_samples_is_one_program():
         x = torch.randn(7, 5)
         for made, expected in zip(compiled(x), clipped(x), strict=True):
             np.testing.assert_allclose(made.numpy(), expected.numpy(), rtol=1e-5, atol=1e-6)
+
+
+def test_a_program_of_ordinary_tensors_is_not_run_on_samples_and_duals():
+    def function(x):
+        return (x * x + x).sum()
+
+    compiled = torch.compile(function)
+    for scale in range(4):  # from then on compiled code looks at the arguments
+        x = torch.arange(3.0) * scale
+        assert compiled(x).item() == function(x).item()
+    x = torch.tensor([[1.0, 2.0, 3.0], [0.0, 1.0, 4.0]])
+    assert torch.vmap(compiled)(x).tolist() == [20, 22]
+    value, tangent = torch.func.jvp(compiled, (x[0],), (torch.ones(3),))
+    assert (value.item(), tangent.item()) == (20, 15)
+    assert torch.vmap(torch.func.grad(compiled))(x).tolist() == (2 * x + 1).tolist()

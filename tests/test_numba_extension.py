@@ -88,6 +88,14 @@ def test_every_dtype_arrives_as_it_is(dtype):
     assert typeof(x.numpy()).dtype == total.signatures[-1][0].dtype
 
 
+def test_a_pending_conjugate_or_negative_is_refused():
+    x = torch.ones(3)
+    for given in (torch._neg_view(x), torch.ones(3, dtype=torch.complex64).conj()):
+        with pytest.raises(RuntimeError, match=r"Pass resolve_conj\(\) or resolve_neg\(\) of it"):
+            total(given)
+    assert total(torch._neg_view(x).resolve_neg()) == -3
+
+
 def test_float16_is_refused_with_advice():
     with pytest.raises(TypeError, match=r"float16.*tensor\.float\(\)"):
         total(torch.ones(3, dtype=torch.float16))

@@ -152,10 +152,7 @@ def check_for_nan(node: Any, results: Sequence[Any]) -> None:
     for index, result in enumerate(results):
         if result is None:
             continue
-        array = result._array
-        if array.__class__ is not np.ndarray:
-            array = interface.elements_of(result)
-        if np.isnan(array).any():
+        if np.isnan(interface.array_of(result)).any():
             raise RuntimeError(
                 f"Function '{node.name()}' returned nan values in its {index}th output."
             )

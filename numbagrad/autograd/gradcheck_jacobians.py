@@ -122,7 +122,7 @@ def _evaluate(problem: Problem) -> list[Any]:
     """The results as ndarrays, which later writes to the inputs leave alone."""
     results = problem.call(problem.inputs)
     return [
-        np.array(value._array) if isinstance(value, interface.Tensor) else None
+        np.array(interface.array_of(value)) if isinstance(value, interface.Tensor) else None
         for value in results
     ]  # fmt: skip
 
@@ -197,7 +197,7 @@ def walk_back(
                 same_sizes = False
                 continue
             same_dtypes = same_dtypes and gradient._array.dtype == x._array.dtype
-            matrix[:, column] = gradient._array.reshape(-1)
+            matrix[:, column] = interface.array_of(gradient).reshape(-1)
     return matrices, same_sizes, same_dtypes
 
 
@@ -257,5 +257,5 @@ def _push_forward(
             if tangent is None:
                 found.append(np.zeros(primal._array.size, primal._array.dtype))
             else:
-                found.append(np.array(tangent._array).reshape(-1))
+                found.append(np.array(interface.array_of(tangent)).reshape(-1))
     return found

@@ -81,7 +81,9 @@ def check_undefined_gradients(problem: Problem) -> None:
             raise GradcheckError(
                 f"Expected backward function to handle undefined output grads. {_NOTES}"
             ) from error
-        if any([result is not None and np.any(result._array != 0) for result in results]):
+        if any(
+            [result is not None and np.any(interface.array_of(result) != 0) for result in results]
+        ):
             _warn_of_the_check()
             raise GradcheckError(
                 "Expected all input grads to be undefined or zero when all output grads are "
@@ -148,7 +150,7 @@ def _tangent(result: Any) -> Any:
     if not isinstance(result, interface.Tensor):
         return None
     tangent = forward_ad.unpack_dual(result).tangent
-    return None if tangent is None else np.array(tangent._array)
+    return None if tangent is None else np.array(interface.array_of(tangent))
 
 
 # Batches
@@ -246,12 +248,13 @@ def _compare_batched(
     with _as_gradcheck_error(advice):
         batched = _vmap(function)(wrap(np.stack(pair)))
     for place, (both, found) in enumerate(zip(zip(*single, strict=True), batched, strict=True)):
-        expected = np.stack([result._array for result in both])
-        if np.allclose(found._array, expected):
+        expected = np.stack([interface.array_of(result) for result in both])
+        made = interface.array_of(found)
+        if np.allclose(made, expected):
             continue
         where = place if output is None else output
         raise GradcheckError(
-            f"For output {where} and input {place}:\n\n{advice}\n\nGot:\n{show(found._array)}\n\n"
+            f"For output {where} and input {place}:\n\n{advice}\n\nGot:\n{show(made)}\n\n"
             f"Expected:\n{show(expected)}"
         )
 

@@ -19,8 +19,8 @@ from .saved import FREED, ProducerLater, SavedOutput, save_output
 from .saved_hooks import HookedTensor
 
 __all__ = [
-    "AsStridedBackward0", "CopySlices", "Geometry", "install_parts", "install_regions", "region_of",
-    "saved_view",
+    "AsStridedBackward0", "CopySlices", "Geometry", "install_parts", "install_pending",
+    "install_regions", "region_of", "saved_view",
 ]  # fmt: skip
 
 
@@ -31,11 +31,15 @@ class Geometry:
     """
 
     __slots__ = (
-        "base_shape", "base_strides", "given_offset", "offset", "parted", "shape", "strides"
+        "base_shape", "base_strides", "given_offset", "offset", "parted", "pending", "shape",
+        "strides",
     )  # fmt: skip
 
     #: Whether the base and whether the view is complex, if only one of them is.
     parted: tuple[bool, bool] | None
+    #: Whether the elements of the view are those of the base conjugated, and whether negated; None
+    #: if they are neither.
+    pending: tuple[bool, bool] | None
     #: The offset from the beginning of the memory that a user asked for, if one did.
     given_offset: int | None
 
@@ -54,6 +58,17 @@ class Geometry:
         self.offset = offset
         self.given_offset = None
         self.parted = None
+        self.pending = None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the view shows the base as it is, but for what is pending."""
+        return (
+            self.offset == 0
+            and self.parted is None
+            and self.shape == self.base_shape
+            and self.strides == self.base_strides
+        )
 
     def shown(self) -> dict[str, Any]:
         """How nodes show it: under the names of the arguments of ``as_strided``."""
@@ -64,6 +79,12 @@ class Geometry:
     @classmethod
     def between(cls, base: np.ndarray[Any, Any], view: np.ndarray[Any, Any]) -> Geometry:
         """The geometry of ``view``, an array in the memory of ``base``."""
+        if base.__class__ is not np.ndarray or view.__class__ is not np.ndarray:
+            made = cls.between(base.view(np.ndarray), view.view(np.ndarray))
+            of_base, of_view = [getattr(x, "pending", _AS_IT_IS) for x in (base, view)]
+            if of_base != of_view:
+                made.pending = of_base[0] != of_view[0], of_base[1] != of_view[1]
+            return made
         parted = base.dtype.kind == "c", view.dtype.kind == "c"
         if parted[0] != parted[1]:
             made = cls.between(
@@ -82,6 +103,8 @@ class Geometry:
             f"{list(self.base_shape)}"
         )
 
+
+_AS_IT_IS = (False, False)
 
 _read: Any = None
 _spread: Any = None
@@ -107,6 +130,8 @@ def install_regions(
 
 _as_real: Any = None
 _as_complex: Any = None
+_as_pending: Any = None
+_pending_node: Any = None
 
 
 def install_parts(as_real: Callable[[Any], Any], as_complex: Callable[[Any], Any]) -> None:
@@ -115,17 +140,44 @@ def install_parts(as_real: Callable[[Any], Any], as_complex: Callable[[Any], Any
     _as_real, _as_complex = as_real, as_complex
 
 
-def region_of(base: Any, geometry: Geometry, read: Callable[[Any, Geometry], Any]) -> Any:
-    """What ``read`` gives as the region of a tensor like the base, as a tensor like the view."""
+def install_pending(
+    as_pending: Callable[[Any, tuple[bool, bool]], Any],
+    pending_node: Callable[[Any, tuple[bool, bool]], Any],
+) -> None:
+    """Set what conjugates and negates: an operator, and how to make nodes of such views.
+
+    ``as_pending(tensor, (conjugated, negated))`` is its own adjoint; ``pending_node(edge, change)``
+    is the node of the view of what is behind an edge.
+    """
+    global _as_pending, _pending_node
+    _as_pending, _pending_node = as_pending, pending_node
+
+
+def region_of(
+    base: Any,
+    geometry: Geometry,
+    read: Callable[[Any, Geometry], Any],
+    as_pending: Callable[[Any, tuple[bool, bool]], Any] | None = None,
+) -> Any:
+    """What ``read`` gives as the region of a tensor like the base, as a tensor like the view.
+
+    ``as_pending`` conjugates and negates, where a view is to be had instead of a copy.
+    """
     if geometry.parted is None:
-        return read(base, geometry)
-    of_base, of_view = geometry.parted
-    found = read(_as_real(base) if of_base else base, geometry)
-    return _as_complex(found) if of_view else found
+        found = read(base, geometry)
+    else:
+        of_base, of_view = geometry.parted
+        found = read(_as_real(base) if of_base else base, geometry)
+        found = _as_complex(found) if of_view else found
+    if geometry.pending is None:
+        return found
+    return (as_pending or _as_pending)(found, geometry.pending)
 
 
 def _spread_region(region: Any, geometry: Geometry) -> Any:
     """The adjoint of reading the region, for a tensor like the view."""
+    if geometry.pending is not None:
+        region = _as_pending(region, geometry.pending)
     if geometry.parted is None:
         return _spread(region, geometry)
     of_base, of_view = geometry.parted
@@ -135,6 +187,8 @@ def _spread_region(region: Any, geometry: Geometry) -> Any:
 
 def _without_region(base: Any, region: Any, geometry: Geometry) -> Any:
     """A tensor like the base with other values in the region, or zeros for None."""
+    if geometry.pending is not None and region is not None:
+        region = _as_pending(region, geometry.pending)
     if geometry.parted is not None:
         of_base, of_view = geometry.parted
         base = _as_real(base) if of_base else base
@@ -271,9 +325,15 @@ class AsStridedBackward0(Node):
         super().__init__((edge,))
 
     @classmethod
-    def of_view(cls, base: Any, view: Any) -> AsStridedBackward0:
+    def of_view(cls, base: Any, view: Any) -> Node:
         """The node of ``view``, which shares the memory of ``base``."""
-        return cls(edge_of(base), Geometry.between(base._array, view._array))
+        geometry = Geometry.between(base._array, view._array)
+        change, geometry.pending = geometry.pending, None
+        if change is None:
+            return cls(edge_of(base), geometry)
+        edge = edge_of(base) if geometry.is_whole else (cls(edge_of(base), geometry), 0)
+        made: Node = _pending_node(edge, change)
+        return made
 
     def backward(self, grad: Any) -> tuple[Any, ...]:
         return (_spread_region(grad, self.geometry),)

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ..executor import capture
 from .watching import INFERENCE_CELL
 
@@ -83,6 +85,12 @@ def alias(tensor: Any) -> Any:
     if tensor._version_cell is not INFERENCE_CELL:
         result._version_cell = tensor._version_cell
     return result
+
+
+def array_of(tensor: Any) -> Any:
+    """The elements of a tensor as an ndarray to be read: its memory, unless more is to be done."""
+    array = tensor._array
+    return array if array.__class__ is np.ndarray else elements_of(tensor)
 
 
 def bump_version(tensor: Any) -> None:

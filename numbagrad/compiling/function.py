@@ -26,6 +26,7 @@ from ..executor.program.callers import is_library
 from ..executor.program.numbers import NumberInputs
 from ..structure import flatten
 from ..tensor import Tensor
+from ..transforms.levels import is_transformed
 from .argument_numbers import direct_numbers, is_free
 from .recorded import CHANGED, Recorded
 from .recording import Recording
@@ -129,6 +130,8 @@ class CompiledFunction:
         settings = global_settings()
         latest = self._latest
         leaves, structure = flatten((args, kwargs))
+        if is_transformed(leaves):
+            return self._function(*args, **kwargs)
         if latest is not None and settings == latest.settings and structure == latest.structure:
             with self._lock:
                 result = latest.recorded.replay(tuple(leaves))

@@ -111,6 +111,8 @@ def same_argument(table, runtime, arguments, k, entry):
     array = field(runtime, argument, FIELD_ARRAY)
     if array == NULL or field(runtime, argument, FIELD_GRAD) != none:
         return False
+    if load(array + OBJECT_TYPE, 0, int64) != load(runtime, RUNTIME_ARRAY_TYPE, int64):
+        return False
     if has_attributes(runtime, argument):
         return False
     rank = load(entry, ARGUMENT_RANK, int64)

@@ -26,6 +26,11 @@ _REQUIRES_GRAD = (
     "record. Pass tensor.detach() if the gradient shall not flow through it, or call the function "
     "in the forward of an autograd.Function whose backward computes the gradient."
 )
+_TRANSFORMED = (
+    "a Tensor whose elements are not what its memory holds (a pending conjugate or negative, or "
+    "one under a transformation) was passed to a function compiled by Numba. Pass resolve_conj() "
+    "or resolve_neg() of it, or call the function in the forward of an autograd.Function."
+)
 _CONSTANT = (
     "a Tensor is no constant of a compiled function, as its values may change; pass it as an "
     "argument, or tensor.numpy().copy() to freeze its values"
@@ -72,6 +77,8 @@ def _type_of_tensor(tensor: Tensor, context: Any) -> TensorType:
         raise ValueError(_CONSTANT)
     capture.refuse("a function compiled by Numba, given a tensor")
     array = tensor._array
+    if array.__class__ is not np.ndarray:
+        raise RuntimeError(_TRANSFORMED)
     key = (array.dtype.num, array.ndim, array.flags.num)
     found = _types.get(key)
     return _types.setdefault(key, _type_of_array(array)) if found is None else found

@@ -14,7 +14,6 @@ from ..dtype import promote_types
 from ..executor.matmul import matmul as _product
 from ..tensor import Tensor, new_tensor
 from ..transforms.batching import broadcast_samples
-from .complex_numbers import conj
 from .conversion import cast
 from .expand import expand, sum_to_size
 from .inplace import install_in_place
@@ -32,6 +31,7 @@ from .matmul import (
 )
 from .operator import pointwise
 from .output import write_result
+from .pending import conjugate
 from .registry import method
 from .shapes import check_expands
 from .tensor_operator import TensorOperator
@@ -110,16 +110,16 @@ def _stacked(grad: Tensor, count: int) -> Tensor:
 _addmm = _adding(
     "addmm",
     _product,
-    lambda grad, b, _: mm(grad, conj(b).t()),
-    lambda grad, a, _: mm(conj(a).t(), grad),
+    lambda grad, b, _: mm(grad, conjugate(b).t()),
+    lambda grad, a, _: mm(conjugate(a).t(), grad),
 )
-_addmv = _adding("addmv", mv_operator.forward, lambda grad, b, _: outer(grad, conj(b)),
-                 lambda grad, a, _: mv(conj(a).t(), grad), samples_times_vector)  # fmt: skip
+_addmv = _adding("addmv", mv_operator.forward, lambda grad, b, _: outer(grad, conjugate(b)),
+                 lambda grad, a, _: mv(conjugate(a).t(), grad), samples_times_vector)  # fmt: skip
 _addr = _adding(
     "addr",
     lambda a, b: pointwise("mul")(new_tensor(a[:, None]), new_tensor(b))._array,
-    lambda grad, b, _: mv(grad, conj(b)),
-    lambda grad, a, _: mv(grad.t(), conj(a)),
+    lambda grad, b, _: mv(grad, conjugate(b)),
+    lambda grad, a, _: mv(grad.t(), conjugate(a)),
     lambda operator, size, arguments, mapped: (
         arguments[0].unsqueeze(-1) * arguments[1].unsqueeze(-2)
     ),
@@ -127,14 +127,14 @@ _addr = _adding(
 _baddbmm = _adding(
     "baddbmm",
     _product,
-    lambda grad, b, _: bmm(grad, conj(b).mT),
-    lambda grad, a, _: bmm(conj(a).mT, grad),
+    lambda grad, b, _: bmm(grad, conjugate(b).mT),
+    lambda grad, a, _: bmm(conjugate(a).mT, grad),
 )
 _addbmm = _adding(
     "addbmm",
     lambda a, b: _product(a.transpose(1, 0, 2).reshape(a.shape[1], -1), b.reshape(-1, b.shape[2])),
-    lambda grad, b, shape: bmm(_stacked(grad, shape[0]), conj(b).mT),
-    lambda grad, a, shape: bmm(conj(a).mT, _stacked(grad, shape[0])),
+    lambda grad, b, shape: bmm(_stacked(grad, shape[0]), conjugate(b).mT),
+    lambda grad, a, shape: bmm(conjugate(a).mT, _stacked(grad, shape[0])),
     lambda operator, size, arguments, mapped: samples_of_stacks(
         operator, size, arguments, mapped
     ).sum(1),

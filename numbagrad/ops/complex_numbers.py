@@ -1,7 +1,7 @@
 """Complex tensors: how they are made, their parts, conjugates and angles.
 
-Most functions take real tensors too, and return them. Conjugates are computed at once: no tensor
-has a conjugation pending. Arithmetic of complex numbers is in ``complex_operator.py``.
+Most functions take real tensors too, and return them. Views that are conjugates are those of
+``pending.py``. Arithmetic of complex numbers is in ``complex_operator.py``.
 """
 
 from __future__ import annotations
@@ -25,12 +25,13 @@ from .complex_operator import derived
 from .operator import pointwise
 from .output import write_result
 from .parts import select
+from .pending import _conj_physical, _neg_view, conj, is_conj
 from .registry import method
 from .view_operator import ViewOperator
 
 __all__ = [
-    "complex", "conj", "conj_physical", "detach", "imag", "is_conj", "is_neg", "isreal", "polar",
-    "real", "resolve_conj", "resolve_neg", "view_as_complex", "view_as_real",
+    "complex", "conj_physical", "detach", "imag", "isreal", "polar", "real", "view_as_complex",
+    "view_as_real",
 ]  # fmt: skip
 
 
@@ -98,6 +99,12 @@ def view_as_real(input: Tensor) -> Tensor:
     """
     if input._array.dtype.kind != "c":
         raise RuntimeError("view_as_real is only supported for complex tensors")
+    if is_conj(input):
+        raise RuntimeError(
+            "view_as_real doesn't work on unresolved conjugated tensors.  To resolve the conjugate "
+            "tensor so you can view it as real, use self.resolve_conj(); however, be warned that "
+            "the resulting tensor will NOT alias the original."
+        )
     return _view_as_real(input)
 
 
@@ -140,7 +147,7 @@ def real(input: Tensor) -> Tensor:
     """The real part: a view of a complex tensor, a real tensor itself."""
     if input._array.dtype.kind != "c":
         return input
-    return select(view_as_real(input), -1, 0)
+    return select(view_as_real(conj(input) if is_conj(input) else input), -1, 0)
 
 
 def imag(input: Tensor) -> Tensor:
@@ -151,6 +158,8 @@ def imag(input: Tensor) -> Tensor:
     """
     if input._array.dtype.kind != "c":
         raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
+    if is_conj(input):
+        return select(_neg_view(view_as_real(conj(input))), -1, 1)
     return select(view_as_real(input), -1, 1)
 
 
@@ -168,25 +177,10 @@ method("imag")(_part("imaginary", imag))
 # --- conjugates -----------------------------------------------------------------------------------
 
 
-def _conjugate(grad_fn: str) -> Any:
-    value = lifted.conj(Complex(symbol("x_re"), symbol("x_im")))
-    return derived("conj", grad_fn, ("x",), (True,), value)
-
-
-_conj, _conj_physical = _conjugate("ConjBackward0"), _conjugate("ConjPhysicalBackward0")
-
-
-@method()
-def conj(input: Tensor) -> Tensor:
-    """The complex conjugate; a real tensor itself."""
-    return input if input._array.dtype.kind != "c" else _conj(input)
-
-
 @method()
 def conj_physical(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The complex conjugate in memory of its own; a real tensor itself."""
-    made = input if input._array.dtype.kind != "c" else _conj_physical(input)
-    return write_result("conj_physical", made, out)
+    return write_result("conj_physical", _conj_physical(input), out)
 
 
 @method()
@@ -195,30 +189,6 @@ def conj_physical_(input: Tensor) -> Tensor:
     if input._array.dtype.kind != "c":
         return input
     return compute_then_write(input, conj_physical)
-
-
-@method()
-def resolve_conj(input: Tensor) -> Tensor:
-    """The tensor without a pending conjugation: itself."""
-    return input
-
-
-@method()
-def resolve_neg(input: Tensor) -> Tensor:
-    """The tensor without a pending negation: itself."""
-    return input
-
-
-@method()
-def is_conj(input: Tensor) -> bool:
-    """Whether a conjugation is pending: never."""
-    return False
-
-
-@method()
-def is_neg(input: Tensor) -> bool:
-    """Whether a negation is pending: never."""
-    return False
 
 
 @method()

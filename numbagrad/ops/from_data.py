@@ -19,6 +19,7 @@ from ..dtype import from_numpy as dtype_of
 from ..executor import capture
 from ..executor.capture import constant
 from ..tensor import Tensor, new_tensor
+from ..transforms.dispatch import resolved
 from ..warn_once import warn_caller
 from .arguments import SAFE, converted, leaf, numpy_dtype
 from .registry import method
@@ -76,7 +77,7 @@ def _array_of_numbers(data: Any) -> np.ndarray[Any, Any] | None:
 def array_of(data: Any, kind: np.dtype[Any] | None) -> np.ndarray[Any, Any]:
     """New memory with the elements of ``data``, of type ``kind`` or of the one they call for."""
     if isinstance(data, Tensor):
-        return capture.call(converted, data._array, kind or data._array.dtype)
+        return capture.call(converted, resolved(data)._array, kind or data._array.dtype)
     if isinstance(data, np.ndarray):
         _check_array(data)
         return constant(converted(data, kind or data.dtype))
@@ -152,7 +153,7 @@ def _plain(value: Any, kind: np.dtype[Any] | None) -> Any:
     array = value
     if isinstance(value, Tensor):
         capture.refuse("the value of a tensor as a Python number")
-        array = value._array
+        array = value._values()
     if isinstance(array, np.ndarray):
         if array.size != 1:
             raise ValueError("only one element tensors can be converted to Python scalars")

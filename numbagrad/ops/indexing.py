@@ -415,9 +415,11 @@ def _number_for(tensor: Tensor, value: Any) -> Tensor:
     """A Python number as a tensor of the dtype it will be written to."""
     if isinstance(value, np.generic):
         value = value.item()
-    if not isinstance(value, (bool, int, float)):
-        raise TypeError(f"can't assign a {type(value).__name__} to a torch.{_type_name(tensor)}")
     kind = tensor._array.dtype
+    if not isinstance(value, (bool, int, float)) and (
+        value.__class__ is not complex or kind.kind != "c"
+    ):
+        raise TypeError(f"can't assign a {type(value).__name__} to a torch.{_type_name(tensor)}")
     made = np.array(checked_number(value, kind), dtype=kind)
     capture.note_fill(made, made[()])
     return new_tensor(made)

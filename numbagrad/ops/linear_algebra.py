@@ -22,11 +22,11 @@ from ..executor.pointwise import scalar_type_name
 from ..tensor import Tensor, new_tensor
 from ..transforms.batching import after_samples, aligned_stacks, stacked
 from ..transforms.levels import is_transformed
-from .complex_numbers import conj
 from .expand import sum_to_size
 from .functions import where
 from .operator import pointwise
 from .output import write_result
+from .pending import conjugate
 from .registry import method
 from .shapes import common_shape, dimension
 from .statistics import vector_norm
@@ -562,8 +562,8 @@ _cross = TensorOperator(
     "linalg_cross",
     lambda a, b, dim: _crossed(a, b, dim),
     {
-        "a": lambda grad, a_shape, b, dim: sum_to_size(_cross(conj(b), grad, dim), a_shape),
-        "b": lambda grad, a, b_shape, dim: sum_to_size(_cross(grad, conj(a), dim), b_shape),
+        "a": lambda grad, a_shape, b, dim: sum_to_size(_cross(conjugate(b), grad, dim), a_shape),
+        "b": lambda grad, a, b_shape, dim: sum_to_size(_cross(grad, conjugate(a), dim), b_shape),
     },
     batch=stacked(dim=after_samples),
 )

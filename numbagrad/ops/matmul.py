@@ -21,9 +21,9 @@ from ..transforms.batching import aligned_stacks
 from ..transforms.levels import is_transformed
 from ..transforms.tangents import multilinear
 from .argument_check import check_tensors
-from .complex_numbers import conj
 from .expand import sum_to_size
 from .output import write_result
+from .pending import conjugate
 from .registry import method
 from .tensor_operator import TensorOperator
 
@@ -51,7 +51,7 @@ def _check_dtypes(name: str, a: Tensor, b: Tensor) -> None:
 def _transposed(matrix: Tensor) -> Tensor:
     """``matrix.H`` for a product that may not be recorded: then nobody sees the view."""
     if matrix._array.dtype.kind == "c":
-        return conj(matrix).t()
+        return conjugate(matrix).t()
     if grad_mode.enabled or is_transformed(matrix):
         return matrix.t()
     return new_tensor(matrix._array.T)
@@ -76,7 +76,7 @@ def samples_times_vector(operator: Any, size: int, arguments: Any, mapped: Any) 
 def _samples_of_dot(operator: Any, size: int, arguments: Any, mapped: Any) -> Tensor:
     a, b = arguments
     if operator is _vdot:
-        a = conj(a)
+        a = conjugate(a)
     if mapped[0] and mapped[1]:
         return bmm(a.unsqueeze(1), b.unsqueeze(2)).view(size)
     return mv(a, b) if mapped[0] else mv(b, a)
@@ -104,8 +104,8 @@ _bmm = TensorOperator(
     "bmm",
     lambda a, b: _product(a, b),
     {
-        "a": lambda grad, b: _bmm(grad, conj(b).transpose(1, 2)),
-        "b": lambda grad, a: _bmm(conj(a).transpose(1, 2), grad),
+        "a": lambda grad, b: _bmm(grad, conjugate(b).transpose(1, 2)),
+        "b": lambda grad, a: _bmm(conjugate(a).transpose(1, 2), grad),
     },
     batch=samples_of_stacks,
     tangent=multilinear,
@@ -117,8 +117,8 @@ mv_operator = TensorOperator(
     "mv",
     lambda a, b: _product(a, b[:, None])[:, 0],
     {
-        "a": lambda grad, b: outer(grad, conj(b)),
-        "b": lambda grad, a: mv_operator(conj(a).t(), grad),
+        "a": lambda grad, b: outer(grad, conjugate(b)),
+        "b": lambda grad, a: mv_operator(conjugate(a).t(), grad),
     },
     batch=samples_times_vector,
     tangent=multilinear,
@@ -143,13 +143,13 @@ def _dot_operator(
 _dot = _dot_operator(
     "dot",
     lambda a, b: _product(a[None, :], b[:, None]),
-    {"a": lambda grad, b: grad * conj(b), "b": lambda grad, a: grad * conj(a)},
+    {"a": lambda grad, b: grad * conjugate(b), "b": lambda grad, a: grad * conjugate(a)},
     multilinear,
 )
 _vdot = _dot_operator(
     "vdot",
     lambda a, b: _product(a.conj()[None, :], b[:, None]),
-    {"a": lambda grad, b: conj(grad) * b, "b": lambda grad, a: grad * a},
+    {"a": lambda grad, b: conjugate(grad) * b, "b": lambda grad, a: grad * a},
     multilinear,  # linear over the real numbers, which is what tangents need
 )
 
@@ -295,8 +295,8 @@ def _stack_product(a: Array, b: Array) -> Array:
 def _to_second(grad: Tensor, a: Tensor, shape: tuple[int, ...]) -> Tensor:
     """The gradient of the second factor of a product, of the given shape."""
     if len(shape) == 2 and grad._array.ndim > 2:
-        return mm(_rows(conj(a)).t(), _rows(grad))
-    return sum_to_size(matmul(conj(a).mT, grad), shape)
+        return mm(_rows(conjugate(a)).t(), _rows(grad))
+    return sum_to_size(matmul(conjugate(a).mT, grad), shape)
 
 
 def _stack_product_and_tangent(
@@ -319,7 +319,7 @@ _matmul = TensorOperator(
     "matmul",
     lambda a, b: _stack_product(a, b),
     {
-        "a": lambda grad, a_shape, b: sum_to_size(matmul(grad, conj(b).mT), a_shape),
+        "a": lambda grad, a_shape, b: sum_to_size(matmul(grad, conjugate(b).mT), a_shape),
         "b": lambda grad, a, b_shape: _to_second(grad, a, b_shape),
     },
     grad_fn="UnsafeViewBackward0",
@@ -332,8 +332,8 @@ _stack_times_vector = TensorOperator(
     "matmul",
     lambda a, b: _stack_product(a, b[:, None])[..., 0],
     {
-        "a": lambda grad, b: grad.unsqueeze(-1) * conj(b),
-        "b": lambda grad, a: mv(_rows(conj(a)).t(), grad.reshape(-1)),
+        "a": lambda grad, b: grad.unsqueeze(-1) * conjugate(b),
+        "b": lambda grad, a: mv(_rows(conjugate(a)).t(), grad.reshape(-1)),
     },
     grad_fn="UnsafeViewBackward0",
     batch=samples_times_vector,
@@ -344,8 +344,8 @@ _vector_times_matrix = TensorOperator(
     "matmul",
     lambda a, b: _product(a[None, :], b)[0],
     {
-        "a": lambda grad, b: mv(conj(b), grad),
-        "b": lambda grad, a: outer(conj(a), grad),
+        "a": lambda grad, b: mv(conjugate(b), grad),
+        "b": lambda grad, a: outer(conjugate(a), grad),
     },
     grad_fn="SqueezeBackward4",
     batch=_samples_times_matrix,

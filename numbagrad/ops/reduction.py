@@ -29,10 +29,10 @@ from ..transforms import dispatch, tangents
 from ..transforms.batching import over_dimensions
 from ..transforms.levels import Transformed, is_transformed
 from . import interception, recorder
-from .complex_numbers import conj
 from .expand import expand
 from .join import cat
 from .operator import pointwise
+from .pending import conjugate
 from .registry import method
 from .saved_names import dims_of_mask
 from .shapes import dimension, dimensions
@@ -355,8 +355,8 @@ def _prod_gradient(grad: Tensor, input: Tensor, mask: int, result: Tensor) -> Te
     # A program goes the way that is right whatever the elements are.
     simple = not (capture.is_recording() or is_transformed(input))
     if simple and _all_program.run(input._array, ALL, False):
-        return grad * conj(with_dims(result, shape, mask) / input)
-    return grad * conj(_others(input, mask))
+        return grad * conjugate(with_dims(result, shape, mask) / input)
+    return grad * conjugate(_others(input, mask))
 
 
 def _others(input: Tensor, mask: int) -> Tensor:

@@ -19,11 +19,11 @@ from ..executor.rowwise import RunningExtremum, Scan
 from ..formula import exp, isfinite, log1p, maximum, minimum, where
 from ..tensor import Tensor, new_tensor
 from ..transforms.batching import after_samples, stacked
-from .complex_numbers import conj
 from .functions import where as choose
 from .inplace import install_in_place
 from .join import cat
 from .operator import pointwise
+from .pending import conjugate
 from .registry import method
 from .shapes import dimension
 from .tensor_operator import TensorOperator
@@ -111,10 +111,12 @@ def _recurrence(reverse: bool) -> TensorOperator:
     program = Scan("linear_recurrence", 0, lambda state, a, b: a * state + b, reverse=reverse)
 
     def by_addend(grad: Tensor, a: Tensor, dim: int) -> Tensor:
-        return _recurrence(not reverse)(_shifted(conj(a), dim, 0.0, last=not reverse), grad, dim)
+        return _recurrence(not reverse)(
+            _shifted(conjugate(a), dim, 0.0, last=not reverse), grad, dim
+        )
 
     def by_factor(grad: Tensor, a: Tensor, dim: int, result: Tensor) -> Tensor:
-        return by_addend(grad, a, dim) * _shifted(conj(result), dim, 0.0, last=reverse)
+        return by_addend(grad, a, dim) * _shifted(conjugate(result), dim, 0.0, last=reverse)
 
     return TensorOperator(
         "linear_recurrence",
@@ -128,8 +130,8 @@ def _cumprod_gradient(grad: Tensor, input: Tensor, dim: int, result: Tensor) -> 
     """Each element is a factor of its own place and of all later ones."""
     if not input._array.shape:
         return grad
-    later = _recurrence(True)(_shifted(conj(input), dim, 0.0, last=True), grad, dim)
-    return _shifted(conj(result), dim, 1.0) * later
+    later = _recurrence(True)(_shifted(conjugate(input), dim, 0.0, last=True), grad, dim)
+    return _shifted(conjugate(result), dim, 1.0) * later
 
 
 @functools.cache

@@ -21,11 +21,12 @@ from ..executor.reduction import Reduction, ReductionProgram
 from ..formula import abs, exp, log, pow, sqrt, where
 from ..tensor import Tensor
 from ..transforms.batching import over_dimensions
-from .complex_numbers import complex, conj, imag, real
+from .complex_numbers import complex, imag, real
 from .expand import expand
 from .extremum import shared
 from .functions import where as choose
 from .operator import pointwise
+from .pending import conjugate
 from .reduction import count_of, mask_of, numpy_names, with_dims
 from .registry import method
 from .tensor_operator import TensorOperator
@@ -244,7 +245,7 @@ def cov(
             correction = correction * (weights * aweights).sum() / count
     freedom = count - correction
     freedom = freedom.clamp(min=0) if isinstance(freedom, Tensor) else max(freedom, 0)
-    return (weighted @ conj(centred).t() / freedom).squeeze()
+    return (weighted @ conjugate(centred).t() / freedom).squeeze()
 
 
 @method()

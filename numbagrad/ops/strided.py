@@ -122,6 +122,7 @@ def _of_samples(geometry: Geometry, size: int) -> Geometry:
     made.base_strides = (apart, *geometry.base_strides)
     made.strides = (apart, *geometry.strides)
     made.offset, made.given_offset = geometry.offset, geometry.given_offset
+    made.parted = made.pending = None
     return made
 
 

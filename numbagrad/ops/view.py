@@ -306,13 +306,12 @@ def _swap_of_matrices(
 
     def swapped(input: Tensor) -> Tensor:
         rank = input._array.ndim
-        if conjugate and input._array.dtype.kind == "c" and (rank in (0, 2) or batched):
-            input = input.conj()
         if rank == 2 or (batched and rank > 2):
-            return transpose(input, -2, -1)
+            made = transpose(input, -2, -1)
+            return made.conj() if conjugate else made
         if rank == 0:
             warn_once(f"{name.removeprefix('tensor.')} is deprecated on 0-D tensors. {instead}")
-            return input
+            return input.conj() if conjugate else input
         raise RuntimeError(
             f"{name.replace('Tensor', 'tensor')} is only supported on {what}. Got {rank}-D tensor."
             + (hint if rank > 2 else "")

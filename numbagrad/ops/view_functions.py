@@ -12,6 +12,7 @@ from typing import Any
 from ..autograd.regions import Geometry, region_of
 from ..executor.indexing import reach
 from ..tensor import Tensor
+from .pending import view_as_pending
 from .registry import method
 from .strided import extent, view_region
 
@@ -105,7 +106,7 @@ def _shown(base: Tensor, geometry: Geometry) -> Tensor:
     Raises:
         RuntimeError: if it reaches beyond the memory of the base.
     """
-    made: Tensor = region_of(base, geometry, _checked_region)
+    made: Tensor = region_of(base, geometry, _checked_region, view_as_pending)
     return made
 
 

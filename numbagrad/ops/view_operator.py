@@ -36,6 +36,8 @@ class ViewOperator(TensorOperator):
     __slots__ = ("wrap", "_plan", "_keeps")
 
     is_view = True
+    #: Whether it knows itself what becomes of a pending conjugate or negative.
+    takes_pending = False
 
     def __init__(
         self,
@@ -148,6 +150,7 @@ class MultiViewOperator(TensorOperator):
     __slots__ = ("wrap", "_plan")
 
     is_view = True
+    takes_pending = False
 
     def __init__(
         self,

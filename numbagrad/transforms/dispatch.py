@@ -20,17 +20,20 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..autograd.grad_mode import state as grad_mode
-from ..tensor import Tensor
+from ..tensor import Tensor, new_tensor
 from . import batching, tangents
 from .levels import (
     BATCH,
     GRAD,
+    PENDING,
     Batched,
     Level,
+    Pending,
     Transformed,
     batched,
     dual,
     is_transformed,
+    pending,
     settled,
     state_of,
 )
@@ -80,6 +83,8 @@ def apply(operator: Any, arguments: Sequence[Any]) -> Any:
         return operator.remember(made, tuple(arguments)) if operator.is_view else made
     if level.kind is GRAD:
         return _apply_to_tracked(operator, level, arguments)
+    if level.kind is PENDING:
+        return _apply_to_pending(operator, arguments)
     results = _apply_to_dual(operator, level, arguments)
     return operator.remember(results, tuple(arguments)) if grad_mode.enabled else results
 
@@ -175,6 +180,49 @@ def new_samples(
         value = state.value
         return batched(state.level, new_samples(value, (value._array.shape[0], *shape), make))
     return new_samples(state.primal, shape, make)
+
+
+# --- pending conjugates ---------------------------------------------------------------------------
+
+_resolve: Any = None
+
+
+def install_resolve(resolve: Callable[[Tensor], Tensor]) -> None:
+    """Set the function that gives the elements of a Tensor whose state is ``Pending``."""
+    global _resolve
+    _resolve = resolve
+
+
+def resolved(argument: Any) -> Any:
+    """An argument with elements as they are read; lists of Tensors give lists."""
+    if isinstance(argument, Tensor):
+        return _resolve(argument) if state_of(argument).__class__ is Pending else argument
+    if argument.__class__ is list:
+        return [resolved(item) for item in argument]
+    return argument
+
+
+def _apply_to_pending(operator: Any, arguments: Sequence[Any]) -> Any:
+    """The operator on elements; views of what is pending are pending too."""
+    if not operator.is_view:
+        return operator(*[resolved(argument) for argument in arguments])
+    if operator.takes_pending:
+        return operator(*arguments)
+    input, *values = arguments
+    state = state_of(input)
+    made = operator.forward(state.primal._array, *values)
+    several = made.__class__ is tuple
+    arrays = made if several else (made,)
+    if state.conjugated and any([array.dtype.kind != "c" for array in arrays]):
+        return operator(resolved(input), *values)  # real numbers have no conjugates
+    views = [_pending_as(state, array) for array in arrays]
+    return operator.remember(tuple(views) if several else views[0], tuple(arguments))
+
+
+def _pending_as(state: Pending, array: Any) -> Tensor:
+    memory = new_tensor(array)
+    memory._version_cell = state.primal._version_cell
+    return pending(memory, state.conjugated, state.negated)
 
 
 # --- histories inside of a batch ------------------------------------------------------------------

@@ -16,7 +16,7 @@ from ..tensor import Tensor
 from .dispatch import deepest, split
 from .function_batches import apply_to_batch, require_setup_context
 from .inplace import take_tangent
-from .levels import BATCH, GRAD, Level, dual, settled, state_of, without_tangents
+from .levels import BATCH, GRAD, PENDING, Level, dual, settled, state_of, without_tangents
 
 __all__ = ["apply_transformed"]
 
@@ -25,7 +25,7 @@ def apply_transformed(function: Any, args: tuple[Any, ...]) -> Any:
     """``function.apply(*args)``, of which at least one is or was under a transformation."""
     args = tuple([settled(x) if isinstance(x, Tensor) else x for x in args])
     level = deepest(args)
-    if level is None:
+    if level is None or level.kind is PENDING:
         return function.run(args)[1]
     if level.kind is BATCH:
         return apply_to_batch(function, level, args)

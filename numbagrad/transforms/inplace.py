@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..autograd import tensor_interface as tensors
+from ..autograd.grad_mode import no_grad
 from ..autograd.inplace import (
     NoGradient,
     check_inplace,
@@ -22,13 +23,15 @@ from ..autograd.node import edge_of
 from ..autograd.regions import Geometry, region_of
 from ..ops.creation import zeros_like
 from ..ops.inplace import copy_
+from ..ops.pending import as_pending, view_as_pending
 from ..ops.strided import view_region
 from ..tensor import Tensor, new_tensor
-from .dispatch import below, deepest, split
+from .dispatch import below, deepest, resolved, split
 from .layouts import repeats, zeros_as
 from .levels import (
     BATCH,
     GRAD,
+    PENDING,
     Batched,
     Dual,
     Level,
@@ -84,6 +87,8 @@ def _as_it_is(tensor: Tensor) -> Tensor:
     elif state.__class__ is Dual:
         tangent = None if state.tangent is None else _as_it_is(state.tangent)
         copy = dual(state.level, _as_it_is(state.primal), tangent)
+    elif state is not None:
+        copy = tensors.clone(as_pending(state.primal, (state.conjugated, state.negated)))
     else:
         copy = tensors.clone(tensors.alias(tensor))
     copy._requires_grad, copy._grad_fn = tensor._requires_grad, tensor._grad_fn
@@ -97,8 +102,8 @@ def _write(tensor: Tensor, value: Tensor) -> None:
     """Write a value of the same shape and dtype, at the deepest level of the two."""
     tensor, value = settled(tensor), settled(value)
     level = deepest([tensor, value])
-    if level is None:
-        copy_(tensor, value)
+    if level is None or level.kind is PENDING:
+        _write_elements(tensor, resolved(value))
     elif level.kind is BATCH:
         target, mapped = below(level, tensor)
         if not mapped:
@@ -113,6 +118,16 @@ def _write(tensor: Tensor, value: Tensor) -> None:
         copy_(target, below(level, value)[0])
     else:
         _write_dual(level, tensor, value)
+
+
+def _write_elements(tensor: Tensor, value: Tensor) -> None:
+    """Write to the memory of a Tensor that no transformation but a pending one is on."""
+    state = state_of(tensor)
+    with no_grad():  # whoever asked for the write gives the tensor its history
+        if state is None:
+            copy_(tensor, value)
+        else:
+            copy_(state.primal, as_pending(value, (state.conjugated, state.negated)))
 
 
 def _write_dual(level: Level, tensor: Tensor, value: Tensor) -> None:
@@ -182,7 +197,7 @@ def _same_part(base: Tensor, view: Tensor, of_base: Tensor) -> Tensor:
     whole = (base._array.shape, base._array.strides, 0)
     if (view._array.shape, view._array.strides, geometry.offset) == whole:
         return of_base
-    return region_of(of_base, geometry, view_region)
+    return region_of(of_base, geometry, view_region, view_as_pending)
 
 
 def take_tangent(level: Level, tensor: Tensor, tangent: Tensor) -> Tensor:

@@ -18,7 +18,7 @@ from ..tensor import Tensor, new_tensor
 __all__ = ["Batched", "Dual", "Level", "Transformed", "state_of"]
 
 #: Kinds of levels.
-BATCH, DUAL, GRAD = "vmap", "forward mode", "grad"
+BATCH, DUAL, GRAD, PENDING = "vmap", "forward mode", "grad", "pending"
 #: What random operators do in a batch that is not told otherwise: raise.
 RAISES = "error"
 
@@ -135,6 +135,27 @@ class Dual:
         self._tangent = tangent
 
 
+class Pending:
+    """A Tensor whose elements are conjugated, negated or both when they are read.
+
+    ``primal`` is a Tensor of the same memory as it is, without a history. The level lies below all
+    others and is always there: what no transformation is left of is computed from the elements.
+    """
+
+    __slots__ = ("conjugated", "negated", "primal")
+
+    level: Level
+
+    def __init__(self, primal: Tensor, conjugated: bool, negated: bool) -> None:
+        self.primal = primal
+        self.conjugated = conjugated
+        self.negated = negated
+
+
+Pending.level = Level(PENDING)
+Pending.level.alive = True
+
+
 class Transformed(np.ndarray):
     """What ``Tensor._array`` is under a transformation: shape, strides and dtype, for no kernel.
 
@@ -144,8 +165,22 @@ class Transformed(np.ndarray):
 
     __slots__ = ("state",)  # compiled launchers read it where it lies
 
-    #: ``Batched`` or ``Dual``; not set for an array that was derived from one past the operators.
+    #: ``Batched``, ``Dual`` or ``Pending``; not set for an array that was derived from one past the
+    #: operators.
     state: Any
+
+    @property
+    def pending(self) -> tuple[bool, bool]:
+        """Whether the elements are to be conjugated, and whether to be negated."""
+        array: Any = self
+        while array.__class__ is Transformed:
+            state = getattr(array, "state", None)
+            if state.__class__ is Pending:
+                return state.conjugated, state.negated
+            if state is None:
+                break
+            array = (state.value if state.__class__ is Batched else state.primal)._array
+        return False, False
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
         raise _unknown(ufunc.__name__)
@@ -226,7 +261,7 @@ def _unknown(function: str) -> NotImplementedError:
 
 
 def state_of(tensor: Any) -> Any:
-    """The ``Batched`` or ``Dual`` of a Tensor, None for an ordinary one.
+    """The ``Batched``, ``Dual`` or ``Pending`` of a Tensor, None for an ordinary one.
 
     Raises:
         NotImplementedError: for a Tensor that was made past the operators.
@@ -302,6 +337,19 @@ def dual(level: Level, primal: Tensor, tangent: Tensor | None) -> Tensor:
     if primal._version_cell is None:
         primal._version_cell = [0]
     result._version_cell = primal._version_cell
+    return result
+
+
+def pending(memory: Tensor, conjugated: bool, negated: bool) -> Tensor:
+    """The elements of a plain Tensor as they are read so; without a history."""
+    if not (conjugated or negated):
+        return memory
+    shown = memory._array.view(Transformed)
+    shown.state = Pending(memory, conjugated, negated)
+    result = new_tensor(shown)
+    if memory._version_cell is None:
+        memory._version_cell = [0]
+    result._version_cell = memory._version_cell
     return result
 
 

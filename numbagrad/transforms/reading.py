@@ -10,17 +10,21 @@ import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from ..autograd.grad_mode import no_grad
 from ..autograd.tensor_interface import alias
 from ..printing import tensor_text
 from ..tensor import Tensor
+from .dispatch import resolved
 from .levels import (
     BRANCH,
     ITEM,
     NO_MEMORY,
     Batched,
     Dual,
+    Pending,
     batched,
     is_transformed,
+    pending,
     settled,
     state_of,
 )
@@ -29,7 +33,8 @@ if TYPE_CHECKING:
     import numpy as np
 
 __all__ = [
-    "detached", "element_of", "has_tangent", "refuse_tangents", "text_of", "truth_of", "values_of",
+    "detached", "element_of", "has_tangent", "memory_for_numpy", "refuse_tangents", "text_of",
+    "truth_of", "values_of",
 ]  # fmt: skip
 
 
@@ -41,6 +46,10 @@ def detached(tensor: Tensor) -> Tensor:
         return alias(tensor)
     if state.__class__ is Dual:
         return detached(state.primal)
+    if state.__class__ is Pending:
+        return tensor._with_own_memory(
+            pending(alias(state.primal), state.conjugated, state.negated)
+        )
     made = batched(state.level, detached(state.value))
     if tensor._version_cell is None:
         tensor._version_cell = [0]
@@ -60,17 +69,40 @@ def values_of(tensor: Tensor, error: str = NO_MEMORY) -> Tensor:
         return tensor
     if state.__class__ is Batched:
         raise RuntimeError(error)
+    if state.__class__ is Pending:
+        with no_grad():
+            found: Tensor = resolved(tensor)
+        return found
     return values_of(state.primal, error)
+
+
+def memory_for_numpy(tensor: Tensor) -> Tensor:
+    """``values_of``, for an ndarray that shares the memory.
+
+    Raises:
+        RuntimeError: if the elements are not what the memory holds.
+    """
+    array = tensor._array
+    conjugated, negated = getattr(array, "pending", (False, False))
+    for bit, is_set, method in (
+        ("conjugate", conjugated, "resolve_conj"), ("negative", negated, "resolve_neg")
+    ):  # fmt: skip
+        if is_set:
+            raise RuntimeError(
+                f"Can't call numpy() on Tensor that has {bit} bit set. Use tensor.{method}()."
+                "numpy() instead."
+            )
+    return values_of(tensor)
 
 
 def elements_of(tensor: Tensor) -> np.ndarray[Any, Any]:
     """The elements of all samples, without tangents."""
     tensor = settled(tensor)
     state = state_of(tensor)
-    while state is not None:
+    while state is not None and state.__class__ is not Pending:
         tensor = settled(state.value if state.__class__ is Batched else state.primal)
         state = state_of(tensor)
-    return tensor._array
+    return values_of(tensor)._array
 
 
 def element_of(tensor: Tensor) -> Tensor:
@@ -93,12 +125,13 @@ def text_of(tensor: Tensor) -> str:
         value = textwrap.indent(repr(state.value), "    ")
         return f"BatchedTensor(lvl={state.level.depth}, bdim=0, value=\n{value}\n)"
     grad_fn = tensor._grad_fn
+    tangent = state.tangent if state.__class__ is Dual else None
     return tensor_text(
-        values_of(state.primal)._array,
+        values_of(tensor)._array,
         tensor.dtype,
         requires_grad=tensor._requires_grad,
         grad_fn_name=None if grad_fn is None else type(grad_fn).__name__,
-        tangent_text=None if state.tangent is None else repr(state.tangent),
+        tangent_text=None if tangent is None else repr(tangent),
     )
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from ...executor import capture
 from ...executor.matmul import matmul as product
 from ...executor.pointwise import scalar_type_name
-from ...ops.complex_numbers import conj
+from ...ops.pending import conjugate
 from ...ops.tensor_operator import TensorOperator
 from ...tensor import Tensor
 from ...transforms.batching import folded, with_samples
@@ -166,8 +166,8 @@ _convolution = TensorOperator(
     "convolution",
     lambda input, weight, geometry: _convolve(input, weight, geometry),
     {
-        "input": lambda grad, weight, geometry: _transposed(grad, conj(weight), geometry),
-        "weight": lambda grad, input, geometry: _correlation(conj(input), grad, geometry),
+        "input": lambda grad, weight, geometry: _transposed(grad, conjugate(weight), geometry),
+        "weight": lambda grad, input, geometry: _correlation(conjugate(input), grad, geometry),
     },
     batch=_convolve_samples,
 )
@@ -175,8 +175,8 @@ _transposed = TensorOperator(
     "convolution",
     lambda input, weight, geometry: _input_gradient(input, weight, geometry),
     {
-        "input": lambda grad, weight, geometry: _convolution(grad, conj(weight), geometry),
-        "weight": lambda grad, input, geometry: _correlation(grad, conj(input), geometry),
+        "input": lambda grad, weight, geometry: _convolution(grad, conjugate(weight), geometry),
+        "weight": lambda grad, input, geometry: _correlation(grad, conjugate(input), geometry),
     },
     batch=_convolve_samples,
 )
@@ -199,8 +199,8 @@ _convolution_and_bias = TensorOperator(
     "convolution",
     lambda input, weight, bias, geometry: _with_bias(_convolve(input, weight, geometry), bias),
     {
-        "input": lambda grad, weight, geometry: _transposed(grad, conj(weight), geometry),
-        "weight": lambda grad, input, geometry: _correlation(conj(input), grad, geometry),
+        "input": lambda grad, weight, geometry: _transposed(grad, conjugate(weight), geometry),
+        "weight": lambda grad, input, geometry: _correlation(conjugate(input), grad, geometry),
         "bias": lambda grad, geometry: _bias_gradient(grad),
     },
 )
@@ -210,8 +210,8 @@ _transposed_and_bias = TensorOperator(
         _input_gradient(input, weight, geometry), bias
     ),
     {
-        "input": lambda grad, weight, geometry: _convolution(grad, conj(weight), geometry),
-        "weight": lambda grad, input, geometry: _correlation(grad, conj(input), geometry),
+        "input": lambda grad, weight, geometry: _convolution(grad, conjugate(weight), geometry),
+        "weight": lambda grad, input, geometry: _correlation(grad, conjugate(input), geometry),
         "bias": lambda grad, geometry: _bias_gradient(grad),
     },
 )
@@ -219,8 +219,8 @@ _correlation = TensorOperator(
     "convolution_backward",
     lambda input, output, geometry: _weight_gradient(input, output, geometry),
     {
-        "input": lambda grad, output, geometry: _transposed(conj(output), grad, geometry),
-        "output": lambda grad, input, geometry: _convolution(conj(input), grad, geometry),
+        "input": lambda grad, output, geometry: _transposed(conjugate(output), grad, geometry),
+        "output": lambda grad, input, geometry: _convolution(conjugate(input), grad, geometry),
     },
     batch=_correlate_samples,
 )
