@@ -47,6 +47,34 @@ def test_bias_activation_and_residual_run_on_the_tiles(rows, depth, columns, dty
     assert launches(step, x, w, bias, residual) == [("matmul", "add", "tanh", "add")]
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("columns", [1, 2, 7, 10, 16, 17, 22, 33, 63, 100, 127, 129, 600])
+def test_short_rows_with_a_bias_are_one_run(columns, dtype):
+    torch.manual_seed(21)
+    bias, scale = torch.randn(columns, dtype=dtype), torch.randn(1, columns, dtype=dtype)
+
+    def layer(x, w, bias, scale, residual):
+        y = x @ w
+        return torch.tanh(y + bias) * scale + residual, torch.erf(y * scale)
+
+    for rows, depth in ((1, 3), (2, 3), (64, 22), (67, 5), (300, 40)):
+        x, w = torch.randn(rows, depth, dtype=dtype), torch.randn(depth, columns, dtype=dtype)
+        residual = torch.randn(rows, columns, dtype=dtype)
+        if rows > 1:
+            x[1, 0] = float("nan")  # and stays in its row
+        step = agree(layer, x, w, bias, scale, residual)
+        assert len(launches(step, x, w, bias, scale, residual)) == 1 or columns == 1
+
+
+def test_short_rows_of_stacks_and_columns_of_a_residual():
+    torch.manual_seed(22)
+    x, w, bias = torch.randn(3, 9, 5), torch.randn(3, 5, 22), torch.randn(22)
+    biases, wide = torch.randn(3, 1, 22), torch.randn(3, 9, 30)
+    agree(lambda *x: (torch.tanh(x[0] @ x[1] + x[2]) * x[3],), x, w, bias, biases)
+    agree(lambda *x: (torch.tanh(x[0] @ x[1] + x[2]) * x[3],), x, w, bias, wide[..., :22])
+    agree(lambda *x: (torch.tanh(x[0] @ x[1] + x[2]) * x[3],), x, w, bias, torch.randn(3, 9, 1))
+
+
 def test_both_layouts_of_each_factor():
     torch.manual_seed(1)
     a, b = torch.randn(20, 300), torch.randn(300, 24)

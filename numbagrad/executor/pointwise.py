@@ -431,15 +431,26 @@ def kernel_source(
     flat: bool = False,
     streamed: bool = False,
     tile: bool = False,
+    repeated: frozenset[str] = frozenset(),
 ) -> str:
     """The text of the kernel of a formula over operands of these dtypes and layouts.
 
-    ``flat``, ``streamed`` and ``tile`` are as ``kernels/pointwise.py`` has them.
+    ``flat``, ``streamed``, ``tile`` and ``repeated`` are as ``kernels/pointwise.py`` has them.
     """
     body = pointwise.Body(*print_numba(formula, compute, _fastest()))
     guard = guard_of(formula, compute)
     return pointwise.source(
-        name, inputs, outputs, compute, body, formula.booleans, guard, flat, streamed, tile
+        name,
+        inputs,
+        outputs,
+        compute,
+        body,
+        formula.booleans,
+        guard,
+        flat,
+        streamed,
+        tile,
+        repeated,
     )
 
 

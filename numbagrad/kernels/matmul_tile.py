@@ -55,10 +55,10 @@ def _write(emit: Emitter, rows: list[Values], masks: Values, c: Any, c_row: Any,
 
 
 def _tile(module: ir.Module, shape: TileShape, height: int, vectors: int) -> Any:
-    """The micro-kernel for ``height`` rows and two whole vectors, or up to one vector, masked."""
+    """The micro-kernel for ``height`` rows and so many vectors, of which the last is masked."""
 
     def write(emit, columns, depth, a, a_row, a_step, b, b_step, c, c_row, accumulate):
-        masks = [None] * 2 if vectors == 2 else [emit.mask(columns)]
+        masks = [None] * (vectors - 1) + [emit.mask(columns, (vectors - 1) * shape.lanes)]
         # One pointer for every third row and small multiples of the stride: few registers do.
         offsets = [0, a_row, emit.times(a_row, 2)][:height]
         bases = emit.steps(a, emit.times(a_row, 3), -(-height // 3))
@@ -91,8 +91,9 @@ def _tiles(module: ir.Module, shape: TileShape) -> Any:
               accumulate):  # fmt: skip
         builder = emit.builder
         packed = builder.icmp_signed("!=", a_tile, emit.times(a_row, tallest))
-        whole = emit.whole(columns, width)
-        rest = builder.sub(columns, whole)
+        # Pairs of vectors as long as there is more than one.
+        paired = emit.whole(builder.add(columns, emit.word(shape.lanes - 1)), width)
+        single = builder.sub(columns, paired)
 
         def row_of_tiles(height: int, index: Any, pointers: Values) -> Values:
             a, c = pointers
@@ -103,14 +104,14 @@ def _tiles(module: ir.Module, shape: TileShape) -> Any:
                 builder.call(_tile(module, shape, height, vectors), arguments)
 
             def pair(index: Any, at: Values) -> Values:
-                tile(2, emit.word(width), at)
+                tile(2, builder.sub(columns, index), at)
                 return emit.advance(at, (b_panel, width), 1)
 
-            def single(index: Any, at: Values) -> Values:
-                tile(1, builder.sub(rest, index), at)
-                return emit.advance(at, (shape.lanes, shape.lanes), 1)
+            def last(index: Any, at: Values) -> Values:
+                tile(1, single, at)
+                return at
 
-            emit.loop(rest, shape.lanes, emit.loop(whole, width, [b, c], pair), single)
+            emit.loop(single, shape.lanes, emit.loop(paired, width, [b, c], pair), last)
             if height == tallest:
                 return [emit.at(a, a_tile), *emit.advance([c], [c_row], height)]
             return emit.advance(pointers, (a_row, c_row), height)

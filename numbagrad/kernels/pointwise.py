@@ -12,7 +12,7 @@ import dataclasses
 import functools
 from collections.abc import Callable
 
-from . import layout, matmul_layout
+from . import layout, loader, matmul_layout
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,6 +67,12 @@ class Guard:
 #: what a streamed one writes to memory at once.
 BLOCK = 1024
 
+#: Statements on an element from which on copies of a repeated row cost less than short runs.
+LINES_WORTH_COPIES = 16
+
+#: Vectors of a row up to which what is left of it counts for that much.
+SHORT_VECTORS = 8
+
 #: Bytes of a line of the cache; what is streamed is written in whole ones.
 LINE_BYTES = 64
 
@@ -82,6 +88,7 @@ def source(
     flat: bool = False,
     streamed: bool = False,
     tile: bool = False,
+    repeated: frozenset[str] = frozenset(),
 ) -> str:
     """The module of a pointwise kernel.
 
@@ -92,7 +99,8 @@ def source(
     one, in a third of the time to compile. What is ``streamed`` goes to memory past the caches;
     then no operand is strided or shares memory with an output. A kernel for a ``tile`` is the
     epilogue of a matrix product (``matmul_layout.TILE_WORDS``); it is flat if every operand has
-    one row right behind the other.
+    one row right behind the other. Where only the inputs in ``repeated`` have not, but the same row
+    for every one, much work on short rows is done on several as one run, beside copies of that row.
     """
     operands = inputs + outputs
     kinds = {o.name: "bool" if o.name in booleans else compute_dtype for o in inputs}
@@ -109,13 +117,16 @@ def source(
     text = [f"# {name}: {_describe(inputs)} -> {_describe(outputs)}, computed in {compute_dtype}"]
     text += _imports([body] if guard is None else [body, guard.conditions, guard.exact])
     text += ["from numbagrad.kernels.streaming import *"] if streamed else []
-    text += ["", "", "def kernel(args, lo, hi):"]
     row = [
         f"{o.name} = {load_operand(o, kinds[o.name], '0')}"
         for o in inputs
         if o.layout == layout.ZERO
     ]
-    run = ("lo", "hi") if flat and not tile else ("0", "count")
+    if len(body.lines) < LINES_WORTH_COPIES:
+        repeated = frozenset()
+    text += ["from numbagrad.kernels.repeated_rows import *"] if repeated else []
+    text += ["", "", "def kernel(args, lo, hi):"]
+    run = ("lo", "hi") if flat and not tile else ("0", "run" if repeated else "count")
     compute = [*body.lines, *stores(body)]
     in_place = any(o.layout in (layout.ALIAS, layout.STRIDED) for o in inputs)
     if guard is None:
@@ -132,7 +143,7 @@ def source(
     else:
         row += loop(*run)
     if tile:
-        text += _indented(1, _tile(operands, row, flat))
+        text += _indented(1, _tile(operands, row, flat, repeated, compute_dtype))
     else:
         text += _indented(1, _single_row(operands, row) if flat else _rows(operands, row))
     text += ["    streams_done()"] if streamed else []
@@ -197,10 +208,14 @@ def _rows(operands: list[Operand], row: list[str]) -> list[str]:
     return [*text, "while lo < hi:", *_indented(1, decode)]
 
 
-def _tile(operands: list[Operand], row: list[str], flat: bool) -> list[str]:
+def _tile(
+    operands: list[Operand], row: list[str], flat: bool, repeated: frozenset[str],
+    compute_dtype: str,
+) -> list[str]:  # fmt: skip
     """The rows ``lo`` to ``hi`` of a tile, around the statements for one, which is as in ``_rows``.
 
-    The dimensions of the operands are two of a batch, rows and columns.
+    The dimensions of the operands are two of a batch, rows and columns. With ``repeated`` inputs
+    the statements are those for ``run`` elements, of one row or several.
     """
     w, word = matmul_layout, _own_words(operands)
     own = [o for o in operands if o.name in word]
@@ -225,9 +240,32 @@ def _tile(operands: list[Operand], row: list[str], flat: bool) -> list[str]:
     if flat:  # whole rows are one run
         text += [f"if count == load(words, {layout.ARGUMENT_SIZES} + 3, int64):"]
         text += ["    count *= hi - lo", "    hi = lo + 1"]
+    taken = "1"
     one = [f"at_{o.name} = row_{o.name}{_offset(o)}" for o in own]
-    one += [*row, "lo += 1", *(f"row_{o.name} += jump_{o.name}" for o in own)]
+    if repeated:
+        taken = "taken"
+        text += _copies([o for o in own if o.name in repeated], compute_dtype)
+        one += ["taken = min(together, hi - lo)", "run = count * taken"]
+    one += [*row, f"lo += {taken}", *(f"row_{o.name} += {taken} * jump_{o.name}" for o in own)]
     return [*text, "while lo < hi:", *_indented(1, one)]
+
+
+def _copies(repeated: list[Operand], compute_dtype: str) -> list[str]:
+    """How many rows are done ``together``, with as many copies of those of the ``repeated`` inputs.
+
+    One, unless rows are a few vectors and a part of one, which takes as long as several of them.
+    """
+    text = [f"copies_{o.name} = address_of_stack({_block_words(o)})" for o in repeated]
+    copy = [f"together = min(hi - lo, {BLOCK} // count)"]
+    for o in repeated:
+        size = f"count * {ITEM_SIZES[o.dtype]}"
+        copy.append(f"repeat_row(copies_{o.name}, row_{o.name}, {size}, together)")
+        copy.append(f"row_{o.name} = copies_{o.name}")
+    lanes = loader.host_vector_bits() // 8 // ITEM_SIZES[compute_dtype]
+    whole = f"count == load(words, {layout.ARGUMENT_SIZES} + 3, int64)"
+    short = f"count % {lanes} != 0 and count < {SHORT_VECTORS * lanes}"
+    text += ["together = 1", f"if {whole} and {short} and hi - lo > 1:"]
+    return [*text, *_indented(1, copy)]
 
 
 def _streamed(

@@ -304,9 +304,11 @@ def _add_epilogue(
     sizes = [*batch, *(operation.shape[-2:][::-1] if turned else operation.shape[-2:])]
     inputs, made = _described(operation, steps)
     flat = all([own[-2] == sizes[-1] * own[-1] for own in steps])
+    repeated = frozenset() if flat else _repeated(operation, sizes[-1], steps, inputs)
     source = kernel_source(
-        operation.name, operation.formula, inputs, made, operation.compute, flat, tile=True
-    )
+        operation.name, operation.formula, inputs, made, operation.compute, flat, tile=True,
+        repeated=repeated,
+    )  # fmt: skip
     kernel = library.generated(operation.name, operation.commented(source))
     own, start = _packed(operation, kernel, sizes, steps), launch.words.size
     launch.words[[matmul_layout.EPILOGUE, matmul_layout.EPILOGUE_WORDS]] = kernel, start
@@ -314,6 +316,26 @@ def _add_epilogue(
     launch.addresses += [(start + word, memory, at) for word, memory, at in own.addresses]
     launch.numbers += [(start + word, number, dtype) for word, number, dtype in own.numbers]
     launch.work += own.work
+
+
+def _repeated(
+    operation: Pointwise, columns: int, steps: list[list[int]], inputs: list[pointwise.Operand]
+) -> frozenset[str]:
+    """The inputs of an epilogue with the same row for every one, if all else are rows of one run.
+
+    ``steps`` are those of all that are views.
+    """
+    views = [x for x, o in zip(inputs, operation.operands, strict=True) if isinstance(o, View)]
+    names = set()
+    for k, (*_, row, column) in enumerate(steps):
+        if row == columns * column:
+            continue
+        operand = views[k] if k < len(views) else None
+        # Nothing that is written may lie where a copy was taken from.
+        if operand is None or row != 0 or operand.layout != layout.UNIT or operand.memory == 0:
+            return frozenset()
+        names.add(operand.name)
+    return frozenset(names)
 
 
 # --- functions of users ---------------------------------------------------------------------------
