@@ -46,7 +46,9 @@ def _under_transformation(function: str) -> Callable[[Tensor], Any]:
 class TensorState:
     """The slots every tensor has; everything else has a default on the class."""
 
-    __slots__ = ("_array", "_requires_grad", "_grad_fn", "_output_nr", "_version_cell", "_grad")
+    __slots__ = (
+        "_array", "_requires_grad", "_grad_fn", "_output_nr", "_version_cell", "_grad", "_base",
+    )  # fmt: skip
 
     _array: np.ndarray[Any, Any]
     _requires_grad: bool
@@ -54,6 +56,7 @@ class TensorState:
     _output_nr: int
     _version_cell: list[int] | None
     _grad: Tensor | None
+    _base: Tensor | None
 
 
 _new = object.__new__
@@ -76,6 +79,7 @@ def new_tensor(
     if watching.inference_threads and grad_mode.inference:
         tensor._version_cell = watching.INFERENCE_CELL
     tensor._grad = None
+    tensor._base = None
     return tensor
 
 
@@ -92,7 +96,6 @@ class Tensor(TensorState, InstalledMethods):
 
     _hooks: Any = None
     _retains_grad = False
-    _base: Tensor | None = None
     _view_origin: str | None = None  # set by views that may not be written: autograd/inplace.py
     #: Of a view that was not recorded: how often its memory had been written when it was made.
     _unrecorded_at: int | None = None
@@ -728,7 +731,6 @@ _NOT_COPIED = frozenset(
     (
         "_hooks",
         "_retains_grad",
-        "_base",
         "_post_accumulate_grad_hooks",
         "_view_origin",
         "_unrecorded_at",
@@ -759,6 +761,7 @@ def _rebuilt(
     made._grad_fn = None
     made._output_nr = 0
     made._version_cell = source._version_cell
+    made._base = None
     others = dict(attributes)
     made._grad = others.pop("_grad", None)
     vars(made).update(others)

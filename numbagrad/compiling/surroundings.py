@@ -414,7 +414,7 @@ def _same(a: Any, b: Any) -> bool:
 
 
 #: What the dictionary of a tensor holds that is no state of its own, or that recordings look at.
-_OWN = frozenset(("_grad", "_base", "_memory", "_view_origin", "_unrecorded_at", "_made_by"))
+_OWN = frozenset(("_grad", "_memory", "_view_origin", "_unrecorded_at", "_made_by"))
 
 
 def extras_of(tensor: Tensor) -> list[Any]:

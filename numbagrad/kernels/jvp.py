@@ -46,7 +46,7 @@ from .record_operator import (
     list_append,
     list_size,
     register_view,
-    set_attribute,
+    set_base_of,
     set_unrecorded,
     share,
 )
@@ -98,23 +98,11 @@ def are_ordinary(runtime, primal, tangent):
 @subroutine
 def dual_of_user(runtime, level, primal, tangent):
     """What ``forward_ad.dual_view`` makes of two ordinary Tensors."""
-    none = load(runtime, RUNTIME_NONE, int64)
     increment_reference(primal)
     increment_reference(tangent)
     made = dual_of_tensors(runtime, level, primal, tangent)
-    if made == NULL:
-        return NULL
-    name = load(runtime, RUNTIME_NAME_BASE, int64)
-    base = get_attribute(primal, name)
-    if base == none:
-        decrement_reference(base)
-        base = primal
-        increment_reference(base)
-    failed = set_attribute(made, name, base) != 0
-    decrement_reference(base)
-    if failed:
-        decrement_reference(made)
-        return NULL
+    if made != NULL:
+        set_base_of(runtime, made, primal)
     return made
 
 

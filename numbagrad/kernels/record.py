@@ -171,6 +171,7 @@ def new_tensor(runtime, array, requires_grad):
         cell = load(runtime, RUNTIME_INFERENCE_CELL, int64)
     put(runtime, tensor, FIELD_VERSION_CELL, cell)
     put(runtime, tensor, FIELD_GRAD, load(runtime, RUNTIME_NONE, int64))
+    put(runtime, tensor, FIELD_BASE, load(runtime, RUNTIME_NONE, int64))
     return tensor
 
 

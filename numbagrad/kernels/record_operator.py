@@ -265,22 +265,27 @@ def register_view(runtime, tensor, cell):
 
 
 @subroutine
+def set_base_of(runtime, tensor, input):
+    """Set the base of a new Tensor in the memory of ``input``; whether that is a view itself."""
+    none = load(runtime, RUNTIME_NONE, int64)
+    base = field(runtime, input, FIELD_BASE)
+    is_view = base != none
+    decrement_reference(none)
+    put(runtime, tensor, FIELD_BASE, base if is_view else input)
+    return is_view
+
+
+@subroutine
 def set_base_of_view(runtime, tensor, input):
     """Set the base of a view; its origin too, if the input is a view that has one."""
     none = load(runtime, RUNTIME_NONE, int64)
-    base_name = load(runtime, RUNTIME_NAME_BASE, int64)
+    if not set_base_of(runtime, tensor, input):
+        return True
     origin_name = load(runtime, RUNTIME_NAME_VIEW_ORIGIN, int64)
-    base = get_attribute(input, base_name)
-    if base == NULL:
-        return False
-    if base == none:
-        decrement_reference(base)
-        return set_attribute(tensor, base_name, input) == 0
-    failed = set_attribute(tensor, base_name, base) != 0
-    decrement_reference(base)
     origin = get_attribute(input, origin_name)
-    if failed or origin == NULL:
+    if origin == NULL:
         return False
+    failed = False
     if origin != none:
         failed = set_attribute(tensor, origin_name, origin) != 0
     decrement_reference(origin)

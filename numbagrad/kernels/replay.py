@@ -67,7 +67,6 @@ def has_attributes(runtime, tensor):
     attributes = attributes_of(tensor, NULL)
     size = dictionary_size(attributes)
     if size != 0:
-        size -= dictionary_has(attributes, load(runtime, RUNTIME_NAME_BASE, int64))
         size -= dictionary_has(attributes, load(runtime, RUNTIME_NAME_VIEW_ORIGIN, int64))
     decrement_reference(attributes)
     return size != 0

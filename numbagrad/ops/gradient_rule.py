@@ -199,7 +199,7 @@ class GradientRule:
         result._grad_fn = None
         result._output_nr = 0
         result._version_cell = None
-        result._grad = None
+        result._grad = result._base = None
         count = len(self.needed)
         if count == 1:
             return (result,)

@@ -74,6 +74,7 @@ _FIELDS: dict[type, dict[int, str]] = {
         layout.FIELD_OUTPUT_NR: "_output_nr",
         layout.FIELD_VERSION_CELL: "_version_cell",
         layout.FIELD_GRAD: "_grad",
+        layout.FIELD_BASE: "_base",
     },
     PointwiseState: {
         layout.FIELD_NEXT_EDGES: "next_edges",
@@ -145,7 +146,6 @@ def described_runtime() -> np.ndarray[Any, Any]:
     block[layout.RUNTIME_TUPLE_TYPE] = id(tuple)
     block[layout.RUNTIME_GRAD_MODE] = id(grad_mode)
     block[layout.RUNTIME_NAME_ENABLED] = id(sys.intern("enabled"))
-    block[layout.RUNTIME_NAME_BASE] = id(sys.intern("_base"))
     block[layout.RUNTIME_NAME_VIEW_ORIGIN] = id(sys.intern("_view_origin"))
     block[layout.RUNTIME_NAME_UNRECORDED_AT] = id(sys.intern("_unrecorded_at"))
     block[layout.RUNTIME_NO_GRAD] = id(inplace.NO_GRAD)
