@@ -19,17 +19,18 @@ def lazy_names(
 
     Args:
         package: its ``__name__``.
-        homes: for every name the module of the package that defines it, ``".module"``; a name
-            that is a module itself is its own home, and ``".."`` stands for the package around.
+        homes: for every name the module of the package that defines it, ``".module"``, or
+            ``".module:name"`` if it has another name there; a name that is a module itself is its
+            own home, and ``".."`` stands for the package around.
         shown: what the package shows of a value that was found.
     """
 
     def find(name: str) -> Any:
-        home = homes.get(name)
-        if home is None:
+        if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        home, _, other = homes[name].partition(":")
         module = importlib.import_module(home, package)
-        value = module if home in (f".{name}", "..") else shown(getattr(module, name))
+        value = module if home in (f".{name}", "..") else shown(getattr(module, other or name))
         setattr(sys.modules[package], name, value)  # the next access finds it without a call
         return value
 

@@ -1,14 +1,16 @@
 """``torch.linalg``: linear algebra under torch's names.
 
 A namespace only; the operators are in ``ops/linear_algebra.py``, ``ops/contraction.py`` and
-``ops/statistics.py``.
+``ops/statistics.py``, and those that few programs call in files that are imported on demand.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from .lazy import lazy_names as _lazy_names
 from .ops.argument_check import check_namespace as _check_namespace
+from .ops.argument_check import public_function as _public_function
 from .ops.contraction import multi_dot
 from .ops.linear_algebra import (
     LinAlgError,
@@ -33,6 +35,16 @@ from .ops.qr import qr
 from .ops.statistics import vector_norm
 from .tensor import Tensor
 
+#: Functions that few programs call, by the file that has them.
+_ON_DEMAND = {
+    "numbagrad.ops.least_squares": ("cond", "lstsq", "matrix_rank", "pinv"),
+    "numbagrad.ops.lu": ("lu_factor", "lu_factor_ex"),
+    "numbagrad.ops.matrix_functions": (
+        "eig", "eigvals", "householder_product", "matrix_exp", "tensorinv", "tensorsolve",
+    ),
+    "numbagrad.ops.older_linear_algebra": ("cholesky_ex", "inv_ex", "solve_ex"),
+}  # fmt: skip
+
 __all__ = [
     "LinAlgError", "cholesky", "cross", "det", "diagonal", "eigh", "eigvalsh", "inv", "matmul",
     "matrix_norm", "matrix_power", "multi_dot", "norm", "qr", "slogdet", "solve",
@@ -56,3 +68,14 @@ def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Any:
 
 
 _check_namespace(globals(), __package__)
+__getattr__, __dir__ = _lazy_names(
+    __name__,
+    {
+        **{name: home for home, names in _ON_DEMAND.items() for name in names},
+        # The top namespace has other functions of these names.
+        "lu": "numbagrad.ops.lu:linalg_lu",
+        "lu_solve": "numbagrad.ops.lu:linalg_lu_solve",
+        "vander": "numbagrad.ops.matrix_functions:linalg_vander",
+    },
+    lambda value: _public_function(value, __name__, __package__),
+)

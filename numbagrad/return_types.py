@@ -9,8 +9,11 @@ from collections import namedtuple
 from typing import Any
 
 __all__ = [
-    "aminmax", "cummax", "cummin", "kthvalue", "linalg_eigh", "linalg_qr", "linalg_svd", "max",
-    "median", "min", "mode", "nanmedian", "slogdet", "sort", "topk",
+    "aminmax", "cummax", "cummin", "frexp", "geqrf", "histogram", "kthvalue",
+    "linalg_cholesky_ex", "linalg_eig", "linalg_eigh", "linalg_inv_ex", "linalg_lstsq",
+    "linalg_lu", "linalg_lu_factor", "linalg_lu_factor_ex", "linalg_qr", "linalg_solve_ex",
+    "linalg_svd", "lu_unpack", "max", "median", "min", "mode", "nanmedian", "qr", "slogdet", "sort",
+    "svd", "topk", "triangular_solve",
 ]  # fmt: skip
 
 
@@ -29,15 +32,30 @@ def _named(name: str, *fields: str) -> Any:
 aminmax = _named("aminmax", "min", "max")
 cummax = _named("cummax", "values", "indices")
 cummin = _named("cummin", "values", "indices")
+frexp = _named("frexp", "mantissa", "exponent")
+geqrf = _named("geqrf", "a", "tau")
+histogram = _named("histogram", "hist", "bin_edges")
 kthvalue = _named("kthvalue", "values", "indices")
+linalg_cholesky_ex = _named("linalg_cholesky_ex", "L", "info")
+linalg_eig = _named("linalg_eig", "eigenvalues", "eigenvectors")
 linalg_eigh = _named("linalg_eigh", "eigenvalues", "eigenvectors")
+linalg_inv_ex = _named("linalg_inv_ex", "inverse", "info")
+linalg_lstsq = _named("linalg_lstsq", "solution", "residuals", "rank", "singular_values")
+linalg_lu = _named("linalg_lu", "P", "L", "U")
+linalg_lu_factor = _named("linalg_lu_factor", "LU", "pivots")
+linalg_lu_factor_ex = _named("linalg_lu_factor_ex", "LU", "pivots", "info")
 linalg_qr = _named("linalg_qr", "Q", "R")
+linalg_solve_ex = _named("linalg_solve_ex", "result", "info")
 linalg_svd = _named("linalg_svd", "U", "S", "Vh")
+lu_unpack = _named("lu_unpack", "P", "L", "U")
 max = _named("max", "values", "indices")
 median = _named("median", "values", "indices")
 min = _named("min", "values", "indices")
 mode = _named("mode", "values", "indices")
 nanmedian = _named("nanmedian", "values", "indices")
+qr = _named("qr", "Q", "R")
 slogdet = _named("slogdet", "sign", "logabsdet")
 sort = _named("sort", "values", "indices")
+svd = _named("svd", "U", "S", "V")
 topk = _named("topk", "values", "indices")
+triangular_solve = _named("triangular_solve", "solution", "cloned_coefficient")

@@ -8,6 +8,7 @@ them. The pointwise operators enter by themselves from their definitions; a line
 
 from __future__ import annotations
 
+import operators_decompositions  # noqa: F401
 import operators_indexing  # noqa: F401
 import operators_layers  # noqa: F401
 import operators_products  # noqa: F401
@@ -96,6 +97,7 @@ NO_ENTRY = {
     "index_put_": "writes in place; index_put covers what it computes",
     "bucketize": "counts in a sorted sequence; see the tests of sorting",
     "searchsorted": "counts in a sorted sequence; see the tests of sorting",
+    "geqrf": "the decomposition of qr, which has an entry; see the tests of linalg",
     "lobpcg": "some of what eigh computes, which has an entry; see the tests of linalg",
     "unique": "a result of any size; see the tests of sorting",
     "unique_consecutive": "a result of any size; see the tests of sorting",

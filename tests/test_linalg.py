@@ -108,11 +108,15 @@ class TestReading:
         )
         assert x.tolist() == [[2], [7]]
 
-    def test_wide_matrices_have_reduced_singular_vectors_only(self):
-        u, s, vh = torch.linalg.svd(torch.ones(2, 3), full_matrices=False)
+    def test_what_only_full_matrices_have_is_arbitrary_and_without_gradient(self):
+        a = matrix([1.0, 2.0, 3.0], [0.0, 1.0, 5.0])
+        u, s, vh = torch.linalg.svd(a, full_matrices=False)
         assert (u.shape, s.shape, vh.shape) == ((2, 2), (2,), (2, 3))
-        with pytest.raises(NotImplementedError, match="full_matrices=False"):
-            torch.linalg.svd(torch.ones(2, 3))
+        full = torch.linalg.svd(a)
+        assert full.Vh.shape == (3, 3)
+        np.testing.assert_allclose((full.Vh @ full.Vh.mT).detach().numpy(), np.eye(3), atol=1e-12)
+        with pytest.raises(RuntimeError, match="no gradient through them; pass full_matrices"):
+            full.Vh.sum().backward()
 
     @pytest.mark.parametrize("p", [1, 1.5, 2, 3, float("inf")])
     def test_coinciding_points_have_no_distance_and_no_gradient(self, p):
@@ -253,3 +257,140 @@ class TestLobpcg:
             torch.lobpcg(self.matrices(6, 6), method="power")
         with pytest.raises(RuntimeError, match="square matrices"):
             torch.lobpcg(torch.ones(3, 6))
+
+
+class TestDecompositions:
+    @pytest.mark.parametrize("shape", [(70, 70), (2, 65, 40), (40, 65), (0, 3), (3, 0), (0, 3, 3)])
+    def test_lu_in_blocks(self, shape):
+        x = torch.from_numpy(np.random.default_rng(0).normal(size=shape))
+        P, L, U = torch.linalg.lu(x)
+        np.testing.assert_allclose((P @ L @ U).numpy(), x.numpy(), atol=1e-12)
+        assert L.abs().max() <= 1 if L.numel() else True
+
+    def test_zero_pivots(self):
+        zero = torch.zeros(2, 2, 2)
+        with pytest.raises(torch.linalg.LinAlgError, match=r"U\[1,1\] is zero"):
+            torch.linalg.lu_factor(zero)
+        made = torch.linalg.lu_factor_ex(zero)
+        assert made.info.tolist() == [1, 1] and made.LU.abs().sum() == 0
+        with pytest.raises(torch.linalg.LinAlgError, match=r"lu_factor_ex: U\[1,1\] is zero"):
+            torch.linalg.lu_factor_ex(zero, check_errors=True)
+        assert torch.lu(zero, get_infos=True)[2].tolist() == [1, 1]
+
+    def test_parts_of_lu(self):
+        x = torch.arange(6.0).view(2, 3)
+        made = torch.lu_unpack(*torch.lu(x), unpack_data=False)
+        assert made.P.tolist() == [[0, 1], [1, 0]] and made.L.numel() == made.U.numel() == 0
+        made = torch.lu_unpack(*torch.lu(x), unpack_pivots=False)
+        assert made.P.numel() == 0 and made.U.tolist() == [[3, 4, 5], [0, 1, 2]]
+
+    def test_failures_are_numbers(self):
+        good, bad = torch.eye(3), torch.diag(torch.tensor([1.0, 1.0, -1.0]))
+        made = torch.linalg.cholesky_ex(torch.stack([good, bad, -good]))
+        assert made.info.tolist() == [0, 3, 1] and made.L[0].tolist() == good.tolist()
+        singular = torch.tensor(SINGULAR)
+        both = torch.stack([good[:2, :2], singular])
+        made = torch.linalg.inv_ex(both)
+        assert made.info.tolist() == [0, 2] and made.inverse[0].tolist() == [[1, 0], [0, 1]]
+        made = torch.linalg.solve_ex(both, torch.ones(2, 2, 1))
+        assert made.info.tolist() == [0, 2] and made.result[0].flatten().tolist() == [1, 1]
+        for call, message in (
+            (lambda: torch.linalg.cholesky_ex(bad, check_errors=True), "minor of order 3 is not"),
+            (lambda: torch.linalg.inv_ex(singular, check_errors=True), "element 2 is zero"),
+            (lambda: torch.linalg.solve_ex(singular, good[:2, :2], check_errors=True), "singular"),
+        ):
+            with pytest.raises(torch.linalg.LinAlgError, match=message):
+                call()
+
+    def test_least_squares_returns_what_the_driver_does(self):
+        a, b = torch.arange(6.0).view(3, 2), torch.ones(3, 1)
+        made = torch.linalg.lstsq(a, b)
+        assert made.rank.item() == 2 and not made.residuals.numel()
+        made = torch.linalg.lstsq(a, b, driver="gels")
+        assert made.residuals.shape == (1,) and not made.rank.numel()
+        made = torch.linalg.lstsq(a, b, driver="gelsd")
+        values = np.linalg.svd(a.numpy())[1]
+        np.testing.assert_allclose(made.singular_values.numpy(), values, rtol=1e-5)
+        deficient = torch.linalg.lstsq(torch.ones(3, 2), b, driver="gelsd")
+        assert deficient.rank.item() == 1 and not deficient.residuals.numel()
+        np.testing.assert_allclose(deficient.solution.numpy(), [[0.5], [0.5]], rtol=1e-6)
+
+    def test_ranks_and_conditions_of_singular_matrices(self):
+        singular = torch.tensor(SINGULAR)
+        assert torch.linalg.matrix_rank(singular).item() == 1
+        assert torch.linalg.matrix_rank(singular, hermitian=True).item() == 1
+        assert torch.linalg.matrix_rank(singular, atol=torch.tensor(9.0)).item() == 0
+        assert torch.linalg.cond(singular, 1).item() == float("inf")
+        assert torch.linalg.matrix_rank(torch.zeros(2, 0, 3)).tolist() == [0, 0]
+        assert torch.linalg.pinv(torch.zeros(2, 0, 3)).shape == (2, 3, 0)
+
+    def test_tolerances_of_pseudoinverses(self):
+        x = torch.diag(torch.tensor([4.0, 1.0, 0.5]))
+        for options, kept in (({"rtol": 0.2}, 2), ({"atol": 2.0}, 1), ({"atol": 0.1}, 3)):
+            made = torch.linalg.pinv(x, **options)
+            assert (made.diagonal() != 0).sum() == kept
+        assert (torch.pinverse(x, 0.2).diagonal() != 0).sum() == 2
+
+    def test_geqrf_is_what_qr_is_made_of(self):
+        x = torch.from_numpy(np.random.default_rng(0).normal(size=(2, 4, 3)))
+        packed, tau = torch.geqrf(x)
+        Q = torch.orgqr(packed, tau)
+        np.testing.assert_allclose((Q @ packed[:, :3].triu()).numpy(), x.numpy(), atol=1e-12)
+        np.testing.assert_allclose(
+            torch.ormqr(packed, tau, Q, transpose=True).numpy()[:, :3],
+            np.broadcast_to(np.eye(3), (2, 3, 3)), atol=1e-12)  # fmt: skip
+
+    def test_the_phase_of_eigenvectors_has_no_gradient(self):
+        a = matrix([0.0, 1.0], [-1.0, 0.5])
+        with pytest.raises(RuntimeError, match="specified up to multiplication by e"):
+            torch.linalg.eig(a).eigenvectors.imag.sum().backward()
+        with pytest.raises(RuntimeError, match="should not contain infs or NaNs"):
+            torch.linalg.eig(torch.full((2, 2), float("nan")))
+
+    def test_large_exponentials(self):
+        x = torch.tensor([[0.0, 100.0], [-100.0, 0.0]], dtype=torch.float64)
+        wanted = [[np.cos(100), np.sin(100)], [-np.sin(100), np.cos(100)]]
+        np.testing.assert_allclose(torch.matrix_exp(x).numpy(), wanted, atol=1e-10)
+        assert torch.matrix_exp(torch.zeros(2, 0, 0)).shape == (2, 0, 0)
+        stack = torch.stack([x, x * 0])  # each is squared as often as it needs
+        np.testing.assert_allclose(torch.matrix_exp(stack)[1].numpy(), np.eye(2))
+
+    @pytest.mark.parametrize("name", ["lu", "pinverse", "matrix_exp", "svd", "qr"])
+    def test_methods(self, name):
+        x = torch.arange(4.0).view(2, 2) + torch.eye(2)
+        made, wanted = getattr(x, name)(), getattr(torch, name)(x)
+        made, wanted = (y if isinstance(y, tuple) else (y,) for y in (made, wanted))
+        for mine, other in zip(made, wanted, strict=True):
+            assert mine.tolist() == other.tolist()
+
+    @pytest.mark.parametrize(
+        ("call", "message"),
+        [
+            (lambda: torch.linalg.lu(torch.eye(2), pivot=False), "LU without pivoting"),
+            (lambda: torch.linalg.lu_factor(torch.ones(3)), "2 or more dimensions"),
+            (lambda: torch.linalg.lu_solve(*torch.lu(torch.eye(2)), torch.ones(2)), "at least 2"),
+            (lambda: torch.linalg.lu_solve(*torch.lu(torch.eye(2)), torch.ones(3, 2)), "2x2 and"),
+            (lambda: torch.lu_unpack(torch.eye(2), torch.ones(2)), "torch.int32 dtype"),
+            (lambda: torch.linalg.pinv(torch.ones(3)), r"linalg.pinv\(Float\{\[3\]\}\)"),
+            (lambda: torch.linalg.matrix_rank(torch.ones(3)), "at least 2 dimensions"),
+            (lambda: torch.linalg.cond(torch.eye(2), 3), "invalid norm type: 3"),
+            (lambda: torch.linalg.lstsq(torch.ones(2), torch.ones(2)), "at least 2 dimensions"),
+            (lambda: torch.linalg.lstsq(torch.eye(2), torch.ones(3, 1)), "should match other"),
+            (lambda: torch.linalg.lstsq(torch.eye(2), torch.eye(2), driver="x"), "gels, gelsy"),
+            (lambda: torch.matrix_exp(torch.eye(2).long()), "floating point or complex"),
+            (lambda: torch.linalg.tensorinv(torch.ones(2, 3), 1), "got 3 != 2"),
+            (lambda: torch.linalg.tensorinv(torch.ones(2, 3), 0), "strictly positive integer"),
+            (lambda: torch.linalg.tensorsolve(torch.ones(2, 3), torch.ones(2)), "got 3 != 2"),
+            (lambda: torch.linalg.vander(torch.ones(2), N=0), "N must be greater than 1"),
+            (lambda: torch.vander(torch.ones(2, 2)), "one-dimensional"),
+            (lambda: torch.vander(torch.ones(2), N=-1), "non-negative"),
+            (lambda: torch.orgqr(torch.ones(2, 3), torch.ones(2)), "greater than or equal to inp"),
+            (lambda: torch.orgqr(torch.ones(3, 2), torch.ones(3)), "greater than or equal to tau"),
+            (lambda: torch.orgqr(torch.ones(3, 2), torch.ones(1, 2)), "one dimension less"),
+            (lambda: torch.ormqr(torch.eye(2), torch.ones(2), torch.ones(3, 2)), "must be equal"),
+            (lambda: torch.cholesky_solve(torch.ones(3, 1), torch.eye(2)), "is 2 by 2 but"),
+        ],
+    )
+    def test_refused(self, call, message):
+        with pytest.raises((RuntimeError, NotImplementedError), match=message):
+            call()

@@ -462,21 +462,58 @@ _svd = TensorOperator(
 )
 
 
+def _check_beyond(gradients: Array) -> None:
+    if gradients.any():
+        raise RuntimeError(
+            "linalg.svd: the columns of U and rows of Vh that only full matrices have are any "
+            "basis of what is left, so there is no gradient through them; pass full_matrices=False"
+        )
+
+
+def _full_svd_gradient(grad: Any, result: Tensor, result1: Tensor, result2: Tensor) -> Tensor:
+    """That of the reduced decomposition; what lies beyond is arbitrary and may have none."""
+    count = result1._array.shape[-1]
+    of_u, of_s, of_vh = grad
+    for beyond in (
+        None if of_u is None else of_u[..., count:],
+        None if of_vh is None else of_vh[..., count:, :],
+    ):
+        if beyond is not None and not is_transformed(beyond):
+            capture.check(_check_beyond, beyond._array)
+    reduced = (
+        None if of_u is None else of_u[..., :count],
+        of_s,
+        None if of_vh is None else of_vh[..., :count, :],
+    )
+    return _svd_gradient(reduced, result[..., :count], result1, result2[..., :count, :])
+
+
+def _full_svd_forward(array: Array) -> tuple[Array, Array, Array]:
+    u, s, vh = np.linalg.svd(array)
+    return by_columns(u), s, by_columns(vh)
+
+
+_full_svd = TensorOperator(
+    "linalg_svd", lambda A: _full_svd_forward(A), {"A": _full_svd_gradient}, batch=stacked()
+)
+
+
 def svd(A: Tensor, full_matrices: bool = True) -> Any:
     """``U @ S.diag_embed() @ Vh`` with orthonormal columns of U, rows of Vh, and descending S.
 
     Gradients through U and Vh are infinite where singular values are equal.
 
+    Args:
+        A: matrices (..., m, n).
+        full_matrices: whether U and Vh are square, or have min(m, n) columns and rows.
+
     Raises:
-        NotImplementedError: for full matrices that are not square; pass ``full_matrices=False``.
+        RuntimeError: in backward, if what only full matrices have is differentiated.
     """
     check_matrices("linalg.svd", A, square=False)
-    if full_matrices and A._array.shape[-1] != A._array.shape[-2]:
-        raise NotImplementedError(
-            "linalg.svd: only reduced decompositions are made of matrices that are not square; "
-            "pass full_matrices=False"
-        )
-    return return_types.linalg_svd(*_svd(A))
+    rows, columns = A._array.shape[-2:]
+    operator = _full_svd if full_matrices and rows != columns else _svd
+    return return_types.linalg_svd(*operator(A))
 
 
 def svdvals(A: Tensor) -> Tensor:

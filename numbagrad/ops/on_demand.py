@@ -25,9 +25,20 @@ FUNCTIONS: dict[str, str] = {
         lstm_cell margin_ranking_loss max_pool1d max_pool1d_with_indices max_pool2d max_pool3d
         native_channel_shuffle native_dropout native_layer_norm poisson_nll_loss rms_norm
         rnn_relu_cell rnn_tanh_cell triplet_margin_loss""",
+    "numbagrad.ops.least_squares": "pinverse",
+    "numbagrad.ops.lu": "lu lu_solve lu_unpack",
+    "numbagrad.ops.matrix_functions": "geqrf matrix_exp orgqr ormqr vander",
+    "numbagrad.ops.older_linear_algebra": """
+        cholesky_inverse cholesky_solve qr svd triangular_solve""",
 }
 #: The methods of Tensor that every file installs.
-METHODS: dict[str, str] = {}
+METHODS: dict[str, str] = {
+    "numbagrad.ops.least_squares": "pinverse",
+    "numbagrad.ops.lu": "lu lu_solve",
+    "numbagrad.ops.matrix_functions": "geqrf matrix_exp orgqr ormqr",
+    "numbagrad.ops.older_linear_algebra": """
+        cholesky_inverse cholesky_solve qr svd triangular_solve""",
+}
 
 
 def homes() -> dict[str, str]:

@@ -1,0 +1,249 @@
+"""Systems with triangular and Cholesky factors, decompositions with torch's older arguments, and
+those that tell of failures by a number instead of an error.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .. import return_types
+from ..executor import capture
+from ..tensor import Tensor, new_tensor
+from ..transforms.batching import stacked
+from .functions import where
+from .linear_algebra import (
+    LinAlgError,
+    by_columns,
+    check_matrices,
+    solve,
+    solve_triangular,
+)
+from .linear_algebra import _cholesky_gradient as cholesky_gradient
+from .linear_algebra import svd as linalg_svd
+from .lu import check_info, factors
+from .output import write_result
+from .qr import qr as linalg_qr
+from .registry import method
+from .tensor_operator import TensorOperator
+
+__all__ = ["cholesky_inverse", "cholesky_solve", "qr", "svd", "triangular_solve"]
+
+Array = np.ndarray[Any, Any]
+
+
+# --- failures as numbers --------------------------------------------------------------------------
+
+
+def _each(function: Callable[[Array], tuple[Array, int]], array: Array) -> tuple[Array, Array]:
+    """A function of one matrix, for each of a stack: results and numbers."""
+    flat = array.reshape(math.prod(array.shape[:-2]), *array.shape[-2:])
+    found = [function(matrix) for matrix in flat]
+    made = np.array([x for x, _ in found], array.dtype).reshape(array.shape)
+    numbers = np.array([number for _, number in found], np.int32)
+    return by_columns(made), numbers.reshape(array.shape[:-2])
+
+
+def _fails(matrix: Array) -> bool:
+    try:
+        np.linalg.cholesky(matrix)
+    except np.linalg.LinAlgError:
+        return True
+    return False
+
+
+def _cholesky_or_order(matrix: Array) -> tuple[Array, int]:
+    """L, or zeros and the order of the first leading minor that is not positive."""
+    if not _fails(matrix):
+        return np.linalg.cholesky(matrix), 0
+    low, high = 0, matrix.shape[-1]  # the minor of order `low` is fine, that of `high` is not
+    while high - low > 1:
+        middle = (low + high) // 2
+        if _fails(matrix[:middle, :middle]):
+            high = middle
+        else:
+            low = middle
+    return np.zeros_like(matrix), high
+
+
+def _cholesky_forward(input: Array) -> tuple[Array, Array]:
+    try:
+        made = by_columns(np.linalg.cholesky(input))
+    except np.linalg.LinAlgError:
+        return _each(_cholesky_or_order, input)
+    return made, np.zeros(input.shape[:-2], np.int32)
+
+
+_cholesky_ex = TensorOperator(
+    "linalg_cholesky_ex",
+    lambda input: _cholesky_forward(input),
+    {"input": lambda grad, result: cholesky_gradient(grad[0], result)},
+    batch=stacked(),
+)
+
+
+def _check_minors(info: Array) -> None:
+    if info.any():
+        raise LinAlgError(
+            "linalg.cholesky_ex: The factorization could not be completed because the input is not "
+            f"positive-definite (the leading minor of order {int(info[info > 0].flat[0])} is not "
+            "positive-definite)."
+        )
+
+
+def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -> Any:
+    """``linalg.cholesky``, and for each matrix 0 or the order of the first minor not positive.
+
+    The factor of such a matrix is zero.
+
+    Raises:
+        LinAlgError: with ``check_errors``, if there is one.
+    """
+    check_matrices("linalg.cholesky_ex", A)
+    made, info = _cholesky_ex(A)
+    if check_errors:
+        check_info(_check_minors, info)
+    return return_types.linalg_cholesky_ex(made.mT if upper else made, info)
+
+
+def _inverse_or_place(matrix: Array) -> tuple[Array, int]:
+    """The inverse, or zeros and the place of the first zero pivot."""
+    try:
+        return np.linalg.inv(matrix), 0
+    except np.linalg.LinAlgError:
+        return np.zeros_like(matrix), max(int(factors(matrix)[2]), 1)
+
+
+def _inverse_forward(input: Array) -> tuple[Array, Array]:
+    try:
+        made = np.linalg.inv(input.swapaxes(-1, -2)).swapaxes(-1, -2)
+    except np.linalg.LinAlgError:
+        return _each(_inverse_or_place, input)
+    return made, np.zeros(input.shape[:-2], np.int32)
+
+
+_inv_ex = TensorOperator(
+    "linalg_inv_ex",
+    lambda input: _inverse_forward(input),
+    {"input": lambda grad, result: -(result.mT @ grad[0] @ result.mT)},
+    batch=stacked(),
+)
+
+
+def _check_pivots(info: Array, name: str) -> None:
+    if info.any():
+        place = int(info[info > 0].flat[0])
+        raise LinAlgError(
+            f"{name}: The diagonal element {place} is zero, the inversion could not be completed "
+            "because the input matrix is singular."
+            if name == "linalg.inv_ex"
+            else f"{name}: The solver failed because the input matrix is singular."
+        )
+
+
+def inv_ex(A: Tensor, *, check_errors: bool = False) -> Any:
+    """Inverses, and for each matrix 0 or the place of the first zero pivot; zeros are its inverse.
+
+    Raises:
+        LinAlgError: with ``check_errors``, if a matrix is singular.
+    """
+    check_matrices("linalg.inv", A)
+    made, info = _inv_ex(A)
+    if check_errors:
+        check_info(_check_pivots, info, "linalg.inv_ex")
+    return return_types.linalg_inv_ex(made, info)
+
+
+#: For each matrix 0 or the place of the first zero pivot.
+_pivots = TensorOperator("lu_info", lambda A: factors(A)[2], {}, batch=stacked())
+
+
+def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False) -> Any:
+    """``linalg.solve``, and for each matrix 0 or the place of the first zero pivot.
+
+    The solution of singular equations is zero.
+
+    Raises:
+        LinAlgError: with ``check_errors``, if a matrix is singular.
+    """
+    check_matrices("linalg.solve", A)
+    info = _pivots(A.detach())
+    if check_errors:
+        check_info(_check_pivots, info, "torch.linalg.solve_ex")
+    singular = info != 0
+    eye = new_tensor(capture.constant(np.eye(A._array.shape[-1], dtype=A._array.dtype)))
+    made = solve(where(singular[..., None, None], eye, A), B, left=left)
+    is_vector = B._array.ndim == 1 or B._array.shape == A._array.shape[:-1]
+    hidden = singular[..., None] if is_vector else singular[..., None, None]
+    return return_types.linalg_solve_ex(made.masked_fill(hidden, 0), info)
+
+
+# --- factors --------------------------------------------------------------------------------------
+
+
+@method()
+def cholesky_solve(
+    B: Tensor, L: Tensor, upper: bool = False, *, out: Tensor | None = None
+) -> Tensor:
+    """X with ``L @ L.mT @ X = B``, or ``L.mT @ L @ X = B`` if the factor is the upper one.
+
+    Raises:
+        RuntimeError: for shapes that do not fit.
+    """
+    check_matrices("cholesky_solve", L)
+    rows, columns = B._array.shape[-2:]
+    size = L._array.shape[-1]
+    if rows != size:
+        raise RuntimeError(
+            f"Incompatible matrix sizes for cholesky_solve: each A matrix is {size} by {size} but "
+            f"each b matrix is {rows} by {columns}"
+        )
+    first, second = (L.mT, L) if upper else (L, L.mT)
+    inner = solve_triangular(first, B, upper=False)
+    return write_result("cholesky_solve", solve_triangular(second, inner, upper=True), out)
+
+
+@method()
+def cholesky_inverse(L: Tensor, upper: bool = False, *, out: Tensor | None = None) -> Tensor:
+    """The inverse of ``L @ L.mT``, or of ``L.mT @ L`` if the factor is the upper one."""
+    check_matrices("cholesky_inverse", L)
+    eye = new_tensor(capture.constant(np.eye(L._array.shape[-1], dtype=L._array.dtype)))
+    return write_result("cholesky_inverse", cholesky_solve(eye, L, upper), out)
+
+
+@method()
+def triangular_solve(
+    b: Tensor,
+    A: Tensor,
+    upper: bool = True,
+    transpose: bool = False,
+    unitriangular: bool = False,
+) -> Any:
+    """X with ``A @ X = b`` for one triangle of A, or of its transpose; and a copy of A."""
+    turned = A.mT if transpose else A
+    made = solve_triangular(turned, b, upper=upper != transpose, unitriangular=unitriangular)
+    return return_types.triangular_solve(made, A.clone())
+
+
+@method()
+def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> Any:
+    """``U @ S.diag_embed() @ V.mT``; with ``some`` the reduced decomposition.
+
+    Without ``compute_uv`` zeros stand for U and V.
+    """
+    if compute_uv:
+        u, s, vh = linalg_svd(input, full_matrices=not some)
+        return return_types.svd(u, s, vh.mT)
+    shape = input._array.shape
+    s = linalg_svd(input, full_matrices=False).S
+    u, v = (input.new_zeros((*shape[:-2], size, size)) for size in shape[-2:])
+    return return_types.svd(u, s, v)
+
+
+@method()
+def qr(input: Tensor, some: bool = True) -> Any:
+    """``linalg.qr``, reduced with ``some``, else complete."""
+    return return_types.qr(*linalg_qr(input, "reduced" if some else "complete"))
