@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from ..executor import capture
 from ..ops.creation import full
 from ..tensor import Tensor
 from . import functional as F
@@ -164,8 +165,11 @@ class TransformerDecoderLayer(_Layer):
 
 
 def _is_causal(mask: Tensor | None, hint: bool | None, sequence: Tensor, batch_first: bool) -> bool:
-    """The hint, or whether a mask is the causal one for this sequence."""
-    if hint is not None or mask is None:
+    """The hint, or whether a mask is the causal one for this sequence.
+
+    Layers use a mask as any other where they are not told; a program cannot look at its elements.
+    """
+    if hint is not None or mask is None or capture.is_recording():
         return bool(hint)
     length = sequence.shape[1 if batch_first and sequence.ndim == 3 else 0]
     causal = _causal_mask(length, dtype=mask.dtype)
