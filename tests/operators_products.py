@@ -123,6 +123,15 @@ _matrices("logdet", lambda t, x: t.logdet(regular(t, x)), _square,
           lambda x: np.linalg.slogdet(regular(np, x))[1])  # fmt: skip
 _matrices("cholesky", lambda t, x: t.linalg.cholesky(definite(t, x)), _square,
           lambda x: np.linalg.cholesky(definite(np, x)))  # fmt: skip
+_matrices("cholesky_solve", lambda t, x, y: t.cholesky_solve(y, t.linalg.cholesky(definite(t, x))),
+          (normal(3, 3), normal(2, 3, 2)),
+          lambda x, y: np.linalg.solve(definite(np, x), y))  # fmt: skip
+_matrices("cholesky_solve",
+          lambda t, x, y: y.cholesky_solve(t.linalg.cholesky(definite(t, x), upper=True), True),
+          (_square, normal(2, 3, 1)), lambda x, y: np.linalg.solve(definite(np, x), y),
+          case="upper")  # fmt: skip
+_matrices("cholesky_inverse", lambda t, x: t.cholesky_inverse(t.linalg.cholesky(definite(t, x))),
+          _square, lambda x: np.linalg.inv(definite(np, x)))  # fmt: skip
 _matrices("linalg_solve", lambda t, x, y: t.linalg.solve(regular(t, x), y), (_square, normal(3, 2)),
           lambda x, y: np.linalg.solve(regular(np, x), y))  # fmt: skip
 _matrices("linalg_solve", lambda t, x, y: t.linalg.solve(regular(t, x), y),

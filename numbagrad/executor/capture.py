@@ -217,6 +217,11 @@ def numbers(
     return found.add_numbers(source)
 
 
+def varies(number: Any) -> bool:
+    """Whether the program that is being recorded is given a number anew at each run."""
+    return active is not None and hasattr(number, "concrete")
+
+
 def manage(array: Any) -> None:
     """Say that the source of a program's numbers writes an array itself, at each run."""
     if active is not None and active.thread == threading.get_ident():

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..autograd.grad_mode import state as grad_mode
 from ..dtype import complex128, finfo, float64, uint8
-from ..executor.program.numbers import is_given
+from ..executor import capture
 from ..tensor import Tensor
 from ..transforms.reading import refuse_tangents
 from ..warn_once import warn_caller
@@ -40,7 +40,7 @@ ONE = 1
 
 def is_one(factor: Any) -> bool:
     """Whether a factor is 1; not so one that a program is given anew at each run."""
-    return not is_given(factor) and factor == 1
+    return not capture.varies(factor) and factor == 1
 
 
 def write_out(operator: PointwiseOperator, operands: tuple[Any, ...], out: Tensor) -> Tensor:

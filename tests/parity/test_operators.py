@@ -66,6 +66,8 @@ COMPOSED = {
     "matmul-matrix-batch": "torch multiplies the transposes if the matrix requires grad",
     "cdist-product": "torch composes Euclidean distances of many rows",
     "dist": "a norm of a difference",
+    **{name: "two systems of equations with triangles" for name in (
+        "cholesky_solve", "cholesky_solve-upper", "cholesky_inverse")},
     **{name: "another view gives the result its shape" for name in (
         "quantile", "quantile-linear", "quantile-lower", "quantile-higher", "quantile-midpoint",
         "quantile-nearest")},
