@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from .size import Size
@@ -94,4 +95,54 @@ def rebuild(structure: Any, leaves: Iterator[Any]) -> Any:
     return kind(*[rebuild(each, leaves) for each in rest])
 
 
-__all__ = ["containers_in", "flatten", "rebuild"]
+class _Picker:
+    """The lines of a function that takes a value of one structure apart."""
+
+    def __init__(self) -> None:
+        self.names: dict[str, Any] = {}
+        self.lines: list[str] = []
+
+    def leaves_of(self, structure: Any, value: str) -> list[str]:
+        """The leaves of ``value``, an expression, as items of a tuple."""
+        if structure == LEAF:
+            return [value]
+        kind, *rest = structure
+        name, constant = f"value{len(self.lines)}", f"constant{len(self.lines)}"
+        self.lines.append(f"{name} = {value}")
+        if kind is tuple or kind is list:
+            count = len(rest)
+            test = f"{name}.__class__ is not {kind.__name__} or len({name}) != {count}"
+        elif kind is dict or kind is OrderedDict:
+            self.names[constant] = rest.pop(0)
+            self.names[f"kind_{constant}"] = kind
+            test = f"{name}.__class__ is not kind_{constant} or tuple({name}) != {constant}"
+        else:
+            raise NotImplementedError(kind)
+        self.lines.append(f"if {test}: return None")
+        if kind is dict or kind is OrderedDict:
+            self.lines.append(f"{name} = tuple({name}.values())")
+        if rest.count(LEAF) == len(rest):
+            return [f"*{name}"] if rest else []
+        return [x for k, each in enumerate(rest) for x in self.leaves_of(each, f"{name}[{k}]")]
+
+
+@functools.lru_cache(maxsize=256)
+def picker(structure: Any) -> Callable[[Any], tuple[Any, ...] | None] | None:
+    """A quick function of values of a structure that returns their leaves.
+
+    It returns None for values that are nested in another way, but does not look whether a leaf is
+    one. None itself for structures of more than tuples, lists and dictionaries.
+    """
+    made = _Picker()
+    try:
+        leaves = made.leaves_of(structure, "value")
+    except NotImplementedError:
+        return None
+    items = "".join([f"{leaf}, " for leaf in leaves])
+    lines = ["def pick(value):", *made.lines, f"return ({items})"]
+    exec("\n    ".join(lines), made.names)
+    found: Callable[[Any], tuple[Any, ...] | None] = made.names["pick"]
+    return found
+
+
+__all__ = ["containers_in", "flatten", "picker", "rebuild"]

@@ -1,5 +1,6 @@
 """The compiled check of recorded calls: what it sees as unchanged, and what it leaves to Python."""
 
+import collections
 import concurrent.futures
 import os
 
@@ -8,7 +9,7 @@ import pytest
 
 import numbagrad as torch
 from numbagrad.executor.pointwise import JIT_DISABLED
-from numbagrad.structure import flatten
+from numbagrad.structure import flatten, picker, rebuild
 
 pytestmark = pytest.mark.skipif(JIT_DISABLED, reason="without a compiler nothing is recorded")
 
@@ -233,3 +234,83 @@ def test_options_that_change_between_steps_are_followed():
         compiled()
         eager()
         np.testing.assert_allclose(weight.detach().numpy(), other.detach().numpy(), rtol=1e-6)
+
+
+Pair = collections.namedtuple("Pair", "first second")
+NESTED = {
+    "a tuple": lambda a, b: ((a, b),),
+    "a list": lambda a, b: ([a, b],),
+    "a dictionary": lambda a, b: ({"a": a, "b": b},),
+    "an ordered dictionary": lambda a, b: (collections.OrderedDict(a=a, b=b),),
+    "deeper": lambda a, b: ({"x": [a, (b,)], "y": ()}, []),
+    "beside leaves": lambda a, b: (a, (b,)),
+}
+
+
+def product_of(*arguments):
+    leaves, _ = flatten(arguments)
+    total = leaves[0]
+    for leaf in leaves[1:]:
+        total = total * leaf
+    return total
+
+
+@pytest.mark.parametrize("name", NESTED)
+def test_nested_arguments_are_taken_apart_at_once(name, monkeypatch):
+    compiled = torch.compile(product_of)
+    for _ in range(6):
+        compiled(*NESTED[name](torch.ones(3), torch.ones(3)))
+    calls = []
+    monkeypatch.setattr(
+        type(compiled), "_call", lambda self, args, kwargs: calls.append(args) or product_of(*args)
+    )
+    a, b = torch.full((3,), 2.0), torch.full((3,), 3.0)
+    assert compiled(*NESTED[name](a, b)).tolist() == [6.0] * 3
+    assert calls == []
+    assert compiled(*NESTED[name](a.double(), b)).dtype is torch.float64
+    assert len(calls) == 1
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        lambda a, b: ([a, b],),
+        lambda a, b: ((a, b, a),),
+        lambda a, b: ((a,),),
+        lambda a, b: (((a, b), b),),
+        lambda a, b: ((a, [b]),),
+        lambda a, b: (Pair(a, b),),
+        lambda a, b: ({0: a, 1: b},),
+        lambda a, b: (a,),
+        lambda a, b: ((a, b), b),
+        lambda a, b: ((a, 4.0),),
+        lambda a, b: ((4.0, b),),
+    ],
+)  # fmt: skip
+def test_arguments_that_are_nested_otherwise_are_seen(other):
+    compiled = torch.compile(product_of)
+    a, b = torch.full((3,), 2.0), torch.full((3,), 3.0)
+    for _ in range(6):
+        compiled((a, b))
+    for _ in range(3):
+        assert compiled(*other(a, b)).tolist() == product_of(*other(a, b)).tolist()
+        assert compiled((b, b)).tolist() == [9.0] * 3
+
+
+def test_dictionaries_with_other_names_are_seen():
+    compiled = torch.compile(lambda x: x["a"] - x["b"])
+    a, b = torch.full((3,), 2.0), torch.full((3,), 3.0)
+    for _ in range(6):
+        assert compiled({"a": a, "b": b}).tolist() == [-1.0] * 3
+    assert compiled({"b": b, "a": a}).tolist() == [-1.0] * 3
+    assert compiled({"b": a, "a": b}).tolist() == [1.0] * 3
+    with pytest.raises(KeyError):
+        compiled({"a": a, "c": b})
+
+
+@pytest.mark.parametrize("structure", [flatten((1, [2, {"a": 3}]))[1], flatten(((), [], {}))[1]])
+def test_picking_leaves_follows_the_structure(structure):
+    value = rebuild(structure, iter(range(10)))
+    assert picker(structure)(value) == tuple(flatten(value)[0])
+    assert picker(flatten(Pair(1, 2))[1]) is None
+    assert picker(flatten([torch.Size((1, 2))])[1]) is None

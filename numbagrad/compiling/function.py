@@ -24,7 +24,7 @@ from ..executor.forking import new_lock
 from ..executor.pointwise import JIT_DISABLED
 from ..executor.program.callers import is_library
 from ..executor.program.numbers import NumberInputs
-from ..structure import flatten
+from ..structure import LEAF, flatten, picker
 from ..tensor import Tensor
 from ..transforms.levels import is_transformed
 from .argument_numbers import direct_numbers, is_free
@@ -59,6 +59,23 @@ class _Latest(NamedTuple):
     structure: Any
 
 
+#: The settings that a program holds for, the program, and what finds the leaves of the arguments;
+#: None if they are leaves themselves.
+_Quick = tuple[tuple[Any, ...], Recorded, Callable[[Any], "tuple[Any, ...] | None"] | None]
+
+
+def _quick_way(settings: tuple[Any, ...], recorded: Recorded, structure: Any) -> _Quick | None:
+    """The quick way through calls without keywords; None for arguments that are nested otherwise.
+
+    That a leaf is one has not to be looked at: a program does not hold for anything else there.
+    """
+    _, arguments, _ = structure
+    if all([each == LEAF for each in arguments[1:]]):
+        return settings, recorded, None
+    pick = picker(arguments)
+    return None if pick is None else (settings, recorded, pick)
+
+
 class CompileError(RuntimeError):
     """Raised with ``fullgraph=True`` for what cannot be part of a program."""
 
@@ -78,7 +95,7 @@ class CompiledFunction:
         #: The program that ran last, and the settings it ran with.
         self._latest: _Latest | None = None
         #: The same, where the arguments are leaves themselves: no list, tuple, dict or keyword.
-        self._quick: tuple[tuple[Any, ...], Recorded] | None = None
+        self._quick: _Quick | None = None
         self._useless = 0
         #: The function in pieces, if there is a line that no program can hold.
         self._broken: BrokenFunction | None = None
@@ -113,10 +130,12 @@ class CompiledFunction:
             and not kwargs
             and global_settings() == quick[0]
         ):
-            with self._lock:
-                result = quick[1].replay(args)
-            if result is not CHANGED:
-                return result
+            leaves = args if quick[2] is None else quick[2](args)
+            if leaves is not None:
+                with self._lock:
+                    result = quick[1].replay(leaves)
+                if result is not CHANGED:
+                    return result
         return self._call(args, kwargs)
 
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -142,8 +161,7 @@ class CompiledFunction:
             for recorded in self._programs.get(key, ()):
                 if recorded.holds(leaves):
                     self._latest = _Latest(settings, recorded, structure)
-                    flat = len(leaves) == len(args) and not kwargs
-                    self._quick = (settings, recorded) if flat else None
+                    self._quick = None if kwargs else _quick_way(settings, recorded, structure)
                     return recorded.run(leaves)
             if self._may_record(key, leaves):
                 inputs, earlier = self._numbers_of(key, leaves, args, kwargs)
