@@ -130,6 +130,43 @@ class TestDualTensors:
             with pytest.raises(ValueError, match="Expected primal to be floating point"):
                 forward_ad.make_dual(torch.arange(2), torch.ones(2))
 
+    def test_a_tangent_has_the_dtype_of_its_tensor(self):
+        x, wide = torch.ones(1, 2), torch.full((1, 2), 3.0, dtype=torch.float64)
+        for run in (torch.sin, lambda x: x @ torch.ones(2, 3), lambda x: torch.softmax(x, 1)):
+            value, along = torch.func.jvp(run, (x,), (wide,))
+            same, expected = torch.func.jvp(run, (x,), (wide.float(),))
+            assert value.dtype == along.dtype == torch.float32
+            assert torch.equal(value, same) and torch.equal(along, expected)
+        with pytest.raises(ValueError, match="tangent to be floating point.*int64"):
+            torch.func.jvp(torch.sin, (x,), (torch.ones(1, 2, dtype=torch.int64),))
+        with pytest.raises(ValueError, match="primal to be floating point.*int64"):
+            torch.func.jvp(torch.sin, (torch.arange(2),), (torch.arange(2),))
+        with pytest.raises(ValueError, match="tangent to be real.*float32.*complex64"):
+            torch.func.jvp(torch.sin, (x,), (torch.ones(1, 2, dtype=torch.complex64),))
+
+    @pytest.mark.parametrize("dtype", [torch.float64, torch.int64])
+    def test_so_has_what_a_function_gives(self, dtype):
+        class Same(torch.autograd.Function):
+            @staticmethod
+            def forward(x):
+                return x.clone()
+
+            @staticmethod
+            def setup_context(ctx, inputs, output):
+                pass
+
+            @staticmethod
+            def jvp(ctx, tangent):
+                return tangent.to(dtype)
+
+        given = (lambda x: Same.apply(x) * 2, (torch.ones(2),), (torch.ones(2),))
+        if dtype.is_floating_point:
+            value, along = torch.func.jvp(*given)
+            assert value.dtype == along.dtype == torch.float32
+        else:
+            with pytest.raises(ValueError, match="tangent to be floating point.*int64"):
+                torch.func.jvp(*given)
+
     def test_a_tangent_lies_in_memory_as_its_tensor(self):
         x, t = torch.arange(6.0).view(3, 2).t(), torch.arange(6.0).view(2, 3)
         with forward_ad.dual_level():

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from ..tensor import Tensor
 from ..transforms import levels
-from ..transforms.layouts import laid_out_as
+from ..transforms.layouts import laid_out_as, of_dtype
 from ..transforms.levels import DUAL, Dual, Level, dual, settled, state_of
 from ..transforms.tracking import has_history
 from .grad_mode import GradModeContext
@@ -100,11 +100,11 @@ class _set_fwd_grad_enabled(GradModeContext):
 
 
 def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
-    """A view of ``tensor`` that carries ``tangent``, of the same shape.
+    """A view of ``tensor`` that carries ``tangent``, of the same shape; in its dtype.
 
     Raises:
         RuntimeError: outside of a dual level, if shapes differ, or if one of them is dual already.
-        ValueError: for tensors that are not of floating point.
+        ValueError: for tensors that are not of floating point, or a complex tangent of a real one.
     """
     found = _open_levels()
     if not found or (level is not None and level < 0):
@@ -112,16 +112,16 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
             "Trying to create a dual Tensor for forward AD but no level exists, make sure to "
             "enter_dual_level() first."
         )
-    for given, role in ((tensor, "primal"), (tangent, "tangent")):
-        if not (given.is_floating_point() or given.is_complex()):
-            raise ValueError(
-                f"Expected {role} to be floating point or complex, but got: {given.dtype}"
-            )
     return dual_view(found[-1], tensor, tangent)
 
 
 def dual_view(level: Level, tensor: Tensor, tangent: Tensor) -> Tensor:
     """What ``make_dual`` makes, for a level of any kind of forward mode."""
+    if not (tensor.is_floating_point() or tensor.is_complex()):
+        raise ValueError(
+            f"Expected primal to be floating point or complex, but got: {tensor.dtype}"
+        )
+    tangent = of_dtype(tensor, tangent)
     if tensor._array.shape != tangent._array.shape:
         raise RuntimeError(
             "Trying to set a forward gradient that has a different size than that of the original "

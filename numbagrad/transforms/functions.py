@@ -16,6 +16,7 @@ from ..tensor import Tensor
 from .dispatch import deepest, split
 from .function_batches import apply_to_batch, require_setup_context
 from .inplace import take_tangent
+from .layouts import of_dtype
 from .levels import BATCH, GRAD, PENDING, Level, dual, settled, state_of, without_tangents
 
 __all__ = ["apply_transformed"]
@@ -178,6 +179,7 @@ def _given(ctx: Any, argument: Any, tangent: Tensor | None) -> Any:
 def _dual(ctx: Any, level: Level, output: Any, tangent: Any) -> Any:
     if not isinstance(output, Tensor) or tangent is None:
         return output
+    tangent = of_dtype(output, tangent)
     state = state_of(output)
     if state is not None and state.level is level:  # an input that forward wrote
         state.tangent = tangent

@@ -1,4 +1,4 @@
-"""How tangents lie in memory: as the Tensors that they belong to, so that views fit both.
+"""What tangents are like: of the dtype of their Tensors, and in memory as these, so that views fit.
 
 ``forward_ad`` lays out the tangents that users give, as torch does; the rule of ``as_strided`` asks
 whether a part of the memory of a primal is the same part of that of its tangent.
@@ -18,7 +18,7 @@ from ..untyped_storage import owner_of
 from .dispatch import new_samples
 from .levels import Transformed
 
-__all__ = ["laid_out_as", "repeats", "shows_as", "zeros_as"]
+__all__ = ["laid_out_as", "of_dtype", "repeats", "shows_as", "zeros_as"]
 
 Array = np.ndarray[Any, Any]
 
@@ -39,6 +39,26 @@ def laid_out_as(primal: Tensor, tangent: Tensor) -> Tensor:
     if repeats(array):
         return tangent
     return zeros_as(primal, tangent).copy_(tangent)
+
+
+def of_dtype(primal: Tensor, tangent: Tensor) -> Tensor:
+    """The tangent in the dtype of its primal, which operators take it to have.
+
+    Raises:
+        ValueError: for a tangent of integers, and for a complex one of a real primal.
+    """
+    if tangent._array.dtype == primal._array.dtype:
+        return tangent
+    if not (tangent.is_floating_point() or tangent.is_complex()):
+        raise ValueError(
+            f"Expected tangent to be floating point or complex, but got: {tangent.dtype}"
+        )
+    if tangent.is_complex() and not primal.is_complex():
+        raise ValueError(
+            f"Expected tangent to be real, as its primal of {primal.dtype} is, but got: "
+            f"{tangent.dtype}"
+        )
+    return tangent.to(primal.dtype)
 
 
 def repeats(array: Array) -> bool:

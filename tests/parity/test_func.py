@@ -176,6 +176,8 @@ ERRORS = {
         lambda x: t.ones(2), (t.ones(3),), (t.ones(3),), strict=True
     ),
     "jvp of shapes": lambda t: t.func.jvp(lambda x: x, (t.ones(3),), (t.ones(2),)),
+    "jvp of integers": lambda t: t.func.jvp(lambda x: x, (t.arange(3),), (t.arange(3),)),
+    "jvp along integers": lambda t: t.func.jvp(lambda x: x, (t.ones(3),), (t.arange(3),)),
     "vjp of integers": lambda t: t.func.vjp(lambda x: x.long(), t.ones(3)),
     "vjp of a number": lambda t: t.func.vjp(lambda x: 3.0, t.ones(3)),
     "chunk size": lambda t: t.func.jacrev(lambda x: x, chunk_size=0),
