@@ -29,7 +29,7 @@ from ..tensor import Tensor
 from ..transforms.levels import is_transformed
 from .argument_numbers import direct_numbers, is_free
 from .recorded import CHANGED, Recorded
-from .recording import Recording
+from .recording import Recording, States
 from .surroundings import extras_of, global_settings
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ MANY_SIGNATURES = 64
 _OWN_ATTRIBUTES = frozenset(
     (
         "_function", "_fullgraph", "_broken", "_programs", "_latest", "_quick", "_looked_at",
-        "_useless", "_given_up", "_reason", "_lock",
+        "_useless", "_given_up", "_reason", "_lock", "_states",
     )
 )  # fmt: skip
 
@@ -97,6 +97,7 @@ class CompiledFunction:
         #: The same, where the arguments are leaves themselves: no list, tuple, dict or keyword.
         self._quick: _Quick | None = None
         self._useless = 0
+        self._states = States()
         #: The function in pieces, if there is a line that no program can hold.
         self._broken: BrokenFunction | None = None
         #: The places of numbers among the arguments whose values calls looked at.
@@ -167,7 +168,7 @@ class CompiledFunction:
                 inputs, earlier = self._numbers_of(key, leaves, args, kwargs)
                 recording = Recording(
                     self._function, leaves, args, kwargs, structure, inputs, earlier,
-                    self._is_piece,
+                    self._is_piece, self._states,
                 )  # fmt: skip
                 try:
                     return self._record(key, recording)

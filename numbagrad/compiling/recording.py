@@ -10,7 +10,8 @@ from __future__ import annotations
 import functools
 import operator
 import types
-from collections.abc import Callable
+import weakref
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from ..autograd.node import next_sequence_nr
@@ -19,6 +20,7 @@ from ..executor.program.graph import Memory
 from ..executor.program.numbers import NumberInputs
 from ..executor.program.program import Program
 from ..executor.program.recorder import Recorder, root_of
+from ..optim.optimizer import Optimizer
 from ..structure import flatten
 from ..tensor import Tensor, new_tensor
 from .argument_names import names_of_leaves
@@ -35,6 +37,28 @@ from .surroundings import Surroundings, Unreachable, global_settings
 from .verification import Previous, RandomStates, verify
 
 
+class States:
+    """The optimizers whose state calls of a function do not read, and those whose state they do.
+
+    A function that only clears gradients does not depend on what an optimizer remembers, and the
+    next recording does not watch it.
+
+    Attributes:
+        idle: those whose state no recorded call has read.
+    """
+
+    def __init__(self) -> None:
+        self.idle: weakref.WeakSet[Optimizer] = weakref.WeakSet()
+        self._read: weakref.WeakSet[Optimizer] = weakref.WeakSet()
+
+    def found(self, reached: Iterable[Optimizer], read: Iterable[Optimizer]) -> bool:
+        """Note what a call reached and read; False if it read what was not watched."""
+        self._read.update(read)
+        held = self._read.isdisjoint(self.idle)
+        self.idle = weakref.WeakSet([each for each in reached if each not in self._read])
+        return held
+
+
 class Recording:
     """One call of a function that is listened to."""
 
@@ -48,7 +72,9 @@ class Recording:
         numbers: NumberInputs,
         earlier: Recorded | None = None,
         is_piece: bool = False,
+        states: States | None = None,
     ):
+        self._states = States() if states is None else states
         #: Whether the function is a part of another one.
         self.is_piece = is_piece
         self.function = function
@@ -72,7 +98,9 @@ class Recording:
         """The result of the call; what later calls can use, or None and why not."""
         recorder = self.recorder
         try:
-            surroundings = Surroundings({"the function": self.function}, self.leaves)
+            surroundings = Surroundings(
+                {"the function": self.function}, self.leaves, self._states.idle
+            )
         except Unreachable as reason:
             return self.function(*self.args, **self.kwargs), None, str(reason)
         before = Snapshot(surroundings, self.leaves)
@@ -90,6 +118,9 @@ class Recording:
         result = with_plain_numbers(found) if self.numbers.values else found
         if recorder.failure is not None:
             return result, None, recorder.failure
+        if not self._states.found(surroundings.optimizers, recorder.state_read):
+            self.may_settle = True
+            return result, None, "the state of an optimizer, which calls before did not read"
         if global_settings() != settings:
             return result, None, "a setting of the whole process that the function changes"
         if not self._arguments_unchanged():
@@ -236,4 +267,4 @@ class Recording:
         return Layout(before.arrays, touched, writes)
 
 
-__all__ = ["Recording"]
+__all__ = ["Recording", "States"]

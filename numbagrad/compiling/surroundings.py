@@ -16,7 +16,7 @@ import operator
 import sys
 import types
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,6 +31,7 @@ from ..executor.program.guards import ANY, Entries, Guards, can_watch
 from ..executor.program.numbers import is_given
 from ..nn.module_hooks import EVERY_MODULE
 from ..ops.composite import Composite
+from ..optim.optimizer import Optimizer
 from ..random import Generator, default_generator
 from ..tensor import Tensor
 
@@ -118,7 +119,14 @@ class Surroundings:
         reached: every object that was visited, by its id.
     """
 
-    def __init__(self, roots: dict[str, Any], arguments: Sequence[Any] = ()):
+    def __init__(
+        self,
+        roots: dict[str, Any],
+        arguments: Sequence[Any] = (),
+        idle: Collection[Optimizer] = (),
+    ):
+        #: Optimizers whose state is not looked at.
+        self._idle = idle
         self.tensors: list[Tensor] = []
         self.watched: list[Watched] = []
         #: A native check that is True only if everything is what it was.
@@ -273,14 +281,23 @@ class Surroundings:
             self.watched.append(Watched(functools.partial(_values, extras), name, extras))
         self._pending += [(name, each) for each in extras_of(value)]
 
-    def _dictionary(self, name: str, value: Any) -> None:
+    def _dictionary(self, name: str, value: Any, unread: str | None = None) -> None:
+        """Watch what a dictionary holds, but for the entry that nobody reads."""
         watched = Watched(functools.partial(_values, value), name, value)
         self.watched.append(watched)
         self._dictionaries[id(value)] = value, watched
-        for key, each in value.items():
+        for place, (key, each) in enumerate(value.items()):
+            if key == unread and unread is not None:
+                watched.ignored.add(len(value) + place)
+                continue
             self._pending.append((f"{name}.{key}" if isinstance(key, str) else name, each))
             if not isinstance(key, _PLAIN):
                 self._pending.append((name, key))
+
+    @property
+    def optimizers(self) -> list[Optimizer]:
+        """The optimizers among it."""
+        return [each for each in self.reached.values() if isinstance(each, Optimizer)]
 
     def _function(self, name: str, value: Any) -> None:
         if isinstance(value, functools.partial):
@@ -368,7 +385,8 @@ class Surroundings:
         self._pending.append((type(value).__name__, type(value)))
         if isinstance(attributes, dict):
             self.reached[id(attributes)] = attributes
-            self._dictionary(name, attributes)
+            idle = isinstance(value, Optimizer) and value in self._idle
+            self._dictionary(name, attributes, "state" if idle else None)
         slots = [
             slot for each in type(value).__mro__ for slot in _slots(each) if hasattr(value, slot)
         ]

@@ -105,7 +105,7 @@ class Optimizer:
                 "params argument given to the optimizer should be an iterable of Tensors or dicts, "
                 f"but got {typename(params)}"
             )
-        self.state: defaultdict[Any, Any] = defaultdict(dict)
+        self.state = defaultdict(dict)
         self.param_groups: list[dict[str, Any]] = []
         groups = list(params)
         if not groups:
@@ -114,6 +114,17 @@ class Optimizer:
             groups = [{"params": groups}]
         for group in groups:
             self.add_param_group(group)
+
+    @property
+    def state(self) -> defaultdict[Any, Any]:
+        """What is remembered of every parameter."""
+        if capture.active is not None:
+            capture.note_state(self)
+        return self.__dict__["state"]
+
+    @state.setter
+    def state(self, state: defaultdict[Any, Any]) -> None:
+        self.__dict__["state"] = state
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
