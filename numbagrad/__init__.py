@@ -103,6 +103,7 @@ from .ops.storage import *
 from .ops.strided import *
 from .ops.subclass import *
 from .ops.view import *
+from .ops.view_copies import *
 from .ops.view_functions import *
 from .ops.method_functions import *
 from .ops.sequences import range_ as range

@@ -281,3 +281,27 @@ def test_vjp_of_a_complex_output_of_a_real_input():
     assert torch.allclose(vjp_fn(v)[0], (v * (1 - 2j)).real)
     with pytest.raises(RuntimeError, match="jacrev: Expected all outputs to be real"):
         jacrev(lambda x: x * 0.5j)(x)
+
+
+def test_rows_of_a_jacobian_one_at_a_time_need_no_batches():
+    class Watched(torch.autograd.Function):
+        @staticmethod
+        def forward(x):
+            return x * 3
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            pass
+
+        @staticmethod
+        def backward(ctx, grad):
+            assert grad.nonzero().shape == (1, 1)  # as many as there are values
+            return grad * 3
+
+    x = torch.arange(3.0)
+    made = jacrev(Watched.apply, chunk_size=1)(x)
+    assert torch.equal(made, 3 * torch.eye(3))
+    pair = jacrev(lambda x, y: (x * y, x.sum()), argnums=(0, 1), chunk_size=1)(x, x + 1)
+    whole = jacrev(lambda x, y: (x * y, x.sum()), argnums=(0, 1))(x, x + 1)
+    for one, other in zip(pair, whole, strict=True):
+        assert all(map(torch.equal, one, other))

@@ -82,6 +82,10 @@ class TestViews:
             y.imag.numpy()
         with pytest.raises(RuntimeError, match="unresolved conjugated tensors"):
             torch.view_as_real(y)
+        with pytest.raises(RuntimeError, match="not supported for conjugate view tensors"):
+            y.view(torch.float64)
+        with pytest.raises(RuntimeError, match="not supported for tensors with negative bit set"):
+            y.imag.view(torch.int64)
         with pytest.raises(BufferError, match="conjugate"):
             np.from_dlpack(y)
         assert y.numpy(force=True).tolist() == [1 - 2j, 3 + 1j]
@@ -137,6 +141,20 @@ class TestReading:
         assert len(found[0]) == len(found[1])
         for one, other in zip(*found, strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9)
+
+    @pytest.mark.parametrize("of_primal", [torch.detach, torch.conj, torch._neg_view])
+    @pytest.mark.parametrize("of_tangent", [torch.detach, torch.conj, torch._neg_view])
+    def test_a_tangent_is_pending_as_its_primal_is(self, of_primal: Any, of_tangent: Any) -> None:
+        x, direction = of_primal(z()), of_tangent(z(1j, 2 - 3j))
+        with forward_ad.dual_level():
+            dual = forward_ad.make_dual(x, direction)
+            tangent = forward_ad.unpack_dual(dual).tangent
+            assert (tangent is direction) == (of_primal is of_tangent)
+            assert tangent.is_conj() == x.is_conj() and tangent.is_neg() == x.is_neg()
+            assert tangent.tolist() == direction.tolist()
+            for part in (torch.real, torch.imag):
+                found = forward_ad.unpack_dual(part(dual)).tangent
+                assert found.tolist() == part(direction).tolist()
 
     def test_batches_of_conjugates_and_conjugates_of_batches(self) -> None:
         x = z(1 + 2j, 3 - 1j, 5j, 4).reshape(2, 2)

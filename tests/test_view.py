@@ -423,3 +423,39 @@ def test_broadcast_shapes():
         torch.broadcast_shapes((2, 4), (3,))
     with pytest.raises(ValueError, match="negative length"):
         torch.broadcast_shapes((2, -1))
+
+
+COPIES_OF_VIEWS: dict[str, tuple[Any, ...]] = {
+    "alias": (), "as_strided": ((2, 2), (1, 3), 1), "detach": (), "diagonal": (1, 0, 2),
+    "expand": ((2, 2, 3, 4),), "narrow": (1, 1, 2), "permute": ((2, 0, 1),), "select": (2, -1),
+    "split": (2, 1), "split_with_sizes": ([1, 3], 2), "squeeze": (), "transpose": (0, 2),
+    "unbind": (1,), "unfold": (2, 2, 1), "unsqueeze": (1,), "view": ((6, 4),),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", COPIES_OF_VIEWS)
+def test_what_views_show_is_had_in_memory_of_its_own_too(name: str) -> None:
+    arguments = COPIES_OF_VIEWS[name]
+    x = torch.tensor(array(), requires_grad=name != "detach")
+    expected = x[...] if name == "alias" else getattr(x, name)(*arguments)
+    made = getattr(torch, f"{name}_copy")(x, *arguments)
+    several = isinstance(made, tuple)
+    pairs = zip(made, expected, strict=True) if several else [(made, expected)]
+    for one, other in pairs:
+        assert torch.equal(one, other) and one.is_contiguous() and not one._is_view()
+        assert one.data_ptr() != other.data_ptr() and one.requires_grad == x.requires_grad
+    targets = [torch.empty_like(each) for each in made] if several else torch.empty_like(made)
+    getattr(torch, f"{name}_copy")(x.detach(), *arguments, out=targets)
+    assert torch.equal(targets[0], made[0])
+    if x.requires_grad:
+        (made[0] if several else made).square().sum().backward()
+        found, x.grad = x.grad, None
+        (expected[0] if several else expected).square().sum().backward()
+        assert torch.equal(found, x.grad)
+
+
+def test_copies_of_slices_and_transposes() -> None:
+    x = torch.tensor(array())
+    assert torch.equal(torch.slice_copy(x, 2, 1, None, 2), x[:, :, 1::2])
+    assert torch.equal(torch.t_copy(x[0]), x[0].t())
+    assert torch.equal(x.narrow_copy(0, 1, 1), x[1:])

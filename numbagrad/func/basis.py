@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..ops.creation import ones_like, zeros
+from ..ops.join import stack
 from ..tensor import Tensor
 from .vmap import vmap
 
@@ -40,7 +41,8 @@ def jacobian_of_products(
     wants the Jacobian of.
     """
     sizes = [tensor.numel() for tensor in like]
-    if sum(sizes) == 1:
+    count = sum(sizes)
+    if count == 1:
         made = product(*[ones_like(tensor) for tensor in like])
         return [[result.unsqueeze(0)] for result in made]
     results: list[Tensor] | None = None
@@ -48,7 +50,11 @@ def jacobian_of_products(
         from .blocks import products_in_blocks  # programs are imported when they are needed
 
         results = products_in_blocks(product, like, function)
-    if results is None:
+    if chunk_size == 1 and count:  # without ``vmap``, and what that does not take
+        basis = standard_basis(like)
+        rows = [product(*[block[place] for block in basis]) for place in range(count)]
+        results = [stack(column) for column in zip(*rows, strict=True)]
+    elif results is None:
         mapped = vmap(product, randomness=randomness, chunk_size=chunk_size)
         results = mapped(*standard_basis(like))
     assert results is not None

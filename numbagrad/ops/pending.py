@@ -47,6 +47,7 @@ def conjugate(input: Tensor) -> Tensor:
     return found
 
 
+@method()
 def _conj_physical(input: Tensor) -> Tensor:
     """The complex conjugate in memory of its own; a real tensor itself."""
     found: Tensor = input if input._array.dtype.kind != "c" else _physical(input)
@@ -104,11 +105,13 @@ def conj(input: Tensor) -> Tensor:
     return input if input._array.dtype.kind != "c" else _conjugated(input)
 
 
+@method()
 def _conj(input: Tensor) -> Tensor:
     """``conj``."""
     return conj(input)
 
 
+@method()
 def _neg_view(input: Tensor) -> Tensor:
     """The negative, a view of the same memory."""
     return _negated(input)

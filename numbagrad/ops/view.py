@@ -100,6 +100,11 @@ def reshape_as(input: Tensor, other: Tensor) -> Tensor:
 def _view_dtype(input: Tensor, dtype: Any) -> Tensor:
     """The bytes of ``input`` read as another dtype; sizes of the last dimension follow."""
     array = input._array
+    if input.is_conj() or input.is_neg():
+        what = "conjugate view tensors" if input.is_conj() else "tensors with negative bit set"
+        raise RuntimeError(
+            f"torch.Tensor.view is not supported for {what} when converting to a different dtype."
+        )
     new, old = dtype.numpy, array.dtype
     if new.itemsize != old.itemsize:
         if array.ndim == 0:

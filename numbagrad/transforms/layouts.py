@@ -13,6 +13,7 @@ import numpy as np
 from ..autograd.regions import Geometry
 from ..executor import capture
 from ..executor.indexing import reach, strided_view
+from ..ops.pending import view_as_pending
 from ..tensor import Tensor, new_tensor
 from ..untyped_storage import owner_of
 from .dispatch import new_samples
@@ -21,15 +22,25 @@ from .levels import Transformed
 __all__ = ["laid_out_as", "of_dtype", "repeats", "shows_as", "zeros_as"]
 
 Array = np.ndarray[Any, Any]
+#: What ``Transformed.pending`` is of other arrays.
+NOTHING = (False, False)
 
 
 def laid_out_as(primal: Tensor, tangent: Tensor) -> Tensor:
     """The tangent itself if it lies in its memory as the primal does; else a copy that does.
 
+    Where elements of the primal are conjugated or negated when they are read, so are those of the
+    copy.
+
     The memory of the copy is as large as that of the primal, with zeros around it. The tangent of
     a primal that repeats elements of its memory stays as it is.
     """
     array, other = primal._array, tangent._array
+    change = getattr(array, "pending", NOTHING)
+    if change != getattr(other, "pending", NOTHING):
+        memory = zeros_as(primal, tangent)
+        view_as_pending(memory, change).copy_(tangent)
+        return view_as_pending(memory, change)
     if _same_strides(array, other):
         if Transformed in (array.__class__, other.__class__) or _is_whole(array, other):
             return tangent
