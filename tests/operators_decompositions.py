@@ -130,8 +130,8 @@ def parts_of_array(x: np.ndarray) -> np.ndarray:
     return np.stack([x.real, x.imag], -1)
 
 
-_matrices("linalg_eigvals", lambda t, x: parts(t, t.linalg.eigvals(x)), _square,
-          lambda x: parts_of_array(np.linalg.eigvals(x)))  # fmt: skip
+_matrices("linalg_eigvals", lambda t, x: parts(t, 2 * t.linalg.eigvals(x)), _square,
+          lambda x: parts_of_array(2 * np.linalg.eigvals(x)))  # fmt: skip
 _matrices("linalg_eig", lambda t, x: (parts(t, t.linalg.eig(x)[0]), t.linalg.eig(x)[1].abs()),
           _square,
           lambda x: (parts_of_array(np.linalg.eig(x)[0]),
