@@ -50,6 +50,7 @@ def arguments(a, b, c) -> np.ndarray:
         first = layout.A_ROW + 4 * operand
         words[first : first + 4] = row, column, outer, inner
     words[[layout.M, layout.N, layout.K]] = *c.shape[-2:], a.shape[-1]
+    words[layout.WIDTH] = layout.unit_columns(*c.shape[-2:], a.shape[-1])
     words[[layout.OUTER, layout.INNER]] = batch
     return words
 
@@ -68,8 +69,8 @@ def choose(words: np.ndarray, itemsize: int) -> str:
     return "dots" if layout.is_dots(m, n, k * itemsize, a_column, b_row, 64) else "tiles"
 
 
-def units(c: np.ndarray, depth: int) -> int:
-    return layout.matmul_units(*c.shape[-2:], depth, int(np.prod(c.shape[:-2])))
+def units(c: np.ndarray, words: np.ndarray) -> int:
+    return layout.matmul_units(*c.shape[-2:], int(words[layout.WIDTH]), int(np.prod(c.shape[:-2])))
 
 
 def prepared(a, b, c, vector_bits=None, method=None, packs=None):
@@ -80,7 +81,7 @@ def prepared(a, b, c, vector_bits=None, method=None, packs=None):
     method = method or choose(words, c.itemsize)
     if packs is not None:
         words[layout.PACKS] = packs
-    return kernel(method, c.dtype.name, vector_bits), words, units(c, a.shape[-1])
+    return kernel(method, c.dtype.name, vector_bits), words, units(c, words)
 
 
 def run(a, b, c, vector_bits=None, **chosen) -> np.ndarray:
@@ -254,7 +255,7 @@ def test_units_of_many_rows_are_about_equally_wide(columns):
 
 def test_units_are_whole_rows_where_b_is_small():
     assert layout.unit_columns(128, 784, 32) == 784
-    assert layout.matmul_units(128, 784, 32, 3) == 3 * 32
+    assert layout.matmul_units(128, 784, 784, 3) == 3 * 32
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -103,6 +103,24 @@ def test_work_is_split_by_grain_and_only_with_workers(launch):
     assert counted.calls[0] == 12
 
 
+def test_what_waits_for_shared_work_is_called_once(launch, monkeypatch):
+    monkeypatch.setattr(pool, "_sharing", False)
+    monkeypatch.setattr(pool, "_seconds_alone", -1.0)
+    monkeypatch.setattr(pool, "_waiting", [])
+    called = []
+    pool.when_sharing(lambda: called.append("first"))
+    assert not called
+    block = pool._block
+    compiled = block[pool._SHARE_OUT]
+    args = Counted(10)
+    for _ in range(2):
+        pool._first_share_out(block, pool.pool_address(), args.kernel, args.args.ctypes.data, 10, 1)
+    assert called == ["first"] and (args.out == 2).all()
+    pool.when_sharing(lambda: called.append("second"))
+    assert called == ["first", "second"]
+    assert block[pool._SHARE_OUT] == compiled
+
+
 def test_workers_take_part(launch):
     """A kernel that waits until two threads are inside it returns only if a worker comes."""
     source = """

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..kernels import layout
-from . import capture, library
+from . import capture, library, pool
 from .builtin import LaunchMiss, launcher, leave_to_recorder, make_builtin, runtime
 from .pointwise import JIT_DISABLED
 
@@ -27,6 +27,14 @@ def _launcher() -> tuple[Callable[[Array, Array], Array], Array]:
     """The launcher of a product, and its table."""
     table = np.zeros(layout.MATMUL_WORDS, dtype=np.int64)
     table[layout.TABLE_RUNTIME] = runtime().ctypes.data
+
+    def prepare_to_share() -> None:
+        signature = "int64(int64, int64, int64, int64, int64)"
+        table[layout.MATMUL_DIVIDE] = library.hand_written(
+            "matmul_division", "divide", signature, code="calls"
+        )
+
+    pool.when_sharing(prepare_to_share)
     return make_builtin("matmul", launcher("matmul", "matmul_launch"), table), table
 
 

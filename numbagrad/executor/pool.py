@@ -12,6 +12,7 @@ import functools
 import os
 import threading
 import time
+from collections.abc import Callable
 
 import numpy as np
 
@@ -147,6 +148,19 @@ _SHARE_OUT_SIGNATURE = "void(int64, int64, int64, int64, int64)"
 #: How long launches ran on one thread though others could have helped; below zero until the disk
 #: cache was asked for what shares work.
 _seconds_alone = -1.0
+_sharing = False
+
+
+#: What launchers wait for until threads share work.
+_waiting: list[Callable[[], None]] = []
+
+
+def when_sharing(prepare: Callable[[], None]) -> None:
+    """Call ``prepare()`` when launches first share work; at once if they do."""
+    if _sharing:
+        prepare()
+    else:
+        _waiting.append(prepare)
 
 
 def _first_share_out(
@@ -156,7 +170,7 @@ def _first_share_out(
 
     What is compiled, or loaded, then takes the place of this function.
     """
-    global _seconds_alone
+    global _seconds_alone, _sharing
     compiling = _seconds_alone >= SECONDS_WORTH_COMPILING
     address = 0
     try:
@@ -165,6 +179,9 @@ def _first_share_out(
             address = library.hand_written(
                 "threads", "share_out", _SHARE_OUT_SIGNATURE, code="calls", compiling=compiling
             )
+        _sharing = address != 0
+        while _sharing and _waiting:
+            _waiting.pop()()
     except BaseException:
         _Kernel(kernel)(args, 0, total)  # its result is expected; ctypes reports the exception
         raise

@@ -65,7 +65,8 @@ HASH_SHIFT = 40
 # --- table of the matrix product ----------------------------------------------------------------
 MATMUL_KERNELS = 1  # addresses of the kernels, by method and type number
 MATMUL_TYPES = 24
-MATMUL_WORDS = MATMUL_KERNELS + 3 * MATMUL_TYPES
+MATMUL_DIVIDE = MATMUL_KERNELS + 3 * MATMUL_TYPES  # what divides a product for threads, or 0
+MATMUL_WORDS = MATMUL_DIVIDE + 1
 
 #: Rows of fewer bytes are never streamed: too much of them is parts of lines.
 STREAM_ROW_BYTES = 1024

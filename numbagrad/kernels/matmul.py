@@ -58,6 +58,7 @@ from .matmul_layout import (
     TILES_DEPTH_BYTES,
     UNIT_ROWS,
     WHOLE_TILES,
+    WIDTH,
     WORDS,
     A,
     B,
@@ -65,15 +66,12 @@ from .matmul_layout import (
     K,
     M,
     N,
-    unit_columns,
 )
 from .matmul_packing import pack_panels, pack_rows
 from .matmul_problem import matrix_at, quotient, smaller, word
 from .matmul_scratch import acquire, aligned, release
 from .matmul_tile import combine_rows, multiply_dots, multiply_tiles
 from .vector_emitter import TileShape, tile_shape
-
-_unit_columns = subroutine(unit_columns)
 
 #: Panels of A that are packed at a time.
 _PANELS = 8
@@ -92,8 +90,7 @@ def _over_units(rectangle: Callable[..., None], scratch_bytes: int = 0) -> Kerne
     """
 
     def kernel(args, lo, hi):
-        rows, columns = word(args, M), word(args, N)
-        width = _unit_columns(rows, columns, word(args, K))
+        rows, columns, width = word(args, M), word(args, N), word(args, WIDTH)
         groups = quotient(rows + (UNIT_ROWS - 1), UNIT_ROWS)
         blocks = quotient(columns + width - 1, width)
         buffer = 0

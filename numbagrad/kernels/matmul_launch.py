@@ -8,11 +8,10 @@ in Python. The tangent of a product is a sum of two: one launch, as in a program
 
 from __future__ import annotations
 
-from types import FunctionType
-
 from numba import types
 
 from .allocation import new_output
+from .atomics import call_5
 from .intrinsics import (
     address_of_stack,
     call_kernel,
@@ -38,6 +37,7 @@ from .layout import (
     ARRAY_DIMENSIONS,
     ARRAY_SHAPE,
     ARRAY_STRIDES,
+    MATMUL_DIVIDE,
     MATMUL_KERNELS,
     MATMUL_TYPES,
     MISS_CAPTURE,
@@ -65,7 +65,9 @@ from .matmul_layout import (
     PACKS,
     PARTIALS,
     PIECES,
+    SHARE,
     TERMS,
+    WIDTH,
     WORDS,
     A,
     B,
@@ -73,17 +75,15 @@ from .matmul_layout import (
     K,
     M,
     N,
-    depth_blocks,
     is_dots,
-    joined_groups,
     matmul_grain,
-    matmul_pieces,
     matmul_units,
     method_of,
     packs_a,
     packs_b,
     unit_columns,
 )
+from .matmul_problem import compiled
 from .threads import WORKERS
 
 NULL = 0
@@ -94,27 +94,15 @@ FIRST_COUNTER = SIZES + 4 + APART
 FRAME_WORDS = FIRST_COUNTER + MOST_COUNTERS + APART
 VECTOR_BYTES = host_vector_bits() // 8
 
-allocate = external("malloc", types.int64, types.int64)
 free = external("free", types.void, types.int64)
 set_memory = external("memset", types.int64, types.int64, types.int32, types.int64)
 
 
-def _compiled(function, **called):
-    """A plain function of ``matmul_layout`` as a subroutine, calling compiled functions."""
-    namespace = {**function.__globals__, **called}
-    return subroutine(FunctionType(function.__code__, namespace, function.__name__))
-
-
-_unit_columns = _compiled(unit_columns)
-_units = _compiled(matmul_units, unit_columns=_unit_columns)
-_grain = _compiled(matmul_grain, unit_columns=_unit_columns, matmul_units=_units)
-_groups = _compiled(joined_groups)
-_pieces = _compiled(
-    matmul_pieces,
-    depth_blocks=_compiled(depth_blocks), joined_groups=_groups, unit_columns=_unit_columns,
-)  # fmt: skip
-_method = _compiled(
-    method_of, is_dots=_compiled(is_dots), packs_a=_compiled(packs_a), packs_b=_compiled(packs_b)
+_unit_columns = compiled(unit_columns)
+_units = compiled(matmul_units)
+_grain = compiled(matmul_grain, matmul_units=_units)
+_method = compiled(
+    method_of, is_dots=compiled(is_dots), packs_a=compiled(packs_a), packs_b=compiled(packs_b)
 )
 
 
@@ -189,47 +177,28 @@ def choose(frame, item_size):
 
 
 @subroutine
-def share_depth(frame, pieces, item_size):
-    """Memory for the results of all pieces but the first, and counters; 0 if there is none."""
-    rows, columns = load(frame, M, int64), load(frame, N, int64)
-    partials = allocate((pieces - 1) * rows * columns * item_size)
-    if partials != NULL:
-        store(frame, PIECES, pieces, int64)
-        store(frame, PARTIALS, partials, int64)
-        store(frame, COUNTERS, FIRST_COUNTER, int64)
-        for group in range(_groups(rows)):
-            store(frame, FIRST_COUNTER + group, 0, int64)
-    return partials
-
-
-@subroutine
-def run(runtime, kernel, frame, batch, method, item_size):
+def run(runtime, table, kernel, frame, batch, method, item_size):
     """Run the kernel; large work lets go of the GIL and uses the pool."""
     rows, columns = load(frame, M, int64), load(frame, N, int64)
-    depth, terms = load(frame, K, int64), load(frame, TERMS, int64)
-    units = _units(rows, columns, depth, batch)
+    depth = load(frame, K, int64)
+    steps = depth * (1 + load(frame, TERMS, int64))
+    store(frame, WIDTH, _unit_columns(rows, columns, depth), int64)
     threads = load(load(runtime, RUNTIME_POOL, int64) + WORKERS, 0, int64) + 1
-    pieces, partials = 0, NULL
-    if threads > 1 and terms == 0:
-        pieces = _pieces(
-            method, rows, columns, depth, batch,
-            load(frame, A_COLUMN, int64) > load(frame, A_ROW, int64),
-            load(frame, B_ROW, int64) > load(frame, B_COLUMN, int64), item_size, threads,
-        )  # fmt: skip
-    if pieces > 0:
-        partials = share_depth(frame, pieces, item_size)
-        if partials == NULL:
-            pieces = 0
-        else:
-            units *= pieces
-    grain = _grain(rows, columns, depth, batch, threads, depth * (1 + terms), pieces)
+    divide = load(table, MATMUL_DIVIDE, int64)
+    pieces = 0
+    if divide != NULL and threads > 1 and rows * columns * steps >= 2 * SHARE:
+        store(frame, COUNTERS, FIRST_COUNTER, int64)
+        pieces = call_5(divide, frame, method, item_size, threads, batch)
+    width = load(frame, WIDTH, int64)
+    units = _units(rows, columns, width, batch) * max(pieces, 1)
+    grain = _grain(rows, columns, width, batch, threads, steps, pieces)
     if units <= grain:
         if units > 0:
             call_kernel(kernel, frame, 0, units)
     else:
         run_in_threads(runtime, kernel, frame, units, grain)
-    if partials != NULL:
-        free(partials)
+    if pieces != 0:
+        free(load(frame, PARTIALS, int64))
 
 
 @subroutine
@@ -306,7 +275,7 @@ def product(self, arguments, given):
     if depth == 0:
         set_memory(load(frame, C, int64), int32(0), batch * rows * columns << shift)
         return result
-    run(runtime, kernel, frame, batch, method, 1 << shift)
+    run(runtime, table, kernel, frame, batch, method, 1 << shift)
     return result
 
 

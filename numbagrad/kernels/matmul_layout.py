@@ -29,7 +29,8 @@ EPILOGUE_WORDS = 24  # where its own arguments begin, counted in words from the 
 PIECES = 25  # or 0
 PARTIALS = 26  # address of the results of all pieces but the first, as contiguous matrices
 COUNTERS = 27  # where the counters begin, in words from the first one here; 0 before and after
-WORDS = 28
+WIDTH = 28  # columns of C in one unit of work
+WORDS = 29
 
 #: What an epilogue is called with: the address of these words, and a range of rows of C.
 TILE_ARGUMENTS = 0  # address of its own arguments
@@ -155,66 +156,93 @@ def depth_blocks(method: int, depth: int, item_size: int) -> int:
     return (depth * item_size + block - 1) // block
 
 
+def possible_pieces(method: int, rows: int, columns: int, depth: int, item_size: int) -> int:
+    """The blocks of a depth that threads can share, or 0: their results have to stay in caches."""
+    pieces = depth_blocks(method, depth, item_size)
+    result = rows * columns * item_size
+    if pieces < 2 or joined_groups(rows) > MOST_COUNTERS:
+        return 0
+    if result > RESULT_BYTES or (pieces - 1) * result > PARTIAL_BYTES:
+        return 0
+    return pieces
+
+
 def joined_groups(rows: int) -> int:
     """Groups of rows of C that are added up at once, each with a counter."""
     return (rows + JOINED_ROWS - 1) // JOINED_ROWS
 
 
-def matmul_units(rows: int, columns: int, depth: int, batch: int) -> int:
-    """Units of work in ``batch`` products of (rows × depth) and (depth × columns) matrices.
+def matmul_units(rows: int, columns: int, width: int, batch: int) -> int:
+    """Units of work in ``batch`` products that make (rows × columns) matrices.
 
-    Units are ordered by batch, then by block of columns, then by group of rows: a contiguous range
-    of them is a few rectangles of C. Every element of C is computed by the same sequence of
-    operations in whatever rectangle it lies, so any partition gives the same bits.
+    Units are ordered by batch, then by block of columns (each ``width`` wide), then by group of
+    rows: a contiguous range of them is a few rectangles of C. Every element of C is computed by the
+    same sequence of operations in whatever rectangle it lies, so any partition gives the same bits.
     """
-    width = unit_columns(rows, columns, depth)
     return batch * ((columns + width - 1) // width) * ((rows + UNIT_ROWS - 1) // UNIT_ROWS)
 
 
-def matmul_pieces(
-    method: int, rows: int, columns: int, depth: int, batch: int, a_deep: bool, b_deep: bool,
-    item_size: int, threads: int,
-) -> int:  # fmt: skip
-    """Pieces of the depth for threads to share, or 0 where they had better share rows and columns.
+def equal_width(method: int, columns: int, threads: int) -> int:
+    """Columns for each thread, in whole vectors, or all where these make no nearly equal shares."""
+    whole = UNIT_ROWS if method == DOTS else WHOLE_TILES // 2
+    width = ((columns + threads - 1) // threads + whole - 1) // whole * whole
+    return width if width * threads * 8 <= columns * 9 else max(columns, 1)
+
+
+def division(
+    method: int, rows: int, columns: int, depth: int, terms: int, batch: int, a_deep: bool,
+    b_deep: bool, item_size: int, threads: int,
+) -> tuple[int, int]:  # fmt: skip
+    """What threads share of a product: the pieces of its depth or 0, and the width of its units.
 
     What a thread reads that another one wrote comes from the caches of that one, at a fraction of
     the speed of its own. Operands were most likely written in equal shares of their outermost
     dimension, as by the update of a weight; whether that is the depth say ``a_deep`` and
-    ``b_deep``. So what is counted is how many elements of others a thread reads, either way.
+    ``b_deep``. So what is counted is how many elements of others a thread reads, where threads
+    share units as they usually are, whole rows, equal shares of columns, or the depth.
     """
-    pieces = depth_blocks(method, depth, item_size)
-    sharing = min(threads, rows * columns * depth // SHARE)
-    if method == ROW or batch != 1 or sharing < 2 or pieces < 2:
-        return 0
-    result = rows * columns * item_size
-    if joined_groups(rows) > MOST_COUNTERS or result > RESULT_BYTES:
-        return 0
-    if (pieces - 1) * result > PARTIAL_BYTES:
-        return 0
-    width = max(min(columns, unit_columns(rows, columns, depth)), 1)
-    across = min((columns + width - 1) // width, sharing)
+    usual = unit_columns(rows, columns, depth)
+    sharing = min(threads, rows * columns * depth * terms // SHARE)
+    if method == ROW or batch != 1 or sharing < 2:
+        return 0, usual
+    across = min((columns + usual - 1) // usual, sharing)
     down = sharing // across
-    of_others = depth * rows // down if a_deep or across > 1 else 0
-    of_others += depth * columns // across if b_deep or down > 1 else 0
+    width, of_others = usual, 0
+    if a_deep or across > 1:
+        of_others += depth * rows // down
+    if b_deep or down > 1:
+        of_others += depth * columns // across
+    by_rows = (depth * rows // sharing if a_deep else 0) + depth * columns
+    # What follows then reads other parts of C than it would otherwise: the last term.
+    by_columns = depth * rows + (depth * columns // sharing if b_deep else 0) + rows * columns
+    narrow = equal_width(method, columns, sharing)
+    if across == 1 and narrow < usual and by_columns * 4 < by_rows * 3:
+        width, of_others = narrow, by_columns
+    elif across > 1 and depth * columns <= 2 * SHARED and by_rows * 4 < by_columns * 3:
+        width, of_others = columns, by_rows
+    pieces = possible_pieces(method, rows, columns, depth, item_size) if terms == 1 else 0
+    if pieces == 0:
+        return 0, width
     along = min(pieces, sharing)
     down = sharing // along
-    shared = rows * columns * (pieces - 1) // sharing
-    shared += 0 if a_deep and down == 1 else depth // along * (rows // down)
-    shared += 0 if b_deep and down == 1 else depth // along * columns
-    return pieces if shared < of_others else 0
+    by_depth = rows * columns * (pieces - 1) // sharing
+    if not a_deep or down > 1:
+        by_depth += depth // along * (rows // down)
+    if not b_deep or down > 1:
+        by_depth += depth // along * columns
+    return (pieces, usual) if by_depth < of_others else (0, width)
 
 
 def matmul_grain(
-    rows: int, columns: int, depth: int, batch: int, threads: int, steps: int, pieces: int
+    rows: int, columns: int, width: int, batch: int, threads: int, steps: int, pieces: int
 ) -> int:
     """Units for one thread: an equal share of the work, or all if that is less than about 20 µs.
 
     An element of C takes so many ``steps``: the depth, and what else is done with it. Shares are
     not cut further, since every piece packs its operands anew.
     """
-    width = min(columns, unit_columns(rows, columns, depth))
-    work = UNIT_ROWS * max(width, 1) * max(steps, 1)
-    units = matmul_units(rows, columns, depth, batch)
+    work = UNIT_ROWS * max(min(columns, width), 1) * max(steps, 1)
+    units = matmul_units(rows, columns, width, batch)
     if pieces > 0:
         work = max(work // pieces, 1)
         units *= pieces

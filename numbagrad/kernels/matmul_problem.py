@@ -6,13 +6,24 @@ statements of Numba code otherwise.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any
+
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
 from . import matmul_layout as layout
+from .intrinsics import subroutine
 
 _WORD = ir.IntType(64)
+
+
+def compiled(function: Callable[..., Any], **called: Any) -> Any:
+    """A plain function of ``matmul_layout`` as a subroutine, calling compiled functions."""
+    namespace = {**function.__globals__, **called}
+    return subroutine(FunctionType(function.__code__, namespace, function.__name__))
 
 
 @intrinsic

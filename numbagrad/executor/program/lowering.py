@@ -239,7 +239,13 @@ def _product(operation: Product, alone: bool = False) -> list[Launch]:
     )  # fmt: skip
     words[[w.ACCUMULATES, w.TERMS]] = operation.accumulates, len(operation.further)
     steps = depth * len(operation.terms)
-    units = w.matmul_units(rows, columns, depth, count)
+    threads = 1 if alone else pool.get_num_threads()
+    pieces, width = w.division(
+        method, rows, columns, depth, len(operation.terms), count, a_column > a_row,
+        b_row > b_column, item, threads,
+    )  # fmt: skip
+    words[w.WIDTH] = width
+    units = w.matmul_units(rows, columns, width, count)
     launch = Launch(
         operation.name, kernel_of(method, c.dtype.name), words, units, 0, [],
         work=count * rows * columns * steps // 16,
@@ -252,14 +258,9 @@ def _product(operation: Product, alone: bool = False) -> list[Launch]:
     if operation.epilogue is not None:
         _add_epilogue(launch, operation.epilogue, (outer, inner), turned)
         steps += len(postorder(operation.epilogue.formula.outputs))
-    threads, pieces = pool.get_num_threads(), 0
-    if not operation.further and not alone:
-        pieces = w.matmul_pieces(
-            method, rows, columns, depth, count, a_column > a_row, b_row > b_column, item, threads
-        )
     if pieces:
         _share_depth(launch, pieces, rows, rows * columns * item)
-    launch.grain = w.matmul_grain(rows, columns, depth, count, threads, steps, pieces)
+    launch.grain = w.matmul_grain(rows, columns, width, count, threads, steps, pieces)
     return [launch]
 
 

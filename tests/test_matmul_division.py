@@ -1,4 +1,4 @@
-"""Products whose depth threads share: the bits of one thread, whatever follows the product."""
+"""What threads share of a product: the bits of one thread, whatever is shared and what follows."""
 
 from __future__ import annotations
 
@@ -66,6 +66,39 @@ def test_eager_products_in_all_layouts(rows, depth, columns, dtype, threads):
             expected = x.numpy().astype(np.longdouble) @ y.numpy().astype(np.longdouble)
             tolerance = 100 * np.finfo(found.dtype).eps * np.sqrt(depth)
             np.testing.assert_allclose(found, expected, tolerance, tolerance)
+
+
+@pytest.mark.parametrize("threads", THREADS)
+@pytest.mark.parametrize("rows, depth, columns", [(64, 784, 128), (64, 256, 256), (100, 500, 300)])
+def test_the_training_of_a_layer(rows, depth, columns, threads):
+    torch.manual_seed(rows)
+    x, target = torch.randn(rows, depth), torch.randn(rows, columns)
+    start = torch.randn(columns, depth) / 30
+
+    def make():
+        layer = torch.nn.Linear(depth, columns)
+        with torch.no_grad():
+            layer.weight.copy_(start)
+            layer.bias.zero_()
+        optimizer = torch.optim.SGD(layer.parameters(), lr=1e-4)
+
+        def step(x, target):
+            optimizer.zero_grad()
+            loss = (layer(x).relu() - target).pow(2).sum()
+            loss.backward()
+            optimizer.step()
+            return loss
+
+        compiled = torch.compile(step)
+
+        def steps(x, target):
+            for _ in range(4):
+                compiled(x, target)
+            return layer.weight.detach(), layer.weight.grad, layer.bias.detach()
+
+        return steps
+
+    same_bits(make, threads, x, target)
 
 
 @pytest.mark.parametrize("threads", THREADS)
@@ -152,23 +185,47 @@ def test_no_depth_and_no_rows():
             np.testing.assert_array_equal(found.numpy(), (x @ w + 1).numpy())
 
 
-def chosen(rows, depth, columns, threads=2, a_deep=False, b_deep=True, batch=1):
-    return layout.matmul_pieces(
-        layout.TILES, rows, columns, depth, batch, a_deep, b_deep, 4, threads
-    )
+def division(rows, depth, columns, threads=2, a_deep=False, b_deep=True, batch=1, terms=1,
+             method=layout.TILES):  # fmt: skip
+    return layout.division(method, rows, columns, depth, terms, batch, a_deep, b_deep, 4, threads)
 
 
 def test_a_deep_product_with_a_small_result_shares_its_depth():
-    assert chosen(64, 1000, 100) == 2
-    assert chosen(8, 4096, 64) == 8
-    assert chosen(64, 4096, 64, threads=16) == 8
+    assert division(64, 1000, 100)[0] == 2
+    assert division(8, 4096, 64)[0] == 8
+    assert division(64, 4096, 64, threads=16)[0] == 8
 
 
 def test_other_products_do_not():
-    assert chosen(64, 1000, 100, threads=1) == 0
-    assert chosen(64, 1000, 100, batch=3) == 0
-    assert chosen(64, 512, 100) == 0  # one block
-    assert chosen(8, 1000, 8) == 0  # no work for two
-    assert chosen(1000, 800, 100) == 0  # each thread has its own rows of A
-    assert chosen(4096, 4096, 4096) == 0
-    assert chosen(64, 10_000_000, 64) == 0  # more partial results than caches hold
+    for pieces, _ in (
+        division(64, 1000, 100, threads=1),
+        division(64, 1000, 100, batch=3),
+        division(64, 1000, 100, terms=2),
+        division(64, 512, 100),  # one block
+        division(8, 1000, 8),  # no work for two
+        division(1000, 800, 100),  # each thread has its own rows of A
+        division(4096, 4096, 4096),
+        division(64, 10_000_000, 64),  # more partial results than caches hold
+    ):
+        assert pieces == 0
+
+
+def test_a_layer_shares_the_rows_of_its_weight_that_are_the_columns_of_the_product():
+    assert division(64, 784, 128, b_deep=False, method=layout.DOTS) == (0, 64)
+    assert division(64, 256, 256, b_deep=False) == (0, 128)
+    assert division(64, 1000, 100, b_deep=False, method=layout.DOTS) == (0, 52)
+    assert division(64, 784, 128, b_deep=False, method=layout.DOTS, threads=1)[1] == 128
+    assert division(128, 784, 16, b_deep=False, method=layout.DOTS)[1] == 16
+
+
+def test_the_gradient_of_a_weight_is_made_in_whole_rows():
+    assert division(256, 128, 784, a_deep=True) == (0, 784)
+    assert division(1000, 64, 100, a_deep=True) == (0, layout.unit_columns(1000, 100, 64))
+
+
+@pytest.mark.parametrize("threads", [2, 3, 5, 16])
+@pytest.mark.parametrize("method", [layout.TILES, layout.DOTS])
+def test_shares_of_columns_are_nearly_equal(method, threads):
+    for columns in range(1, 600):
+        width = layout.equal_width(method, columns, threads)
+        assert width == columns or width * threads <= columns * 1.125
