@@ -61,7 +61,7 @@ def choose(words: np.ndarray, itemsize: int) -> str:
     a_row, a_column = (int(x) for x in words[layout.A_ROW : layout.A_ROW + 2])
     b_row, b_column = (int(x) for x in words[layout.B_ROW : layout.B_ROW + 2])
     words[layout.PACKS] = (
-        layout.PACKS_A * layout.packs_a(n, a_row, a_column, itemsize)
+        layout.PACKS_A * layout.packs_a(n, k, a_row, a_column, itemsize)
         + layout.PACKS_B * layout.packs_b(m, k * n, b_row, b_column, itemsize)
     )  # fmt: skip
     if m == 1 and b_column == 1:

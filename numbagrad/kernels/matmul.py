@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 
 from numba import types
 
-from .intrinsics import address_of_stack, call_kernel, int64, store, subroutine
+from .intrinsics import address_of_stack, call_kernel, int64, load, store, subroutine
 from .matmul_joining import (
     WHOLE,
     block_length,
@@ -75,6 +75,11 @@ from .vector_emitter import TileShape, tile_shape
 
 #: Panels of A that are packed at a time.
 _PANELS = 8
+
+#: Last columns that are done as rows of the transpose at most, rows of C at a time, and the depth
+#: for each column that makes up for a copy of the result, element by element.
+_TURNED_COLUMNS, _TURNED_ROWS, _TURNED_DEPTH = 8, 128, 12
+_TURNED_WORDS = _TURNED_COLUMNS * _TURNED_ROWS
 
 #: Columns of C whose sums the row method keeps in the first-level cache at a time.
 _ROW_COLUMNS = 1024
@@ -170,6 +175,7 @@ def _rows_of_tiles(shape: TileShape) -> Any:
     """The subroutine for tiles from one block of the depth and one block of B."""
     size, tallest, panel_a = shape.bytes, shape.heights[0], shape.panel_a
     tiles, pack, hand_in = multiply_tiles(shape), pack_rows(shape), hand_in_rows(shape, _finish)
+    width, element = shape.panel_b, types.float32 if size == 4 else types.float64
 
     @subroutine
     def rows_of_tiles(
@@ -179,6 +185,16 @@ def _rows_of_tiles(shape: TileShape) -> Any:
         """A by a few panels, where it is packed; from the row on where a piece had better begin."""
         a_row, a_step = word(args, A_ROW), word(args, A_COLUMN)
         packs = word(args, PACKS) & PACKS_A
+        # A few last columns, where the rows of A lie beside each other: their transpose, in vectors
+        # of rows, since vectors of columns would be nearly empty.
+        turned = 0
+        if a_row == 1 and packs == 0:
+            turned = columns - quotient(columns, width) * width
+            if turned > _TURNED_COLUMNS or turned * _TURNED_DEPTH > depth:
+                turned = 0
+        columns -= turned
+        turned_b = b + quotient(columns, width) * b_panel * size
+        sums = address_of_stack(_TURNED_WORDS)
         left = step = row_end - row
         if complete:
             step = smaller(2 * tallest, step)
@@ -196,12 +212,27 @@ def _rows_of_tiles(shape: TileShape) -> Any:
                 pack(height, depth, packed, source, a_row, a_step)
                 source, source_row, source_step = packed, 1, panel_a
                 source_tile = panel_a * depth
-            tiles(height, columns, depth, source, source_row, source_step, source_tile, b, b_step,
-                  b_panel, c + below * c_row * size, c_row, accumulate)  # fmt: skip
+            target = c + below * c_row * size
+            if columns > 0:
+                tiles(height, columns, depth, source, source_row, source_step, source_tile, b,
+                      b_step, b_panel, target, c_row, accumulate)  # fmt: skip
+            first = 0
+            while turned > 0 and first < height:
+                rows = smaller(_TURNED_ROWS, height - first)
+                tiles(turned, rows, depth, turned_b, 1, b_step, tallest, source + first * size,
+                      a_step, width, sums, _TURNED_ROWS, False)  # fmt: skip
+                for i in range(rows):
+                    place = target + ((first + i) * c_row + columns) * size
+                    for j in range(turned):
+                        value = load(sums, j * _TURNED_ROWS + i, element)
+                        if accumulate:
+                            value = load(place, j, element) + value
+                        store(place, j, value, element)
+                first += rows
             if piece != WHOLE:
-                hand_in(args, at, at + height, columns)
+                hand_in(args, at, at + height, columns + turned)
             elif complete:
-                _finish(args, batch, at, at + height, column, columns)
+                _finish(args, batch, at, at + height, column, columns + turned)
             left -= height
             at += height
             if at == row_end:

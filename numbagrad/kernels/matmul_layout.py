@@ -67,8 +67,9 @@ COLUMNS_FROM_ROWS = 512
 #: Rows this many bytes apart (or a multiple) fall on the same few lines of the first-level cache.
 CONFLICT = 4096
 
-#: Columns of A this many bytes apart or further are on so many pages that a copy costs less.
-FAR = 1024
+#: Columns of A this many bytes apart or further are on so many pages that a copy costs less, if
+#: many columns of B share it. Where fewer do, so must a block of A fill this many bytes.
+FAR, MANY_PAGES = 1024, 400_000
 
 #: An operand of more bytes comes from memory each time, so that packing it costs least.
 CACHE = 1 << 23
@@ -112,12 +113,15 @@ def packs_b(rows: int, size: int, b_row: int, b_column: int, item_size: int) -> 
     return rows >= (8 if size * item_size > CACHE else 48)
 
 
-def packs_a(columns: int, a_row: int, a_column: int, item_size: int) -> bool:
+def packs_a(columns: int, depth: int, a_row: int, a_column: int, item_size: int) -> bool:
     """Whether tiles read a copy of A, packed in their order."""
+    if a_row == 1:
+        far = a_column * item_size
+        if columns >= 256:
+            return far >= FAR
+        return columns >= 96 and far * min(depth, TILES_DEPTH_BYTES // item_size) >= MANY_PAGES
     if columns < 256:
         return False
-    if a_row == 1:
-        return a_column * item_size >= FAR
     return a_column != 1 or a_row * item_size & (CONFLICT - 1) == 0
 
 
@@ -133,7 +137,7 @@ def method_of(
         return ROW, 0
     if is_dots(rows, columns, depth * item_size, a_column, b_row, vector_bytes):
         return DOTS, 0
-    packs = PACKS_A if packs_a(columns, a_row, a_column, item_size) else 0
+    packs = PACKS_A if packs_a(columns, depth, a_row, a_column, item_size) else 0
     if packs_b(rows, depth * columns, b_row, b_column, item_size):
         packs += PACKS_B
     return TILES, packs
