@@ -62,7 +62,7 @@ def choose(words: np.ndarray, itemsize: int) -> str:
     b_row, b_column = (int(x) for x in words[layout.B_ROW : layout.B_ROW + 2])
     words[layout.PACKS] = (
         layout.PACKS_A * layout.packs_a(n, k, a_row, a_column, itemsize)
-        + layout.PACKS_B * layout.packs_b(m, k * n, b_row, b_column, itemsize)
+        + layout.PACKS_B * layout.packs_b(m, k * n, b_row, b_column, itemsize, True)
     )  # fmt: skip
     if m == 1 and b_column == 1:
         return "row"

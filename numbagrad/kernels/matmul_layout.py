@@ -61,6 +61,10 @@ SHARED = 1 << 16
 #: whose rows share pages.
 PACKED_FROM_ROWS = 192
 
+#: The same for sums of products: without copies, all terms pass over a few rows that stay in the
+#: cache.
+SUMS_PACKED_FROM_ROWS = 512
+
 #: Rows from which on threads share columns of a small B too, and each packs its own.
 COLUMNS_FROM_ROWS = 512
 
@@ -104,9 +108,9 @@ def is_dots(
     return rows <= 128 and columns <= 128 and depth_bytes >= DOT_VECTORS * vector_bytes
 
 
-def packs_b(rows: int, size: int, b_row: int, b_column: int, item_size: int) -> bool:
+def packs_b(rows: int, size: int, b_row: int, b_column: int, item_size: int, plain: bool) -> bool:
     """Whether tiles read a copy of B, which has ``size`` elements, packed in their order."""
-    if b_column != 1 or rows >= PACKED_FROM_ROWS:
+    if b_column != 1 or rows >= (PACKED_FROM_ROWS if plain else SUMS_PACKED_FROM_ROWS):
         return True
     if b_row * item_size & (CONFLICT - 1) != 0:
         return False
@@ -138,7 +142,7 @@ def method_of(
     if is_dots(rows, columns, depth * item_size, a_column, b_row, vector_bytes):
         return DOTS, 0
     packs = PACKS_A if packs_a(columns, depth, a_row, a_column, item_size) else 0
-    if packs_b(rows, depth * columns, b_row, b_column, item_size):
+    if packs_b(rows, depth * columns, b_row, b_column, item_size, plain):
         packs += PACKS_B
     return TILES, packs
 

@@ -54,11 +54,15 @@ def _write(emit: Emitter, rows: list[Values], masks: Values, c: Any, c_row: Any,
 # Tiles of C: a column of A elements, each broadcast, times one or two vectors of B
 
 
-def _tile(module: ir.Module, shape: TileShape, height: int, vectors: int) -> Any:
-    """The micro-kernel for ``height`` rows and so many vectors, of which the last is masked."""
+def _tile(
+    module: ir.Module, shape: TileShape, height: int, vectors: int, masked: bool = True
+) -> Any:
+    """The micro-kernel for ``height`` rows and so many vectors, the last of which may be masked."""
 
     def write(emit, columns, depth, a, a_row, a_step, b, b_step, c, c_row, accumulate):
-        masks = [None] * (vectors - 1) + [emit.mask(columns, (vectors - 1) * shape.lanes)]
+        masks = [None] * vectors
+        if masked:
+            masks[-1] = emit.mask(columns, (vectors - 1) * shape.lanes)
         # One pointer for every third row and small multiples of the stride: few registers do.
         offsets = [0, a_row, emit.times(a_row, 2)][:height]
         bases = emit.steps(a, emit.times(a_row, 3), -(-height // 3))
@@ -80,7 +84,8 @@ def _tile(module: ir.Module, shape: TileShape, height: int, vectors: int) -> Any
         rows = [sums[r * vectors :][:vectors] for r in range(height)]
         _write(emit, rows, masks, c, c_row, accumulate)
 
-    return emitted_function(module, f"tile_{height}x{vectors}", shape, "iipiipipib", write)
+    name = f"{'masked' if masked else 'whole'}_tile_{height}x{vectors}"
+    return emitted_function(module, name, shape, "iipiipipib", write)
 
 
 def _tiles(module: ir.Module, shape: TileShape) -> Any:
@@ -91,27 +96,33 @@ def _tiles(module: ir.Module, shape: TileShape) -> Any:
               accumulate):  # fmt: skip
         builder = emit.builder
         packed = builder.icmp_signed("!=", a_tile, emit.times(a_row, tallest))
-        # Pairs of vectors as long as there is more than one.
-        paired = emit.whole(builder.add(columns, emit.word(shape.lanes - 1)), width)
-        single = builder.sub(columns, paired)
+        whole = emit.whole(columns, width)
+        rest = builder.sub(columns, whole)
+        several = builder.icmp_signed(">", rest, emit.word(shape.lanes))
 
         def row_of_tiles(height: int, index: Any, pointers: Values) -> Values:
             a, c = pointers
 
-            def tile(vectors: int, left: Any, at: Values) -> None:
+            def tile(vectors: int, left: Any, masked: bool, at: Values) -> None:
                 b_at, c_at = at
                 arguments = [left, depth, a, a_row, a_step, b_at, b_step, c_at, c_row, accumulate]
-                builder.call(_tile(module, shape, height, vectors), arguments)
+                builder.call(_tile(module, shape, height, vectors, masked), arguments)
 
-            def pair(index: Any, at: Values) -> Values:
-                tile(2, builder.sub(columns, index), at)
+            def pair(masked: bool, index: Any, at: Values) -> Values:
+                tile(2, rest, masked, at)
                 return emit.advance(at, (b_panel, width), 1)
 
-            def last(index: Any, at: Values) -> Values:
-                tile(1, single, at)
-                return at
+            def single(index: Any, at: Values) -> Values:
+                tile(1, builder.sub(rest, index), True, at)
+                return emit.advance(at, (shape.lanes, shape.lanes), 1)
 
-            emit.loop(single, shape.lanes, emit.loop(paired, width, [b, c], pair), last)
+            at = emit.loop(whole, width, [b, c], functools.partial(pair, False))
+            singles = rest
+            if height in shape.heights[:2]:
+                pairs = builder.select(several, emit.word(1), emit.word(0))
+                at = emit.loop(pairs, 1, at, functools.partial(pair, True))
+                singles = builder.select(several, emit.word(0), rest)
+            emit.loop(singles, shape.lanes, at, single)
             if height == tallest:
                 return [emit.at(a, a_tile), *emit.advance([c], [c_row], height)]
             return emit.advance(pointers, (a_row, c_row), height)
