@@ -44,6 +44,9 @@ def same(found, expected):
             same(a, b)
     elif isinstance(expected, np.ndarray):
         np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+    elif isinstance(expected, float):
+        assert type(found) is float
+        assert found == pytest.approx(expected, rel=1e-5, abs=1e-6, nan_ok=True)
     else:
         assert found == expected
 

@@ -236,6 +236,7 @@ class Effects:
     """What a call leaves behind beside what it writes into given memory.
 
     ``flags`` are the leaves of which it changed whether they require gradients, and what to.
+    ``attributes`` are entries of dictionaries where it put tensors that it made.
     """
 
     flags: list[tuple[Place, bool]]
@@ -243,6 +244,7 @@ class Effects:
     versions: list[tuple[Place, int]]
     structure: Any
     returned: list[tuple[int, Any]]
+    attributes: list[tuple[dict[Any, Any], Any, tuple[int, Any]]]
     backward: Live | None = None
 
 

@@ -6,6 +6,7 @@ then repeats. What no run could leave behind in the same way is ``Unusable``.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ..autograd.inplace import MULTIPLE
@@ -17,7 +18,7 @@ from ..structure import containers_in, flatten
 from ..tensor import Tensor
 from .effects import COMPUTED, CONSTANT, KNOWN, MADE, Effects, Made, Place, Unusable
 from .snapshot import Owners, Snapshot
-from .surroundings import Surroundings, extras_of
+from .surroundings import Assigned, Surroundings, extras_of
 
 
 class EffectsOfCall:
@@ -61,7 +62,13 @@ class EffectsOfCall:
         """The memory that runs have to make."""
         return list(self._results)
 
-    def find(self, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Effects:
+    def find(
+        self,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        result: Any,
+        assigned: Sequence[Assigned],
+    ) -> Effects:
         """What the call with these arguments left behind; ``result`` is what it returned."""
         flags = self._flags()
         gradients = self._gradients()
@@ -77,8 +84,9 @@ class EffectsOfCall:
             if isinstance(leaf, DrawnNumber):
                 raise Unusable("a number that changes from step to step, returned")
         returned = [self._reference(leaf) for leaf in leaves]
+        attributes = [(x.dictionary, x.key, self._reference(x.new)) for x in assigned]
         self._link_views()
-        return Effects(flags, gradients, versions, structure, returned)
+        return Effects(flags, gradients, versions, structure, returned, attributes)
 
     def _flags(self) -> list[tuple[Place, bool]]:
         """The leaves that require gradients now and did not before the call, or the other way."""

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..executor import capture
 from ..executor.program.callers import is_library
 from ..executor.program.recorder import Recorder
 
@@ -41,12 +42,12 @@ class listening:  # noqa: N801 - a context, named for how it reads
     def __enter__(self) -> None:
         self._before = sys.getprofile()
         self._numpy = _state_of_numpy()
-        self._recorder.listener = self._event
-        sys.setprofile(self._recorder.listener)
+        self._outer, capture.listener = capture.listener, self._event
+        sys.setprofile(capture.listener)
 
     def __exit__(self, *error: Any) -> None:
         sys.setprofile(self._before)
-        self._recorder.listener = None
+        capture.listener = self._outer
         if not self._recorder.paused and _state_of_numpy() != self._numpy:
             self._recorder.fail("numpy.random")  # of its functions Python does not report calls
 

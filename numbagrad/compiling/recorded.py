@@ -102,7 +102,7 @@ class Recorded:
         self._may_raise = bool(unsure)
         #: How to find what the call returns, if that needs nothing else of the run; else None.
         self._find_result: Callable[[Sequence[Array], Sequence[Any]], Any] | None = None
-        if effects.backward is None and not effects.flags:
+        if effects.backward is None and not effects.flags and not effects.attributes:
             self._find_result = finder_of_all(effects.structure, effects.returned)
         #: How often Python had to look whether the program holds.
         self._looks = 0
@@ -224,6 +224,8 @@ class Recorded:
             place.find(run.leaves)._requires_grad = flag
         if effects.backward is not None:
             run.graph = effects.backward.node(run.results, run.leaves, self.program.drawn)
+        for dictionary, key, reference in effects.attributes:
+            dictionary[key] = self._value(reference, run)
         if effects.structure is LEAF:  # as most steps return
             result = self._value(effects.returned[0], run)
         else:

@@ -33,21 +33,23 @@ from .listening import listening
 from .memory_layout import Layout, shared
 from .recorded import Recorded
 from .snapshot import Elements, Owners, Snapshot
-from .surroundings import Surroundings, Unreachable, global_settings
+from .surroundings import Assigned, Surroundings, Unreachable, global_settings
 from .verification import Previous, RandomStates, verify
 
 
 class States:
-    """The optimizers whose state calls of a function do not read, and those whose state they do.
+    """What is known of the state that calls of a function reach, and whether they read it.
 
     A function that only clears gradients does not depend on what an optimizer remembers, and the
     next recording does not watch it.
 
     Attributes:
         idle: those whose state no recorded call has read.
+        may_assign: whether tensors that calls put in the place of others have not been read.
     """
 
     def __init__(self) -> None:
+        self.may_assign = True
         self.idle: weakref.WeakSet[Optimizer] = weakref.WeakSet()
         self._read: weakref.WeakSet[Optimizer] = weakref.WeakSet()
 
@@ -84,6 +86,8 @@ class Recording:
         self.structure = structure
         #: The numbers among the arguments that are not taken for constants.
         self.numbers = numbers
+        #: The tensors that the call put in the place of others, as attributes of objects.
+        self.assigned: list[Assigned] = []
         #: What was recorded for other numbers, if it holds but for these.
         self.earlier = earlier
         self.recorder = Recorder()
@@ -135,12 +139,17 @@ class Recording:
             return result, self._recorded(surroundings, before, found, previous), ""
         except Unusable as reason:
             self.may_settle = reason.may_settle
+            if self.assigned:  # what was there before was read, or is needed otherwise
+                self._states.may_assign, self.may_settle = False, True
+                return result, None, f"a change during the call, of {self.assigned[0].what}"
             return result, None, str(reason)
 
     def _changed(self, surroundings: Surroundings) -> str | None:
         """What the call has changed so far that its program would depend on."""
         for dictionary, key, positive in self.recorder.anew:
             surroundings.ignore(dictionary, key, positive)
+        if self._states.may_assign:
+            self.assigned = surroundings.assigned()
         return surroundings.changed()
 
     def _change_finder(self, surroundings: Surroundings) -> ChangeFinder:
@@ -178,10 +187,11 @@ class Recording:
     ) -> Recorded:
         """The program of the call, and all that has to be done around it."""
         recorder = self.recorder
+        before.forget([each.old for each in self.assigned])
         owners = Owners()
         owners.find(recorder, before.places, before.arrays)
         found = EffectsOfCall(recorder, surroundings, before, owners, self.is_piece)
-        effects = found.find(self.args, self.kwargs, result)
+        effects = found.find(self.args, self.kwargs, result, self.assigned)
         results, count, own = found.results, len(recorder.operations), set()
         if found.live:
             effects.backward, count = self._backward(found, before, results, owners)

@@ -51,6 +51,13 @@ class Snapshot:
         self.roots = [root_of(state.array) for state in self._states.values()]
         self.copies = {id(root): root.copy("K") for root in self.roots}
 
+    def forget(self, tensors: Sequence[Tensor]) -> None:
+        """Leave out tensors that the call could reach, and put others in their place."""
+        gone = {id(tensor) for tensor in tensors}
+        kept = [k for k, place in enumerate(self.places) if id(place.tensor) not in gone]
+        self.places = [self.places[k] for k in kept]
+        self.arrays = [self.arrays[k] for k in kept]
+
     def tensor(self, place: Place) -> Any:
         """The tensor at a place when the call began."""
         if not place.of_gradient:

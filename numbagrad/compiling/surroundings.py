@@ -67,7 +67,9 @@ class Unreachable(Exception):  # noqa: N818 - a signal to the caller
 class Watched:
     """The entries of one container as they were; ``holds`` says whether they still are."""
 
-    __slots__ = ("container", "read", "values", "what", "plain", "ignored", "positive", "moves")
+    __slots__ = (
+        "container", "read", "values", "what", "plain", "ignored", "positive", "forms", "moves",
+    )  # fmt: skip
 
     def __init__(self, read: Callable[[], Any], what: str, container: Any = None):
         self.read = read
@@ -80,6 +82,8 @@ class Watched:
         self.ignored: set[int] = set()
         #: Places of entries that may be any positive number.
         self.positive: set[int] = set()
+        #: Places of entries that may be any tensors of these forms.
+        self.forms: dict[int, Form] = {}
         #: Whether one of these has changed: then Python looks at every run.
         self.moves = False
 
@@ -97,6 +101,7 @@ class Watched:
                 or (self.plain[k] and _same(a, b))
                 or k in self.ignored
                 or (k in self.positive and type(a) in (int, float) and a > 0)
+                or (k in self.forms and form_of(a) == self.forms[k])
                 for k, (a, b) in enumerate(zip(now, values, strict=True))
             ]
         )
@@ -106,8 +111,30 @@ class Watched:
         now = list(self.read())
         if self.positive and not self.moves:
             self.moves = any([now[k] is not self.values[k] for k in self.positive])
-        free = self.ignored | self.positive if self.moves else self.ignored
+        free = self.ignored | self.positive | self.forms.keys() if self.moves else self.ignored
         return [ANY if k in free else x for k, x in enumerate(now)] if free else now
+
+
+#: What a program may depend on of a tensor that it does not read.
+Form = tuple[Any, ...]
+
+
+def form_of(value: Any) -> Form | None:
+    """The form of a plain tensor; None for anything else."""
+    if type(value) is not Tensor:
+        return None
+    array = value._array
+    return array.shape, array.dtype, value._requires_grad, value._grad_fn is None
+
+
+class Assigned(NamedTuple):
+    """An entry of a dictionary, as of an object's attributes, where a call put another tensor."""
+
+    dictionary: dict[Any, Any]
+    key: Any
+    old: Tensor
+    new: Tensor
+    what: str
 
 
 class Surroundings:
@@ -201,6 +228,26 @@ class Surroundings:
             if not watched.holds():
                 return watched.what
         return None
+
+    def assigned(self) -> list[Assigned]:
+        """The entries of dictionaries where a call put tensors in the place of others like them.
+
+        From now on any tensors of that form may be there.
+        """
+        found = []
+        for dictionary, watched in self._dictionaries.values():
+            watched.forms, watched.moves = {}, False  # of a look while the call was under way
+            before, now = watched.values, watched.read()
+            if len(now) != len(before) or all(map(operator.is_, now, before)):
+                continue
+            for place, (old, new) in enumerate(zip(before, now, strict=True)):
+                form = form_of(new)
+                if old is new or form is None or form != form_of(old) or id(new) in self.reached:
+                    continue
+                watched.forms[place], watched.moves = form, True
+                key = now[place - len(dictionary)]
+                found.append(Assigned(dictionary, key, old, new, watched.what))
+        return found
 
     def ignore(self, dictionary: dict[Any, Any], key: Any, positive: bool) -> None:
         """Let an entry of a dictionary be anything, or anything ``positive``: runs read it anew.

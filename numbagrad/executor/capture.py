@@ -15,6 +15,9 @@ from typing import Any
 #: The recorder that is at work, of whatever thread; None most of the time.
 active: Any = None
 
+#: The profile function that listens for a recording, None most of the time.
+listener: Any = None
+
 
 class _Exclusive(threading.local):
     """Whether other threads wait for this one before they record."""
@@ -35,12 +38,9 @@ def recorder() -> Any:
 
 @contextlib.contextmanager
 def unheard() -> Iterator[None]:
-    """Compile inside the ``with`` block: nobody hears of the calls, which takes a third longer.
-
-    Whoever listens for a recording sets ``listener`` of the recorder to its profile function.
-    """
+    """Compile inside the ``with`` block: nobody hears of the calls, which takes a third longer."""
     heard = sys.getprofile()
-    if heard is None or active is None or heard is not active.listener:
+    if heard is None or heard is not listener:
         yield
         return
     sys.setprofile(None)

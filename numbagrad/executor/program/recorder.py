@@ -139,8 +139,6 @@ class Recorder:
         self.failure: str | None = None
         #: The code that was running when it failed, and its line, from the inside out.
         self.failed_at: list[tuple[types.CodeType, int]] = []
-        #: The profile function of this thread, if it was set to hear what the recorded code calls.
-        self.listener: Callable[..., None] | None = None
         #: Called with the tensors whose graph is about to be walked.
         self.when_walked: Callable[[Any], None] = lambda tensors: None
         #: Called with the failure, at once.
