@@ -165,6 +165,7 @@ __getattr__, __dir__ = _lazy_names(
             ".switches",
         ),
         "_vmap_internals": "._vmap_internals",
+        "fft": ".fft",
         "overrides": ".overrides",
     },
     lambda value: _public_function(value, __name__, __name__),

@@ -9,6 +9,7 @@ them. The pointwise operators enter by themselves from their definitions; a line
 from __future__ import annotations
 
 import operators_decompositions  # noqa: F401
+import operators_fourier  # noqa: F401
 import operators_indexing  # noqa: F401
 import operators_layers  # noqa: F401
 import operators_products  # noqa: F401
@@ -69,6 +70,7 @@ NO_OPERATORS = {
     "legacy": "names of torch's older interface",
     "method_functions": "methods of Tensor as functions; what they compute is in the table",
     "foreach": "operators of the table on lists of tensors; test_foreach.py runs each",
+    "windows": "makes tensors of one formula; see test_fourier.py",
     "user_kernel": "makes operators of the loops that users write",
 }
 

@@ -25,6 +25,9 @@ REFUSED = {
     "nonzero": "whose size depends on values",
     "argwhere": "whose size depends on values",
     "bincount": "whose size depends on values",
+    "fft": "arithmetic of complex numbers",
+    "istft": "arithmetic of complex numbers",
+    "stft": "arithmetic of complex numbers",
     "linalg_eig": "arithmetic of complex numbers",
     "linalg_eigvals": "arithmetic of complex numbers",
     # Whether there are residuals depends on the ranks.

@@ -30,6 +30,9 @@ FUNCTIONS: dict[str, str] = {
     "numbagrad.ops.matrix_functions": "geqrf matrix_exp orgqr ormqr vander",
     "numbagrad.ops.older_linear_algebra": """
         cholesky_inverse cholesky_solve qr svd triangular_solve""",
+    "numbagrad.ops.spectrogram": "istft stft",
+    "numbagrad.ops.windows": """
+        bartlett_window blackman_window hamming_window hann_window kaiser_window""",
 }
 #: The methods of Tensor that every file installs.
 METHODS: dict[str, str] = {
@@ -38,6 +41,7 @@ METHODS: dict[str, str] = {
     "numbagrad.ops.matrix_functions": "geqrf matrix_exp orgqr ormqr",
     "numbagrad.ops.older_linear_algebra": """
         cholesky_inverse cholesky_solve qr svd triangular_solve""",
+    "numbagrad.ops.spectrogram": "istft stft",
 }
 
 
