@@ -8,7 +8,7 @@ import pytest
 
 import numbagrad as torch
 from numbagrad import executor
-from numbagrad.ops.composite import MANY_FORMS, composite
+from numbagrad.ops.composite import MANY_FORMS, TRACED_AT_ONCE, composite
 
 F = torch.nn.functional
 
@@ -20,6 +20,11 @@ def cubed_norm(input, weight, scale=1.0):
         raise RuntimeError(f"cubed_norm: the weight has {weight.ndim} dimensions, not 1")
     mean = input.square().mean(-1, keepdim=True)
     return input * input * input / (mean + 1.0) * weight * scale
+
+
+@pytest.fixture(autouse=True)
+def _no_forms_are_known():
+    cubed_norm.composite.forget()
 
 
 def operator():
@@ -114,8 +119,30 @@ def test_old_forms_are_let_go_of():
     found = operator()
     with torch.no_grad():
         for size in range(1, MANY_FORMS + 4):
-            cubed_norm(torch.ones(size), torch.ones(size))
+            for _ in range(2):
+                cubed_norm(torch.ones(size), torch.ones(size))
     assert len(found.pairs) == MANY_FORMS
+
+
+def test_where_forms_are_many_one_is_traced_when_it_comes_back():
+    found = operator()
+    lengths = range(1, TRACED_AT_ONCE + 40)
+    expected = [float(plain(torch.ones(n), torch.ones(n)).sum()) for n in lengths]
+    for times in (1, 2):
+        with torch.no_grad():
+            made = [float(cubed_norm(torch.ones(n), torch.ones(n)).sum()) for n in lengths]
+        np.testing.assert_allclose(made, expected, rtol=1e-6)
+        assert len(found.pairs) == (TRACED_AT_ONCE if times == 1 else len(lengths))
+
+
+def test_without_a_name_the_node_is_called_as_that_of_the_definition():
+    @composite()
+    def halved(input, reduction):
+        return (input / 2).sum() if reduction else (input / 2).exp()
+
+    input, _ = operands(3, 5)
+    assert halved(input, True).grad_fn.name() == "SumBackward0"
+    assert halved(input, False).grad_fn.name() == "ExpBackward0"
 
 
 def test_without_gradients_nothing_is_kept():

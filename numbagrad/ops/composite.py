@@ -32,6 +32,9 @@ Definition = TypeVar("Definition", bound=Callable[..., Any])
 
 #: Pairs of one operator that are kept; with more forms of arguments the oldest are made again.
 MANY_FORMS = 256
+#: As many are made when their form is met for the first time: a trace takes milliseconds, which a
+#: form that comes once does not earn.
+TRACED_AT_ONCE = 32
 #: Bytes that the programs of one operator hold between calls; above, the oldest are let go of.
 MANY_BYTES = 64 << 20
 
@@ -64,12 +67,14 @@ class CompositeNode(Node):
 class Composite:
     """The pairs of one operator, by what the arguments are."""
 
-    __slots__ = ("definition", "name", "_node", "_pairs", "_signature")
+    __slots__ = ("definition", "name", "_grad_fn", "_pairs", "_seen", "_signature")
 
-    def __init__(self, definition: Callable[..., Any], grad_fn: str):
+    def __init__(self, definition: Callable[..., Any], grad_fn: str | None):
         self.definition = definition
         self.name = definition.__name__
-        self._node: Any = type(grad_fn, (CompositeNode,), {"__slots__": ()})
+        self._grad_fn = grad_fn
+        #: Forms that were met once, and not traced.
+        self._seen: dict[Any, None] = {}
         #: A pair, or None where the definition runs.
         self._pairs: dict[Any, Pair | None] = {}
         self._signature = inspect.signature(definition)
@@ -82,6 +87,7 @@ class Composite:
     def forget(self) -> None:
         """Let go of all pairs."""
         self._pairs.clear()
+        self._seen.clear()
 
     def call(self, *arguments: Any, **named: Any) -> Any:
         """The operator: what the definition returns, but for rounding."""
@@ -98,22 +104,24 @@ class Composite:
         key: list[Any] = [grad_mode.enabled]
         tensors = []
         for argument in arguments:
-            if isinstance(argument, Tensor):
+            kind = argument.__class__
+            if kind is Tensor or isinstance(argument, Tensor):
                 array = argument._array
                 if array.__class__ is not np.ndarray:  # under a transformation
                     return self.definition(*arguments)
                 tensors.append(argument)
-                key += array.shape, array.strides, array.dtype.num, argument._requires_grad
-            elif argument.__class__ is float:
-                key += float, argument or repr(argument)  # 0.0 and -0.0 are equal, not the same
-            elif argument.__class__ is list:
-                key += list, tuple(argument)
+                key += (array.shape, array.strides, array.dtype.num, argument._requires_grad)
+            elif kind is float:
+                key += (float, argument or repr(argument))  # 0.0 and -0.0 are equal, not the same
+            elif kind is list:
+                key += (list, tuple(argument))
             else:
-                key += argument.__class__, argument
+                key += (kind, argument)
+        form = tuple(key)
         try:
-            pair = self._pairs[tuple(key)]
+            pair = self._pairs[form]
         except KeyError:
-            pair = self._make(tuple(key), arguments)
+            pair = self._make(form, arguments)
         except TypeError:  # an argument that cannot be hashed
             pair = None
         if pair is None:
@@ -123,20 +131,16 @@ class Composite:
             if intercepted is None
             else interception.computed(self.name, arguments, lambda: pair.forward(*tensors))
         )
-        array = pair.array_of(made)
-        if not pair.differentiable:
+        array = made[pair.place] if pair.view is None else pair.array_of(made)
+        if pair.differentiable:
+            result = recorder.attach(array, pair.node, tuple(tensors), pair.saves(tensors))
+            node: Any = result._grad_fn
+            node.pair = pair
+            node.kept = pair.keeps(made)
+            if watching.count:
+                creation_hooks.announce(node)
+        else:
             result = new_tensor(array)
-            results = result if pair.single else (result, *pair.further(made))
-            if intercepted is not None:
-                interception.finished(self.name, arguments, results)
-            return results
-        saved = tuple([tensors[k] for k in pair.saved])
-        result = recorder.attach(array, self._node, tuple(tensors), saved)
-        node: Any = result._grad_fn
-        node.pair = pair
-        node.kept = tuple([made[k] for k in pair.places])
-        if watching.count:
-            creation_hooks.announce(node)
         results = result if pair.single else (result, *pair.further(made))
         if intercepted is not None:
             interception.finished(self.name, arguments, results)
@@ -152,7 +156,16 @@ class Composite:
         return None if bound.kwargs else bound.args
 
     def _make(self, key: tuple[Any, ...], arguments: tuple[Any, ...]) -> Pair | None:
-        """The pair for arguments of a new form, None if there is none."""
+        """The pair for arguments of a new form, None if there is none.
+
+        Where many forms were met, as of sequences of all lengths, one is traced when it comes back.
+        """
+        if len(self._pairs) >= TRACED_AT_ONCE and key not in self._seen:
+            if len(self._seen) >= MANY_FORMS:
+                del self._seen[next(iter(self._seen))]
+            self._seen[key] = None
+            return None
+        self._seen.pop(key, None)
         pair = self._pair_of(arguments)
         held = sum([each.nbytes for each in [*self.pairs, *([pair] if pair else [])]])
         while self._pairs and (len(self._pairs) >= MANY_FORMS or held > MANY_BYTES):
@@ -172,13 +185,22 @@ class Composite:
         needed = tuple([grad_mode.enabled and x._requires_grad for x in tensors])
         try:
             with interception.suspended():
-                return creation_hooks.quietly(Pair, self.definition, arguments, needed)
+                pair = creation_hooks.quietly(Pair, self.definition, arguments, needed)
+            pair.node = _node_class(self._grad_fn or pair.ends_in)
+            return pair
         except (CannotTrace, RuntimeError, TypeError, ValueError, NotImplementedError):
             return None  # the definition says what is wrong, if something is
 
 
-def composite(grad_fn: str) -> Callable[[Definition], Definition]:
+@functools.cache
+def _node_class(name: str) -> type[CompositeNode]:
+    return type(name, (CompositeNode,), {"__slots__": ()})
+
+
+def composite(grad_fn: str | None = None) -> Callable[[Definition], Definition]:
     """A decorator: the function runs as a fused pair of programs, with one node named ``grad_fn``.
+
+    Without a name the node has that of the last node of the definition.
 
     The function takes Tensors and hashable values, and returns a new Tensor, or a tuple of Tensors,
     the first of which has a gradient. It is written in
@@ -190,9 +212,11 @@ def composite(grad_fn: str) -> Callable[[Definition], Definition]:
     def decorate(definition: Definition) -> Definition:
         operator = Composite(definition, grad_fn)
 
+        run = operator.call
+
         @functools.wraps(definition)
         def call(*arguments: Any, **named: Any) -> Any:
-            return operator.call(*arguments, **named)
+            return run(*arguments, **named) if named else run(*arguments)
 
         call.composite = operator  # type: ignore[attr-defined]
         return call  # type: ignore[return-value]

@@ -10,6 +10,7 @@ only the latter is kept.
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -65,6 +66,10 @@ class Pair:
         trace.release()
         #: Bytes that its programs hold between calls.
         self.nbytes = 0
+        #: The name of the node of the result in the definition.
+        self.ends_in = trace.made._grad_fn.name() if trace.made._grad_fn is not None else ""
+        #: The class of its nodes.
+        self.node: Any = None
         result = trace.results[0]
         memories = list(dict.fromkeys([*[view.memory for view in trace.results], *kept]))
         operations = optimise(trace.forward, memories)
@@ -76,6 +81,8 @@ class Pair:
             (memories.index(view.memory), None if _is_whole(view) else view)
             for view in trace.results
         ]
+        #: Which of what the forward made the first result is, and how it lies there if not whole.
+        self.place, self.view = self._results[0]
         #: Whether the definition returns one tensor, and no tuple.
         self.single = trace.single
         self.forward = _with_constants(ProgramCall(program), constants)
@@ -91,6 +98,8 @@ class Pair:
             self.read = len(first.inputs)
             self._backwards[result.strides] = first
             self.nbytes += first.nbytes
+        #: Of the tensors, and of what the forward made, what a node keeps.
+        self.saves, self.keeps = _getter(self.saved), _getter(self.places)
         self.nbytes += program.arena_bytes
 
     def array_of(self, made: tuple[Array, ...], number: int = 0) -> Array:
@@ -114,8 +123,10 @@ class Pair:
                 found = self._backwards[self.strides]
             else:  # one element, repeated, as the gradient of a sum
                 found = self._backward_of_repeated(array)
-        known = dict(zip(self.saved, saved, strict=False))
-        return found(grad, [known[k] for k in found.inputs], kept)
+        if found.inputs != self.saved[: self.read]:
+            known = dict(zip(self.saved, saved, strict=False))
+            saved = [known[k] for k in found.inputs]
+        return found(grad, saved, kept)
 
     def _backward_of_repeated(self, array: Array) -> _Backward:
         trace = _Trace(self)
@@ -339,11 +350,18 @@ class _Backward:
                 self._makers.append((place, None if _is_whole(view) else view))
             else:
                 raise CannotTrace("a gradient that is an input")
+        #: The same where each is all of a result, as almost always.
+        self._places: list[Any] | None = None
+        if all([x is None or (x[0] >= 0 and x[1] is None) for x in self._makers]):
+            self._places = [None if x is None else x[0] for x in self._makers]
 
     def __call__(
         self, grad: Tensor, saved: Sequence[Tensor], kept: Sequence[Array]
     ) -> tuple[Tensor | None, ...]:
         made = self._call(grad, *saved, *map(new_tensor, kept))
+        places = self._places
+        if places is not None:
+            return tuple([None if k is None else new_tensor(made[k]) for k in places])
         return tuple([None if x is None else self._gradient(grad, made, *x) for x in self._makers])
 
     @staticmethod
@@ -351,6 +369,16 @@ class _Backward:
         if place < 0:
             return grad if view is None else new_tensor(as_view(grad._array, view))
         return new_tensor(made[place] if view is None else as_view(made[place], view))
+
+
+def _getter(places: Sequence[int]) -> Callable[[Sequence[Any]], tuple[Any, ...]]:
+    """``f(values)``: those in these places."""
+    if len(places) > 1:
+        return operator.itemgetter(*places)
+    if places:
+        (place,) = places
+        return lambda values: (values[place],)
+    return lambda values: ()
 
 
 def _with_constants(

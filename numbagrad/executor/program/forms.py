@@ -44,7 +44,8 @@ def pointwise_outputs(
     if program.divides and not compute.is_floating_point:
         return None
     for name, x, kind in zip(formula.inputs, inputs, numbers, strict=True):
-        if kind is not None and (name in program.passive or not _is_ordinary(x, kind)):
+        converted = name in program.passive and not compute.is_floating_point
+        if kind is not None and (converted or not _is_ordinary(x, kind)):
             return None
     if into is None:
         strides = _strides_of_output(arrays, shape)

@@ -1,7 +1,7 @@
 """Losses of numbers against numbers: squares, absolute values, entropies and likelihoods.
 
-Called by users and by the layers of ``nn/loss.py``. What is one node in torch is one here: the
-operators made by ``reduced_loss``.
+Called by users and by the layers of ``nn/loss.py``. They are composite operators: one node each,
+one pass over the elements forward, one backward. What warns, or looks at elements, is outside.
 """
 
 from __future__ import annotations
@@ -11,15 +11,13 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
-from ...autograd.grad_mode import no_grad
 from ...executor import checks
+from ...ops.composite import composite
 from ...ops.creation import full
+from ...ops.functions import where
 from ...ops.operator import pointwise
 from ...ops.shapes import common_shape
-from ...ops.tensor_operator import TensorOperator
-from ...tensor import Tensor, new_tensor
+from ...tensor import Tensor
 from ...warn_once import warn_caller
 from .reduction import reduce_loss, reduction_name
 
@@ -28,60 +26,50 @@ __all__ = [
     "huber_loss", "kl_div", "l1_loss", "mse_loss", "poisson_nll_loss", "smooth_l1_loss",
 ]  # fmt: skip
 
-Array = np.ndarray[Any, Any]
-
-
-def _gradient_of(name: str, place: int) -> Callable[..., Tensor]:
-    """The gradient of a reduced pointwise loss with respect to one of its two tensors."""
-    needed: list[int | None] = [None, None]
-    needed[place] = 0
-
-    def gradient(grad: Tensor, input: Tensor, target: Tensor, option: Any, mean: bool) -> Tensor:
-        options = () if option is None else (option,)
-        rule = pointwise(name).rule((*needed, *[None for _ in options]))
-        operands = (input, target, *options)
-        used = [operands[i] for i in rule.uses]
-        scaled = grad / input._array.size if mean else grad
-        assert rule.joint is not None
-        return rule.joint(scaled, *used)
-
-    return gradient
-
-
-def _reduced_forward(name: str) -> Callable[..., Array]:
-    def forward(input: Array, target: Array, option: Any, mean: bool) -> Array:
-        options = () if option is None else (option,)
-        loss = pointwise(name)(new_tensor(input), new_tensor(target), *options)
-        return (loss.mean() if mean else loss.sum())._array
-
-    return forward
-
 
 @functools.cache
-def reduced_loss(name: str) -> TensorOperator:
-    """Mean or sum of a pointwise loss of two tensors of one shape and dtype, as one operator.
+def _reduced(name: str) -> Callable[..., Tensor]:
+    """The mean or the sum of a pointwise loss, as one operator.
 
-    Called with input, target, the option of the loss or None, and whether the mean is asked for.
+    Called with input, target, reduction, and the option of the loss or None.
     """
-    return TensorOperator(
-        name,
-        _reduced_forward(name),
-        {"input": _gradient_of(name, 0), "target": _gradient_of(name, 1)},
-    )
+
+    def loss(input: Tensor, target: Tensor, reduction: str, option: float | None) -> Tensor:
+        options = () if option is None else (option,)
+        return reduce_loss(pointwise(name)(input, target, *options), reduction)
+
+    loss.__name__ = name
+    return composite(_NODES.get(name))(loss)
+
+
+#: Losses that are one node in torch; of the others it is the last of their operators.
+_NODES = {
+    "binary_cross_entropy": "BinaryCrossEntropyBackward0",
+    "binary_cross_entropy_with_logits": "BinaryCrossEntropyWithLogitsBackward0",
+    "huber_loss": "HuberLossBackward0",
+    "mse_loss": "MseLossBackward0",
+    "smooth_l1_loss": "SmoothL1LossBackward0",
+}
 
 
 def _pointwise_loss(
     name: str, input: Tensor, target: Tensor, reduction: str, option: float | None = None
 ) -> Tensor:
-    """A pointwise loss, reduced: one node if both tensors have one shape and dtype."""
-    x, y = input._array, target._array
-    if reduction != "none" and x.shape == y.shape and x.dtype == y.dtype and x.dtype.kind == "f":
-        if reduction not in ("mean", "sum"):
-            raise ValueError(f"{reduction} is not a valid value for reduction")
-        operator = reduced_loss(name)
-        return operator(input, target, option, reduction == "mean")
+    """A pointwise loss, reduced."""
+    if reduction != "none":
+        return _reduced(name)(input, target, reduction, option)
     options = () if option is None else (option,)
-    return reduce_loss(pointwise(name)(input, target, *options), reduction)
+    return pointwise(name)(input, target, *options)
+
+
+@composite()
+def _weighted_loss(
+    name: str, input: Tensor, target: Tensor, weight: Tensor, reduction: str, option: float | None
+) -> Tensor:
+    """A pointwise loss of weighted elements; the mean is over the sum of the weights."""
+    options = () if option is None else (option,)
+    loss = pointwise(name)(input, target, *options) * weight
+    return loss.sum() / weight.sum() if reduction == "mean" else reduce_loss(loss, reduction)
 
 
 def _warn_sizes(input: Tensor, target: Tensor) -> None:
@@ -98,8 +86,7 @@ def _weighted(name: str, input: Tensor, target: Tensor, weight: Tensor, reductio
     shape = common_shape([input._array.shape, target._array.shape])
     if weight._array.shape != shape:
         raise ValueError("Inputs and weight must have the same size.")
-    loss = pointwise(name)(input, target) * weight
-    return loss.sum() / weight.sum() if reduction == "mean" else reduce_loss(loss, reduction)
+    return _weighted_loss(name, input, target, weight, reduction, None)
 
 
 def mse_loss(
@@ -131,7 +118,7 @@ def l1_loss(
     _warn_sizes(input, target)
     if weight is not None:
         return _weighted("l1_loss", input, target, weight, reduction)
-    return reduce_loss(pointwise("l1_loss")(input, target), reduction)
+    return _pointwise_loss("l1_loss", input, target, reduction)
 
 
 def smooth_l1_loss(
@@ -148,7 +135,7 @@ def smooth_l1_loss(
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
     _warn_sizes(input, target)
     if beta == 0:
-        return reduce_loss(pointwise("l1_loss")(input, target), reduction)
+        return _pointwise_loss("l1_loss", input, target, reduction)
     return _pointwise_loss("smooth_l1_loss", input, target, reduction, float(beta))
 
 
@@ -165,8 +152,7 @@ def huber_loss(
     _warn_sizes(input, target)
     if weight is None:
         return _pointwise_loss("huber_loss", input, target, reduction, float(delta))
-    loss = pointwise("huber_loss")(input, target, float(delta)) * weight
-    return loss.sum() / weight.sum() if reduction == "mean" else reduce_loss(loss, reduction)
+    return _weighted_loss("huber_loss", input, target, weight, reduction, float(delta))
 
 
 def _check_same_size(message: str, input: Tensor, target: Tensor) -> None:
@@ -193,7 +179,7 @@ def binary_cross_entropy(
     checks.check_probabilities(input._array)
     if weight is None:
         return _pointwise_loss("binary_cross_entropy", input, target, reduction)
-    return reduce_loss(pointwise("binary_cross_entropy")(input, target) * weight, reduction)
+    return _rescaled_loss("binary_cross_entropy", input, target, weight, None, reduction)
 
 
 def binary_cross_entropy_with_logits(
@@ -213,6 +199,15 @@ def binary_cross_entropy_with_logits(
     name = "binary_cross_entropy_with_logits"
     if weight is None and pos_weight is None:
         return _pointwise_loss(name, input, target, reduction)
+    return _rescaled_loss(name, input, target, weight, pos_weight, reduction)
+
+
+@composite()
+def _rescaled_loss(
+    name: str, input: Tensor, target: Tensor, weight: Tensor | None, pos_weight: Tensor | None,
+    reduction: str,
+) -> Tensor:  # fmt: skip
+    """A pointwise loss times a weight; the mean is over the elements, whatever their weights."""
     if pos_weight is None:
         loss = pointwise(name)(input, target)
     else:
@@ -237,6 +232,11 @@ def kl_div(
             "definition.'mean' will be changed to behave the same as 'batchmean' in the next major "
             "release.",
         )
+    return _kl_div(input, target, reduction, log_target)
+
+
+@composite()
+def _kl_div(input: Tensor, target: Tensor, reduction: str, log_target: bool) -> Tensor:
     loss = pointwise("kl_div_log_target" if log_target else "kl_div")(input, target)
     if reduction == "batchmean":
         return loss.sum() / input._array.shape[0]
@@ -255,6 +255,13 @@ def poisson_nll_loss(
 ) -> Tensor:
     """Negative log likelihood of Poisson counts; ``full`` adds Stirling's term."""
     reduction = reduction_name(size_average, reduce, reduction)
+    return _poisson_loss(input, target, log_input, full, eps, reduction)
+
+
+@composite()
+def _poisson_loss(
+    input: Tensor, target: Tensor, log_input: bool, full: bool, eps: float, reduction: str
+) -> Tensor:
     if log_input:
         loss = input.exp() - target * input
     else:
@@ -282,9 +289,15 @@ def gaussian_nll_loss(
             var = var.unsqueeze(-1)
         elif input.ndim != var.ndim or common_shape([input.shape, var.shape]) != input.shape:
             raise ValueError("var is of incorrect size")
-    var = var.clone()
-    with no_grad():
-        var.clamp_(min=eps)
+    return _gaussian_loss(input, target, var, full, eps, reduction)
+
+
+@composite()
+def _gaussian_loss(
+    input: Tensor, target: Tensor, var: Tensor, full: bool, eps: float, reduction: str
+) -> Tensor:
+    # At least eps, with the gradient of what was given: only the values are cut off.
+    var = where(var < eps, var - var.detach() + eps, var)
     loss = 0.5 * (var.log() + (input - target) ** 2 / var)
     if full:
         loss = loss + 0.5 * math.log(2 * math.pi)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...executor import capture
+from ...ops.composite import composite
 from ...ops.functions import where
 from ...ops.tensor_operator import TensorOperator
 from ...tensor import Tensor
@@ -39,6 +40,11 @@ def hinge_embedding_loss(
 ) -> Tensor:
     """``input`` where the target is 1, ``max(0, margin - input)`` where it is -1."""
     reduction = reduction_name(size_average, reduce, reduction)
+    return _hinge(input, target, margin, reduction)
+
+
+@composite()
+def _hinge(input: Tensor, target: Tensor, margin: float, reduction: str) -> Tensor:
     apart = where(target == 1, 0.0, (margin - input).clamp_min(0))
     close = where(target == -1, 0.0, input)
     return reduce_loss(apart + close, reduction)
@@ -60,6 +66,13 @@ def margin_ranking_loss(
             "margin_ranking_loss : All input tensors should have same dimension but got sizes: "
             f"input1: {input1.size()}, input2: {input2.size()}, target: {target.size()} "
         )
+    return _ranking(input1, input2, target, margin, reduction)
+
+
+@composite()
+def _ranking(
+    input1: Tensor, input2: Tensor, target: Tensor, margin: float, reduction: str
+) -> Tensor:
     return reduce_loss((-target * (input1 - input2) + margin).clamp_min(0), reduction)
 
 
@@ -72,6 +85,11 @@ def soft_margin_loss(
 ) -> Tensor:
     """``log(1 + exp(-target * input))``."""
     reduction = reduction_name(size_average, reduce, reduction)
+    return _soft_margin(input, target, reduction)
+
+
+@composite()
+def _soft_margin(input: Tensor, target: Tensor, reduction: str) -> Tensor:
     return reduce_loss(softplus(-target * input), reduction)
 
 
@@ -86,6 +104,13 @@ def cosine_embedding_loss(
 ) -> Tensor:
     """One minus the cosine where the target is 1, the cosine above the margin where it is -1."""
     reduction = reduction_name(size_average, reduce, reduction)
+    return _cosine_embedding(input1, input2, target, margin, reduction)
+
+
+@composite()
+def _cosine_embedding(
+    input1: Tensor, input2: Tensor, target: Tensor, margin: float, reduction: str
+) -> Tensor:
     dim = target._array.ndim
     cosine = cosine_similarity(input1, input2, dim)
     close = where(target == 1, 1 - cosine, 0.0)
@@ -109,7 +134,14 @@ def triplet_margin_loss(
     reduction = reduction_name(size_average, reduce, reduction)
     if margin <= 0:
         raise ValueError(f"margin must be greater than 0, got {margin}")
+    return _triplet_of_norms(anchor, positive, negative, margin, float(p), eps, swap, reduction)
 
+
+@composite()
+def _triplet_of_norms(
+    anchor: Tensor, positive: Tensor, negative: Tensor, margin: float, p: float, eps: float,
+    swap: bool, reduction: str,
+) -> Tensor:  # fmt: skip
     def distance(a: Tensor, b: Tensor) -> Tensor:
         return pairwise_distance(a, b, p, eps)
 
@@ -196,13 +228,19 @@ def multi_margin_loss(
         raise RuntimeError(
             f"inconsistent weight size, expected {count} but got {list(weight.shape)}"
         )
-    right = classes.unsqueeze(1)
+    loss = _multi_margin(scores, classes, p, margin, weight)
+    return reduce_loss(loss if input.ndim == 2 else loss.squeeze(0), reduction)
+
+
+def _multi_margin(
+    scores: Tensor, classes: Tensor, p: int, margin: float, weight: Tensor | None
+) -> Tensor:
+    count, right = scores._array.shape[1], classes.unsqueeze(1)
     short = (margin - scores.gather(1, right) + scores).clamp_min(0)
     short = short if p == 1 else short * short
     if weight is not None:
         short = short * weight[classes].unsqueeze(1)
-    loss = short.scatter(1, right, 0.0).sum(1) / count
-    return reduce_loss(loss if input.ndim == 2 else loss.squeeze(0), reduction)
+    return short.scatter(1, right, 0.0).sum(1) / count
 
 
 def multilabel_margin_loss(
@@ -261,6 +299,13 @@ def multilabel_soft_margin_loss(
 ) -> Tensor:
     """Binary cross entropy of ``sigmoid(input)``, averaged over the classes, the last dimension."""
     reduction = reduction_name(size_average, reduce, reduction)
+    return _soft_margin_of_classes(input, target, weight, reduction)
+
+
+@composite()
+def _soft_margin_of_classes(
+    input: Tensor, target: Tensor, weight: Tensor | None, reduction: str
+) -> Tensor:
     loss = -(target * logsigmoid(input) + (1 - target) * logsigmoid(-input))
     if weight is not None:
         loss = loss * weight
