@@ -16,7 +16,14 @@ DTYPES = [torch.float32, torch.float64]
 THREADS = [2, 3, 4]
 
 #: Rows, depth and columns: whole and other numbers of tiles, units and blocks.
-SIZES = [(64, 1000, 100), (8, 4096, 64), (29, 2051, 47), (1030, 513, 4), (5, 9001, 61)]
+SIZES = [
+    (64, 1000, 100),
+    (8, 4096, 16),
+    (8, 4096, 64),
+    (29, 2051, 47),
+    (1030, 513, 4),
+    (5, 9001, 61),
+]
 
 
 @pytest.fixture(autouse=True)
@@ -229,3 +236,15 @@ def test_shares_of_columns_are_nearly_equal(method, threads):
     for columns in range(1, 600):
         width = layout.equal_width(method, columns, threads)
         assert width == columns or width * threads <= columns * 1.125
+
+
+def test_a_long_weight_is_shared_sooner_than_a_long_batch():
+    def share(rows, depth, columns, a_deep=False, b_deep=True):
+        return layout.least_share(rows, columns, depth, a_deep, b_deep, 4)
+
+    assert share(8, 4096, 16) == share(4096, 8, 16, a_deep=True) == layout.LONG_SHARE
+    assert share(8, 16, 4096, b_deep=False) == layout.LONG_SHARE
+    assert share(4096, 8, 16) == layout.SHARE  # forward of a batch of 4096
+    assert share(8, 4096, 16, a_deep=True) == layout.SHARE  # and the gradient of its weight
+    assert share(32, 1024, 32) == layout.SHARE  # whose update a single thread makes
+    assert division(8, 4096, 16)[0] == 8

@@ -22,6 +22,7 @@ from .matmul_layout import (
     division,
     equal_width,
     joined_groups,
+    least_share,
     possible_pieces,
     unit_columns,
 )
@@ -32,7 +33,8 @@ _allocate = external("malloc", types.int64, types.int64)
 _groups = compiled(joined_groups)
 _division = compiled(
     division,
-    unit_columns=compiled(unit_columns), equal_width=compiled(equal_width),
+    least_share=compiled(least_share), unit_columns=compiled(unit_columns),
+    equal_width=compiled(equal_width),
     possible_pieces=compiled(
         possible_pieces, depth_blocks=compiled(depth_blocks), joined_groups=_groups
     ),

@@ -60,6 +60,7 @@ from .matmul_layout import (
     COUNTERS,
     EPILOGUE,
     INNER,
+    LONG_SHARE,
     MOST_COUNTERS,
     OUTER,
     PACKS,
@@ -76,6 +77,7 @@ from .matmul_layout import (
     M,
     N,
     is_dots,
+    least_share,
     matmul_grain,
     matmul_units,
     method_of,
@@ -100,6 +102,7 @@ set_memory = external("memset", types.int64, types.int64, types.int32, types.int
 
 _unit_columns = compiled(unit_columns)
 _units = compiled(matmul_units)
+_least_share = compiled(least_share)
 _grain = compiled(matmul_grain, matmul_units=_units)
 _method = compiled(
     method_of, is_dots=compiled(is_dots), packs_a=compiled(packs_a), packs_b=compiled(packs_b)
@@ -185,13 +188,18 @@ def run(runtime, table, kernel, frame, batch, method, item_size):
     store(frame, WIDTH, _unit_columns(rows, columns, depth), int64)
     threads = load(load(runtime, RUNTIME_POOL, int64) + WORKERS, 0, int64) + 1
     divide = load(table, MATMUL_DIVIDE, int64)
-    pieces = 0
-    if divide != NULL and threads > 1 and rows * columns * steps >= 2 * SHARE:
+    pieces, share = 0, SHARE
+    if divide != NULL and threads > 1 and rows * columns * steps >= 2 * LONG_SHARE:
+        share = _least_share(
+            rows, columns, depth,
+            load(frame, A_COLUMN, int64) > load(frame, A_ROW, int64),
+            load(frame, B_ROW, int64) > load(frame, B_COLUMN, int64), item_size,
+        )  # fmt: skip
         store(frame, COUNTERS, FIRST_COUNTER, int64)
         pieces = call_5(divide, frame, method, item_size, threads, batch)
     width = load(frame, WIDTH, int64)
     units = _units(rows, columns, width, batch) * max(pieces, 1)
-    grain = _grain(rows, columns, width, batch, threads, steps, pieces)
+    grain = _grain(rows, columns, width, batch, threads, steps, pieces, share)
     if units <= grain:
         if units > 0:
             call_kernel(kernel, frame, 0, units)

@@ -84,8 +84,11 @@ TILES_DEPTH_BYTES, DOTS_DEPTH_BYTES = 2048, 16384
 #: Rows of C that are added up at once when all pieces are done: whole units, and whole tiles.
 JOINED_ROWS = 24
 
-#: Steps of a product that are worth a thread: about 20 µs.
-SHARE = 1_000_000
+#: Steps of a product that are worth a thread: about 20 µs; and where a weight is long, about 5.
+SHARE, LONG_SHARE = 1_000_000, 250_000
+
+#: Elements of a weight whose update is work for two threads.
+UPDATE = 1 << 16
 
 #: For a shared depth: counters that a launch has room for, bytes of C, and of partial results.
 MOST_COUNTERS, RESULT_BYTES, PARTIAL_BYTES = 64, 1 << 20, 1 << 23
@@ -197,6 +200,24 @@ def equal_width(method: int, columns: int, threads: int) -> int:
     return width if width * threads * 8 <= columns * 9 else max(columns, 1)
 
 
+def least_share(
+    rows: int, columns: int, depth: int, a_deep: bool, b_deep: bool, item_size: int
+) -> int:
+    """Steps that are worth a thread, for factors as in ``division``.
+
+    Fewer where a weight is long: each thread then has a part of it in all products of a layer,
+    which have equally many steps, and in its update, if that is large enough to be shared. A long
+    batch is another matter: what small operators left in the cache of one thread takes longer to
+    come to another one than the product takes.
+    """
+    long = 0 if a_deep and b_deep else depth
+    if a_deep:
+        long = max(long, rows)
+    is_long = max(long, columns) * item_size > TILES_DEPTH_BYTES
+    is_large = max(depth, rows) * columns >= UPDATE
+    return LONG_SHARE if is_long and is_large else SHARE
+
+
 def division(
     method: int, rows: int, columns: int, depth: int, terms: int, batch: int, a_deep: bool,
     b_deep: bool, item_size: int, threads: int,
@@ -210,7 +231,8 @@ def division(
     share units as they usually are, whole rows, equal shares of columns, or the depth.
     """
     usual = unit_columns(rows, columns, depth)
-    sharing = min(threads, rows * columns * depth * terms // SHARE)
+    share = least_share(rows, columns, depth, a_deep, b_deep, item_size)
+    sharing = min(threads, rows * columns * depth * terms // share)
     if method == ROW or batch != 1 or sharing < 2:
         return 0, usual
     across = min((columns + usual - 1) // usual, sharing)
@@ -242,18 +264,14 @@ def division(
 
 
 def matmul_grain(
-    rows: int, columns: int, width: int, batch: int, threads: int, steps: int, pieces: int
-) -> int:
-    """Units for one thread: an equal share of the work, or all if that is less than about 20 µs.
+    rows: int, columns: int, width: int, batch: int, threads: int, steps: int, pieces: int,
+    share: int,
+) -> int:  # fmt: skip
+    """Units for one thread: an equal share of the work, of ``share`` steps at least, or all.
 
     An element of C takes so many ``steps``: the depth, and what else is done with it. Shares are
     not cut further, since every piece packs its operands anew.
     """
-    work = UNIT_ROWS * max(min(columns, width), 1) * max(steps, 1)
-    units = matmul_units(rows, columns, width, batch)
-    if pieces > 0:
-        work = max(work // pieces, 1)
-        units *= pieces
-    least = max(SHARE // work, 1)
-    sharing = min(threads, units // least)
+    units = matmul_units(rows, columns, width, batch) * max(pieces, 1)
+    sharing = min(threads, units, batch * rows * columns * steps // share)
     return -(-units // max(sharing, 1)) if units else 1

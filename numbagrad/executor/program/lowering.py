@@ -240,10 +240,10 @@ def _product(operation: Product, alone: bool = False) -> list[Launch]:
     words[[w.ACCUMULATES, w.TERMS]] = operation.accumulates, len(operation.further)
     steps = depth * len(operation.terms)
     threads = 1 if alone else pool.get_num_threads()
+    a_deep, b_deep = a_column > a_row, b_row > b_column
     pieces, width = w.division(
-        method, rows, columns, depth, len(operation.terms), count, a_column > a_row,
-        b_row > b_column, item, threads,
-    )  # fmt: skip
+        method, rows, columns, depth, len(operation.terms), count, a_deep, b_deep, item, threads
+    )
     words[w.WIDTH] = width
     units = w.matmul_units(rows, columns, width, count)
     launch = Launch(
@@ -260,7 +260,8 @@ def _product(operation: Product, alone: bool = False) -> list[Launch]:
         steps += len(postorder(operation.epilogue.formula.outputs))
     if pieces:
         _share_depth(launch, pieces, rows, rows * columns * item)
-    launch.grain = w.matmul_grain(rows, columns, width, count, threads, steps, pieces)
+    share = w.least_share(rows, columns, depth, a_deep, b_deep, item)
+    launch.grain = w.matmul_grain(rows, columns, width, count, threads, steps, pieces, share)
     return [launch]
 
 
