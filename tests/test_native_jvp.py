@@ -3,6 +3,8 @@
 Both ways are called alike, and what can be seen of their results is compared.
 """
 
+import collections
+
 import pytest
 from test_native_duals import compiled, in_python, tensor  # noqa: F401 - a fixture
 
@@ -61,12 +63,57 @@ RESULTS = {
     "a view": lambda x, y: x.reshape(3, 1),
     "a result of no dimensions": lambda x, y: (x * y).sum(),
     "a tuple": lambda x, y: (x * y, x),
+    "one of them twice": lambda x, y: (x * y, y, y),
+    "some independent": lambda x, y: (x * y, torch.ones(2)),
+    "a tuple of one": lambda x, y: (x.sum(),),
+    "a named tuple": lambda x, y: Pair(x * y, y),
     "nested": lambda x, y: {"a": [x * y], "b": (y,)},
     "independent": lambda x, y: torch.ones(2),
     "detached": lambda x, y: (x * y).detach(),
     "integers": lambda x, y: (x * y).int(),
     "written": lambda x, y: (x * y).add_(1),
 }
+
+
+Pair = collections.namedtuple("Pair", "first second")
+
+NESTED = {
+    "a tuple": lambda a, b: ((a, b),),
+    "a dictionary": lambda a, b: ({"a": a, 1: [b]}, ()),
+    "an ordered dictionary": lambda a, b: (a, collections.OrderedDict(b=b)),
+    "deeper": lambda a, b: ([[a], {}], {"x": {"y": (b,)}}),
+}
+
+
+@pytest.mark.parametrize("name", NESTED)
+def test_nested_arguments(left, name):
+    seen_by_function = []
+
+    def function(*arguments):
+        leaves, structure = flatten(arguments)
+        seen_by_function.append(structure)
+        return leaves[0] * leaves[1], leaves[1].exp()
+
+    primals, tangents = NESTED[name](X, X * 2), NESTED[name](T, T * 3)
+    for _ in range(2):
+        both_ways(function, primals, tangents)
+        both_ways(lambda x: x.sum(), (X,), (T,))
+    assert len(left) == 4  # those of the calls without launchers
+    assert set(seen_by_function) == {flatten(primals)[1]}
+
+
+def test_nested_arguments_that_do_not_fit_are_refused_as_ever():
+    primals = ({"a": X, "b": X},)
+    jvp(lambda x: x["a"] * x["b"], primals, ({"a": T, "b": T},))
+    for wrong in (({"b": T, "a": T},), ({"a": T},), ([T, T],), (T, T), ({"a": T, "b": (T,)},)):
+        with pytest.raises(RuntimeError, match="same python structure"):
+            jvp(lambda x: x["a"] * x["b"], primals, wrong)
+    with pytest.raises(RuntimeError, match="primals to only contain Tensors"):
+        jvp(lambda x: x["a"] * x["b"], ({"a": X, "b": 1.0},), ({"a": T, "b": T},))
+    with pytest.raises(KeyError):
+        jvp(lambda x: x["c"], primals, ({"a": T, "b": T},))
+    assert levels.stack.levels == []
+    both_ways(lambda x: x["a"] * x["b"][0], ({"a": X, "b": (X,)},), ({"a": T, "b": (T,)},))
 
 
 @pytest.mark.parametrize("recording", [True, False])
@@ -126,7 +173,7 @@ def test_what_is_left_to_python(left):
     assert both_ways(lambda x: x * 2, (weight,), (T,))[1].requires_grad is False
     assert both_ways(lambda x: x * x, (X,), (weight,))[1].requires_grad
     both_ways(lambda x: x * 2, (tensor(6)[::2],), (T,))
-    both_ways(lambda pair: pair[0] * pair[1], ((X, X),), ((T, T),))
+    both_ways(lambda pair: pair.first * pair.second, (Pair(X, X),), (Pair(T, T),))
     with torch.inference_mode():
         both_ways(lambda x: x * 2, (X,), (T,))
         frozen = X * 1

@@ -9,7 +9,7 @@ import pytest
 
 import numbagrad as torch
 from numbagrad.executor.pointwise import JIT_DISABLED
-from numbagrad.structure import flatten, picker, rebuild
+from numbagrad.structure import builder, flatten, picker, rebuild
 
 pytestmark = pytest.mark.skipif(JIT_DISABLED, reason="without a compiler nothing is recorded")
 
@@ -309,8 +309,11 @@ def test_dictionaries_with_other_names_are_seen():
 
 
 @pytest.mark.parametrize("structure", [flatten((1, [2, {"a": 3}]))[1], flatten(((), [], {}))[1]])
-def test_picking_leaves_follows_the_structure(structure):
+def test_picking_leaves_and_building_follow_the_structure(structure):
     value = rebuild(structure, iter(range(10)))
-    assert picker(structure)(value) == tuple(flatten(value)[0])
+    leaves = picker(structure)(value)
+    assert leaves == tuple(flatten(value)[0])
+    assert builder(structure)(leaves) == value
     assert picker(flatten(Pair(1, 2))[1]) is None
     assert picker(flatten([torch.Size((1, 2))])[1]) is None
+    assert builder(flatten([Pair(1, 2)])[1]) is None

@@ -16,7 +16,7 @@ from ..autograd.grad_mode import enable_grad, no_grad
 from ..autograd.grad_mode import state as grad_mode
 from ..ops import recorder
 from ..ops.creation import zeros_like
-from ..structure import flatten, rebuild
+from ..structure import builder, flatten, picker, rebuild
 from ..tensor import Tensor
 from ..transforms.levels import (
     DUAL,
@@ -212,6 +212,8 @@ def jvp(
         RuntimeError: if structures, shapes or dtypes differ, or for what ``strict`` refuses.
     """
     made = recorder.jvp(func, primals, tangents, strict, has_aux, _unpack)
+    if made is None and primals.__class__ is tuple:
+        made = _of_nested(func, primals, tangents, strict, has_aux)
     if made is not None:
         return made
     if not tangents_are_enabled():
@@ -238,6 +240,37 @@ def jvp(
         duals = recorder.duals(level, values, directions, dual_view)
         made = func(*rebuild(structure, iter(duals)))
         return _unpack(level, made, strict, has_aux)
+
+
+#: What takes apart and builds the primals of the latest call with nested ones: the next is like it.
+_latest_form: tuple[Function, Function] | None = None
+
+
+def _of_nested(
+    func: Function, primals: tuple[Any, ...], tangents: Any, strict: bool, has_aux: bool
+) -> Any:
+    """What ``jvp`` returns for nested primals of ordinary Tensors; None for any other."""
+    global _latest_form
+    if not any([each.__class__ is not Tensor for each in primals]):
+        return None
+    form = _latest_form
+    values = None if form is None else form[0](primals)
+    if form is None or values is None:
+        _, structure = flatten(primals)
+        pick, build = picker(structure), builder(structure)
+        if pick is None or build is None:
+            return None
+        form = _latest_form = pick, build
+        values = pick(primals)
+    pick, build = form
+    directions = pick(tangents)
+    if directions is None:
+        return None
+
+    def of_leaves(*duals: Any) -> Any:
+        return func(*build(duals))
+
+    return recorder.jvp(of_leaves, values, directions, strict, has_aux, _unpack)
 
 
 def _unpack(level: Level, made: Any, strict: bool, has_aux: bool) -> tuple[Any, ...]:

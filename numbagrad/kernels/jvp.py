@@ -302,12 +302,50 @@ def taken_apart(runtime, state):
 
 
 @subroutine
+def are_duals(runtime, level, made):
+    """Whether a result is a tuple of what ``dual_state`` knows, at least one."""
+    if not is_tuple(runtime, made):
+        return False
+    count = tuple_size(made)
+    for k in range(count):
+        if dual_state(runtime, level, tuple_get_item(made, k)) == NULL:
+            return False
+    return count > 0
+
+
+@subroutine
+def all_taken_apart(runtime, level, made):
+    """A tuple of two: of views of the primals, and of the tangents, of a tuple; or NULL."""
+    count = tuple_size(made)
+    both = tuple_new(2)
+    tuple_set_item(both, 0, tuple_new(count))
+    tuple_set_item(both, 1, tuple_new(count))
+    for k in range(count):
+        parts = taken_apart(runtime, dual_state(runtime, level, tuple_get_item(made, k)))
+        if parts == NULL:
+            decrement_reference(both)
+            return NULL
+        for which in range(2):
+            part = tuple_get_item(parts, which)
+            increment_reference(part)
+            tuple_set_item(tuple_get_item(both, which), k, part)
+        decrement_reference(parts)
+    return both
+
+
+@subroutine
 def result_of(runtime, level, made, arguments):
-    """What ``jvp`` returns for what the function returned; Python makes it of all but one dual."""
-    if load(arguments, 4, int64) != load(runtime, RUNTIME_TRUE, int64):  # no aux
+    """What ``jvp`` returns for what the function returned.
+
+    Python makes it of all but a dual Tensor, or a tuple of them.
+    """
+    has_aux = load(arguments, 4, int64) == load(runtime, RUNTIME_TRUE, int64)
+    if not has_aux and not in_inference_mode(runtime):
         state = dual_state(runtime, level, made)
-        if state != NULL and not in_inference_mode(runtime):
+        if state != NULL:
             return taken_apart(runtime, state)
+        if are_duals(runtime, level, made):
+            return all_taken_apart(runtime, level, made)
     frame = address_of_stack(4)
     store(frame, 0, level, int64)
     store(frame, 1, made, int64)
@@ -336,7 +374,7 @@ def jvp(self, arguments, given):
     """``builtin(function, primals, tangents, strict, has_aux, unpack) -> tuple``: see ``func.jvp``.
 
     Returns None, with nothing done, for other primals and tangents than tuples of ordinary Tensors.
-    ``unpack(level, made, strict, has_aux)`` makes the result of what is no single dual Tensor.
+    ``unpack(level, made, strict, has_aux)`` makes the result that ``result_of`` leaves to Python.
     """
     runtime = load(self + ARRAY_DATA, 0, int64)
     none = load(runtime, RUNTIME_NONE, int64)
