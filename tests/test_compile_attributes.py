@@ -92,6 +92,19 @@ def test_what_a_module_keeps_of_its_last_call():
     both(make)
 
 
+def test_what_is_kept_has_the_size_of_the_batch():
+    def make():
+        module = Noting()
+
+        def step(x):
+            return module(x)
+
+        return step, lambda: [module.last, module.seen["size"]]
+
+    compiled = both(make, lambda k: inputs(k)[: 2 + k % 3])
+    assert_compiled(compiled)
+
+
 def test_what_was_kept_is_not_written_again():
     module = Noting()
     compiled = torch.compile(module)

@@ -141,7 +141,7 @@ class Recording:
             self.may_settle = reason.may_settle
             if self.assigned:  # what was there before was read, or is needed otherwise
                 self._states.may_assign, self.may_settle = False, True
-                return result, None, f"a change during the call, of {self.assigned[0].what}"
+                return result, None, f"a change during the call, of {self.assigned[0].watched.what}"
             return result, None, str(reason)
 
     def _changed(self, surroundings: Surroundings) -> str | None:
@@ -212,6 +212,8 @@ class Recording:
             self.numbers.pin_all()
         verify(program, recorder, before, copies, self.random)
         layout = self._layout(before, owners)
+        for each in self.assigned:
+            each.expect_old()
         for memory in recorder.memories.values():  # what the call made is not kept with the program
             memory.release()
         flags, of_gradients = (

@@ -134,7 +134,14 @@ class Assigned(NamedTuple):
     key: Any
     old: Tensor
     new: Tensor
-    what: str
+    watched: Watched
+    place: int
+
+    def expect_old(self) -> None:
+        """Let calls find what this one found: any tensor of the form of the old one."""
+        form = form_of(self.old)
+        assert form is not None
+        self.watched.forms[self.place] = form
 
 
 class Surroundings:
@@ -230,9 +237,9 @@ class Surroundings:
         return None
 
     def assigned(self) -> list[Assigned]:
-        """The entries of dictionaries where a call put tensors in the place of others like them.
+        """The entries of dictionaries where a call put tensors in the place of others.
 
-        From now on any tensors of that form may be there.
+        From now on any tensors of the new form may be there.
         """
         found = []
         for dictionary, watched in self._dictionaries.values():
@@ -242,11 +249,11 @@ class Surroundings:
                 continue
             for place, (old, new) in enumerate(zip(before, now, strict=True)):
                 form = form_of(new)
-                if old is new or form is None or form != form_of(old) or id(new) in self.reached:
+                if old is new or form is None or not form_of(old) or id(new) in self.reached:
                     continue
                 watched.forms[place], watched.moves = form, True
                 key = now[place - len(dictionary)]
-                found.append(Assigned(dictionary, key, old, new, watched.what))
+                found.append(Assigned(dictionary, key, old, new, watched, place))
         return found
 
     def ignore(self, dictionary: dict[Any, Any], key: Any, positive: bool) -> None:
