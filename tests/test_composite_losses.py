@@ -42,6 +42,13 @@ LOSSES = {
     "soft margin of classes": lambda x, y, w, r: F.multilabel_soft_margin_loss(
         x, signs(y) / 2 + 0.5, w, reduction=r
     ),
+    "probabilities": lambda x, y, w, r: F.cross_entropy(x, y, w[0], reduction=r),
+    "smoothed probabilities": lambda x, y, w, r: F.cross_entropy(
+        x, y, reduction=r, label_smoothing=0.2
+    ),
+    "probabilities of places": lambda x, y, w, r: F.cross_entropy(
+        x.reshape(3, 2, 5), y.reshape(3, 2, 5), reduction=r
+    ),
 }
 
 

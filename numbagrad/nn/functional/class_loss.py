@@ -221,11 +221,11 @@ def cross_entropy(
         else:
             operator = _class_loss if plain else _class_loss_2d
         return operator(input, target, weight, ignore_index, reduction, label_smoothing)
-    logarithms = log_softmax(input, 0 if input._array.ndim == 1 else 1)
     if target._array.shape == input._array.shape and target._array.dtype.kind == "f":
-        return _probability_loss(logarithms, target, weight, reduction, label_smoothing)
+        return _probability_loss(input, target, weight, reduction, label_smoothing)
     if target._array.ndim == input._array.ndim > 1:
         raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
+    logarithms = log_softmax(input, 0 if input._array.ndim == 1 else 1)
     return nll_loss(logarithms, target, weight, None, ignore_index, None, reduction)
 
 
@@ -276,11 +276,14 @@ def _smooth_loss(
     return loss.sum() / counted.sum()
 
 
+@composite()
 def _probability_loss(
-    logarithms: Tensor, target: Tensor, weight: Tensor | None, reduction: str, smoothing: float
+    input: Tensor, target: Tensor, weight: Tensor | None, reduction: str, smoothing: float
 ) -> Tensor:
-    rank = logarithms._array.ndim
+    """Cross entropy of scores (N, C, ...) or (C) and probabilities in their shape."""
+    rank = input._array.ndim
     dim = 0 if rank == 1 else 1
+    logarithms = log_softmax(input, dim)
     if smoothing > 0:
         target = target * (1 - smoothing) + smoothing / logarithms._array.shape[dim]
     terms = logarithms * target
