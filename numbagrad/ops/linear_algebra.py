@@ -21,7 +21,7 @@ from ..executor import capture
 from ..executor.pointwise import scalar_type_name
 from ..tensor import Tensor, new_tensor
 from ..transforms.batching import after_samples, aligned_stacks, stacked
-from ..transforms.levels import is_transformed
+from ..transforms.levels import is_transformed, may_be_checked
 from .expand import sum_to_size
 from .functions import where
 from .operator import pointwise
@@ -509,7 +509,7 @@ def _full_svd_gradient(grad: Any, result: Tensor, result1: Tensor, result2: Tens
         None if of_u is None else of_u[..., count:],
         None if of_vh is None else of_vh[..., count:, :],
     ):
-        if beyond is not None and not is_transformed(beyond):
+        if beyond is not None and may_be_checked(beyond):
             capture.check(_check_beyond, beyond._array)
     reduced = (
         None if of_u is None else of_u[..., :count],

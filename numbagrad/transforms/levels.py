@@ -63,6 +63,8 @@ class _Stack(threading.local):
         self.levels: list[Level] = []
         #: False if tangents are left out of account at all levels.
         self.tangents_enabled = True
+        #: Whether gradients are made up, to find the transpose of the rules that take them.
+        self.transposing = False
 
 
 stack = _Stack()
@@ -311,6 +313,14 @@ def is_transformed(argument: Any) -> bool:
             elif is_transformed(item):
                 return True
     return False
+
+
+def may_be_checked(*gradients: Any) -> bool:
+    """Whether the values of gradients say something about the program of a user.
+
+    Not those under a transformation, nor made-up ones, which a rule takes to be transposed.
+    """
+    return not stack.transposing and not any([is_transformed(x) for x in gradients])
 
 
 def batched(level: Level, value: Tensor) -> Tensor:

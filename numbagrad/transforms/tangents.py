@@ -14,7 +14,7 @@ from ..autograd import tensor_interface as tensors
 from ..autograd.grad_mode import enable_grad
 from ..autograd.grad_mode import state as grad_mode
 from ..tensor import Tensor
-from .levels import GRAD, Level, settled
+from .levels import GRAD, Level, settled, stack
 from .tracking import follow, requires_grad
 
 __all__ = ["additive", "multilinear", "transposed"]
@@ -81,9 +81,13 @@ def transposed(
         if not outputs:
             return (None,) * len(results)
         seeds = [follow(level, tensors.ones_like(output)) for output in outputs]
-        gradients = engine_interface.grad(
-            outputs, followed, seeds, create_graph=True, allow_unused=True
-        )
+        outside, stack.transposing = stack.transposing, True
+        try:
+            gradients = engine_interface.grad(
+                outputs, followed, seeds, create_graph=True, allow_unused=True
+            )
+        finally:
+            stack.transposing = outside
         pairs = [
             (g, t) for g, t in zip(gradients, directions, strict=True)
             if g is not None and g._requires_grad
