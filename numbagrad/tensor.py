@@ -448,7 +448,10 @@ class Tensor(TensorState, InstalledMethods):
         """A tensor of the same memory that is not part of the graph, and without a tangent."""
         if self._array.__class__ is not np.ndarray:
             return _under_transformation("detached")(self)
-        return self._with_own_memory(tensor_interface.alias(self))
+        made: Tensor = tensor_interface.alias(self)
+        if self._version_cell is watching.INFERENCE_CELL:
+            made._version_cell = self._version_cell
+        return self._with_own_memory(made)
 
     def _with_own_memory(self, made: Tensor) -> Tensor:
         """Let a detached self know the whole memory of which this tensor is a view."""
@@ -488,6 +491,8 @@ class Tensor(TensorState, InstalledMethods):
         if self._array.__class__ is not np.ndarray:
             return _under_transformation("detached")(self)
         made = new_tensor(self._array)
+        if self._version_cell is watching.INFERENCE_CELL:
+            made._version_cell = self._version_cell
         if self._array.ndim == 0:
             made._is_data = True
         return made

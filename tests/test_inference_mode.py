@@ -139,10 +139,12 @@ def test_counts_no_versions(inference):
     nb.autograd.graph.increment_version(inference)
 
 
-def test_a_detached_one_is_an_ordinary_tensor(inference):
-    detached = inference.detach()
-    assert not detached.is_inference()
-    assert detached.add_(1).tolist() == inference.tolist()
+def test_a_detached_one_is_one_too(inference):
+    for detached in (inference.detach(), inference.data):
+        assert detached.is_inference()
+        with pytest.raises(RuntimeError, match=NOT_OUTSIDE):
+            detached.add_(1)
+    assert not nb.ones(2).detach().is_inference()
 
 
 # --- ordinary tensors in the mode -----------------------------------------------------------------

@@ -465,3 +465,21 @@ def test_methods_that_are_functions_too(name, arguments):
     x, y = torch.tensor([-1.5, 0.25, 2.0]), torch.tensor([-1.5, 0.25, 2.0])
     assert getattr(torch, name)(x, *arguments) is x
     assert torch.equal(x, getattr(y, name)(*arguments))
+
+
+def test_filling_by_index_leaves_other_entries_of_shared_memory_alone() -> None:
+    x = torch.tensor([1.0, 2.0, 4.0])
+    x.expand(2, 3).index_fill_(1, torch.tensor([-1]), 3.0)
+    assert x.tolist() == [1, 2, 3]
+    x.expand(2, 3).index_fill_(0, torch.tensor([0]), 5.0)
+    assert x.tolist() == [5, 5, 5]
+    source = torch.ones(3, requires_grad=True)
+    y = source * 1
+    y.expand(2, 3).index_fill_(1, torch.tensor([0]), 3.0)
+    y.sum().backward()
+    assert source.grad.tolist() == [0, 1, 1]
+
+
+def test_a_conjugate_in_place_is_a_write_of_real_numbers_too() -> None:
+    x = torch.ones(2)
+    assert x.conj_physical_() is x and x._version == 1

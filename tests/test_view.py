@@ -459,3 +459,19 @@ def test_copies_of_slices_and_transposes() -> None:
     assert torch.equal(torch.slice_copy(x, 2, 1, None, 2), x[:, :, 1::2])
     assert torch.equal(torch.t_copy(x[0]), x[0].t())
     assert torch.equal(x.narrow_copy(0, 1, 1), x[1:])
+
+
+def test_windows_of_a_number_and_their_gradient() -> None:
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    windows = x.sum().unfold(0, 1, 1)
+    assert windows.tolist() == [3]
+    (windows * 2).sum().backward()
+    assert x.grad.tolist() == [2, 2]
+
+
+def test_complex_numbers_of_pairs_whatever_the_steps_of_single_ones() -> None:
+    x = torch.rand(2, 2, 3)[:1, :1, 1:]
+    assert torch.view_as_complex(x).tolist() == [[complex(*x[0, 0].tolist())]]
+    z = torch.rand(1, 2, dtype=torch.complex128, requires_grad=True)
+    (torch.view_as_real(z * 1).unfold(1, 1, 1) ** 2).sum().backward()
+    assert torch.allclose(z.grad, 2 * z.detach())

@@ -126,17 +126,21 @@ def view_as_complex(input: Tensor) -> Tensor:
         raise RuntimeError("Tensor must have a last dimension of size 2")
     if array.strides[-1] != array.itemsize and array.size:
         raise RuntimeError("Tensor must have a last dimension with stride 1")
-    if any([stride % (2 * array.itemsize) for stride in array.strides[:-1]]):
+    if not _has_even_strides(array):
         raise RuntimeError("Tensor must have a stride divisible by 2 for all but last dimension")
     return _view_as_complex(input)
+
+
+def _has_even_strides(parts: np.ndarray[Any, Any]) -> bool:
+    """Whether pairs of elements lie as complex numbers do; a size of 1 is never stepped."""
+    steps = zip(parts.shape[:-1], parts.strides, strict=False)
+    return not any([size > 1 and stride % (2 * parts.itemsize) for size, stride in steps])
 
 
 def _whole(parts: Tensor) -> Tensor:
     """``view_as_complex``, of a copy if the parts do not lie as it asks for."""
     array = parts._array
-    lies_well = array.strides[-1] == array.itemsize and not any(
-        [stride % (2 * array.itemsize) for stride in array.strides[:-1]]
-    )
+    lies_well = array.strides[-1] == array.itemsize and _has_even_strides(array)
     return view_as_complex(parts if lies_well else parts.contiguous())
 
 
@@ -185,9 +189,7 @@ def conj_physical(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 @method()
 def conj_physical_(input: Tensor) -> Tensor:
-    """``conj_physical`` in place."""
-    if input._array.dtype.kind != "c":
-        return input
+    """``conj_physical`` in place, which is a write of a real tensor too."""
     return compute_then_write(input, conj_physical)
 
 

@@ -275,6 +275,15 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     return _index_fill_tensor(input, dim, places, value)
 
 
+def _fill_repeated(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
+    """``index_fill_`` of memory that several elements share: other entries stay unwritten."""
+    dim = dimension(input._array.ndim, dim)
+    vector_of("index_fill_", index)
+    key = (*[slice(None)] * dim, index)
+    input[key] = value
+    return input
+
+
 install_in_place(index_copy)
-install_in_place(index_fill, repeats=True)
+install_in_place(index_fill, repeats=_fill_repeated)
 install_in_place(index_reduce)

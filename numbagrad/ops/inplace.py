@@ -220,16 +220,22 @@ def _masked_fill_(self: Tensor, mask: Tensor, value: Any) -> Tensor:
     return apply_inplace(self, pointwise("masked_fill"), (self, mask, value))
 
 
-def install_in_place(function: Callable[..., Tensor], *, repeats: bool = False) -> None:
+def install_in_place(
+    function: Callable[..., Tensor], *, repeats: bool | Callable[..., Tensor] = False
+) -> None:
     """Install the method with an underscore, which writes what ``function`` returns.
 
     Raises, when called, for memory that several elements share, unless ``repeats`` says that torch
-    writes it; and for a result that the dtype of the tensor cannot hold.
+    writes it, or is a function that does; and for a result that the dtype of the tensor cannot
+    hold.
     """
 
     def write(self: Tensor, *arguments: Any, **options: Any) -> Tensor:
-        if not repeats and 0 in self._array.strides:
-            check_written_once(self._array)
+        if 0 in self._array.strides:
+            if callable(repeats):
+                return repeats(self, *arguments, **options)
+            if not repeats:
+                check_written_once(self._array)
 
         def compute(before: Tensor) -> Tensor:
             value = function(before, *arguments, **options)

@@ -278,7 +278,8 @@ def _windows(array: Array, dim: int, size: int, step: int) -> Array:
 def _windows_summed(array: Array, shape: tuple[int, ...], dim: int, size: int, step: int) -> Array:
     result = np.zeros(shape, array.dtype)
     if not shape:
-        return result + array.sum(dtype=array.dtype)
+        result[...] = array.sum(dtype=array.dtype)
+        return result
     count = array.shape[dim]
     for k in range(size):
         result[part(dim, slice(k, k + step * (count - 1) + 1, step))] += array[..., k]

@@ -33,6 +33,16 @@ VIEWS: tuple[Callable[[Any], Any], ...] = (
     lambda x: (x.expand(2, *x.shape),),
     lambda x: (x.view_as(x),),
 )
+#: More of them, for complex numbers.
+PARTS: tuple[Callable[[Any], Any], ...] = (
+    lambda x: (x.conj(),),
+    lambda x: (x.real,),
+    lambda x: (x.imag,),
+    lambda x: (x._neg_view(),),
+    lambda x: (x.mH,),
+    lambda x: (x.resolve_conj(),),
+    lambda x: (x.unfold(0, 1, 1),),
+)
 WRITES: tuple[Callable[[Any, Any], Any], ...] = (
     lambda x, other: x.mul_(2),
     lambda x, other: x.add_(other.sum()),
@@ -51,6 +61,8 @@ WRITES: tuple[Callable[[Any, Any], Any], ...] = (
     lambda x, other: x.requires_grad_(),
     lambda x, other: x.cumsum_(0),
 )
+#: In-place views of pending ones have another gradient in torch than differences say.
+RESHAPES = (10, 11, 12)
 OPERATORS: tuple[Callable[[Any, Any], Any], ...] = (
     lambda x, other: x * other.sum(),
     lambda x, other: x.sin(),
@@ -63,21 +75,25 @@ SHAPES = ((2, 3), (1, 3), (2, 1), (4,), (1, 1), (2, 2, 1))
 class Program:
     """A few random steps; the same for either library."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, complex_numbers: bool) -> None:
         choose = random.Random(seed)
-        self.values = np.random.RandomState(seed).rand(24)
+        draw = np.random.RandomState(seed).rand
+        self.values = draw(24) + 1j * draw(24) if complex_numbers else draw(24)
+        views = VIEWS + PARTS if complex_numbers else VIEWS
+        writes = tuple([x for k, x in enumerate(WRITES) if not (complex_numbers and k in RESHAPES)])
         self.shape = choose.choice(SHAPES)
         self.is_computed = choose.random() < 0.6
         self.steps = [
-            (choose.choice((VIEWS, VIEWS, WRITES, OPERATORS)), choose.random(), choose.random())
+            (choose.choice((views, views, writes, OPERATORS)), choose.random(), choose.random())
             for _ in range(choose.randint(3, 8))
         ]
 
     def run(self, library: Any, follow: list[bool] | None) -> tuple[list[bool], list[Any]]:
         """Which steps were done, and what there is behind each; ``follow``: which are to be."""
         count = int(np.prod(self.shape))
-        x = library.tensor(self.values[:count].reshape(self.shape).tolist()).double()
-        other = library.tensor(self.values[-2:].tolist()).double().requires_grad_()
+        kind = library.complex128 if self.values.dtype.kind == "c" else library.float64
+        x = library.tensor(self.values[:count].reshape(self.shape).tolist(), dtype=kind)
+        other = library.tensor(self.values[-2:].tolist(), dtype=kind).requires_grad_()
         leaves = [other, x.requires_grad_()] if self.is_computed else [other]
         known = [x * 1] if self.is_computed else [x]
         done: list[bool] = []
@@ -89,16 +105,16 @@ class Program:
                 done.append(False)
                 continue
             try:
-                made = step(tensor) if kind is VIEWS else step(tensor, other)
+                made = step(tensor) if step in VIEWS + PARTS else step(tensor, other)
                 done.append(True)
-            except (RuntimeError, IndexError):
+            except (RuntimeError, IndexError, NotImplementedError):
                 done.append(False)
                 continue
-            if kind is VIEWS:
+            if step in VIEWS + PARTS:
                 known.extend(made)
             elif kind is OPERATORS:
                 known.append(made)
-            seen.append([(t.shape, t.detach().numpy().copy(), t._version) for t in known])
+            seen.append([(t.shape, elements(t.detach()), t._version) for t in known])
         for tensor in known:
             seen.append(self.gradients(tensor, leaves))
         return done, seen
@@ -108,19 +124,26 @@ class Program:
         for leaf in leaves:
             leaf.grad = None
         try:
-            (tensor * tensor).sum().backward(retain_graph=True)
+            loss = (tensor * tensor).sum()
+            (loss.abs() if loss.is_complex() else loss).backward(retain_graph=True)
         except RuntimeError:
             return None
         if all([leaf.grad is None for leaf in leaves]):
             return None
-        return [None if leaf.grad is None else leaf.grad.numpy().copy() for leaf in leaves]
+        return [None if leaf.grad is None else elements(leaf.grad) for leaf in leaves]
+
+
+def elements(tensor: Any) -> np.ndarray[Any, Any]:
+    found: np.ndarray[Any, Any] = tensor.resolve_conj().resolve_neg().numpy().copy()
+    return found
 
 
 @pytest.mark.parametrize("begin", range(0, 1000, 100))
+@pytest.mark.parametrize("complex_numbers", [False, True])
 @pytest.mark.filterwarnings("ignore")
-def test_writes_through_views(begin: int) -> None:
+def test_writes_through_views(begin: int, complex_numbers: bool) -> None:
     for seed in range(begin, begin + 100):
-        program = Program(seed)
+        program = Program(seed, complex_numbers)
         done, expected = program.run(torch, None)
         found_done, found = program.run(numbagrad, done)
         assert found_done == done, seed
