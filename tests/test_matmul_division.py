@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -248,3 +252,41 @@ def test_a_long_weight_is_shared_sooner_than_a_long_batch():
     assert share(8, 4096, 16, a_deep=True) == layout.SHARE  # and the gradient of its weight
     assert share(32, 1024, 32) == layout.SHARE  # whose update a single thread makes
     assert division(8, 4096, 16)[0] == 8
+
+
+FORKS = """
+import os, threading, time
+import numpy as np
+import numbagrad as torch
+from numbagrad.executor import pool
+
+pool.SECONDS_WORTH_COMPILING = -1
+torch.set_num_threads(2)
+torch.manual_seed(0)
+x, w = torch.randn(64, 4000), torch.randn(4000, 60)
+step = torch.compile(lambda x, w: (x @ w).relu())
+for _ in range(3):
+    expected = step(x, w).numpy().copy()
+
+def forever():
+    while True:
+        step(x, w)
+
+threading.Thread(target=forever, daemon=True).start()
+for _ in range(30):
+    time.sleep(0.001)
+    child = os.fork()
+    if child == 0:
+        same = [np.array_equal(step(x, w).numpy(), expected) for _ in range(3)]
+        os._exit(0 if all(same) else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+print("done")
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks")
+def test_a_child_that_was_forked_in_the_midst_of_a_product_begins_anew():
+    process = subprocess.run(
+        [sys.executable, "-c", FORKS], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert (process.returncode, process.stdout) == (0, "done\n"), process.stderr

@@ -1,7 +1,9 @@
-"""Locks that are new in a forked child, where the threads that held them are gone.
+"""What is new in a forked child, where the threads that were at work are gone.
 
 A child has the one thread that called fork; a lock that another thread held at that moment would
-stay locked for ever. Programs and compiled functions make their locks here.
+stay locked for ever. Programs and compiled functions make their locks here. A program that another
+thread was running would stay in the midst of it: what its launches change while they run, and leave
+as it was, is brought back.
 """
 
 from __future__ import annotations
@@ -12,6 +14,10 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
+Words = np.ndarray[Any, Any]
+
 _makers: weakref.WeakKeyDictionary[Any, Callable[[], Any]] = weakref.WeakKeyDictionary()
 
 
@@ -21,7 +27,18 @@ def new_lock(owner: Any, make: Callable[[], Any] = threading.Lock) -> Any:
     return make()
 
 
+_changing: weakref.WeakKeyDictionary[Any, list[tuple[Words, Words]]] = weakref.WeakKeyDictionary()
+
+
+def restore(owner: Any, words: Words) -> None:
+    """Have ``words`` of ``owner`` be, in a forked child, as they are now."""
+    _changing.setdefault(owner, []).append((words, words.copy()))
+
+
 def _renew() -> None:
+    for pairs in list(_changing.values()):
+        for words, before in pairs:
+            words[:] = before
     for owner, make in list(_makers.items()):
         owner._lock = make()
 
@@ -29,4 +46,4 @@ def _renew() -> None:
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_renew)
 
-__all__ = ["new_lock"]
+__all__ = ["new_lock", "restore"]

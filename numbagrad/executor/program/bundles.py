@@ -112,6 +112,7 @@ def lower_chain(
     grain = 1 if work >= _SHARED else operation.units
     kernel = library.hand_written("bundle", "run_chain", code="calls")
     made = make_launch(operation.name, kernel, words, operation.units, grain, [], work=work)
+    made.changing = bool(moves)
     blocks = _Blocks(operation)
     _describe_parts(words, layout.CHAIN_WORDS, parts, base)
     _describe_parts(words, last_at, last, shorter_at)
@@ -216,6 +217,7 @@ def lower_group(
         shares = sum([moved(member) for member in operation.members]) / _SHARE
     grain = max(-(-total // max(int(shares), 1)), 1)
     made = make_launch(operation.name, kernel, words, total, grain, [], work=work)
+    made.changing = any([launch.changing for launch in launches])
     for k, (launch, at) in enumerate(zip(launches, starts.tolist(), strict=False)):
         part = layout.GROUP_WORDS + layout.PART_WORDS * k
         words[part + layout.PART_KERNEL] = launch.kernel

@@ -29,3 +29,5 @@ class Launch:
     work: int = 0
     #: Whether it may fail: then its first words say where it notes that, and as what.
     fallible: bool = False
+    #: Whether it changes its words while it runs; behind it they are as they were.
+    changing: bool = False

@@ -279,6 +279,7 @@ def _share_depth(launch: Launch, pieces: int, rows: int, result_bytes: int) -> N
     counters = np.zeros(2 * w.APART + w.joined_groups(rows), dtype=np.int64)
     launch.words = np.append(launch.words, counters)
     launch.total *= pieces
+    launch.changing = True
 
 
 def _without_depth(operation: Product) -> list[Launch]:

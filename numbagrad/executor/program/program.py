@@ -16,7 +16,7 @@ import numpy as np
 
 from ...kernels import program_layout as words
 from ..builtin import launcher, make_builtin, runtime
-from ..forking import new_lock
+from ..forking import new_lock, restore
 from ..indexing import view_at
 from ..memory import maker_like
 from . import timing
@@ -259,6 +259,8 @@ class Program:
         part.table = table
         part.native = NativeRun(address, table, part.slots)
         part.keep = (packed, launches, patch_words)
+        if any([launch.changing for launch in part.launches]):
+            restore(self, packed)
 
     # --- running ----------------------------------------------------------------------------------
 
