@@ -14,6 +14,8 @@ from numbagrad.executor.pointwise import JIT_DISABLED
 from numbagrad.executor.program import cost, lowering, row_stages
 from numbagrad.executor.program.graph import Call, Check, Pointwise, View, numbered_apart, overlap
 from numbagrad.executor.program.recorder import Recorder
+from numbagrad.kernels import loader
+from numbagrad.kernels import rows as kernel_rows
 from numbagrad.kernels.compiler import assembly
 
 F = torch.nn.functional
@@ -322,6 +324,50 @@ def test_random_graphs_past_the_caches(seed, monkeypatch):
     torch.manual_seed(seed)
     arguments = torch.randn(6, 301), torch.randn(6, 301), torch.randn(301), torch.randn(6, 1)
     compiled_operations(random_step(200 + seed), arguments, rtol=1e-3)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize(
+    "rows, columns", [(2, 3), (64, 10), (64, 16), (101, 22), (1000, 7), (3000, 10), (5000, 11)]
+)
+def test_totals_over_short_rows_with_a_bias(rows, columns, dtype):
+    torch.manual_seed(31)
+    x, y = torch.randn(rows, columns, dtype=dtype), torch.randn(rows, columns, dtype=dtype)
+    bias, scale = torch.randn(columns, dtype=dtype), torch.randn(1, columns, dtype=dtype)
+    slope, keep = torch.tensor(0.5, dtype=dtype), torch.arange(columns) % 3 > 0
+
+    def loss(x, y, bias, scale, slope, keep):
+        made = torch.tanh(x + bias) * scale * slope
+        kept = torch.where(keep, made, y)
+        return ((kept - y) ** 2).mean(), made.sum(), kept
+
+    def gradients(x, y, bias, scale, slope, keep):
+        x = x.detach().requires_grad_()
+        total, *_ = loss(x, y, bias, scale, slope, keep)
+        return torch.autograd.grad(total, x)[0], total
+
+    given = (x, y, bias, scale, slope, keep)
+    operations = compiled_operations(loss, given, rtol=2e-5)
+    compiled_operations(gradients, given, rtol=2e-5)
+    (loop,) = [each for each in operations if type(each).__name__ == "RowLoop"]
+    (launch, *_) = lowering.lower(loop)
+    short = columns * dtype.itemsize % (loader.host_vector_bits() // 8) != 0
+    assert (launch.words[kernel_rows.COLUMNS] > columns) == short
+
+
+def test_rows_with_values_of_their_own_are_not_one_run():
+    torch.manual_seed(32)
+    x, bias, each = torch.randn(30, 7), torch.randn(7), torch.randn(30, 1)
+    wide = torch.randn(30, 9)[:, :7]
+    for other in (each, wide, torch.randn(30, 7).T.contiguous().T):
+        compiled_operations(
+            lambda x, bias, other: ((torch.tanh(x + bias) * other) ** 2).mean(),
+            (x, bias, other), rtol=2e-5,
+        )  # fmt: skip
+        compiled_operations(
+            lambda x, bias, other: (torch.tanh(x + bias).sum(0), (x * other).sum(1)),
+            (x, bias, other), rtol=2e-5,
+        )  # fmt: skip
 
 
 def test_values_of_a_row_are_divided_once():

@@ -150,6 +150,17 @@ def source(
     return "\n".join([*text, ""])
 
 
+def is_short(columns: int, compute_dtype: str) -> bool:
+    """Whether a row is a few vectors and a part of one, which takes as long as several of them."""
+    lanes = _lanes(compute_dtype)
+    return columns % lanes != 0 and columns < SHORT_VECTORS * lanes
+
+
+def _lanes(compute_dtype: str) -> int:
+    """Elements of the widest vectors of this CPU."""
+    return loader.host_vector_bits() // 8 // ITEM_SIZES[compute_dtype]
+
+
 def _imports(bodies: list[Body]) -> list[str]:
     text = "\n".join(line for body in bodies for line in body.lines)
     modules = ["import math"] if "math." in text else []
@@ -261,7 +272,7 @@ def _copies(repeated: list[Operand], compute_dtype: str) -> list[str]:
         size = f"count * {ITEM_SIZES[o.dtype]}"
         copy.append(f"repeat_row(copies_{o.name}, row_{o.name}, {size}, together)")
         copy.append(f"row_{o.name} = copies_{o.name}")
-    lanes = loader.host_vector_bits() // 8 // ITEM_SIZES[compute_dtype]
+    lanes = _lanes(compute_dtype)
     whole = f"count == load(words, {layout.ARGUMENT_SIZES} + 3, int64)"
     short = f"count % {lanes} != 0 and count < {SHORT_VECTORS * lanes}"
     text += ["together = 1", f"if {whole} and {short} and hi - lo > 1:"]

@@ -16,6 +16,7 @@ from collections.abc import Callable
 
 from . import layout
 from .pointwise import (
+    BLOCK,
     ITEM_SIZES,
     LINE_BYTES,
     Operand,
@@ -110,6 +111,7 @@ def source(
     places: int = 0,
     streamed: frozenset[str] = frozenset(),
     long: bool = False,
+    repeated: frozenset[str] = frozenset(),
 ) -> str:
     """The module of a row kernel.
 
@@ -118,7 +120,9 @@ def source(
     statements on the row before the first stage; ``classes`` names the inputs that are classes of
     rows. Rows of the outputs in ``streamed`` are made in
     the scratch memory, behind its ``places``, and from there written past the caches. Whether rows
-    are ``long`` changes nothing but what the compiler is told.
+    are ``long`` changes nothing but what the compiler is told. A row here may be several of the
+    space, if nothing is done once a row: beside copies of the inputs in ``repeated``, which have
+    the same row for every one. The third word of those has its bytes.
     """
     by_name = {operand.name: operand for operand in operands}
     described = ", ".join(f"{o.name} {o.dtype}" for o in operands)
@@ -131,6 +135,7 @@ def source(
         "from numbagrad.kernels.intrinsics import *",
         "from numbagrad.kernels.rows import *",
         *(["from numbagrad.kernels.streaming import *"] if streamed else []),
+        *(["from numbagrad.kernels.repeated_rows import *"] if repeated else []),
         "",
         "",
         "def kernel(args, lo, hi):",
@@ -151,6 +156,15 @@ def source(
         text.append(f"    jump_{operand.name} = load(args, {word} + 1, int64)")
         if operand.layout == layout.STRIDED:
             text.append(f"    step_{operand.name} = load(args, {word} + 2, int64)")
+        if operand.name in repeated:
+            item = ITEM_SIZES[operand.dtype]
+            text += [
+                f"    length = load(args, {word} + 2, int64)",
+                f"    copies_{operand.name} = address_of_stack({BLOCK * item // 8})",
+                f"    repeat_row(copies_{operand.name}, start_{operand.name}, length, "
+                f"columns * {item} // length)",
+                f"    start_{operand.name} = copies_{operand.name}",
+            ]
     kinds = {o.name: "bool" if o.name in booleans else compute for o in operands}
     last = max([operand.memory for operand in operands], default=0)
     apart = functools.partial(_number_of_place, last)

@@ -13,6 +13,7 @@ import numpy as np
 
 from ...dtype import from_numpy as dtype_of
 from ...kernels import layout, rows, rowwise
+from ...kernels.pointwise import BLOCK, is_short
 from ...kernels.pointwise import Operand as KernelOperand
 from .. import library
 from ..memory import stream_bytes
@@ -42,20 +43,25 @@ def lower_rows(operation: RowLoop) -> list[Launch]:
     streamed = frozenset(
         [x.name for x, (view, _) in zip(outputs, operation.outputs, strict=True) if _streams(view)]
     )
-    long = rowwise.cut(count, columns, 1)[0] == rowwise.LONG_ROWS
+    repeated = frozenset() if cut.places or streamed else _repeated(operation, inputs)
+    together = _rows_together(count, columns, operation.chunk) if repeated else 1
+    repeated = repeated if together > 1 else frozenset()
+    count, columns = -(-count // together), columns * together
+    chunk = min(count, -(-operation.chunk // together))
+    long = bool(repeated) or rowwise.cut(count, columns, 1)[0] == rowwise.LONG_ROWS
     text = rows.source(
         operation.name, [*inputs, *outputs, *totals], operation.compute,
         frozenset([x.name for x in inputs]), cut.before, cut.stages,
         frozenset([x.name for x in operation.inputs if x.kind is True]),
         {x.name: x.kind for x in operation.inputs if isinstance(x.kind, rows.ClassKind)},
-        cut.places, streamed, long,
+        cut.places, streamed, long, repeated,
     )  # fmt: skip
     code = "formula" if long else "rows"
     kernel = library.generated(operation.name, operation.commented(text), code=code)
-    chunks = -(-count // operation.chunk)
+    chunks = -(-count // chunk)
     words = np.zeros(rows.OPERANDS + rows.OPERAND_WORDS * len(operands), dtype=np.int64)
     words[[rows.COLUMNS, rows.ROWS, rows.ELEMENTS]] = columns, count, operation.elements
-    words[rows.CHUNK] = operation.chunk
+    words[rows.CHUNK] = chunk
     grain = 1 if operation.elements >= 2 * CHUNK else chunks
     launch = Launch(operation.name, kernel, words, chunks, grain, [], work=operation.elements)
     if cut.places or streamed:
@@ -69,13 +75,53 @@ def lower_rows(operation: RowLoop) -> list[Launch]:
             partial = k >= len(operation.inputs) + len(operation.outputs)
             step = operand.strides[0] if partial else row_step(operand)
             assert step is not None  # rows of a loop follow each other
-            words[word + 1] = step
+            words[word + 1] = step if partial else step * together
             words[word + 2] = operand.strides[-1] if operand.strides else 0
+            if k < len(inputs) and inputs[k].name in repeated:
+                words[word + 2] = columns // together * operand.dtype.itemsize
         else:
             dtype = operation.inputs[k].number
             assert dtype is not None  # what is no view is a number
             launch.numbers.append((word, operand, dtype))
     return [launch]
+
+
+def _repeated(operation: RowLoop, inputs: list[KernelOperand]) -> frozenset[str]:
+    """The inputs with the same short row for every one, if all else are rows of one run.
+
+    None where anything is done once a row, so that several rows cannot be one.
+    """
+    columns = operation.space[-1]
+    by_row = operation.reductions or any([total.by_columns for total in operation.totals])
+    by_class = any([isinstance(x.kind, rows.ClassKind) for x in operation.inputs])
+    if by_row or by_class or not is_short(columns, operation.compute):
+        return frozenset()
+    names = set()
+    for k, view in enumerate([*[x.operand for x in operation.inputs], *_stored(operation)]):
+        if not isinstance(view, View):
+            continue
+        step, item = row_step(view), view.dtype.itemsize
+        if view.strides[-1] == item and step == columns * item:
+            continue
+        if k >= len(inputs) or step != 0:
+            return frozenset()
+        if view.strides[-1] == item and inputs[k].memory:
+            names.add(inputs[k].name)  # nothing that is written lies where copies are taken from
+        elif view.strides[-1] != 0:
+            return frozenset()
+    return frozenset(names)
+
+
+def _stored(operation: RowLoop) -> list[View]:
+    return [view for view, _ in operation.outputs]
+
+
+def _rows_together(count: int, columns: int, chunk: int) -> int:
+    """How many rows are done as one run: chunks, which have partial results, stay what they are."""
+    most = min(BLOCK // columns, count)
+    if count <= chunk:
+        return most
+    return max([together for together in range(1, most + 1) if chunk % together == 0])
 
 
 def _streams(view: View) -> bool:

@@ -49,6 +49,9 @@ _FLAT_ROW = 1024
 #: At most so many chunks: each has partial results, and room for rows of intermediate values.
 _CHUNKS = 64
 
+#: Long chunks are a multiple of so many rows, which short ones may then be one run of.
+_TOGETHER = 64
+
 ELEMENTS, ROWS, REDUCTION = "elements", "rows", "reduction"
 COLUMN_TOTAL, TOTAL = "column total", "total"
 
@@ -292,6 +295,8 @@ def row_operations(name: str, computation: Computation, stored: list[View]) -> l
         wanted = [(as_rows(view, space), value) for view, value in wanted]
     chunk = max(1, CHUNK // columns)
     chunk = max(chunk, -(-rows_ // _CHUNKS))
+    if chunk > _TOGETHER:
+        chunk = -(-chunk // _TOGETHER) * _TOGETHER
     chunks = -(-rows_ // chunk)
     totals: list[Total] = []
     after: list[Operation] = []
