@@ -4,8 +4,10 @@ Every operator of the table runs both ways and gives the same bits; what is not 
 is left to Python.
 """
 
+import concurrent.futures
 import contextlib
 import gc
+import itertools
 import sys
 
 import numpy as np
@@ -371,3 +373,43 @@ def test_a_tangent_that_lies_otherwise_takes_several_launches():
     for _ in range(3):  # a column of x has a tangent that lies in rows
         _, tangent = jvp(lambda t: (x * t.t()) @ w, (t,), (t,))
         np.testing.assert_allclose(tangent.numpy(), ((x * t.t()) @ w).numpy(), rtol=1e-5)
+
+
+def test_the_slots_of_an_array_become_its_state_when_python_asks():
+    x, t = tensor(3, seed=1), tensor(3, seed=2)
+
+    def function(y):
+        made = y * 2
+        array = made._array
+        assert array.level is y._array.state.level  # the slots are there
+        state = array.state
+        assert state is array.state and torch.equal(state.tangent, t * 2)
+        assert state._version_cell is made._version_cell
+        for name in ("level", "_primal", "_tangent", "_version_cell", "unknown"):
+            with pytest.raises(AttributeError, match=name):
+                getattr(array, name)
+        with pytest.raises(AttributeError):
+            array.view().state  # noqa: B018 - derived past the operators
+        return made * 3 + (made @ made) + made.reshape(3, 1)[0]
+
+    for _ in range(3):
+        value, tangent = jvp(function, (x,), (t,))
+        expected = 6 * t + 8 * (x @ t) + 2 * t[0]
+        np.testing.assert_allclose(tangent.numpy(), expected.numpy(), rtol=1e-5)
+
+
+def test_threads_and_collections_do_not_mix_results_up():
+    x, t = tensor(64, 64, seed=1), tensor(64, 64, seed=2)
+    expected = jvp(lambda y: (y * y).tanh() * y, (x,), (t,))
+
+    def run(_):
+        return [jvp(lambda y: (y * y).tanh() * y, (x,), (t,)) for _ in range(50)]
+
+    threshold = gc.get_threshold()
+    gc.set_threshold(1)
+    try:
+        with concurrent.futures.ThreadPoolExecutor(4) as threads:
+            for value, tangent in itertools.chain.from_iterable(threads.map(run, range(8))):
+                assert torch.equal(value, expected[0]) and torch.equal(tangent, expected[1])
+    finally:
+        gc.set_threshold(*threshold)

@@ -8,7 +8,7 @@ Whatever else is left to ``numbagrad/transforms/dispatch.py``, which does the sa
 
 from __future__ import annotations
 
-from .intrinsics import address_of_stack, int32, int64, load, store, subroutine
+from .intrinsics import address_of_stack, call_launcher, int32, int64, load, store, subroutine
 from .launch import (
     decrement_reference,
     error_clear,
@@ -19,7 +19,6 @@ from .launch import (
 )
 from .layout import *  # noqa: F403 - the words of the tables, all of them
 from .record import (
-    allocate,
     call,
     field,
     give,
@@ -31,7 +30,6 @@ from .record import (
     new_tensor,
     new_view,
     put,
-    run_holding,
     set_base,
     tuple_get_item,
     tuple_size,
@@ -87,6 +85,22 @@ def is_open(runtime, level):
 
 
 @subroutine
+def state_of(runtime, array):
+    """The ``Dual`` of a transformed array, or its slots within the array; NULL for anything else.
+
+    A borrowed address, to be used with ``field`` and its like alone: it may be no object.
+    """
+    state = field(runtime, array, FIELD_STATE)
+    if state != NULL:
+        if load(state + OBJECT_TYPE, 0, int64) != load(runtime, RUNTIME_DUAL_TYPE, int64):
+            return NULL
+        return state
+    if field(runtime, array, FIELD_OWN_LEVEL) == NULL:
+        return NULL
+    return array + load(runtime, RUNTIME_OWN_STATE, int64)
+
+
+@subroutine
 def split(runtime, argument, operands, tangents, k, recording):
     """Write the array of an argument to place ``k``, and that of its tangent, or NULL.
 
@@ -105,10 +119,8 @@ def split(runtime, argument, operands, tangents, k, recording):
         return ORDINARY
     if kind != load(runtime, RUNTIME_TRANSFORMED_TYPE, int64):
         return REFUSED
-    state = field(runtime, array, FIELD_STATE)
+    state = state_of(runtime, array)
     if state == NULL:
-        return REFUSED
-    if load(state + OBJECT_TYPE, 0, int64) != load(runtime, RUNTIME_DUAL_TYPE, int64):
         return REFUSED
     level = field(runtime, state, FIELD_DUAL_LEVEL)
     primal = plain_array(runtime, field(runtime, state, FIELD_DUAL_PRIMAL), recording)
@@ -133,6 +145,15 @@ def split_all(runtime, arguments, count, operands, tangents, recording):
     return found
 
 
+@subroutine
+def split_below(runtime, arguments, count, operands, tangents):
+    """``split_all``, which asks whether this thread records only if that matters."""
+    level = split_all(runtime, arguments, count, operands, tangents, True)
+    if level == REFUSED and not is_recording(runtime):
+        level = split_all(runtime, arguments, count, operands, tangents, False)
+    return level
+
+
 # --- putting together -----------------------------------------------------------------------------
 
 
@@ -143,11 +164,6 @@ def new_dual(runtime, level, value, primal, tangent, cell):
     ``value`` is the array of the primal, ``cell`` the count of writes to it. Takes over the
     references to both parts and to the cell.
     """
-    state = allocate(load(runtime, RUNTIME_DUAL_TYPE, int64), 0)
-    put(runtime, state, FIELD_DUAL_LEVEL, level)
-    give(runtime, state, FIELD_DUAL_PRIMAL, primal)
-    give(runtime, state, FIELD_DUAL_TANGENT, tangent)
-    give(runtime, state, FIELD_DUAL_CELL, cell)
     shown = new_view(
         load(runtime, RUNTIME_NEW_ARRAY, int64),
         load(runtime, RUNTIME_TRANSFORMED_TYPE, int64),
@@ -158,11 +174,17 @@ def new_dual(runtime, level, value, primal, tangent, cell):
         load(value + ARRAY_DATA, 0, int64),
     )
     if shown == NULL:
-        decrement_reference(state)
+        decrement_reference(primal)
+        decrement_reference(tangent)
+        decrement_reference(cell)
         return NULL
+    state = shown + load(runtime, RUNTIME_OWN_STATE, int64)
+    put(runtime, state, FIELD_DUAL_LEVEL, level)
+    give(runtime, state, FIELD_DUAL_PRIMAL, primal)
+    give(runtime, state, FIELD_DUAL_TANGENT, tangent)
+    give(runtime, state, FIELD_DUAL_CELL, cell)
     increment_reference(value)
     set_base(load(runtime, RUNTIME_SET_BASE, int64), shown, value)
-    give(runtime, shown, FIELD_STATE, state)
     result = new_tensor(runtime, shown, load(runtime, RUNTIME_FALSE, int64))
     if result != NULL:
         decrement_reference(field(runtime, result, FIELD_VERSION_CELL))
@@ -190,15 +212,23 @@ def dual_of_tensors(runtime, level, primal, tangent):
 
 
 @subroutine
-def part_of_dual(runtime, state, name):
-    """The primal or the tangent of a state as a Tensor, which it becomes if it was an array."""
-    part = field(runtime, state, name)
+def part_of_dual(runtime, array, name):
+    """The primal or the tangent of a dual array as a Tensor, which it becomes if it was an array.
+
+    A borrowed reference, or NULL.
+    """
+    part = field(runtime, state_of(runtime, array), name)
     if not is_plain_array(runtime, part):
         return part
     increment_reference(part)
     tensor = new_tensor(runtime, part, load(runtime, RUNTIME_FALSE, int64))
     if tensor == NULL:
         return NULL
+    state = state_of(runtime, array)
+    present = field(runtime, state, name)
+    if present != part:  # the collector ran code that asked for it
+        decrement_reference(tensor)
+        return present
     if name == FIELD_DUAL_PRIMAL:
         decrement_reference(field(runtime, tensor, FIELD_VERSION_CELL))
         put(runtime, tensor, FIELD_VERSION_CELL, field(runtime, state, FIELD_DUAL_CELL))
@@ -239,15 +269,17 @@ def dual_pointwise(self, arguments, given):
     if both == NULL:
         return raise_miss(runtime, MISS_OPERAND)
     increment_reference(level)
-    made = run_holding(load(both + ARRAY_DATA, 0, int64), both, operands, total)
+    for k in range(total):  # the launcher may let go of the GIL
+        increment_reference(load(operands, k, int64))
+    launcher = load(load(both + ARRAY_DATA, 0, int64), TABLE_LAUNCHER, int64)
+    store(runtime, RUNTIME_PAIR, 1, int64)
+    value = call_launcher(launcher, both, operands, total)
+    store(runtime, RUNTIME_PAIR, 0, int64)
     result = NULL
-    if made != NULL:
-        value = tuple_get_item(made, 0)
-        tangent = tuple_get_item(made, 1)
-        increment_reference(value)
-        increment_reference(tangent)
-        decrement_reference(made)
-        result = dual_of_arrays(runtime, level, value, tangent)
+    if value != NULL:
+        result = dual_of_arrays(runtime, level, value, load(runtime, RUNTIME_SECOND, int64))
+    for k in range(total):
+        decrement_reference(load(operands, k, int64))
     decrement_reference(level)
     return result
 
@@ -356,8 +388,7 @@ def dual_operator(self, arguments, given):
     level = REFUSED
     if load(table, OPERATOR_ADD, int64) != NULL and given <= MAX_VALUES:
         if not is_captured(runtime) and not in_inference_mode(runtime):
-            recording = is_recording(runtime)
-            level = split_all(runtime, arguments, given, operands, tangents, recording)
+            level = split_below(runtime, arguments, given, operands, tangents)
     if level == REFUSED:
         return call(load(table, OPERATOR_PYTHON, int64), arguments, given)
     for k in range(given):  # what Python runs in between must not free them
@@ -387,7 +418,7 @@ def linear_of_dual(self, arguments, given):
     count = given - 1
     level = REFUSED
     if count <= MAX_VALUES and not is_captured(runtime) and not in_inference_mode(runtime):
-        level = split_all(runtime, arguments + 8, count, operands, tangents, is_recording(runtime))
+        level = split_below(runtime, arguments + 8, count, operands, tangents)
     tangent = load(tangents, 0, int64) if level != REFUSED else NULL
     if tangent == NULL:
         none = load(runtime, RUNTIME_NONE, int64)
@@ -436,13 +467,13 @@ def view_of_part(runtime, recipe, part, values):
 
 
 @subroutine
-def dual_of_views(runtime, recipe, level, state, values):
-    """The views of both parts of a dual Tensor as one."""
-    part = part_of_dual(runtime, state, FIELD_DUAL_PRIMAL)
+def dual_of_views(runtime, recipe, level, array, values):
+    """The views of both parts of a dual array as one Tensor."""
+    part = part_of_dual(runtime, array, FIELD_DUAL_PRIMAL)
     primal = view_of_part(runtime, recipe, part, values)
     tangent = NULL
     if primal != NULL:
-        part = part_of_dual(runtime, state, FIELD_DUAL_TANGENT)
+        part = part_of_dual(runtime, array, FIELD_DUAL_TANGENT)
         tangent = view_of_part(runtime, recipe, part, values)
     if tangent == NULL:
         decrement_reference(primal)
@@ -465,10 +496,10 @@ def dual_view(self, arguments, given):
             level = split(runtime, input, parts, parts + 8, 0, recording)
     if level == REFUSED:
         return call(load(recipe, NODE_PYTHON, int64), arguments, given)
-    state = field(runtime, field(runtime, input, FIELD_ARRAY), FIELD_STATE)
-    increment_reference(state)
-    made = dual_of_views(runtime, recipe, level, state, values)
-    decrement_reference(state)
+    array = field(runtime, input, FIELD_ARRAY)
+    increment_reference(array)
+    made = dual_of_views(runtime, recipe, level, array, values)
+    decrement_reference(array)
     if made == NULL or not recording:
         return made
     result = wrapped_view(runtime, recipe, field(runtime, made, FIELD_ARRAY), input, values)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from numba import types
 
-from .duals import dual_of_tensors, is_open, part_of_dual, plain_array
+from .duals import dual_of_tensors, is_open, part_of_dual, plain_array, state_of
 from .intrinsics import address_of_stack, external, int32, int64, load, store, subroutine
 from .launch import (
     decrement_reference,
@@ -259,8 +259,8 @@ def view_of_all(runtime, tensor):
 
 
 @subroutine
-def dual_state(runtime, level, output):
-    """The state of an output that is a dual of a level, both parts without a history; or NULL."""
+def dual_array(runtime, level, output):
+    """The array of an output that is a dual of a level, both parts without a history; or NULL."""
     if not is_exact_tensor(runtime, output):
         return NULL
     array = field(runtime, output, FIELD_ARRAY)
@@ -268,10 +268,8 @@ def dual_state(runtime, level, output):
         return NULL
     if load(array + OBJECT_TYPE, 0, int64) != load(runtime, RUNTIME_TRANSFORMED_TYPE, int64):
         return NULL
-    state = field(runtime, array, FIELD_STATE)
+    state = state_of(runtime, array)
     if state == NULL:
-        return NULL
-    if load(state + OBJECT_TYPE, 0, int64) != load(runtime, RUNTIME_DUAL_TYPE, int64):
         return NULL
     if field(runtime, state, FIELD_DUAL_LEVEL) != level:
         return NULL
@@ -279,17 +277,17 @@ def dual_state(runtime, level, output):
     tangent = field(runtime, state, FIELD_DUAL_TANGENT)
     if plain_array(runtime, primal, True) == NULL or plain_array(runtime, tangent, True) == NULL:
         return NULL
-    return state
+    return array
 
 
 @subroutine
-def taken_apart(runtime, state):
+def taken_apart(runtime, array):
     """A tuple of a view of the primal and the tangent of a dual Tensor, or NULL."""
-    primal = part_of_dual(runtime, state, FIELD_DUAL_PRIMAL)
+    primal = part_of_dual(runtime, array, FIELD_DUAL_PRIMAL)
     tangent = NULL
     view = NULL
     if primal != NULL:
-        tangent = part_of_dual(runtime, state, FIELD_DUAL_TANGENT)
+        tangent = part_of_dual(runtime, array, FIELD_DUAL_TANGENT)
     if tangent != NULL:
         view = view_of_all(runtime, primal)
     if view == NULL:
@@ -303,12 +301,12 @@ def taken_apart(runtime, state):
 
 @subroutine
 def are_duals(runtime, level, made):
-    """Whether a result is a tuple of what ``dual_state`` knows, at least one."""
+    """Whether a result is a tuple of what ``dual_array`` knows, at least one."""
     if not is_tuple(runtime, made):
         return False
     count = tuple_size(made)
     for k in range(count):
-        if dual_state(runtime, level, tuple_get_item(made, k)) == NULL:
+        if dual_array(runtime, level, tuple_get_item(made, k)) == NULL:
             return False
     return count > 0
 
@@ -321,7 +319,7 @@ def all_taken_apart(runtime, level, made):
     tuple_set_item(both, 0, tuple_new(count))
     tuple_set_item(both, 1, tuple_new(count))
     for k in range(count):
-        parts = taken_apart(runtime, dual_state(runtime, level, tuple_get_item(made, k)))
+        parts = taken_apart(runtime, dual_array(runtime, level, tuple_get_item(made, k)))
         if parts == NULL:
             decrement_reference(both)
             return NULL
@@ -341,9 +339,9 @@ def result_of(runtime, level, made, arguments):
     """
     has_aux = load(arguments, 4, int64) == load(runtime, RUNTIME_TRUE, int64)
     if not has_aux and not in_inference_mode(runtime):
-        state = dual_state(runtime, level, made)
-        if state != NULL:
-            return taken_apart(runtime, state)
+        array = dual_array(runtime, level, made)
+        if array != NULL:
+            return taken_apart(runtime, array)
         if are_duals(runtime, level, made):
             return all_taken_apart(runtime, level, made)
     frame = address_of_stack(4)

@@ -263,6 +263,24 @@ def add_output(frame, runtime, place, code, rank, sizes, strides):
 
 
 @subroutine
+def finish_pair(table, frame, given, output_types, kernel, total, rank, sizes, strides):
+    """Allocate two outputs and run a kernel: returns one, leaves the other in the runtime block."""
+    runtime = load(table, TABLE_RUNTIME, int64)
+    code = output_types & 31
+    first = add_output(frame, runtime, given, code, rank, sizes, strides)
+    if first == NULL:
+        return NULL
+    code = (output_types >> CODE_BITS) & 31
+    second = add_output(frame, runtime, given + 1, code, rank, sizes, strides)
+    if second == NULL:
+        decrement_reference(first)
+        return NULL
+    run(frame, table, runtime, kernel, total)
+    store(runtime, RUNTIME_SECOND, second, int64)  # last: other threads may have run meanwhile
+    return first
+
+
+@subroutine
 def finish(table, frame, arguments, given, key, total, rank, sizes, strides):
     """Find the kernel of ``key``, allocate what it returns, and run it.
 
@@ -288,6 +306,9 @@ def finish(table, frame, arguments, given, key, total, rank, sizes, strides):
         increment_reference(none)
         return none
     outputs = load(table, TABLE_OUTPUTS, int64)
+    if load(runtime, RUNTIME_PAIR, int64) == 1:
+        store(runtime, RUNTIME_PAIR, 0, int64)  # what is launched from here on returns tuples
+        return finish_pair(table, frame, given, output_types, kernel, total, rank, sizes, strides)
     result = NULL
     if outputs > 1:
         result = tuple_new(outputs)

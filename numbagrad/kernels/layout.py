@@ -162,7 +162,13 @@ FIELD_LEVEL_EXPLICIT = 109
 FIELD_LEVEL_HISTORY = 110
 FIELD_LEVEL_SIZE = 111
 FIELD_LEVEL_RANDOMNESS = 112
-RUNTIME_WORDS = 113
+FIELD_OWN_LEVEL = 113  # of an array that has the slots of a ``Dual`` itself
+RUNTIME_OWN_STATE = 114  # how much further into such an array they lie than in a ``Dual``
+RUNTIME_PAIR = (
+    115  # 1 while a launcher is called that leaves its second output here, not in a tuple
+)
+RUNTIME_SECOND = 116
+RUNTIME_WORDS = 117
 
 # --- tables of the value and the tangent, by the mask of the operands that have a tangent --------
 TANGENT_OPERANDS = 3  # the tangents of operators with more operands are left to Python

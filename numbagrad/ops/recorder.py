@@ -101,7 +101,7 @@ _FIELDS: dict[type, dict[int, str]] = {
         layout.FIELD_KEPT_VERSION: "version",
         layout.FIELD_KEPT_OUTPUT_NR: "output_nr",
     },
-    levels.Transformed: {layout.FIELD_STATE: "state"},
+    levels.Transformed: {layout.FIELD_STATE: "state", layout.FIELD_OWN_LEVEL: "level"},
     levels.Dual: {
         layout.FIELD_DUAL_LEVEL: "level",
         layout.FIELD_DUAL_PRIMAL: "_primal",
@@ -128,6 +128,13 @@ def _slot_offset(cls: type, name: str) -> int:
     setattr(probe, name, marker)
     words = (ctypes.c_int64 * (cls.__basicsize__ // 8)).from_address(id(probe))
     return 8 * list(words).index(id(marker))
+
+
+def _distance_of_slots(of: type, within: type) -> int:
+    """How many bytes further from the start the slots of one class lie in another that has them."""
+    slots = of.__slots__  # type: ignore[attr-defined]
+    (distance,) = {_slot_offset(within, name) - _slot_offset(of, name) for name in slots}
+    return distance
 
 
 @functools.lru_cache(maxsize=1)
@@ -185,6 +192,7 @@ def _install_duals() -> None:
     global duals, jvp, linear_of_dual
     block = described_runtime()
     block[layout.RUNTIME_DUAL_TYPE] = id(levels.Dual)
+    block[layout.RUNTIME_OWN_STATE] = _distance_of_slots(levels.Dual, levels.Transformed)
     block[layout.RUNTIME_FORWARD_MODE] = id(levels.DUAL)
     block[layout.RUNTIME_LEVEL_TYPE] = id(levels.Level)
     block[layout.RUNTIME_LEVEL_STACK] = id(levels.stack)

@@ -165,11 +165,21 @@ class Transformed(np.ndarray):
     know of transformations cannot compute with what stands in for the memory.
     """
 
-    __slots__ = ("state",)  # compiled launchers read it where it lies
+    __slots__ = (*Dual.__slots__, "state")  # compiled launchers read them where they lie
 
     #: ``Batched``, ``Dual`` or ``Pending``; not set for an array that was derived from one past the
     #: operators.
     state: Any
+
+    def __getattr__(self, name: str) -> Any:
+        """The state of an array that launchers gave the slots of a ``Dual``: it becomes one."""
+        if name != "state":
+            raise AttributeError(f"'Transformed' object has no attribute {name!r}")
+        found = Dual(self.level, self._primal, self._tangent)  # raises if there is none either
+        found._version_cell = self._version_cell
+        self.state = found  # first: from here on the slots of the array count for nothing
+        del self.level, self._primal, self._tangent, self._version_cell
+        return found
 
     @property
     def pending(self) -> tuple[bool, bool]:
