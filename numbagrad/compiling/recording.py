@@ -20,7 +20,7 @@ from ..executor.program.graph import Memory
 from ..executor.program.numbers import NumberInputs
 from ..executor.program.program import Program
 from ..executor.program.recorder import Recorder, root_of
-from ..optim.optimizer import Optimizer
+from ..optim.optimizer import Optimizer, noting_state
 from ..structure import flatten
 from ..tensor import Tensor, new_tensor
 from .argument_names import names_of_leaves
@@ -117,12 +117,14 @@ class Recording:
         args, kwargs = with_inputs(self.args, self.kwargs, self.numbers)
         previous = None if self.earlier is None else Previous(self.earlier)
         finder = self._change_finder(surroundings)
-        with recorder.recording(), listening(recorder), finder:
+        read: list[Optimizer] = []
+        # One thread records at a time, hence first.
+        with recorder.recording(), noting_state(read.append), listening(recorder), finder:
             found = self.function(*args, **kwargs)
         result = with_plain_numbers(found) if self.numbers.values else found
         if recorder.failure is not None:
             return result, None, recorder.failure
-        if not self._states.found(surroundings.optimizers, recorder.state_read):
+        if not self._states.found(surroundings.optimizers, read):
             self.may_settle = True
             return result, None, "the state of an optimizer, which calls before did not read"
         if global_settings() != settings:

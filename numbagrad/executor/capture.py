@@ -222,12 +222,6 @@ def varies(number: Any) -> bool:
     return active is not None and hasattr(number, "concrete")
 
 
-def note_state(owner: Any) -> None:
-    """Say that somebody asked an optimizer for its state."""
-    if active is not None and active.thread == threading.get_ident():
-        active.state_read.append(owner)
-
-
 def manage(array: Any) -> None:
     """Say that the source of a program's numbers writes an array itself, at each run."""
     if active is not None and active.thread == threading.get_ident():

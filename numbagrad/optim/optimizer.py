@@ -6,10 +6,11 @@ users, who may also define ``step`` themselves.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import warnings
 from collections import OrderedDict, defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from copy import deepcopy
 from itertools import chain
 from typing import Any
@@ -105,7 +106,7 @@ class Optimizer:
                 "params argument given to the optimizer should be an iterable of Tensors or dicts, "
                 f"but got {typename(params)}"
             )
-        self.state = defaultdict(dict)
+        self.state: defaultdict[Any, Any] = defaultdict(dict)
         self.param_groups: list[dict[str, Any]] = []
         groups = list(params)
         if not groups:
@@ -114,17 +115,6 @@ class Optimizer:
             groups = [{"params": groups}]
         for group in groups:
             self.add_param_group(group)
-
-    @property
-    def state(self) -> defaultdict[Any, Any]:
-        """What is remembered of every parameter."""
-        if capture.active is not None:
-            capture.note_state(self)
-        return self.__dict__["state"]
-
-    @state.setter
-    def state(self, state: defaultdict[Any, Any]) -> None:
-        self.__dict__["state"] = state
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -425,6 +415,31 @@ class Optimizer:
 
 
 Optimizer.step = _with_hooks(Optimizer.step)  # type: ignore[method-assign]
+
+
+@contextlib.contextmanager
+def noting_state(read: Callable[[Optimizer], None]) -> Iterator[None]:
+    """Call ``read(optimizer)`` whenever an optimizer is asked for its state inside the block.
+
+    A property of the class stands before the attribute meanwhile, which costs nothing otherwise.
+    """
+
+    def get(self: Optimizer) -> Any:
+        read(self)
+        return self.__dict__["state"]
+
+    def put(self: Optimizer, state: Any) -> None:
+        self.__dict__["state"] = state
+
+    before = vars(Optimizer).get("state")
+    setattr(Optimizer, "state", property(get, put))  # noqa: B010 - no attribute of the class
+    try:
+        yield
+    finally:
+        if before is None:
+            delattr(Optimizer, "state")
+        else:
+            setattr(Optimizer, "state", before)  # noqa: B010
 
 
 def gradient_of(parameter: Tensor, group: dict[str, Any]) -> Tensor:

@@ -124,8 +124,6 @@ class Recorder:
         self.managed_arrays: list[Array] = []
         #: Entries of dictionaries that the sources of numbers read: they may change between runs.
         self.anew: list[tuple[dict[Any, Any], Any, bool]] = []
-        #: The optimizers that were asked for their state.
-        self.state_read: list[Any] = []
         self._kept: list[Any] = []
         self._checked = 0
         #: Ids of the tensors from which backward freed the graph.
