@@ -25,6 +25,7 @@ from .autograd.grad_mode import (
 from .autograd.picture import graph
 from .device import device, get_default_device, set_default_device
 from .dtype import (
+    bfloat16,
     can_cast,
     complex64,
     complex128,
@@ -150,6 +151,14 @@ check_namespace(globals(), f"{__name__}.ops")
 del check_namespace
 
 # Imported when a program first asks for them. Overrides change what a call of a function does.
+# Autocast changes some as well, and most programs do without.
+_AUTOCAST = (
+    "autocast", "autocast_decrement_nesting", "autocast_increment_nesting", "clear_autocast_cache",
+    "get_autocast_cpu_dtype", "get_autocast_dtype", "get_autocast_gpu_dtype",
+    "is_autocast_cache_enabled", "is_autocast_cpu_enabled", "is_autocast_enabled",
+    "set_autocast_cache_enabled", "set_autocast_cpu_dtype", "set_autocast_cpu_enabled",
+    "set_autocast_dtype", "set_autocast_enabled", "set_autocast_gpu_dtype",
+)  # fmt: skip
 __getattr__, __dir__ = _lazy_names(
     __name__,
     {
@@ -165,8 +174,10 @@ __getattr__, __dir__ = _lazy_names(
             ".switches",
         ),
         "_vmap_internals": "._vmap_internals",
+        "amp": ".amp",
         "fft": ".fft",
         "overrides": ".overrides",
+        **dict.fromkeys(_AUTOCAST, ".amp.autocast_mode"),
     },
     lambda value: _public_function(value, __name__, __name__),
 )  # fmt: skip

@@ -1,9 +1,14 @@
-"""Element types: the eleven dtypes, how they mix, and what their numbers can hold.
+"""Element types: the twelve dtypes, how they mix, and what their numbers can hold.
 
 Everything that makes or inspects arrays calls this module; it calls NumPy only. The package binds
 torch's short names (``float``, ``long``, ``bool``, ...) from ``ALIASES``: here they would hide
 Python's. The package also exports the class ``dtype``, so import from this module by name
 (``from numbagrad.dtype import float32``) rather than as an attribute of the package.
+
+NumPy has no bfloat16. Its arrays are of the void type of two bytes, kind ``"V"``, which NumPy
+moves, indexes and joins but refuses to compute with: a way that does not know of it raises. Kernels
+read and write it as float32 (``kernels/intrinsics.py``); ``half_precision.py`` does the same for
+what NumPy computes.
 """
 
 from __future__ import annotations
@@ -26,6 +31,7 @@ class dtype:
         "is_complex",
         "is_signed",
         "has_fractions",
+        "is_half",
         "abbr",
         "_text",
     )
@@ -38,6 +44,8 @@ class dtype:
     is_complex: bool
     is_signed: bool
     has_fractions: bool
+    #: Of two bytes and computed with in float32: float16 and bfloat16.
+    is_half: bool
     abbr: str
     _text: str
 
@@ -69,19 +77,21 @@ class dtype:
 
 
 def _make_dtype(name: str) -> dtype:
-    """Make the single object of a type; NumPy has the same names."""
-    array_type = np.dtype(name)
+    """Make the single object of a type; NumPy has the same names for all but one."""
+    array_type = np.dtype("V2" if name == "bfloat16" else name)
+    kind = "f" if name == "bfloat16" else array_type.kind
     made: dtype = object.__new__(dtype)
     fields = {
         "name": name,
         "numpy": array_type,
         "itemsize": array_type.itemsize,
         "type_num": array_type.num,
-        "is_floating_point": array_type.kind == "f",
-        "is_complex": array_type.kind == "c",
-        "is_signed": array_type.kind in "ifc",
-        "has_fractions": array_type.kind in "fc",
-        "abbr": f"{array_type.kind}{8 * array_type.itemsize}",
+        "is_floating_point": kind == "f",
+        "is_complex": kind == "c",
+        "is_signed": kind in "ifc",
+        "has_fractions": kind in "fc",
+        "is_half": kind == "f" and array_type.itemsize == 2,
+        "abbr": "bf16" if name == "bfloat16" else f"{kind}{8 * array_type.itemsize}",
         "_text": f"torch.{name}",
     }
     for field, value in fields.items():
@@ -90,6 +100,7 @@ def _make_dtype(name: str) -> dtype:
 
 
 float16 = _make_dtype("float16")
+bfloat16 = _make_dtype("bfloat16")
 float32 = _make_dtype("float32")
 float64 = _make_dtype("float64")
 int8 = _make_dtype("int8")
@@ -103,7 +114,8 @@ complex128 = _make_dtype("complex128")
 
 #: In the order in which torch lists them in its messages.
 DTYPES = (
-    float64, float32, float16, complex64, complex128, int64, int32, int16, int8, uint8, bool_
+    float64, float32, float16, complex64, complex128, int64, int32, int16, int8, uint8, bool_,
+    bfloat16,
 )  # fmt: skip
 
 #: torch's other names for the types.
@@ -140,6 +152,7 @@ def _table_by_type_num() -> list[dtype]:
     table: list[Any] = [None] * (1 + max(array_type.num for array_type in supported))
     for array_type in supported:
         table[array_type.num] = _FROM_NUMPY[array_type]
+    table[bfloat16.type_num] = bfloat16
     return table
 
 
@@ -154,18 +167,29 @@ def from_numpy(array_type: np.dtype[Any]) -> dtype:
     Raises TypeError for a type that tensors cannot hold, ValueError for a foreign byte order.
     """
     found = _FROM_NUMPY.get(array_type)
-    if found is not None:
+    return dtype_from_user(array_type) if found is None else found
+
+
+def dtype_from_user(array_type: np.dtype[Any]) -> dtype:
+    """The same for an array from outside, where two bytes of void are no bfloat16."""
+    found = _FROM_NUMPY.get(array_type)
+    if found is not None and found is not bfloat16:
         return found
-    if array_type.newbyteorder("=") in _FROM_NUMPY:
+    if array_type.kind != "V" and array_type.newbyteorder("=") in _FROM_NUMPY:
         raise ValueError(
             "given numpy array has byte order different from the native byte order. "
             "Conversion between byte orders is currently not supported."
         )
-    supported = ", ".join(each.name for each in DTYPES[:-1])
+    supported = ", ".join(each.name for each in DTYPES if each not in (bool_, bfloat16))
     raise TypeError(
         f"can't convert np.ndarray of type numpy.{array_type.type.__name__}. "
         f"The only supported types are: {supported}, and bool."
     )
+
+
+def name_of(array_type: np.dtype[Any]) -> str:
+    """Return the name of the dtype of a NumPy type, which has another for bfloat16."""
+    return from_numpy(array_type).name
 
 
 # ---------------------------------------------------------------------------------------------
@@ -178,6 +202,9 @@ def _promote(first: dtype, second: dtype) -> dtype:
     # NumPy's own rule widens the float instead (int32 with float32 gives float64).
     if first.has_fractions != second.has_fractions:
         return first if first.has_fractions else second
+    if bfloat16 in (first, second):
+        other = second if first is bfloat16 else first
+        return float32 if other is float16 else other
     return _FROM_NUMPY[np.promote_types(first.numpy, second.numpy)]
 
 
@@ -231,18 +258,23 @@ def result_type_of(
     return result
 
 
-_COMPLEX_OF = {float16: complex64, float32: complex64, float64: complex128}
+_COMPLEX_OF = {float16: complex64, bfloat16: complex64, float32: complex64, float64: complex128}
 _REAL_OF = {complex64: float32, complex128: float64}
 
 
 def complex_of(real: dtype) -> dtype:
-    """Return the complex dtype whose parts are of this float dtype (float32 for float16)."""
+    """Return the complex dtype whose parts are of this float dtype (float32 for half ones)."""
     return _COMPLEX_OF.get(real, real)
 
 
 def real_of(value: dtype) -> dtype:
     """Return the dtype of the parts of a complex dtype; a real one itself."""
     return _REAL_OF.get(value, value)
+
+
+def computed_as(of: dtype) -> dtype:
+    """Return the dtype in which numbers of a dtype are computed with: float32 for half ones."""
+    return float32 if of.is_half else of
 
 
 def scalar_dtype(value: bool | int | float | complex) -> dtype:
@@ -290,6 +322,7 @@ def set_default_dtype(d: dtype) -> None:
 
 _CLASS_NAMES = {
     float16: "HalfTensor",
+    bfloat16: "BFloat16Tensor",
     float32: "FloatTensor",
     float64: "DoubleTensor",
     int8: "CharTensor",
@@ -348,9 +381,14 @@ class finfo:
                 f"Use torch.iinfo to handle '{of}'"
             )
         of = real_of(of)
-        limits = np.finfo(of.numpy)
         self.bits = 8 * of.itemsize
         self.dtype = of.name
+        if of is bfloat16:  # the exponents of float32, and eight bits of the number
+            self.eps, self.resolution = 2.0**-7, 1e-2
+            self.max, self.min = (2 - 2.0**-7) * 2.0**127, -(2 - 2.0**-7) * 2.0**127
+            self.smallest_normal = self.tiny = 2.0**-126
+            return
+        limits = np.finfo(of.numpy)
         self.eps = float(limits.eps)
         self.max = float(limits.max)
         self.min = float(limits.min)

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from numbagrad import half_precision as half
 from numbagrad.dtype import bool_, complex_of, dtype, get_default_dtype, int64
 
 
@@ -132,7 +133,7 @@ def tensor_text(
 
 def format_scalar(array: np.ndarray, format_spec: str) -> str:
     """Format the single element of a 0-dimensional `array`, as ``f"{loss:.3f}"`` asks for."""
-    return format(array.item(), format_spec)
+    return format(half.readable(array).item(), format_spec)
 
 
 def _type_suffixes(array: np.ndarray, dtype: dtype) -> list[str]:
@@ -166,6 +167,7 @@ def _elements_text(array: np.ndarray, indent: int) -> str:
     is_cut = [False] * array.ndim
     if array.size > _options.threshold:
         array, is_cut = _cut_to_edges(array)
+    array = half.readable(array)
     return _Layout(array, is_cut).text(array.tolist(), 0, indent)
 
 
@@ -197,7 +199,7 @@ class _Layout:
                 real.padded(value.real), imaginary.padded(value.imag)
             )
             return
-        if array.dtype.kind == "f":
+        if array.dtype.kind in "fV":
             # Zeros, infinities and NaNs have no say in the style or the width.
             deciding = array[np.isfinite(array) & (array != 0)].astype(np.float64)
             spell = _float_style(deciding)

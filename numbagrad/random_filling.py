@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from . import half_precision as half
+from .dtype import bfloat16, finfo, float16, float32, float64
 from .executor import capture
 from .random import INTEGERS, Generator, default_generator
 
@@ -35,16 +37,17 @@ def _fill(array: np.ndarray, dtype: np.dtype, draw: Callable[[np.ndarray], None]
     drawn = np.empty(ordered.shape, dtype)
     draw(drawn)
     if array.dtype == np.float16 and drawn.dtype != np.float16:
-        drawn = drawn.astype(np.float32)  # torch has no shorter way from wider types to float16
+        # torch has no shorter way from wider types to float16; to bfloat16 there is none anyway
+        drawn = half.converted(drawn, np.dtype(np.float32))
     with np.errstate(over="ignore"):
-        np.copyto(ordered, drawn, casting="unsafe")
+        half.copy_into(ordered, drawn)
 
 
-_LARGEST = {np.dtype(t): float(np.finfo(t).max) for t in (np.float16, np.float32, np.float64)}
-_UNIFORM = {dtype: f"uniform_{dtype}" for dtype in _LARGEST}
-_NORMAL = {dtype: f"normal_{dtype}" for dtype in _LARGEST}
+_LIMITS = {each.numpy: finfo(each) for each in (float16, bfloat16, float32, float64)}
+_LARGEST = {dtype: limits.max for dtype, limits in _LIMITS.items()}
+_UNIFORM = {dtype: f"uniform_{limits.dtype}" for dtype, limits in _LIMITS.items()}
 #: Those that draw groups of 16 into the array itself.
-_GROUPED_NORMAL = {dtype: name for dtype, name in _NORMAL.items() if dtype != np.float16}
+_GROUPED_NORMAL = {each.numpy: f"normal_{each.name}" for each in (float32, float64)}
 
 
 def _drawing(fill: Callable[..., None]) -> Callable[..., None]:
@@ -61,7 +64,7 @@ def _drawing(fill: Callable[..., None]) -> Callable[..., None]:
 
 
 def _require_floating(function: str, array: np.ndarray) -> None:
-    if array.dtype.kind != "f":
+    if array.dtype.kind not in "fV":
         raise NotImplementedError(
             f"{function} is not implemented for {array.dtype}: it draws real numbers; use a "
             "floating point tensor"
@@ -129,17 +132,17 @@ def fill_normal(
     generator = generator or default_generator()
     if array.size < 16 or not array.flags.c_contiguous:
         _fill_real("normal_sequence", generator, array, mean, std)
-    elif array.dtype == np.float16:
+    elif array.dtype not in _GROUPED_NORMAL:
         flat = array.reshape(-1)
         whole = flat.size // 16 * 16
         # Rounded up to groups: the last group is that of the last 16 elements.
         drawn = np.empty(whole + (16 if flat.size > whole else 0), np.float32)
         generator.run("normal_float32", drawn, mean, std)
         with np.errstate(over="ignore"):
-            flat[:whole] = drawn[:whole]
-            flat[-16:] = drawn[-16:]
+            half.copy_into(flat[:whole], drawn[:whole])
+            half.copy_into(flat[-16:], drawn[-16:])
     else:
-        generator.run(_NORMAL[array.dtype], array, mean, std)
+        generator.run(_GROUPED_NORMAL[array.dtype], array, mean, std)
 
 
 def _fill_complex_normal(
@@ -207,10 +210,12 @@ def fill_bernoulli(
         p = float(p)
         if not 0.0 <= p <= 1.0:
             raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p}")
-        _fill(array, boolean, lambda out: generator.run("bernoulli", out, p, 0.0))
+        chance = p
+        _fill(array, boolean, lambda out: generator.run("bernoulli", out, chance, 0.0))
         return
-    if p.dtype.kind != "f":
+    if p.dtype.kind not in "fV":
         raise RuntimeError(f"bernoulli_ expects floating point probabilities, but got {p.dtype}")
+    p = np.asarray(half.readable(p))
     if not ((p >= 0) & (p <= 1)).all():
         raise RuntimeError("bernoulli_ expects all elements of p to be in [0, 1]")
     each = np.dtype(np.float64 if p.dtype == np.float64 else np.float32)
@@ -225,13 +230,18 @@ def fill_bernoulli(
 _RANGE_OF_64_BITS = 1 << 28
 
 
+def _digits(dtype: np.dtype) -> int:
+    """Binary digits of a number behind the first one."""
+    return -int(math.log2(_LIMITS[dtype].eps))
+
+
 @functools.cache
 def _exact_integers(dtype: np.dtype) -> tuple[int, int]:
     """The range of integers in which ``dtype`` has no gaps."""
     if dtype == np.bool_:
         return 0, 1
-    if dtype.kind == "f":
-        bound = 1 << (np.finfo(dtype).nmant + 1)
+    if dtype.kind in "fV":
+        bound = 1 << (_digits(dtype) + 1)
         return -bound, bound
     limits = np.iinfo(dtype)
     return int(limits.min), int(limits.max)
@@ -246,10 +256,11 @@ def _nearest_inside(dtype: np.dtype, bound: int, inwards: int) -> int:
     neighbour = bound + inwards
     if abs(neighbour) > _LARGEST[dtype]:
         return bound  # the range is refused later
-    rounded = int(np.array(neighbour).astype(np.result_type(dtype, np.float32)).astype(dtype))
+    real = np.dtype(np.float64 if dtype == np.float64 else np.float32)
+    rounded = int(half.readable(half.converted(np.array(neighbour).astype(real), dtype)))
     if rounded >= bound if inwards > 0 else rounded < bound:
         return bound
-    gap = 1 << (abs(neighbour).bit_length() - 1 - np.finfo(dtype).nmant)
+    gap = 1 << (abs(neighbour).bit_length() - 1 - _digits(dtype))
     return rounded + inwards * gap
 
 
@@ -272,14 +283,14 @@ def fill_randint(
             f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}"
         )
     dtype = array.dtype
-    if dtype.kind == "f":
+    if dtype.kind in "fV":
         low, high = _nearest_inside(dtype, low, 1), _nearest_inside(dtype, high, -1)
         if not low < high:
             raise RuntimeError(
                 f"random_ expects 'from' casted to {dtype} to be less than 'to' casted to {dtype}, "
                 f"but got from={low} >= to={high}"
             )
-        smallest, largest = int(np.finfo(dtype).min), int(np.finfo(dtype).max)
+        smallest, largest = -int(_LARGEST[dtype]), int(_LARGEST[dtype])
     else:
         smallest, largest = _exact_integers(dtype)
     for name, bound in (("from", low), ("to - 1", high - 1)):
@@ -324,8 +335,8 @@ def multinomial(
     replacement: bool = False,
 ) -> np.ndarray:
     """Indices drawn from each row of weights (one or two dimensions), as int64 array."""
-    weights = probabilities
-    _require_floating("multinomial", weights)
+    _require_floating("multinomial", probabilities)
+    weights = half.readable(probabilities)
     if weights.ndim not in (1, 2):
         raise RuntimeError(
             f"multinomial: prob_dist must be 1 or 2 dim, but has shape {weights.shape}"
@@ -345,10 +356,11 @@ def multinomial(
         return _sample_with_replacement(generator, weights, num_samples)
     # The largest of weight / exponential falls on an index with its probability, the next one with
     # its probability among the others, and so on.
-    races = np.empty_like(weights)
-    fill_exponential(generator, races, 1.0)
+    drawn = np.empty_like(probabilities)
+    fill_exponential(generator, drawn, 1.0)
     with np.errstate(divide="ignore", over="ignore"):
-        np.divide(weights, races, out=races)
+        quotients = weights / half.readable(drawn)
+    races = half.readable(half.converted(quotients, drawn.dtype))
     if num_samples == 1:
         return races.argmax(-1, keepdims=True)
     return np.argsort(-races, axis=-1, kind="stable")[..., :num_samples].astype(np.int64)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from . import half_precision as half
 from . import printing
 from .autograd import engine_interface, grad_dtype, hooks, tensor_interface, watching
 from .autograd.grad_mode import state as grad_mode
@@ -20,7 +21,7 @@ from .autograd.inplace import check_not_stale, is_stale
 from .autograd.node import Node, detached, visible
 from .device import CPU
 from .device import device as Device
-from .dtype import FROM_TYPE_NUM
+from .dtype import FROM_TYPE_NUM, bfloat16
 from .dtype import dtype as DType
 from .dtype import from_numpy as dtype_of
 from .executor import capture
@@ -252,11 +253,11 @@ class Tensor(TensorState, InstalledMethods):
 
     def is_floating_point(self) -> bool:
         """Whether the dtype is a float."""
-        return self._array.dtype.kind == "f"
+        return self._array.dtype.kind in "fV"
 
     def is_signed(self) -> bool:
         """Whether the dtype has negative numbers."""
-        return self._array.dtype.kind in "ifc"
+        return self._array.dtype.kind in "ifcV"
 
     # --- autograd -----------------------------------------------------------------------------
 
@@ -279,7 +280,7 @@ class Tensor(TensorState, InstalledMethods):
                 "computed variable in a subgraph that doesn't require differentiation use "
                 "var_no_grad = var.detach()."
             )
-        if value and self._array.dtype.kind not in "fc":
+        if value and self._array.dtype.kind not in "fcV":
             raise RuntimeError(
                 "only Tensors of floating point and complex dtype can require gradients"
             )
@@ -501,7 +502,7 @@ class Tensor(TensorState, InstalledMethods):
     def data(self, value: Tensor) -> None:
         if not isinstance(value, Tensor):
             raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
-        if self._requires_grad and value._array.dtype.kind not in "fc":
+        if self._requires_grad and value._array.dtype.kind not in "fcV":
             raise RuntimeError(
                 "data set to a tensor that requires gradients must be floating point or complex "
                 "dtype"
@@ -529,6 +530,8 @@ class Tensor(TensorState, InstalledMethods):
         if self._array.__class__ is not np.ndarray:
             function = "values_of" if force else "memory_for_numpy"
             return _under_transformation(function)(self).numpy()
+        if self._array.dtype.kind == "V":
+            raise TypeError("Got unsupported ScalarType BFloat16")
         capture.refuse("numpy()")
         # A new ndarray object: setting its shape must not change the tensor.
         return self._array.view()
@@ -573,8 +576,8 @@ class Tensor(TensorState, InstalledMethods):
         """
         array = self._array
         if array.__class__ is not np.ndarray:
-            return _under_transformation(function)(self)._array
-        return array
+            array = _under_transformation(function)(self)._array
+        return half.readable(array) if array.dtype.kind == "V" else array
 
     def item(self) -> Any:
         """The value of a tensor of one element as a Python number.
@@ -629,7 +632,7 @@ class Tensor(TensorState, InstalledMethods):
         return complex(self._number())
 
     def __index__(self) -> int:
-        if self._array.dtype.kind in "fc" or self._array.size != 1:
+        if self._array.dtype.kind in "fcV" or self._array.size != 1:
             raise TypeError("only integer tensors of a single element can be converted to an index")
         capture.refuse("a tensor as an index")
         return int(self._values().item())
@@ -775,7 +778,7 @@ def _rebuilt(
 
 def leaf_of_class(cls: type[Tensor], source: Tensor, requires_grad: bool) -> Any:
     """A leaf of class ``cls`` with the memory and the version of ``source``."""
-    if requires_grad and source._array.dtype.kind not in "fc":
+    if requires_grad and source._array.dtype.kind not in "fcV":
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
     return _rebuilt(cls, tensor_interface.alias(source), requires_grad, {})
 
@@ -791,4 +794,6 @@ def _unpickled(
     dense = np.ascontiguousarray(array.transpose(order))
     places = sorted(range(array.ndim), key=order.__getitem__)
     memory = dense.reshape([array.shape[axis] for axis in order]).transpose(places)
+    if memory.dtype.kind == "V":
+        memory = memory.view(bfloat16.numpy)  # the one object that kernels know it by
     return _rebuilt(cls, new_tensor(memory), requires_grad, attributes)

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import half_precision as half
 from ..executor import capture
 from ..warn_once import warn_caller
 from . import tensor_interface as interface
@@ -152,7 +153,7 @@ def check_for_nan(node: Any, results: Sequence[Any]) -> None:
     for index, result in enumerate(results):
         if result is None:
             continue
-        if np.isnan(interface.array_of(result)).any():
+        if np.isnan(half.readable(interface.array_of(result))).any():
             raise RuntimeError(
                 f"Function '{node.name()}' returned nan values in its {index}th output."
             )

@@ -30,7 +30,7 @@ def wrap_output(ctx: Any, args: tuple[Any, ...], output: Any, record: bool) -> A
         or output._base is not None
         or ctx.dirty_tensors is not None
         or ctx.non_differentiable is not None
-        or array.dtype.kind not in "fc"
+        or array.dtype.kind not in "fcV"
         or _contains(args, output)
     ):
         return wrap_outputs(ctx, args, (output,), record)[0]
@@ -74,7 +74,7 @@ def wrap_outputs(ctx: Any, args: tuple[Any, ...], outputs: Any, record: bool) ->
             output._output_nr = output_nr  # returned twice: both are the last one, as in torch
             wrapped.append(output)
             continue
-        differentiable = record and array.dtype.kind in "fc" and not _contains(fixed, output)
+        differentiable = record and array.dtype.kind in "fcV" and not _contains(fixed, output)
         if _contains(dirty, output):
             _check_dirty(output, _contains(args, output), record)
             interface.bump_version(output)
@@ -153,7 +153,7 @@ def _check_written_views(outputs: Any, dirty: Any) -> None:
 def _is_differentiable(output: Any, fixed: Any) -> bool:
     if not isinstance(output, interface.Tensor) or _contains(fixed, output):
         return False
-    return output._array.dtype.kind in "fc"
+    return output._array.dtype.kind in "fcV"
 
 
 def _view_of(tensor: Any) -> Any:
@@ -177,7 +177,7 @@ def _origin_of_view(view: Any, ctx: Any, outputs: Any, fixed: Any) -> str:
     if ctx._is_pure_view and view._array.dtype == view._base._array.dtype:
         return PURE
     differentiable = [
-        isinstance(x, interface.Tensor) and x._array.dtype.kind in "fc" and not _contains(fixed, x)
+        isinstance(x, interface.Tensor) and x._array.dtype.kind in "fcV" and not _contains(fixed, x)
         for x in outputs
     ]
     return MULTIPLE if sum(differentiable) > 1 else FUNCTION

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..dtype import name_of
 from . import tensor_interface as interface
 from .hooks import hooks_of
 from .node import Node
@@ -117,12 +118,13 @@ def _scalar_type(dtype: Any) -> str:
 
 #: The names of C++ that torch's messages use for the dtype of a gradient.
 _C_TYPES = {
-    "float16": "c10::Half", "float32": "float", "float64": "double", "int8": "signed char",
-    "uint8": "unsigned char", "int16": "short", "int32": "int", "int64": "long",
+    "float16": "c10::Half", "bfloat16": "c10::BFloat16", "float32": "float",
+    "float64": "double", "int8": "signed char", "uint8": "unsigned char", "int16": "short",
+    "int32": "int", "int64": "long",
     "complex64": "c10::complex<float>", "complex128": "c10::complex<double>",
 }  # fmt: skip
 
 
 def _c_type(tensor: Any) -> str:
-    name = tensor._array.dtype.name
+    name = name_of(tensor._array.dtype)
     return _C_TYPES.get(name, name)

@@ -88,7 +88,7 @@ def _expect_zero(problem: Problem) -> None:
 def _floating(problem: Problem) -> list[int]:
     """Which results are tensors of real or complex numbers."""
     arrays = [getattr(value, "_array", None) for value in problem.results]
-    return [i for i, array in enumerate(arrays) if array is not None and array.dtype.kind in "fc"]
+    return [i for i, array in enumerate(arrays) if array is not None and array.dtype.kind in "fcV"]
 
 
 # Fast mode

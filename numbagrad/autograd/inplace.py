@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import half_precision as half
 from ..executor import capture
 from . import creation_hooks, watching
 from . import tensor_interface as interface
@@ -286,7 +287,7 @@ def compute_then_write(tensor: Any, compute: Callable[[Any], Any], *others: Any)
             f"output with shape {list(tensor._array.shape)} doesn't match the broadcast shape "
             f"{list(value._array.shape)}"
         )
-    tensor._array[...] = value._array
+    half.assign(tensor._array, ..., value._array)
     if capture.active is not None:
         capture.note_copy(value._array, tensor._array)
     interface.bump_version(tensor)

@@ -13,6 +13,7 @@ import pathlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from ..dtype import name_of
 from . import tensor_interface as interface
 from .node import Node, edge_of
 from .saved import SavedInput, SavedOutput
@@ -229,18 +230,18 @@ class _Reader:
         if isinstance(edge[0], Node):
             return self.known.get(edge)
         array = edge[0]._array
-        return tuple(array.shape), array.dtype.name
+        return tuple(array.shape), name_of(array.dtype)
 
     def _learn(self, node: Node | None, output_nr: int, array: Any) -> None:
         if node is not None:
-            self.known[node, output_nr] = (tuple(array.shape), array.dtype.name)
+            self.known[node, output_nr] = (tuple(array.shape), name_of(array.dtype))
 
     # Items
 
     def _tensor(self, kind: str, tensor: Any) -> GraphItem:
         array = tensor._array
         name = self.names.get(id(tensor), kind)
-        return GraphItem(kind, name, tuple(array.shape), array.dtype.name)
+        return GraphItem(kind, name, tuple(array.shape), name_of(array.dtype))
 
     def _node(self, node: Node) -> GraphItem:
         from .function import BackwardCFunction
@@ -292,7 +293,7 @@ def _block(array: Any) -> Any:
 
 
 def _size(array: Any) -> str:
-    return f"{tuple(array.shape)} {array.dtype.name}"
+    return f"{tuple(array.shape)} {name_of(array.dtype)}"
 
 
 # The picture

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from ..dtype import name_of
 from . import tensor_interface as interface
 from .watching import INFERENCE_CELL
 
@@ -51,7 +52,7 @@ def type_name(tensor: Any) -> str:
 
 def name_of_type(dtype: Any) -> str:
     """``type_name`` of a NumPy dtype."""
-    name = dtype.name
+    name = name_of(dtype)
     return "torch." + _TORCH_TYPE_NAMES.get(name, name)
 
 

@@ -60,7 +60,7 @@ class Variable(metaclass=_VariableMeta):
             raise TypeError(f"Variable data has to be a tensor, but got {type(data).__name__}")
         if requires_grad and volatile:
             raise ValueError("Variable can't be volatile and require_grad at the same time!")
-        if requires_grad and data._array.dtype.kind not in "fc":
+        if requires_grad and data._array.dtype.kind not in "fcV":
             raise RuntimeError(
                 "Only Tensors of floating point and complex dtype can require gradients"
             )

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import half_precision as half
 from ..autograd.engine import run_backward
 from ..autograd.grad_mode import state as grad_mode
 from ..autograd.node import Node, edge_of, wanted_edge
@@ -84,7 +85,7 @@ def record_backward(
     start = len(recorder.operations)
     random = np.random.default_rng(0)
     given = [
-        new_tensor(random.standard_normal(root._array.shape).astype(root._array.dtype))
+        new_tensor(half.converted(random.standard_normal(root._array.shape), root._array.dtype))
         for root in roots
     ]
     with recorder.recording():

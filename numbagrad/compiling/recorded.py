@@ -10,6 +10,7 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from .. import half_precision as half
 from ..executor.program import timing
 from ..executor.program.graph import Array, may_raise
 from ..executor.program.numbers import NumberInputs
@@ -212,7 +213,7 @@ class Recorded:
             return run(*arguments)
         except BaseException:
             for array, value in zip(self._managed, before, strict=True):
-                array.fill(value)
+                half.fill(array, value)
             if not self.program.failed_untouched:
                 self._count_writes(leaves)  # of which the function too had done some
             raise

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
+from .. import half_precision as half
 from ..executor.program.graph import Array, Call
 from ..executor.program.numbers import NumberInputs
 from ..executor.program.program import Program, as_view
@@ -108,6 +109,7 @@ class Rounding:
         for k, (a, b) in enumerate(zip(expected, found, strict=True)):
             if a.shape != b.shape or a.dtype != b.dtype:
                 return k
+            a, b = half.readable(a), half.readable(b)
             near = _near(a, b, tolerance)
             if not near.all() and (a.dtype.kind != "f" or not self._explains(k, a, found, near)):
                 return k
@@ -123,13 +125,14 @@ class Rounding:
         change = self._changes[k]
         allowed = self._ELEMENT * change + self._ARRAY * np.median(change)
         with np.errstate(all="ignore"):
-            return bool((near | (np.abs(found[k] - expected) <= allowed)).all())
+            return bool((near | (np.abs(half.readable(found[k]) - expected) <= allowed)).all())
 
     def _measured(self, found: Sequence[Array]) -> list[Array]:
         """The largest change of every element of the outcome."""
         changes = [np.zeros(array.shape) for array in found]
         for _ in range(self._RUNS):
             for change, a, b in zip(changes, found, self._run(), strict=True):
+                a, b = half.readable(a), half.readable(b)
                 if a.dtype.kind == "f":
                     with np.errstate(all="ignore"):
                         np.fmax(change, np.abs(a.astype(np.float64) - b), out=change)
@@ -137,6 +140,8 @@ class Rounding:
 
     def _off(self, array: Array) -> Array:
         """A copy with floats up to two units nearer to zero, where domains do not end."""
+        if array.dtype.kind == "V":
+            return half.converted(self._off(half.readable(array)), array.dtype)
         copied = array.copy("K")
         if array.dtype.kind == "f":
             units = self._generator.uniform(0, 2, array.shape) * np.finfo(array.dtype).eps
@@ -203,7 +208,7 @@ def _copies(roots: Sequence[Array], copies: dict[int, Array]) -> list[Array]:
 
 
 def _nan(array: Array) -> bool:
-    """Whether elements of an array may be NaN."""
+    """Whether elements of an array may be NaN, which is not equal to itself; bfloat16 is bits."""
     return array.dtype.kind == "f"
 
 

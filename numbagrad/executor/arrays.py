@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import half_precision as half
 from ..kernels import buffer_layout, layout
 from . import capture
 from .builtin import runtime
@@ -40,7 +41,7 @@ def filled(shape: Sequence[int], kind: np.dtype[Any], value: Any) -> np.ndarray[
     """A new ndarray of which every element is ``value``."""
     if value or (array := np.zeros(shape, kind)).nbytes >= buffer_layout.LARGE_BYTES:
         array = new_array(shape, kind)
-        array.fill(value)
+        half.fill(array, value)
     if capture.active is not None:
         capture.note_fill(array, value)
     return array

@@ -15,12 +15,14 @@ from typing import Any
 
 import numpy as np
 
+from ..dtype import bfloat16
 from ..kernels import layout
 from . import capture, library, memory, pool
 
 _METHOD_FASTCALL = 0x0080
 _FASTCALL_SIGNATURE = "int64(int64, int64, int64)"
 _NEW_ARRAY_SLOT = 93  # PyArray_New in NumPy's C API table, fixed by its ABI
+_NEW_FROM_DESCRIPTOR_SLOT = 94  # PyArray_NewFromDescr
 _SET_HANDLER_SLOT = 304  # PyDataMem_SetHandler
 _SET_BASE_SLOT = 282  # PyArray_SetBaseObject
 
@@ -87,6 +89,8 @@ def _runtime() -> np.ndarray:
     block[layout.RUNTIME_FALSE] = id(False)
     block[layout.RUNTIME_NONE] = id(None)
     block[layout.RUNTIME_NEW_ARRAY] = numpy_function(_NEW_ARRAY_SLOT)
+    block[layout.RUNTIME_NEW_FROM_DESCRIPTOR] = numpy_function(_NEW_FROM_DESCRIPTOR_SLOT)
+    block[layout.RUNTIME_BFLOAT16] = id(bfloat16.numpy)
     block[layout.RUNTIME_SET_BASE] = numpy_function(_SET_BASE_SLOT)
     block[layout.RUNTIME_MISS] = id(LaunchMiss)
     block[layout.RUNTIME_POOL] = pool.pool_address()
@@ -94,6 +98,7 @@ def _runtime() -> np.ndarray:
     for number in range(24):
         kind = _dtype_of_number(number)
         block[layout.RUNTIME_ITEM_SIZES + number] = kind.itemsize if kind is not None else 0
+    block[layout.RUNTIME_ITEM_SIZES + layout.BFLOAT16] = bfloat16.itemsize
     return block
 
 

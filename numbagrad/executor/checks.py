@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ..dtype import name_of
 from . import capture
 from .pointwise import JIT_DISABLED
 from .words import WordKernel
@@ -83,8 +84,8 @@ def check_not_negative(array: Array) -> None:
 def _check_elements(name: str, array: Array, explain: Callable[[Array], None]) -> None:
     if array.__class__ is not np.ndarray:
         return
-    if array.dtype.kind == "f":
-        check(f"{name}_{array.dtype.name}", (array,), explain, array)
+    if array.dtype.kind in "fV":
+        check(f"{name}_{name_of(array.dtype)}", (array,), explain, array)
     else:
         capture.check(explain, array)
 

@@ -7,11 +7,13 @@ a dtype that makes the conversion C's: towards zero, and around the range of nar
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from ..dtype import bool_, float16, float32, int64
+from .. import half_precision as half
+from ..dtype import bfloat16, bool_, computed_as, float16, float32, int64
 from ..dtype import dtype as DType
 from ..dtype import from_numpy as dtype_of
 from ..formula import trace
@@ -53,7 +55,7 @@ def _computed_in(source: DType, stored: DType) -> DType:
         computed = int64
     else:
         computed = stored
-    return float32 if computed is float16 else computed
+    return computed_as(computed)
 
 
 @functools.lru_cache(maxsize=1)
@@ -119,7 +121,7 @@ def convert(array: np.ndarray[Any, Any], kind: np.dtype[Any]) -> np.ndarray[Any,
         return _convert_complex(array, converted)
     if array.dtype == kind or JIT_DISABLED:
         with np.errstate(invalid="ignore", over="ignore"):
-            np.copyto(converted, array, casting="unsafe")
+            np.copyto(converted, half.converted(array, kind), casting="unsafe")
         return converted
     program = _program()
     try:
@@ -129,6 +131,37 @@ def convert(array: np.ndarray[Any, Any], kind: np.dtype[Any]) -> np.ndarray[Any,
             return _convert_complex(array, converted)
         program.resolve(miss, (array, converted), into=True)
     return converted
+
+
+# --- half precision, computed in float32 ----------------------------------------------------------
+
+_HALF = (float16.numpy, bfloat16.numpy)
+
+
+def has_half(arguments: Sequence[Any]) -> bool:
+    """Whether there is an array of float16 or bfloat16 among them."""
+    return True in [isinstance(x, np.ndarray) and x.dtype in _HALF for x in arguments]
+
+
+def widened(argument: Any) -> Any:
+    """An array of half precision as float32; anything else as it is."""
+    if isinstance(argument, np.ndarray) and argument.dtype in _HALF:
+        return convert(argument, float32.numpy)
+    return argument
+
+
+def kind_of_results(arguments: Sequence[Any]) -> np.dtype[Any] | None:
+    """The dtype of half precision that all arrays of floats have; None if they differ."""
+    floats = {x.dtype for x in arguments if isinstance(x, np.ndarray) and x.dtype.kind in "fcV"}
+    (kind,) = floats if len(floats) == 1 else (None,)
+    return kind
+
+
+def narrowed(made: Any, kind: np.dtype[Any]) -> Any:
+    """A result of float32 rounded to half precision; any other result as it is."""
+    if isinstance(made, np.ndarray) and made.dtype == float32.numpy:
+        return convert(made, kind)
+    return made
 
 
 def _convert_complex(array: np.ndarray[Any, Any], made: np.ndarray[Any, Any]) -> Any:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..dtype import name_of
 from ..kernels import indexing_layout as layout
 from . import capture
 from .builtin import launcher, make_builtin, numpy_function
@@ -94,7 +95,7 @@ def _kernel(name: str) -> WordKernel:
 
 @functools.cache
 def _adding(name: str, kind: np.dtype[Any]) -> WordKernel:
-    return WordKernel("indexing", f"{name}_{kind.name}", updates=True)
+    return WordKernel("indexing", f"{name}_{name_of(kind)}", updates=True)
 
 
 def _split(shape: tuple[int, ...], dim: int) -> tuple[int, int, int]:

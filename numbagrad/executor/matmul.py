@@ -1,7 +1,7 @@
 """The matrix product of ndarrays: stacks of matrices through the launcher, the rest around it.
 
-Called by ``ops/matmul.py``. Integers and float16 have no kernel of their own: float16 computes in
-float32, integers go to NumPy.
+Called by ``ops/matmul.py``. Integers and half precision have no kernel of their own: the latter
+computes in float32, integers go to NumPy.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import numpy as np
 from ..kernels import layout
 from . import capture, library, pool
 from .builtin import LaunchMiss, launcher, leave_to_recorder, make_builtin, runtime
+from .conversion import has_half, narrowed, widened
 from .pointwise import JIT_DISABLED
 
 Array = np.ndarray[Any, Any]
@@ -66,12 +67,19 @@ def _compile(key: int, dtype: str) -> None:
     _launcher()[1][layout.MATMUL_KERNELS + key] = kernel_of(method, dtype)
 
 
-def matmul(a: Array, b: Array) -> Array:
+class HalfPrecision(Exception):  # noqa: N818 - a signal to a caller that goes another way
+    """Raised for a product of half precision of which the caller wants the sums unrounded."""
+
+
+def matmul(a: Array, b: Array, rounded: bool = True) -> Array:
     """``a @ b`` of two stacks of matrices whose leading dimensions broadcast.
 
-    Both have the same dtype and at least two dimensions; the caller has checked the shapes.
+    Both have the same dtype and at least two dimensions; the caller has checked the shapes. Where
+    the result of half precision is not to be ``rounded``, raises ``HalfPrecision``.
     """
     if JIT_DISABLED:
+        if not rounded and has_half((a, b)):
+            raise HalfPrecision
         return _reference(a, b)
     try:
         if capture.active is not None:
@@ -80,6 +88,8 @@ def matmul(a: Array, b: Array) -> Array:
     except LaunchMiss as miss:
         if a.dtype.kind == "c":
             return _of_complex(a, b)
+        if not rounded and has_half((a, b)):
+            raise HalfPrecision from None
         code = miss.args[0]
         if code == layout.MISS_CAPTURE:
             return capture.recorder().product(matmul, a, b)
@@ -117,8 +127,8 @@ def kernel_of(method: int, dtype: str) -> int:
 
 def _general(a: Array, b: Array) -> Array:
     """Products that the launcher does not take as they are."""
-    if a.dtype == np.float16:
-        return matmul(a.astype(np.float32), b.astype(np.float32)).astype(np.float16)
+    if has_half((a, b)):
+        return narrowed(matmul(widened(a), widened(b)), a.dtype)
     if a.dtype.kind != "f":
         return _reference(a, b)
     batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
@@ -147,8 +157,8 @@ def _of_complex(a: Array, b: Array) -> Array:
 
 def _reference(a: Array, b: Array) -> Array:
     """The product as NumPy computes it, in the dtype of the operands."""
-    if a.dtype == np.float16:
-        return np.matmul(a.astype(np.float32), b.astype(np.float32)).astype(np.float16)
+    if has_half((a, b)):
+        return narrowed(np.matmul(widened(a), widened(b)), a.dtype)
     if a.dtype == np.bool_:
         raise RuntimeError("\"matmul\" not implemented for 'Bool'; cast to an integer dtype first")
     return np.matmul(a, b)

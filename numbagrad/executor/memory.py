@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from ..dtype import bfloat16
 from ..kernels import buffer_layout, layout, loader
 from . import library
 
@@ -136,6 +137,7 @@ _C_NEW_ARRAY = ctypes.PYFUNCTYPE(_WORD, *[_WORD] * 5)
 _C_NEW_OBJECT = ctypes.PYFUNCTYPE(ctypes.py_object, *[_WORD] * 5)
 _C_MALLOC = ctypes.PYFUNCTYPE(_WORD, _WORD, _WORD)
 _C_NUMPY_NEW = ctypes.PYFUNCTYPE(_WORD, *[_WORD] * 9)  # PyArray_New
+_C_NEW_FROM_DESCRIPTOR = ctypes.PYFUNCTYPE(_WORD, *[_WORD] * 8)  # PyArray_NewFromDescr
 _C_CALLOC = _C_REALLOC = ctypes.PYFUNCTYPE(_WORD, _WORD, _WORD, _WORD)
 
 
@@ -210,6 +212,11 @@ def install(runtime: np.ndarray, set_handler: int) -> None:
         _, rank, sizes, code, strides = arguments
         shape = (ctypes.c_int64 * rank).from_address(sizes)
         made_without += math.prod(shape) * int(runtime[layout.RUNTIME_ITEM_SIZES + code])
+        if code == layout.BFLOAT16:
+            descriptor = bfloat16.numpy
+            _keep_for_ever(descriptor)  # the new array takes over a reference
+            new = _C_NEW_FROM_DESCRIPTOR(int(runtime[layout.RUNTIME_NEW_FROM_DESCRIPTOR]))
+            return int(new(id(np.ndarray), id(descriptor), rank, sizes, strides, 0, 0, 0))
         new = _C_NUMPY_NEW(int(runtime[layout.RUNTIME_NEW_ARRAY]))
         return int(new(id(np.ndarray), rank, sizes, code, strides, 0, 0, 0, 0))
 

@@ -16,12 +16,12 @@ from typing import Any
 
 import numpy as np
 
+from .. import half_precision as half
 from ..dtype import (
     FROM_TYPE_NUM,
     bool_,
     can_cast,
-    float16,
-    float32,
+    computed_as,
     from_numpy,
     get_default_dtype,
     promote_types,
@@ -114,11 +114,12 @@ class PointwiseProgram:
         passive: names of the inputs that take the dtype of the others.
         check: raises for dtypes of operands, by name, that the operator refuses.
         divides: whether integers raise if the second input has a zero.
+        rounds_operands: whether numbers beside operands of half precision are rounded first.
     """
 
     __slots__ = (
-        "name", "formula", "result", "accepts", "passive", "check", "divides", "call", "into",
-        "grain", "_make_formula", "_signatures", "_tables", "_is_set_up",
+        "name", "formula", "result", "accepts", "passive", "check", "divides", "rounds_operands",
+        "call", "into", "grain", "_make_formula", "_signatures", "_tables", "_is_set_up",
     )  # fmt: skip
 
     def __init__(
@@ -131,12 +132,14 @@ class PointwiseProgram:
         passive: frozenset[str] = frozenset(),
         check: Callable[[dict[str, DType]], None] | None = None,
         divides: bool = False,
+        rounds_operands: bool = False,
     ):
         self.name = name
         self.accepts = accepts
         self.passive = passive
         self.check = check
         self.divides = divides
+        self.rounds_operands = rounds_operands
         self.result = result
         self.grain = grain
         self._make_formula = make_formula
@@ -266,7 +269,7 @@ class PointwiseProgram:
         )
 
     def dtypes_of(self, operands: list[OperandCode]) -> tuple[DType, DType]:
-        """The dtype the formula computes in (for float16: float32), and that of the result."""
+        """The dtype the formula computes in (for half ones: float32), and that of the result."""
         formula = self.formula
         assert formula is not None
         values = [
@@ -284,13 +287,13 @@ class PointwiseProgram:
             )
         if self.result == "float" and not compute.is_floating_point:
             compute = get_default_dtype()
-        kind = compute.numpy.kind
+        kind = "f" if compute.is_floating_point else compute.numpy.kind
         if kind not in _ACCEPTED[self.accepts]:
             raise NotImplementedError(
                 f"\"{self.name}\" not implemented for '{scalar_type_name(compute)}'"
             )
         result = bool_ if self.result == "bool" else compute
-        return (float32 if compute is float16 else compute), result
+        return computed_as(compute), result
 
     def signature_of(
         self, operands: tuple[Any, ...], output: np.ndarray[Any, Any]
@@ -336,6 +339,18 @@ class PointwiseProgram:
             output_types |= result.type_num << (layout.CODE_BITS * j)
         self._tables[into].insert(key, kernel, output_types, scalar_types)
 
+    def _rounds_to(self, operands: list[OperandCode]) -> DType | None:
+        """The dtype of half precision to which operands are rounded first; None if they are not."""
+        if not self.rounds_operands:
+            return None
+        common = promote(operands)
+        return common if common.is_half else None
+
+    def rounds_to(self, operands: tuple[Any, ...], rank: int) -> np.dtype[Any] | None:
+        """The same for operands; ``rank`` is that of the result."""
+        found = self._rounds_to([code_of(x, rank) for x in operands])
+        return None if found is None else found.numpy
+
     def number_dtype(self, k: int, compute: DType) -> DType:
         """The dtype as which a Python number in place ``k`` reaches the kernel."""
         assert self.formula is not None
@@ -346,9 +361,11 @@ class PointwiseProgram:
         formula = self.formula
         assert formula is not None
         inputs = []
+        narrow = self._rounds_to(codes[: len(formula.inputs)])
         for k, (name, code) in enumerate(zip(formula.inputs, codes, strict=False)):
             kind = code.dtype or self.number_dtype(k, compute)
-            inputs.append(pointwise.Operand(name, kind.name, code.layout))
+            rounded = narrow.name if narrow is not None and kind is not narrow else ""
+            inputs.append(pointwise.Operand(name, kind.name, code.layout, rounded=rounded))
         strided = any(code.layout == layout.STRIDED for code in codes)
         place = layout.STRIDED if strided else layout.UNIT
         count = len(formula.outputs)
@@ -379,8 +396,11 @@ class PointwiseProgram:
         compute, result = self.dtypes_of([code_of(x, len(shape)) for x in operands])
         formula = self.formula
         assert formula is not None
+        narrow = self._rounds_to([code_of(x, len(shape)) for x in operands])
+        if narrow is not None:
+            operands = tuple([half.converted(np.asarray(x), narrow.numpy) for x in operands])
         arrays = [
-            np.asarray(x).astype(self.number_dtype(k, compute).numpy, copy=False)
+            half.converted(np.asarray(x), self.number_dtype(k, compute).numpy)
             for k, x in enumerate(operands)
         ]
         values = reference(compute.name)(*arrays)
@@ -388,9 +408,12 @@ class PointwiseProgram:
         if output is not None:
             check_cast(result, from_numpy(output.dtype))
             check_written_once(output)
-            output[...] = values[0]
+            output[...] = half.converted(values[0], output.dtype)
             return None
-        made = [np.array(np.broadcast_to(v, shape), dtype=result.numpy, order="C") for v in values]
+        made = [
+            np.array(half.converted(np.broadcast_to(v, shape), result.numpy), order="C")
+            for v in values
+        ]
         return made[0] if len(made) == 1 else tuple(made)
 
 
@@ -509,7 +532,7 @@ def _looking_for_zeros(call: Callable[..., Any]) -> Callable[..., Any]:
 
 def _has_fractions(operand: Any) -> bool:
     if isinstance(operand, np.ndarray):
-        return operand.dtype.kind == "f"
+        return operand.dtype.kind in "fV"
     return isinstance(operand, float)
 
 
@@ -598,9 +621,9 @@ def raise_shapes(name: str, operands: tuple[Any, ...], output: Any) -> None:
 
 
 _SCALAR_TYPE_NAMES = {
-    "float16": "Half", "float32": "Float", "float64": "Double", "int8": "Char", "uint8": "Byte",
-    "int16": "Short", "int32": "Int", "int64": "Long", "bool": "Bool", "complex64": "ComplexFloat",
-    "complex128": "ComplexDouble",
+    "float16": "Half", "bfloat16": "BFloat16", "float32": "Float", "float64": "Double",
+    "int8": "Char", "uint8": "Byte", "int16": "Short", "int32": "Int", "int64": "Long",
+    "bool": "Bool", "complex64": "ComplexFloat", "complex128": "ComplexDouble",
 }  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..dtype import from_numpy
+from ..dtype import from_numpy, name_of
 from . import capture
 from .complex_pointwise import refused
 from .words import WordKernel
@@ -26,7 +26,7 @@ _GRAIN = 32768  # elements that are worth a thread of their own
 def _kernel(kind: np.dtype[Any]) -> WordKernel:
     if kind.kind == "c":
         raise refused("max_pool", from_numpy(kind))
-    return WordKernel("pooling", f"largest_{kind.name}")
+    return WordKernel("pooling", f"largest_{name_of(kind)}")
 
 
 @functools.lru_cache(maxsize=256)

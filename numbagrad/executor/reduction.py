@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from .. import half_precision as half
+from ..dtype import bool_, computed_as, dtype_from_name, from_numpy, int64
 from ..dtype import dtype as DType
-from ..dtype import dtype_from_name, float16, from_numpy, int64
 from ..formula import Formula, print_numba, print_numpy, trace
 from ..kernels import layout, reduction, reduction_layout
 from ..kernels.template import renamed
@@ -57,10 +58,10 @@ class Reduction:
             result = stored if stored.has_fractions else int64
         else:
             result = dtype_from_name(self.result)
-        state = "float32" if result is float16 else result.name
+        state = computed_as(result).name
         computed = state
         if self.map_input:
-            computed = {"float16": "float32", "bool": "uint8"}.get(stored.name, stored.name)
+            computed = "uint8" if stored is bool_ else computed_as(stored).name
         return computed, state, result.name
 
 
@@ -219,9 +220,9 @@ class ReductionProgram:
         computed, state, result = self.definition.dtypes_of(stored, self.requested)
         axes = tuple([d for d in range(array.ndim) if (mask >> d) & 1])
         kept = tuple([1 if d in axes else size for d, size in enumerate(array.shape)])
-        known = {"x": array.astype(_numpy_name(computed))}
+        known = {"x": half.converted(array, np.dtype(_numpy_name(computed)))}
         if shift is not None:
-            known["shift"] = shift.reshape(kept).astype(_numpy_name(computed))
+            known["shift"] = half.converted(shift.reshape(kept), np.dtype(_numpy_name(computed)))
         if parameters is not None:
             known["p"] = parameters[0].astype(_numpy_name(computed))
         map_formula, finalise = self.formulas
@@ -233,7 +234,8 @@ class ReductionProgram:
         made = _evaluate(finalise, "total", state, known)
         shape = kept if keepdim else tuple([n for d, n in enumerate(array.shape) if d not in axes])
         with np.errstate(over="ignore"):
-            return np.asarray(made).astype(_numpy_name(result)).reshape(shape)
+            made = half.converted(np.asarray(made), dtype_from_name(result).numpy)
+            return made.reshape(shape)
 
 
 class SelectionProgram(ReductionProgram):
@@ -258,7 +260,7 @@ class SelectionProgram(ReductionProgram):
         find = np.argmax if self.definition.name == "max" else np.argmin
         if axis is None:
             return array.copy(), np.zeros((), dtype=np.int64)
-        indices = np.expand_dims(find(array, axis=axis), axis)
+        indices = np.expand_dims(find(half.readable(array), axis=axis), axis)
         values = np.take_along_axis(array, indices, axis)
         made = (values, indices)
         return made if keepdim else tuple([np.asarray(x.squeeze(axis)) for x in made])

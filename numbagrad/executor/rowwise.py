@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from .. import half_precision as half
 from ..dtype import dtype as DType
-from ..dtype import dtype_from_name, float16, from_numpy, int64
+from ..dtype import dtype_from_name, from_numpy, int64
 from ..formula import Expression, Formula, print_numba, print_numpy, symbol, trace
 from ..formula.rows import RowFormula, trace_rows
 from ..kernels import layout, rowwise
@@ -238,15 +239,15 @@ class Scan(RowwiseProgram):
         self, step: Callable[..., Any], name: str, dim: int, arrays: tuple[Array, ...]
     ) -> Array:
         stored = from_numpy(arrays[0].dtype)
-        inputs = [np.moveaxis(np.atleast_1d(x), dim, 0).astype(name) for x in arrays]
+        inputs = [np.moveaxis(np.atleast_1d(half.readable(x)), dim, 0).astype(name) for x in arrays]
         made = np.empty(inputs[0].shape, dtype=name)
         state = np.full(made.shape[1:], self._start, dtype=name)
         order = range(len(made))
         for k in reversed(order) if self._reverse else order:
             state = step(state, *[x[k] for x in inputs])
             made[k] = state
-        result = np.moveaxis(made, 0, dim).astype(self.results(stored)[0].numpy, order="C")
-        return result.reshape(arrays[0].shape)
+        result = half.converted(np.moveaxis(made, 0, dim), self.results(stored)[0].numpy)
+        return np.ascontiguousarray(result).reshape(arrays[0].shape)
 
 
 class RunningExtremum(RowwiseProgram):
@@ -264,7 +265,7 @@ class RunningExtremum(RowwiseProgram):
 
     def reference(self, dim: int, *arrays: Array) -> tuple[Array, Array]:
         """See :class:`RowwiseProgram`."""
-        x = np.moveaxis(np.atleast_1d(arrays[0]), dim, 0)
+        x = np.moveaxis(np.atleast_1d(half.readable(arrays[0])), dim, 0)
         values = x.copy()
         indices = np.zeros(x.shape, dtype=np.int64)
         beats = np.greater_equal if self.name == "cummax" else np.less_equal
@@ -275,17 +276,10 @@ class RunningExtremum(RowwiseProgram):
         shape = arrays[0].shape
         return tuple([
             np.ascontiguousarray(np.moveaxis(made, 0, dim)).reshape(shape)
-            for made in (values, indices)
+            for made in (half.converted(values, arrays[0].dtype), indices)
         ])  # fmt: skip
 
 
-def in_float32(program: RowwiseProgram, dim: int, *arrays: Array) -> Any:
-    """Run a program whose kernels know no float16 on inputs converted to float32, and back."""
-    if from_numpy(arrays[0].dtype) is not float16:
-        return program.run(dim, *arrays)
-    return program.run(dim, *[x.astype(np.float32) for x in arrays]).astype(np.float16)
-
-
 __all__ = [
-    "RowDefinition", "RunningExtremum", "Scan", "dtype_from_name", "in_float32",
+    "RowDefinition", "RunningExtremum", "Scan", "dtype_from_name",
 ]  # fmt: skip

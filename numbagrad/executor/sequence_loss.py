@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..dtype import name_of
 from .pointwise import JIT_DISABLED
 from .words import WordKernel
 
@@ -33,7 +34,7 @@ class Targets(NamedTuple):
 
 @functools.cache
 def _kernel(name: str, kind: np.dtype[Any]) -> WordKernel:
-    return WordKernel("sequence_loss", f"{name}_{kind.name}")
+    return WordKernel("sequence_loss", f"{name}_{name_of(kind)}")
 
 
 def _run(name: str, made: Array, logs: Array, targets: Targets, *others: Any) -> Array:

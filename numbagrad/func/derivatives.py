@@ -148,7 +148,7 @@ def vjp(func: Function, *primals: Any, has_aux: bool = False) -> Any:
     outputs, structure = flatten(made)
     _check_outputs(outputs, what)
     for output in outputs:
-        if output._array.dtype.kind not in "fc":
+        if output._array.dtype.kind not in "fcV":
             raise RuntimeError(
                 "vjp(f, ...): All outputs of f must be floating-point or complex Tensors, got "
                 f"Tensor with dtype {output.dtype}"

@@ -12,10 +12,11 @@ from __future__ import annotations
 
 from numba import types
 
+from .allocation import usual_array
 from .atomics import atomic_store, call_1, compare_exchange, pause
 from .buffer_layout import *  # noqa: F403 - the words of the pool, all of them
-from .intrinsics import external, int32, int64, load, new_array, store, subroutine
-from .layout import RUNTIME_ARRAY_TYPE, RUNTIME_BUFFERS, RUNTIME_NEW_ARRAY
+from .intrinsics import external, int32, int64, load, store, subroutine
+from .layout import RUNTIME_BUFFERS
 
 _aligned_alloc = external("aligned_alloc", types.int64, types.int64, types.int64)
 _free = external("free", types.void, types.int64)
@@ -132,9 +133,7 @@ def new_large_array(runtime, rank, sizes, code, strides):
     usual = call_1(set_handler, load(pool, HANDLER, int64))
     if usual == NULL:
         return NULL
-    array_type = load(runtime, RUNTIME_ARRAY_TYPE, int64)
-    new = load(runtime, RUNTIME_NEW_ARRAY, int64)
-    array = new_array(new, array_type, rank, sizes, code, strides)
+    array = usual_array(runtime, rank, sizes, code, strides)
     _decrement_reference(call_1(set_handler, usual))
     _decrement_reference(usual)
     return array

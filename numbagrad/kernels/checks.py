@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from .intrinsics import float16, float32, float64, int64, load, store
+from .intrinsics import bfloat16, float16, float32, float64, int64, load, store
 from .program_layout import FAILED, FAILURE
 
 
@@ -42,6 +42,7 @@ def _probabilities(kind):
 
 
 probabilities_float16 = _probabilities(float16)
+probabilities_bfloat16 = _probabilities(bfloat16)
 probabilities_float32 = _probabilities(float32)
 probabilities_float64 = _probabilities(float64)
 
@@ -61,5 +62,6 @@ def _no_negatives(kind):
 
 
 no_negatives_float16 = _no_negatives(float16)
+no_negatives_bfloat16 = _no_negatives(bfloat16)
 no_negatives_float32 = _no_negatives(float32)
 no_negatives_float64 = _no_negatives(float64)

@@ -7,7 +7,7 @@ counts for nothing. Imported only to compile.
 
 from __future__ import annotations
 
-from .intrinsics import float16, float32, float64, int64, load, store
+from .intrinsics import bfloat16, float16, float32, float64, int64, load, store
 
 
 def _factors(kind, real):
@@ -121,6 +121,7 @@ def _placed(kind, real):
 
 _KINDS = {
     "float16": (float16, float32),
+    "bfloat16": (bfloat16, float32),
     "float32": (float32, float32),
     "float64": (float64, float64),
 }

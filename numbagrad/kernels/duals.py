@@ -15,7 +15,6 @@ from .launch import (
     increment_reference,
     is_captured,
     raise_miss,
-    type_number,
 )
 from .layout import *  # noqa: F403 - the words of the tables, all of them
 from .record import (
@@ -36,6 +35,7 @@ from .record import (
 )
 from .record_operator import (
     has_fractions,
+    is_half,
     is_recording,
     known_arguments,
     shared_cell,
@@ -165,13 +165,12 @@ def new_dual(runtime, level, value, primal, tangent, cell):
     references to both parts and to the cell.
     """
     shown = new_view(
-        load(runtime, RUNTIME_NEW_ARRAY, int64),
+        runtime,
         load(runtime, RUNTIME_TRANSFORMED_TYPE, int64),
+        value,
         int64(load(value + ARRAY_DIMENSIONS, 0, int32)),
         load(value + ARRAY_SHAPE, 0, int64),
-        type_number(value),
         load(value + ARRAY_STRIDES, 0, int64),
-        load(value + ARRAY_DATA, 0, int64),
     )
     if shown == NULL:
         decrement_reference(primal)
@@ -375,6 +374,16 @@ def both_of_linear(table, runtime, level, operands, tangents, count):
     return none
 
 
+@subroutine
+def any_half(runtime, arguments, count):
+    """Whether there is a Tensor of float16 or bfloat16 among the arguments."""
+    for k in range(count):
+        argument = load(arguments, k, int64)
+        if is_tensor(runtime, argument) and is_half(field(runtime, argument, FIELD_ARRAY)):
+            return True
+    return False
+
+
 def dual_operator(self, arguments, given):
     """``builtin(*arguments) -> Tensor`` of an operator that is linear in each Tensor, or of Python.
 
@@ -386,7 +395,10 @@ def dual_operator(self, arguments, given):
     operands = address_of_stack(MAX_VALUES)
     tangents = address_of_stack(MAX_VALUES)
     level = REFUSED
-    if load(table, OPERATOR_ADD, int64) != NULL and given <= MAX_VALUES:
+    takes_all = load(table, OPERATOR_TAKES_HALF, int64) == 1 or not any_half(
+        runtime, arguments, given
+    )
+    if load(table, OPERATOR_ADD, int64) != NULL and given <= MAX_VALUES and takes_all:
         if not is_captured(runtime) and not in_inference_mode(runtime):
             level = split_below(runtime, arguments, given, operands, tangents)
     if level == REFUSED:

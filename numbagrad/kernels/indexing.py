@@ -26,6 +26,7 @@ from .indexing_layout import (
 )
 from .intrinsics import (
     address_of_stack,
+    bfloat16,
     external,
     float16,
     float32,
@@ -35,6 +36,7 @@ from .intrinsics import (
     int32,
     int64,
     load,
+    new_from_descriptor,
     store,
     uint8,
 )
@@ -53,26 +55,6 @@ FLAG_WRITEABLE = 0x0400
 long_as_long = external("PyLong_AsLongLong", types.int64, types.int64)
 tuple_size = external("PyTuple_Size", types.int64, types.int64)
 tuple_get_item = external("PyTuple_GetItem", types.int64, types.int64, types.int64)
-
-
-@intrinsic
-def new_from_descriptor(
-    typing_context, function, subtype, descriptor, dimensions, sizes, strides, data, flags
-):
-    """NumPy's ``PyArray_NewFromDescr`` at address ``function``; takes over ``descriptor``."""
-
-    def codegen(context, builder, signature, arguments):
-        word, half = ir.IntType(64), ir.IntType(32)
-        function_type = ir.FunctionType(word, [word, word, half, word, word, word, half, word])
-        address, subtype, descriptor, dimensions, sizes, strides, data, flags = arguments
-        pointer = builder.inttoptr(address, function_type.as_pointer())
-        dimensions, flags = builder.trunc(dimensions, half), builder.trunc(flags, half)
-        null = ir.Constant(word, 0)
-        return builder.call(
-            pointer, [subtype, descriptor, dimensions, sizes, strides, data, flags, null]
-        )
-
-    return types.int64(*[types.int64] * 8), codegen
 
 
 @intrinsic
@@ -243,7 +225,8 @@ index_select_1, index_select_2, index_select_4, index_select_8 = map(
     _index_select, (int8, int16, int32, int64)
 )
 _KINDS = {
-    "float16": (float16, float32), "float32": (float32, float32), "float64": (float64, float64),
+    "float16": (float16, float32), "bfloat16": (bfloat16, float32),
+    "float32": (float32, float32), "float64": (float64, float64),
     "int8": (int8, int8), "int16": (int16, int16), "int32": (int32, int32),
     "int64": (int64, int64), "uint8": (uint8, uint8),
 }  # fmt: skip

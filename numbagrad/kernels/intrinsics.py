@@ -28,19 +28,31 @@ from .compiler import subroutine
 from .layout import APART
 
 __all__ = [
-    "absolute", "address_of_stack", "bits", "boolean", "call_kernel", "call_launcher", "ceil",
-    "copysign", "external", "float16", "float32", "float64", "floor", "fma", "fmod", "from_bits",
-    "int8", "int16", "int32", "int64", "load", "load_apart", "new_array", "rint", "select", "sqrt",
-    "store", "store_apart", "subroutine", "trunc", "uint8",
+    "absolute", "address_of_stack", "bfloat16", "bits", "boolean", "call_kernel", "call_launcher",
+    "ceil", "copysign", "external", "float16", "float32", "float64", "floor", "fma", "fmod",
+    "from_bits", "int8", "int16", "int32", "int64", "load", "load_apart", "new_array",
+    "new_from_descriptor", "rint", "rounded", "select", "sqrt", "store", "store_apart",
+    "subroutine", "trunc", "uint8",
 ]  # fmt: skip
 
 _HALF = ir.HalfType()
+
+
+class _BFloat16(types.Number):
+    """The upper half of a float32: a type of elements in memory, which Numba does not have."""
+
+    bitwidth = 16
+
+
+bfloat16 = _BFloat16("bfloat16")
 
 
 def _memory_type(context, dtype):
     """LLVM type of an element in memory, and its alignment in bytes."""
     if dtype == types.float16:
         return _HALF, 2
+    if dtype == bfloat16:
+        return ir.IntType(16), 2
     if dtype == types.boolean:
         return ir.IntType(8), 1
     return context.get_data_type(dtype), dtype.bitwidth // 8
@@ -75,9 +87,41 @@ def _note_memory(builder, instruction, memory):
     instruction.set_metadata("noalias", others)
 
 
+def _is_half(dtype):
+    """Whether values of a dtype are float32 outside of memory."""
+    return dtype == types.float16 or dtype == bfloat16
+
+
+def _widened(builder, value):
+    """The float32 of an element of float16 or bfloat16."""
+    if value.type == _HALF:
+        return builder.fpext(value, ir.FloatType())
+    word = ir.IntType(32)
+    pattern = builder.shl(builder.zext(value, word), ir.Constant(word, 16))
+    return builder.bitcast(pattern, ir.FloatType())
+
+
+def _narrowed(builder, value, element_type):
+    """The element of float16 or bfloat16 that is nearest to a float32; of two, the even one.
+
+    Half of a unit is added, a little less where the last bit is even; a carry moves on to the
+    exponent, up to infinity. NaN would come out as something else.
+    """
+    if element_type == _HALF:
+        return builder.fptrunc(value, _HALF)
+    word = ir.IntType(32)
+    pattern = builder.bitcast(value, word)
+    odd = builder.and_(builder.lshr(pattern, ir.Constant(word, 16)), ir.Constant(word, 1))
+    rounded = builder.add(pattern, builder.add(odd, ir.Constant(word, 0x7FFF)))
+    high = builder.lshr(rounded, ir.Constant(word, 16))
+    is_number = builder.fcmp_ordered("ord", value, value)
+    kept = builder.select(is_number, high, ir.Constant(word, 0x7FC0))
+    return builder.trunc(kept, element_type)
+
+
 def _load(stored, memory=0):
     """Type that a load of ``stored`` returns, and the code of it."""
-    returned = types.float32 if stored == types.float16 else stored
+    returned = types.float32 if _is_half(stored) else stored
 
     def codegen(context, builder, signature, arguments):
         element_type, alignment = _memory_type(context, stored)
@@ -85,8 +129,8 @@ def _load(stored, memory=0):
         value = builder.load(pointer, align=alignment)
         if memory:
             _note_memory(builder, value, memory)
-        if stored == types.float16:
-            return builder.fpext(value, ir.FloatType())
+        if _is_half(stored):
+            return _widened(builder, value)
         if stored == types.boolean:
             return builder.icmp_unsigned("!=", value, ir.Constant(value.type, 0))
         return value
@@ -96,14 +140,14 @@ def _load(stored, memory=0):
 
 def _store(stored, memory=0):
     """Type of the value that a store of ``stored`` takes, and the code of it."""
-    passed = types.float32 if stored == types.float16 else stored
+    passed = types.float32 if _is_half(stored) else stored
 
     def codegen(context, builder, signature, arguments):
         element_type, alignment = _memory_type(context, stored)
         pointer = builder.gep(_pointer(builder, arguments[0], element_type), [arguments[1]])
         value = arguments[2]
-        if stored == types.float16:
-            value = builder.fptrunc(value, _HALF)
+        if _is_half(stored):
+            value = _narrowed(builder, value, element_type)
         elif stored == types.boolean:
             value = builder.zext(value, element_type)
         instruction = builder.store(value, pointer, align=alignment)
@@ -116,7 +160,7 @@ def _store(stored, memory=0):
 
 @intrinsic
 def load(typing_context, address, index, dtype):
-    """Element ``index`` of the array at ``address``; float16 comes back as float32."""
+    """Element ``index`` of the array at ``address``; float16 and bfloat16 come back as float32."""
     returned, codegen = _load(dtype.dtype)
     return returned(types.int64, types.int64, dtype), codegen
 
@@ -126,6 +170,18 @@ def store(typing_context, address, index, value, dtype):
     """Write ``value``, converted to ``dtype``, to element ``index`` of the array at ``address``."""
     passed, codegen = _store(dtype.dtype)
     return types.void(types.int64, types.int64, passed, dtype), codegen
+
+
+@intrinsic
+def rounded(typing_context, value, dtype):
+    """A float32 rounded to ``dtype``, float16 or bfloat16, as a float32."""
+    stored = dtype.dtype
+
+    def codegen(context, builder, signature, arguments):
+        element_type, _ = _memory_type(context, stored)
+        return _widened(builder, _narrowed(builder, arguments[0], element_type))
+
+    return types.float32(types.float32, dtype), codegen
 
 
 @intrinsic
@@ -303,6 +359,26 @@ def new_array(typing_context, function, subtype, dimensions, sizes, type_number,
         )
 
     return types.int64(*[types.int64] * 6), codegen
+
+
+@intrinsic
+def new_from_descriptor(
+    typing_context, function, subtype, descriptor, dimensions, sizes, strides, data, flags
+):
+    """NumPy's ``PyArray_NewFromDescr`` at address ``function``; takes over ``descriptor``."""
+
+    def codegen(context, builder, signature, arguments):
+        word, half = ir.IntType(64), ir.IntType(32)
+        function_type = ir.FunctionType(word, [word, word, half, word, word, word, half, word])
+        address, subtype, descriptor, dimensions, sizes, strides, data, flags = arguments
+        pointer = builder.inttoptr(address, function_type.as_pointer())
+        dimensions, flags = builder.trunc(dimensions, half), builder.trunc(flags, half)
+        null = ir.Constant(word, 0)
+        return builder.call(
+            pointer, [subtype, descriptor, dimensions, sizes, strides, data, flags, null]
+        )
+
+    return types.int64(*[types.int64] * 8), codegen
 
 
 def external(name, returned, *arguments):

@@ -144,11 +144,11 @@ def number_code(runtime, kind):
 @subroutine
 def write_number(runtime, value, target, type_code):
     """Write a Python number at ``target`` as ``type_code``; False if it does not fit."""
-    if type_code == 11 or type_code == 12 or type_code == 23:
+    if type_code == 11 or type_code == 12 or type_code == 23 or type_code == BFLOAT16:
         number = float_as_double(value)
         if type_code == 12:
             store(target, 0, number, float64)
-        else:  # float16 computes in float32
+        else:  # float16 and bfloat16 compute in float32
             store(target, 0, float32(number), float32)
     else:
         if load(value + OBJECT_TYPE, 0, int64) == load(runtime, RUNTIME_BOOL_TYPE, int64):

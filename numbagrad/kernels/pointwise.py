@@ -21,6 +21,7 @@ class Operand:
 
     An input with the layout ``ALIAS`` is the output named ``of``, the first if that is empty.
     Operands with different numbers in ``memory`` share no byte; 0 is what nothing is known of.
+    An input that is ``rounded`` counts as if it were of that dtype.
     """
 
     name: str
@@ -28,6 +29,7 @@ class Operand:
     layout: int = layout.UNIT
     of: str = ""
     memory: int = 0
+    rounded: str = ""
 
 
 _LAYOUT_NAMES = {
@@ -37,14 +39,19 @@ _LAYOUT_NAMES = {
     layout.ALIAS: "in place",
 }
 ITEM_SIZES = {
-    "bool": 1, "uint8": 1, "int8": 1, "int16": 2, "float16": 2, "int32": 4, "float32": 4,
-    "int64": 8, "float64": 8,
+    "bool": 1, "uint8": 1, "int8": 1, "int16": 2, "float16": 2, "bfloat16": 2, "int32": 4,
+    "float32": 4, "int64": 8, "float64": 8,
 }  # fmt: skip
 
 
 def numba_name(dtype: str) -> str:
     """The name a dtype goes by in kernel sources."""
     return "boolean" if dtype == "bool" else dtype
+
+
+def loaded_as(dtype: str) -> str:
+    """The dtype in which elements of a dtype are computed with: float32 for those of two bytes."""
+    return "float32" if dtype in ("float16", "bfloat16") else dtype
 
 
 @dataclasses.dataclass(frozen=True)
@@ -376,7 +383,9 @@ def load_operand(operand: Operand, compute_dtype: str, index: str, output: str =
     """
     place = operand.of or output if operand.layout == layout.ALIAS else operand.name
     value = load_text(_element(operand, index, place), operand.dtype, operand.memory)
-    loaded = "float32" if operand.dtype == "float16" else operand.dtype
+    if operand.rounded:
+        return f"rounded(float32({value}), {operand.rounded})"
+    loaded = loaded_as(operand.dtype)
     if loaded == compute_dtype:
         return value
     if compute_dtype == "bool":
@@ -386,7 +395,7 @@ def load_operand(operand: Operand, compute_dtype: str, index: str, output: str =
 
 def store_operand(operand: Operand, value: str, streamed: bool = False, index: str = "i") -> str:
     """The statement that writes a value; of a streamed operand, to where its block is made."""
-    passed = "float32" if operand.dtype == "float16" else numba_name(operand.dtype)
+    passed = numba_name(loaded_as(operand.dtype))
     value = f"({value} != 0)" if operand.dtype == "bool" else f"{passed}({value})"
     element = _element(operand, index, operand.name)
     if streamed:

@@ -14,6 +14,7 @@ from numba import uint32, uint64
 from .compiler import subroutine
 from .intrinsics import (
     address_of_stack,
+    bfloat16,
     bits,
     boolean,
     ceil,
@@ -161,7 +162,7 @@ def _fill_from_64(transform, dtype):
     return kernel
 
 
-# Uniform: 24 bits for float32 and float16, 53 for float64.
+# Uniform: 24 bits for float32, float16 and bfloat16, 53 for float64.
 
 
 @exact
@@ -189,23 +190,29 @@ def _uniform64(random, low, high):
 
 uniform_float32 = _fill_from_32(_uniform32, float32)
 uniform_float64 = _fill_from_64(_uniform64, float64)
-_uniform_rounded_to_float16 = exact(_fill_from_32(_uniform32, float16))
 
 
-@exact
-def _rounded_to_float16(x):
-    memory = address_of_stack(1)
-    store(memory, 0, float32(x), float16)
-    return load(memory, 0, float16)
+def _uniform_rounded(kind):
+    """Numbers of half precision; rounding may reach the upper bound, which is outside the range."""
+    fill = exact(_fill_from_32(_uniform32, kind))
+
+    @exact
+    def rounded(x):
+        memory = address_of_stack(1)
+        store(memory, 0, float32(x), kind)
+        return load(memory, 0, kind)
+
+    def uniform(state, out, count, low, high):
+        fill(state, out, count, low, high)
+        bound = rounded(high)
+        for i in range(count):
+            value = load(out, i, kind)
+            store(out, i, select(value == bound, float32(low), value), kind)
+
+    return uniform
 
 
-def uniform_float16(state, out, count, low, high):
-    """float16 numbers; rounding may reach the upper bound, which is outside the range."""
-    _uniform_rounded_to_float16(state, out, count, low, high)
-    bound = _rounded_to_float16(high)
-    for i in range(count):
-        value = load(out, i, float16)
-        store(out, i, select(value == bound, float32(low), value), float16)
+uniform_float16, uniform_bfloat16 = _uniform_rounded(float16), _uniform_rounded(bfloat16)
 
 
 # Normal, 16 elements and more: Box-Muller on groups of 16, whose first 8 numbers give the radius

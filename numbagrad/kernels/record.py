@@ -19,6 +19,7 @@ from .intrinsics import (
     int32,
     int64,
     load,
+    new_from_descriptor,
     store,
     subroutine,
 )
@@ -31,7 +32,6 @@ from .launch import (
     same_shape,
     tuple_new,
     tuple_set_item,
-    type_number,
 )
 from .layout import *  # noqa: F403 - the words of the tables, all of them
 
@@ -52,21 +52,16 @@ vectorcall = external(
 NULL = 0
 
 
-@intrinsic
-def new_view(typing_context, function, subtype, dimensions, sizes, type_number, strides, data):
-    """NumPy's ``PyArray_New`` at address ``function``, for memory that is there already."""
-
-    def codegen(context, builder, signature, arguments):
-        word, half = ir.IntType(64), ir.IntType(32)
-        types_of = [word, half, word, half, word, word, half, half, word]
-        address, subtype, dimensions, sizes, type_number, strides, data = arguments
-        pointer = builder.inttoptr(address, ir.FunctionType(word, types_of).as_pointer())
-        rank, code = builder.trunc(dimensions, half), builder.trunc(type_number, half)
-        flags = ir.Constant(half, FLAG_ALIGNED_WRITEABLE)
-        rest = [ir.Constant(half, 0), flags, ir.Constant(word, 0)]
-        return builder.call(pointer, [subtype, rank, sizes, code, strides, data, *rest])
-
-    return types.int64(*[types.int64] * 7), codegen
+@subroutine
+def new_view(runtime, subtype, array, rank, sizes, strides):
+    """An array over the memory of another one, from its first element on; it keeps no reference."""
+    descriptor = load(array + ARRAY_DESCRIPTOR, 0, int64)
+    increment_reference(descriptor)
+    new = load(runtime, RUNTIME_NEW_FROM_DESCRIPTOR, int64)
+    data = load(array + ARRAY_DATA, 0, int64)
+    return new_from_descriptor(
+        new, subtype, descriptor, rank, sizes, strides, data, FLAG_ALIGNED_WRITEABLE
+    )
 
 
 @intrinsic
@@ -509,15 +504,8 @@ def repeated(self, arguments, given):
     for d in range(rank):
         store(sizes, d, long_as_long(tuple_get_item(shape, d)), int64)
         store(strides, d, 0, int64)
-    view = new_view(
-        load(runtime, RUNTIME_NEW_ARRAY, int64),
-        load(runtime, RUNTIME_ARRAY_TYPE, int64),
-        rank,
-        sizes,
-        type_number(array),
-        strides,
-        load(array + ARRAY_DATA, 0, int64),
-    )
+    array_type = load(runtime, RUNTIME_ARRAY_TYPE, int64)
+    view = new_view(runtime, array_type, array, rank, sizes, strides)
     if view == NULL:
         return NULL
     increment_reference(array)

@@ -72,7 +72,14 @@ def is_recording(runtime):
 def has_fractions(array):
     """Whether an array is of a float or complex dtype, which may have a gradient."""
     code = type_number(array)
-    return code == 11 or code == 12 or code == 23 or code == 14 or code == 15
+    return code == 11 or code == 12 or code == 23 or code == BFLOAT16 or code == 14 or code == 15
+
+
+@subroutine
+def is_half(array):
+    """Whether an array is of float16 or bfloat16."""
+    code = type_number(array)
+    return code == 23 or code == BFLOAT16
 
 
 @subroutine
@@ -507,12 +514,16 @@ def find_node_recipe(runtime, table, arguments, count):
     needed = 0
     inference = False
     variadic = load(table, OPERATOR_VARIADIC, int64) == 1
+    takes_half = load(table, OPERATOR_TAKES_HALF, int64) == 1
     for k in range(count):
         argument = load(arguments, k, int64)
         if variadic and is_list(runtime, argument) and not holds_tensors(runtime, argument):
             return NULL
         if is_tensor(runtime, argument):
             inference = inference or is_inference(runtime, argument)
+            array = field(runtime, argument, FIELD_ARRAY)
+            if not takes_half and array != NULL and is_half(array):
+                return NULL
         if any_needs_gradient(runtime, argument, variadic):
             needed |= 1 << k
     if needed == 0 or not is_recording(runtime):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from .pointwise import ITEM_SIZES, numba_name
+from .pointwise import ITEM_SIZES, loaded_as, numba_name
 from .reduction_layout import *
 from .template import fill, lines_of
 
@@ -89,7 +89,7 @@ def source(
         "STORED": numba_name(stored),
         "COMPUTED": numba_name(computed),
         "STATE": numba_name(state),
-        "PASSED": "float32" if result == "float16" else numba_name(result),
+        "PASSED": numba_name(loaded_as(result)),
         "RESULT": numba_name(result),
     }
     body = _TILES if variant == OUTER else _RESULTS
@@ -382,7 +382,7 @@ def selection_source(name: str, dtype: str, variant: int) -> str:
         "LOCATE_SEGMENT": _LOCATE_SEGMENT,
         "BEGIN_RUN": _BEGIN_RUN,
     }
-    computed = "float32" if dtype == "float16" else dtype
+    computed = loaded_as(dtype)
     fields = {
         "NAME": f"{name} of {dtype} with indices",
         "COMBINE": combine,

@@ -8,13 +8,13 @@ for small contiguous arrays; it compiles in a fraction of the time.
 
 from __future__ import annotations
 
+from .allocation import usual_array
 from .intrinsics import (
     address_of_stack,
     call_kernel,
     int32,
     int64,
     load,
-    new_array,
     store,
     subroutine,
 )
@@ -44,7 +44,6 @@ from .layout import (
     OBJECT_TYPE,
     RUNTIME_ARRAY_TYPE,
     RUNTIME_ITEM_SIZES,
-    RUNTIME_NEW_ARRAY,
     RUNTIME_TRUE,
     SLOT_KERNEL,
     SLOT_OUTPUT_TYPES,
@@ -200,9 +199,7 @@ def run_units(runtime, frame, kernel, units, elements):
 @subroutine
 def new_result(runtime, frame, rank, result_type):
     """A new array for the result, whose memory goes into the packed arguments; or NULL."""
-    new = load(runtime, RUNTIME_NEW_ARRAY, int64)
-    array_type = load(runtime, RUNTIME_ARRAY_TYPE, int64)
-    result = new_array(new, array_type, rank, frame + 8 * SHAPE, result_type, NULL)
+    result = usual_array(runtime, rank, frame + 8 * SHAPE, result_type, NULL)
     if result != NULL:
         store(frame, OUTPUT, load(result + ARRAY_DATA, 0, int64), int64)
     return result
@@ -211,9 +208,7 @@ def new_result(runtime, frame, rank, result_type):
 @subroutine
 def add_indices(runtime, frame, values, rank):
     """A tuple of the values and a new array for their indices, or NULL."""
-    new = load(runtime, RUNTIME_NEW_ARRAY, int64)
-    array_type = load(runtime, RUNTIME_ARRAY_TYPE, int64)
-    indices = new_array(new, array_type, rank, frame + 8 * SHAPE, INT64, NULL)
+    indices = usual_array(runtime, rank, frame + 8 * SHAPE, INT64, NULL)
     both = tuple_new(2)
     if indices == NULL or both == NULL:
         return NULL
@@ -270,9 +265,7 @@ def run_segments(table, runtime, frame, slot, type_code, rank, units, elements):
         return raise_miss(runtime, key)
     size = address_of_stack(1)
     store(size, 0, (segments * outputs * state_size + 7) // 8, int64)
-    new = load(runtime, RUNTIME_NEW_ARRAY, int64)
-    array_type = load(runtime, RUNTIME_ARRAY_TYPE, int64)
-    partials = new_array(new, array_type, 1, size, INT64, NULL)
+    partials = usual_array(runtime, 1, size, INT64, NULL)
     if partials == NULL:
         return NULL
     result = new_result(runtime, frame, rank, load(slot, SLOT_OUTPUT_TYPES, int64))
@@ -311,8 +304,7 @@ def reduce_all(self, arguments, given):
         return raise_miss(runtime, key)
     frame = address_of_stack(WORDS)
     result_type = load(slot, SLOT_OUTPUT_TYPES, int64)
-    new = load(runtime, RUNTIME_NEW_ARRAY, int64)
-    result = new_array(new, array_type, 0, frame, result_type, NULL)
+    result = usual_array(runtime, 0, frame, result_type, NULL)
     if result == NULL:
         return NULL
     store(frame, KEPT, 0, int64)

@@ -8,7 +8,7 @@ narrow enough for its elements to stay in the cache between passes.
 
 from __future__ import annotations
 
-from .pointwise import numba_name
+from .pointwise import loaded_as, numba_name
 from .template import fill, lines_of
 
 # --- packed arguments (64-bit words), written by the launcher ---------------------------------
@@ -143,7 +143,7 @@ def scan_source(
         "START": f"<STATE>({start})",
         "STEPPED": step[1],
         "STATE": numba_name(state),
-        "PASSED": "float32" if result == "float16" else numba_name(result),
+        "PASSED": numba_name(loaded_as(result)),
         "RESULT": numba_name(result),
     }
     body = _SCAN_COLUMNS if variant == COLUMNS else _SCAN_ROWS

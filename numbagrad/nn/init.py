@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..autograd.grad_mode import no_grad
-from ..ops.creation import empty_like
+from ..ops.creation import empty_like, scalar_tensor
 from ..ops.creation import eye as identity_matrix
 from ..ops.functions import where
 from ..ops.random import randperm
@@ -219,8 +219,7 @@ def _normal_cdf(x: float) -> float:
 def _reject_normal(
     tensor: Tensor, mean: float, std: float, a: float, b: float, generator: Any
 ) -> Tensor:
-    kind = tensor._array.dtype.type
-    low, high = float(kind(a)), float(kind(b))
+    low, high = [scalar_tensor(x, dtype=tensor.dtype).item() for x in (a, b)]
     tensor.normal_(mean, std, generator=generator)
     while True:
         outside = (tensor < low) | (tensor > high)

@@ -410,6 +410,10 @@ class Module(ModuleHooks, ModuleState):
         """Parameters and buffers of float dtype as float16."""
         return self._apply(lambda t: t.half() if t.is_floating_point() else t)
 
+    def bfloat16(self: Self) -> Self:
+        """Parameters and buffers of float dtype as bfloat16."""
+        return self._apply(lambda t: t.bfloat16() if t.is_floating_point() else t)
+
     def cpu(self: Self) -> Self:
         """The module itself: its tensors are on the CPU."""
         return self._apply(lambda t: t.cpu())

@@ -15,6 +15,8 @@ from ..autograd.grad_mode import state as grad_mode
 from ..autograd.node import Node, visible
 from ..executor import capture
 from ..executor.builtin import LaunchMiss
+from ..executor.conversion import convert, widened
+from ..executor.matmul import HalfPrecision
 from ..executor.matmul import matmul as product
 from ..ops import interception, recorder
 from ..ops.expand import sum_to_size
@@ -24,7 +26,8 @@ from ..ops.view import transpose_node
 from ..tensor import Tensor, new_tensor
 from ..transforms.levels import Transformed
 
-_addition = pointwise("add").program
+_add = pointwise("add")
+_addition = _add.program
 
 
 class LinearNode(Node):
@@ -102,6 +105,13 @@ _AddmmBackward0 = type("AddmmBackward0", (LinearNode,), {"__slots__": ()})
 _TransposedAddmmBackward0 = type("AddmmBackward0", (_TransposedLinearNode,), {"__slots__": ()})
 
 
+def _rounded_once(bias: Tensor, input: Tensor, weight: Tensor) -> np.ndarray[Any, Any]:
+    """The result of a linear layer of half precision: its sums are those of float32."""
+    made = new_tensor(product(widened(input._array), widened(weight._array.T)))
+    _add.into(made, (made, bias.detach()))
+    return convert(made._array, input._array.dtype)
+
+
 def linear_2d(
     bias: Tensor, input: Tensor, weight: Tensor, made: np.ndarray[Any, Any] | None = None
 ) -> Tensor:
@@ -117,7 +127,10 @@ def linear_2d(
                 lambda: linear_2d(bias.detach(), input.detach(), weight.detach())._array,
                 lambda made: linear_2d(bias, input, weight, made),
             )  # fmt: skip
-        made = product(input._array, weight._array.T)
+        try:
+            made = product(input._array, weight._array.T, rounded=False)
+        except HalfPrecision:
+            return linear_2d(bias, input, weight, _rounded_once(bias, input, weight))
         try:
             _addition.into(made, bias._array, made)
         except LaunchMiss as miss:

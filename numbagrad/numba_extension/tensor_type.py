@@ -16,6 +16,7 @@ from numba.core.typing.typeof import Purpose, typeof
 from numba.extending import NativeValue, box, lower_cast, register_model, typeof_impl, unbox
 
 from ..autograd.grad_mode import state as grad_mode
+from ..dtype import from_numpy as dtype_of
 from ..executor import capture
 from ..tensor import Tensor
 
@@ -68,7 +69,7 @@ def _type_of_tensor(tensor: Tensor, context: Any) -> TensorType:
 
     Raises:
         RuntimeError: if the call would have to be recorded.
-        TypeError: for float16.
+        TypeError: for float16 and bfloat16.
         ValueError: if the tensor is a global or free variable of a compiled function.
     """
     if tensor._requires_grad and grad_mode.enabled:
@@ -89,9 +90,10 @@ _types: dict[tuple[int, int, int], TensorType] = {}
 
 
 def _type_of_array(array: np.ndarray[Any, Any]) -> TensorType:
-    if array.dtype == np.float16:
+    kind = dtype_of(array.dtype)
+    if kind.is_half:
         raise TypeError(
-            "Numba compiles no arithmetic of float16 for the CPU; pass tensor.float(), or "
+            f"Numba compiles no arithmetic of {kind.name} for the CPU; pass tensor.float(), or "
             "tensor.view(torch.int16) for its bits"
         )
     typ = typeof(array)

@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from .. import half_precision as half
 from ..autograd.inplace import before_write
 from ..autograd.tensor_interface import bump_version
-from ..dtype import bool_, complex128, float64, get_default_dtype, int64
+from ..dtype import bool_, complex128, finfo, float64, get_default_dtype, int64, name_of
 from ..dtype import dtype as DType
 from ..dtype import from_numpy as dtype_of
 from ..executor.pointwise import scalar_type_name
@@ -129,7 +130,7 @@ def leaf(array: np.ndarray[Any, Any], requires_grad: bool, out: Tensor | None = 
     """A new leaf of this memory; or ``out``, resized if need be, with these elements."""
     if out is not None:
         return write(out, array)
-    if requires_grad and array.dtype.kind not in "fc":
+    if requires_grad and array.dtype.kind not in "fcV":
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
     return new_tensor(array, bool(requires_grad))
 
@@ -139,7 +140,7 @@ def write(out: Tensor, array: np.ndarray[Any, Any]) -> Tensor:
     before_write(out)
     if out._array.shape != array.shape:
         out._array = np.empty(array.shape, out._array.dtype)
-    np.copyto(out._array, array, casting="unsafe")
+    half.copy_into(out._array, array)
     bump_version(out)
     return out
 
@@ -165,10 +166,10 @@ def checked_number(value: Any, kind: np.dtype[Any]) -> Any:
         if value.imag:
             raise _overflow(kind)
         value = value.real
-    if kind.kind == "f":
+    if kind.kind in "fV":
         number = float(value)
         if not -SAFE < number < SAFE and math.isfinite(number):
-            if abs(number) > float(np.finfo(kind).max):
+            if abs(number) > finfo(dtype_of(kind)).max:
                 raise _overflow(kind)
         return number
     if not math.isfinite(value):
@@ -183,8 +184,15 @@ def checked_number(value: Any, kind: np.dtype[Any]) -> Any:
 
 
 def _overflow(kind: np.dtype[Any]) -> RuntimeError:
-    names = {"float16": "at::Half", "float32": "float", "float64": "double", "int32": "int"}
-    name = names.get(kind.name, kind.name + _C_NAMES[kind.kind])
+    names = {
+        "float16": "at::Half",
+        "bfloat16": "c10::BFloat16",
+        "float32": "float",
+        "float64": "double",
+        "int32": "int",
+    }
+    own = name_of(kind)
+    name = names.get(own) or own + _C_NAMES[kind.kind]
     return RuntimeError(f"value cannot be converted to type {name} without overflow")
 
 
@@ -192,5 +200,4 @@ def converted(array: np.ndarray[Any, Any], kind: np.dtype[Any]) -> np.ndarray[An
     """A dense copy of ``array`` as ``kind``, without NumPy's warnings for what does not fit."""
     if array.dtype == kind:
         return array.copy("K")
-    with np.errstate(invalid="ignore", over="ignore"):
-        return array.astype(kind, order="K")
+    return half.converted(array, kind)

@@ -9,8 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from .. import half_precision as half
 from ..autograd import tensor_interface
 from ..autograd.inplace import rebase_history
+from ..dtype import bfloat16, float16, float32, float64
 from ..executor import capture
 from ..executor.arrays import filled
 from ..executor.builtin import LaunchMiss
@@ -40,13 +42,18 @@ def _add_in_place(a: Tensor, b: Tensor) -> None:
 
 
 #: A one of each dtype: a copy costs a tenth of what ``np.ones_like`` does.
-_ONES = {np.dtype(name): np.ones((), name) for name in ("float16", "float32", "float64")}
+_ONES = {
+    each.numpy: half.converted(np.ones(()), each.numpy)
+    for each in (float16, bfloat16, float32, float64)
+}
 
 
 def _ones_like(tensor: Tensor) -> Tensor:
     array = tensor._array
     one = _ONES.get(array.dtype) if array.ndim == 0 else None
-    made = np.ones(array.shape, array.dtype) if one is None else one.copy()
+    if one is None:
+        return new_tensor(filled(array.shape, array.dtype, 1))
+    made = one.copy()
     if capture.active is not None:
         capture.note_fill(made, 1)
     return new_tensor(made)

@@ -13,6 +13,7 @@ import numpy as np
 
 from ..autograd.inplace import compute_then_write
 from ..autograd.regions import install_parts
+from ..dtype import bfloat16
 from ..dtype import dtype as DType
 from ..executor.complex_parts import from_parts, parts_of_array
 from ..executor.pointwise import scalar_type_name
@@ -50,7 +51,7 @@ def _check_parts(first: Tensor, second: Tensor) -> None:
     """Raise torch's errors unless both are tensors of one float dtype."""
     kinds: Sequence[DType] = (first.dtype, second.dtype)
     names = [scalar_type_name(kind) for kind in kinds]
-    if any([not kind.is_floating_point for kind in kinds]):
+    if any([not kind.is_floating_point or kind is bfloat16 for kind in kinds]):
         raise RuntimeError(
             f"Expected both inputs to be Half, Float or Double tensors but got {names[0]} and "
             f"{names[1]}"

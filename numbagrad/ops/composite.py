@@ -19,11 +19,14 @@ from ..autograd import creation_hooks, watching
 from ..autograd.grad_mode import state as grad_mode
 from ..autograd.node import Node
 from ..autograd.saved import unpack_entries
+from ..dtype import float32
 from ..executor import capture
+from ..executor.conversion import has_half
 from ..executor.pointwise import JIT_DISABLED
 from ..tensor import Tensor, new_tensor
 from ..transforms.levels import is_transformed
 from . import interception, recorder
+from .conversion import cast
 
 if TYPE_CHECKING:
     from .composite_pair import Pair
@@ -99,7 +102,7 @@ class Composite:
         intercepted = None
         if capture.active is not None:
             if capture.is_recording():
-                return self.definition(*arguments)
+                return self._defined(arguments)
             intercepted = interception.current()
         key: list[Any] = [grad_mode.enabled]
         tensors = []
@@ -108,7 +111,7 @@ class Composite:
             if kind is Tensor or isinstance(argument, Tensor):
                 array = argument._array
                 if array.__class__ is not np.ndarray:  # under a transformation
-                    return self.definition(*arguments)
+                    return self._defined(arguments)
                 tensors.append(argument)
                 key += (array.shape, array.strides, array.dtype.num, argument._requires_grad)
             elif kind is float:
@@ -125,7 +128,7 @@ class Composite:
         except TypeError:  # an argument that cannot be hashed
             pair = None
         if pair is None:
-            return self.definition(*arguments)
+            return self._defined(arguments)
         made = (
             pair.forward(*tensors)
             if intercepted is None
@@ -145,6 +148,21 @@ class Composite:
         if intercepted is not None:
             interception.finished(self.name, arguments, results)
         return results
+
+    def _defined(self, arguments: tuple[Any, ...]) -> Any:
+        """What the definition says; of half precision in float32, rounded once, as one operator."""
+        tensors = [x for x in arguments if isinstance(x, Tensor)]
+        if not tensors or not has_half([x._array for x in tensors]):
+            return self.definition(*arguments)
+        wide = [
+            cast(x, float32.numpy) if isinstance(x, Tensor) and has_half([x._array]) else x
+            for x in arguments
+        ]
+        made = self.call(*wide)
+        kind = tensors[0]._array.dtype
+        if made.__class__ is tuple:
+            return cast(made[0], kind), *made[1:]
+        return cast(made, kind)
 
     def _by_position(self, arguments: Any, named: dict[str, Any]) -> tuple[Any, ...] | None:
         """All arguments by position; None if they are not those of the definition."""
@@ -176,7 +194,7 @@ class Composite:
 
     def _pair_of(self, arguments: tuple[Any, ...]) -> Pair | None:
         tensors = [x for x in arguments if isinstance(x, Tensor)]
-        floats = {x._array.dtype.name for x in tensors if x._array.dtype.kind in "fc"}
+        floats = {x._array.dtype.name for x in tensors if x._array.dtype.kind in "fcV"}
         known = floats in ({"float32"}, {"float64"})
         if JIT_DISABLED or not known or 0 in [x._array.size for x in tensors]:
             return None

@@ -13,6 +13,7 @@ import numpy as np
 from ..cuda import require_cpu
 from ..device import device as Device
 from ..dtype import (
+    bfloat16,
     bool_,
     complex64,
     complex128,
@@ -46,6 +47,7 @@ _to_copy = TensorOperator(
     {"input": lambda grad, source: cast(grad, source)},
     batch=stacked(),
     tangent=multilinear,
+    takes_half=True,
 )
 
 
@@ -137,8 +139,8 @@ def _converter(name: str, dtype: DType) -> None:
 
 
 for _name, _dtype in {
-    "half": float16, "float": float32, "double": float64, "char": int8, "short": int16,
-    "int": int32, "long": int64, "byte": uint8, "bool": bool_, "cfloat": complex64,
+    "half": float16, "bfloat16": bfloat16, "float": float32, "double": float64, "char": int8,
+    "short": int16, "int": int32, "long": int64, "byte": uint8, "bool": bool_, "cfloat": complex64,
     "cdouble": complex128,
 }.items():  # fmt: skip
     _converter(_name, _dtype)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import half_precision as half
 from ..dtype import from_numpy as dtype_of
 from ..executor import capture
 from ..executor.pointwise import scalar_type_name
@@ -43,7 +44,7 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
         return new_tensor(np.bincount(array, minlength=minlength).astype(np.int64))
     if weights._array.shape != array.shape:
         raise RuntimeError("weights should be 1-d and have the same length as input")
-    counted = np.bincount(array, weights._array, minlength)
+    counted = np.bincount(array, half.readable(weights._array), minlength)
     kind = weights._array.dtype if weights._array.dtype == np.float32 else np.float64
     return new_tensor(counted.astype(kind))
 
@@ -56,7 +57,7 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
     If both are equal they are the extremes of the elements. What lies outside is not counted.
     """
     array = input._array
-    if array.dtype.kind != "f":
+    if array.dtype.kind not in "fV":
         raise NotImplementedError(
             f"\"histogram_cpu\" not implemented for '{scalar_type_name(input.dtype)}'"
         )
@@ -67,6 +68,7 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
 
 def _counted(array: Array, bins: int, low: float, high: float) -> Array:
     """What ``histc`` counts."""
+    kind, array = array.dtype, half.readable(array)
     if low == high and array.size:
         low, high = float(array.min()), float(array.max())
     if low == high:
@@ -76,7 +78,7 @@ def _counted(array: Array, bins: int, low: float, high: float) -> Array:
     if not np.isfinite([low, high]).all():
         raise RuntimeError(f"torch.histc: range of [{low}, {high}] is not finite")
     counted, _ = np.histogram(array[~np.isnan(array)], bins, (low, high))
-    return counted.astype(array.dtype)
+    return half.converted(counted, kind)
 
 
 @whole
@@ -95,4 +97,5 @@ def isin(
 
 
 def _is_in(own: Any, others: Any, assume_unique: bool, invert: bool) -> Array:
+    own, others = [half.readable(x) if isinstance(x, np.ndarray) else x for x in (own, others)]
     return np.asarray(np.isin(own, others, assume_unique=assume_unique, invert=invert))

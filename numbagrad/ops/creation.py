@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import half_precision as half
 from ..cuda import require_cpu
 from ..dtype import dtype as DType
 from ..dtype import from_numpy as dtype_of
@@ -86,7 +87,7 @@ def _uniform_like(name: str, fill: Number | None, content: str) -> Any:
         array = empty_array_like(name, input, dtype, device, memory_format)
         if fill is not None or capture.is_recording():
             number = fill or 0
-            array.fill(number)
+            half.fill(array, number)
             if capture.active is not None:
                 capture.note_fill(array, number)
         return leaf(array, requires_grad)
@@ -143,9 +144,9 @@ def full(
     else:
         kind = numpy_dtype("full", dtype, _dtype_of_number("full", value).numpy)
     array = new_array(shape_of("full", (), size), kind)
-    array.fill(checked_number(value, kind))
+    half.fill(array, checked_number(value, kind))
     if capture.active is not None:
-        capture.note_fill(array, array.flat[0] if array.size else 0)
+        capture.note_fill(array, half.readable(array).flat[0] if array.size else 0)
     return leaf(array, requires_grad, out)
 
 
@@ -171,9 +172,9 @@ def full_like(
         )  # fmt: skip
     array = empty_array_like("full_like", input, dtype, device, memory_format)
     value = fill_value.item() if isinstance(fill_value, Tensor) else fill_value
-    array.fill(checked_number(value, array.dtype))
+    half.fill(array, checked_number(value, array.dtype))
     if capture.active is not None:
-        capture.note_fill(array, array.flat[0] if array.size else 0)
+        capture.note_fill(array, half.readable(array).flat[0] if array.size else 0)
     return leaf(array, requires_grad)
 
 
@@ -242,7 +243,7 @@ def eye(
         if size < 0:
             raise RuntimeError(f"{name} must be greater or equal to 0, got {size}")
     kind = numpy_dtype("eye", dtype, None if out is None else out._array.dtype)
-    made = capture.constant(np.eye(n, columns, dtype=kind))
+    made = capture.constant(half.converted(np.eye(n, columns), kind))
     return leaf(made, requires_grad, out)
 
 

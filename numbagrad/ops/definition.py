@@ -62,7 +62,8 @@ class PointwiseDefinition:
     for what torch refuses beyond that. An operator that `divides` raises for integers whose
     divisor, the second input, has a zero. One that is not `differentiable` raises in backward.
     `complex` says what it is for complex operands: None where there is no such thing, `Refused`
-    if torch has an error of its own for that.
+    if torch has an error of its own for that. One that `jumps`, as each with a result of bool does,
+    has numbers beside operands of half precision rounded to these first; else only results are.
     """
 
     name: str
@@ -80,6 +81,12 @@ class PointwiseDefinition:
     differentiable: bool = True
     grad_fn: str = ""
     complex: ComplexRule | Refused | None = None
+    jumps: bool = False
+
+    @property
+    def rounds_operands(self) -> bool:
+        """Whether operands are rounded to their common dtype of half precision."""
+        return self.jumps or self.result == "bool"
 
     @cached_property
     def traced(self) -> Formula:

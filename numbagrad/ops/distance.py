@@ -105,7 +105,7 @@ def cdist(
     if p < 0:
         raise RuntimeError(f"cdist only supports non-negative p values, got {p}")
     for x in (x1, x2):
-        if x._array.dtype.kind != "f":
+        if x._array.dtype.kind not in "fV":
             raise RuntimeError(f"cdist only supports floating-point dtypes, got {x.dtype}")
     if x1._array.dtype != x2._array.dtype:
         raise RuntimeError(
@@ -160,7 +160,7 @@ def pdist(input: Tensor, p: float = 2.0) -> Tensor:
     """
     if input._array.ndim != 2:
         raise RuntimeError(f"pdist only supports 2D tensors, got: {input._array.ndim}D")
-    if input._array.dtype.kind != "f":
+    if input._array.dtype.kind not in "fV":
         raise RuntimeError("pdist only supports floating-point dtypes")
     if p < 0:
         raise RuntimeError("pdist only supports non-negative p values")

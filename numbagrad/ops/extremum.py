@@ -371,7 +371,7 @@ def _median_places(array: Array, dim: int, ignore_nan: bool) -> Array:
     order = np.argsort(array, axis=dim, kind="stable")
     size = array.shape[dim]
     place = np.full(1, (size - 1) // 2)
-    if array.dtype.kind == "f":
+    if array.dtype.kind in "fV":
         nans = np.isnan(array).sum(dim, keepdims=True)
         if ignore_nan:
             place = np.maximum(size - nans - 1, 0) // 2
@@ -390,7 +390,7 @@ def _full_median(name: str) -> TensorOperator:
         if flat.size == 0:
             with np.errstate(invalid="ignore"):  # as an integer, what the processor makes of NaN
                 return np.asarray(np.array(np.nan).astype(input.dtype))
-        if name == "nanmedian" and flat.dtype.kind == "f":
+        if name == "nanmedian" and flat.dtype.kind in "fV":
             return flat[_median_places(flat, 0, True)].reshape(())
         place = (flat.size - 1) // 2
         ordered = np.partition(flat, (place, flat.size - 1))

@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from .. import half_precision as half
 from ..cuda import require_cpu
-from ..dtype import bool_, complex_of, get_default_dtype, int64, promote_types
+from ..dtype import bool_, complex_of, dtype_from_user, get_default_dtype, int64, promote_types
 from ..dtype import dtype as DType
 from ..dtype import from_numpy as dtype_of
 from ..executor import capture
@@ -69,9 +70,11 @@ def _array_of_numbers(data: Any) -> np.ndarray[Any, Any] | None:
         least, most = min(data), max(data)
     else:
         return None
-    if not -SAFE < least <= most < SAFE:  # the conversion may overflow, which is no error here
+    kind = get_default_dtype().numpy
+    # The conversion may overflow, which is no error here.
+    if kind.kind == "V" or not -SAFE < least <= most < SAFE:
         return None
-    return constant(np.array(data, get_default_dtype().numpy))
+    return constant(np.array(data, kind))
 
 
 def array_of(data: Any, kind: np.dtype[Any] | None) -> np.ndarray[Any, Any]:
@@ -140,6 +143,8 @@ def _array_of_leaves(leaves: list[Any], kind: np.dtype[Any] | None) -> np.ndarra
     with np.errstate(over="ignore"):
         if complex in types and kind.kind in "fiu":
             raise _no_number(1j, kind)
+        if kind.kind == "V":
+            return half.converted(np.array(leaves, dtype=np.float32), kind)
         if kind.kind in "fbc" or not leaves:
             return np.array(leaves, dtype=kind)
         values = np.array(leaves, dtype=np.float64) if float in types else _integers(leaves)
@@ -157,12 +162,12 @@ def _plain(value: Any, kind: np.dtype[Any] | None) -> Any:
     if isinstance(array, np.ndarray):
         if array.size != 1:
             raise ValueError("only one element tensors can be converted to Python scalars")
-        array = array.reshape(())[()]
+        array = half.readable(array).reshape(())[()]
     if not isinstance(array, np.generic) or array.dtype.kind not in "fiubc":
         raise _no_number(value, kind)
     if kind is not None and kind.kind in "fiu" and array.dtype.kind == "c":
         raise _no_number(1j, kind)
-    if kind is not None and kind.kind not in "fc" and array.dtype.kind == "f":
+    if kind is not None and kind.kind not in "fcV" and array.dtype.kind in "fV":
         raise TypeError(
             "only integer tensors of a single element can be converted to an index"
             if isinstance(value, Tensor)
@@ -178,7 +183,7 @@ def _no_number(value: Any, kind: np.dtype[Any] | None) -> Exception:
         if isinstance(value, str):
             return TypeError(f"new(): invalid data type '{name}'")
         return RuntimeError(f"Could not infer dtype of {name}")
-    if kind.kind == "f":
+    if kind.kind in "fV":
         return TypeError(f"must be real number, not {name}")
     return TypeError(f"'{name}' object cannot be interpreted as an integer")
 
@@ -210,9 +215,9 @@ def _as_integers(values: np.ndarray[Any, Any], kind: np.dtype[Any]) -> np.ndarra
     limits = np.iinfo(kind)
     least = limits.min if kind.kind == "i" else -limits.max
     # Not "any outside", which NaN would pass; and the largest int64 is no float64.
-    bound = float(limits.max) if values.dtype.kind == "f" else limits.max
+    bound = float(limits.max) if values.dtype.kind in "fV" else limits.max
     inside = (values >= least) & (
-        values < bound if kind == np.int64 and values.dtype.kind == "f" else values <= bound
+        values < bound if kind == np.int64 and values.dtype.kind in "fV" else values <= bound
     )
     if not inside.all():
         raise RuntimeError(f"value cannot be converted to type {kind.name} without overflow")
@@ -221,7 +226,7 @@ def _as_integers(values: np.ndarray[Any, Any], kind: np.dtype[Any]) -> np.ndarra
 
 def _check_array(array: np.ndarray[Any, Any]) -> None:
     """Raise torch's errors for arrays whose memory no tensor can describe."""
-    dtype_of(array.dtype)
+    dtype_from_user(array.dtype)
     if array.size == 0 or array.flags.c_contiguous:
         return
     for stride in array.strides:
@@ -303,7 +308,10 @@ def frombuffer(
     buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, requires_grad: bool = False
 ) -> Tensor:
     """A one-dimensional tensor of the memory of an object with the buffer protocol."""
-    array = np.frombuffer(buffer, numpy_dtype("frombuffer", dtype), count, offset)
+    kind = numpy_dtype("frombuffer", dtype)
+    array = np.frombuffer(buffer, kind, count, offset)
+    if kind.kind == "V":
+        return leaf(array, requires_grad)
     return leaf(from_numpy(array)._array, requires_grad)
 
 

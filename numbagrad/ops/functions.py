@@ -476,7 +476,7 @@ def nan_to_num(
 
         made = view_as_complex(nan_to_num(view_as_real(input), nan, posinf, neginf))
         return made if out is None else out.copy_(made)
-    if input._array.dtype.kind != "f":
+    if input._array.dtype.kind not in "fV":
         return input.clone()
     limits = finfo(input.dtype)
     operands = (

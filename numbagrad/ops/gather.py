@@ -151,6 +151,7 @@ gather_operator = TensorOperator(
     },
     batch=stacked("index", dim=after_samples),
     tangent=multilinear,
+    takes_half=True,
 )
 
 
@@ -215,6 +216,7 @@ _pad = TensorOperator(
         )
     },
     batch=stacked(shape=samples_first),
+    takes_half=True,
 )
 
 
@@ -280,6 +282,7 @@ index_select_operator = TensorOperator(
         operator, size, arguments, mapped
     ),
     tangent=multilinear,
+    takes_half=True,
 )
 
 
@@ -376,6 +379,7 @@ _embedding = TensorOperator(
         operator, size, arguments, mapped
     ),
     tangent=multilinear,
+    takes_half=True,
 )
 
 
@@ -467,6 +471,7 @@ _take = TensorOperator(
         operator, size, arguments, mapped
     ),
     tangent=multilinear,
+    takes_half=True,
 )
 
 
@@ -534,6 +539,7 @@ _masked_select = TensorOperator(
     batch=lambda operator, size, arguments, mapped: _select_samples(
         operator, size, arguments, mapped
     ),
+    takes_half=True,
 )
 
 

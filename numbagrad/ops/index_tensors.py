@@ -168,6 +168,7 @@ def indexing_operators(
             "index": None,  # type: ignore[dict-item]
         },
         batch=read_samples,
+        takes_half=True,
     )
     add_at = TensorOperator(
         "index_backward",

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import half_precision as half
 from ..autograd.inplace import write_inplace
 from ..executor import capture
 from ..executor import indexing as executor
@@ -156,9 +157,9 @@ def _rows(dim: int, index: Array) -> Key:
 def _filled(array: Array, dim: int, index: Array, value: Any) -> Array:
     result = dense_copy(array) if np.ndim(value) == 0 else array.copy("C")
     if result.ndim:
-        result[_rows(dim, index)] = value
+        half.assign(result, _rows(dim, index), np.asarray(value))
     elif index.size:
-        result[...] = value.reshape(()) if isinstance(value, np.ndarray) else value
+        half.assign(result, ..., np.reshape(value, ()))
     return result
 
 
@@ -197,6 +198,7 @@ _index_copy = TensorOperator(
         "source": lambda grad, dim, index: index_select_operator(grad, dim, index),
     },
     batch=checking(_fill_samples),
+    takes_half=True,
 )
 _index_fill = TensorOperator(
     "index_fill",

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import half_precision as half
 from ..autograd.grad_mode import state as grad_mode
 from ..autograd.inplace import before_write, compute_then_write, recording, write_inplace
 from ..autograd.tensor_interface import bump_version
@@ -245,6 +246,7 @@ read_by_arrays = TensorOperator(
     batch=lambda operator, size, arguments, mapped: _read_samples(size, *arguments),
     tangent=multilinear,
     node=IndexNode,
+    takes_half=True,
 )
 index_backward = TensorOperator(
     "index_backward",
@@ -276,7 +278,7 @@ def _put(array: Array, arrays: Key, values: Array, accumulate: bool) -> Array:
 
 def _write(array: Array, arrays: Key, values: Array, accumulate: bool) -> None:
     if not accumulate:
-        array[arrays] = values
+        half.assign(array, arrays, values)
         return
     shape = array[arrays].shape
     _put_sum(array, arrays, np.broadcast_to(values, shape))
@@ -402,7 +404,7 @@ def _write_plain(tensor: Tensor, key: Key, value: Tensor) -> bool:
     try:
         if 0 in tensor._array.strides:
             check_written_once(tensor._array[key])
-        tensor._array[key] = value._array
+        half.assign(tensor._array, key, value._array)
     except IndexError:
         raise basic_error(tensor._array.shape, key) from None
     except ValueError:
@@ -420,8 +422,13 @@ def _number_for(tensor: Tensor, value: Any) -> Tensor:
         value.__class__ is not complex or kind.kind != "c"
     ):
         raise TypeError(f"can't assign a {type(value).__name__} to a torch.{_type_name(tensor)}")
-    made = np.array(checked_number(value, kind), dtype=kind)
-    capture.note_fill(made, made[()])
+    number = checked_number(value, kind)
+    if kind.kind == "V":
+        made = half.converted(np.array(number), kind)
+        capture.note_fill(made, half.readable(made)[()])
+    else:
+        made = np.array(number, dtype=kind)
+        capture.note_fill(made, made[()])
     return new_tensor(made)
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import half_precision as half
 from ..autograd.grad_mode import state as grad_mode
 from ..autograd.inplace import (
     apply_inplace,
@@ -282,6 +283,7 @@ _zero = TensorOperator(
     lambda input: np.zeros_like(input),
     {"input": lambda grad: zeros_for(grad)},
     batch=stacked(),
+    takes_half=True,
 )
 _fill = TensorOperator(
     "fill",
@@ -302,19 +304,22 @@ def _copy_of_samples(operator: Any, size: int, arguments: list[Any], mapped: lis
 
 _copy = TensorOperator(
     "copy",
-    lambda input, src, kind: np.broadcast_to(src, input.shape).astype(input.dtype),
+    lambda input, src, kind: np.array(
+        half.converted(np.broadcast_to(src, input.shape), input.dtype)
+    ),
     {
         "input": lambda grad: zeros_for(grad),
         "src": lambda grad, src_shape, kind: cast(sum_to_size(grad, src_shape), kind),
     },
     grad_fn="CopyBackwards",
     batch=_copy_of_samples,
+    takes_half=True,
 )
 _copy._node._namespace = "torch::autograd::"
 
 
 def _set_all(array: np.ndarray[Any, Any], number: Any) -> None:
-    array.fill(number)
+    half.fill(array, number)
     if capture.active is not None:
         capture.note_fill(array, number, made=False)
 
@@ -322,7 +327,7 @@ def _set_all(array: np.ndarray[Any, Any], number: Any) -> None:
 def _copy_into(array: np.ndarray[Any, Any], source: np.ndarray[Any, Any]) -> None:
     if source.dtype.kind == "c" and array.dtype.kind not in "cb":
         source = source.real
-    np.copyto(array, source, casting="unsafe")
+    half.copy_into(array, source)
 
 
 def _copy_noted(array: np.ndarray[Any, Any], source: np.ndarray[Any, Any]) -> None:
@@ -358,7 +363,7 @@ def fill_(input: Tensor, value: Any) -> Tensor:
         capture.refuse("fill_() with the value of a tensor")
     if isinstance(value, Tensor) and is_transformed(value):
         return copy_(input, value)
-    number = value._array[()] if isinstance(value, Tensor) else value
+    number = half.readable(value._array)[()] if isinstance(value, Tensor) else value
     return write_inplace(input, _fill, lambda array: _set_all(array, number), value)
 
 

@@ -16,6 +16,7 @@ from ..autograd.volatile import is_volatile, make_volatile
 from ..cuda import require_cpu
 from ..dtype import (
     DTYPES,
+    bfloat16,
     bool_,
     float16,
     float32,
@@ -39,8 +40,8 @@ from .from_data import array_of
 from .registry import method
 
 __all__ = [
-    "BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor", "FloatTensor", "HalfTensor",
-    "IntTensor", "LongTensor", "ShortTensor", "set_default_tensor_type",
+    "BFloat16Tensor", "BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor", "FloatTensor",
+    "HalfTensor", "IntTensor", "LongTensor", "ShortTensor", "set_default_tensor_type",
 ]  # fmt: skip
 
 
@@ -173,7 +174,9 @@ def _tensor_type(dtype: DType, device_type: str = "cpu") -> Any:
 
 BoolTensor, ByteTensor, CharTensor = map(_tensor_type, (bool_, uint8, int8))
 ShortTensor, IntTensor, LongTensor = map(_tensor_type, (int16, int32, int64))
-HalfTensor, FloatTensor, DoubleTensor = map(_tensor_type, (float16, float32, float64))
+HalfTensor, BFloat16Tensor, FloatTensor, DoubleTensor = map(
+    _tensor_type, (float16, bfloat16, float32, float64)
+)
 
 for _dtype in DTYPES:
     _type = _tensor_type(_dtype, "cuda")

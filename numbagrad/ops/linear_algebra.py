@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import half_precision as half
 from .. import return_types
 from ..autograd.grad_mode import state as grad_mode
 from ..dtype import bool_
@@ -323,7 +324,7 @@ def logdet(input: Tensor) -> Tensor:
 _trace = TensorOperator(
     "trace",
     lambda input: np.asarray(
-        input.trace(dtype=input.dtype if input.dtype.kind in "fc" else np.int64)
+        input.trace(dtype=input.dtype if input.dtype.kind in "fcV" else np.int64)
     ),
     {"input": lambda grad, input_shape: _scaled_identity(grad, input_shape)},
     batch=lambda operator, size, arguments, mapped: arguments[0].diagonal(0, 1, 2).sum(1),
@@ -331,7 +332,8 @@ _trace = TensorOperator(
 
 
 def _scaled_identity(grad: Tensor, shape: tuple[int, ...]) -> Tensor:
-    return grad * new_tensor(capture.constant(np.eye(*shape, dtype=grad._array.dtype)))
+    identity = half.converted(np.eye(shape[0], shape[1]), grad._array.dtype)
+    return grad * new_tensor(capture.constant(identity))
 
 
 @method()
@@ -353,7 +355,7 @@ def _symmetric_half(matrix: Tensor) -> Tensor:
 
 def _eye_like(matrix: Tensor) -> Tensor:
     size = matrix._array.shape[-1]
-    return new_tensor(capture.constant(np.eye(size, dtype=matrix._array.dtype)))
+    return new_tensor(capture.constant(half.converted(np.eye(size), matrix._array.dtype)))
 
 
 def on_diagonal(matrices: Tensor) -> Tensor:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import half_precision as half
 from ..executor import capture
 from ..executor.arrays import filled
 from ..tensor import Tensor, new_tensor
@@ -33,7 +34,7 @@ Array = np.ndarray[Any, Any]
 def _mask_filled(array: Array, mask: Array, source: Array) -> Array:
     result = array.copy("C")
     count = int(mask.sum())
-    result[mask] = source.reshape(-1)[:count]
+    half.assign(result, mask, source.reshape(-1)[:count])
     return result
 
 
@@ -53,6 +54,7 @@ _read_by_mask = TensorOperator(
             new_tensor(filled(input_shape, grad._array.dtype, 0)), mask, grad
         )
     },
+    takes_half=True,
 )
 _masked_scatter = TensorOperator(
     "masked_scatter",
@@ -61,6 +63,7 @@ _masked_scatter = TensorOperator(
         "input": lambda grad, mask: pointwise("masked_fill")(grad, new_tensor(mask), 0),
         "source": lambda grad, mask, source_shape: _read_by_mask(grad, mask, source_shape),
     },
+    takes_half=True,
 )
 
 

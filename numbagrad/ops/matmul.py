@@ -98,6 +98,7 @@ _mm = TensorOperator(
     tangent=multilinear,
     with_directions=matmul_and_tangent,
     directions_builtin=WITH_TANGENT,
+    takes_half=True,
 )
 
 _bmm = TensorOperator(
@@ -111,6 +112,7 @@ _bmm = TensorOperator(
     tangent=multilinear,
     with_directions=matmul_and_tangent,
     directions_builtin=WITH_TANGENT,
+    takes_half=True,
 )
 
 mv_operator = TensorOperator(
@@ -122,6 +124,7 @@ mv_operator = TensorOperator(
     },
     batch=samples_times_vector,
     tangent=multilinear,
+    takes_half=True,
 )
 
 
@@ -137,6 +140,7 @@ def _dot_operator(
         gradient,
         batch=_samples_of_dot,
         tangent=tangent,
+        takes_half=True,
     )
 
 
@@ -148,7 +152,7 @@ _dot = _dot_operator(
 )
 _vdot = _dot_operator(
     "vdot",
-    lambda a, b: _product(a.conj()[None, :], b[:, None]),
+    lambda a, b: _product((a.conj() if a.dtype.kind == "c" else a)[None, :], b[:, None]),
     {"a": lambda grad, b: conjugate(grad) * b, "b": lambda grad, a: grad * a},
     multilinear,  # linear over the real numbers, which is what tangents need
 )
@@ -287,8 +291,8 @@ def _stack_product(a: Array, b: Array) -> Array:
     batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     if len(batch) <= 2:
         return _product(*[x.reshape((1,) * (len(batch) + 2 - x.ndim) + x.shape) for x in (a, b)])
-    stacks = [np.broadcast_to(x, (*batch, *x.shape[-2:])) for x in (a, b)]
-    made = _product(*[x.reshape(-1, *x.shape[-2:]) for x in stacks])
+    a, b = [np.broadcast_to(x, (*batch, *x.shape[-2:])) for x in (a, b)]
+    made = _product(a.reshape(-1, *a.shape[-2:]), b.reshape(-1, *b.shape[-2:]))
     return made.reshape(*batch, a.shape[-2], b.shape[-1])
 
 
@@ -326,6 +330,7 @@ _matmul = TensorOperator(
     batch=samples_of_stacks,
     tangent=multilinear,
     with_directions=_stack_product_and_tangent,
+    takes_half=True,
 )
 
 _stack_times_vector = TensorOperator(
@@ -338,6 +343,7 @@ _stack_times_vector = TensorOperator(
     grad_fn="UnsafeViewBackward0",
     batch=samples_times_vector,
     tangent=multilinear,
+    takes_half=True,
 )
 
 _vector_times_matrix = TensorOperator(
@@ -350,6 +356,7 @@ _vector_times_matrix = TensorOperator(
     grad_fn="SqueezeBackward4",
     batch=_samples_times_matrix,
     tangent=multilinear,
+    takes_half=True,
 )
 
 

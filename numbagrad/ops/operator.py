@@ -94,6 +94,7 @@ class PointwiseOperator:
             passive=frozenset(definition.scalars).difference(definition.promoting),
             check=definition.check,
             divides=definition.divides,
+            rounds_operands=definition.rounds_operands,
         )
         #: What has no gradient by its nature, as a comparison, is a leaf without one.
         self.recorded = definition.result != "bool"

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import half_precision as half
 from ..executor import capture
 from ..executor.arrays import embedded, filled
 from ..executor.indexing import strided_view
@@ -42,6 +43,7 @@ embed = TensorOperator(
     {"input": lambda grad, key: slice_view(grad, key)},
     batch=stacked(shape=samples_first, key=part_of_samples),
     tangent=multilinear,
+    takes_half=True,
 )
 
 # Views by a basic index ``key``: a tuple of slices, ints and None that ends with an Ellipsis, so
@@ -145,6 +147,7 @@ embed_diagonal = TensorOperator(
     {"input": lambda grad, offset, dim1, dim2: _diagonal(grad, offset, dim1, dim2)},
     batch=stacked(shape=samples_first, dim1=after_samples, dim2=after_samples),
     tangent=multilinear,
+    takes_half=True,
 )
 
 
@@ -164,7 +167,7 @@ def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Te
 def _replaced(view: Callable[..., Array], array: Array, src: Array, place: Any) -> Array:
     result = capture.copied(array)
     target = view(result, *place)
-    target[...] = src
+    half.assign(target, ..., src)
     if src.dtype == target.dtype:
         capture.note_copy(src, target)
     return result
@@ -192,6 +195,7 @@ def _replacing(
         lambda input, src, place: _replaced(view, input, src, place),
         {"input": cleared, "src": lambda grad, place: part_of(grad, *place)},
         batch=stacked(place=for_samples),
+        takes_half=True,
     )
     return operator
 

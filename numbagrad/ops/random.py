@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import half_precision as half
 from .. import random as numbers
 from .. import random_filling as filling
 from ..autograd.grad_mode import no_grad
@@ -228,12 +229,12 @@ def _permutations(generator: Generator | None, shape: Shape, kind: np.dtype[Any]
     """Permutations along the last dimension."""
     made = new_array(shape, kind)
     for row in made.reshape(-1, shape[-1]):
-        row[:] = filling.permutation(generator, shape[-1])
+        half.copy_into(row, filling.permutation(generator, shape[-1]))
     return made
 
 
 def _permutation(generator: Generator | None, n: int, kind: np.dtype[Any]) -> np.ndarray[Any, Any]:
-    return filling.permutation(generator, n).astype(kind, copy=False)
+    return half.converted(filling.permutation(generator, n), kind)
 
 
 def normal(
@@ -283,22 +284,29 @@ def _normal(
     """Normal numbers of means and deviations that are numbers or broadcast to ``shape``."""
     array = new_array(shape, kind)
     if isinstance(std, np.ndarray):
-        if (std < 0).any():
+        if (half.readable(std) < 0).any():
             raise RuntimeError(
                 f"normal expects all elements of std >= 0.0, but found min std {std.min():g}"
             )
         filling.fill_normal(generator, array, 0.0, 1.0)
-        array *= std.astype(kind)
+        array = _rounded(np.multiply, array, std)
     else:
         filling.fill_normal(generator, array, 0.0, std)
-    array += mean.astype(kind) if isinstance(mean, np.ndarray) else kind.type(mean)
-    return array
+    return _rounded(np.add, array, np.asarray(mean))
+
+
+def _rounded(function: Callable[..., Array], array: Array, other: Array) -> Array:
+    """The function of an array and another one of its dtype, in that dtype."""
+    kind = array.dtype
+    other = half.readable(half.converted(other, kind))
+    return half.converted(function(half.readable(array), other), kind)
 
 
 _bernoulli = TensorOperator(
     "bernoulli",
     lambda input, draw: _drawn(input, draw),
     {"input": lambda grad: zeros_like(grad)},
+    takes_half=True,
 )
 
 
@@ -366,6 +374,7 @@ _multinomial = TensorOperator(
     ),
     {},
     batch=_rows_of_weights,
+    takes_half=True,
 )
 
 
@@ -385,6 +394,7 @@ def _in_place(name: str, grad_fn: str = "") -> Callable[[Tensor, Draw], Tensor]:
         lambda input, draw: _drawn(input, draw),
         {"input": lambda grad: zeros_like(grad)},
         grad_fn=grad_fn or camel_case(name) + "Backward0",
+        takes_half=True,
     )
 
     def fill_plain(tensor: Tensor, draw: Draw) -> None:

@@ -80,6 +80,7 @@ _flip = TensorOperator(
     {"input": lambda grad, dims: _flip(grad, dims)},
     batch=stacked(dims=after_samples),
     tangent=multilinear,
+    takes_half=True,
 )
 _roll = TensorOperator(
     "roll",
@@ -87,6 +88,7 @@ _roll = TensorOperator(
     {"input": lambda grad, shifts, dims: _roll(grad, tuple([-s for s in shifts]), dims)},
     batch=lambda operator, size, arguments, mapped: _roll_samples(*arguments),
     tangent=multilinear,
+    takes_half=True,
 )
 
 
@@ -101,6 +103,7 @@ _rot90 = TensorOperator(
     lambda input, k, dims: _turned(input, k, dims),
     {"input": lambda grad, k, dims: _rot90(grad, -k, dims)},
     batch=stacked(dims=after_samples),
+    takes_half=True,
 )
 
 
@@ -195,6 +198,7 @@ _tril = TensorOperator(
     {"input": lambda grad, diagonal: _tril(grad, diagonal)},
     batch=stacked(),
     tangent=multilinear,
+    takes_half=True,
 )
 _triu = TensorOperator(
     "triu",
@@ -202,6 +206,7 @@ _triu = TensorOperator(
     {"input": lambda grad, diagonal: _triu(grad, diagonal)},
     batch=stacked(),
     tangent=multilinear,
+    takes_half=True,
 )
 
 
@@ -229,7 +234,11 @@ for _function in (tril, triu):
 
 
 _diag_embed = TensorOperator(
-    "diag_embed", embed_diagonal.forward, embed_diagonal.gradient, batch=embed_diagonal.batch
+    "diag_embed",
+    embed_diagonal.forward,
+    embed_diagonal.gradient,
+    batch=embed_diagonal.batch,
+    takes_half=True,
 )
 _diagonal_copy = TensorOperator(
     "diagonal_copy",
@@ -239,6 +248,7 @@ _diagonal_copy = TensorOperator(
     batch=lambda operator, size, arguments, mapped: (
         arguments[0].diagonal(arguments[1], 1, 2).clone()
     ),
+    takes_half=True,
 )
 
 
@@ -303,6 +313,7 @@ _repeat = TensorOperator(
     batch=lambda operator, size, arguments, mapped: operator(
         aligned(arguments[0], True, len(arguments[1])), (1, *arguments[1])
     ),
+    takes_half=True,
 )
 
 

@@ -464,11 +464,13 @@ class OperatorLauncher:
         add: Callable[..., None] | None = None,
         with_directions: Callable[..., Any] | None = None,
         directions_builtin: np.ndarray[Any, Any] | None = None,
+        takes_half: bool = True,
     ) -> None:
         """``python(*arguments)`` is the operator; ``finish(made, arguments)`` its last part.
 
         ``add(total, term)`` is given where the operator is linear in each Tensor, and then perhaps
-        its ``with_directions``, and the word that ``directions_builtin`` is.
+        its ``with_directions``, and the word that ``directions_builtin`` is. What is not known to
+        take half precision gets it from Python.
         """
         self._table = np.zeros(layout.OPERATOR_WORDS, dtype=np.int64)
         self._table[layout.OPERATOR_RUNTIME] = described_runtime().ctypes.data
@@ -480,6 +482,7 @@ class OperatorLauncher:
         self._table[layout.OPERATOR_BOTH] = 0 if with_directions is None else id(with_directions)
         if directions_builtin is not None:
             self._table[layout.OPERATOR_BOTH_BUILTIN] = directions_builtin.ctypes.data
+        self._table[layout.OPERATOR_TAKES_HALF] = takes_half
         self._recipes: np.ndarray[Any, Any] | None = None
         self.launch = make_builtin(name, launcher("operator", "record_operator"), self._table)
 

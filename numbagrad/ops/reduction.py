@@ -181,7 +181,7 @@ class LinearReduction:
                     lambda made: self.remember(new_tensor(made), arguments),
                 )  # fmt: skip
             made = program.resolve(miss, array, mask, keepdim)
-        if not (input._requires_grad and grad_mode.enabled and made.dtype.kind in "fc"):
+        if not (input._requires_grad and grad_mode.enabled and made.dtype.kind in "fcV"):
             return new_tensor(made)
         return self._attach(made, input, mask)
 
@@ -226,7 +226,7 @@ class LinearReduction:
         """Record a result that was computed by a rule."""
         input, mask, _, _ = arguments
         needed = input._requires_grad and grad_mode.enabled
-        if not (needed and result._array.dtype.kind in "fc"):
+        if not (needed and result._array.dtype.kind in "fcV"):
             return result
         return self._attach(result._array, input, mask)
 
@@ -276,7 +276,7 @@ def mean(
     if numpy:
         dim, keepdim = numpy_names("mean", dim, keepdim, numpy)
     kind = input._array.dtype.kind if dtype is None else dtype.numpy.kind
-    if kind not in "fc":
+    if kind not in "fcV":
         what = "Input dtype" if dtype is None else "Optional dtype"
         raise RuntimeError(
             f"mean(): could not infer output dtype. {what} must be either a floating point or "
@@ -305,12 +305,14 @@ _nansum = TensorOperator(
         )
     },
     batch=over_dimensions,
+    takes_half=True,
 )
 _count_numbers = TensorOperator(
     "count_numbers",
     lambda input, mask, keepdim: _count_numbers_program.run(input, mask, keepdim),
     {},
     batch=over_dimensions,
+    takes_half=True,
 )
 
 
@@ -324,7 +326,7 @@ def nansum(
     if input._array.dtype.kind == "c":
         raise RuntimeError("nansum does not support complex inputs")
     mask = mask_of(dim, input._array.ndim)
-    if input._array.dtype.kind != "f":
+    if input._array.dtype.kind not in "fV":
         return _sum(input, mask, keepdim, None)
     return _nansum(input, mask, keepdim)
 
@@ -334,7 +336,7 @@ def nanmean(
     input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: DType | None = None
 ) -> Tensor:
     """Mean over the dimensions ``dim`` of the elements that are not NaN."""
-    if input._array.dtype.kind != "f":
+    if input._array.dtype.kind not in "fV":
         raise RuntimeError(
             "nanmean(): expected input to have floating point or complex dtype but got "
             f"{scalar_type_name(input.dtype)}"
@@ -385,6 +387,7 @@ def _prod(requested: DType | None, grad_fn: str) -> TensorOperator:
         {"input": _prod_gradient},
         grad_fn=grad_fn,
         batch=over_dimensions,
+        takes_half=True,
     )
 
 
@@ -430,7 +433,13 @@ def _asking(name: str, program: ReductionProgram) -> TensorOperator:
         # As in torch, the answer for uint8 is uint8: there was a time before bools.
         return made.view(np.uint8) if input.dtype == np.uint8 else made
 
-    return TensorOperator(name, forward, {}, batch=over_dimensions)
+    return TensorOperator(
+        name,
+        forward,
+        {},
+        batch=over_dimensions,
+        takes_half=True,
+    )
 
 
 _any, _all = _asking("any", _any_program), _asking("all", _all_program)
@@ -468,6 +477,7 @@ _count_nonzero = TensorOperator(
     batch=lambda operator, size, arguments, mapped: over_dimensions(
         lambda input, mask, keepdim: operator(input, mask), size, (*arguments, False), mapped
     ),
+    takes_half=True,
 )
 
 

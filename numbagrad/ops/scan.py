@@ -43,6 +43,7 @@ def _cumsum(requested: DType | None, reverse: bool) -> TensorOperator:
         lambda input, dim: program.run(dim, input),
         {"input": lambda grad, dim: _cumsum(None, not reverse)(grad, dim)},
         batch=stacked(dim=after_samples),
+        takes_half=True,
     )
 
 
@@ -51,7 +52,7 @@ def _prepare(input: Tensor, dim: int, dtype: DType | None) -> tuple[Tensor, int,
     if (
         dtype is not None
         and dtype.numpy != input._array.dtype
-        and (input._requires_grad or dtype.numpy.kind != "f" or input._array.dtype.kind == "c")
+        and (input._requires_grad or dtype.numpy.kind not in "fV" or input._array.dtype.kind == "c")
     ):
         input = tensors.cast(input, dtype.numpy)
     return input, dimension(input._array.ndim, dim), dtype
@@ -123,6 +124,7 @@ def _recurrence(reverse: bool) -> TensorOperator:
         lambda a, b, dim: program.run(dim, a, b),
         {"a": by_factor, "b": by_addend},
         batch=stacked(dim=after_samples),
+        takes_half=True,
     )
 
 
@@ -142,6 +144,7 @@ def _cumprod(requested: DType | None) -> TensorOperator:
         lambda input, dim: program.run(dim, input),
         {"input": _cumprod_gradient},
         batch=stacked(dim=after_samples),
+        takes_half=True,
     )
 
 
@@ -195,7 +198,7 @@ _logcumsumexp = TensorOperator(
 @method()
 def logcumsumexp(input: Tensor, dim: int) -> Tensor:
     """Logarithms of the sums of exponentials up to each place along ``dim``."""
-    if input._array.dtype.kind != "f":
+    if input._array.dtype.kind not in "fV":
         raise NotImplementedError(
             f"\"logcumsumexp_out_cpu\" not implemented for '{scalar_type_name(input.dtype)}'"
         )
@@ -223,6 +226,7 @@ def _running(name: str) -> TensorOperator:
         {"input": _running_gradient},
         outputs=2,
         batch=stacked(dim=after_samples),
+        takes_half=True,
     )
 
 

@@ -114,6 +114,7 @@ scatter_source_operator = TensorOperator(
         ),
     },
     batch=checking(stacked(dim=after_samples)),
+    takes_half=True,
 )
 scatter_value_operator = TensorOperator(
     "scatter",
@@ -188,7 +189,7 @@ def _reduced(array: Array, dim: int, index: Array, source: Array, reduce: str, o
         counts = np.full(result.shape, 1 if own else 0, np.int64)
         np.add.at(counts, places, 1)
         counts = np.maximum(counts, 1)
-        result = result / counts if result.dtype.kind == "f" else result // counts
+        result = result / counts if result.dtype.kind in "fV" else result // counts
     return result.astype(array.dtype, copy=False).reshape(array.shape)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import half_precision
 from ..cuda import require_cpu
 from ..dtype import float64, int64
 from ..executor.capture import constant
@@ -114,11 +115,14 @@ def _spaced(start: Any, end: Any, steps: int, kind: np.dtype[Any]) -> np.ndarray
     """Numbers at equal distances, in float64; symmetric about the middle and rounded as torch's."""
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
-    real = np.dtype(np.float32) if kind.kind == "f" and kind.itemsize < 8 else float64.numpy
+    real = np.dtype(np.float32) if kind.kind in "fV" and kind.itemsize < 8 else float64.numpy
     first, last = real.type(_bound(start)), real.type(_bound(end))
     if steps < 2:
         return np.full(steps, float(first))
-    step = float((last - first) / real.type(steps - 1))
+    step = (last - first) / real.type(steps - 1)
+    if kind.kind == "V":  # as torch has it: the step is a number of the dtype
+        step = half_precision.readable(half_precision.converted(np.array(step), kind))
+    step = float(step)
     # Products of float32 numbers are exact in float64, so these sums round once, as torch's do.
     places = np.arange(steps, dtype=np.float64)
     half = steps // 2

@@ -11,7 +11,7 @@ from typing import Any
 from ..autograd import tensor_interface as tensors
 from ..dtype import dtype as DType
 from ..executor.pointwise import scalar_type_name
-from ..executor.rowwise import RowDefinition, in_float32
+from ..executor.rowwise import RowDefinition
 from ..tensor import Tensor
 from ..transforms.batching import after_samples, stacked
 from .registry import method
@@ -43,13 +43,13 @@ _log_softmax_gradient_program = RowDefinition(
 
 _softmax = TensorOperator(
     "softmax",
-    lambda input, dim: in_float32(_softmax_program, dim, input),
+    lambda input, dim: _softmax_program.run(dim, input),
     {"input": lambda grad, result, dim: _softmax_backward(grad, result, dim)},
     batch=stacked(dim=after_samples),
 )
 _log_softmax = TensorOperator(
     "log_softmax",
-    lambda input, dim: in_float32(_log_softmax_program, dim, input),
+    lambda input, dim: _log_softmax_program.run(dim, input),
     {"input": lambda grad, result, dim: _log_softmax_backward(grad, result, dim)},
     batch=stacked(dim=after_samples),
 )
@@ -64,7 +64,7 @@ def _softmax_by_result(grad: Tensor, upstream: Tensor, result: Tensor, dim: int)
 
 _softmax_backward = TensorOperator(
     "softmax_backward_data",
-    lambda upstream, y, dim: in_float32(_softmax_gradient_program, dim, upstream, y),
+    lambda upstream, y, dim: _softmax_gradient_program.run(dim, upstream, y),
     {
         "upstream": lambda grad, y, dim: _softmax_backward(grad, y, dim),
         "y": lambda grad, upstream, y, dim: _softmax_by_result(grad, upstream, y, dim),
@@ -73,7 +73,7 @@ _softmax_backward = TensorOperator(
 )
 _log_softmax_backward = TensorOperator(
     "log_softmax_backward_data",
-    lambda upstream, y, dim: in_float32(_log_softmax_gradient_program, dim, upstream, y),
+    lambda upstream, y, dim: _log_softmax_gradient_program.run(dim, upstream, y),
     {
         "upstream": lambda grad, y, dim: grad - (grad * y.exp()).sum(dim, keepdim=True),
         "y": lambda grad, upstream, y, dim: -(grad * y.exp()) * upstream.sum(dim, keepdim=True),
@@ -100,7 +100,7 @@ def _run(
     place = dimension(array.ndim, dim)
     if dtype is not None and dtype.numpy != array.dtype:
         input = tensors.cast(input, dtype.numpy)
-    if input._array.dtype.kind != "f":
+    if input._array.dtype.kind not in "fV":
         raise NotImplementedError(
             f'"{name}_lastdim_kernel_impl" not implemented for '
             f"'{scalar_type_name(input.dtype)}'; give a float dtype="

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import half_precision as half
 from .. import return_types
 from ..autograd.grad_mode import state as grad_mode
 from ..autograd.node import edge_of
@@ -51,12 +52,14 @@ _sort = TensorOperator(
     lambda input, dim, index: _laid_out(executor.gather(input, dim, index), input),
     dict(gather_operator.gradient),
     batch=stacked(dim=after_samples),
+    takes_half=True,
 )
 _topk = TensorOperator(
     "topk",
     lambda input, dim, index: executor.gather(input, dim, index),
     dict(gather_operator.gradient),
     batch=stacked(dim=after_samples),
+    takes_half=True,
 )
 
 
@@ -285,8 +288,9 @@ def unique(
     capture.refuse("unique(), whose size depends on values")
     refuse_samples("_unique2", input)
     axis = None if dim is None else dimension(input._array.ndim, dim)
+    array = half.readable(input._array)
     values, inverse, counts = np.unique(
-        input._array, return_inverse=True, return_counts=True, axis=axis, equal_nan=False
+        array, return_inverse=True, return_counts=True, axis=axis, equal_nan=False
     )
     shape = input._array.shape if axis is None else (input._array.shape[axis],)
     return _chosen(input, values, inverse.reshape(shape), counts, return_inverse, return_counts)
@@ -295,7 +299,8 @@ def unique(
 def _chosen(
     input: Tensor, values: Any, inverse: Any, counts: Any, with_inverse: bool, with_counts: bool
 ) -> Any:
-    results = [new_tensor(np.ascontiguousarray(values))]
+    values = half.converted(np.ascontiguousarray(values), input._array.dtype)
+    results = [new_tensor(values)]
     if grad_mode.enabled and input._requires_grad:
         results[0]._requires_grad = True
         results[0]._grad_fn = MissingGradient("unique", (edge_of(input),))
@@ -318,6 +323,7 @@ def unique_consecutive(
     refuse_samples("unique_consecutive", input)
     array = input._array.reshape(-1) if dim is None else input._array
     axis = 0 if dim is None else dimension(array.ndim, dim)
+    array = half.readable(array)
     entries = np.moveaxis(array, axis, 0)
     rows = entries.reshape(len(entries), -1)
     starts = np.ones(len(rows), bool)
@@ -375,6 +381,7 @@ def _places_in(
     sequence: Array, values: Array, order: Array | None, end: Any, kind: np.dtype[Any]
 ) -> Array:
     """What ``searchsorted`` finds."""
+    sequence, values = half.readable(sequence), half.readable(values)
     if order is not None:
         sequence = np.take_along_axis(sequence, order, -1)
     if sequence.ndim == 1:

@@ -87,7 +87,12 @@ _split_with_sizes = MultiViewOperator(
 #: Their pieces share memory without autograd knowing: what is written is not seen by the others.
 _unsafe_split, _unsafe_split_with_sizes = [
     TensorOperator(
-        name, _pieces, {"input": _together}, batch=stacked(dim=after_samples), tangent=multilinear
+        name,
+        _pieces,
+        {"input": _together},
+        batch=stacked(dim=after_samples),
+        tangent=multilinear,
+        takes_half=True,
     )
     for name in ("unsafe_split", "unsafe_split_with_sizes")
 ]

@@ -123,7 +123,7 @@ def _moment_arguments(
     name: str, input: Tensor, dim: Any, unbiased: Any, keepdim: bool, given: dict[str, Any]
 ) -> tuple[int, bool, float]:
     """Mask, keepdim and correction from the two generations of torch's signature."""
-    if input._array.dtype.kind not in "fc":
+    if input._array.dtype.kind not in "fcV":
         raise RuntimeError("std and var only support floating point and complex dtypes")
     if isinstance(dim, bool):  # var(input, unbiased)
         dim, unbiased = None, dim
@@ -227,7 +227,7 @@ def cov(
         )
     if input._array.dtype.kind == "b":
         raise RuntimeError("cov(): bool dtype is not supported for input")
-    if input._array.dtype.kind not in "fc":
+    if input._array.dtype.kind not in "fcV":
         input = tensors.cast(input, get_default_dtype().numpy)
     rows = input.reshape(1, -1) if input._array.ndim < 2 else input
     weights = aweights if fweights is None else fweights
@@ -348,7 +348,7 @@ def vector_norm(
     if x._array.dtype.kind == "c":
         x = pointwise("abs")(x if dtype is None else tensors.cast(x, dtype.numpy))
         dtype = None if dtype is None else dtype.to_real()
-    if x._array.dtype.kind != "f":
+    if x._array.dtype.kind not in "fV":
         raise RuntimeError(
             "linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
             f"{scalar_type_name(x.dtype)}"
@@ -430,6 +430,6 @@ def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
     """The logarithm of the sum of exponentials over ``dim``, without overflow."""
     if input._array.dtype.kind == "c":
         raise refused("logsumexp", input.dtype)
-    if input._array.dtype.kind != "f":
+    if input._array.dtype.kind not in "fV":
         input = tensors.cast(input, get_default_dtype().numpy)
     return _logsumexp(input, mask_of(dim, input._array.ndim), keepdim)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import half_precision as half
 from ..autograd.inplace import before_write, check_inplace, recording
 from ..autograd.node import replace_accumulator
 from ..autograd.tensor_interface import alias, bump_version
@@ -57,15 +58,15 @@ class TypedStorage(UntypedStorage):
     def tolist(self) -> list[Any]:
         """The elements as Python numbers."""
         capture.refuse("the values of a storage")
-        return self._elements.tolist()
+        return half.readable(self._elements).tolist()
 
     def __getitem__(self, index: Any) -> Any:
         capture.refuse("the values of a storage")
-        return self._elements[index].tolist()
+        return half.readable(self._elements)[index].tolist()
 
     def __setitem__(self, index: Any, value: Any) -> None:
         capture.refuse("a write to a storage")
-        self._elements[index] = value
+        half.assign(self._elements, index, np.asarray(value))
 
 
 @method()

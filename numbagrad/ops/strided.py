@@ -165,6 +165,7 @@ read_region = TensorOperator(
     lambda input, geometry: _read(input, geometry),
     {"input": lambda grad, geometry: spread_region(grad, geometry)},
     batch=stacked(geometry=_of_samples),
+    takes_half=True,
 )
 spread_region = TensorOperator(
     "as_strided_backward",
@@ -177,6 +178,7 @@ clear_region = TensorOperator(
     lambda input, geometry: _clear(input, geometry),
     {"input": lambda grad, geometry: clear_region(grad, geometry)},
     batch=stacked(geometry=_of_samples),
+    takes_half=True,
 )
 replace_region = TensorOperator(
     "copy_slices",
@@ -186,6 +188,7 @@ replace_region = TensorOperator(
         "region": lambda grad, geometry: read_region(grad, geometry),
     },
     batch=stacked(geometry=_of_samples),
+    takes_half=True,
 )
 install_regions(read_region, spread_region, clear_region, replace_region)
 

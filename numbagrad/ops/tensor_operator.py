@@ -7,6 +7,7 @@ Gradient functions are written in public operations, so they can be recorded and
 from __future__ import annotations
 
 import copy
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -19,6 +20,7 @@ from ..autograd.node import edge_of, next_sequence_nr
 from ..autograd.saved import save, save_output
 from ..autograd.saved_hooks import HookedTensor
 from ..executor import capture
+from ..executor.conversion import has_half, kind_of_results, narrowed, widened
 from ..tensor import Tensor, new_tensor
 from ..transforms import dispatch
 from ..transforms.levels import is_transformed
@@ -218,12 +220,14 @@ class TensorOperator:
     ``directions_builtin`` is a word with a builtin that does so for most arrays, and misses for
     others, or with 0 while there is none.
     ``node`` is the class that its nodes are made from.
+    A forward that ``takes_half`` gets arrays of float16 and bfloat16 as they are, others get them
+    as float32.
     """
 
     __slots__ = (
         "name", "forward", "gradient", "grad_fn", "parameters", "tensors", "variadic",
-        "outputs", "launch", "batch", "tangent", "with_directions",
-        "directions_builtin", "_differentiable", "_native", "_plans", "_node", "_python",
+        "outputs", "launch", "batch", "tangent", "with_directions", "directions_builtin",
+        "takes_half", "_differentiable", "_native", "_plans", "_node", "_python",
     )  # fmt: skip
 
     #: Whether results share the memory of the input.
@@ -243,6 +247,7 @@ class TensorOperator:
         with_directions: Callable[..., Any] | None = None,
         directions_builtin: np.ndarray[Any, Any] | None = None,
         node: type[OperatorNode] = OperatorNode,
+        takes_half: bool = False,
     ):
         self.name = name
         self.forward = forward
@@ -256,6 +261,8 @@ class TensorOperator:
         self.tangent = tangent
         self.with_directions = with_directions
         self.directions_builtin = directions_builtin
+        #: Lists of Tensors are joined, whatever they hold.
+        self.takes_half = takes_half or self.is_view or bool(variadic)
         self._differentiable = tuple([name in gradient for name in self.parameters])
         self._plans: dict[tuple[bool, ...], GradientPlan] = {}
         self._node: Any = type(self.grad_fn, (node,), {"__slots__": (), "operator": self})
@@ -275,6 +282,7 @@ class TensorOperator:
                 self.name, self.forward, *self._python, bool(self.variadic),
                 add=_add if self._is_multilinear else None, with_directions=self.with_directions,
                 directions_builtin=self.directions_builtin,
+                takes_half=self.takes_half,
             )  # fmt: skip
             self.launch = self._native.launch
             return self.launch(*arguments)
@@ -286,14 +294,33 @@ class TensorOperator:
             return dispatch.apply(self, arguments)
         arrays = [self._memory_of(argument) for argument in arguments]
         if capture.active is None:
-            return self._finish(self.forward(*arrays), arguments)
+            return self._finish(self._computed(arrays), arguments)
         intercepted = interception.current()
         if intercepted is None:
-            return self._finish(capture.forward(self, arrays), arguments)
+            made = self._computed(arrays, functools.partial(capture.forward, self))
+            return self._finish(made, arguments)
         return intercepted(
-            self.name, arguments, lambda: self.forward(*arrays),
+            self.name, arguments, lambda: self._computed(arrays),
             lambda made: self._finish(made, arguments),
         )  # fmt: skip
+
+    def _computed(
+        self, arrays: list[Any], forward: Callable[[list[Any]], Any] | None = None
+    ) -> Any:
+        """What forward makes of arrays, in float32 where they are of half precision.
+
+        The results are rounded once. ``forward(arrays)`` may stand for the operator's own.
+        """
+        if self.takes_half or not has_half(arrays):
+            return self.forward(*arrays) if forward is None else forward(arrays)
+        wide = [widened(x) for x in arrays]
+        made = self.forward(*wide) if forward is None else forward(wide)
+        narrow = kind_of_results(arrays)
+        if narrow is None:
+            return made
+        if made.__class__ is tuple:
+            return tuple([narrowed(x, narrow) for x in made])
+        return narrowed(made, narrow)
 
     def _memory_of(self, argument: Any) -> Any:
         if isinstance(argument, Tensor):
@@ -340,7 +367,7 @@ class TensorOperator:
 
     def record(self, results: tuple[Tensor, ...], arguments: tuple[Any, ...]) -> None:
         """Make the results with a float dtype remember how they came about."""
-        floating = [result._array.dtype.kind in "fc" for result in results]
+        floating = [result._array.dtype.kind in "fcV" for result in results]
         if True not in floating:
             return
         edges: list[Any] = []
@@ -399,7 +426,7 @@ class TensorOperator:
             )
             if both is not None:
                 return new_tensor(both[0]), new_tensor(both[1])
-        made = self.forward(*arrays)
+        made = self._computed(arrays)
         if made.__class__ is tuple:
             return None
         total: Any = None
@@ -407,7 +434,7 @@ class TensorOperator:
             if tangent is None:
                 continue
             primal, arrays[place] = arrays[place], tangent._array
-            term = self.forward(*arrays)
+            term = self._computed(arrays)
             arrays[place] = primal
             if total is None:
                 total = term

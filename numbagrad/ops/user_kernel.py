@@ -274,7 +274,7 @@ class UserKernel:
         self, results: tuple[Tensor, ...], known: dict[str, Any], specs: Sequence[Spec]
     ) -> None:
         """Make the results with a float dtype remember how they came about."""
-        floating = [result._array.dtype.kind in "fc" for result in results]
+        floating = [result._array.dtype.kind in "fcV" for result in results]
         if True not in floating:
             return
         tensors = {name: x for name, x in known.items() if isinstance(x, Tensor)}

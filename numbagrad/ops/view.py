@@ -79,6 +79,7 @@ unsafe_view = TensorOperator(
     {"input": lambda grad, input_shape: reshape(grad, input_shape)},
     batch=stacked(shape=samples_first),
     tangent=multilinear,
+    takes_half=True,
 )
 
 
@@ -430,6 +431,7 @@ _clone = TensorOperator(
     {"input": lambda grad: grad},
     batch=stacked(),
     tangent=multilinear,
+    takes_half=True,
 )
 _contiguous = TensorOperator(
     "clone",
@@ -437,6 +439,7 @@ _contiguous = TensorOperator(
     {"input": lambda grad: grad},
     batch=stacked(),
     tangent=multilinear,
+    takes_half=True,
 )
 
 
@@ -450,6 +453,7 @@ def _copy_in_order(input: Array, order: tuple[int, ...]) -> Array:
 clone_in_order = TensorOperator(
     "clone", lambda input, order: _copy_in_order(input, order), {"input": lambda grad: grad},
     batch=stacked(order=lambda order, size: (0, *after_samples(order, size))), tangent=multilinear,
+    takes_half=True,
 )  # fmt: skip
 
 

@@ -121,7 +121,7 @@ class ViewOperator(TensorOperator):
             origin = input._view_origin
             if origin is not None:
                 result._view_origin = origin
-        if input._requires_grad and array.dtype.kind in "fc" and not input.is_inference():
+        if input._requires_grad and array.dtype.kind in "fcV" and not input.is_inference():
             node = _new(self._node)
             grad_fn = input._grad_fn
             node.next_edges = ((input, 0),) if grad_fn is None else ((grad_fn, input._output_nr),)

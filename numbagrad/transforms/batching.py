@@ -63,7 +63,7 @@ def _unpromoting(operands: list[Any], ranks: Sequence[int | None]) -> list[Any]:
 
 
 def _kind(dtype: np.dtype[Any]) -> int:
-    return "biufc".index("i" if dtype.kind == "u" else dtype.kind)
+    return "biufc".index({"u": "i", "V": "f"}.get(dtype.kind, dtype.kind))
 
 
 def one_by_one(

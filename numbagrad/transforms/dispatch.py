@@ -254,7 +254,7 @@ def _apply_to_tracked(operator: Any, level: Level, arguments: Sequence[Any]) -> 
                 level.has_history = True
     if not (followed and grad_mode.enabled):
         return made
-    tracked = tuple([dual(level, x, None) if x._array.dtype.kind in "fc" else x for x in results])
+    tracked = tuple([dual(level, x, None) if x._array.dtype.kind in "fcV" else x for x in results])
     return operator.remember(tracked if several else tracked[0], tuple(arguments))
 
 
@@ -308,7 +308,7 @@ def _apply_to_dual(operator: Any, level: Level, arguments: Sequence[Any]) -> Any
     else:
         made = _call(operator, primals)
     results = made if made.__class__ is tuple else (made,)
-    if not any([result._array.dtype.kind in "fc" for result in results]):
+    if not any([result._array.dtype.kind in "fcV" for result in results]):
         return made
     rule = operator.tangent or tangents.transposed
     derivatives = rule(operator, primals, directions, results)

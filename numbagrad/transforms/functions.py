@@ -173,7 +173,7 @@ def _given(ctx: Any, argument: Any, tangent: Tensor | None) -> Any:
     """What ``jvp`` is given for an argument: zeros for a Tensor without a tangent."""
     if tangent is not None or not isinstance(argument, Tensor) or not ctx.materialize_grads:
         return tangent
-    return zeros_like(argument) if argument._array.dtype.kind in "fc" else None
+    return zeros_like(argument) if argument._array.dtype.kind in "fcV" else None
 
 
 def _dual(ctx: Any, level: Level, output: Any, tangent: Any) -> Any:

@@ -53,7 +53,7 @@ def _or_zeros(primal: Any, tangent: Any) -> Any:
         return [_or_zeros(x, t) for x, t in zip(primal, tangent, strict=True)]
     if tangent is not None:
         return tangent
-    if not isinstance(primal, Tensor) or primal._array.dtype.kind not in "fc":
+    if not isinstance(primal, Tensor) or primal._array.dtype.kind not in "fcV":
         return primal
     return tensors.zeros(primal._array.shape, primal._array.dtype)
 

@@ -88,7 +88,7 @@ def _is_plain(array: Array) -> bool:
     """Whether kernels read an array as it is."""
     return (
         array.__class__ is np.ndarray
-        and array.dtype.kind in "fiub"
+        and array.dtype.kind in "fiubV"
         and array.dtype.isnative
         and not any([stride < 0 for stride in array.strides])
     )

@@ -143,7 +143,7 @@ def _with_numbers(operation: Pointwise, filled: dict[Memory, float]) -> Pointwis
     operands, numbers = list(operation.operands), list(operation.numbers)
     known: dict[str, Expression] = {}
     for k, (name, x) in enumerate(zip(formula.inputs, operation.operands, strict=True)):
-        if not isinstance(x, View) or x.memory not in filled or x.dtype.name == "float16":
+        if not isinstance(x, View) or x.memory not in filled or dtype_of(x.dtype).is_half:
             continue
         value = filled[x.memory]
         operands[k], numbers[k] = value, dtype_of(x.dtype).name

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...kernels import program_layout as words
+from ...kernels.pointwise import loaded_as
 from ..builtin import launcher, make_builtin, runtime
 from ..forking import new_lock, restore
 from ..indexing import view_at
@@ -425,7 +426,7 @@ class Program:
 
 def _stored(dtype: str) -> np.dtype[Any]:
     """The dtype a Python number is written in."""
-    return np.dtype("float32" if dtype == "float16" else dtype)
+    return np.dtype(loaded_as(dtype))
 
 
 def _lies_as(array: Array, root: Array, view: View) -> bool:

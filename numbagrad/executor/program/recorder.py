@@ -21,6 +21,8 @@ from typing import Any
 
 import numpy as np
 
+from ... import half_precision as half
+from ...dtype import computed_as
 from ...dtype import from_numpy as dtype_of
 from ...formula import Formula, constant, trace
 from ...kernels import layout
@@ -285,6 +287,7 @@ class Recorder:
         self, program: Any, inputs: tuple[Any, ...], outputs: tuple[Array, ...], new: bool
     ) -> Pointwise:
         """A call of a ``PointwiseProgram``; ``new`` says that its outputs are memory it made."""
+        inputs = self._rounded(program, inputs, outputs[0].ndim)
         values = tuple([x.plain() if is_given(x) else x for x in inputs])
         compute, numbers = program.signature_of(values, outputs[0])
         passed = tuple(
@@ -296,12 +299,25 @@ class Recorder:
         views = tuple([self.view(x, made=new) for x in outputs])
         return Pointwise(program.name, program.formula, passed, views, compute.name, numbers)
 
+    def _rounded(self, program: Any, inputs: tuple[Any, ...], rank: int) -> tuple[Any, ...]:
+        """The inputs, with numbers rounded to half precision where the operator compares them."""
+        kind = program.rounds_to(inputs, rank) if program.rounds_operands else None
+        if kind is None:
+            return inputs
+        if any([is_given(x) or (isinstance(x, np.ndarray) and x.dtype != kind) for x in inputs]):
+            self.fail("a comparison of half precision with what is to be rounded to it")
+            return inputs
+        return tuple(
+            [x if isinstance(x, np.ndarray) else half.rounded_number(x, kind) for x in inputs]
+        )
+
     def fill(self, array: Array, value: float, made: bool) -> Array:
         """An array of which every element was set to ``value``."""
         value = _concrete(value)
         kind = dtype_of(array.dtype)
-        compute = "float32" if kind.name == "float16" else kind.name
-        formula = Formula((), [constant(kind.numpy.type(value).item())])
+        compute = computed_as(kind).name
+        element = half.converted(np.array(value), kind.numpy)
+        formula = Formula((), [constant(half.readable(element).item())])
         view = self.view(array, made)
         self.operations.append(Pointwise("fill", formula, (), (view,), compute, ()))
         return array
@@ -309,7 +325,7 @@ class Recorder:
     def copy(self, source: Array, target: Array, made: bool = False) -> None:
         """``target[...] = source`` for arrays of one dtype, in C order if the shapes differ."""
         kind = dtype_of(target.dtype)
-        compute = "float32" if kind.name == "float16" else kind.name
+        compute = computed_as(kind).name
         written = self.view(target, made)
         if target.size == source.size and target.flags.c_contiguous:
             steps = np.empty(source.shape, target.dtype).strides

@@ -9,8 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
+from ...dtype import finfo
 from ...executor.pointwise import scalar_type_name
 from ...ops.composite import composite
 from ...ops.creation import zeros, zeros_like
@@ -39,7 +38,7 @@ def _check_operands(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor
             f"Expected query, key, and value to have the same dtype, but got query.dtype: {q} "
             f"key.dtype: {k} and value.dtype: {v} instead; convert them with .to(dtype)"
         )
-    if attn_mask is not None and attn_mask._array.dtype.kind not in "bf":
+    if attn_mask is not None and attn_mask._array.dtype.kind not in "bfV":
         raise RuntimeError(
             "Expected attn_mask dtype to be bool or float or to match query dtype, but got "
             f"attn_mask.dtype: {scalar_type_name(attn_mask.dtype)} and  query.dtype: {q} instead."
@@ -70,7 +69,7 @@ def _attention(
 
 def _softmax_of_what_is_left(scores: Tensor) -> Tensor:
     """Softmax along the last dimension; 0 where all scores of a row are minus infinity."""
-    lowest = float(np.finfo(scores._array.dtype).min)
+    lowest = finfo(scores.dtype).min
     powers = (scores - scores.detach().amax(-1, keepdim=True).clamp(min=lowest)).exp()
     total = powers.sum(-1, keepdim=True)
     return powers / total.masked_fill(total == 0, 1.0)
@@ -83,7 +82,7 @@ _other_attention = composite("UnsafeViewBackward0")(_attention)
 
 def _added(mask: Tensor, like: Tensor) -> Tensor:
     """A mask of numbers to be added: where a mask of booleans is True, minus infinity."""
-    if mask._array.dtype.kind == "f":
+    if mask._array.dtype.kind in "fV":
         return mask
     return zeros_like(mask, dtype=like.dtype).masked_fill_(mask, -math.inf)
 
@@ -186,7 +185,7 @@ def canonical_mask(mask: Tensor | None, name: str, like: Tensor) -> Tensor | Non
     """
     if mask is None:
         return None
-    if mask._array.dtype.kind not in "bf":
+    if mask._array.dtype.kind not in "bfV":
         raise AssertionError(f"only bool and floating types of {name} are supported")
     return _added(mask, like)
 

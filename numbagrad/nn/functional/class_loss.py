@@ -214,14 +214,14 @@ def cross_entropy(
     reduction = reduction_name(size_average, reduce, reduction)
     if not 0.0 <= label_smoothing <= 1.0:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
-    if target._array.dtype.kind != "f":
+    if target._array.dtype.kind not in "fV":
         plain = input._array.ndim <= 2
         if label_smoothing:
             operator = _smoothed_class_loss
         else:
             operator = _class_loss if plain else _class_loss_2d
         return operator(input, target, weight, ignore_index, reduction, label_smoothing)
-    if target._array.shape == input._array.shape and target._array.dtype.kind == "f":
+    if target._array.shape == input._array.shape and target._array.dtype.kind in "fV":
         return _probability_loss(input, target, weight, reduction, label_smoothing)
     if target._array.ndim == input._array.ndim > 1:
         raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")

@@ -8,9 +8,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-import numpy as np
-
 from ...autograd.grad_mode import no_grad
+from ...dtype import finfo
 from ...ops.composite import composite
 from ...tensor import Tensor
 from ...transforms.levels import is_batched
@@ -70,7 +69,7 @@ def rms_norm(
     """Unit mean square over the last dimensions, then scale."""
     dims = _check_normalized_shape(input, normalized_shape)
     if eps is None:
-        eps = float(np.finfo(input._array.dtype).eps)
+        eps = finfo(input.dtype).eps
     made = input * (input.square().mean(dims, keepdim=True) + eps).rsqrt()
     return _affine(made, weight, None)
 

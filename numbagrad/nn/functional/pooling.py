@@ -120,7 +120,7 @@ def _largest_by_numpy(array: Array, counts: tuple[int, ...], windows: Windows) -
 
     The first of equal ones; NaN is larger than all numbers.
     """
-    lowest = -np.inf if array.dtype.kind == "f" else np.iinfo(array.dtype).min
+    lowest = -np.inf if array.dtype.kind in "fV" else np.iinfo(array.dtype).min
     padded = windows.padded(array, counts, lowest)
     best = np.full((*array.shape[:2], *counts), lowest, array.dtype)
     # The number of the place in the kernel, and none where nothing was larger than the lowest.
@@ -128,7 +128,7 @@ def _largest_by_numpy(array: Array, counts: tuple[int, ...], windows: Windows) -
     for number, (_, index) in enumerate(windows.places(counts)):
         values = padded[index]
         larger = values > best
-        if array.dtype.kind == "f":
+        if array.dtype.kind in "fV":
             larger |= np.isnan(values)
         np.copyto(best, values, where=larger)
         np.copyto(chosen, number, where=larger)

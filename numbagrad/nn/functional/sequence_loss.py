@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...executor import capture, sequence_loss
+from ...executor.pointwise import scalar_type_name
 from ...executor.sequence_loss import Targets
 from ...ops.from_data import as_tensor
 from ...ops.functions import where
@@ -136,7 +137,7 @@ def ctc_loss(
         log_probs, targets = log_probs.unsqueeze(1), targets.unsqueeze(0)
     kind = log_probs._array.dtype
     if kind not in (np.float32, np.float64):
-        name = {"float16": "Half", "int64": "Long"}.get(kind.name, kind.name)
+        name = scalar_type_name(log_probs.dtype)
         raise NotImplementedError(f"\"ctc_loss_cpu\" not implemented for '{name}'")
     _, batch, classes = log_probs.shape
     lengths, counts = _checked_lengths(log_probs, input_lengths, target_lengths, blank)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from ...dtype import bool_, float16
+from ...dtype import bool_
 from ...formula import (
     abs,
     bits,
@@ -63,10 +63,10 @@ def fitting_alpha(dtypes):
 def with_neighbors(dtypes):
     """The neighbors of a number are those of the dtype that formulas compute in."""
     floats = [dtype for dtype in dtypes.values() if dtype.is_floating_point]
-    if floats and all([dtype is float16 for dtype in floats]):
+    if floats and all([dtype.is_half for dtype in floats]):
         raise NotImplementedError(
-            "nextafter: float16 is computed in float32, whose neighbors are others; take "
-            "numpy.nextafter for it"
+            f"nextafter: {floats[0].name} is computed in float32, whose neighbors are others; take "
+            "those of float32"
         )
 
 
@@ -159,6 +159,7 @@ define(
     dtypes="number",
     differentiable=False,
     divides=True,
+    jumps=True,
 )
 define(
     "remainder",
@@ -167,6 +168,7 @@ define(
     dtypes="number",
     grad_fn="RemainderBackward1",
     divides=True,
+    jumps=True,
 )
 define(
     "fmod",
@@ -175,6 +177,7 @@ define(
     dtypes="number",
     grad_fn="FmodBackward1",
     divides=True,
+    jumps=True,
 )
 define("neg", lambda x: -x, dtypes="number", aliases=("negative",), complex=HOLOMORPHIC)
 define(
