@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..autocast_state import state as autocast
 from ..autograd import saved_hooks
 from ..autograd.anomaly import anomaly
 from ..autograd.grad_mode import state as grad_mode
@@ -454,7 +455,7 @@ def global_settings() -> tuple[Any, ...]:
     """The switches outside of the function that decide what it does."""
     settings = (
         grad_mode.enabled, grad_mode.inference, get_default_dtype(), get_default_device(),
-        anomaly.enabled, anomaly.check_nan,
+        anomaly.enabled, anomaly.check_nan, autocast.settings,
     )  # fmt: skip
     stack, hooks = saved_hooks.stack(), EVERY_MODULE
     if not stack and not hooks.any:

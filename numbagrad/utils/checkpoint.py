@@ -18,6 +18,8 @@ from typing import Any
 
 import numpy as np
 
+from ..autocast_state import restored
+from ..autocast_state import state as autocast
 from ..autograd.engine_interface import backward
 from ..autograd.function import Function
 from ..autograd.grad_mode import enable_grad, is_grad_enabled, no_grad
@@ -295,6 +297,7 @@ class CheckpointFunction(Function):
         check_backward_validity(args)
         ctx.run_function = run_function
         ctx.random_state = _RandomState(preserve_rng_state)
+        ctx.autocast = autocast.settings
         ctx.places = [i for i, value in enumerate(args) if isinstance(value, Tensor)]
         ctx.arguments = [None if isinstance(value, Tensor) else value for value in args]
         ctx.save_for_backward(*[args[i] for i in ctx.places])
@@ -317,7 +320,7 @@ class CheckpointFunction(Function):
         for place, tensor in zip(ctx.places, ctx.saved_tensors, strict=True):
             inputs[place] = tensor
         leaves = detach_variable(tuple(inputs))
-        with ctx.random_state.again(), enable_grad():
+        with ctx.random_state.again(), restored(ctx.autocast), enable_grad():
             outputs = ctx.run_function(*leaves)
         outputs = outputs if isinstance(outputs, tuple) else (outputs,)
         roots = [
@@ -566,8 +569,10 @@ def _checkpoint(
         return function(*args, **kwargs)
     random_state = _RandomState(preserve_rng_state)
 
+    settings = autocast.settings
+
     def run_again(*arguments: Any) -> None:
-        with random_state.again(), second_context:
+        with random_state.again(), restored(settings), second_context:
             function(*arguments, **kwargs)
 
     stop = early_stop if _early_stop is None else _early_stop

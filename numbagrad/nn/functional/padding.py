@@ -63,8 +63,19 @@ def pad(
         raise NotImplementedError(f"Unrecognised padding mode {mode}")
     if value:
         raise ValueError(f'Padding mode "{mode}" doesn\'t take in value argument')
+    if mode == "replicate" or (mode == "reflect" and len(pad) < 6):
+        return pad_by_neighbours(input, widths, mode)
+    return _pad_by_copies(input, widths, mode)
+
+
+def _pad_by_copies(input: Tensor, widths: tuple[tuple[int, int], ...], mode: str) -> Tensor:
     for dim, width in enumerate(widths):
         if any(width):
             source = np.pad(np.arange(input._array.shape[dim]), width, _PAD_MODES[mode])
             input = input.index_select(dim, new_tensor(capture.constant(source)))
     return input
+
+
+def pad_by_neighbours(input: Tensor, widths: tuple[tuple[int, int], ...], mode: str) -> Tensor:
+    """``pad`` in the modes that are one operator each in torch, which autocast has in float32."""
+    return _pad_by_copies(input, widths, mode)

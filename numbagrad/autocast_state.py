@@ -1,0 +1,63 @@
+"""What a thread computes in lower precision: the switches that ``amp.autocast`` sets.
+
+Kept apart from ``amp``, which most programs never import: checkpoints and compiled functions have
+to know whether anything is set.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from .dtype import bfloat16, dtype, float16
+
+
+class Settings(NamedTuple):
+    """The switches of one thread: by type of device, whether autocast is on and to which dtype."""
+
+    enabled: frozenset[str] = frozenset()
+    dtypes: tuple[tuple[str, dtype], ...] = (("cpu", bfloat16), ("cuda", float16))
+    caches: bool = True
+
+    @property
+    def lower(self) -> dtype | None:
+        """The dtype that operators are cast to; None where they are not."""
+        return dict(self.dtypes)["cpu"] if "cpu" in self.enabled else None
+
+
+class _State(threading.local):
+    """The switches of this thread; a new thread casts nothing."""
+
+    def __init__(self) -> None:
+        self.settings = Settings()
+        #: How many contexts are open; the cache lives as long as there is one.
+        self.nesting = 0
+        #: Leaves that were cast, by what they were: see ``amp/casting.py``.
+        self.cache: dict[Any, Any] = {}
+
+
+state = _State()
+
+
+@contextlib.contextmanager
+def restored(settings: Settings) -> Iterator[None]:
+    """Compute in a block as the thread did when it had these settings."""
+    before = state.settings
+    state.settings = settings
+    if settings.enabled:
+        state.nesting += 1
+    try:
+        yield
+    finally:
+        state.settings = before
+        if settings.enabled:
+            leave()
+
+
+def leave() -> None:
+    """One context less; the last one takes the cache with it."""
+    state.nesting -= 1
+    if state.nesting == 0:
+        state.cache.clear()
