@@ -571,6 +571,8 @@ class Tensor(TensorState, InstalledMethods):
     def _values(self, function: str = "element_of") -> np.ndarray[Any, Any]:
         """The memory, for what reads elements in Python; ``function`` is the one for the purpose.
 
+        Of bfloat16 it is a copy in float32.
+
         Raises:
             RuntimeError: inside of ``vmap``, where this stands for many values.
         """
@@ -684,7 +686,7 @@ class Tensor(TensorState, InstalledMethods):
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
         capture.refuse("a pickle of a tensor")
-        array = self._values("values_of")
+        array = half.converted(self._values("values_of"), self._array.dtype)
         return _unpickled, (
             type(self),
             array,

@@ -42,9 +42,20 @@ FLOAT32 = {
     "ops.sorting": ("quantile",),
     "ops.complex_numbers": ("polar", "view_as_complex"),
     "ops.linear_algebra": (
-        "cholesky", "eigh", "eigvalsh", "inv", "inverse", "solve", "svd", "svdvals", "trace",
+        "cholesky", "cholesky_inverse", "cholesky_solve", "eigh", "eigvalsh", "inv", "inverse",
+        "solve", "svd", "svdvals", "trace",
     ),
     "ops.qr": ("qr",),
+    "ops.older_linear_algebra": (
+        "cholesky_ex", "cholesky_inverse", "cholesky_solve", "inv_ex", "qr", "svd",
+        "triangular_solve",
+    ),
+    "ops.matrix_functions": (
+        "eig", "eigvals", "geqrf", "householder_product", "orgqr", "ormqr", "tensorinv",
+        "tensorsolve",
+    ),
+    "ops.least_squares": ("cond", "lstsq", "matrix_rank", "pinverse"),
+    "ops.lu": ("lu", "lu_solve"),
     "nn.functional.loss": (
         "binary_cross_entropy", "binary_cross_entropy_with_logits", "huber_loss", "kl_div",
         "l1_loss", "mse_loss", "poisson_nll_loss", "smooth_l1_loss",
@@ -69,6 +80,7 @@ WIDEST = {
 AS_THEY_ARE = {
     "nn.functional.pooling": ("adaptive_avg_pool1d", "adaptive_avg_pool2d"),
     "nn.functional.resampling": ("interpolate",),
+    "ops.matrix_functions": ("matrix_exp",),
 }
 
 
