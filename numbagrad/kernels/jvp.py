@@ -232,13 +232,12 @@ def view_of_all(runtime, tensor):
     """What ``tensor.view_as(tensor)`` is of an ordinary Tensor without a history."""
     array = field(runtime, tensor, FIELD_ARRAY)
     shown = new_view(
-        load(runtime, RUNTIME_NEW_ARRAY, int64),
+        runtime,
         load(runtime, RUNTIME_ARRAY_TYPE, int64),
+        array,
         int64(load(array + ARRAY_DIMENSIONS, 0, int32)),
         load(array + ARRAY_SHAPE, 0, int64),
-        type_number(array),
         load(array + ARRAY_STRIDES, 0, int64),
-        load(array + ARRAY_DATA, 0, int64),
     )
     if shown == NULL:
         return NULL
