@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import half_precision as half
 from ..tensor import Tensor
 from .arguments import leaf, numpy_dtype
 
@@ -27,7 +28,7 @@ def _window(
             f"{type(length).__name__}"
         )
     kind = numpy_dtype(name, options.get("dtype"))
-    if kind.kind not in "fc":
+    if kind.kind not in "fcV":
         raise RuntimeError(f"{name} expects floating point dtypes, got: {options['dtype']}")
     if length < 0:
         raise RuntimeError(
@@ -35,7 +36,7 @@ def _window(
         )
     steps = length if periodic else length - 1
     places = np.arange(length) / steps if length > 1 else np.full(length, 0.5)
-    return leaf(shape(places).astype(kind), options.get("requires_grad", False), None)
+    return leaf(half.converted(shape(places), kind), options.get("requires_grad", False), None)
 
 
 def hann_window(window_length: int, periodic: bool = True, **options: Any) -> Tensor:
