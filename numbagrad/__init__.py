@@ -177,6 +177,7 @@ __getattr__, __dir__ = _lazy_names(
         "amp": ".amp",
         "fft": ".fft",
         "overrides": ".overrides",
+        "special": ".special",
         **dict.fromkeys(_AUTOCAST, ".amp.autocast_mode"),
     },
     lambda value: _public_function(value, __name__, __name__),

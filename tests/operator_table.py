@@ -13,6 +13,7 @@ import operators_fourier  # noqa: F401
 import operators_indexing  # noqa: F401
 import operators_layers  # noqa: F401
 import operators_products  # noqa: F401
+import operators_rare  # noqa: F401
 import operators_reductions  # noqa: F401
 import operators_shapes  # noqa: F401
 from operator_rows import ENTRIES
@@ -99,6 +100,8 @@ NO_ENTRY = {
     "index_put_": "writes in place; index_put covers what it computes",
     "bucketize": "counts in a sorted sequence; see the tests of sorting",
     "searchsorted": "counts in a sorted sequence; see the tests of sorting",
+    "histogram": "counts in bins; see test_rare_operators.py",
+    "unravel_index": "places as places; see test_rare_operators.py",
     "geqrf": "the decomposition of qr, which has an entry; see the tests of linalg",
     "lobpcg": "some of what eigh computes, which has an entry; see the tests of linalg",
     "unique": "a result of any size; see the tests of sorting",

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..dtype import get_default_dtype
 from ..executor import capture
 from ..executor.pointwise import scalar_type_name
 from ..tensor import Tensor, new_tensor
@@ -134,13 +135,7 @@ def _floats(input: Tensor) -> Tensor:
     kind = input._array.dtype
     if kind == np.float16:
         raise RuntimeError(f"Unsupported dtype {scalar_type_name(input.dtype)}")
-    return input.to(_default()) if kind.kind in "biu" else input
-
-
-def _default() -> Any:
-    from ..dtype import get_default_dtype
-
-    return get_default_dtype()
+    return input.to(get_default_dtype()) if kind.kind in "biu" else input
 
 
 def _scale(norm: str | None, count: int, forward: bool) -> float:

@@ -25,6 +25,11 @@ FUNCTIONS: dict[str, str] = {
         lstm_cell margin_ranking_loss max_pool1d max_pool1d_with_indices max_pool2d max_pool3d
         native_channel_shuffle native_dropout native_layer_norm poisson_nll_loss rms_norm
         rnn_relu_cell rnn_tanh_cell triplet_margin_loss""",
+    "numbagrad.ops.calculus": "cumulative_trapezoid gradient trapezoid trapz",
+    "numbagrad.ops.integers": "cartesian_prod combinations frexp gcd lcm ldexp unravel_index",
+    "numbagrad.ops.replacements": """
+        as_strided_scatter fill histogram nanquantile norm_except_dim put renorm""",
+    "numbagrad.ops.special_functions": "i0 mvlgamma polygamma",
     "numbagrad.ops.least_squares": "pinverse",
     "numbagrad.ops.lu": "lu lu_solve lu_unpack",
     "numbagrad.ops.matrix_functions": "geqrf matrix_exp orgqr ormqr vander",
@@ -36,6 +41,11 @@ FUNCTIONS: dict[str, str] = {
 }
 #: The methods of Tensor that every file installs.
 METHODS: dict[str, str] = {
+    "numbagrad.ops.integers": "frexp gcd gcd_ lcm lcm_ ldexp ldexp_",
+    "numbagrad.ops.replacements": """
+        apply_ as_strided_scatter histogram map_ nanquantile put put_ renorm renorm_""",
+    "numbagrad.ops.rare_methods": "float_power_ hardshrink new_empty_strided",
+    "numbagrad.ops.special_functions": "i0 i0_ mvlgamma mvlgamma_ polygamma polygamma_",
     "numbagrad.ops.least_squares": "pinverse",
     "numbagrad.ops.lu": "lu lu_solve",
     "numbagrad.ops.matrix_functions": "geqrf matrix_exp orgqr ormqr",

@@ -79,6 +79,8 @@ COMPOSED |= {
     if x.name.startswith((
         "cholesky_", "linalg_cond", "linalg_lstsq", "linalg_solve_ex", "linalg_tensor", "lu_",
         "orgqr", "ormqr", "triangular_solve", "vander",
+        "as_strided_scatter", "combinations", "cumulative_trapezoid", "ldexp", "mvlgamma",
+        "nanquantile", "norm_except", "put", "renorm", "special_zeta", "trapezoid",
     ))
 }  # fmt: skip
 
@@ -90,7 +92,7 @@ OTHER_STRIDES = {
 } | {
     x.name: "torch leaves the dimension that was transformed last in a row"
     for x in ENTRIES
-    if x.name.startswith("fft-")
+    if x.name.startswith(("fft-", "nanquantile-several"))
 }  # fmt: skip
 
 SPECIAL = {
@@ -183,6 +185,8 @@ def test_gradients(entry):
         return
     if entry.name in ("prelu", "binary_cross_entropy_with_logits_weighted"):
         return  # torch: one weight a channel, no gradient for pos_weight
+    if entry.name == "as_strided_scatter":
+        return  # torch has the gradient of what was overwritten, not of what stays
     (inputs, ours, _), (their_inputs, theirs, _) = both(entry, entry.draw("float64"), True)
     rtol = max(1e-10, MORE_ACCURATE.get(entry.name, 0))
     for mine, other in zip(ours, theirs, strict=True):

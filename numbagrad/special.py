@@ -1,0 +1,51 @@
+"""``torch.special``: special functions under torch's names, most of them of the top namespace."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .ops.argument_check import check_namespace as _check_namespace
+from .ops.functions import digamma, erf, erfc, erfinv, exp2, expm1, log1p, logit, round, sinc, xlogy
+from .ops.functions import lgamma as gammaln
+from .ops.functions import sigmoid as expit
+from .ops.functions import write_out as _write_out
+from .ops.incomplete_gamma import igamma as gammainc
+from .ops.incomplete_gamma import igammac as gammaincc
+from .ops.operator import pointwise as _pointwise
+from .ops.softmax import log_softmax, softmax
+from .ops.special_functions import i0, i0e, i1, i1e, polygamma, zeta
+from .ops.special_functions import mvlgamma as multigammaln
+from .ops.statistics import logsumexp
+from .tensor import Tensor
+
+__all__ = [
+    "digamma", "entr", "erf", "erfc", "erfinv", "exp2", "expit", "expm1", "gammainc", "gammaincc",
+    "gammaln", "i0", "i0e", "i1", "i1e", "log1p", "log_softmax", "logit", "logsumexp",
+    "multigammaln", "ndtr", "polygamma", "psi", "round", "sinc", "softmax", "xlog1py", "xlogy",
+    "zeta",
+]  # fmt: skip
+
+psi = digamma
+
+
+def _called(name: str, operands: tuple[Any, ...], out: Tensor | None) -> Tensor:
+    operator = _pointwise(name)
+    return operator(*operands) if out is None else _write_out(operator, operands, out)
+
+
+def entr(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``-x * log(x)``, the share of a probability in an entropy; minus infinity below zero."""
+    return _called("special_entr", (input,), out)
+
+
+def ndtr(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The probability of a normal number to be below x."""
+    return _called("special_ndtr", (input,), out)
+
+
+def xlog1py(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
+    """``input * log1p(other)``, zero where ``input`` is."""
+    return _called("special_xlog1py", (input, other), out)
+
+
+_check_namespace(globals(), __package__)
