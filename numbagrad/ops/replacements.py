@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -19,12 +18,11 @@ from .gather import gather
 from .inplace import fill_, install_in_place
 from .output import write_result
 from .registry import method
-from .shapes import dimension
+from .shapes import dimension, sizes_of
 from .sorting import _INTERPOLATIONS as INTERPOLATIONS
 from .sorting import _check_fractions as check_fractions
 from .sorting import quantile, sort
 from .statistics import vector_norm
-from .strided import as_strided
 from .view import reshape
 
 __all__ = [
@@ -72,10 +70,14 @@ def as_strided_scatter(
 ) -> Tensor:
     """A copy of ``input``, without gaps, with ``src`` where ``as_strided`` shows its memory."""
     shape = input._array.shape
-    places = new_tensor(np.arange(math.prod(shape)).reshape(shape))
-    shown = as_strided(places, size, stride, storage_offset)._array
-    index = new_tensor(capture.constant(shown.reshape(-1).copy()))
-    source = reshape(src.expand(shown.shape), (-1,))
+    sizes, steps = sizes_of((size,)), sizes_of((stride,))
+    if len(sizes) != len(steps):
+        raise RuntimeError("mismatch in length of strides and shape")
+    places = np.asarray(storage_offset or 0)
+    for count, step in zip(sizes, steps, strict=True):
+        places = np.add.outer(places, np.arange(count) * step)
+    index = new_tensor(capture.constant(places.reshape(-1)))
+    source = reshape(src.expand(sizes), (-1,))
     return reshape(reshape(input, (-1,)).index_put((index,), source), shape)
 
 
