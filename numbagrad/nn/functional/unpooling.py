@@ -283,6 +283,7 @@ def with_indices(pool: Callable[..., Any]) -> Callable[..., Any]:
         return pool(**{**bound, "return_indices": True})
 
     signature = inspect.signature(pool)
+    function.__signature__ = signature  # type: ignore[attr-defined]
     name = f"{pool.__name__}_with_indices"
     return named(
         function,
