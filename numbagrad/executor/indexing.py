@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import half_precision as half
 from ..dtype import name_of
 from ..kernels import indexing_layout as layout
 from . import capture
@@ -210,6 +211,11 @@ def _places(shape: tuple[int, ...], dim: int, index: Array) -> tuple[Array, ...]
 
 
 def _add_at(output: Array, key: Any, source: Array) -> None:
+    if output.dtype.kind == "V":  # bfloat16, of which NumPy makes no sums
+        sums = half.readable(output)
+        _add_at(sums, key, half.readable(source))
+        half.copy_into(output, sums)
+        return
     add = np.logical_or if output.dtype.kind == "b" else np.add
     if output.ndim == 0:
         output[...] = add.reduce(np.append(source.ravel(), output))

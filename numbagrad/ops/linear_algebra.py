@@ -34,7 +34,7 @@ from .statistics import vector_norm
 from .tensor_operator import TensorOperator
 
 __all__ = [
-    "cholesky", "cholesky_inverse", "cholesky_solve", "cross", "det", "inverse", "logdet",
+    "cholesky", "cross", "det", "inverse", "logdet",
     "matrix_power", "slogdet", "trace",
 ]  # fmt: skip
 
@@ -387,34 +387,6 @@ def cholesky(A: Tensor, upper: bool = False, *, out: Tensor | None = None) -> Te
     check_matrices("linalg.cholesky", A)
     made = _cholesky(A)
     return write_result("linalg.cholesky", made.mT if upper else made, out)
-
-
-@method()
-def cholesky_solve(
-    B: Tensor, L: Tensor, upper: bool = False, *, out: Tensor | None = None
-) -> Tensor:
-    """X with ``A @ X = B`` for the matrix that ``cholesky`` made L of: ``A = L @ L.mT``.
-
-    If ``upper``, L is the transpose: ``A = L.mT @ L``. Of L one triangle is read.
-
-    Raises:
-        RuntimeError: if B holds no matrices, or of other rows than L.
-    """
-    check_matrices("cholesky_solve", L)
-    if B._array.ndim < 2:
-        raise RuntimeError(
-            f"b should have at least 2 dimensions, but has {B._array.ndim} dimensions instead"
-        )
-    lower = L.mT if upper else L
-    inner = solve_triangular(lower, B, upper=False)
-    return write_result("cholesky_solve", solve_triangular(lower.mT, inner, upper=True), out)
-
-
-@method()
-def cholesky_inverse(L: Tensor, upper: bool = False, *, out: Tensor | None = None) -> Tensor:
-    """The inverse of the matrix that ``cholesky`` made L of; see ``cholesky_solve``."""
-    check_matrices("cholesky_inverse", L)
-    return write_result("cholesky_inverse", cholesky_solve(_eye_like(L), L, upper), out)
 
 
 def _eigh_forward(array: Array, UPLO: Any) -> tuple[Array, Array]:

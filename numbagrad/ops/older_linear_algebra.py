@@ -194,6 +194,10 @@ def cholesky_solve(
         RuntimeError: for shapes that do not fit.
     """
     check_matrices("cholesky_solve", L)
+    if B._array.ndim < 2:
+        raise RuntimeError(
+            f"b should have at least 2 dimensions, but has {B._array.ndim} dimensions instead"
+        )
     rows, columns = B._array.shape[-2:]
     size = L._array.shape[-1]
     if rows != size:

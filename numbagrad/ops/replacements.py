@@ -11,6 +11,7 @@ from .. import return_types
 from ..autograd.inplace import compute_then_write
 from ..executor import capture
 from ..executor.pointwise import scalar_type_name
+from ..nn.functional.weight_normalization import norm_except_dim
 from ..tensor import Tensor, new_tensor
 from .functions import ceil, floor, where
 from .functions import round as nearest_number
@@ -151,14 +152,6 @@ def renorm(
 
 
 install_in_place(renorm)
-
-
-def norm_except_dim(v: Tensor, pow: int = 2, dim: int = 0) -> Tensor:
-    """The p-norms of the slices along ``dim``, which keeps its size; over all of it for -1."""
-    if dim == -1:
-        return vector_norm(v, pow)
-    kept = dimension(v._array.ndim, dim)
-    return vector_norm(v, pow, [d for d in range(v._array.ndim) if d != kept], True)
 
 
 # --- shares and counts ----------------------------------------------------------------------------

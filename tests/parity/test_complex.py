@@ -53,6 +53,23 @@ def results(t: Any, entry: Entry, arrays: list[np.ndarray]) -> list[Any]:
     ]
 
 
+#: What torch gets wrong: whole negative exponents, and the gradient of what is overwritten.
+WRONG_IN_TORCH = ("ldexp", "as_strided_scatter")
+#: Texts of errors that torch raises where it has no gradient; the second is a slip in its vander.
+NO_GRADIENT = ("automatic differentiation", "modified by an inplace operation")
+
+
+def check_gradients(entry: Entry, arrays: list[np.ndarray]) -> None:
+    """Compare the gradients of an entry with differences."""
+    leaves = [
+        numbagrad.tensor(x).requires_grad_(not source.fixed)
+        for x, source in zip(arrays, entry.inputs, strict=True)
+    ]
+    assert numbagrad.autograd.gradcheck(
+        lambda *x: entry.call(numbagrad, *x), leaves, fast_mode=True
+    )
+
+
 @pytest.mark.parametrize("entry", TABLE, ids=lambda entry: entry.name)
 @pytest.mark.filterwarnings("ignore")
 def test_complex_tensors_give_what_torch_gives_or_raise(entry: Entry) -> None:
@@ -65,15 +82,10 @@ def test_complex_tensors_give_what_torch_gives_or_raise(entry: Entry) -> None:
         expected = results(torch, entry, arrays)
     except RuntimeError as error:
         # torch refuses gradients of some that it computes; gradcheck sees to those.
-        assert "automatic differentiation" in str(error)
-        leaves = [
-            numbagrad.tensor(x).requires_grad_(not source.fixed)
-            for x, source in zip(arrays, entry.inputs, strict=True)
-        ]
-        assert numbagrad.autograd.gradcheck(
-            lambda *x: entry.call(numbagrad, *x), leaves, fast_mode=True
-        )
-        return
+        assert any([text in str(error) for text in NO_GRADIENT])
+        return check_gradients(entry, arrays)
+    if entry.name in WRONG_IN_TORCH:
+        return check_gradients(entry, arrays)
     for mine, other in zip(made, expected, strict=True):
         assert mine.dtype.kind == other.dtype.kind
         np.testing.assert_allclose(mine, other, rtol=1e-8, atol=1e-10)

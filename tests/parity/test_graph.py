@@ -87,7 +87,8 @@ CHOSEN = [e for e in POINTWISE_ENTRIES + ENTRIES if e.differentiable and e.admit
 OTHER_VALUES = {
     "index_reduce-prod", "index_reduce-amax", "index_reduce-amin", "linalg_eigh",
     "l1_loss", "kl_div_log_target", "rpow", "matrix_power-3", "linalg_svd-4x3", "linalg_svd-2x3",
-    "linalg_solve_triangular", "special_ndtr", "tanhshrink", "kl_div", "matrix_power--2",
+    "linalg_svd-full", "svd", "svd-values", "linalg_solve_triangular", "special_ndtr", "tanhshrink",
+    "kl_div", "matrix_power--2",
 }  # fmt: skip
 
 

@@ -9,6 +9,7 @@ import torch
 
 from numbagrad import printing
 from numbagrad.dtype import DTYPES, float32, set_default_dtype
+from numbagrad.half_precision import converted
 
 SPECIAL = [0.0, -0.0, np.nan, np.inf, -np.inf, 1e-5, 1e8, 1.5e8, 999.99995, 1e-45, -1.0, 65504.0]
 
@@ -57,6 +58,9 @@ def random_array(source: random.Random, dtype: np.dtype) -> np.ndarray:
     if dtype.kind == "f":
         with np.errstate(over="ignore"):
             array = np.asarray(random_floats(source, shape)).astype(dtype)
+    elif dtype.kind == "V":
+        with np.errstate(over="ignore"):
+            array = converted(np.asarray(random_floats(source, shape)).astype(np.float32), dtype)
     elif dtype.kind == "c":
         parts = dtype.type(0).real.dtype
         array = np.empty(shape, dtype)
@@ -86,13 +90,20 @@ def random_options(source: random.Random) -> dict:
     return {name: source.choice(of) for name, of in choices.items() if source.random() < 0.4}
 
 
+def torch_tensor(array: np.ndarray) -> torch.Tensor:
+    """The array as torch's tensor, also of bfloat16, which NumPy has not."""
+    if array.dtype.kind != "V":
+        return torch.from_numpy(array)
+    return torch.from_numpy(array.view(np.uint16)).view(torch.bfloat16)
+
+
 def assert_same_text(array: np.ndarray, dtype, **autograd_state) -> None:
-    tensor = torch.from_numpy(array)
+    tensor = torch_tensor(array)
     if autograd_state.get("requires_grad"):
         tensor.requires_grad_()
     if autograd_state.get("grad_fn_name"):
         tensor = tensor * 1
-        array = tensor.detach().numpy()
+        array = tensor.detach().numpy() if array.dtype.kind != "V" else array
     assert printing.tensor_text(array, dtype, **autograd_state) == repr(tensor)
 
 

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from ...autograd.grad_mode import no_grad
+from ...ops.shapes import dimension
 from ...tensor import Tensor
 from .normalization import normalize
 
@@ -17,7 +18,8 @@ def norm_except_dim(v: Tensor, pow: float = 2, dim: int = 0) -> Tensor:
     """The norms of the slices along one dimension, which are kept; of the whole for -1."""
     if dim == -1:
         return v.norm(pow)
-    others = [k for k in range(v.ndim) if k != dim]
+    kept = dimension(v.ndim, dim)
+    others = [k for k in range(v.ndim) if k != kept]
     return v.norm(pow, others, keepdim=True) if others else v.abs()
 
 
