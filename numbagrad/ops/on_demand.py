@@ -28,7 +28,7 @@ FUNCTIONS: dict[str, str] = {
     "numbagrad.ops.calculus": "cumulative_trapezoid gradient trapezoid trapz",
     "numbagrad.ops.integers": "cartesian_prod combinations frexp gcd lcm ldexp unravel_index",
     "numbagrad.ops.replacements": """
-        as_strided_scatter fill histogram nanquantile norm_except_dim put renorm""",
+        as_strided_scatter fill histogram nanquantile put renorm""",
     "numbagrad.ops.special_functions": "i0 mvlgamma polygamma",
     "numbagrad.ops.least_squares": "pinverse",
     "numbagrad.ops.lu": "lu lu_solve lu_unpack",

@@ -11,7 +11,6 @@ from .. import return_types
 from ..autograd.inplace import compute_then_write
 from ..executor import capture
 from ..executor.pointwise import scalar_type_name
-from ..nn.functional.weight_normalization import norm_except_dim
 from ..tensor import Tensor, new_tensor
 from .functions import ceil, floor, where
 from .functions import round as nearest_number
@@ -27,7 +26,7 @@ from .statistics import vector_norm
 from .view import reshape
 
 __all__ = [
-    "as_strided_scatter", "fill", "histogram", "nanquantile", "norm_except_dim", "put", "renorm",
+    "as_strided_scatter", "fill", "histogram", "nanquantile", "put", "renorm",
 ]  # fmt: skip
 
 

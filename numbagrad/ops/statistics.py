@@ -29,9 +29,12 @@ from .operator import pointwise
 from .pending import conjugate
 from .reduction import count_of, mask_of, numpy_names, with_dims
 from .registry import method
+from .shapes import dimension
 from .tensor_operator import TensorOperator
 
-__all__ = ["corrcoef", "cov", "logsumexp", "norm", "std", "std_mean", "var", "var_mean"]
+__all__ = [
+    "corrcoef", "cov", "logsumexp", "norm", "norm_except_dim", "std", "std_mean", "var", "var_mean",
+]  # fmt: skip
 
 Array = np.ndarray[Any, Any]
 
@@ -433,3 +436,13 @@ def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
     if input._array.dtype.kind not in "fV":
         input = tensors.cast(input, get_default_dtype().numpy)
     return _logsumexp(input, mask_of(dim, input._array.ndim), keepdim)
+
+
+def norm_except_dim(v: Tensor, pow: float = 2, dim: int = 0) -> Tensor:  # noqa: A002
+    """The p-norms of the slices along one dimension, which keeps its size; of the whole for -1."""
+    if dim == -1:
+        return vector_norm(v, pow)
+    rank = v._array.ndim
+    kept = dimension(rank, dim)
+    others = [k for k in range(rank) if k != kept]
+    return vector_norm(v, pow, others, True) if others else v.abs()

@@ -7,20 +7,11 @@
 from __future__ import annotations
 
 from ...autograd.grad_mode import no_grad
-from ...ops.shapes import dimension
+from ...ops.statistics import norm_except_dim
 from ...tensor import Tensor
 from .normalization import normalize
 
-__all__ = ["as_matrix", "norm_except_dim", "power_step", "spectral_weight", "weight_norm"]
-
-
-def norm_except_dim(v: Tensor, pow: float = 2, dim: int = 0) -> Tensor:
-    """The norms of the slices along one dimension, which are kept; of the whole for -1."""
-    if dim == -1:
-        return v.norm(pow)
-    kept = dimension(v.ndim, dim)
-    others = [k for k in range(v.ndim) if k != kept]
-    return v.norm(pow, others, keepdim=True) if others else v.abs()
+__all__ = ["as_matrix", "power_step", "spectral_weight", "weight_norm"]
 
 
 def weight_norm(v: Tensor, g: Tensor, dim: int = 0) -> Tensor:

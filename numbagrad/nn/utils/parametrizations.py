@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...ops.statistics import norm_except_dim
 from ...tensor import Tensor
 from .. import functional as F
 from ..convolution import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
@@ -25,7 +26,7 @@ class _WeightNorm(Module):
         return norms.weight_norm(weight_v, weight_g, self.dim)
 
     def right_inverse(self, weight: Tensor) -> tuple[Tensor, Tensor]:
-        return norms.norm_except_dim(weight, 2, self.dim), weight
+        return norm_except_dim(weight, 2, self.dim), weight
 
 
 def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Module:

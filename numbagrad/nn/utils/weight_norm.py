@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from ...ops.statistics import norm_except_dim
 from ...tensor import Tensor
 from ..functional import weight_normalization as norms
 from ..module import Module
@@ -36,9 +37,7 @@ class WeightNorm:
         made = WeightNorm(name, dim)
         weight = getattr(module, name).detach()
         del module._parameters[name]
-        module.register_parameter(
-            f"{name}_g", Parameter(norms.norm_except_dim(weight, 2, made.dim))
-        )
+        module.register_parameter(f"{name}_g", Parameter(norm_except_dim(weight, 2, made.dim)))
         module.register_parameter(f"{name}_v", Parameter(weight))
         setattr(module, name, made.compute_weight(module))
         module.register_forward_pre_hook(made)
