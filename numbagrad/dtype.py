@@ -13,6 +13,7 @@ what NumPy computes.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from typing import Any, NoReturn
 
@@ -297,6 +298,13 @@ def scalar_dtype(value: bool | int | float | complex) -> dtype:
 # ---------------------------------------------------------------------------------------------
 
 _default_dtype = float32
+#: What is called when another dtype becomes the default.
+_listeners: list[Callable[[], None]] = []
+
+
+def when_default_changes(function: Callable[[], None]) -> None:
+    """Have ``function`` called after another dtype became the default."""
+    _listeners.append(function)
 
 
 def get_default_dtype() -> dtype:
@@ -313,7 +321,10 @@ def set_default_dtype(d: dtype) -> None:
         )
     if not d.is_floating_point:
         raise TypeError("only floating-point types are supported as the default type")
-    _default_dtype = d
+    if d is not _default_dtype:
+        _default_dtype = d
+        for listener in _listeners:
+            listener()
 
 
 # ---------------------------------------------------------------------------------------------

@@ -148,6 +148,16 @@ class TestPython:
         assert not torch.zeros((), dtype=torch.bfloat16)
         assert x.storage().tolist() == x.tolist()
 
+    def test_operators_follow_the_default_dtype_as_it_changes(self):
+        x = torch.tensor([1, 2, 3])
+        made = (lambda: x / 2, lambda: x.sin(), lambda: x / x, lambda: x * 1.5, lambda: x**-1.0)
+        try:
+            for dtype in (torch.float64, torch.float32, torch.bfloat16, torch.float16) * 2:
+                torch.set_default_dtype(dtype)
+                assert [run().dtype for run in made for _ in range(3)] == [dtype] * 15
+        finally:
+            torch.set_default_dtype(torch.float32)
+
     def test_default_dtype(self):
         try:
             torch.set_default_dtype(torch.bfloat16)

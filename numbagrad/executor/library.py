@@ -22,6 +22,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from .. import dtype
 from .._version import __version__
 from ..kernels import loader
 from . import capture
@@ -105,6 +106,10 @@ def forget_lookups() -> None:
     """Make every operator look its kernels up again; the kernels themselves stay in memory."""
     for forget in _forgetters:
         forget()
+
+
+# A launcher knows the dtypes of results by those of the operands: of integers, by the default too.
+dtype.when_default_changes(forget_lookups)
 
 
 # A fork waits until no thread is compiling: the child would inherit Numba half way through a
