@@ -17,7 +17,6 @@ import torch
 
 import numbagrad
 
-from .conftest import THREADS
 from .workloads import WORKLOADS
 from .workloads.workload import Task
 
@@ -25,8 +24,6 @@ TABLE = "Peak memory of whole steps, KiB beyond what stays"
 BAR = 0.6
 #: Steps until programs for every state of the gradients are there.
 WARM_UP = 6
-
-pytestmark = pytest.mark.skipif(THREADS > 1, reason="threads need no memory of their own")
 
 
 def peak(step: Callable[..., Any], arguments: tuple[Any, ...]) -> float:

@@ -13,6 +13,7 @@ from collections.abc import Collection, Sequence
 
 from ...formula import Formula, symbol
 from ...kernels.matmul_layout import UNIT_ROWS, WIDE_FROM_ROWS
+from .. import pool
 from . import cost
 from .graph import Memory, Operation, Pointwise, Product, View, covers
 from .places import Places
@@ -43,7 +44,8 @@ def _rows_apart(
     if not fills or not own or places.readers(block) != [at]:
         return None
     writers = places.writers(block)
-    if not writers or writers[-1] >= at or block.nbytes < cost.model.factor_bytes:
+    least = cost.model.least_factor(pool.get_num_threads())
+    if not writers or writers[-1] >= at or block.nbytes < least:
         return None
     later = [x for x in kept if x.nbytes >= block.nbytes and (places.writers(x) or [at])[0] > at]
     if later:  # there is room already
