@@ -18,7 +18,8 @@ from ..structure import containers_in, flatten
 from ..tensor import Tensor
 from .effects import COMPUTED, CONSTANT, KNOWN, MADE, Effects, Made, Place, Unusable
 from .snapshot import Owners, Snapshot
-from .surroundings import Assigned, Surroundings, extras_of
+from .surroundings import Surroundings, extras_of
+from .watched import Assigned
 
 
 class EffectsOfCall:

@@ -30,7 +30,8 @@ from ..transforms.levels import is_transformed
 from .argument_numbers import direct_numbers, is_free
 from .recorded import CHANGED, Recorded
 from .recording import Recording, States
-from .surroundings import extras_of, global_settings
+from .settings import global_settings
+from .surroundings import extras_of
 
 if TYPE_CHECKING:
     from .broken_function import BrokenFunction

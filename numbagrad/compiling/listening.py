@@ -1,43 +1,45 @@
-"""What a function does beside computing: calls that a program would leave out end its recording.
+"""What runs in a recorded call, as Python reports it: functions that are entered, and calls of C.
 
-``recording.py`` listens while it calls the function. Python reports every call of a function in C;
-those that read a clock, draw numbers, print, or reach outside of the process cannot be repeated.
+``recording.py`` listens while it calls the function. What functions in Python read is watched from
+the moment they are entered (``surroundings.py``); a function in C has to be one that is known to
+depend on its arguments alone (``c_functions.py``), or the recording ends.
 """
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
+import types
 from typing import Any
 
 import numpy as np
 
 from ..executor import capture
-from ..executor.program.callers import is_library
+from ..executor.program.callers import is_library, running_code
 from ..executor.program.recorder import Recorder
+from .c_functions import is_known
+from .code_names import UNKNOWN, name_argument
+from .origins import is_standard_library
+from .surroundings import Surroundings
 
-#: Modules in C (or the first part of their names) of which every function has such an effect.
-_IMPURE_MODULES = frozenset((
-    "time", "_random", "random", "posix", "os", "io", "_io", "select", "_socket", "_ssl", "_uuid",
-    "_contextvars", "_warnings", "_queue", "mmap", "fcntl", "readline", "signal", "subprocess",
-))  # fmt: skip
-_IMPURE_CLASSES = frozenset((("datetime", "now"), ("datetime", "utcnow"), ("date", "today")))
-_IMPURE_FUNCTIONS = {
-    "builtins": frozenset(("print", "input", "open", "exec", "eval", "globals", "__import__")),
-    "_thread": frozenset(("start_new_thread", "start_joinable_thread")),
-    "sys": frozenset(("getrefcount", "settrace", "setprofile", "stdout", "_getframe")),
-    "gc": frozenset(("get_objects", "get_referrers", "get_count")),
-}
-#: Files of Python's library whose functions answer differently at different times.
+#: Functions in C that read or write an attribute by a name that they are given.
+_BY_NAME = frozenset(("getattr", "hasattr", "setattr", "delattr", "__getattribute__"))
+#: Those that read all attributes of an object.
+_ALL_NAMES = frozenset(("vars", "dir", "__dir__", "__reduce_ex__", "__reduce__", "__getstate__"))
+#: What answers by the address of an object; Python's library may ask, to tell objects apart.
+_ADDRESSES = frozenset(("id", "hash"))
+#: The code of ``os.environ``: what it holds may change without a trace.
 _ENVIRONMENT = os.getenv.__code__.co_filename
-_STANDARD = os.path.dirname(os.__file__)
 
 
 class listening:  # noqa: N801 - a context, named for how it reads
-    """End the recording when the function calls something in C that a program would leave out."""
+    """Tell the surroundings what runs, and end the recording at what a program would leave out."""
 
-    def __init__(self, recorder: Recorder):
+    def __init__(self, recorder: Recorder, surroundings: Surroundings | None = None):
         self._recorder = recorder
+        self._surroundings = surroundings
+        self._seen: set[types.CodeType] = set()
 
     def __enter__(self) -> None:
         self._before = sys.getprofile()
@@ -52,57 +54,69 @@ class listening:  # noqa: N801 - a context, named for how it reads
             self._recorder.fail("numpy.random")  # of its functions Python does not report calls
 
     def _event(self, frame: Any, event: str, argument: Any) -> None:
-        if event != "c_call" or self._recorder.paused:  # paused: kernels are being compiled
+        if self._recorder.paused:  # kernels are being compiled
             return
-        file = frame.f_code.co_filename
+        if event == "call":
+            code = frame.f_code
+            if code not in self._seen:
+                self._enter(frame, code)
+        elif event == "c_call":
+            self._call_of_c(frame, argument)
+
+    def _enter(self, frame: types.FrameType, code: types.CodeType) -> None:
+        """A function was entered: one of this package, or that works for it, is no concern."""
+        file = code.co_filename
         if is_library(file):
+            self._seen.add(code)
             return
-        everywhere = _is_impure(argument)
-        if not everywhere and file != _ENVIRONMENT and not _is_effect(argument):
+        if _is_of_arrays(file) or (is_standard_library(file) and _works_for_library(frame)):
             return
-        caller = frame
-        while caller.f_back is not None and _is_foreign(caller.f_code.co_filename):
-            caller = caller.f_back
-        if is_library(caller.f_code.co_filename):
+        self._seen.add(code)
+        if self._surroundings is None:
             return
-        if not everywhere and file != _ENVIRONMENT and caller is not frame:
+        self._surroundings.entered(frame)
+        refused = self._surroundings.refused_by(code)
+        if refused is not None:
+            what, line = refused
+            self._recorder.fail(what, [(code, line), *running_code(frame.f_back)])
+
+    def _call_of_c(self, frame: types.FrameType, function: Any) -> None:
+        file = frame.f_code.co_filename
+        if is_library(file) or _is_of_arrays(file):
             return
-        self._recorder.fail(f"{argument.__name__}(), which a program cannot repeat")
+        standard = is_standard_library(file)
+        if standard and _works_for_library(frame):
+            return
+        name = getattr(function, "__name__", "")
+        if not is_known(function) or file == _ENVIRONMENT or (name in _ADDRESSES and not standard):
+            self._recorder.fail(f"{name}(), which a program cannot repeat")
+        elif self._surroundings is not None and name in _BY_NAME | _ALL_NAMES:
+            self._surroundings.named(UNKNOWN if name in _ALL_NAMES else name_argument(frame))
+
+
+def _works_for_library(frame: types.FrameType) -> bool:
+    """Whether a function of Python's library was called, in the end, by this package or NumPy."""
+    caller: types.FrameType | None = frame
+    while caller is not None and is_standard_library(caller.f_code.co_filename):
+        caller = caller.f_back
+    if caller is None:
+        return False
+    file = caller.f_code.co_filename
+    return is_library(file) or _is_of_arrays(file)
+
+
+@functools.cache
+def _is_of_arrays(file: str) -> bool:
+    """Whether code belongs to NumPy or Numba, which compute with what they are given."""
+    modules = [sys.modules.get(name) for name in ("numpy", "numba", "llvmlite")]
+    paths = [getattr(module, "__file__", None) for module in modules]
+    return any([file.startswith(os.path.dirname(path) + os.sep) for path in paths if path])
 
 
 def _state_of_numpy() -> tuple[Any, ...]:
     """The state of NumPy's global generator, if a program has used it."""
     state: Any = np.random.get_state()
     return state[0], state[1].tobytes(), *state[2:]
-
-
-def _is_impure(function: Any) -> bool:
-    """Whether a function in C belongs to a module that is all effects."""
-    owner = getattr(function, "__self__", None)
-    module = getattr(function, "__module__", None)
-    if module is None and isinstance(owner, type):
-        return (owner.__name__, function.__name__) in _IMPURE_CLASSES
-    if module is not None:
-        return module in _IMPURE_MODULES or module.startswith("numpy.random")
-    return any(
-        [
-            base.__module__ in _IMPURE_MODULES or base.__module__.startswith("numpy.random")
-            for base in type(owner).__mro__
-        ]
-    )
-
-
-def _is_effect(function: Any) -> bool:
-    """Whether a function in C has an effect, where users call it themselves."""
-    module = getattr(function, "__module__", None)
-    return module is not None and function.__name__ in _IMPURE_FUNCTIONS.get(module, ())
-
-
-def _is_foreign(filename: str) -> bool:
-    """Whether code is neither the user's nor of this package."""
-    if is_library(filename):
-        return False
-    return filename.startswith((_STANDARD, "<frozen")) or "site-packages" in filename
 
 
 __all__ = ["listening"]

@@ -21,6 +21,7 @@ from ..executor.program.numbers import NumberInputs
 from ..executor.program.program import Program
 from ..executor.program.recorder import Recorder, root_of
 from ..optim.optimizer import Optimizer, noting_state
+from ..optim.parameter_group import observing
 from ..structure import flatten
 from ..tensor import Tensor, new_tensor
 from .argument_names import names_of_leaves
@@ -32,9 +33,11 @@ from .effects_of_call import EffectsOfCall
 from .listening import listening
 from .memory_layout import Layout, shared
 from .recorded import Recorded
+from .settings import global_settings
 from .snapshot import Elements, Owners, Snapshot
-from .surroundings import Assigned, Surroundings, Unreachable, global_settings
+from .surroundings import Surroundings
 from .verification import Previous, RandomStates, verify
+from .watched import Assigned
 
 
 class States:
@@ -46,10 +49,12 @@ class States:
     Attributes:
         idle: those whose state no recorded call has read.
         may_assign: whether tensors that calls put in the place of others have not been read.
+        ran: functions of installed packages that calls were found to run.
     """
 
     def __init__(self) -> None:
         self.may_assign = True
+        self.ran: list[types.FunctionType] = []
         self.idle: weakref.WeakSet[Optimizer] = weakref.WeakSet()
         self._read: weakref.WeakSet[Optimizer] = weakref.WeakSet()
 
@@ -97,16 +102,17 @@ class Recording:
         self.code: types.CodeType | None = None
         #: Where it was found.
         self.changed_at: list[tuple[types.CodeType, int]] = []
+        #: Options of optimizers that users' code read, by the id of their group.
+        self._options_read: dict[int, set[Any]] = {}
 
     def run(self) -> tuple[Any, Recorded | None, str]:
         """The result of the call; what later calls can use, or None and why not."""
         recorder = self.recorder
-        try:
-            surroundings = Surroundings(
-                {"the function": self.function}, self.leaves, self._states.idle
-            )
-        except Unreachable as reason:
-            return self.function(*self.args, **self.kwargs), None, str(reason)
+        surroundings = self._surroundings = Surroundings(
+            {"the function": self.function}, self.leaves, self._states.idle, self._states.ran
+        )
+        if surroundings.always_refused is not None:
+            return self.function(*self.args, **self.kwargs), None, surroundings.always_refused
         before = Snapshot(surroundings, self.leaves)
         recorder.outside = set(before.copies)
         self.random = RandomStates(surroundings.generators)
@@ -119,11 +125,27 @@ class Recording:
         finder = self._change_finder(surroundings)
         read: list[Optimizer] = []
         # One thread records at a time, hence first.
-        with recorder.recording(), noting_state(read.append), listening(recorder), finder:
+        groups = [group for each in surroundings.optimizers for group in each.param_groups]
+        with (
+            recorder.recording(),
+            noting_state(read.append),
+            observing(groups) as self._options_read,
+            listening(recorder, surroundings),
+            finder,
+        ):
             found = self.function(*args, **kwargs)
         result = with_plain_numbers(found) if self.numbers.values else found
+        self._states.ran += surroundings.found_late
         if recorder.failure is not None:
             return result, None, recorder.failure
+        refused = self._refused(surroundings)
+        if refused is not None:
+            return result, None, refused
+        if not surroundings.is_complete:
+            self.may_settle = True
+            return result, None, "tensors that a function of another package was found to read"
+        if surroundings.may_read_numbers:
+            self.numbers.pin_all()
         if not self._states.found(surroundings.optimizers, read):
             self.may_settle = True
             return result, None, "the state of an optimizer, which calls before did not read"
@@ -146,10 +168,21 @@ class Recording:
                 return result, None, f"a change during the call, of {self.assigned[0].watched.what}"
             return result, None, str(reason)
 
+    def _refused(self, surroundings: Surroundings) -> str | None:
+        """What the call reads that nobody can watch, found out after it was read."""
+        if surroundings.always_refused is not None:
+            return surroundings.always_refused
+        for code in surroundings.executed:
+            refused = surroundings.refused_by(code)
+            if refused is not None:
+                self.changed_at = [(code, refused[1])]
+                return refused[0]
+        return None
+
     def _changed(self, surroundings: Surroundings) -> str | None:
         """What the call has changed so far that its program would depend on."""
         for dictionary, key, positive in self.recorder.anew:
-            surroundings.ignore(dictionary, key, positive)
+            surroundings.ignore(dictionary, key, positive, self._options_read)
         if self._states.may_assign:
             self.assigned = surroundings.assigned()
         return surroundings.changed()
@@ -249,7 +282,7 @@ class Recording:
         ]
         tensors = [place.find(self.leaves) for place in inputs]
         try:
-            with listening(self.recorder):
+            with listening(self.recorder, self._surroundings):
                 backward, count = record_backward(self.recorder, found.live, tensors, results)
         except CannotDifferentiate as reason:
             raise Unusable(str(reason)) from None

@@ -12,12 +12,13 @@ GUARD_WORDS = 4
 CONTAINER_KIND = 0
 CONTAINER_OBJECT = 1  # address of the dictionary, list, cell or set
 CONTAINER_SIZE = 2  # number of values, and the address of the first of their addresses;
-CONTAINER_VALUES = 3  # of a dictionary the addresses of its keys come first, then its values
+CONTAINER_VALUES = 3  # of a dictionary the addresses of its keys come first, then its values;
+# of WORDS, for each word its address, the bits of it that matter, and what these have to be
 CONTAINER_VERSION = 4  # of a dictionary, when it was last found to hold what it should
 CONTAINER_WORDS = 5
 
 #: Of a dictionary all entries are looked at, in their order; of ENTRIES those with the given keys.
-DICTIONARY, LIST, CELL, ENTRIES, EMPTY_SET = range(5)
+DICTIONARY, LIST, CELL, ENTRIES, EMPTY_SET, WORDS = range(6)
 
 # --- CPython's PyListObject (bytes) ---------------------------------------------------------------
 LIST_SIZE = 16

@@ -1,7 +1,7 @@
 """Whether dictionaries, lists and the like hold what they held: the check before a program runs.
 
-Installed as a builtin by ``executor/program/guards.py``. It compares addresses of objects, nothing
-else, and calls nothing that could run Python code; the table keeps what it names alive.
+Installed as a builtin by ``executor/program/guards.py``. It compares addresses of objects and words
+of their heads, nothing else, and calls nothing that could run Python code; the table keeps what it names alive.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from .guard_layout import (
     LIST,
     LIST_ITEMS,
     LIST_SIZE,
+    WORDS,
 )
 from .intrinsics import address_of_stack, external, int64, load, store, subroutine
 from .launch import increment_reference
@@ -82,6 +83,16 @@ def same_list(items, size, values):
 
 
 @subroutine
+def same_words(size, values):
+    """Whether words in the heads of objects, as the address of their class, are what they were."""
+    for i in range(size):
+        word = load(load(values, 3 * i, int64), 0, int64)
+        if word & load(values, 3 * i + 1, int64) != load(values, 3 * i + 2, int64):
+            return False
+    return True
+
+
+@subroutine
 def same_in_dictionary(container, kind, frame, versioned):
     """Whether a dictionary, or its entries that matter, are the same; sure if none has changed."""
     dictionary = load(container, CONTAINER_OBJECT, int64)
@@ -107,6 +118,8 @@ def same_container(container, frame, versioned):
     value = load(container, CONTAINER_OBJECT, int64)
     size = load(container, CONTAINER_SIZE, int64)
     values = load(container, CONTAINER_VALUES, int64)
+    if kind == WORDS:
+        return same_words(size, values)
     if kind == LIST:
         if load(value + LIST_SIZE, 0, int64) != size:
             return False

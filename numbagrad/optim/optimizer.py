@@ -22,6 +22,7 @@ from ..nn.module import forget_gradient
 from ..ops.from_data import tensor
 from ..ops.query import typename
 from ..tensor import Tensor
+from .parameter_group import ParameterGroup, note_all_read
 
 __all__ = ["Optimizer"]
 
@@ -112,7 +113,7 @@ class Optimizer:
         if not groups:
             raise ValueError("optimizer got an empty parameter list")
         if not isinstance(groups[0], dict):
-            groups = [{"params": groups}]
+            groups = [ParameterGroup(params=groups)]
         for group in groups:
             self.add_param_group(group)
 
@@ -142,6 +143,7 @@ class Optimizer:
         text = f"{type(self).__name__} ("
         for number, group in enumerate(self.param_groups):
             text += f"\nParameter Group {number}\n"
+            note_all_read(group)
             for name in sorted(group):
                 if name != "params":
                     text += f"    {name}: {group[name]}\n"
@@ -322,6 +324,7 @@ class Optimizer:
         numbers: dict[int, int] = {}
         groups = []
         for group in self.param_groups:
+            note_all_read(group)
             for parameter in group["params"]:
                 numbers.setdefault(id(parameter), len(numbers))
             packed = {name: value for name, value in group.items() if name != "params"}
@@ -375,7 +378,8 @@ class Optimizer:
             saved_group["params"] = group["params"]
             if "param_names" in group:
                 saved_group.setdefault("param_names", group["param_names"])
-        self.__setstate__({"state": state, "param_groups": saved})
+        made = [ParameterGroup(group) for group in saved]
+        self.__setstate__({"state": state, "param_groups": made})
         for hook in self._optimizer_load_state_dict_post_hooks.values():
             hook(self)
 

@@ -15,10 +15,10 @@ def is_library(filename: str) -> bool:
     return filename.startswith(_PACKAGE)
 
 
-def running_code() -> list[tuple[types.CodeType, int]]:
-    """The code that is running in this thread, each with its line."""
+def running_code(frame: types.FrameType | None = None) -> list[tuple[types.CodeType, int]]:
+    """The code that is running in this thread, from a frame outwards, each with its line."""
     found = []
-    frame: types.FrameType | None = sys._getframe(1)
+    frame = sys._getframe(1) if frame is None else frame
     while frame is not None:
         found.append((frame.f_code, frame.f_lineno))
         frame = frame.f_back

@@ -1,12 +1,13 @@
-"""A native check that dictionaries, lists, cells and sets still hold the objects they held."""
+"""A native check that dictionaries, lists, cells, sets and heads of objects are what they were."""
 
 from __future__ import annotations
 
+import collections
 import ctypes
 import functools
 import sys
 import types
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -38,14 +39,34 @@ class Entries:
         return [*self.keys, *[self.dictionary.get(key, ABSENT) for key in self.keys]]
 
 
-Container = dict[Any, Any] | list[Any] | types.CellType | Entries | set[Any]
+class Words:
+    """Words of memory in the heads of objects, which change when Python gives the object others.
+
+    ``read`` says where they are, the bits that matter, and what these are now: for a class that an
+    object has, its dictionary, the code of a function (``object_words.py``). ``owner`` is kept
+    alive, so that the words stay its own.
+    """
+
+    __slots__ = ("owner", "read")
+
+    def __init__(self, owner: Any, read: Callable[[], list[tuple[int, int, int]]]):
+        self.owner = owner
+        self.read = read
+
+
+Container = dict[Any, Any] | list[Any] | types.CellType | Entries | set[Any] | Words
 
 
 def can_watch(container: Any) -> bool:
-    """Whether :class:`Guards` knows how to look into a container; into sets, if they are empty."""
+    """Whether :class:`Guards` knows how to look into a container; into sets, if they are empty.
+
+    An ordered dictionary keeps an order of its own where it has more than one entry.
+    """
     if isinstance(container, set):
         return not container
-    return isinstance(container, (dict, list, types.CellType, Entries))
+    if isinstance(container, collections.OrderedDict):
+        return len(container) < 2
+    return isinstance(container, (dict, list, types.CellType, Entries, Words))
 
 
 @functools.lru_cache(maxsize=1)
@@ -79,9 +100,18 @@ class Guards:
     """
 
     def __init__(self, containers: Sequence[tuple[Container, list[Any]]]):
-        self._kept = [(container, list(values)) for container, values in containers]
+        heads = [container for container, _ in containers if isinstance(container, Words)]
+        found = [word for head in heads for word in head.read()]
+        self._kept = [
+            (container, list(values))
+            for container, values in containers
+            if not isinstance(container, Words)
+        ]
+        self._heads = [head.owner for head in heads]
+        head_words = np.array(found or [(0, 0, 0)], dtype=np.uint64).view(np.int64)
         table = np.zeros(words.GUARD_WORDS, dtype=np.int64)
-        entries = np.zeros((len(self._kept), words.CONTAINER_WORDS), dtype=np.int64)
+        entries = np.zeros((len(self._kept) + 1, words.CONTAINER_WORDS), dtype=np.int64)
+        entries[0] = words.WORDS, 0, len(found), head_words.ctypes.data, -1
         addresses = np.array(
             [
                 0 if value is ABSENT or value is ANY else id(value)
@@ -93,7 +123,7 @@ class Guards:
         )
         start = addresses.ctypes.data
         watched: Any
-        for entry, (container, values) in zip(entries, self._kept, strict=True):
+        for entry, (container, values) in zip(entries[1:], self._kept, strict=True):
             if isinstance(container, Entries):
                 kind, watched = words.ENTRIES, container.dictionary
             else:
@@ -103,8 +133,8 @@ class Guards:
             entry[:] = kind, id(watched), len(values) // (2 if keyed else 1), start, -1
             start += 8 * len(values)
         table[0] = runtime().ctypes.data
-        table[words.GUARD_CONTAINERS] = len(self._kept)
+        table[words.GUARD_CONTAINERS] = len(entries)
         table[words.GUARD_CONTAINERS_AT] = entries.ctypes.data
         table[words.GUARD_VERSIONED] = _changes_are_counted()
-        self._tables = entries, addresses
+        self._tables = entries, addresses, head_words
         self.unchanged = make_builtin("unchanged", launcher("unchanged", "guards"), table)

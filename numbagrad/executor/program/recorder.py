@@ -173,11 +173,15 @@ class Recorder:
     def _attend(self, active: bool) -> None:
         self._runtime[layout.RUNTIME_CAPTURE] = _thread_state() if active else 0
 
-    def fail(self, what: str) -> None:
-        """Note that ``what`` cannot be part of a program, and compute the rest as always."""
+    def fail(self, what: str, at: list[tuple[types.CodeType, int]] | None = None) -> None:
+        """Note that ``what`` cannot be part of a program, and compute the rest as always.
+
+        ``at`` is the code that is running, each with its line, if that is not the present one.
+        """
         if self.failure is None:
-            self.failure = f"{what}, called at {line_of_user()}"
-            self.failed_at = running_code()
+            where = f"{at[0][0].co_filename}:{at[0][1]}" if at else line_of_user()
+            self.failure = f"{what}, called at {where}"
+            self.failed_at = at or running_code()
         self.paused = True
         self._attend(False)
         if self.when_failed is not None:
