@@ -10,7 +10,7 @@ LAYER = "torch.manual_seed(0)\nnet = nn.Linear(3, 3)\n"
 DROP = "net = nn.Dropout(1.0)\nnet.eval()\n"
 BUFFER = "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.register_buffer('rate', torch.full((3,), 2.0))\n    def forward(self, x): return x * self.rate\nnet = Net()\n"
 SGD = "torch.manual_seed(0)\nw = nn.Parameter(torch.ones(3))\nopt = torch.optim.SGD([{'params': [w]}], lr=0.5, momentum=0.5)\ngroup = opt.param_groups[0]\nKEY = 'lr'\nnames = ['lr', 'momentum']\ndef update(x):\n    opt.zero_grad()\n    (w * x).sum().backward()\n    opt.step()\n"
-OPTIMIZER_STATE = "[w, group['lr'], group['momentum'], opt.state[w]['momentum_buffer']]"
+OPTIMIZER_STATE = "[w, group['lr'], group['momentum'], opt.state[w].get('momentum_buffer')]"
 
 
 def optimizer(write: str, change: str = "group['lr'] = v / 4", setup: str = "", state: str = OPTIMIZER_STATE) -> Kind:  # fmt: skip
@@ -99,7 +99,7 @@ LIBRARY = {
     "training-flag": Kind(DROP, "net(x) / x + 2.0", "net.train(v == 3)", "net.train(not net.training)", "net.training"),
     "batch-norm-statistics": Kind("net = nn.BatchNorm1d(1)", "net(x[:, None])[:, 0]", "net.eval() if v == 3 else net.train()", state="dict(net.state_dict())"),
     "batch-norm-momentum": Kind("net = nn.BatchNorm1d(1)", change="net.momentum = 0.1 * v", write="net(x[:, None] * torch.arange(3.0)[:, None])", state="dict(net.state_dict())"),
-    "dropout-rate": Kind("net = nn.Dropout(0.0)", "net(x)[0] / x[0] + 2.0", "net.p = 1.0 if v == 3 else 0.0", "net.p = 0.5 - net.p", "net.p"),
+    "dropout-rate": Kind("net = nn.Dropout(0.0)", "net(x)[0] / x[0] + 2.0", "net.p = 1.0 if v == 3 else 0.0", "net.p = 1.0 - net.p", "net.p"),
     "buffer-reassigned": Kind(BUFFER, "net(x) / x", "net.rate = torch.full((3,), v)", "net.rate = net.rate + 1", "net.rate"),
     "buffer-written": Kind(BUFFER, "net(x) / x", "net.rate.fill_(v)", "net.rate += 1", "net.rate", compiles=True),
     "buffer-resized": Kind(BUFFER, "net(x) / x", "net.rate = torch.full((1,), v) if v == 3 else torch.full((3,), v)"),
@@ -115,7 +115,7 @@ LIBRARY = {
     "forward-hook-removed": Kind(LAYER + "handle = net.register_forward_hook(lambda net, args, out: out * 3)", "net(x)", "handle.remove()"),
     "forward-hook-stores": Kind(LAYER + "kept = []\nnet.register_forward_hook(lambda net, args, out: kept.append(out.detach().sum()))", "net(x)", state="list(kept)"),
     "forward-hook-counts": Kind(LAYER + "kept = []\nnet.register_forward_hook(lambda net, args, out: kept.append(len(kept)))", "net(x)", state="list(kept)"),
-    "hook-of-every-module": Kind(LAYER + "handles = []", "net(x)", "handles.append(nn.modules.module.register_module_forward_hook(lambda net, args, out: out * v))", finish="for each in handles: each.remove()"),
+    "hook-of-every-module": Kind("from numbagrad.nn.module_hooks import register_module_forward_hook\n" + LAYER + "handles = []", "net(x)", "handles.append(register_module_forward_hook(lambda net, args, out: out * v))", finish="for each in handles: each.remove()"),
     "tensor-hook": Kind(LAYER, change="net.weight.register_hook(lambda g: g * v)", write="net.zero_grad()\nnet(x).sum().backward()", state="net.weight.grad"),
     "tensor-hook-counts": Kind(LAYER + "kept = []\nnet.weight.register_hook(lambda g: kept.append(1))", write="net(x).sum().backward()", state="[len(kept), net.weight.grad]"),
     "accumulate-hook": Kind(LAYER + "kept = []", change="net.weight.register_post_accumulate_grad_hook(lambda p: kept.append(v))", write="net(x).sum().backward()", state="list(kept)"),
