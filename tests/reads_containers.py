@@ -6,7 +6,9 @@ from __future__ import annotations
 from reads_tools import Kind
 
 
-def box(setup: str, read: str, change: str, write: str = "", state: str = "", **more: object) -> Kind:
+def box(
+    setup: str, read: str, change: str, write: str = "", state: str = "", **more: object
+) -> Kind:
     """A kind whose state is what it reads, unless it says otherwise."""
     return Kind(setup, read, change, write, state or read.strip().split("\n")[-1], **more)  # type: ignore[arg-type]
 

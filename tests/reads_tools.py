@@ -110,7 +110,9 @@ def _function(head: str, body: str) -> str:
     return f"def {head}:\n{textwrap.indent(body, '    ')}\n\n"
 
 
-HEAD = "from __future__ import annotations\n\nimport numbagrad as torch\nfrom numbagrad import nn\n\n"
+HEAD = (
+    "from __future__ import annotations\n\nimport numbagrad as torch\nfrom numbagrad import nn\n\n"
+)
 
 
 def sources(kind: Kind, role: str, place: str, name: str) -> dict[str, str]:
@@ -131,14 +133,14 @@ def sources(kind: Kind, role: str, place: str, name: str) -> dict[str, str]:
     return {f"{name}_lib": held + rest, name: user}
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """A copy of a result or a state, with arrays of NumPy in the place of tensors."""
     if isinstance(value, torch.Tensor):
         return value.detach().numpy().copy()
     if isinstance(value, (list, tuple)):
-        return [_plain(each) for each in value]
+        return [plain(each) for each in value]
     if isinstance(value, dict):
-        return {key: _plain(each) for key, each in value.items()}
+        return {key: plain(each) for key, each in value.items()}
     return copy.deepcopy(value)
 
 
@@ -200,7 +202,7 @@ def _outcomes(kind: Kind, role: str, holder: Any, step: Any) -> list[tuple[Any, 
                     result = f"{type(error).__name__}: {error}"
             else:
                 result = step(x)
-            outcomes.append((_plain(result), _plain(holder.state())))
+            outcomes.append((plain(result), plain(holder.state())))
     finally:
         holder.finish()
     return outcomes
@@ -246,4 +248,4 @@ def check(kind: Kind, role: str, place: str, folder: Path, name: str) -> Played:
     return found
 
 
-__all__ = ["Kind", "Played", "check", "combinations", "compare", "played"]
+__all__ = ["Kind", "Played", "check", "combinations", "compare", "plain", "played"]
