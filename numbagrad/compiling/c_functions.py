@@ -1,0 +1,95 @@
+"""Functions and classes written in C that a recorded call may use.
+
+What a function in Python reads and does can be followed; of one in C this list says that it
+depends on its arguments alone and changes nothing but them. All others end a recording
+(``listening.py``): a clock, random numbers, files, the state of the process, and whatever an
+extension module does that nobody has looked at.
+"""
+
+from __future__ import annotations
+
+import types
+from typing import Any
+
+import numpy as np
+
+#: Modules of which every function, and every method of its classes, may be called.
+_MODULES = frozenset((
+    "math", "cmath", "_operator", "operator", "itertools", "_functools", "functools",
+    "_collections", "collections", "_collections_abc", "_bisect", "_heapq", "_struct", "struct",
+    "_json", "_string", "_statistics", "binascii", "zlib", "_abc", "_weakref", "weakref",
+    "_weakrefset", "unicodedata", "_sre", "re", "array", "_stat", "_datetime", "datetime",
+    "_ctypes", "ctypes", "_typing", "typing", "types", "_types", "copyreg", "_pickle", "pickle",
+    "_decimal", "decimal", "_copy", "enum", "abc", "fractions", "numbers", "_hashlib", "_md5",
+    "_sha1", "_sha2", "_sha256", "_sha512", "_sha3", "_blake2", "zoneinfo", "_zoneinfo",
+    "_codecs", "_csv", "_elementtree", "_opcode", "_symtable", "_ast", "_interpchannels",
+))  # fmt: skip
+
+#: Functions of modules that have others as well.
+_FUNCTIONS = {
+    "builtins": frozenset((
+        "abs", "all", "any", "ascii", "bin", "callable", "chr", "delattr", "dir", "divmod",
+        "format", "getattr", "hasattr", "hex", "isinstance", "issubclass", "iter", "len", "locals",
+        "max", "min", "next", "oct", "ord", "pow", "repr", "round", "setattr", "sorted", "sum",
+        "vars", "anext", "aiter", "__build_class__", "compile", "id", "hash",
+    )),
+    "sys": frozenset((
+        "getsizeof", "intern", "getrecursionlimit", "exc_info", "exception", "is_finalizing",
+        "audit", "getdefaultencoding", "getfilesystemencoding",
+    )),
+    "_thread": frozenset(("allocate_lock", "RLock")),
+    "gc": frozenset(("isenabled", "is_tracked")),
+    "_io": frozenset(("text_encoding",)),
+    "posix": frozenset(("fspath", "fsencode", "fsdecode")),
+    "_imp": frozenset(("lock_held", "acquire_lock", "release_lock")),
+}  # fmt: skip
+
+#: Those that answer differently at different times, or reach outside, though their module does not.
+_NOT_KNOWN = frozenset((
+    "now", "utcnow", "today", "fromtimestamp", "localtime", "getcontext", "setcontext",
+    "localcontext", "dlopen", "dlsym", "call_function", "string_at", "PyObj_FromPtr", "cache_clear",
+    "_count", "getweakrefcount", "astimezone",
+))  # fmt: skip
+
+#: Methods of builtin classes that depend on more than the object and the arguments.
+_METHODS_NOT_KNOWN = frozenset(("__subclasses__", "__sizeof__"))
+
+_ARRAY_MODULES = ("numpy", "numba", "llvmlite")
+
+
+def is_known(function: Any) -> bool:
+    """Whether a function or bound method in C depends on its arguments alone, the object included.
+
+    Args:
+        function: a builtin function, or a method of a class in C bound to its object.
+    """
+    name = getattr(function, "__name__", "")
+    owner = getattr(function, "__self__", None)
+    module = getattr(function, "__module__", None)
+    if name in _NOT_KNOWN:
+        return False
+    if isinstance(owner, types.ModuleType) or owner is None:
+        module = module or getattr(owner, "__name__", None) or ""
+        return _knows_module(module) or name in _FUNCTIONS.get(module, ())
+    kind = owner if isinstance(owner, type) else type(owner)
+    return name not in _METHODS_NOT_KNOWN and any(
+        [is_known_class(base) for base in kind.__mro__ if base is not object and name in vars(base)]
+        or [is_known_class(kind)]
+    )
+
+
+def is_known_class(kind: type) -> bool:
+    """Whether instances of a class in C may be made and used: they reach nothing outside."""
+    module: str = kind.__module__
+    if issubclass(kind, (np.random.Generator, np.random.RandomState, np.random.BitGenerator)):
+        return False
+    return module == "builtins" or _knows_module(module)
+
+
+def _knows_module(module: str) -> bool:
+    if module in _MODULES:
+        return True
+    return module.split(".")[0] in _ARRAY_MODULES and not module.startswith("numpy.random")
+
+
+__all__ = ["is_known", "is_known_class"]

@@ -1,0 +1,246 @@
+"""What the state of an object consists of, for every kind of object that can be watched.
+
+``surroundings.py`` follows what is read here and compares it before each run. A class whose
+instances hold state in C that is not listed here is *hidden*: a function that names such an object
+cannot be compiled, since nobody would notice when it changes.
+"""
+
+from __future__ import annotations
+
+import array
+import collections
+import ctypes
+import datetime
+import decimal
+import enum
+import functools
+import gc
+import io
+import operator
+import re
+import struct
+import types
+import typing
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from ..device import device
+from ..dtype import dtype
+
+#: Values without state of their own, which are compared; subclasses have attributes.
+PLAIN = frozenset((
+    bool, int, float, complex, str, bytes, type(None), type(Ellipsis), type(NotImplemented), slice,
+    range, dtype, device,
+))  # fmt: skip
+
+#: Arrays of NumPy, and the like, that are compared byte by byte; larger ones are not watched.
+MOST_BYTES = 1 << 16
+
+_C_DATA: Any = ctypes.c_int.__mro__[-2]  # the base of all ctypes
+_LRU_CACHE: Any = functools._lru_cache_wrapper
+
+#: Objects that are what they are: what they refer to never changes.
+_CONSTANT = (
+    types.BuiltinFunctionType, types.MethodWrapperType, types.WrapperDescriptorType,
+    types.MethodDescriptorType, types.ClassMethodDescriptorType, types.GetSetDescriptorType,
+    types.MemberDescriptorType, types.CodeType, types.GenericAlias, re.Pattern, re.Match,
+    decimal.Decimal, datetime.date, datetime.time, datetime.timedelta, datetime.tzinfo,
+    struct.Struct, operator.attrgetter, operator.itemgetter, operator.methodcaller, np.dtype,
+    np.ufunc, typing.TypeVar, np.finfo, np.iinfo, types.CapsuleType
+    if hasattr(types, "CapsuleType") else re.Pattern, types.UnionType,
+)  # fmt: skip
+
+#: Bases in C whose instances are read as a whole by what follows, or hold nothing.
+_READ_BASES = frozenset((
+    object, dict, list, tuple, set, frozenset, collections.deque, collections.OrderedDict,
+    collections.defaultdict, bool, int, float, complex, str, bytes, BaseException, Exception,
+    types.SimpleNamespace, functools.partial, property, staticmethod, classmethod, type,
+    weakref.ref, weakref.ProxyType, super, types.MethodType, types.FunctionType, types.CellType,
+    types.ModuleType, array.array, bytearray, memoryview, np.ndarray, types.MappingProxyType,
+    _LRU_CACHE, io.StringIO, io.BytesIO, types.DynamicClassAttribute,
+    *_CONSTANT,
+))  # fmt: skip
+
+_DICT_VIEWS = (
+    type({}.keys()), type({}.values()), type({}.items()),
+    type(collections.OrderedDict().keys()), type(collections.OrderedDict().values()),
+    type(collections.OrderedDict().items()),
+)  # fmt: skip
+
+
+def is_plain(value: Any) -> bool:
+    """Whether a value has no state beside what it is."""
+    kind = type(value)
+    return kind in PLAIN or (isinstance(value, (np.generic, np.dtype)) and kind is not np.void)
+
+
+def is_constant(value: Any) -> bool:
+    """Whether an object never changes, nor what can be reached from it alone."""
+    return isinstance(value, _CONSTANT)
+
+
+def same(a: Any, b: Any) -> bool:
+    """Whether two plain values are equal: 1, 1.0 and True are not, nor are 0.0 and -0.0."""
+    if type(a) is not type(b):
+        return False
+    return bool(a == b and (a or repr(a) == repr(b)) or (a != a and b != b))
+
+
+def reader_of(value: Any) -> Callable[[], list[Any]] | None:
+    """A function that reads what an object of C holds, beside dictionary, slots and class.
+
+    What it returns is compared, and followed. None where there is nothing of the kind.
+    """
+    for kind, make in _READERS:
+        if isinstance(value, kind):
+            return make(value)
+    return None
+
+
+def _of_bytes(value: Any) -> Callable[[], list[Any]]:
+    return lambda: [memoryview(value).tobytes()]
+
+
+def _of_record(value: Any) -> Callable[[], list[Any]]:
+    return lambda: [value.tobytes()]
+
+
+def _of_c_data(value: Any) -> Callable[[], list[Any]]:
+    size = ctypes.sizeof(value)
+    return lambda: [ctypes.string_at(ctypes.addressof(value), size)]
+
+
+def _of_cache(value: Any) -> Callable[[], list[Any]]:
+    """How often a function was computed: what is remembered changes with that alone."""
+    return lambda: [value.cache_info().misses, value.cache_info().currsize, value.__wrapped__]
+
+
+def _of_attributes(*names: str) -> Callable[[Any], Callable[[], list[Any]]]:
+    return lambda value: lambda: [getattr(value, name, None) for name in names]
+
+
+def _of_ordered(value: Any) -> Callable[[], list[Any]]:
+    """The order of the keys, which is not that of the dictionary below."""
+    return lambda: list(value)
+
+
+def _of_mapping_view(value: Any) -> Callable[[], list[Any]]:
+    return lambda: gc.get_referents(value)
+
+
+_READERS: list[tuple[Any, Callable[[Any], Callable[[], list[Any]]]]] = [
+    (_DICT_VIEWS, _of_mapping_view),
+    (types.MappingProxyType, _of_mapping_view),
+    ((bytearray, memoryview, array.array), _of_bytes),
+    (np.void, _of_record),
+    (_C_DATA, _of_c_data),
+    (_LRU_CACHE, _of_cache),
+    (collections.deque, lambda value: lambda: [*value, value.maxlen]),
+    (collections.defaultdict, _of_attributes("default_factory")),
+    (collections.OrderedDict, _of_ordered),
+    ((set, frozenset), lambda value: lambda: list(value)),
+    (weakref.ReferenceType, lambda value: lambda: [value()]),
+    (functools.partial, _of_attributes("func", "args", "keywords")),
+    (property, _of_attributes("fget", "fset", "fdel")),
+    ((staticmethod, classmethod), _of_attributes("__func__")),
+    (BaseException, _of_attributes("args")),
+    ((io.StringIO, io.BytesIO), lambda value: lambda: [value.getvalue(), value.tell()]),
+    (super, _of_attributes("__thisclass__", "__self__", "__self_class__")),
+]
+
+
+def nbytes_of(value: Any) -> int:
+    """How many bytes an object of memory has; 0 for any other."""
+    if isinstance(value, np.ndarray):
+        return value.nbytes
+    if isinstance(value, (bytearray, memoryview, array.array)):
+        return memoryview(value).nbytes
+    return ctypes.sizeof(value) if isinstance(value, _C_DATA) else 0
+
+
+def hidden(value: Any) -> bool:
+    """Whether an object has, or may have, state that nothing here reads."""
+    if isinstance(value, _DICT_VIEWS) or isinstance(value, _C_DATA):
+        return False
+    if isinstance(value, type):
+        return False
+    if isinstance(value, Iterator) and not _is_of_python_code(type(value)):
+        return True  # its position; a class of Python has attributes for it
+    return has_hidden_base(type(value))
+
+
+@functools.cache
+def has_hidden_base(kind: type) -> bool:
+    """Whether a class derives from one in C whose state nothing here reads."""
+    if issubclass(kind, (np.generic, _C_DATA)):
+        return False
+    return any(
+        [
+            base not in _READ_BASES and not _is_of_python_code(base) and not _is_exception(base)
+            for base in kind.__mro__
+        ]
+    )
+
+
+def _is_exception(kind: type) -> bool:
+    return issubclass(kind, BaseException) and kind.__module__ == "builtins"
+
+
+_HEAP_TYPE = 1 << 9
+
+
+@functools.cache
+def _is_of_python_code(kind: type) -> bool:
+    """Whether a class statement made a class: its instances hold slots, a dictionary, no more."""
+    if not kind.__flags__ & _HEAP_TYPE:
+        return False
+    if issubclass(kind, enum.Enum):
+        return True
+    base = kind.__base__
+    if base is None or kind.__itemsize__ != base.__itemsize__:
+        return False
+    scope = vars(kind)
+    own = sum([isinstance(each, types.MemberDescriptorType) for each in scope.values()])
+    own += ("__dict__" in scope) + ("__weakref__" in scope)
+    if kind.__basicsize__ - base.__basicsize__ > 8 * own:
+        return False
+    # Types in C may hide state behind functions in C: a class of Python has none of its own.
+    return not any([isinstance(each, _SLOTS_IN_C) for each in scope.values()])
+
+
+_SLOTS_IN_C = (types.WrapperDescriptorType, types.MethodDescriptorType)
+
+
+def slots_of(kind: type) -> list[Any]:
+    """The descriptors of the slots of a class and its bases, under whatever names."""
+    return [
+        each
+        for base in kind.__mro__
+        if _is_of_python_code(base)
+        for each in vars(base).values()
+        if isinstance(each, types.MemberDescriptorType)
+    ]
+
+
+#: In the place of a slot that was not assigned.
+UNSET = object()
+
+
+def slot_values(value: Any, slots: list[Any]) -> list[Any]:
+    """What the slots of an object hold."""
+    found = []
+    for slot in slots:
+        try:
+            found.append(slot.__get__(value))
+        except AttributeError:
+            found.append(UNSET)
+    return found
+
+
+__all__ = [
+    "MOST_BYTES", "PLAIN", "has_hidden_base", "hidden", "is_constant", "is_plain", "nbytes_of",
+    "reader_of", "same", "slot_values", "slots_of",
+]  # fmt: skip

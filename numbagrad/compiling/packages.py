@@ -1,0 +1,41 @@
+"""Whose modules and classes are: of this package, of NumPy, of Python or an installed one, a user's.
+
+``surroundings.py`` looks into what users wrote as a whole, and into the rest where code names it.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+import types
+
+from ..executor.program.callers import is_library
+from .origins import is_installed_file
+
+#: Where a module or a class comes from. Python's own library counts as installed.
+USER, INSTALLED, NUMPY, LIBRARY = "user", "installed", "numpy", "library"
+
+
+@functools.cache
+def origin_of(module: types.ModuleType | None) -> str:
+    """Where a module comes from; one that was made while the program runs is the user's."""
+    if module is None:
+        return USER
+    root = module.__name__.split(".")[0]
+    path = getattr(module, "__file__", None)
+    if path is None:
+        is_of_python = root in sys.builtin_module_names or root in sys.stdlib_module_names
+        return INSTALLED if is_of_python and root != "__main__" else USER
+    if is_library(path):
+        return LIBRARY
+    if not is_installed_file(path):
+        return USER
+    return NUMPY if root == "numpy" else INSTALLED
+
+
+def origin_of_class(kind: type) -> str:
+    """Where the module of a class comes from."""
+    return origin_of(sys.modules.get(kind.__module__))
+
+
+__all__ = ["INSTALLED", "LIBRARY", "NUMPY", "USER", "origin_of", "origin_of_class"]
