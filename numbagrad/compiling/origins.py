@@ -76,8 +76,13 @@ def _places(filename: str) -> Iterator[tuple[str, str]]:
 
 def _both_forms(folders: Iterable[str]) -> frozenset[str]:
     """Folders as they are written and as links lead to them: files may be named either way."""
-    written = {os.path.normcase(os.path.normpath(folder)) for folder in folders if folder}
-    return frozenset(written | {os.path.realpath(folder) for folder in written})
+    return frozenset().union(*[_forms(folder) for folder in folders if folder])
+
+
+@functools.cache
+def _forms(folder: str) -> frozenset[str]:
+    written = os.path.normcase(os.path.normpath(folder))
+    return frozenset((written, os.path.realpath(written)))
 
 
 @functools.cache
