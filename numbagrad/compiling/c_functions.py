@@ -20,7 +20,7 @@ _MODULES = frozenset((
     "_json", "_string", "_statistics", "binascii", "zlib", "_abc", "_weakref", "weakref",
     "_weakrefset", "unicodedata", "_sre", "re", "array", "_stat", "_datetime", "datetime",
     "_ctypes", "ctypes", "_typing", "typing", "types", "_types", "copyreg", "_pickle", "pickle",
-    "_decimal", "decimal", "_copy", "enum", "abc", "fractions", "numbers", "_hashlib", "_md5",
+    "_copy", "enum", "abc", "fractions", "numbers", "_hashlib", "_md5",
     "_sha1", "_sha2", "_sha256", "_sha512", "_sha3", "_blake2", "zoneinfo", "_zoneinfo",
     "_codecs", "_csv", "_elementtree", "_opcode", "_symtable", "_ast", "_interpchannels",
 ))  # fmt: skip
@@ -34,11 +34,10 @@ _FUNCTIONS = {
         "vars", "anext", "aiter", "__build_class__", "compile", "id", "hash",
     )),
     "sys": frozenset((
-        "getsizeof", "intern", "getrecursionlimit", "exc_info", "exception", "is_finalizing",
+        "intern", "exc_info", "exception", "is_finalizing",
         "audit", "getdefaultencoding", "getfilesystemencoding",
     )),
     "_thread": frozenset(("allocate_lock", "RLock")),
-    "gc": frozenset(("isenabled", "is_tracked")),
     "_io": frozenset(("text_encoding",)),
     "posix": frozenset(("fspath", "fsencode", "fsdecode")),
     "_imp": frozenset(("lock_held", "acquire_lock", "release_lock")),
@@ -48,7 +47,7 @@ _FUNCTIONS = {
 _NOT_KNOWN = frozenset((
     "now", "utcnow", "today", "fromtimestamp", "localtime", "getcontext", "setcontext",
     "localcontext", "dlopen", "dlsym", "call_function", "string_at", "PyObj_FromPtr", "cache_clear",
-    "_count", "getweakrefcount", "astimezone",
+    "_count", "getweakrefcount", "astimezone", "timestamp",
 ))  # fmt: skip
 
 #: Methods of builtin classes that depend on more than the object and the arguments.

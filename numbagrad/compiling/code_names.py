@@ -19,7 +19,7 @@ class Names(NamedTuple):
 
     Attributes:
         loads: globals and attributes that are read or written.
-        globals: those of them that are read as globals or builtins.
+        globals: those of them that are globals or builtins.
         stores: those of them that are written or deleted.
         values: those of them that are read other than to be called at once.
         imports: modules that are imported.
@@ -69,6 +69,8 @@ def names_of(code: types.CodeType) -> Names:
                 found["value"].add(instruction.argval)
         elif name in _STORES:
             found["store"].add(instruction.argval)
+            if not name.endswith("ATTR"):
+                found["global"].add(instruction.argval)
         elif name == "IMPORT_NAME":
             found["import"].add(instruction.argval)
     texts = set(_texts_in(code.co_consts))

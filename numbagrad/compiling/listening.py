@@ -26,7 +26,9 @@ from .surroundings import Surroundings
 #: Functions in C that read or write an attribute by a name that they are given.
 _BY_NAME = frozenset(("getattr", "hasattr", "setattr", "delattr", "__getattribute__"))
 #: Those that read all attributes of an object.
-_ALL_NAMES = frozenset(("vars", "dir", "__dir__", "__reduce_ex__", "__reduce__", "__getstate__"))
+_ALL_NAMES = frozenset((
+    "vars", "dir", "__dir__", "__reduce_ex__", "__reduce__", "__getstate__", "dump", "dumps",
+))  # fmt: skip
 #: What answers by the address of an object; Python's library may ask, to tell objects apart.
 _ADDRESSES = frozenset(("id", "hash"))
 #: The code of ``os.environ``: what it holds may change without a trace.
@@ -66,10 +68,16 @@ class listening:  # noqa: N801 - a context, named for how it reads
     def _enter(self, frame: types.FrameType, code: types.CodeType) -> None:
         """A function was entered: one of this package, or that works for it, is no concern."""
         file = code.co_filename
-        if is_library(file):
+        if is_library(file) or _is_generated_for_library(frame):
             self._seen.add(code)
             return
-        if _is_of_arrays(file) or (is_standard_library(file) and _works_for_library(frame)):
+        if _is_of_arrays(file):
+            return
+        if code.co_name == "_gcd_import" and not _works_for_library(frame):
+            self._recorder.fail("importlib.import_module(), which a program cannot repeat")
+        if _imports(frame):
+            return
+        if is_standard_library(file) and _works_for_library(frame):
             return
         self._seen.add(code)
         if self._surroundings is None:
@@ -82,9 +90,11 @@ class listening:  # noqa: N801 - a context, named for how it reads
 
     def _call_of_c(self, frame: types.FrameType, function: Any) -> None:
         file = frame.f_code.co_filename
-        if is_library(file) or _is_of_arrays(file):
+        if is_library(file) or _is_of_arrays(file) or _imports(frame):
             return
-        standard = is_standard_library(file)
+        if _is_generated_for_library(frame):
+            return
+        standard = is_standard_library(file) or file == "<string>"  # methods of dataclasses
         if standard and _works_for_library(frame):
             return
         name = getattr(function, "__name__", "")
@@ -103,6 +113,27 @@ def _works_for_library(frame: types.FrameType) -> bool:
         return False
     file = caller.f_code.co_filename
     return is_library(file) or _is_of_arrays(file)
+
+
+def _is_generated_for_library(frame: types.FrameType) -> bool:
+    """Whether code was made while this package ran, as the methods of a dataclass are."""
+    if not frame.f_code.co_filename.startswith("<"):
+        return False
+    name = frame.f_globals.get("__name__", "")
+    return name.split(".")[0] == _PACKAGE or name.startswith("namedtuple_")
+
+
+_PACKAGE = __name__.split(".")[0]
+
+
+def _imports(frame: types.FrameType) -> bool:
+    """Whether a module is being imported: what is imported by users' code was there before."""
+    caller: types.FrameType | None = frame
+    while caller is not None and not is_library(caller.f_code.co_filename):
+        if caller.f_code.co_filename.startswith("<frozen importlib"):
+            return True
+        caller = caller.f_back
+    return False
 
 
 @functools.cache

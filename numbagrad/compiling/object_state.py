@@ -11,7 +11,6 @@ import array
 import collections
 import ctypes
 import datetime
-import decimal
 import enum
 import functools
 import gc
@@ -19,6 +18,7 @@ import io
 import operator
 import re
 import struct
+import threading
 import types
 import typing
 import weakref
@@ -40,14 +40,19 @@ PLAIN = frozenset((
 MOST_BYTES = 1 << 16
 
 _C_DATA: Any = ctypes.c_int.__mro__[-2]  # the base of all ctypes
+#: What leads to memory that belongs to nobody in Python.
+_C_POINTERS: Any = (
+    ctypes.POINTER(ctypes.c_int).__mro__[1], ctypes.CFUNCTYPE(None).__mro__[1], ctypes.c_void_p,
+    ctypes.c_char_p,
+)  # fmt: skip
 _LRU_CACHE: Any = functools._lru_cache_wrapper
 
 #: Objects that are what they are: what they refer to never changes.
 _CONSTANT = (
     types.BuiltinFunctionType, types.MethodWrapperType, types.WrapperDescriptorType,
     types.MethodDescriptorType, types.ClassMethodDescriptorType, types.GetSetDescriptorType,
-    types.MemberDescriptorType, types.CodeType, types.GenericAlias, re.Pattern, re.Match,
-    decimal.Decimal, datetime.date, datetime.time, datetime.timedelta, datetime.tzinfo,
+    types.MemberDescriptorType, type(collections.namedtuple("_", "x").x), types.CodeType, types.GenericAlias, re.Pattern, re.Match,
+    datetime.date, datetime.time, datetime.timedelta, datetime.tzinfo,
     struct.Struct, operator.attrgetter, operator.itemgetter, operator.methodcaller, np.dtype,
     np.ufunc, typing.TypeVar, np.finfo, np.iinfo, types.CapsuleType
     if hasattr(types, "CapsuleType") else re.Pattern, types.UnionType,
@@ -114,17 +119,26 @@ def _of_c_data(value: Any) -> Callable[[], list[Any]]:
 
 
 def _of_cache(value: Any) -> Callable[[], list[Any]]:
-    """How often a function was computed: what is remembered changes with that alone."""
-    return lambda: [value.cache_info().misses, value.cache_info().currsize, value.__wrapped__]
+    """How often a function was computed, and all that is remembered of it."""
+
+    def read() -> list[Any]:
+        info = value.cache_info()
+        found = [info.misses, info.currsize, value.__wrapped__]
+        for kept in gc.get_referents(value):
+            if type(kept) is dict and kept is not vars(value):
+                for entry in kept.values():  # with a limit, links of a list that hold the values
+                    found += gc.get_referents(entry) if _is_link(entry) else [entry]
+        return [each for each in found if not _is_link(each)]
+
+    return read
+
+
+def _is_link(value: Any) -> bool:
+    return type(value).__name__ == "_lru_list_elem"
 
 
 def _of_attributes(*names: str) -> Callable[[Any], Callable[[], list[Any]]]:
     return lambda value: lambda: [getattr(value, name, None) for name in names]
-
-
-def _of_ordered(value: Any) -> Callable[[], list[Any]]:
-    """The order of the keys, which is not that of the dictionary below."""
-    return lambda: list(value)
 
 
 def _of_mapping_view(value: Any) -> Callable[[], list[Any]]:
@@ -140,9 +154,7 @@ _READERS: list[tuple[Any, Callable[[Any], Callable[[], list[Any]]]]] = [
     (_LRU_CACHE, _of_cache),
     (collections.deque, lambda value: lambda: [*value, value.maxlen]),
     (collections.defaultdict, _of_attributes("default_factory")),
-    (collections.OrderedDict, _of_ordered),
     ((set, frozenset), lambda value: lambda: list(value)),
-    (weakref.ReferenceType, lambda value: lambda: [value()]),
     (functools.partial, _of_attributes("func", "args", "keywords")),
     (property, _of_attributes("fget", "fset", "fdel")),
     ((staticmethod, classmethod), _of_attributes("__func__")),
@@ -163,8 +175,10 @@ def nbytes_of(value: Any) -> int:
 
 def hidden(value: Any) -> bool:
     """Whether an object has, or may have, state that nothing here reads."""
-    if isinstance(value, _DICT_VIEWS) or isinstance(value, _C_DATA):
+    if isinstance(value, _DICT_VIEWS):
         return False
+    if isinstance(value, _C_DATA):
+        return isinstance(value, _C_POINTERS)
     if isinstance(value, type):
         return False
     if isinstance(value, Iterator) and not _is_of_python_code(type(value)):
@@ -214,6 +228,23 @@ def _is_of_python_code(kind: type) -> bool:
 _SLOTS_IN_C = (types.WrapperDescriptorType, types.MethodDescriptorType)
 
 
+def names_in(value: Any) -> list[str]:
+    """The names of the attributes that an ``operator.attrgetter`` or ``methodcaller`` asks for."""
+    if not isinstance(value, (operator.attrgetter, operator.methodcaller)):
+        return []
+    _, arguments, *_ = value.__reduce__()
+    texts = [each for each in arguments if isinstance(each, str)]
+    return [part for text in texts for part in text.split(".")]
+
+
+def is_lock(value: Any) -> bool:
+    """Whether an object only keeps threads from running at once."""
+    return isinstance(value, _LOCKS)
+
+
+_LOCKS = (type(threading.Lock()), type(threading.RLock()))
+
+
 def slots_of(kind: type) -> list[Any]:
     """The descriptors of the slots of a class and its bases, under whatever names."""
     return [
@@ -241,6 +272,6 @@ def slot_values(value: Any, slots: list[Any]) -> list[Any]:
 
 
 __all__ = [
-    "MOST_BYTES", "PLAIN", "has_hidden_base", "hidden", "is_constant", "is_plain", "nbytes_of",
-    "reader_of", "same", "slot_values", "slots_of",
+    "MOST_BYTES", "PLAIN", "has_hidden_base", "hidden", "is_constant", "is_lock", "is_plain", "names_in",
+    "nbytes_of", "reader_of", "same", "slot_values", "slots_of",
 ]  # fmt: skip

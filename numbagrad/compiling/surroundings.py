@@ -9,6 +9,7 @@ identities. What cannot be watched refuses the recording if code that ran names 
 
 from __future__ import annotations
 
+import abc
 import collections
 import functools
 import gc
@@ -22,10 +23,20 @@ import numpy as np
 
 from ..executor.program.guards import Entries, Guards, Words
 from ..executor.program.numbers import is_given
-from ..executor.program.object_words import words_of_class, words_of_function, words_of_object
+from ..executor.program.object_words import (
+    PARTS_OF_FUNCTION,
+    has_attributes,
+    words_of_class,
+    words_of_default,
+    words_of_function,
+    words_of_object,
+    words_without_dictionary,
+)
 from ..nn.module_hooks import EVERY_MODULE
 from ..ops.composite import Composite
+from ..ops.on_demand import METHODS
 from ..optim.optimizer import Optimizer
+from ..optim.parameter_group import ParameterGroup
 from ..random import Generator, default_generator
 from ..tensor import Tensor
 from .c_functions import is_known, is_known_class
@@ -34,7 +45,9 @@ from .object_state import (
     MOST_BYTES,
     hidden,
     is_constant,
+    is_lock,
     is_plain,
+    names_in,
     nbytes_of,
     reader_of,
     slot_values,
@@ -107,7 +120,8 @@ class Surroundings:
         self._functions: dict[types.CodeType, list[types.FunctionType]] = {}
         self._walked: set[types.CodeType] = set()
         self._module_names: dict[int, tuple[types.ModuleType, set[str]]] = {}
-        self._visits: set[tuple[int, str]] = set()
+        self._visits: set[tuple[Any, Any]] = set()
+        self._asks_registers = False
         #: Parameter groups, and lists of them, that lead elsewhere than from their optimizer.
         self._exposed: set[int] = set()
         #: Whether code of users names what reads numbers in C, so that nobody notices.
@@ -122,6 +136,7 @@ class Surroundings:
         for function in ran:
             self._run(function)
         self._walk()
+        self._methods_of_tensors()
         #: Ids of the tensors that the function knows, whatever its arguments are.
         self.known = {id(tensor) for tensor in self.tensors}
         self._at_arguments = True
@@ -340,6 +355,8 @@ class Surroundings:
             self._module_as_value(path, value)
         elif isinstance(value, Generator):  # recorded draws read its state anew in every run
             pass
+        elif isinstance(value, weakref.ReferenceType):
+            self._weak_reference(path, value, name)
         elif is_constant(value):
             self._function_in_c(path, value, name)
         elif isinstance(value, Composite):  # what it keeps follows from the definition
@@ -374,7 +391,7 @@ class Surroundings:
                 self._too_large(path, value, name)
             else:
                 self.watched.append(
-                    Watched(lambda: [(value.shape, value.dtype.str), value.tobytes()], path)
+                    Watched(lambda: [*value.shape, value.dtype.str, value.tobytes()], path)
                 )
             return True
         if nbytes_of(value) > MOST_BYTES:
@@ -382,6 +399,14 @@ class Surroundings:
             return True
         self.may_read_numbers |= nbytes_of(value) > 0
         return False
+
+    def _weak_reference(self, path: str, value: weakref.ref[Any], name: str) -> None:
+        """Watch what a reference leads to, which a program must not keep alive for others."""
+        found = value()
+        if name == ALWAYS or found is None or isinstance(found, (type, types.ModuleType)):
+            self._watch(path, lambda: [value()], name)
+        else:
+            self._refuse(name, f"{path}, a weak reference, whose object a program would keep alive")
 
     def _too_large(self, path: str, value: Any, name: str) -> None:
         self._refuse(
@@ -411,7 +436,7 @@ class Surroundings:
         self.watched.append(watched)
         self._dictionaries[id(value)] = value, watched
         for place, (key, each) in enumerate(value.items()):
-            if key == unread and unread is not None:
+            if unread is not None and key == unread:
                 watched.ignored.add(len(value) + place)
                 continue
             if not is_plain(key):
@@ -421,14 +446,18 @@ class Surroundings:
             found = f"{path}.{key}" if isinstance(key, str) else path
             if origin == "items":
                 self._pending.append((found, each, name))
-            elif origin == LIBRARY or not isinstance(key, str):
+            elif not isinstance(key, str):
                 self._pending.append((found, each, ALWAYS))
             else:
                 self._attribute(found, key, each, origin)
 
     def _attribute(self, path: str, name: str, value: Any, origin: str) -> None:
-        """Follow an attribute: at once if a user's object has it, else where code names it."""
-        if origin == USER or name in self._names or self._any_name:
+        """Follow an attribute: where code names it, if an installed package's object has it."""
+        if origin == LIBRARY:
+            self._pending.append((path, value, ALWAYS))
+        elif origin == INSTALLED and is_lock(value):  # it keeps what a package remembers in order
+            pass
+        elif origin == USER or name in self._names or self._any_name:
             self._pending.append((path, value, name))
         else:
             self._deferred.setdefault(name, []).append((path, value))
@@ -439,6 +468,12 @@ class Surroundings:
             self._names.add(name)
             for path, value in self._deferred.pop(name, ()):
                 self._pending.append((path, value, name))
+
+    def _methods_of_tensors(self) -> None:
+        """Watch that nobody puts functions of their own in the place of a Tensor's methods."""
+        names = sorted(self._names & vars(Tensor).keys())
+        read = functools.partial(_methods_of, names)
+        self.watched.append(Watched(read, "Tensor", _words(Tensor, words_of_class)))
 
     # --- functions and what they name -------------------------------------------------------------
 
@@ -451,16 +486,14 @@ class Surroundings:
 
     def _parts_of_function(self, path: str, value: types.FunctionType) -> None:
         """Watch what a function holds beside its globals."""
-        if ("parts", id(value)) in self._visits:  # type: ignore[comparison-overlap]
+        if ("parts", id(value)) in self._visits:
             return
-        self._visits.add(("parts", id(value)))  # type: ignore[arg-type]
+        self._visits.add(("parts", id(value)))
         self.reached[id(value)] = value
         code = value.__code__
         if origin_of(sys.modules.get(value.__module__)) != LIBRARY:
             read = functools.partial(_parts_of, value)
-            words = words_of_function(value)
-            head = Words(value, lambda: words_of_function(value) or _NEVER) if words else None
-            self.watched.append(Watched(read, path, head))
+            self.watched.append(Watched(read, path, _words(value, words_of_function)))
         for cell, name in zip(value.__closure__ or (), code.co_freevars, strict=False):
             self._pending.append((name, cell, name))
         arguments = code.co_varnames[: code.co_argcount]
@@ -471,20 +504,23 @@ class Surroundings:
             self._pending.append((f"{path}({name})", default, name))
         if value.__kwdefaults__:
             self._follow(path, [value.__kwdefaults__])
-        if vars(value):
+        if has_attributes(value):
             self._dictionary(path, vars(value), USER)
 
     def _globals(self, scope: dict[str, Any], code: types.CodeType) -> None:
         """The globals that code names, and what it names of modules among them."""
         key = code, id(scope)
-        if key in self._visits:  # type: ignore[comparison-overlap]
+        if key in self._visits:
             return
-        self._visits.add(key)  # type: ignore[arg-type]
+        self._visits.add(key)
         names = names_of(code)
         self._walked.update(_nested(code))
         self.may_read_numbers |= may_read(names)
-        self._add_names([*names.loads, *names.texts, *names.bound])
-        found = [name for name in names.loads if name in scope or name in names.stores]
+        parts = [part for text in names.texts for part in text.split(".")]
+        self._add_names([*names.loads, *parts, *names.bound])
+        if not _BY_ANY_NAME.isdisjoint(names.values):
+            self.named(None)
+        found = [name for name in names.globals if name in scope or name in names.stores]
         builtins = scope.get("__builtins__")
         builtins = vars(builtins) if isinstance(builtins, types.ModuleType) else builtins
         shadows = [x for x in names.globals if x not in scope and x not in names.stores]
@@ -545,14 +581,19 @@ class Surroundings:
                 self._module(value, [x for x in self._names if x in vars(value)])
             elif origin not in (LIBRARY, NUMPY):
                 self._pending.append((f"{module.__name__}.{name}", value, name))
-            elif isinstance(value, types.BuiltinFunctionType):
-                self._function_in_c(f"{module.__name__}.{name}", value, name)
+            elif name in _SETTINGS_OF_NUMPY or (
+                module.__name__.startswith("numpy.random") and not _draws_globally(value)
+            ):
+                self._refuse(name, f"{module.__name__}.{name}, whose state cannot be watched")
 
     def _function_in_c(self, path: str, value: Any, name: str) -> None:
         """What a function in C belongs to; one that is given to others to call must be known."""
+        self._add_names(names_in(value))
         if not isinstance(value, (types.BuiltinFunctionType, types.MethodWrapperType)):
             return
-        self._follow(path, [getattr(value, "__self__", None)], name)
+        owner = getattr(value, "__self__", None)
+        if not isinstance(owner, types.ModuleType) and not hidden(owner):
+            self._follow(path, [owner], name)
         if isinstance(value, types.BuiltinFunctionType) and not is_known(value):
             self._refuse(name, f"{path}, called where nobody sees it", as_value=name != ALWAYS)
 
@@ -561,24 +602,29 @@ class Surroundings:
     def _class(self, path: str, kind: type, name: str) -> None:
         if type(kind) is not type:
             self._follow(type(kind).__name__, [type(kind)], name)
-        origins = {each: origin_of_class(each) for each in kind.__mro__}
-        if not is_known_class(kind) and kind.__flags__ & _FROM_C == 0:
-            self._refuse(name, f"{path}, a class in C of which nothing is known")
+        if isinstance(kind, abc.ABCMeta) and not self._asks_registers:
+            self._asks_registers = True  # of all such classes: who is registered with them
+            self.watched.append(Watched(lambda: [abc.get_cache_token()], f"{path}.register"))
+        if not kind.__flags__ & _CAN_CHANGE:
+            if not is_known_class(kind):
+                self._refuse(name, f"{path}, a class in C of which nothing is known")
             return
+        changing = [each for each in kind.__mro__ if each.__flags__ & _CAN_CHANGE]
+        origins = {each: origin_of_class(each) for each in changing}
         for each, origin in origins.items():
             scope = vars(each)
             if origin == USER:
                 (entries,) = gc.get_referents(scope)  # the dictionary behind the read-only view
                 self.watched.append(Watched(functools.partial(_values, scope), path, entries))
-                self.watched.append(Watched(lambda each=each: [each.__bases__], path, _BASES(each)))
+                bases = functools.partial(_bases_of, each)
+                self.watched.append(Watched(bases, path, _words(each, words_of_class)))
             if origin in (USER, INSTALLED):
                 for key, entry in list(scope.items()):
                     for part in _parts_of_entry(entry):
                         self._attribute(f"{path}.{key}", key, part, origin)
         if {LIBRARY, INSTALLED} & set(origins.values()):
-            words = words_of_class(kind)
-            head = Words(kind, lambda: words_of_class(kind) or _NEVER) if words else None
-            self.watched.append(Watched(functools.partial(_attributes_of, kind), path, head))
+            read = functools.partial(_attributes_of, kind)
+            self.watched.append(Watched(read, path, _words(kind, words_of_class)))
 
     def _object(self, path: str, value: Any, name: str) -> None:
         kind = type(value)
@@ -595,19 +641,28 @@ class Surroundings:
             self._follow(path, value, name)
         read = reader_of(value)
         if read is not None and not isinstance(value, _FIXED):
-            self._watch(path, read, name, value if isinstance(value, set) else None)
+            self._watch(path, read, name, _seen_natively(value))
         if kind in _CONTAINERS or kind.__module__ == "builtins":
             return
-        self._state(path, value, kind)
+        if isinstance(value, ParameterGroup):  # of another class while calls are recorded
+            return
+        if not kind.__flags__ & _CAN_CHANGE and words_without_dictionary(value):
+            self.watched.append(
+                Watched(
+                    lambda: [words_without_dictionary(value) is None], path,
+                    _words(value, words_without_dictionary),
+                )
+            )  # fmt: skip
+        else:
+            self._state(path, value, kind)
 
     def _state(self, path: str, value: Any, kind: type) -> None:
         """Watch the class, the attributes and the slots of an object."""
         origin = origin_of_class(kind)
         self._follow(kind.__name__, [kind])
         attributes = getattr(value, "__dict__", None)
-        words = words_of_object(value)
-        head = Words(value, lambda: words_of_object(value) or _NEVER) if words else None
-        self.watched.append(Watched(functools.partial(_head_of, value), path, head))
+        read = functools.partial(_head_of, value)
+        self.watched.append(Watched(read, path, _words(value, words_of_object)))
         if isinstance(attributes, dict):
             self.reached[id(attributes)] = attributes
             idle = isinstance(value, Optimizer) and value in self._idle
@@ -621,6 +676,18 @@ class Surroundings:
                     self._attribute(f"{path}.{slot.__name__}", slot.__name__, each, origin)
 
 
+#: What reads attributes by name, where it is not called at once, so that nobody sees the name.
+_BY_ANY_NAME = frozenset((
+    "getattr", "setattr", "delattr", "hasattr", "vars", "attrgetter", "methodcaller", "__dict__",
+    "__getattribute__",
+))  # fmt: skip
+
+#: Functions of NumPy that read or write how it treats errors and prints.
+_SETTINGS_OF_NUMPY = frozenset((
+    "geterr", "seterr", "errstate", "geterrcall", "seterrcall", "setbufsize", "getbufsize",
+    "get_printoptions", "set_printoptions", "printoptions",
+))  # fmt: skip
+
 #: How code gets at the options of an optimizer.
 _WAYS_TO_GROUPS = frozenset((
     "param_groups", "state_dict", "defaults", "__dict__", "__getstate__", "vars", "deepcopy",
@@ -629,7 +696,8 @@ _WAYS_TO_GROUPS = frozenset((
 #: A word that is never what it has to be: Python compares.
 _NEVER = [(id(None), 0, 1)]
 
-_FROM_C = 1 << 9  # of a class that was made while the program runs
+#: The flag of a class that is not built into Python or an extension, so that others may write it.
+_CAN_CHANGE = 1 << 9
 
 
 def _is_harmless(value: Any) -> bool:
@@ -641,10 +709,18 @@ def _is_harmless(value: Any) -> bool:
     return module.split(".")[0] == "numba" or isinstance(value, weakref.ProxyType)
 
 
+def _draws_globally(value: Any) -> bool:
+    """Whether a function of NumPy draws from the one generator whose state recordings compare."""
+    return isinstance(getattr(value, "__self__", None), np.random.RandomState)
+
+
 def _named(names: Names, module: types.ModuleType) -> list[str]:
     """What code names of a module, or adds to it; by a text only of a user's, through getattr."""
     scope = vars(module)
-    found = [name for name in names.loads if name in scope or name in names.stores]
+    if "__getattr__" in scope:  # computes those that are not there
+        found = [*names.loads]
+    else:
+        found = [name for name in names.loads if name in scope or name in names.stores]
     if origin_of(module) == USER:
         found += [text for text in names.texts if text.isidentifier() and text not in found]
     return found
@@ -657,7 +733,8 @@ def _nested(code: types.CodeType) -> list[types.CodeType]:
 
 
 def _parts_of(function: types.FunctionType) -> list[Any]:
-    return [function.__code__, function.__defaults__, function.__kwdefaults__]
+    attributes = vars(function) if has_attributes(function) else None
+    return [*[getattr(function, name) for name in PARTS_OF_FUNCTION], attributes]
 
 
 def _parts_of_entry(entry: Any) -> list[Any]:
@@ -668,17 +745,45 @@ def _parts_of_entry(entry: Any) -> list[Any]:
 
 
 def _attributes_of(kind: type) -> list[Any]:
-    """All attributes that instances of a class find in it and in its bases."""
-    return [x for each in kind.__mro__ for x in (each, *vars(each).keys(), *vars(each).values())]
+    """All attributes that instances of a class find in it and in its bases.
+
+    But for the property that stands before the state of optimizers while calls are recorded.
+    """
+    found: list[Any] = []
+    for each in kind.__mro__:
+        scope = dict(vars(each))
+        if each is Optimizer:
+            scope.pop("state", None)
+        found += [each, *scope.keys(), *scope.values()]
+    return found
 
 
 def _head_of(value: Any) -> list[Any]:
     return [type(value), getattr(value, "__dict__", None)]
 
 
-def _BASES(kind: type) -> Words | None:
-    words = words_of_class(kind)
-    return Words(kind, lambda: words_of_class(kind) or _NEVER) if words else None
+def _methods_of(names: list[str]) -> list[Any]:
+    """Methods of Tensor; those that are defined when they are first used are as good as there."""
+    return [name if name in _ON_DEMAND else vars(Tensor).get(name) for name in names]
+
+
+_ON_DEMAND = frozenset([name for names in METHODS.values() for name in names.split()])
+
+
+def _seen_natively(value: Any) -> Any:
+    """What compiled code looks at in the place of a reader, if it can."""
+    if type(value) is collections.defaultdict:
+        return _words(value, words_of_default)
+    return value if isinstance(value, set) else None
+
+
+def _bases_of(kind: type) -> list[Any]:
+    return [kind.__bases__]
+
+
+def _words(value: Any, find: Callable[[Any], list[Any] | None]) -> Words | None:
+    """The words that tell whether an object is what it was; None if there are none."""
+    return Words(value, lambda: find(value) or _NEVER) if find(value) else None
 
 
 def _unknown() -> None:

@@ -213,7 +213,7 @@ def numbers(
     if found is None:
         return source()
     found.anew += [(options, key, False) for key in anew if key in options]
-    found.anew += [(options, key, True) for key in positive if options.get(key, 0) > 0]
+    found.anew += [(options, key, True) for key in positive if dict.get(options, key, 0) > 0]
     return found.add_numbers(source)
 
 

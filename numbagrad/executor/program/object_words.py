@@ -8,6 +8,7 @@ looks for; where a probe does not find it, there are no words, and Python compar
 
 from __future__ import annotations
 
+import collections
 import ctypes
 import functools
 import types
@@ -44,6 +45,33 @@ def words_of_object(value: Any) -> list[Word] | None:
     return [*found, (id(value) + place, _ALL, dictionary)]
 
 
+def words_of_default(value: collections.defaultdict[Any, Any]) -> list[Word] | None:
+    """What makes the missing values of a dictionary: the last word of its head."""
+    factory = value.default_factory
+    found = (id(value) + collections.defaultdict.__basicsize__ - 8, _ALL, id(factory))
+    return [found] if factory is not None and _default_is_found() else None
+
+
+@functools.cache
+def _default_is_found() -> bool:
+    probe: collections.defaultdict[Any, Any] = collections.defaultdict(list)
+    address = id(probe) + collections.defaultdict.__basicsize__ - 8
+    before = _word(address)
+    probe.default_factory = dict
+    return (before, _word(address)) == (id(list), id(dict))
+
+
+def words_without_dictionary(value: Any) -> list[Word] | None:
+    """The place of the dictionary of an object of C that was not given any attribute yet.
+
+    To ask the object for its dictionary would make one.
+    """
+    place = type(value).__dictoffset__
+    if place <= 0 or _word(id(value) + place) != 0:
+        return None
+    return [(id(value) + place, _ALL, 0)]
+
+
 @functools.cache
 def _class_is_found() -> bool:
     class First:
@@ -59,28 +87,55 @@ def _class_is_found() -> bool:
     return (before, after) == (id(First), id(Second))
 
 
+#: What is watched of a function: attributes that may be given another object.
+PARTS_OF_FUNCTION = (
+    "__code__", "__defaults__", "__kwdefaults__", "__name__", "__qualname__", "__doc__",
+)  # fmt: skip
+
+
 def words_of_function(value: types.FunctionType) -> list[Word] | None:
-    """The code of a function and its defaults."""
+    """The code of a function, its defaults and names, and its dictionary, if it has one."""
     places = _places_in_functions()
     if places is None:
         return None
-    parts = (value.__code__, value.__defaults__, value.__kwdefaults__)
+    parts = [getattr(value, name) for name in PARTS_OF_FUNCTION]
     found = [
-        (id(value) + place, _ALL, 0 if part is None else id(part))
+        (id(value) + place, _ALL, id(part))
         for place, part in zip(places, parts, strict=True)
+        if part is not None  # which is no object in some places, and None in others
     ]
-    # A count of a function's changes would do as well, but not every Python has one.
-    return found if all([_word(address) == expected for address, _, expected in found]) else None
+    found += [
+        (id(value) + place, _ALL, _word(id(value) + place))
+        for place, part in zip(places, parts, strict=True)
+        if part is None
+    ]
+    if not all([_word(address) == expected for address, _, expected in found]):
+        return None
+    return [*found, (id(value) + _place_of_attributes(), _ALL, _word(id(value) + _place_of_attributes()))]
+
+
+def _place_of_attributes() -> int:
+    """Where a function keeps its dictionary."""
+    return types.FunctionType.__dictoffset__
+
+
+def has_attributes(value: types.FunctionType) -> bool:
+    """Whether a function has a dictionary; to ask for it would make one."""
+    return _place_of_attributes() <= 0 or _word(id(value) + _place_of_attributes()) != 0
 
 
 @functools.cache
 def _places_in_functions() -> tuple[int, ...] | None:
     def probe(x: Any = object, *, y: Any = object) -> None:
-        pass
+        """A text of its own."""
 
+    probe.__name__, probe.__qualname__ = "-".join("name"), "-".join("qualname")
+    if _place_of_attributes() <= 0:
+        return None
     places = []
-    for part in (probe.__code__, probe.__defaults__, probe.__kwdefaults__):
-        found = [place for place in _HEAD_OF_FUNCTION if _word(id(probe) + place) == id(part)]
+    for name in PARTS_OF_FUNCTION:
+        part = id(getattr(probe, name))
+        found = [place for place in _HEAD_OF_FUNCTION if _word(id(probe) + place) == part]
         if len(found) != 1:
             return None
         places += found
@@ -88,7 +143,10 @@ def _places_in_functions() -> tuple[int, ...] | None:
     probe.__defaults__ = other
     probe.__kwdefaults__ = None  # type: ignore[assignment]
     changed = _word(id(probe) + places[1]) == id(other) and _word(id(probe) + places[2]) == 0
-    return tuple(places) if changed else None
+    before = has_attributes(probe)
+    attributes = vars(probe)
+    found_dictionary = _word(id(probe) + _place_of_attributes()) == id(attributes)
+    return tuple(places) if changed and not before and found_dictionary else None
 
 
 def words_of_class(kind: type) -> list[Word] | None:
@@ -145,4 +203,6 @@ def _tells_versions(place: int) -> bool:
     return 0 not in seen and len(set(seen)) == len(seen) and max(seen) - min(seen) < 4096
 
 
-__all__ = ["Word", "words_of_class", "words_of_function", "words_of_object"]
+__all__ = [
+    "PARTS_OF_FUNCTION", "Word", "has_attributes", "words_of_class", "words_of_default", "words_of_function", "words_of_object", "words_without_dictionary",
+]  # fmt: skip
