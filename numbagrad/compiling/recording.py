@@ -123,6 +123,7 @@ class Recording:
             found = self.function(*args, **kwargs)
         result = with_plain_numbers(found) if self.numbers.values else found
         if recorder.failure is not None:
+            self.may_settle = recorder.raised
             return result, None, recorder.failure
         if not self._states.found(surroundings.optimizers, read):
             self.may_settle = True
@@ -228,7 +229,7 @@ class Recording:
         )
         return Recorded(
             surroundings, self.leaves, before.places, [place for place, _ in owners.values()],
-            layout, program, effects, recorder.managed_arrays, flags, of_gradients, self.numbers,
+            layout, program, effects, flags, of_gradients, self.numbers,
         )  # fmt: skip
 
     def _has_inputs(self) -> bool:
@@ -254,7 +255,7 @@ class Recording:
         except CannotDifferentiate as reason:
             raise Unusable(str(reason)) from None
         results += [memory for memory in backward.saved if memory not in results]
-        return Live(backward, inputs, len(found.live), results, owners), count
+        return Live(backward, inputs, len(found.live), results, owners, found.made), count
 
     def _check_memory(self, known: set[Memory]) -> None:
         """Raise if the call read or wrote memory that nobody knows how to find."""
