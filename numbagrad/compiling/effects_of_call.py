@@ -176,6 +176,10 @@ class EffectsOfCall:
         Their histories follow each other's writes. Those of results with a live graph cannot, as
         they come out of one node: these must not be written.
         """
+        for tensor in list(self._tensors.values()):
+            base = tensor._base
+            if base is not None and base._grad_fn is None and not base._requires_grad:
+                self._reference(base)  # it may be known by its views alone
         found = [(self._tensors[key], made) for key, made in self._made.items()]
         found.sort(key=lambda pair: pair[0]._base is not None)  # a base before its views
         heads: dict[int, Made] = {}
