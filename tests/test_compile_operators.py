@@ -279,7 +279,8 @@ def _classes(generator, shape, count=5):
 SEVERAL = {
     "nll_loss": (lambda x, t: F.nll_loss(x, t), [LOGITS], [lambda g: _classes(g, 4)]),
     "nll_loss of weighted classes": (
-        lambda x, w, t: F.nll_loss(x, t, w.detach().abs() + 0.1), [LOGITS, (5,)], [lambda g: _classes(g, 4)]
+        lambda x, w, t: F.nll_loss(x, t, w.detach().abs() + 0.1), [LOGITS, (5,)],
+        [lambda g: _classes(g, 4)],
     ),
     "cross_entropy": (
         lambda x, t: F.cross_entropy(x, t, ignore_index=2, label_smoothing=0.1), [LOGITS],
@@ -350,7 +351,8 @@ SEVERAL = {
     ),
     "attention with a mask": (
         lambda q, k, v, m: F.scaled_dot_product_attention(q, k, v, attn_mask=m > 0),
-        [(2, 4, 3), (2, 5, 3), (2, 5, 3)], [lambda g: _classes(g, LOGITS, 2) | np.eye(4, 5, dtype=int)],
+        [(2, 4, 3), (2, 5, 3), (2, 5, 3)],
+        [lambda g: _classes(g, LOGITS, 2) | np.eye(4, 5, dtype=int)],
     ),
     "batch_norm with given statistics": (
         lambda x, m, v, w, b: F.batch_norm(x, m.detach(), v.detach().abs() + 1, w, b),
