@@ -19,12 +19,14 @@ from typing import Any
 import numbagrad
 
 from .dtype import dtype
+from .executor import capture
 from .ops import on_demand
 from .ops.subclass import as_subclass
 from .tensor import Tensor
 from .torch_function import (
     DisableTorchFunctionSubclass,
     ask,
+    contexts,
     disabled_torch_function,
     has_override,
     overriding,
@@ -64,10 +66,13 @@ class TorchFunctionMode:
         raise NotImplementedError
 
     def __enter__(self) -> TorchFunctionMode:
+        capture.refuse("a TorchFunctionMode, which sees every call")
         state.modes.append(self)
+        contexts.change(1)
         return self
 
     def __exit__(self, *exception: object) -> None:
+        contexts.change(-1)
         state.modes.pop()
 
     def _asked(self, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

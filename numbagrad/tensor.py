@@ -388,6 +388,7 @@ class Tensor(TensorState, InstalledMethods):
     @property
     def _version(self) -> int:
         """How often the memory was written in place."""
+        capture.refuse("_version, the count of writes of a tensor")
         if self._version_cell is watching.INFERENCE_CELL:
             raise RuntimeError("Inference tensors do not track version counter.")
         return 0 if self._version_cell is None else self._version_cell[0]

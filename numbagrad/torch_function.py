@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 __all__ = [
-    "DisableTorchFunction", "DisableTorchFunctionSubclass", "ask", "disabled_torch_function",
-    "has_override", "overriding", "plain_types", "state",
+    "DisableTorchFunction", "DisableTorchFunctionSubclass", "ask", "contexts",
+    "disabled_torch_function", "has_override", "overriding", "plain_types", "state",
 ]  # fmt: skip
 
 
@@ -37,13 +37,38 @@ class _State(threading.local):
 state = _State()
 
 
+class _Contexts:
+    """How many of the contexts below, and modes, are entered, by any thread.
+
+    Compiled functions ask this number before each call, and their own thread if it is not zero.
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._lock = threading.Lock()
+
+    def change(self, by: int) -> None:
+        """Count one more or one less."""
+        with self._lock:
+            self.count += by
+
+    def here(self) -> bool:
+        """Whether this thread is in one: then programs are not to run in the place of calls."""
+        return self.count != 0 and bool(state.modes or state.disabled)
+
+
+contexts = _Contexts()
+
+
 class DisableTorchFunctionSubclass:
     """A context in which classes are not asked: their instances are treated as Tensors."""
 
     def __enter__(self) -> None:
         state.disabled += 1
+        contexts.change(1)
 
     def __exit__(self, *exception: object) -> None:
+        contexts.change(-1)
         state.disabled -= 1
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import os
 import warnings
@@ -100,3 +101,76 @@ def left_to_python(step, *arguments, match, line=True):
     with pytest.raises(CompileError, match="cannot be part of a program"):
         for _ in range(12):
             full(*arguments)
+
+
+def lockstep(make, calls, count=8, context=contextlib.nullcontext, versions=True):
+    """Check call by call that a compiled function does all that the function does.
+
+    Compared are results, exceptions, the arguments afterwards with their gradients, and the state.
+    ``make`` returns the function, and may return after it what shows the state, and what is called
+    with the result, the number of the call, and the arguments. Returns the compiled function.
+    """
+    runs = []
+    for compiled in (False, True):
+        torch.manual_seed(1)
+        made = make()
+        function, state, after = (
+            (*made, None, None)[:3] if isinstance(made, tuple) else (made, *[None] * 2)
+        )
+        run = torch.compile(function) if compiled else function
+        found = []
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for k in range(count):
+                torch.manual_seed(k)
+                arguments = calls(k)
+                try:
+                    with context():
+                        result = run(*arguments)
+                        then = after(result, k, *arguments) if after else None
+                    seen = [result, then, list(arguments)]
+                except Exception as error:
+                    seen = [type(error), str(error)[:40]]
+                grads = [x.grad for x in arguments if isinstance(x, torch.Tensor) and x.is_leaf]
+                seen += [
+                    [None if x is None else x.clone() for x in grads],
+                    state() if state else None,
+                ]
+                found.append(described(seen, versions))
+        runs.append(found)
+    for k, (expected, found) in enumerate(zip(*runs, strict=True)):
+        check_described(found, expected, f"call {k}")
+    return run
+
+
+def described(value, versions=True):
+    """A value with all that there is to see of the tensors in it."""
+    if isinstance(value, torch.Tensor):
+        flags = (
+            value.dtype, tuple(value.shape), value.stride(), value.requires_grad, value.is_leaf,
+            value.is_inference(), value.grad_fn is not None,
+        )  # fmt: skip
+        if versions and not value.is_inference():
+            flags += (value._version,)
+        return flags, np.array(value.tolist(), np.float64)
+    if isinstance(value, (tuple, list)):
+        return [described(each, versions) for each in value]
+    if isinstance(value, dict):
+        return {key: described(each, versions) for key, each in value.items()}
+    return value
+
+
+def check_described(found, expected, where):
+    """Check that two values that were described are equal but for rounding."""
+    if isinstance(expected, tuple) and len(expected) == 2 and isinstance(expected[1], np.ndarray):
+        assert found[0] == expected[0], where
+        np.testing.assert_allclose(found[1], expected[1], rtol=1e-5, atol=1e-6, err_msg=where)
+    elif isinstance(expected, (list, dict)):
+        assert type(found) is type(expected) and len(found) == len(expected), where
+        for key in expected if isinstance(expected, dict) else range(len(expected)):
+            check_described(found[key], expected[key], f"{where}, {key}")
+    elif isinstance(expected, (float, np.floating)):
+        assert type(found) is type(expected), where
+        assert found == pytest.approx(expected, rel=1e-5, nan_ok=True), where
+    else:
+        assert found == expected, where

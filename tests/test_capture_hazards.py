@@ -762,24 +762,30 @@ def test_a_check_that_fails_counts_no_write():
     np.testing.assert_allclose(weight.grad.numpy(), 2 * weight.detach().numpy())
 
 
-def test_step_counts_that_were_written_apart_raise():
-    parameters = [torch.ones(3, requires_grad=True) for _ in range(2)]
-    optimizer = optim.Adam(parameters)
+def test_step_counts_that_were_written_apart_are_recorded_again():
+    def make():
+        parameters = [torch.ones(3, requires_grad=True) for _ in range(3)]
+        groups = [{"params": parameters[:1]}, {"params": parameters[1:]}]
+        optimizer = optim.Adam(groups, lr=0.1)
 
-    @torch.compile
-    def step():
-        optimizer.zero_grad()
-        sum([(parameter * parameter).sum() for parameter in parameters]).backward()
-        optimizer.step()
+        def step():
+            optimizer.zero_grad()
+            sum([(parameter * parameter).sum() for parameter in parameters]).backward()
+            optimizer.step()
 
-    for _ in range(4):
-        step()
-    count = optimizer.state[parameters[1]]["step"]
-    count.fill_(100)
-    if JIT_DISABLED:
-        return
-    before = parameters[0].detach().numpy().copy()
-    with pytest.raises(RuntimeError, match="compile the step again"):
-        step()
-    np.testing.assert_array_equal(parameters[0].detach().numpy(), before)
-    assert count.item() == 100
+        return step, parameters, optimizer
+
+    results = []
+    for compiled in (False, True):
+        step, parameters, optimizer = make()
+        run = torch.compile(step) if compiled else step
+        for k in range(8):
+            run()
+            if k == 4:
+                optimizer.state[parameters[2]]["step"].fill_(100)
+        state = [optimizer.state[parameter]["step"].item() for parameter in parameters]
+        results.append((state, [parameter.detach().numpy() for parameter in parameters]))
+    (expected, values), (found, others) = results
+    assert found == expected == [8, 8, 103]
+    for a, b in zip(values, others, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-6)

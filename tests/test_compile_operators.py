@@ -37,11 +37,55 @@ REFUSED = {
 }
 
 
-def step_of(entry: Entry, differentiate: bool):
-    """A function of the inputs that returns the results of the operator, and all gradients."""
+class Namespace:
+    """``numbagrad`` for a row of the table, with its calls of ``tensor`` answered by ``answer``.
 
-    def step(*inputs):
-        results = [x for x in as_tuple(entry.call(numbagrad, *inputs))]
+    Rows make their indices of lists. In these tests such tensors are arguments of the step, as all
+    others, so that none is a constant of the program. With ``in_place`` the methods that write in
+    place are called instead of the functions, on copies.
+    """
+
+    def __init__(self, answer, in_place=False):
+        self.tensor = answer
+        self._in_place = in_place
+
+    def __getattr__(self, name):
+        if self._in_place and hasattr(numbagrad.Tensor, name + "_"):
+            return lambda x, *rest, **named: getattr(x * 1, name + "_")(*rest, **named)
+        return getattr(numbagrad, name)
+
+
+def tensors_made(entry: Entry, dtype: str) -> list[np.ndarray]:
+    """What a row makes tensors of in its call."""
+    made = []
+
+    def answer(data, **options):
+        tensor = numbagrad.tensor(data, **options)
+        made.append(tensor.numpy().copy())
+        return tensor
+
+    entry.call(Namespace(answer), *[numbagrad.from_numpy(x) for x in entry.draw(dtype)])
+    return made
+
+
+def varied(array: np.ndarray, seed: int) -> np.ndarray:
+    """Other values for each call: as valid, and as distinct along the last dimension."""
+    if array.dtype.kind == "f":
+        return (array * (1 - 0.05 * seed)).astype(array.dtype)
+    changed = array.max() - array if seed % 2 and array.size and array.min() >= 0 else array
+    return np.roll(changed, seed // 2, axis=-1) if array.ndim else changed
+
+
+def step_of(entry: Entry, differentiate: bool, in_place: bool = False):
+    """A function of the inputs that returns the results of the operator, and all gradients.
+
+    Its first argument is a list of the tensors that the row makes.
+    """
+
+    def step(made, *inputs):
+        answers = iter(made)
+        namespace = Namespace(lambda data, **options: next(answers), in_place)
+        results = [x for x in as_tuple(entry.call(namespace, *inputs))]
         found = [x.detach() if isinstance(x, numbagrad.Tensor) else x for x in results]
         roots = [x for x in results if isinstance(x, numbagrad.Tensor) and x.requires_grad]
         if differentiate and roots:
@@ -55,11 +99,12 @@ def step_of(entry: Entry, differentiate: bool):
 
 def inputs_of(entry: Entry, dtype: str, seed: int, differentiate: bool) -> list:
     """The inputs of one call."""
-    made = [numbagrad.from_numpy(array) for array in entry.draw(dtype, seed)]
-    for tensor, drawn in zip(made, entry.inputs, strict=True):
+    inputs = [numbagrad.from_numpy(array) for array in entry.draw(dtype, seed)]
+    for tensor, drawn in zip(inputs, entry.inputs, strict=True):
         if differentiate and not drawn.fixed and tensor.is_floating_point():
             tensor.requires_grad_()
-    return made
+    made = [numbagrad.from_numpy(varied(each, seed)) for each in tensors_made(entry, dtype)]
+    return [made, *inputs]
 
 
 def check_equal(found: list, expected: list, what: str) -> None:
@@ -92,10 +137,12 @@ def follow(step, inputs, what: str, calls: int = 4) -> str:
     return said[0] if said else ""
 
 
-def reason_of(entry: Entry, dtype: str, differentiate: bool, calls: int = 4) -> str:
+def reason_of(
+    entry: Entry, dtype: str, differentiate: bool, calls: int = 4, in_place: bool = False
+) -> str:
     """Why an operator cannot be one program, or nothing if it is."""
     return follow(
-        step_of(entry, differentiate),
+        step_of(entry, differentiate, in_place),
         lambda seed: inputs_of(entry, dtype, seed, differentiate),
         f"{entry.name}, {dtype}",
         calls,
@@ -125,6 +172,24 @@ def test_pointwise_operator(entry):
     for dtype in ("float32", "int64"):
         if entry.admits(dtype):
             check_row(entry, dtype, 3)
+
+
+#: Rows whose function has a form that writes in place, of operators that are not pointwise.
+WRITING = (
+    "addmm", "addmv", "addr", "baddbmm", "scatter", "scatter_add", "scatter_reduce",
+    "index_add", "index_reduce", "index_copy", "index_fill", "index_put", "masked_scatter", "put",
+    "fill", "renorm", "cumsum", "cumprod", "tril", "triu",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [x for x in ENTRIES if x.name.split("-")[0] in WRITING and x.name != "addmm-bias"],
+    ids=lambda entry: entry.name,
+)
+def test_operator_that_writes_in_place(entry):
+    for differentiate in (False, True):
+        assert not reason_of(entry, "float32", differentiate, in_place=True)
 
 
 # --- functions that have no row in the table ------------------------------------------------------
@@ -200,6 +265,125 @@ FUNCTIONS = {
     "fill_diagonal_": (lambda x: (x * 1).fill_diagonal_(1.0), (3, 3)),
     "a whole slice": (lambda x: x[:, :][numbagrad.tensor([2, 0])], MATRIX),
 }  # fmt: skip
+
+
+LOGITS, LINE = (4, 5), (12,)
+
+
+def _classes(generator, shape, count=5):
+    return generator.integers(0, count, shape)
+
+
+#: Functions of tensors of numbers and of others (classes, lengths, masks, places), all of which
+#: change from call to call: the function, the shapes of the numbers, and what draws the others.
+SEVERAL = {
+    "nll_loss": (lambda x, t: F.nll_loss(x, t), [LOGITS], [lambda g: _classes(g, 4)]),
+    "nll_loss of weighted classes": (
+        lambda x, w, t: F.nll_loss(x, t, w.detach().abs() + 0.1), [LOGITS, (5,)],
+        [lambda g: _classes(g, 4)],
+    ),
+    "cross_entropy": (
+        lambda x, t: F.cross_entropy(x, t, ignore_index=2, label_smoothing=0.1), [LOGITS],
+        [lambda g: _classes(g, 4)],
+    ),
+    "cross_entropy of probabilities": (
+        lambda x, t: F.cross_entropy(x, t.softmax(1)), [LOGITS, LOGITS], []
+    ),
+    "multi_margin_loss": (
+        lambda x, t: F.multi_margin_loss(x, t), [LOGITS], [lambda g: _classes(g, 4)]
+    ),
+    "cosine_embedding_loss": (
+        lambda x, y, t: F.cosine_embedding_loss(x, y, t * 2 - 1), [LOGITS, LOGITS],
+        [lambda g: _classes(g, 4, 2)],
+    ),
+    "ctc_loss": (
+        lambda x, t, n, m: F.ctc_loss(x.log_softmax(-1), t + 1, n + 6, m + 1), [(8, 3, 5)],
+        [lambda g: _classes(g, (3, 3), 4), lambda g: _classes(g, 3, 2),
+         lambda g: _classes(g, 3, 2)],
+    ),
+    "embedding": (lambda w, i: F.embedding(i, w), [LOGITS], [lambda g: _classes(g, (2, 3), 4)]),
+    "embedding_bag": (
+        lambda w, i, at: F.embedding_bag(i, w, at.cumsum(0) - at[0], mode="sum"), [LOGITS],
+        [lambda g: _classes(g, 6, 4), lambda g: _classes(g, 3, 3)],
+    ),
+    "embedding_bag with weights": (
+        lambda w, s, i: F.embedding_bag(i.view(2, 3), w, mode="sum", per_sample_weights=s),
+        [LOGITS, (2, 3)], [lambda g: _classes(g, 6, 4)],
+    ),
+    "max_unpool2d": (
+        lambda x: F.max_unpool2d(*F.max_pool2d(x, 2, return_indices=True), 2), [IMAGES], []
+    ),
+    "grid_sample": (
+        lambda x, g: F.grid_sample(x, g.tanh(), align_corners=False), [IMAGES, (2, 4, 4, 2)], []
+    ),
+    "one_hot": (lambda x, i: F.one_hot(i, 5) * x, [LOGITS], [lambda g: _classes(g, 4)]),
+    "bucketize": (
+        lambda x, b: x * numbagrad.bucketize(x.detach(), b.detach().sort()[0]), [LINE, (4,)], []
+    ),
+    "isin": (
+        lambda x, i, j: x[: i.shape[0]] * numbagrad.isin(i, j), [LINE],
+        [lambda g: _classes(g, 6), lambda g: _classes(g, 2)],
+    ),
+    "bincount with a length": (
+        lambda x, i: x[:5] * numbagrad.zeros(5).index_add(0, i, numbagrad.ones(7)), [LINE],
+        [lambda g: _classes(g, 7)],
+    ),
+    "index_put": (
+        lambda x, y, i, j: x.index_put((i % 4, j), y, accumulate=True), [LOGITS, (3,)],
+        [lambda g: _classes(g, 3), lambda g: _classes(g, 3)],
+    ),
+    "index_put of a whole dimension": (
+        lambda x, y, j: (x * 1).index_put_((None, j), y, accumulate=True), [LOGITS, (4, 3)],
+        [lambda g: _classes(g, 3)],
+    ),
+    "put": (
+        lambda x, y, i: (x * 1).put_(i, y, accumulate=True), [LOGITS, (6,)],
+        [lambda g: _classes(g, 6, 20)],
+    ),
+    "written at tensors": (
+        lambda x, y, i: _written_at(x * 1, i, y), [LOGITS, (3, 5)],
+        [lambda g: g.permutation(4)[:3]],
+    ),
+    "where": (lambda x, y, m: numbagrad.where(m > 0, x, y), [LOGITS, LOGITS],
+              [lambda g: _classes(g, LOGITS, 2)]),
+    "masked_fill of a tensor": (
+        lambda x, v, m: x.masked_fill(m > 0, v[0]), [LOGITS, (2,)], [lambda g: _classes(g, 5, 2)]
+    ),
+    "attention with a mask": (
+        lambda q, k, v, m: F.scaled_dot_product_attention(q, k, v, attn_mask=m > 0),
+        [(2, 4, 3), (2, 5, 3), (2, 5, 3)],
+        [lambda g: _classes(g, LOGITS, 2) | np.eye(4, 5, dtype=int)],
+    ),
+    "batch_norm with given statistics": (
+        lambda x, m, v, w, b: F.batch_norm(x, m.detach(), v.detach().abs() + 1, w, b),
+        [LOGITS, (5,), (5,), (5,), (5,)], [],
+    ),
+    "lerp": (lambda x, y, w: numbagrad.lerp(x, y, w), [LOGITS, LOGITS, LOGITS], []),
+}  # fmt: skip
+
+
+def _written_at(x, index, value):
+    x[index] = value
+    return x
+
+
+@pytest.mark.parametrize("name", SEVERAL)
+def test_function_of_several_tensors(name):
+    function, shapes, others = SEVERAL[name]
+
+    def step(*tensors):
+        made = function(*tensors)
+        wanted = [x for x in tensors if x.requires_grad]
+        found = numbagrad.autograd.grad((made * made).sum(), wanted, allow_unused=True)
+        return [made.detach(), *found]
+
+    def inputs(seed):
+        generator = np.random.default_rng(seed)
+        drawn = [generator.standard_normal(shape).astype(np.float32) for shape in shapes]
+        tensors = [numbagrad.from_numpy(array).requires_grad_() for array in drawn]
+        return tensors + [numbagrad.from_numpy(np.asarray(draw(generator))) for draw in others]
+
+    assert not follow(step, inputs, name, calls=6)
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

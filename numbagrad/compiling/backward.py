@@ -8,6 +8,8 @@ that the engine treats like any other.
 from __future__ import annotations
 
 import dataclasses
+import functools
+import operator
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -15,6 +17,7 @@ import numpy as np
 
 from .. import half_precision as half
 from ..autograd.engine import run_backward
+from ..autograd.function import BackwardCFunction
 from ..autograd.grad_mode import state as grad_mode
 from ..autograd.node import Node, edge_of, wanted_edge
 from ..autograd.saved import FREED
@@ -29,39 +32,118 @@ class CannotDifferentiate(Exception):  # noqa: N818 - a signal to the caller
     """Raised for a graph whose walk cannot become a program; the text says why."""
 
 
+#: Outputs of a function up to which the gradients of each are recorded alone as well.
+MOST_ALONE = 8
+
+
 @dataclasses.dataclass
-class Backward:
-    """The program of a backward, and where its arrays come from and go to.
+class Walk:
+    """A recorded walk of a graph from some of its roots, as a program once it is needed.
 
     Attributes:
-        saved: memory made by the forward that it reads.
-        given: memory from outside that it reads.
+        roots: the gradients of the roots, as views.
+        operations: what the walk does.
+        kept: memory that it reads, of the forward or from outside.
         results: for every input the view that holds its gradient, or None.
     """
 
-    program: Program
-    gradients: list[View]
-    saved: list[Memory]
-    given: list[Memory]
+    roots: list[View]
+    operations: list[Any]
+    kept: list[Memory]
     results: list[View | None]
+    sources: Sequence[Any]
+
+    @functools.cached_property
+    def program(self) -> Program:
+        """The program of the walk; its results are the memory of the gradients, each once."""
+        wanted = [view.memory for view in self.results if view is not None]
+        return Program(
+            self.operations,
+            [*self.roots, *map(whole, self.kept)],
+            list(dict.fromkeys(wanted)),
+            self.sources,
+        )
 
     def run(
-        self, gradients: Sequence[Array], kept: Sequence[Array], numbers: Sequence[float]
+        self, gradients: Sequence[Array], kept: dict[Memory, Array], numbers: Sequence[float]
     ) -> list[Tensor | None]:
-        """The gradients of the inputs.
-
-        ``kept`` holds arrays for ``saved`` and ``given``, ``numbers`` what the forward was given.
-        """
+        """The gradients of the inputs; ``kept`` are the arrays of memory that was kept."""
         laid = [
             gradient if gradient.strides == view.strides else _laid(gradient, view)
-            for gradient, view in zip(gradients, self.gradients, strict=True)
+            for gradient, view in zip(gradients, self.roots, strict=True)
         ]
-        made = self.program.run([*laid, *kept], numbers=numbers)
+        made = self.program.run([*laid, *[kept[memory] for memory in self.kept]], numbers=numbers)
         places = {memory: k for k, memory in enumerate(self.program.results)}
         return [
             None if view is None else new_tensor(as_view(made[places[view.memory]], view))
             for view in self.results
         ]
+
+
+@dataclasses.dataclass
+class Backward:
+    """The programs of a backward, and where their arrays come from and go to.
+
+    Attributes:
+        together: the walk from all outputs.
+        alone: the walks from each of them, if there are several, but not many.
+        reached: for every output whether it depends on each of the inputs.
+        linear: whether gradients of several outputs are sums of those of each.
+        saved: memory made by the forward that the programs read.
+        given: memory from outside that they read.
+    """
+
+    together: Walk
+    alone: list[Walk]
+    reached: list[list[bool]]
+    linear: bool
+    saved: list[Memory]
+    given: list[Memory]
+
+    @property
+    def gradients(self) -> list[View]:
+        """The gradients of the outputs."""
+        return self.together.roots
+
+    @property
+    def program(self) -> Program:
+        """The program of the walk from all outputs."""
+        return self.together.program
+
+    def run(
+        self, gradients: Sequence[Array | None], kept: Sequence[Array], numbers: Sequence[float]
+    ) -> list[Tensor | None]:
+        """The gradients of the inputs; None for those on which no output with a gradient depends.
+
+        ``kept`` holds arrays for ``saved`` and ``given``, ``numbers`` what the forward was given.
+        """
+        found = dict(zip([*self.saved, *self.given], kept, strict=True))
+        chosen = [k for k, gradient in enumerate(gradients) if gradient is not None]
+        if len(chosen) == len(gradients):
+            return self.together.run(gradients, found, numbers)  # type: ignore[arg-type]
+        if self.alone and (self.linear or len(chosen) < 2):
+            # Zeros are not the same: they become NaN where a derivative is infinite.
+            parts = [self.alone[k].run([gradients[k]], found, numbers) for k in chosen]  # type: ignore[list-item]
+            return [_sum(each) for each in zip(*parts, strict=True)] or [None] * self._inputs
+        filled = [
+            np.zeros(view.shape, view.dtype) if gradient is None else gradient
+            for gradient, view in zip(gradients, self.gradients, strict=True)
+        ]
+        made = self.together.run(filled, found, numbers)
+        return [
+            gradient if any([self.reached[k][place] for k in chosen]) else None
+            for place, gradient in enumerate(made)
+        ]
+
+    @property
+    def _inputs(self) -> int:
+        return len(self.together.results)
+
+
+def _sum(gradients: Sequence[Tensor | None]) -> Tensor | None:
+    """The sum of those that are there; None if there is none."""
+    there = [gradient for gradient in gradients if gradient is not None]
+    return functools.reduce(operator.add, there) if there else None
 
 
 def _laid(array: Array, view: View) -> Array:
@@ -79,7 +161,8 @@ def record_backward(
     The graph stays as it is: the caller of the function may walk it as well. ``kept`` is memory
     that the forward hands out anyway.
     """
-    if any([node._hooks is not None for node in nodes_behind(roots)]):
+    nodes = nodes_behind(roots)
+    if any([node._hooks is not None for node in nodes]):
         raise CannotDifferentiate("a graph with hooks that outlives the function")
     _check_independent(inputs)
     start = len(recorder.operations)
@@ -88,6 +171,31 @@ def record_backward(
         new_tensor(half.converted(random.standard_normal(root._array.shape), root._array.dtype))
         for root in roots
     ]
+    made_before = {v.memory for operation in recorder.operations for v in operation.writes}
+    together = _walk(recorder, roots, given, inputs, made_before)
+    several = 1 < len(roots) <= MOST_ALONE
+    alone = [
+        _walk(recorder, [root], [gradient], inputs, made_before)
+        for root, gradient in zip(roots if several else (), given if several else (), strict=True)
+    ]
+    kept = list(dict.fromkeys([memory for walk in (together, *alone) for memory in walk.kept]))
+    saved = [memory for memory in kept if memory in made_before]
+    return Backward(
+        together, alone, [_reached(root, inputs) for root in roots],
+        not any([isinstance(node, BackwardCFunction) for node in nodes]),
+        saved, [memory for memory in kept if memory not in made_before],
+    ), start  # fmt: skip
+
+
+def _walk(
+    recorder: Recorder,
+    roots: list[Tensor],
+    given: list[Tensor],
+    inputs: list[Tensor],
+    made_before: set[Memory],
+) -> Walk:
+    """Walk the graph from ``roots``, whose gradients are ``given``, and record it."""
+    start = len(recorder.operations)
     with recorder.recording():
         views = [recorder.view(gradient._array) for gradient in given]
         edges = [wanted_edge(tensor) for tensor in inputs]
@@ -98,25 +206,25 @@ def record_backward(
     if recorder.failure is not None:
         raise CannotDifferentiate(recorder.failure)
     results = [None if tensor is None else recorder.view(tensor._array) for tensor in found]
-    made_before = {v.memory for operation in recorder.operations[:start] for v in operation.writes}
     operations = recorder.operations[start:]
-    copied = _copies(operations, results, made_before)
-    wanted = [view.memory for view in copied if view is not None]
-    operations = optimise(operations, wanted)
+    _check_new(operations, results, made_before)
+    operations = optimise(operations, [view.memory for view in results if view is not None])
     read = list(dict.fromkeys([v.memory for operation in operations for v in operation.reads]))
     outside = {view.memory for view in views}
-    saved = [memory for memory in read if memory in made_before]
-    given_before = [m for m in read if not m.made and m not in outside]
+    kept = [m for m in read if m not in outside and (m in made_before or not m.made)]
     written = {v.memory for operation in operations for v in operation.writes}
-    if written & {*saved, *given_before, *outside}:
+    if written & {*kept, *outside}:
         raise CannotDifferentiate("a backward that writes what it was given")
-    program = Program(
-        operations,
-        [*views, *[whole(memory) for memory in (*saved, *given_before)]],
-        list(dict.fromkeys(wanted)),
-        recorder.number_sources,
-    )
-    return Backward(program, views, saved, given_before, copied), start
+    return Walk(views, operations, kept, results, recorder.number_sources)
+
+
+def _reached(root: Tensor, inputs: list[Tensor]) -> list[bool]:
+    """For each of the inputs whether it is in the graph of an output."""
+    edges = [wanted_edge(tensor) for tensor in inputs]
+    behind = nodes_behind([root])
+    ends = {id(edge[0]) for node in behind for edge in node.next_edges if edge is not None}
+    ends.update(map(id, behind))
+    return [edge is not None and id(edge[0]) in ends for edge in edges]
 
 
 def _check_independent(inputs: list[Tensor]) -> None:
@@ -129,15 +237,12 @@ def _check_independent(inputs: list[Tensor]) -> None:
                 raise CannotDifferentiate("an input that was computed from another one")
 
 
-def _copies(
-    operations: list[Any], results: list[View | None], made_before: set[Memory]
-) -> list[View | None]:
-    """The results, with a copy in the place of those that are memory of somebody else."""
+def _check_new(operations: list[Any], results: list[View | None], made_before: set[Memory]) -> None:
+    """The results are memory that the walk made, and nobody else has."""
     made = {view.memory for operation in operations for view in operation.writes}
     for view in results:
         if view is not None and (view.memory not in made or view.memory in made_before):
             raise CannotDifferentiate("a gradient that is the incoming one, or a saved tensor")
-    return results
 
 
 def whole(memory: Memory) -> View:
@@ -168,27 +273,32 @@ class CompiledFunctionBackward(Node):
         plan: Backward,
         inputs: list[Tensor],
         kept: list[Array],
-        watched: list[Tensor],
+        watched: list[tuple[Tensor, list[Any]]],
         outputs: int,
         numbers: Sequence[float],
     ):
         self.plan = plan
         self._output_count = outputs
         self.numbers = numbers
-        self.versions = [(tensor, tensor._version) for tensor in watched]
+        #: What must not be written: a tensor's shape, its count of writes, and what that is.
+        self.versions: list[tuple[tuple[int, ...], list[Any], int]] = []
+        self.watch(watched)
         super().__init__(tuple([edge_of(tensor) for tensor in inputs]), tuple(kept))
+
+    def watch(self, tensors: Iterable[tuple[Tensor, list[Any]]]) -> None:
+        """From now on no tensor of these, each with the count of its writes, may be written."""
+        self.versions += [(tensor._array.shape, cell, cell[0]) for tensor, cell in tensors]
 
     def unpack(self) -> tuple[Any, ...]:
         """The arrays that were kept; raises if they were freed or written since."""
         if self.saved is None:
             raise RuntimeError(FREED)
-        for tensor, version in self.versions:
-            if tensor._version != version:
+        for shape, cell, version in self.versions:
+            if cell[0] != version:
                 raise RuntimeError(
                     "one of the variables needed for gradient computation has been modified by an "
-                    f"inplace operation: a tensor of shape {list(tensor._array.shape)} that a "
-                    f"compiled function read is at version {tensor._version}; expected version "
-                    f"{version} instead"
+                    f"inplace operation: a tensor of shape {list(shape)} that a compiled function "
+                    f"read or returned is at version {cell[0]}; expected version {version} instead"
                 )
         return self.saved
 
@@ -206,8 +316,5 @@ class CompiledFunctionBackward(Node):
                 "autograd.grad(create_graph=True)"
             )
         kept = self.unpack()
-        gradients = [
-            np.zeros(view.shape, view.dtype) if grad is None else grad._array
-            for grad, view in zip(grads, self.plan.gradients, strict=True)
-        ]
+        gradients = [None if grad is None else grad._array for grad in grads]
         return tuple(self.plan.run(gradients, kept, self.numbers))

@@ -13,11 +13,15 @@ from typing import Any
 from ..autograd.inplace import register_view
 from ..autograd.node import Node
 from ..autograd.saved import FREED
+from ..autograd.watching import INFERENCE_CELL
 from ..executor.program.graph import Array, Memory, View
 from ..executor.program.program import as_view
 from ..structure import LEAF, rebuild
 from ..tensor import Tensor, new_tensor
 from .backward import Backward, CompiledFunctionBackward, whole
+
+#: In the place of the number of a count of writes: the result is an inference tensor, without one.
+INFERENCE = -1
 
 #: How a run finds a value that the call left behind: it is this one, a tensor known, a tensor made
 #: anew, or a number that a function computes.
@@ -72,7 +76,8 @@ class Made:
     requires_grad: bool
     grad_fn: str | None
     output: int | None
-    #: The count of writes: that of a tensor known, or the number of one that results share.
+    #: The count of writes: that of a tensor known, or the number of one that results share, or
+    #: ``INFERENCE``.
     cell: Place | int | None
     version: int
     #: Of a view: the tensor it is a view of, why it may not be written, and whether writes to the
@@ -97,8 +102,10 @@ class Made:
             node = FreedNode(())
             node.called = self.grad_fn
         tensor = new_tensor(results[self.result], self.requires_grad, node, 0)  # type: ignore[index]
-        if self.cell is not None:
-            tensor._version_cell = [self.version]
+        cell = self.cell
+        tensor._version_cell = (
+            None if cell is None else [self.version] if cell >= 0 else INFERENCE_CELL  # type: ignore[operator]
+        )
         return tensor
 
     def make(self, run: Run) -> Tensor:
@@ -125,7 +132,11 @@ class Made:
             tensor = new_tensor(array, self.requires_grad, node, 0)
         if isinstance(self.cell, Place):
             tensor._version_cell = version_cell_of(self.cell.find(run.leaves))
-        elif self.cell is not None:
+        elif self.cell is None:
+            tensor._version_cell = None
+        elif self.cell == INFERENCE:
+            tensor._version_cell = INFERENCE_CELL
+        else:
             tensor._version_cell = run.cells.setdefault(self.cell, [self.version])
         if self.base is not None:
             base = self.base
@@ -167,7 +178,7 @@ def finder_of_all(
     finders = [finder(reference) for reference in references]
     made = [value for kind, value in references if kind == MADE]
     memories = {value.result for value in made}
-    cells = [value.cell for value in made if value.cell is not None]
+    cells = [value.cell for value in made if value.cell not in (None, INFERENCE)]
     if None in finders or len(memories) < len(made) or len(set(cells)) < len(cells):
         return None
     if structure is LEAF:
@@ -200,7 +211,10 @@ def version_cell_of(tensor: Tensor) -> list[int]:
 
 
 class Live:
-    """The backward of results with a live graph, and where a run finds what it needs."""
+    """The backward of results with a live graph, and where a run finds what it needs.
+
+    ``made`` are the tensors that the call leaves behind: some are in memory that is kept.
+    """
 
     def __init__(
         self,
@@ -209,8 +223,10 @@ class Live:
         outputs: int,
         results: list[Memory],
         owners: dict[Memory, tuple[Place, View]],
+        made: Sequence[Made],
     ):
         self.backward = backward
+        self._handed_out = [each for each in made if each.view.memory in backward.saved]
         self.inputs = inputs
         self.outputs = outputs
         self._saved = [results.index(memory) for memory in backward.saved]
@@ -225,10 +241,17 @@ class Live:
         for memory in self.backward.given:
             place, view = self._owners[memory]
             tensor = place.find(leaves)
-            watched.append(tensor)
+            watched.append((tensor, version_cell_of(tensor)))
             kept.append(as_view(tensor._array, whole(memory), view.offset))
         inputs = [place.find(leaves) for place in self.inputs]
         return CompiledFunctionBackward(self.backward, inputs, kept, watched, self.outputs, numbers)
+
+    def watch_results(self, run: Run) -> None:
+        """Have the node of a run notice if its caller writes a result that it keeps."""
+        if self._handed_out:
+            assert isinstance(run.graph, CompiledFunctionBackward)
+            found = [each.make(run) for each in self._handed_out]
+            run.graph.watch([(tensor, version_cell_of(tensor)) for tensor in found])
 
 
 @dataclasses.dataclass
@@ -249,6 +272,6 @@ class Effects:
 
 
 __all__ = [
-    "COMPUTED", "CONSTANT", "KNOWN", "MADE", "Effects", "FreedNode", "Live", "Made", "Place", "Run",
-    "Unusable", "finder_of_all", "version_cell_of",
+    "COMPUTED", "CONSTANT", "INFERENCE", "KNOWN", "MADE", "Effects", "FreedNode", "Live",
+    "Made", "Place", "Run", "Unusable", "finder_of_all", "version_cell_of",
 ]  # fmt: skip

@@ -16,7 +16,7 @@ from ..executor.program.numbers import DrawnNumber, is_given
 from ..executor.program.recorder import Recorder
 from ..structure import containers_in, flatten
 from ..tensor import Tensor
-from .effects import COMPUTED, CONSTANT, KNOWN, MADE, Effects, Made, Place, Unusable
+from .effects import COMPUTED, CONSTANT, INFERENCE, KNOWN, MADE, Effects, Made, Place, Unusable
 from .snapshot import Owners, Snapshot
 from .surroundings import Surroundings, extras_of
 from .watched import Assigned
@@ -53,10 +53,15 @@ class EffectsOfCall:
         for place in before.places:
             tensor = before.tensor(place)
             self._known.setdefault(id(tensor), place)
-            if tensor._version_cell is not None:
+            if tensor._version_cell is not None and not tensor.is_inference():
                 self._cells.setdefault(id(tensor._version_cell), place)
         self._made: dict[int, Made] = {}
         self._tensors: dict[int, Tensor] = {}
+
+    @property
+    def made(self) -> list[Made]:
+        """The tensors that runs have to make."""
+        return list(self._made.values())
 
     @property
     def results(self) -> list[Memory]:
@@ -157,10 +162,12 @@ class EffectsOfCall:
         _check_plain(tensor)
         name, output = self._graph(tensor, owner is not None)
         cell, base = tensor._version_cell, tensor._base
+        count: Place | int | None = None
+        if cell is not None:
+            count = INFERENCE if tensor.is_inference() else self._cells.get(id(cell), id(cell))
         return Made(
             view, place, owner, tensor._requires_grad, name, output,
-            None if cell is None else self._cells.get(id(cell), id(cell)),
-            0 if cell is None else cell[0],
+            count, 0 if cell is None else cell[0],
             None if base is None else self._known.get(id(base)),
         )  # fmt: skip
 
@@ -170,6 +177,10 @@ class EffectsOfCall:
         Their histories follow each other's writes. Those of results with a live graph cannot, as
         they come out of one node: these must not be written.
         """
+        for tensor in list(self._tensors.values()):
+            base = tensor._base
+            if base is not None and base._grad_fn is None and not base._requires_grad:
+                self._reference(base)  # it may be known by its views alone
         found = [(self._tensors[key], made) for key, made in self._made.items()]
         found.sort(key=lambda pair: pair[0]._base is not None)  # a base before its views
         heads: dict[int, Made] = {}

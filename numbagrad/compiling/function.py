@@ -8,7 +8,6 @@ program. What cannot be recorded runs as always.
 from __future__ import annotations
 
 import copy
-import enum
 import functools
 import sys
 import threading
@@ -16,6 +15,8 @@ import types
 import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
 
 from ..device import device
 from ..dtype import dtype
@@ -26,12 +27,14 @@ from ..executor.program.callers import is_library
 from ..executor.program.numbers import NumberInputs
 from ..structure import LEAF, flatten, picker
 from ..tensor import Tensor
+from ..torch_function import contexts
 from ..transforms.levels import is_transformed
 from .argument_numbers import direct_numbers, is_free
 from .recorded import CHANGED, Recorded
 from .recording import Recording, States
 from .settings import global_settings
 from .surroundings import extras_of
+from .undoing import Failed
 
 if TYPE_CHECKING:
     from .broken_function import BrokenFunction
@@ -125,26 +128,31 @@ class CompiledFunction:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         # The quick way, for most calls: written for speed, since a small step takes microseconds.
-        quick = self._quick
-        if (
-            quick is not None
-            and capture.active is None
-            and not kwargs
-            and global_settings() == quick[0]
-        ):
-            leaves = args if quick[2] is None else quick[2](args)
-            if leaves is not None:
-                with self._lock:
-                    result = quick[1].replay(leaves)
-                if result is not CHANGED:
-                    return result
-        return self._call(args, kwargs)
+        try:
+            quick = self._quick
+            if (
+                quick is not None
+                and capture.active is None
+                and not kwargs
+                and not contexts.count
+                and global_settings() == quick[0]
+            ):
+                leaves = args if quick[2] is None else quick[2](args)
+                if leaves is not None:
+                    with self._lock:
+                        result = quick[1].replay(leaves)
+                    if result is not CHANGED:
+                        return result
+            return self._call(args, kwargs)
+        except Failed:
+            pass  # the function raises as well, or does something else then
+        return self._function(*args, **kwargs)
 
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call that the quick way does not take."""
         # Inside of another compiled function this one is a part of what that does; a selective
         # checkpoint asks about each operator.
-        if self._given_up or JIT_DISABLED or capture.needs_operators():
+        if self._given_up or JIT_DISABLED or capture.needs_operators() or contexts.here():
             return self._function(*args, **kwargs)
         if self._broken is not None:
             return self._broken(*args, **kwargs)
@@ -164,7 +172,9 @@ class CompiledFunction:
                 if recorded.holds(leaves):
                     self._latest = _Latest(settings, recorded, structure)
                     self._quick = None if kwargs else _quick_way(settings, recorded, structure)
-                    return recorded.run(leaves)
+                    result = recorded.run(leaves)
+                    if result is not CHANGED:
+                        return result
             if self._may_record(key, leaves):
                 inputs, earlier = self._numbers_of(key, leaves, args, kwargs)
                 recording = Recording(
@@ -297,6 +307,11 @@ class CompiledFunction:
         return "NUMBAGRAD_DISABLE_JIT is set" if JIT_DISABLED else self._reason
 
     @property
+    def fullgraph(self) -> bool:
+        """Whether what cannot be part of a program raises."""
+        return self._fullgraph
+
+    @property
     def compiled_function(self) -> Callable[..., Any]:
         """The function as it was given."""
         return self._function
@@ -332,6 +347,25 @@ def _signatures(leaves: list[Any]) -> list[Any]:
     return found
 
 
+#: Types of which equal values are the same.
+_EQUAL = frozenset((bool, int, str, bytes, dtype, device))
+
+
+class Identity:
+    """An object in a key, told from all others: its address is taken while the key is there."""
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: Any):
+        self._value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Identity) and self._value is other._value
+
+    def __hash__(self) -> int:
+        return id(self._value)
+
+
 def _signature(leaf: Any) -> Any:
     """What decides the program of an argument."""
     if isinstance(leaf, Tensor):
@@ -339,15 +373,32 @@ def _signature(leaf: Any) -> Any:
         extras = extras_of(leaf)
         return (
             type(leaf), array.shape, array.strides, array.dtype, leaf._requires_grad,
-            leaf._grad_fn is None, tuple(map(id, extras)) if extras else (),
+            leaf._grad_fn is None, leaf.is_inference(), tuple(map(Identity, extras)),
         )  # fmt: skip
     if is_free(leaf):
         return type(leaf)
-    if isinstance(leaf, float):
-        return type(leaf), leaf if leaf else repr(leaf)  # 0.0 and -0.0 are equal, but not the same
-    if isinstance(leaf, (bool, int, str, bytes, type(None), dtype, device, enum.Enum)):
-        return type(leaf), leaf
-    return id(leaf)
+    value = _value_of(leaf)
+    return Identity(leaf) if value is None else (type(leaf), value)
+
+
+def _value_of(leaf: Any) -> Any:
+    """What two arguments of one type have in common if they are equal; None for other objects.
+
+    Subclasses of these types may have attributes, and are told by their identity.
+    """
+    kind = type(leaf)
+    if kind in _EQUAL:
+        return leaf
+    if kind is complex:  # 0.0 and -0.0 are equal, but not the same; NaN is not equal to itself
+        return repr(leaf)
+    if kind is slice:
+        parts = leaf.start, leaf.stop, leaf.step
+        return parts if all([each is None or type(each) is int for each in parts]) else None
+    if kind is range:
+        return leaf.start, leaf.stop, leaf.step
+    if isinstance(leaf, np.generic) and not isinstance(leaf, (np.void, np.object_)):
+        return leaf.dtype.str, leaf.tobytes()
+    return (leaf,) if leaf is None else None
 
 
 __all__ = ["CompileError", "CompiledFunction"]

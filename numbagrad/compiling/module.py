@@ -27,10 +27,21 @@ class OptimizedModule(Module):
         return self.__dict__["_compiled"](*args, **kwargs)
 
     def __getattr__(self, name: str) -> Any:
-        modules = self.__dict__["_modules"]
-        if name == "_orig_mod":
-            return modules["_orig_mod"]
-        return getattr(modules["_orig_mod"], name)
+        modules = self.__dict__.get("_modules", {})
+        if "_orig_mod" not in modules:  # it is being made, as by a copy
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return modules[name] if name == "_orig_mod" else getattr(modules["_orig_mod"], name)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """A copy, or what is unpickled, is compiled anew: programs know the tensors of this one."""
+        state = dict(self.__dict__)
+        state["_compiled"] = state["_compiled"].fullgraph
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        module = state["_modules"]["_orig_mod"]
+        compiled = CompiledFunction(module.__call__, state["_compiled"])
+        self.__dict__.update(state, _compiled=compiled)
 
     def train(self, mode: bool = True) -> OptimizedModule:
         """Set the mode of the module and of all inside it."""

@@ -10,7 +10,7 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .. import half_precision as half
+from ..executor.capture import Outdated
 from ..executor.program import timing
 from ..executor.program.graph import Array, may_raise
 from ..executor.program.numbers import NumberInputs
@@ -23,6 +23,7 @@ from .memory_layout import Layout
 from .replay import Found, Replay
 from .reused_gradients import ReusedGradients
 from .surroundings import Surroundings, extras_of
+from .undoing import Failed, Undo
 
 #: Returned in the place of a result by a program of which it is not sure that it holds.
 CHANGED = object()
@@ -36,7 +37,6 @@ def _key(place: Place) -> int:
 _array_of = operator.attrgetter("_array")
 _gradient_of = operator.attrgetter("_grad")
 _flag_of = operator.attrgetter("_requires_grad")
-_item_of = operator.methodcaller("item")
 
 
 class Recorded:
@@ -48,7 +48,6 @@ class Recorded:
         places: all tensors and gradients that the call could reach, as they were before it.
         owners: for each block of memory that the program is given, the place that leads to it.
         layout: how the arrays at the places lie in memory.
-        managed: arrays of one element that the sources of the program's numbers write.
         flags: whether the tensors at the places, but for arguments, required gradients.
         gradient_flags: whether the gradients of these that were there required one themselves.
         numbers: the numbers among the arguments that were not taken for constants.
@@ -63,7 +62,6 @@ class Recorded:
         layout: Layout,
         program: Program,
         effects: Effects,
-        managed: list[Array],
         flags: list[bool],
         gradient_flags: list[bool],
         numbers: NumberInputs,
@@ -78,7 +76,8 @@ class Recorded:
         self._constants = [each.find([])._array for each in owners if id(each) not in order]
         #: The arrays that were found to lie as the layout says, so that they need no other look.
         self._found: list[Any] = [None] * len(places)
-        self._given: list[Array] = []
+        #: Without tensors there is nothing to look at, and the program is given constants alone.
+        self._given: list[Array] = [] if places else self._constants
         tensors = [place for place in places if not place.of_gradient]
         self._tensors = [place.tensor for place in tensors if place.tensor is not None]
         self._arguments = [place.argument for place in tensors if place.argument is not None]
@@ -95,7 +94,7 @@ class Recorded:
         ]  # fmt: skip
         # What users wrote, or is in Python, may raise: checks before anything is written.
         unsure = [each for each in program.operations if may_raise(each)]
-        self._managed = managed if unsure else []
+        self._undo = Undo(program, surroundings.generators)
         sure = len(unsure) == program.first_checks
         self._reused = ReusedGradients(effects, possible=sure and any(self._had))
         self._replay = Replay(program)
@@ -154,10 +153,19 @@ class Recorded:
         return True
 
     def run(self, leaves: Sequence[Any]) -> Any:
-        """Run the program in place of a call for which it holds."""
+        """Run the program in place of a call for which it holds.
+
+        Returns CHANGED if it does not hold for what the sources of its numbers read.
+
+        Raises:
+            Failed: if an operation raised; everything is as it was before.
+        """
         self.numbers.give(leaves)
         reused = self._reused.take()
-        results = self._restoring(leaves, self.program.run, self._given, reused)
+        try:
+            results = self._undoing(self._given, self.program.run, self._given, reused)
+        except Outdated:
+            return CHANGED
         self._count_writes(leaves)
         result = self._leave(Run(results, leaves), attach=reused is None)
         self._looks += 1
@@ -179,12 +187,16 @@ class Recorded:
         if run is None or timing.active is not None:
             self._given = self._given_with(arguments)
             return self.run(given)
-        if self._may_raise:
-            results = self._restoring(arguments, self._run_natively, keep, arguments)
-        else:
-            if self.program.sources:
-                self.program.draw_numbers()
-            results = run(keep, *arguments)
+        try:
+            if self._may_raise:
+                found = self._given_with(arguments)
+                results = self._undoing(found, self._run_natively, found, keep, arguments)
+            else:
+                if self.program.sources:
+                    self.program.draw_numbers()
+                results = run(keep, *arguments)
+        except Outdated:
+            return CHANGED
         if self._find_result is not None and (keep or not self._effects.gradients):
             return self._find_result(results, arguments)
         return self._leave(Run(results, arguments), attach=not keep)
@@ -196,27 +208,34 @@ class Recorded:
             given[place] = arguments[argument]._array
         return given
 
-    def _run_natively(self, keep: bool, arguments: tuple[Any, ...]) -> Sequence[Array]:
-        self.program.prepare(self._given_with(arguments) if self.program.checks else ())
-        results = self._replay.run(keep, *arguments)  # type: ignore[misc]
-        self.program.check_launches(lambda: [*self._given_with(arguments), *results])
+    def _run_natively(
+        self, given: Sequence[Array], keep: bool, arguments: tuple[Any, ...]
+    ) -> tuple[Array, ...]:
+        self.program.prepare(given)
+        results: tuple[Array, ...] = self._replay.run(keep, *arguments)  # type: ignore[misc]
+        self.program.check_launches(lambda: [*given, *results])
         return results
 
     def _count_writes(self, leaves: Sequence[Any]) -> None:
         for place, count in self._effects.versions:
             version_cell_of(place.find(leaves))[0] += count
 
-    def _restoring(self, leaves: Sequence[Any], run: Callable[..., Any], *arguments: Any) -> Any:
-        """What ``run`` returns; if it raises, what the sources of numbers wrote is undone."""
-        before = list(map(_item_of, self._managed))
+    def _undoing(self, given: Sequence[Array], run: Callable[..., Any], *arguments: Any) -> Any:
+        """What ``run`` returns; if it raises, what it wrote is taken back."""
+        undo = self._undo
+        undo.prepare(given)
         try:
-            return run(*arguments)
-        except BaseException:
-            for array, value in zip(self._managed, before, strict=True):
-                half.fill(array, value)
-            if not self.program.failed_untouched:
-                self._count_writes(leaves)  # of which the function too had done some
+            found = run(*arguments)
+        except Outdated:  # nothing has run
+            undo.forget()
             raise
+        except BaseException as problem:
+            undo.take_back()
+            if isinstance(problem, Exception):
+                raise Failed from problem
+            raise
+        undo.forget()
+        return found
 
     def _leave(self, run: Run, attach: bool) -> Any:
         """Leave behind what the recorded call did, and return what it returned."""
@@ -232,6 +251,8 @@ class Recorded:
         else:
             returned = [self._value(reference, run) for reference in effects.returned]
             result = rebuild(effects.structure, iter(returned))
+        if effects.backward is not None:
+            effects.backward.watch_results(run)
         if attach:  # only now: the gradients of before may be returned
             gradients = [
                 (place.find(run.leaves), self._value(reference, run))

@@ -137,6 +137,7 @@ class Recording:
         result = with_plain_numbers(found) if self.numbers.values else found
         self._states.ran += surroundings.found_late
         if recorder.failure is not None:
+            self.may_settle = recorder.raised
             return result, None, recorder.failure
         refused = self._refused(surroundings)
         if refused is not None:
@@ -261,7 +262,7 @@ class Recording:
         )
         return Recorded(
             surroundings, self.leaves, before.places, [place for place, _ in owners.values()],
-            layout, program, effects, recorder.managed_arrays, flags, of_gradients, self.numbers,
+            layout, program, effects, flags, of_gradients, self.numbers,
         )  # fmt: skip
 
     def _has_inputs(self) -> bool:
@@ -287,7 +288,7 @@ class Recording:
         except CannotDifferentiate as reason:
             raise Unusable(str(reason)) from None
         results += [memory for memory in backward.saved if memory not in results]
-        return Live(backward, inputs, len(found.live), results, owners), count
+        return Live(backward, inputs, len(found.live), results, owners, found.made), count
 
     def _check_memory(self, known: set[Memory]) -> None:
         """Raise if the call read or wrote memory that nobody knows how to find."""

@@ -137,7 +137,8 @@ class Replay:
             return (id(argument),) + (0,) * (words.ARGUMENT_WORDS - 1)
         array = argument._array
         return (
-            0, id(type(argument)), _flag(found, argument), argument._grad_fn is None,
+            0, id(type(argument)), _flag(found, argument),
+            (argument._grad_fn is None) + 2 * argument.is_inference(),
             array.ndim, self._form(array), id(array.dtype),
         )  # fmt: skip
 

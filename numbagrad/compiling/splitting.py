@@ -99,7 +99,9 @@ def _compiled(
     free = [*code.co_freevars, *names]
     template = ast.parse(f"def factory({', '.join(free)}): pass")
     factory: Any = template.body[0]
-    factory.body = list(definitions)
+    # A function that names itself means the global of that name, not the one defined here.
+    own = [each.name for each in definitions if each.name not in free]
+    factory.body = [*[ast.Global([name]) for name in own], *definitions]
     ast.copy_location(factory, source.tree)
     ast.fix_missing_locations(template)
     future = code.co_flags & _FUTURE

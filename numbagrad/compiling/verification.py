@@ -81,15 +81,27 @@ def verify(
 class Rounding:
     """What of a difference between outcomes is rounding, which a fused program does differently.
 
-    Most is told by its size. But the gradient of a bias in front of a batch norm is zero, and what
-    is computed for it is the rounding of what cancels out: two ways to compute it have nothing in
-    common. So where outcomes differ, the program runs again on given arrays that are off by a unit
-    in the last place or two; what that changes is no sign of an error.
+    Of memory that was there before the call, what the call added to it is compared: a small write
+    that the program does not know of is as wrong as a large one. Most rounding is told by its size.
+    But the gradient of a bias in front of a batch norm is zero, and what is computed for it is the
+    rounding of what cancels out: two ways to compute it have nothing in common. So where outcomes
+    differ, the program runs again on given arrays that are off by a unit in the last place or two;
+    what that changes is no sign of an error.
+
+    Args:
+        program: the program.
+        given: the arrays that it is given, as they are before it writes them.
+        numbers: its numbers.
+        random: the generators before the call.
     """
 
     _RUNS = 3
     #: Times the change under rounding, of the element and of the middle one of its array.
     _ELEMENT, _ARRAY = 16, 64
+    #: Units in the last place: of what is added, and of what it is added to.
+    _OF_ADDED, _OF_STORED = 64, 2
+    #: The largest relative difference that is told to be rounding by its size alone.
+    _MOST = 1e-2
 
     def __init__(
         self,
@@ -98,44 +110,70 @@ class Rounding:
         numbers: Sequence[float],
         random: RandomStates,
     ):
-        self._run = lambda: _outcome(program, [self._off(x) for x in given], numbers, random)
+        self._given = given
+        self._outcome_of = lambda arrays: _outcome(program, arrays, numbers, random)
         self._generator = np.random.default_rng(0)
         self._changes: list[Array] | None = None
 
-    def first_beyond(
-        self, expected: Sequence[Array], found: Sequence[Array], tolerance: float = 1e-2
-    ) -> int | None:
+    def first_beyond(self, expected: Sequence[Array], found: Sequence[Array]) -> int | None:
         """The first array of ``found``, an outcome of the program, that is not as expected."""
         for k, (a, b) in enumerate(zip(expected, found, strict=True)):
             if a.shape != b.shape or a.dtype != b.dtype:
                 return k
-            a, b = half.readable(a), half.readable(b)
-            near = _near(a, b, tolerance)
-            if not near.all() and (a.dtype.kind != "f" or not self._explains(k, a, found, near)):
-                return k
+            kind = half.readable(a).dtype
+            if kind.kind != "f":
+                if not np.array_equal(a, b):
+                    return k
+                continue
+            one, other = self._added(k, a), self._added(k, b)
+            unit = _unit(a)
+            with np.errstate(all="ignore"):
+                allowed = self._OF_STORED * unit * np.abs(half.readable(a).astype(np.float64))
+                share = min(self._OF_ADDED * unit, self._MOST)
+                near = _near(one, other, share, allowed)
+                if not near.all() and not self._explains(k, one, other, found, near, allowed):
+                    return k
         return None
 
-    def _explains(self, k: int, expected: Array, found: Sequence[Array], near: Array) -> bool:
+    def _added(self, k: int, array: Array, given: Sequence[Array] | None = None) -> Array:
+        """What was added to a given array, or all of a new one, in double precision."""
+        given = self._given if given is None else given
+        now = half.readable(array).astype(np.float64)
+        if k >= len(given):
+            return now
+        before = half.readable(given[k]).astype(np.float64)
+        return now - np.where(np.isfinite(before), before, 0)
+
+    def _explains(
+        self,
+        k: int,
+        expected: Array,
+        found: Array,
+        outcome: Sequence[Array],
+        near: Array,
+        allowed: Array,
+    ) -> bool:
         """Whether the elements that are not near differ no more than rounding makes them."""
         if self._changes is None:
             try:
-                self._changes = self._measured(found)
+                self._changes = self._measured(outcome)
             except Exception:  # code of users may refuse such numbers: then nothing is explained
                 return False
         change = self._changes[k]
-        allowed = self._ELEMENT * change + self._ARRAY * np.median(change)
-        with np.errstate(all="ignore"):
-            return bool((near | (np.abs(half.readable(found[k]) - expected) <= allowed)).all())
+        allowed = allowed + self._ELEMENT * change + self._ARRAY * np.median(change)
+        return bool((near | (np.abs(found - expected) <= allowed)).all())
 
     def _measured(self, found: Sequence[Array]) -> list[Array]:
-        """The largest change of every element of the outcome."""
+        """The largest change of every element of what the program adds."""
         changes = [np.zeros(array.shape) for array in found]
         for _ in range(self._RUNS):
-            for change, a, b in zip(changes, found, self._run(), strict=True):
-                a, b = half.readable(a), half.readable(b)
-                if a.dtype.kind == "f":
+            given = [self._off(x) for x in self._given]
+            made = self._outcome_of([x.copy("K") for x in given])
+            for k, (change, a, b) in enumerate(zip(changes, found, made, strict=True)):
+                if half.readable(a).dtype.kind == "f":
                     with np.errstate(all="ignore"):
-                        np.fmax(change, np.abs(a.astype(np.float64) - b), out=change)
+                        off = np.abs(self._added(k, a) - self._added(k, b, given))
+                        np.fmax(change, off, out=change)
         return changes
 
     def _off(self, array: Array) -> Array:
@@ -147,6 +185,11 @@ class Rounding:
             units = self._generator.uniform(0, 2, array.shape) * np.finfo(array.dtype).eps
             np.multiply(copied, 1 - units, out=copied, casting="same_kind")
         return copied
+
+
+def _unit(array: Array) -> float:
+    """A unit in the last place of 1, in the dtype of an array; bfloat16 has eight bits."""
+    return 2.0**-7 if array.dtype.kind == "V" else float(np.finfo(array.dtype).eps)
 
 
 class Previous:
@@ -187,7 +230,7 @@ class Previous:
             ]
             before = [copies.get(id(root), root) for root in roots]
             rounding = Rounding(program, before, inputs.merged(others), random)
-            return rounding.first_beyond(expected, found, 1e-4) is None
+            return rounding.first_beyond(expected, found) is None
         finally:
             inputs.values.update(present)
 
@@ -221,15 +264,14 @@ def _before_writes(program: Program, given: Sequence[Array]) -> list[Array]:
     ]
 
 
-def _near(expected: Array, found: Array, tolerance: float) -> Array:
-    """Which elements are equal, or as near as the size of their array lets one expect."""
-    if expected.dtype.kind != "f":
-        return expected == found
-    with np.errstate(all="ignore"):
-        scale = np.nanmax(np.abs(expected[np.isfinite(expected)]), initial=0.0)
-        return np.isclose(
-            found, expected, rtol=tolerance, atol=0.1 * tolerance * scale, equal_nan=True
-        )
+def _near(expected: Array, found: Array, share: float, allowed: Array) -> Array:
+    """Which elements are equal, or differ by a share of their size, of that of their array, or less.
+
+    ``allowed`` is a difference that does not count, for every element.
+    """
+    scale = np.nanmax(np.abs(expected[np.isfinite(expected)]), initial=0.0)
+    near: Array = np.abs(found - expected) <= allowed + share * (np.abs(expected) + scale)
+    return near | (found == expected) | (np.isnan(found) & np.isnan(expected))
 
 
 __all__ = ["Previous", "RandomStates", "Rounding", "verify"]

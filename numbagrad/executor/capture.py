@@ -19,6 +19,20 @@ active: Any = None
 listener: Any = None
 
 
+class Outdated(RuntimeError):
+    """Raised by a source of numbers if a program does not hold for the state that it reads.
+
+    Nothing has run then, and the call is recorded again.
+
+    Attributes:
+        source: the object whose state it is; see ``undo`` of :func:`numbers`.
+    """
+
+    def __init__(self, text: str, source: Any):
+        super().__init__(text)
+        self.source = source
+
+
 class _Exclusive(threading.local):
     """Whether other threads wait for this one before they record."""
 
@@ -99,6 +113,18 @@ def check(function: Callable[..., None], *arguments: Any) -> None:
         function(*arguments)
     else:
         found.check(function, arguments)
+
+
+@contextlib.contextmanager
+def noting_exceptions() -> Iterator[None]:
+    """Stop recording if the ``with`` block raises: what then runs depends on values."""
+    try:
+        yield
+    except Exception as error:
+        found = recorder()
+        if found is not None:
+            found.note_raised(error)
+        raise
 
 
 def note_check(kernel: Any, launch: Any, explain: Callable[..., None], arguments: Any) -> None:
@@ -207,7 +233,8 @@ def numbers(
     """What ``source`` computes; in a program, anew before each run.
 
     ``options`` is the dictionary it reads: entries named in ``anew`` may change between runs, those
-    in ``positive`` as long as they are positive if they are now.
+    in ``positive`` as long as they are positive if they are now. A source that writes state has an
+    attribute ``state``, an object whose method ``undo`` takes its last call back.
     """
     found = active and recorder()
     if found is None:

@@ -43,7 +43,8 @@ def check(name: str, words: tuple[Any, ...], explain: Callable[..., None], *argu
     if capture.computes():
         kernel.launch(total, _GRAIN, failed, 1, *words)
     if failed[0]:
-        explain(*arguments)
+        with capture.noting_exceptions():
+            explain(*arguments)
     capture.note_check(kernel, (total, _GRAIN, words), explain, arguments)
 
 

@@ -21,7 +21,7 @@ from .launch import (
 )
 from .layout import *  # noqa: F403 - the words of the tables, all of them
 from .program_layout import PROGRAM_FAILED
-from .record import field, give, list_get_item, list_new, list_set_item
+from .record import field, give, is_inference, list_get_item, list_new, list_set_item
 from .replay_layout import *  # noqa: F403
 
 attributes_of = external("PyObject_GenericGetDict", types.int64, types.int64, types.int64)
@@ -104,8 +104,9 @@ def same_argument(table, runtime, arguments, k, entry):
     if field(runtime, argument, FIELD_REQUIRES_GRAD) != load(entry, ARGUMENT_FLAG, int64):
         return False
     none = load(runtime, RUNTIME_NONE, int64)
-    is_leaf = int64(field(runtime, argument, FIELD_GRAD_FN) == none)
-    if is_leaf != load(entry, ARGUMENT_LEAF, int64):
+    kind = int64(field(runtime, argument, FIELD_GRAD_FN) == none)
+    kind += 2 * int64(is_inference(runtime, argument))
+    if kind != load(entry, ARGUMENT_KIND, int64):
         return False
     array = field(runtime, argument, FIELD_ARRAY)
     if array == NULL or field(runtime, argument, FIELD_GRAD) != none:

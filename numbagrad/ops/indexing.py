@@ -533,9 +533,12 @@ def _checked_key(input: Tensor, indices: Sequence[Tensor | None], values: Tensor
     return subscript.arrays
 
 
-def _as_vector(index: Tensor) -> Array:
-    """An index array with at least one dimension, so that it does not count as an int."""
-    return reshape(index, 1)._array if index._array.ndim == 0 else index._array
+def _as_vector(index: Tensor) -> Tensor:
+    """An index with at least one dimension, so that it does not count as an int.
+
+    It stays a Tensor: arrays in a key are constants of the program that is being recorded.
+    """
+    return reshape(index, 1) if index._array.ndim == 0 else index
 
 
 @method()

@@ -269,6 +269,7 @@ class Optimizer:
             found = counts.next(functools.partial(self._count, group))
             return tuple([x for own in found for x in own])
 
+        compute.state = counts  # type: ignore[attr-defined]
         flat = self._drawn(compute, group)
         width = len(flat) // counts.distinct
         return [flat[width * place : width * (place + 1)] for place in counts.places]
@@ -475,6 +476,7 @@ class Counters:
         self.places = [distinct.index(values) for values in now]
         self.distinct = len(distinct)
         self._first = [now.index(values) for values in distinct]
+        self._before = now
 
     def _read(self) -> list[tuple[Any, ...]]:
         return [tuple([cell[()] for cell in own]) for own in self._cells]
@@ -485,20 +487,29 @@ class Counters:
         Returns the numbers that it makes as well, for counters that differ each once.
 
         Raises:
-            RuntimeError: if some that were equal when this was made are not any more.
+            Outdated: if some that were equal when this was made are not any more, as where some
+                parameters had no gradient for a while, or somebody wrote their state.
         """
         now = self._read()
         found = [now[k] for k in self._first]
         if now != [found[place] for place in self.places]:
-            raise RuntimeError(
+            raise capture.Outdated(
                 "parameters that had made as many steps when the step was compiled have not any "
-                "more: somebody wrote their state; compile the step again"
+                "more",
+                self,
             )
+        self._before = now
         counted = [count(*values) for values in found]
         for own, place in zip(self._cells, self.places, strict=True):
             for cell, value in zip(own, counted[place][0], strict=True):
                 cell[()] = value
         return [numbers for _, numbers in counted]
+
+    def undo(self) -> None:
+        """Write what the counters were before the last ``next``."""
+        for own, values in zip(self._cells, self._before, strict=True):
+            for cell, value in zip(own, values, strict=True):
+                cell[()] = value
 
 
 def _place(array: Any) -> Any:

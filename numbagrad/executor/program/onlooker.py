@@ -72,6 +72,9 @@ class Onlooker(Recorder):
     def fail(self, what: str) -> None:
         """Nothing has to become a program."""
 
+    def note_raised(self, error: Exception) -> None:
+        """Nothing has to become a program."""
+
     def keep(self, value: Any) -> None:
         """Nothing is looked up by its id."""
 

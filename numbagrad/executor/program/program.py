@@ -17,6 +17,7 @@ import numpy as np
 from ...kernels import program_layout as words
 from ...kernels.pointwise import loaded_as
 from ..builtin import launcher, make_builtin, runtime
+from ..capture import Outdated
 from ..forking import new_lock, restore
 from ..indexing import view_at
 from ..memory import maker_like
@@ -119,8 +120,6 @@ class Program:
         self.launches: list[Launch] = []
         #: The operation of every moment: of each launch and each call of Python, in order.
         self.moments: list[Operation] = []
-        #: The moment at which the last run raised, if it did.
-        self._reached = -1
         self._cut()
         blocks = self.lifetimes()
         if not all([block.made for block in blocks]):
@@ -291,14 +290,8 @@ class Program:
         )
         return tuple([part.call for part in found if isinstance(part, _Python)])
 
-    @property
-    def failed_untouched(self) -> bool:
-        """Whether a run that raised had not begun to write."""
-        return self._reached < self.first_checks
-
     def prepare(self, given: Sequence[Array]) -> None:
         """What comes before a native run: the numbers, and checks of the arrays given."""
-        self._reached = -1
         self.draw_numbers()
         for call in self.checks:
             call.function(*self._arrays_for(call.arguments, given))
@@ -310,9 +303,18 @@ class Program:
             self._raise(part, arrays())
 
     def draw_numbers(self, numbers: Sequence[float] | None = None) -> None:
-        """Write the numbers of a run, those of the sources or the given ones."""
+        """Write the numbers of a run, those of the sources or the given ones.
+
+        Raises:
+            Outdated: if the program does not hold for the state of a source; that of the others is
+                as it was.
+        """
         if numbers is None:
-            numbers = [x for source in self.sources for x in source()]
+            try:
+                numbers = [x for source in self.sources for x in source()]
+            except Outdated as problem:
+                self.undo_sources(problem.source)
+                raise
         self.drawn = numbers
         for index, cell in self._number_cells:
             cell[0] = numbers[index]
@@ -336,7 +338,6 @@ class Program:
         else:
             made = [new(array) for new, array in self._makers]
         with self._lock:
-            self._reached = -1
             self.draw_numbers(numbers)
             arrays: list[Any] = [*given, *made]
             watch = timing.active
@@ -355,7 +356,6 @@ class Program:
                         if each.failed:
                             self._raise(each, arrays)
                         continue
-                    self._reached = each.at
                     if watch is None:
                         self._call(each.call, arrays)
                     else:
@@ -364,6 +364,15 @@ class Program:
             if watch is not None:
                 watch.stop(self)
         return made
+
+    def undo_sources(self, until: Any = None) -> None:
+        """Take back what the last calls of the sources wrote, of those before that of a state."""
+        for source in self.sources:
+            state = getattr(source, "state", None)
+            if state is not None and state is until:
+                break
+            if state is not None:
+                state.undo()
 
     def natives(self) -> list[tuple[Array, list[Operation]]]:
         """Of every part without Python the table, and the operation of each launch."""
@@ -378,8 +387,7 @@ class Program:
         assert part.watched is not None
         failed = int(part.watched[words.PROGRAM_FAILED])
         part.watched[words.PROGRAM_FAILED] = 0
-        self._reached = part.first + failed - 1
-        operation = self.moments[self._reached]
+        operation = self.moments[part.first + failed - 1]
         if isinstance(operation, Check):
             operation.explain(*self._arrays_for(operation.arguments, arrays))
         raise RuntimeError(

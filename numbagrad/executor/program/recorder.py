@@ -123,7 +123,6 @@ class Recorder:
         self.outside: set[int] = set()
         #: Memory that the sources of numbers write, by the id of its owner.
         self.managed: set[int] = set()
-        self.managed_arrays: list[Array] = []
         #: Entries of dictionaries that the sources of numbers read: they may change between runs.
         self.anew: list[tuple[dict[Any, Any], Any, bool]] = []
         self._kept: list[Any] = []
@@ -139,6 +138,8 @@ class Recorder:
         self.failure: str | None = None
         #: The code that was running when it failed, and its line, from the inside out.
         self.failed_at: list[tuple[types.CodeType, int]] = []
+        #: Whether that is an exception, which another call may not raise.
+        self.raised = False
         #: Called with the tensors whose graph is about to be walked.
         self.when_walked: Callable[[Any], None] = lambda tensors: None
         #: Called with the failure, at once.
@@ -186,6 +187,17 @@ class Recorder:
         self._attend(False)
         if self.when_failed is not None:
             self.when_failed(self.failure)
+
+    def note_raised(self, error: Exception) -> None:
+        """Note that values made an operator raise: if the caller catches that, no program does."""
+        if isinstance(error, LaunchMiss):  # whoever catches it does what was asked for
+            return
+        if self.failure is None:
+            self.failure = f"{type(error).__name__}, raised and caught, called at {line_of_user()}"
+            self.failed_at = running_code()
+            self.raised = True
+        self.paused = True
+        self._attend(False)
 
     def keep(self, value: Any) -> None:
         """Keep an object, so that its id stays its own."""
@@ -254,8 +266,9 @@ class Recorder:
 
     def manage(self, array: Array) -> None:
         """Leave the memory of an array to a source of numbers."""
-        self.managed.add(id(root_of(array)))
-        self.managed_arrays.append(array)
+        root = root_of(array)
+        self.managed.add(id(root))
+        self.keep(root)
 
     # --- operations -------------------------------------------------------------------------------
 
@@ -406,7 +419,7 @@ class Recorder:
         outputs: list[Array],
     ) -> None:
         """``run(*arguments)`` for a user's function that writes ``outputs``, new arrays."""
-        with self.pause():
+        with capture.noting_exceptions(), self.pause():
             values = tuple([x.plain() if is_given(x) else x for x in arguments])
             run(*values)
             native = numba_function.is_native(function, values)
@@ -426,14 +439,14 @@ class Recorder:
 
     def call(self, function: Callable[..., Any], *arguments: Any, effect: bool = False) -> Any:
         """``function(*arguments)`` as one operation that runs in Python each time."""
-        with self.pause():
+        with capture.noting_exceptions(), self.pause():
             made = function(*arguments)
         operation = Call(_name_of(function), function, (), (), effect=effect)
         return self._note(operation, arguments, made)
 
     def check(self, function: Callable[..., None], arguments: tuple[Any, ...]) -> None:
         """``function(*arguments)``, which raises or does nothing."""
-        with self.pause():
+        with capture.noting_exceptions(), self.pause():
             function(*arguments)
         passed = self._passed(arguments)
         if not all([self._is_constant(view.memory) for view in views_in(passed)]):
@@ -474,7 +487,8 @@ class Recorder:
         and where nothing explains the result, the call is noted in their place.
         """
         before = len(self.operations), len(self.memories), len(self.constants)
-        made = function(*arguments)
+        with capture.noting_exceptions():
+            made = function(*arguments)
         if not self.paused:
             effect = self._forget_unexplained(before, arguments)
             self._result_of(name, function, arguments, made, effect)
@@ -528,7 +542,7 @@ class Recorder:
 
     def write(self, function: Callable[..., Any], *arguments: Any, effect: bool = False) -> None:
         """``function(*arguments)``, which writes its first argument and returns nothing."""
-        with self.pause():
+        with capture.noting_exceptions(), self.pause():
             function(*arguments)
         name = _name_of(function)
         self.memory(arguments[0], made=id(root_of(arguments[0])) not in self.outside)

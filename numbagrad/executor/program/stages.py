@@ -222,13 +222,31 @@ def _kept(
             if id(node) in seen or id(node) in kept or not plan.of(node)[1]:
                 continue
             seen.add(id(node))
-            if first.get(id(node), stage) < stage and _cost_of(node, plan, kept) > least:
+            again = first.get(id(node), stage) < stage and not _is_bits(node)
+            if again and _cost_of(node, plan, kept) > least:
                 kept[id(node)] = node, first[id(node)], f"k{len(kept)}"
                 continue
             pending += reversed(node.operands)
         for key in seen:
             first.setdefault(key, stage)
     return kept
+
+
+#: What makes no whole numbers of such operands.
+_NO_BITS = frozenset(("from_bits", "cast", *COMPARISONS, *CLASSIFICATIONS))
+
+
+def _is_bits(node: Expression) -> bool:
+    """Whether a value is a whole number made of the bits of floats: variables hold floats."""
+    pending, seen = [node], set()
+    while pending:
+        each = pending.pop()
+        if each.operation == "bits":
+            return True
+        if id(each) not in seen and each.operation not in _NO_BITS:
+            seen.add(id(each))
+            pending += each.operands
+    return False
 
 
 def _cost_of(node: Expression, plan: _Stages, kept: dict[int, Any]) -> float:
@@ -279,7 +297,7 @@ class _Hoisted:
             if not self._plan.of(node)[1]:
                 continue
             for part in node.operands:
-                plain = part.operation in _NOT_HOISTED
+                plain = part.operation in _NOT_HOISTED or _is_bits(part)
                 at, elementwise = self._plan.of(part)
                 if not (plain or elementwise or at != stage or id(part) in self._names):
                     found[id(part)] = part
