@@ -86,10 +86,13 @@ def names_of(code: types.CodeType) -> Names:
             texts |= inner.texts
             bound |= inner.bound
     return Names(
-        tuple(sorted(found["load"] | found["store"])),
-        *[frozenset(found[kind]) for kind in ("global", "store", "value", "import")],
-        frozenset(texts),
-        frozenset(bound),
+        loads=tuple(sorted(found["load"] | found["store"])),
+        globals=frozenset(found["global"]),
+        stores=frozenset(found["store"]),
+        values=frozenset(found["value"]),
+        imports=frozenset(found["import"]),
+        texts=frozenset(texts),
+        bound=frozenset(bound),
     )
 
 
@@ -106,11 +109,8 @@ def line_with(code: types.CodeType, name: str) -> int:
     """The first line of code that mentions a name; that of its definition if none is found."""
     line = code.co_firstlineno
     for instruction in dis.get_instructions(code):
-        starts = instruction.starts_line
-        if starts is not None and not isinstance(starts, bool):
-            line = starts
-        elif isinstance(starts, bool) and getattr(instruction, "line_number", None):
-            line = instruction.line_number  # Python 3.13
+        # Python 3.13 says in starts_line whether there is a line, and in line_number which.
+        line = getattr(instruction, "line_number", instruction.starts_line) or line
         if instruction.argval == name:
             return int(line)
     for constant in code.co_consts:
@@ -144,7 +144,7 @@ def name_argument(frame: types.FrameType) -> Any:
 
 @functools.cache
 def _loads_before(code: types.CodeType, offset: int) -> list[tuple[str, Any]] | None:
-    """The name argument and what follows it, of the call at an offset, if these are simple loads."""
+    """The name argument, and what follows it, of the call at an offset if they are simple loads."""
     before = [x for x in dis.get_instructions(code) if x.offset <= offset]
     if not before:
         return None

@@ -47,12 +47,20 @@ _C_POINTERS: Any = (
 )  # fmt: skip
 _LRU_CACHE: Any = functools._lru_cache_wrapper
 
+
+class _Named(typing.NamedTuple):
+    field: int
+
+
+#: What reads a field of a named tuple.
+_FIELD_OF_TUPLE: Any = type(vars(_Named)["field"])
+
 #: Objects that are what they are: what they refer to never changes.
 _CONSTANT = (
     types.BuiltinFunctionType, types.MethodWrapperType, types.WrapperDescriptorType,
     types.MethodDescriptorType, types.ClassMethodDescriptorType, types.GetSetDescriptorType,
-    types.MemberDescriptorType, type(collections.namedtuple("_", "x").x), types.CodeType, types.GenericAlias, re.Pattern, re.Match,
-    datetime.date, datetime.time, datetime.timedelta, datetime.tzinfo,
+    types.MemberDescriptorType, _FIELD_OF_TUPLE, types.CodeType, types.GenericAlias,
+    re.Pattern, re.Match, datetime.date, datetime.time, datetime.timedelta, datetime.tzinfo,
     struct.Struct, operator.attrgetter, operator.itemgetter, operator.methodcaller, np.dtype,
     np.ufunc, typing.TypeVar, np.finfo, np.iinfo, types.CapsuleType
     if hasattr(types, "CapsuleType") else re.Pattern, types.UnionType,
@@ -69,7 +77,7 @@ _READ_BASES = frozenset((
     *_CONSTANT,
 ))  # fmt: skip
 
-_DICT_VIEWS = (
+_DICT_VIEWS: Any = (
     type({}.keys()), type({}.values()), type({}.items()),
     type(collections.OrderedDict().keys()), type(collections.OrderedDict().values()),
     type(collections.OrderedDict().items()),
@@ -181,19 +189,20 @@ def hidden(value: Any) -> bool:
         return isinstance(value, _C_POINTERS)
     if isinstance(value, type):
         return False
-    if isinstance(value, Iterator) and not _is_of_python_code(type(value)):
+    kind: Any = type(value)
+    if isinstance(value, Iterator) and not is_of_python(kind):
         return True  # its position; a class of Python has attributes for it
-    return has_hidden_base(type(value))
+    return has_hidden_base(kind)
 
 
 @functools.cache
-def has_hidden_base(kind: type) -> bool:
+def has_hidden_base(kind: Any) -> bool:
     """Whether a class derives from one in C whose state nothing here reads."""
     if issubclass(kind, (np.generic, _C_DATA)):
         return False
     return any(
         [
-            base not in _READ_BASES and not _is_of_python_code(base) and not _is_exception(base)
+            base not in _READ_BASES and not is_of_python(base) and not _is_exception(base)
             for base in kind.__mro__
         ]
     )
@@ -207,7 +216,7 @@ _HEAP_TYPE = 1 << 9
 
 
 @functools.cache
-def _is_of_python_code(kind: type) -> bool:
+def is_of_python(kind: Any) -> bool:
     """Whether a class statement made a class: its instances hold slots, a dictionary, no more."""
     if not kind.__flags__ & _HEAP_TYPE:
         return False
@@ -232,7 +241,8 @@ def names_in(value: Any) -> list[str]:
     """The names of the attributes that an ``operator.attrgetter`` or ``methodcaller`` asks for."""
     if not isinstance(value, (operator.attrgetter, operator.methodcaller)):
         return []
-    _, arguments, *_ = value.__reduce__()
+    reduced: Any = value.__reduce__()
+    arguments = reduced[1]
     texts = [each for each in arguments if isinstance(each, str)]
     return [part for text in texts for part in text.split(".")]
 
@@ -245,12 +255,12 @@ def is_lock(value: Any) -> bool:
 _LOCKS = (type(threading.Lock()), type(threading.RLock()))
 
 
-def slots_of(kind: type) -> list[Any]:
+def slots_of(kind: Any) -> list[Any]:
     """The descriptors of the slots of a class and its bases, under whatever names."""
     return [
         each
         for base in kind.__mro__
-        if _is_of_python_code(base)
+        if is_of_python(base)
         for each in vars(base).values()
         if isinstance(each, types.MemberDescriptorType)
     ]
@@ -272,6 +282,6 @@ def slot_values(value: Any, slots: list[Any]) -> list[Any]:
 
 
 __all__ = [
-    "MOST_BYTES", "PLAIN", "has_hidden_base", "hidden", "is_constant", "is_lock", "is_plain", "names_in",
-    "nbytes_of", "reader_of", "same", "slot_values", "slots_of",
+    "MOST_BYTES", "PLAIN", "has_hidden_base", "hidden", "is_constant", "is_lock", "is_plain",
+    "names_in", "nbytes_of", "reader_of", "same", "slot_values", "slots_of",
 ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Whose modules and classes are: of this package, of NumPy, of Python or an installed one, a user's.
+"""Where modules and classes come from: this package, NumPy, an installed package, or a user.
 
 ``surroundings.py`` looks into what users wrote as a whole, and into the rest where code names it.
 """

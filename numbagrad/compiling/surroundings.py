@@ -1,82 +1,32 @@
 """What a call can read: the tensors it may use, and the Python values it may branch on.
 
 A program is valid as long as all of that is what it was while the call was recorded. Found by
-walking from the function through closures, globals, arguments and attributes, and from every
-function of an installed package that runs in the call; checked before every run by comparing
-identities. What cannot be watched refuses the recording if code that ran names it. Called by
-``recording.py``; the argument why nothing is left out is in ``docs/design.md``.
+walking (``walk.py``) from the function, and from every function of an installed package that runs
+in the call; checked before every run by comparing identities. What cannot be watched refuses the
+recording if code that ran names it. Called by ``recording.py``; the argument why nothing is left
+out is in ``docs/design.md``.
 """
 
 from __future__ import annotations
 
-import abc
-import collections
-import functools
 import gc
-import sys
 import types
-import weakref
 from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
-
-from ..executor.program.guards import Entries, Guards, Words
+from ..executor.program.guards import Entries, Guards
 from ..executor.program.numbers import is_given
-from ..executor.program.object_words import (
-    PARTS_OF_FUNCTION,
-    has_attributes,
-    words_of_class,
-    words_of_default,
-    words_of_function,
-    words_of_object,
-    words_without_dictionary,
-)
 from ..nn.module_hooks import EVERY_MODULE
-from ..ops.composite import Composite
-from ..ops.on_demand import METHODS
 from ..optim.optimizer import Optimizer
-from ..optim.parameter_group import ParameterGroup
 from ..random import Generator, default_generator
 from ..tensor import Tensor
-from .c_functions import is_known, is_known_class
-from .code_names import Names, is_of_user, line_with, names_of
-from .object_state import (
-    MOST_BYTES,
-    hidden,
-    is_constant,
-    is_lock,
-    is_plain,
-    names_in,
-    nbytes_of,
-    reader_of,
-    slot_values,
-    slots_of,
-)
-from .origins import is_standard_library
-from .packages import INSTALLED, LIBRARY, NUMPY, USER, origin_of, origin_of_class
-from .unasked_numbers import is_harmless_to_numbers, may_read
+from .code_names import line_with, names_of
+from .heads import contents_of_cell, extras_of
+from .walk import ALWAYS, Walk
 from .watched import Assigned, Watched, form_of
 
-#: Containers whose items are visited again for another name that leads to them.
-_CONTAINERS = (dict, list, tuple, set, frozenset, collections.deque)
-#: Those that hold the same for ever; of a subclass, its attributes may change.
-_FIXED = (tuple, frozenset)
 
-#: In the place of a name: always read.
-ALWAYS = ""
-
-
-class Refusal(NamedTuple):
-    """Something whose state cannot be watched, under the name that leads to it."""
-
-    name: str
-    what: str
-    #: Whether it matters only where the name is used other than to call it.
-    as_value: bool = False
-
-
-class Surroundings:
+class Surroundings(Walk):
     """Everything that a function and its arguments can reach.
 
     Args:
@@ -86,9 +36,6 @@ class Surroundings:
         ran: functions of installed packages that calls before were found to run.
 
     Attributes:
-        tensors: the tensors among it, each once.
-        watched: the containers of plain values and of references.
-        reached: every object that was visited, by its id.
         executed: the code that ran, if a recording reports it.
         found_late: functions of packages that ran, and were not known to before the call.
     """
@@ -100,35 +47,15 @@ class Surroundings:
         idle: Collection[Optimizer] = (),
         ran: Iterable[types.FunctionType] = (),
     ):
-        self._idle = idle
-        self.tensors: list[Tensor] = []
-        self.watched: list[Watched] = []
+        super().__init__(arguments, idle)
+        self.executed: set[types.CodeType] = set()
+        self.found_late: list[types.FunctionType] = []
+        self._tensors_found_late = False
         #: A native check that is True only if everything is what it was.
         self.unchanged: Callable[[], Any] = _unknown
         self._guards: Guards | None = None
         self._rest: list[Watched] = []
-        self._dictionaries: dict[int, tuple[dict[Any, Any], Watched]] = {}
-        self.reached: dict[int, Any] = {}
-        self.executed: set[types.CodeType] = set()
-        self.found_late: list[types.FunctionType] = []
-        self._names: set[str] = set()
-        #: Attributes that no code is known to name: what they are, by their names.
-        self._deferred: dict[str, list[tuple[str, Any]]] = {}
-        self._refusals: list[Refusal] = []
-        #: Whether some code reads attributes by names that nobody knows.
-        self._any_name = False
-        self._functions: dict[types.CodeType, list[types.FunctionType]] = {}
-        self._walked: set[types.CodeType] = set()
-        self._module_names: dict[int, tuple[types.ModuleType, set[str]]] = {}
-        self._visits: set[tuple[Any, Any]] = set()
-        self._asks_registers = False
-        #: Parameter groups, and lists of them, that lead elsewhere than from their optimizer.
-        self._exposed: set[int] = set()
-        #: Whether code of users names what reads numbers in C, so that nobody notices.
-        self.may_read_numbers = False
-        self._arguments = {id(each) for each in arguments}
-        self._at_arguments = False
-        self._pending: list[tuple[str, Any, str]] = [(k, x, ALWAYS) for k, x in roots.items()]
+        self._pending += [(path, value, ALWAYS) for path, value in roots.items()]
         if EVERY_MODULE.any:
             self._pending.append(("the hooks of every module", EVERY_MODULE, ALWAYS))
         self._follow("an argument", [x for x in arguments if not isinstance(x, Tensor)])
@@ -161,7 +88,7 @@ class Surroundings:
             if isinstance(container, Entries):
                 container = container.dictionary
             if isinstance(container, types.CellType):
-                for value in _contents(container):
+                for value in contents_of_cell(container):
                     if is_given(value):
                         container.cell_contents = value.plain()
             elif isinstance(container, (dict, list)):
@@ -282,535 +209,20 @@ class Surroundings:
         if len(self.tensors) > before:
             self._tensors_found_late = True
 
-    _tensors_found_late = False
-
     @property
     def is_complete(self) -> bool:
         """Whether all tensors were known before the call."""
         return not self._tensors_found_late
 
-    def named(self, name: Any) -> None:
-        """Note that code reads an attribute of this name, or of any if it is no text."""
-        if not isinstance(name, str):
-            if not self._any_name:
-                self._any_name = True
-                self._add_names([*self._deferred])
-                for module, _ in list(self._module_names.values()):
-                    if origin_of(module) == USER:
-                        self._dictionary(module.__name__, vars(module), USER)
-        elif name not in self._names:
-            self._add_names([name])
-            for module, _ in list(self._module_names.values()):
-                self._module(module, (name,))
-        self._walk()
-
-    def _run(self, function: types.FunctionType) -> None:
-        """Watch what a function of a package reads when it runs."""
-        self._parts_of_function(function.__qualname__, function)
-        self._globals(function.__globals__, function.__code__)
-
-    # --- the walk ---------------------------------------------------------------------------------
-
-    def _walk(self) -> None:
-        while self._pending:
-            self._visit(*self._pending.pop())
-
-    def _follow(self, path: str, values: Iterable[Any], name: str = ALWAYS) -> None:
-        self._pending += [(path, value, name) for value in values if not is_plain(value)]
-
-    def _refuse(self, name: str, what: str, as_value: bool = False) -> None:
-        self._refusals.append(Refusal(name, what, as_value))
-
-    def _visit(self, path: str, value: Any, name: str) -> None:
-        """Watch a value that was found under a name, and go on to what it holds."""
-        if is_plain(value):
-            return
-        if id(value) in self.reached:
-            if isinstance(value, _CONTAINERS):
-                self._visit_again(path, value, name)
-            return
-        if value is sys.modules:
-            self._refuse(name, "sys.modules, of which a program cannot know who is asked for")
-            return
-        if hidden(value) and not _is_harmless(value):
-            self._refuse(name, f"{path}, a {type(value).__name__}, whose state cannot be watched")
-            return
-        self.reached[id(value)] = value
-        if isinstance(value, (dict, list)) and not path.endswith("param_groups"):
-            self._exposed.add(id(value))
-        self.may_read_numbers |= not is_harmless_to_numbers(value)
-        if isinstance(value, Tensor):
-            self.tensors.append(value)
-            self._tensor(path, value)
-        elif isinstance(value, types.FunctionType):
-            self._function(path, value)
-        elif isinstance(value, types.MethodType):
-            self._follow(path, [value.__func__], name)
-            self._follow(f"{path}.self", [value.__self__], name)
-        elif isinstance(value, types.CellType):
-            self._watch(path, functools.partial(_contents, value), name, value)
-        elif isinstance(value, type):
-            self._class(path, value, name)
-        elif isinstance(value, types.ModuleType):
-            self._module_as_value(path, value)
-        elif isinstance(value, Generator):  # recorded draws read its state anew in every run
-            pass
-        elif isinstance(value, weakref.ReferenceType):
-            self._weak_reference(path, value, name)
-        elif is_constant(value):
-            self._function_in_c(path, value, name)
-        elif isinstance(value, Composite):  # what it keeps follows from the definition
-            self._follow(path, [value.definition], name)
-        elif not self._array(path, value, name):
-            self._object(path, value, name)
-
-    def _visit_again(self, path: str, value: Any, name: str) -> None:
-        """Go through the items of a container that another name leads to as well."""
-        if isinstance(value, (dict, list)) and not path.endswith("param_groups"):
-            self._exposed.add(id(value))
-        if (id(value), name) in self._visits:
-            return
-        self._visits.add((id(value), name))
-        items = value.values() if isinstance(value, dict) else value
-        for each in items:
-            if isinstance(each, _CONTAINERS) or (not is_plain(each) and hidden(each)):
-                self._pending.append((path, each, name))
-
-    def _watch(
-        self, path: str, read: Callable[[], Any], name: str = ALWAYS, container: Any = None
-    ) -> None:
-        watched = Watched(read, path, container)
-        self.watched.append(watched)
-        self._follow(path, watched.values, name)
-
-    def _array(self, path: str, value: Any, name: str) -> bool:
-        """Watch the bytes of memory, or refuse it; False for any other object."""
-        if isinstance(value, np.ndarray):
-            self.may_read_numbers = True
-            if value.dtype.hasobject or value.nbytes > MOST_BYTES:
-                self._too_large(path, value, name)
-            else:
-                self.watched.append(
-                    Watched(lambda: [*value.shape, value.dtype.str, value.tobytes()], path)
-                )
-            return True
-        if nbytes_of(value) > MOST_BYTES:
-            self._too_large(path, value, name)
-            return True
-        self.may_read_numbers |= nbytes_of(value) > 0
-        return False
-
-    def _weak_reference(self, path: str, value: weakref.ref[Any], name: str) -> None:
-        """Watch what a reference leads to, which a program must not keep alive for others."""
-        found = value()
-        if name == ALWAYS or found is None or isinstance(found, (type, types.ModuleType)):
-            self._watch(path, lambda: [value()], name)
-        else:
-            self._refuse(name, f"{path}, a weak reference, whose object a program would keep alive")
-
-    def _too_large(self, path: str, value: Any, name: str) -> None:
-        self._refuse(
-            name,
-            f"{path}, a {type(value).__name__} that is too large to be watched, or holds objects; "
-            "keep it in a tensor",
-        )
-
-    def _tensor(self, path: str, value: Tensor) -> None:
-        """Watch the hooks of a tensor, and what users set on it; those of arguments are a key."""
-        if not (self._at_arguments and id(value) in self._arguments):
-            extras = vars(value)
-            self.watched.append(Watched(functools.partial(_values, extras), path, extras))
-        self._follow(path, extras_of(value))
-        if origin_of_class(type(value)) == USER:
-            self._follow(type(value).__name__, [type(value)])
-
-    def _dictionary(
-        self, path: str, value: Any, origin: str, name: str = ALWAYS, unread: str | None = None
-    ) -> None:
-        """Watch what a dictionary holds, but for the entry that nobody reads.
-
-        ``origin`` is that of the object of which these are the attributes: of an installed package
-        those are followed that code names. ``name`` leads to a dictionary that is no object's.
-        """
-        watched = Watched(functools.partial(_values, value), path, value)
-        self.watched.append(watched)
-        self._dictionaries[id(value)] = value, watched
-        for place, (key, each) in enumerate(value.items()):
-            if unread is not None and key == unread:
-                watched.ignored.add(len(value) + place)
-                continue
-            if not is_plain(key):
-                self._follow(path, [key], name)
-            if is_plain(each):
-                continue
-            found = f"{path}.{key}" if isinstance(key, str) else path
-            if origin == "items":
-                self._pending.append((found, each, name))
-            elif not isinstance(key, str):
-                self._pending.append((found, each, ALWAYS))
-            else:
-                self._attribute(found, key, each, origin)
-
-    def _attribute(self, path: str, name: str, value: Any, origin: str) -> None:
-        """Follow an attribute: where code names it, if an installed package's object has it."""
-        if origin == LIBRARY:
-            self._pending.append((path, value, ALWAYS))
-        elif origin == INSTALLED and is_lock(value):  # it keeps what a package remembers in order
-            pass
-        elif origin == USER or name in self._names or self._any_name:
-            self._pending.append((path, value, name))
-        else:
-            self._deferred.setdefault(name, []).append((path, value))
-
-    def _add_names(self, names: Iterable[str]) -> None:
-        """Follow the attributes that these names lead to."""
-        for name in names:
-            self._names.add(name)
-            for path, value in self._deferred.pop(name, ()):
-                self._pending.append((path, value, name))
-
-    def _methods_of_tensors(self) -> None:
-        """Watch that nobody puts functions of their own in the place of a Tensor's methods."""
-        names = sorted(self._names & vars(Tensor).keys())
-        read = functools.partial(_methods_of, names)
-        self.watched.append(Watched(read, "Tensor", _words(Tensor, words_of_class)))
-
-    # --- functions and what they name -------------------------------------------------------------
-
-    def _function(self, path: str, value: types.FunctionType) -> None:
-        code = value.__code__
-        self._functions.setdefault(code, []).append(value)
-        self._parts_of_function(path, value)
-        if is_of_user(code) or code in self._walked:
-            self._globals(value.__globals__, code)
-
-    def _parts_of_function(self, path: str, value: types.FunctionType) -> None:
-        """Watch what a function holds beside its globals."""
-        if ("parts", id(value)) in self._visits:
-            return
-        self._visits.add(("parts", id(value)))
-        self.reached[id(value)] = value
-        code = value.__code__
-        if origin_of(sys.modules.get(value.__module__)) != LIBRARY:
-            read = functools.partial(_parts_of, value)
-            self.watched.append(Watched(read, path, _words(value, words_of_function)))
-        for cell, name in zip(value.__closure__ or (), code.co_freevars, strict=False):
-            self._pending.append((name, cell, name))
-        arguments = code.co_varnames[: code.co_argcount]
-        defaults = value.__defaults__ or ()
-        for default, name in zip(reversed(defaults), reversed(arguments), strict=False):
-            self._pending.append((f"{path}({name})", default, name))
-        for name, default in (value.__kwdefaults__ or {}).items():
-            self._pending.append((f"{path}({name})", default, name))
-        if value.__kwdefaults__:
-            self._follow(path, [value.__kwdefaults__])
-        if has_attributes(value):
-            self._dictionary(path, vars(value), USER)
-
-    def _globals(self, scope: dict[str, Any], code: types.CodeType) -> None:
-        """The globals that code names, and what it names of modules among them."""
-        key = code, id(scope)
-        if key in self._visits:
-            return
-        self._visits.add(key)
-        names = names_of(code)
-        self._walked.update(_nested(code))
-        self.may_read_numbers |= may_read(names)
-        parts = [part for text in names.texts for part in text.split(".")]
-        self._add_names([*names.loads, *parts, *names.bound])
-        if not _BY_ANY_NAME.isdisjoint(names.values):
-            self.named(None)
-        found = [name for name in names.globals if name in scope or name in names.stores]
-        builtins = scope.get("__builtins__")
-        builtins = vars(builtins) if isinstance(builtins, types.ModuleType) else builtins
-        shadows = [x for x in names.globals if x not in scope and x not in names.stores]
-        if found or shadows:
-            entries = Entries(scope, [*found, *shadows])
-            self.watched.append(Watched(entries.read, "the globals", entries))
-        if shadows and isinstance(builtins, dict):
-            entries = Entries(builtins, shadows)
-            self.watched.append(Watched(entries.read, "the builtins", entries))
-        for name in found:
-            value = scope.get(name)
-            self.may_read_numbers |= not is_harmless_to_numbers(value)
-            if isinstance(value, types.ModuleType):
-                self._module(value, _named(names, value))
-            else:
-                self._pending.append((name, value, name))
-        self._imports(names)
-        if self._user_modules:
-            for module in self._user_modules:
-                self._module(module, _named(names, module))
-
-    def _imports(self, names: Names) -> None:
-        """The modules that code imports when it runs."""
-        for name in names.imports:
-            module = sys.modules.get(name)
-            self.may_read_numbers |= not is_harmless_to_numbers(module)
-            if module is None:
-                self._refuse(name, f"an import of {name!r} inside a function; import it before")
-                continue
-            entries = Entries(sys.modules, [name])
-            self.watched.append(Watched(entries.read, f"the module {name}", entries))
-            self._module(module, _named(names, module))
-
-    #: Modules that were found as values, which any code may read.
-    _user_modules: tuple[types.ModuleType, ...] = ()
-
-    def _module_as_value(self, path: str, module: types.ModuleType) -> None:
-        """A module that is not found under its name: any code may read it."""
-        if origin_of(module) == USER:
-            self._dictionary(path, vars(module), USER)
-            return
-        self._user_modules = (*self._user_modules, module)
-        self._module(module, tuple(self._names & vars(module).keys()))
-
-    def _module(self, module: types.ModuleType, names: Iterable[str]) -> None:
-        """Watch what code names of a module; what it finds in the user's is followed."""
-        known = self._module_names.setdefault(id(module), (module, set()))[1]
-        new = [name for name in names if name not in known]
-        if not new:
-            return
-        known.update(new)
-        scope, origin = vars(module), origin_of(module)
-        entries = Entries(scope, new)
-        self.watched.append(Watched(entries.read, module.__name__, entries))
-        for name in new:
-            value = scope.get(name)
-            if isinstance(value, types.ModuleType):
-                self._module(value, [x for x in self._names if x in vars(value)])
-            elif origin not in (LIBRARY, NUMPY):
-                self._pending.append((f"{module.__name__}.{name}", value, name))
-            elif name in _SETTINGS_OF_NUMPY or (
-                module.__name__.startswith("numpy.random") and not _draws_globally(value)
-            ):
-                self._refuse(name, f"{module.__name__}.{name}, whose state cannot be watched")
-
-    def _function_in_c(self, path: str, value: Any, name: str) -> None:
-        """What a function in C belongs to; one that is given to others to call must be known."""
-        self._add_names(names_in(value))
-        if not isinstance(value, (types.BuiltinFunctionType, types.MethodWrapperType)):
-            return
-        owner = getattr(value, "__self__", None)
-        if not isinstance(owner, types.ModuleType) and not hidden(owner):
-            self._follow(path, [owner], name)
-        if isinstance(value, types.BuiltinFunctionType) and not is_known(value):
-            self._refuse(name, f"{path}, called where nobody sees it", as_value=name != ALWAYS)
-
-    # --- classes and objects ----------------------------------------------------------------------
-
-    def _class(self, path: str, kind: type, name: str) -> None:
-        if type(kind) is not type:
-            self._follow(type(kind).__name__, [type(kind)], name)
-        if isinstance(kind, abc.ABCMeta) and not self._asks_registers:
-            self._asks_registers = True  # of all such classes: who is registered with them
-            self.watched.append(Watched(lambda: [abc.get_cache_token()], f"{path}.register"))
-        if not kind.__flags__ & _CAN_CHANGE:
-            if not is_known_class(kind):
-                self._refuse(name, f"{path}, a class in C of which nothing is known")
-            return
-        changing = [each for each in kind.__mro__ if each.__flags__ & _CAN_CHANGE]
-        origins = {each: origin_of_class(each) for each in changing}
-        for each, origin in origins.items():
-            scope = vars(each)
-            if origin == USER:
-                (entries,) = gc.get_referents(scope)  # the dictionary behind the read-only view
-                self.watched.append(Watched(functools.partial(_values, scope), path, entries))
-                bases = functools.partial(_bases_of, each)
-                self.watched.append(Watched(bases, path, _words(each, words_of_class)))
-            if origin in (USER, INSTALLED):
-                for key, entry in list(scope.items()):
-                    for part in _parts_of_entry(entry):
-                        self._attribute(f"{path}.{key}", key, part, origin)
-        if {LIBRARY, INSTALLED} & set(origins.values()):
-            read = functools.partial(_attributes_of, kind)
-            self.watched.append(Watched(read, path, _words(kind, words_of_class)))
-
-    def _object(self, path: str, value: Any, name: str) -> None:
-        kind = type(value)
-        compiled = getattr(kind, "compiled_function", None)
-        if compiled is not None:  # what it keeps for itself changes, and matters to nobody
-            self._follow(path, [compiled.fget(value)], name)
-            self.watched.append(Watched(lambda: _values(value.attributes), path))
-            return
-        if isinstance(value, dict):
-            self._dictionary(path, value, "items", name)
-        elif isinstance(value, list):
-            self._watch(path, functools.partial(list, value), name, value)
-        elif isinstance(value, (tuple, frozenset)):
-            self._follow(path, value, name)
-        read = reader_of(value)
-        if read is not None and not isinstance(value, _FIXED):
-            self._watch(path, read, name, _seen_natively(value))
-        if kind in _CONTAINERS or kind.__module__ == "builtins":
-            return
-        if isinstance(value, ParameterGroup):  # of another class while calls are recorded
-            return
-        if not kind.__flags__ & _CAN_CHANGE and words_without_dictionary(value):
-            self.watched.append(
-                Watched(
-                    lambda: [words_without_dictionary(value) is None], path,
-                    _words(value, words_without_dictionary),
-                )
-            )  # fmt: skip
-        else:
-            self._state(path, value, kind)
-
-    def _state(self, path: str, value: Any, kind: type) -> None:
-        """Watch the class, the attributes and the slots of an object."""
-        origin = origin_of_class(kind)
-        self._follow(kind.__name__, [kind])
-        attributes = getattr(value, "__dict__", None)
-        read = functools.partial(_head_of, value)
-        self.watched.append(Watched(read, path, _words(value, words_of_object)))
-        if isinstance(attributes, dict):
-            self.reached[id(attributes)] = attributes
-            idle = isinstance(value, Optimizer) and value in self._idle
-            self._dictionary(path, attributes, origin, unread="state" if idle else None)
-        slots = slots_of(kind)
-        if slots:
-            read = functools.partial(slot_values, value, slots)
-            self.watched.append(Watched(read, path))
-            for slot, each in zip(slots, read(), strict=True):
-                if not is_plain(each):
-                    self._attribute(f"{path}.{slot.__name__}", slot.__name__, each, origin)
-
-
-#: What reads attributes by name, where it is not called at once, so that nobody sees the name.
-_BY_ANY_NAME = frozenset((
-    "getattr", "setattr", "delattr", "hasattr", "vars", "attrgetter", "methodcaller", "__dict__",
-    "__getattribute__",
-))  # fmt: skip
-
-#: Functions of NumPy that read or write how it treats errors and prints.
-_SETTINGS_OF_NUMPY = frozenset((
-    "geterr", "seterr", "errstate", "geterrcall", "seterrcall", "setbufsize", "getbufsize",
-    "get_printoptions", "set_printoptions", "printoptions",
-))  # fmt: skip
 
 #: How code gets at the options of an optimizer.
 _WAYS_TO_GROUPS = frozenset((
     "param_groups", "state_dict", "defaults", "__dict__", "__getstate__", "vars", "deepcopy",
 ))  # fmt: skip
 
-#: A word that is never what it has to be: Python compares.
-_NEVER = [(id(None), 0, 1)]
-
-#: The flag of a class that is not built into Python or an extension, so that others may write it.
-_CAN_CHANGE = 1 << 9
-
-
-def _is_harmless(value: Any) -> bool:
-    """Whether what an object of C holds follows from how it was made, though it does not show it.
-
-    What Numba compiled keeps the globals it was compiled with.
-    """
-    module: str = type(value).__module__
-    return module.split(".")[0] == "numba" or isinstance(value, weakref.ProxyType)
-
-
-def _draws_globally(value: Any) -> bool:
-    """Whether a function of NumPy draws from the one generator whose state recordings compare."""
-    return isinstance(getattr(value, "__self__", None), np.random.RandomState)
-
-
-def _named(names: Names, module: types.ModuleType) -> list[str]:
-    """What code names of a module, or adds to it; by a text only of a user's, through getattr."""
-    scope = vars(module)
-    if "__getattr__" in scope:  # computes those that are not there
-        found = [*names.loads]
-    else:
-        found = [name for name in names.loads if name in scope or name in names.stores]
-    if origin_of(module) == USER:
-        found += [text for text in names.texts if text.isidentifier() and text not in found]
-    return found
-
-
-def _nested(code: types.CodeType) -> list[types.CodeType]:
-    """Code, and that of all functions inside of it."""
-    inner = [x for each in code.co_consts if isinstance(each, types.CodeType) for x in _nested(each)]
-    return [code, *inner]
-
-
-def _parts_of(function: types.FunctionType) -> list[Any]:
-    attributes = vars(function) if has_attributes(function) else None
-    return [*[getattr(function, name) for name in PARTS_OF_FUNCTION], attributes]
-
-
-def _parts_of_entry(entry: Any) -> list[Any]:
-    """A value in a class, or the functions that a descriptor in it calls."""
-    inner = getattr(entry, "__func__", entry)
-    found = [inner, *[getattr(entry, name, None) for name in ("fget", "fset", "fdel")]]
-    return [each for each in found if not is_plain(each)]
-
-
-def _attributes_of(kind: type) -> list[Any]:
-    """All attributes that instances of a class find in it and in its bases.
-
-    But for the property that stands before the state of optimizers while calls are recorded.
-    """
-    found: list[Any] = []
-    for each in kind.__mro__:
-        scope = dict(vars(each))
-        if each is Optimizer:
-            scope.pop("state", None)
-        found += [each, *scope.keys(), *scope.values()]
-    return found
-
-
-def _head_of(value: Any) -> list[Any]:
-    return [type(value), getattr(value, "__dict__", None)]
-
-
-def _methods_of(names: list[str]) -> list[Any]:
-    """Methods of Tensor; those that are defined when they are first used are as good as there."""
-    return [name if name in _ON_DEMAND else vars(Tensor).get(name) for name in names]
-
-
-_ON_DEMAND = frozenset([name for names in METHODS.values() for name in names.split()])
-
-
-def _seen_natively(value: Any) -> Any:
-    """What compiled code looks at in the place of a reader, if it can."""
-    if type(value) is collections.defaultdict:
-        return _words(value, words_of_default)
-    return value if isinstance(value, set) else None
-
-
-def _bases_of(kind: type) -> list[Any]:
-    return [kind.__bases__]
-
-
-def _words(value: Any, find: Callable[[Any], list[Any] | None]) -> Words | None:
-    """The words that tell whether an object is what it was; None if there are none."""
-    return Words(value, lambda: find(value) or _NEVER) if find(value) else None
-
 
 def _unknown() -> None:
     """In the place of a native check while there is none."""
 
 
-def _contents(cell: types.CellType) -> list[Any]:
-    try:
-        return [cell.cell_contents]
-    except ValueError:  # not assigned yet
-        return []
-
-
-def _values(scope: Any) -> list[Any]:
-    return [*scope.keys(), *scope.values()]
-
-
-#: What the dictionary of a tensor holds that is no state of its own, or that recordings look at.
-_OWN = frozenset(("_grad", "_memory", "_view_origin", "_unrecorded_at", "_made_by"))
-
-
-def extras_of(tensor: Tensor) -> list[Any]:
-    """The hooks of a tensor and what users set on it: names, each followed by its value."""
-    found = vars(tensor)
-    if not found:
-        return []
-    return [part for key, value in found.items() if key not in _OWN for part in (key, value)]
-
-
-__all__ = ["ALWAYS", "Surroundings", "extras_of", "is_standard_library"]
+__all__ = ["Surroundings", "extras_of"]

@@ -265,7 +265,7 @@ def _before_writes(program: Program, given: Sequence[Array]) -> list[Array]:
 
 
 def _near(expected: Array, found: Array, share: float, allowed: Array) -> Array:
-    """Which elements are equal, or differ by a share of their size, of that of their array, or less.
+    """Which elements are equal, or differ by no more than a share of their or their array's size.
 
     ``allowed`` is a difference that does not count, for every element.
     """

@@ -1,7 +1,7 @@
 """Whether dictionaries, lists and the like hold what they held: the check before a program runs.
 
 Installed as a builtin by ``executor/program/guards.py``. It compares addresses of objects and words
-of their heads, nothing else, and calls nothing that could run Python code; the table keeps what it names alive.
+of their heads, and calls nothing that could run Python code; the table keeps what it names alive.
 """
 
 from __future__ import annotations

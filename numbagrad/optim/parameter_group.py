@@ -1,4 +1,4 @@
-"""The options of an optimizer's group of parameters, which say who reads them while a call is recorded.
+"""The options of an optimizer's group of parameters, which say who reads them in a recorded call.
 
 A compiled step reads the learning rate anew at each run. If code of users reads it as well, the
 program holds for the value that it read: ``compiling/recording.py`` asks. Outside of a recording a
@@ -63,7 +63,7 @@ class ObservedGroup(ParameterGroup):
         self._note((key,))
         return super().setdefault(key, default)
 
-    # C merges a dictionary entry by entry, through the methods above, if it iterates in its own way.
+    # C merges a dictionary entry by entry, through the methods above, if this is not dict's.
     def __iter__(self) -> Iterator[str]:
         return super().__iter__()
 
@@ -107,12 +107,12 @@ def observing(groups: Iterable[dict[str, Any]]) -> Iterator[dict[int, set[Any]]]
     found: dict[int, set[Any]] = _read
     for group in observed:
         found[id(group)] = set()
-        group.__class__ = ObservedGroup  # type: ignore[assignment]
+        group.__class__ = ObservedGroup
     try:
         yield found
     finally:
         for group in observed:
-            group.__class__ = ParameterGroup  # type: ignore[assignment]
+            group.__class__ = ParameterGroup
 
 
 __all__ = ["ObservedGroup", "ParameterGroup", "note_all_read", "observing"]

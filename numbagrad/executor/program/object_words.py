@@ -111,7 +111,10 @@ def words_of_function(value: types.FunctionType) -> list[Word] | None:
     ]
     if not all([_word(address) == expected for address, _, expected in found]):
         return None
-    return [*found, (id(value) + _place_of_attributes(), _ALL, _word(id(value) + _place_of_attributes()))]
+    return [
+        *found,
+        (id(value) + _place_of_attributes(), _ALL, _word(id(value) + _place_of_attributes())),
+    ]
 
 
 def _place_of_attributes() -> int:
@@ -119,7 +122,7 @@ def _place_of_attributes() -> int:
     return types.FunctionType.__dictoffset__
 
 
-def has_attributes(value: types.FunctionType) -> bool:
+def has_attributes(value: Any) -> bool:
     """Whether a function has a dictionary; to ask for it would make one."""
     return _place_of_attributes() <= 0 or _word(id(value) + _place_of_attributes()) != 0
 
@@ -141,7 +144,7 @@ def _places_in_functions() -> tuple[int, ...] | None:
         places += found
     other: tuple[Any, ...] = (list,)
     probe.__defaults__ = other
-    probe.__kwdefaults__ = None  # type: ignore[assignment]
+    probe.__kwdefaults__ = None
     changed = _word(id(probe) + places[1]) == id(other) and _word(id(probe) + places[2]) == 0
     before = has_attributes(probe)
     attributes = vars(probe)
@@ -204,5 +207,6 @@ def _tells_versions(place: int) -> bool:
 
 
 __all__ = [
-    "PARTS_OF_FUNCTION", "Word", "has_attributes", "words_of_class", "words_of_default", "words_of_function", "words_of_object", "words_without_dictionary",
+    "PARTS_OF_FUNCTION", "Word", "has_attributes", "words_of_class", "words_of_default",
+    "words_of_function", "words_of_object", "words_without_dictionary",
 ]  # fmt: skip

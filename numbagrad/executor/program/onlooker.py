@@ -69,7 +69,7 @@ class Onlooker(Recorder):
         """Only launches are seen."""
         return function(*arguments)
 
-    def fail(self, what: str) -> None:
+    def fail(self, what: str, at: Any = None) -> None:
         """Nothing has to become a program."""
 
     def note_raised(self, error: Exception) -> None:

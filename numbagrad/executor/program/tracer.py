@@ -24,7 +24,7 @@ class Tracer(Recorder):
 
     traces = True
 
-    def fail(self, what: str) -> NoReturn:
+    def fail(self, what: str, at: Any = None) -> NoReturn:
         """Stop at once: there is no result to go on with."""
         raise CannotTrace(what)
 
