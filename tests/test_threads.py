@@ -113,8 +113,9 @@ def test_what_waits_for_shared_work_is_called_once(launch, monkeypatch):
     block = pool._block
     compiled = block[pool._SHARE_OUT]
     args = Counted(10)
+    block[pool._SHARE_OUT] = 0
     for _ in range(2):
-        pool._first_share_out(block, pool.pool_address(), args.kernel, args.args.ctypes.data, 10, 1)
+        args.launch(launch, grain=1)
     assert called == ["first"] and (args.out == 2).all()
     pool.when_sharing(lambda: called.append("second"))
     assert called == ["first", "second"]
@@ -234,7 +235,7 @@ def test_both_sides_agree_on_the_control_block():
     assert pool._PARTICIPANT * 8 == threads.PARTICIPANT
     for name in (
         "WORKERS", "STARTED", "SPIN", "START_WORKERS", "ACQUIRE_LOCK", "RELEASE_LOCK", "SHARE_OUT",
-        "LAUNCHER_LOCK", "LOCK", "POOL", "INDEX",
+        "BEFORE_ALONE", "AFTER_ALONE", "LAUNCHER_LOCK", "LOCK", "POOL", "INDEX",
     ):  # fmt: skip
         assert getattr(pool, f"_{name}") * 8 == getattr(threads, name)
 

@@ -6,35 +6,26 @@ pages, which operators on large arrays read a tenth faster; ``memory.py`` has th
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from .. import half_precision as half
-from ..kernels import buffer_layout, layout
-from . import capture
+from ..kernels import buffer_layout
+from . import capture, memory
 from .builtin import runtime
 from .pointwise import JIT_DISABLED
-
-_WORD = ctypes.c_int64
-_NEW_LARGE_ARRAY = ctypes.PYFUNCTYPE(ctypes.py_object, *[_WORD] * 5)
 
 
 def new_array(shape: Sequence[int], kind: np.dtype[Any]) -> np.ndarray[Any, Any]:
     """An ndarray in C order whose elements are not set."""
     made: np.ndarray[Any, Any] = np.empty(shape, kind)  # a large one costs nothing until it is used
-    size = made.nbytes
-    if size < buffer_layout.LARGE_BYTES or JIT_DISABLED:
+    if made.nbytes < buffer_layout.LARGE_BYTES or JIT_DISABLED:
         return made
-    block = runtime()
-    if size < block[layout.RUNTIME_LARGE_BYTES]:
-        return made
-    sizes = (_WORD * len(shape))(*shape)
-    make = _NEW_LARGE_ARRAY(int(block[layout.RUNTIME_NEW_LARGE_ARRAY]))
-    made = make(block.ctypes.data, len(shape), ctypes.addressof(sizes), kind.num, 0)
-    return made
+    runtime()
+    large = memory.new_large_array(shape, kind)
+    return made if large is None else large
 
 
 def filled(shape: Sequence[int], kind: np.dtype[Any], value: Any) -> np.ndarray[Any, Any]:

@@ -23,7 +23,6 @@ _METHOD_FASTCALL = 0x0080
 _FASTCALL_SIGNATURE = "int64(int64, int64, int64)"
 _NEW_ARRAY_SLOT = 93  # PyArray_New in NumPy's C API table, fixed by its ABI
 _NEW_FROM_DESCRIPTOR_SLOT = 94  # PyArray_NewFromDescr
-_SET_HANDLER_SLOT = 304  # PyDataMem_SetHandler
 _SET_BASE_SLOT = 282  # PyArray_SetBaseObject
 
 
@@ -94,11 +93,12 @@ def _runtime() -> np.ndarray:
     block[layout.RUNTIME_SET_BASE] = numpy_function(_SET_BASE_SLOT)
     block[layout.RUNTIME_MISS] = id(LaunchMiss)
     block[layout.RUNTIME_POOL] = pool.pool_address()
-    memory.install(block, numpy_function(_SET_HANDLER_SLOT))
-    for number in range(24):
-        kind = _dtype_of_number(number)
-        block[layout.RUNTIME_ITEM_SIZES + number] = kind.itemsize if kind is not None else 0
-    block[layout.RUNTIME_ITEM_SIZES + layout.BFLOAT16] = bfloat16.itemsize
+    for number in range(layout.RUNTIME_TYPES):
+        kind = bfloat16.numpy if number == layout.BFLOAT16 else _dtype_of_number(number)
+        if kind is not None:
+            block[layout.RUNTIME_ITEM_SIZES + number] = kind.itemsize
+            block[layout.RUNTIME_DESCRIPTORS + number] = id(kind)  # NumPy's own live for ever
+    memory.install(block)
     return block
 
 

@@ -6,12 +6,13 @@ computes in float32, integers go to NumPy.
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from ..kernels import layout
+from ..kernels import layout, matmul_layout
 from . import capture, library, pool
 from .builtin import LaunchMiss, launcher, leave_to_recorder, make_builtin, runtime
 from .conversion import has_half, narrowed, widened
@@ -122,7 +123,25 @@ def matmul_and_tangent(
 def kernel_of(method: int, dtype: str) -> int:
     """Address of the kernel of a method (``kernels/matmul_layout.py``) for float32 or float64."""
     # Its vector code is written by hand: the long list of passes would find nothing to do.
-    return library.hand_written("matmul", f"matmul_{_METHODS[method]}_{dtype}", code="calls")
+    name = f"matmul_{_METHODS[method]}_{dtype}"
+    address = library.hand_written("matmul", name, code="calls")
+    if address not in _reserved:
+        _reserve_scratch(name, address)
+        _reserved.add(address)
+    return address
+
+
+#: Kernels that have memory for what they pack: they cannot raise when they run.
+_reserved: set[int] = set()
+_KERNEL = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 3)
+
+
+def _reserve_scratch(name: str, address: int) -> None:
+    words = np.zeros(matmul_layout.WORDS, dtype=np.int64)
+    words[matmul_layout.PACKS] = words[matmul_layout.WIDTH] = 1
+    _KERNEL(address)(words.ctypes.data, 0, 0)
+    if words[matmul_layout.PACKS] == 0:
+        raise MemoryError(f"{name}: no memory for the operands that it packs")
 
 
 def _general(a: Array, b: Array) -> Array:

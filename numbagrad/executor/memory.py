@@ -14,12 +14,11 @@ import math
 import os
 import pathlib
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from ..dtype import bfloat16
 from ..kernels import buffer_layout, layout, loader
 from . import library
 
@@ -112,6 +111,30 @@ def empty_pool() -> None:
     set_pool_limit(limit)
 
 
+def new_large_array(shape: Sequence[int], kind: np.dtype[Any]) -> np.ndarray[Any, Any] | None:
+    """A new array in C order in memory of the pool; None if it is not to lie there.
+
+    ``runtime`` of ``builtin.py`` was called before.
+    """
+    runtime = _runtime
+    size = math.prod(shape) * kind.itemsize
+    if runtime is None or size < runtime[layout.RUNTIME_LARGE_BYTES]:
+        return None
+    if kind.num >= layout.RUNTIME_TYPES or runtime[layout.RUNTIME_DESCRIPTORS + kind.num] == 0:
+        return None
+    if runtime[layout.RUNTIME_NEW_LARGE_ARRAY] == 0:
+        _prepare_pool()
+        if runtime[layout.RUNTIME_NEW_LARGE_ARRAY] == 0:
+            runtime[layout.RUNTIME_MADE_WITHOUT] += size
+            return None
+    sizes = (_WORD * len(shape))(*shape)
+    make = _C_NEW_LARGE_ARRAY(int(runtime[layout.RUNTIME_NEW_LARGE_ARRAY]))
+    made: np.ndarray[Any, Any] = make(
+        runtime.ctypes.data, len(shape), ctypes.addressof(sizes), kind.num, 0
+    )
+    return made
+
+
 def maker_like(array: np.ndarray[Any, Any]) -> Callable[[np.ndarray[Any, Any]], Any]:
     """What makes new arrays as ``array``: of the pool if it is large, and ``np.empty_like``."""
     runtime = _runtime
@@ -119,12 +142,11 @@ def maker_like(array: np.ndarray[Any, Any]) -> Callable[[np.ndarray[Any, Any]], 
         return np.empty_like
     if array.nbytes < runtime[layout.RUNTIME_LARGE_BYTES]:
         return np.empty_like
-    sizes = np.array(array.shape, dtype=np.int64)
+    shape, kind = array.shape, array.dtype
 
     def new(like: np.ndarray[Any, Any]) -> Any:
-        address = int(runtime[layout.RUNTIME_NEW_LARGE_ARRAY])  # another one after the first call
-        numbers = runtime.ctypes.data, array.ndim, sizes.ctypes.data, array.dtype.num, 0
-        return _C_NEW_OBJECT(address)(*numbers)
+        made = new_large_array(shape, kind)
+        return np.empty_like(like) if made is None else made
 
     return new
 
@@ -133,17 +155,14 @@ def maker_like(array: np.ndarray[Any, Any]) -> Callable[[np.ndarray[Any, Any]], 
 
 _WORD = ctypes.c_int64
 _C_KERNEL = ctypes.PYFUNCTYPE(None, _WORD, _WORD, _WORD)
-_C_NEW_ARRAY = ctypes.PYFUNCTYPE(_WORD, *[_WORD] * 5)
-_C_NEW_OBJECT = ctypes.PYFUNCTYPE(ctypes.py_object, *[_WORD] * 5)
-_C_MALLOC = ctypes.PYFUNCTYPE(_WORD, _WORD, _WORD)
-_C_NUMPY_NEW = ctypes.PYFUNCTYPE(_WORD, *[_WORD] * 9)  # PyArray_New
-_C_NEW_FROM_DESCRIPTOR = ctypes.PYFUNCTYPE(_WORD, *[_WORD] * 8)  # PyArray_NewFromDescr
-_C_CALLOC = _C_REALLOC = ctypes.PYFUNCTYPE(_WORD, _WORD, _WORD, _WORD)
+_C_NEW_LARGE_ARRAY = ctypes.PYFUNCTYPE(ctypes.py_object, *[_WORD] * 5)
 
 
 #: The functions of ``kernels/buffers.py`` that make up the pool, with their signatures.
 _FUNCTIONS = (
     ("buffer_malloc", "int64(int64, int64)"),
+    ("buffer_calloc", "int64(int64, int64, int64)"),
+    ("buffer_realloc", "int64(int64, int64, int64)"),
     ("buffer_free", library.UNIFORM),
     ("new_large_array", f"int64({', '.join(['int64'] * 5)})"),
 )
@@ -182,47 +201,50 @@ def _control_block() -> np.ndarray:
     return words
 
 
-def install(runtime: np.ndarray, set_handler: int) -> None:
+def install(runtime: np.ndarray) -> None:
     """Tell the launchers where large arrays come from, and which are too large for the caches."""
     global _runtime
     _runtime = runtime
     runtime[layout.RUNTIME_STREAM_BYTES] = stream_bytes()
     words = _control_block()
-    words[buffer_layout.SET_HANDLER] = set_handler
     process = ctypes.CDLL(None) if os.name == "posix" else None
     possible = all(hasattr(process, name) for name in ("aligned_alloc", "madvise"))
     runtime[layout.RUNTIME_LARGE_BYTES] = (
-        buffer_layout.LARGE_BYTES if possible else np.iinfo(np.int64).max
+        buffer_layout.LARGE_BYTES if possible and _has_handlers() else np.iinfo(np.int64).max
     )
     runtime[layout.RUNTIME_BUFFERS] = words.ctypes.data
+    runtime[layout.RUNTIME_PREPARE_POOL] = id(_prepare_pool)
+    _keep_for_ever(_prepare_pool)
 
-    made_without = -1  # until the disk cache was asked
 
-    def first_large_arrays(*arguments: int) -> int:
-        """Make an array of NumPy's memory, or the pool; its own function then replaces this one."""
-        nonlocal made_without
-        worth_compiling = made_without >= BYTES_WORTH_COMPILING
-        address = 0
-        if made_without < 0 or worth_compiling:
-            address = _make_pool(words, compiling=worth_compiling)
-            made_without = max(made_without, 0)
-        if address:
-            runtime[layout.RUNTIME_NEW_LARGE_ARRAY] = address
-            return int(_C_NEW_ARRAY(address)(*arguments))
-        _, rank, sizes, code, strides = arguments
-        shape = (ctypes.c_int64 * rank).from_address(sizes)
-        made_without += math.prod(shape) * int(runtime[layout.RUNTIME_ITEM_SIZES + code])
-        if code == layout.BFLOAT16:
-            descriptor = bfloat16.numpy
-            _keep_for_ever(descriptor)  # the new array takes over a reference
-            new = _C_NEW_FROM_DESCRIPTOR(int(runtime[layout.RUNTIME_NEW_FROM_DESCRIPTOR]))
-            return int(new(id(np.ndarray), id(descriptor), rank, sizes, strides, 0, 0, 0))
-        new = _C_NUMPY_NEW(int(runtime[layout.RUNTIME_NEW_ARRAY]))
-        return int(new(id(np.ndarray), rank, sizes, code, strides, 0, 0, 0, 0))
+_asked_disk = False
 
-    stub = _C_NEW_ARRAY(first_large_arrays)
-    _keep_for_ever(stub)
-    runtime[layout.RUNTIME_NEW_LARGE_ARRAY] = _address(stub)
+
+def _prepare_pool() -> None:
+    """Make the pool if that pays by now: called before a large array is made while there is none.
+
+    What it raises, the launcher raises that calls it.
+    """
+    global _asked_disk
+    runtime = _runtime
+    assert runtime is not None
+    worth_compiling = bool(runtime[layout.RUNTIME_MADE_WITHOUT] >= BYTES_WORTH_COMPILING)
+    if worth_compiling or not _asked_disk:
+        address = _make_pool(_control_block(), worth_compiling)
+        _asked_disk = True
+        runtime[layout.RUNTIME_NEW_LARGE_ARRAY] = address
+
+
+def _has_handlers() -> bool:
+    """Whether arrays have the handler of their memory where the pool will put it (NEP 49)."""
+    if np.ndarray.__basicsize__ < layout.ARRAY_HANDLER + 8:
+        return False
+    array = np.empty(1)
+    found = ctypes.c_int64.from_address(id(array) + layout.ARRAY_HANDLER).value
+    capsule = type(np._core._multiarray_umath._ARRAY_API)  # type: ignore[attr-defined]
+    return found != 0 and ctypes.c_int64.from_address(found + layout.OBJECT_TYPE).value == id(
+        capsule
+    )
 
 
 def _make_pool(words: np.ndarray, compiling: bool) -> int:
@@ -237,46 +259,24 @@ def _make_pool(words: np.ndarray, compiling: bool) -> int:
         ]
         if not all(found):
             return 0
-        malloc, free, new_large_array = found
+        *functions, new_large_array = found
         if words[buffer_layout.HANDLER] == 0:
-            words[buffer_layout.HANDLER] = id(_new_handler(words, malloc, free))
+            words[buffer_layout.HANDLER] = id(_new_handler(words, functions))
         return new_large_array
 
 
-def _new_handler(words: np.ndarray, malloc: int, free: int) -> Any:
-    """The capsule that makes NumPy allocate from the pool."""
-
-    # NumPy hardly ever calls these two: ndarray.resize() is the one way.
-    def calloc(pool: int, count: int, size: int) -> int:
-        data = _C_MALLOC(malloc)(pool, count * size)
-        if data:
-            ctypes.memset(data, 0, count * size)
-        return int(data)
-
-    def realloc(pool: int, data: int, size: int) -> int:
-        moved = int(_C_MALLOC(malloc)(pool, size))
-        if moved:
-            size_class = ctypes.c_int64.from_address(data - buffer_layout.PAGE_BYTES).value
-            room = buffer_layout.capacity(size_class)
-            ctypes.memmove(moved, data, min(size, room))
-            _C_KERNEL(free)(pool, data, room)
-        return moved
-
-    callbacks = _C_CALLOC(calloc), _C_REALLOC(realloc)
-    handler = _Handler(b"numbagrad", 1, words.ctypes.data, malloc, *map(_address, callbacks), free)
+def _new_handler(words: np.ndarray, functions: Sequence[int]) -> Any:
+    """The capsule by which NumPy knows the pool: arrays that lie in it are freed through it."""
+    handler = _Handler(b"numbagrad", 1, words.ctypes.data, *functions)
     name = ctypes.create_string_buffer(_CAPSULE_NAME)
     new_capsule = ctypes.pythonapi.PyCapsule_New
     new_capsule.argtypes = [ctypes.c_void_p] * 3
     new_capsule.restype = ctypes.py_object
     capsule = new_capsule(ctypes.addressof(handler), ctypes.addressof(name), None)
     # Arrays are freed until the interpreter is gone, by code that must still be there.
-    for kept in (*callbacks, handler, name, capsule, loader.engines):
+    for kept in (handler, name, capsule, loader.engines):
         _keep_for_ever(kept)
     return capsule
-
-
-def _address(function: Any) -> int:
-    return ctypes.cast(function, ctypes.c_void_p).value or 0
 
 
 def _keep_for_ever(thing: Any) -> None:

@@ -22,6 +22,7 @@ from . import library
 # that file imports Numba, so this one cannot import it).
 _LINE = 16
 _WORKERS, _STARTED, _SPIN, _START_WORKERS, _ACQUIRE_LOCK, _RELEASE_LOCK, _SHARE_OUT = range(7)
+_BEFORE_ALONE, _AFTER_ALONE = 7, 8
 _FIRST_WORD_OF_LAUNCHES = 1 * _LINE
 _LAUNCHER_LOCK = 4 * _LINE + 1
 _PARTICIPANT = 6 * _LINE
@@ -104,14 +105,16 @@ def _make_pool() -> int:
         block = _aligned_words(_WORDS, _LINE * 8)
         start_workers = ctypes.CFUNCTYPE(None)(functools.partial(_start_workers, block))
         block[_START_WORKERS] = _address_of(start_workers)
-        share_out = _ShareOut(functools.partial(_first_share_out, block))
-        block[_SHARE_OUT] = _address_of(share_out)
+        before_alone = ctypes.CFUNCTYPE(None)(functools.partial(_before_alone, block))
+        after_alone = ctypes.CFUNCTYPE(None)(_after_alone)
+        block[_BEFORE_ALONE] = _address_of(before_alone)
+        block[_AFTER_ALONE] = _address_of(after_alone)
         block[_ACQUIRE_LOCK] = _address_of(ctypes.pythonapi.PyThread_acquire_lock)
         block[_RELEASE_LOCK] = _address_of(ctypes.pythonapi.PyThread_release_lock)
         _apply_num_threads(block)
         # Threads look at these until the process is gone, so they must outlive the interpreter's
         # clean-up of this module: the references taken here are never given back.
-        for kept in (block.base, start_workers, share_out):
+        for kept in (block.base, start_workers, before_alone, after_alone):
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))
         _block = block
         _address = block.ctypes.data
@@ -141,8 +144,6 @@ def _new_held_lock() -> int:
     return lock
 
 
-_Kernel = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 3)
-_ShareOut = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 5)
 _SHARE_OUT_SIGNATURE = "void(int64, int64, int64, int64, int64)"
 
 #: How long launches ran on one thread though others could have helped; below zero until the disk
@@ -163,35 +164,39 @@ def when_sharing(prepare: Callable[[], None]) -> None:
         _waiting.append(prepare)
 
 
-def _first_share_out(
-    block: np.ndarray, pool: int, kernel: int, args: int, total: int, grain: int
-) -> None:
-    """The first launches with work to share: on one thread, until it is worth to compile the rest.
+#: When a thread began a launch on its own, by its number.
+_began: dict[int, float] = {}
 
-    What is compiled, or loaded, then takes the place of this function.
+
+def _before_alone(block: np.ndarray) -> None:
+    """Compile or load what shares work if that pays by now; launchers call this until it is there.
+
+    If it raises, which ctypes reports, the launch runs on one thread.
     """
     global _seconds_alone, _sharing
     compiling = _seconds_alone >= SECONDS_WORTH_COMPILING
     address = 0
-    try:
-        if compiling or _seconds_alone < 0:
-            _seconds_alone = max(_seconds_alone, 0.0)
-            address = library.hand_written(
-                "threads", "share_out", _SHARE_OUT_SIGNATURE, code="calls", compiling=compiling
-            )
-        _sharing = address != 0
-        while _sharing and _waiting:
-            _waiting.pop()()
-    except BaseException:
-        _Kernel(kernel)(args, 0, total)  # its result is expected; ctypes reports the exception
-        raise
-    if not address:
-        start = time.perf_counter()
-        _Kernel(kernel)(args, 0, total)
-        _seconds_alone += time.perf_counter() - start
-        return
-    block[_SHARE_OUT] = address
-    _ShareOut(address)(pool, kernel, args, total, grain)
+    if compiling or _seconds_alone < 0:
+        _seconds_alone = max(_seconds_alone, 0.0)
+        address = library.hand_written(
+            "threads", "share_out", _SHARE_OUT_SIGNATURE, code="calls", compiling=compiling
+        )
+    _sharing = address != 0
+    while _sharing and _waiting:
+        _waiting[-1]()
+        _waiting.pop()
+    if address:
+        block[_SHARE_OUT] = address
+    else:
+        _began[threading.get_ident()] = time.perf_counter()
+
+
+def _after_alone() -> None:
+    """Add to the time that launches ran on one thread though others could have helped."""
+    global _seconds_alone
+    began = _began.pop(threading.get_ident(), None)
+    if began is not None:
+        _seconds_alone += time.perf_counter() - began
 
 
 def _start_workers(block: np.ndarray) -> None:
@@ -217,10 +222,10 @@ def _start_workers(block: np.ndarray) -> None:
         worker[:] = 0
         worker[_LOCK], worker[_POOL], worker[_INDEX] = _new_held_lock(), block.ctypes.data, index
         complete = block[_LAUNCHER_LOCK] != 0 and worker[_LOCK] != 0
+        block[_STARTED] = index  # first: nobody waits for a worker, but there must not be two
         if not complete or start(worker_loop, worker.ctypes.data) == refused:
-            block[_WORKERS] = index - 1
+            block[_WORKERS] = block[_STARTED] = index - 1
             return
-        block[_STARTED] = index
 
 
 def _measure_spin() -> int:

@@ -11,7 +11,6 @@ KEPT = 2  # bytes of free buffers it keeps now
 TAKEN = 3  # buffers taken from the system so far
 REUSED = 4  # buffers handed out again so far
 HUGE_PAGES = 5  # 1 if large buffers ask for huge pages
-SET_HANDLER = 6  # NumPy's PyDataMem_SetHandler
 HANDLER = 7  # the capsule that makes NumPy allocate from the pool
 FREE = 16  # for each class of sizes, the first free buffer, or 0
 WORDS = 256

@@ -3,9 +3,9 @@
 Memory fresh from the system costs a page fault for every page, more than many a kernel that writes
 it, and NumPy aligns arrays to 16 bytes, so that every vector store touches two lines. Data of the
 pool begin at a page, and freed buffers are kept, up to a limit, for the next array of their class
-of sizes. NumPy calls ``buffer_malloc`` and ``buffer_free`` with the address of the control block as
-context; launchers call ``new_large_array`` through ``allocation.py``. ``numbagrad.executor.memory``
-makes the control block.
+of sizes. NumPy calls ``buffer_free`` and its kin with the address of the control block as context;
+launchers call ``new_large_array`` through ``allocation.py``. ``numbagrad.executor.memory`` makes
+the control block.
 """
 
 from __future__ import annotations
@@ -13,18 +13,32 @@ from __future__ import annotations
 from numba import types
 
 from .allocation import usual_array
-from .atomics import atomic_store, call_1, compare_exchange, pause
+from .atomics import atomic_store, compare_exchange, pause
 from .buffer_layout import *  # noqa: F403 - the words of the pool, all of them
-from .intrinsics import external, int32, int64, load, store, subroutine
-from .layout import RUNTIME_BUFFERS
+from .intrinsics import external, int32, int64, load, new_from_descriptor, store, subroutine
+from .layout import (
+    ARRAY_FLAGS,
+    ARRAY_HANDLER,
+    FLAG_ALIGNED_WRITEABLE,
+    FLAG_OWNS_DATA,
+    RUNTIME_ARRAY_TYPE,
+    RUNTIME_BUFFERS,
+    RUNTIME_DESCRIPTORS,
+    RUNTIME_ITEM_SIZES,
+    RUNTIME_NEW_FROM_DESCRIPTOR,
+)
+from .objects import new_reference
 
 _aligned_alloc = external("aligned_alloc", types.int64, types.int64, types.int64)
 _free = external("free", types.void, types.int64)
 _advise = external("madvise", types.int32, types.int64, types.int64, types.int32)
-_decrement_reference = external("Py_DecRef", types.void, types.int64)
+_set_memory = external("memset", types.int64, types.int64, types.int32, types.int64)
+_copy_memory = external("memcpy", types.int64, types.int64, types.int64, types.int64)
+_track = external("PyTraceMalloc_Track", types.int32, types.int32, types.int64, types.int64)
 
 NULL = 0
 _ADVICE_HUGE_PAGE = 14  # MADV_HUGEPAGE
+_NUMPY_DOMAIN = 389047  # under which ``tracemalloc`` counts the memory of arrays
 
 
 @subroutine
@@ -77,6 +91,18 @@ def _drop_until(pool, bytes_kept, spared):
             _free(buffer)
 
 
+@subroutine
+def _fresh(pool, alignment, size):
+    """Memory from the system, or NULL; what is kept is given back first if that makes room."""
+    memory = _aligned_alloc(alignment, size)
+    if memory == NULL:
+        _lock(pool)
+        _drop_until(pool, 0, -1)
+        _unlock(pool)
+        memory = _aligned_alloc(alignment, size)
+    return memory
+
+
 def buffer_malloc(pool, size):
     """Room for ``size`` bytes, from the beginning of a page on, or NULL."""
     size_class = _class_of(size)
@@ -89,7 +115,7 @@ def buffer_malloc(pool, size):
     if buffer == NULL:
         room = _capacity(size_class)
         huge = room >= 2 * HUGE_PAGE_BYTES and load(pool, HUGE_PAGES, int64) != 0
-        buffer = _aligned_alloc(HUGE_PAGE_BYTES if huge else PAGE_BYTES, room + PAGE_BYTES)
+        buffer = _fresh(pool, HUGE_PAGE_BYTES if huge else PAGE_BYTES, room + PAGE_BYTES)
         if buffer == NULL:
             return NULL
         if huge:
@@ -119,6 +145,27 @@ def buffer_free(pool, data, size):
         _free(buffer)
 
 
+_malloc, _release = subroutine(buffer_malloc), subroutine(buffer_free)
+
+
+def buffer_calloc(pool, count, size):
+    """``buffer_malloc`` of zeros; NumPy has checked that ``count * size`` is a number of bytes."""
+    data = _malloc(pool, count * size)
+    if data != NULL:
+        _set_memory(data, int32(0), count * size)
+    return data
+
+
+def buffer_realloc(pool, data, size):
+    """Room for ``size`` bytes that begins with what lies at ``data``; or NULL, and that is kept."""
+    moved = _malloc(pool, size)
+    if moved != NULL:
+        room = _capacity(load(data - PAGE_BYTES, BUFFER_CLASS, int64))
+        _copy_memory(moved, data, min(size, room))
+        _release(pool, data, room)
+    return moved
+
+
 def drop_free(pool, bytes_kept, _):
     """Give free buffers back until so few bytes are kept; Python calls this."""
     _lock(pool)
@@ -126,14 +173,42 @@ def drop_free(pool, bytes_kept, _):
     _unlock(pool)
 
 
+@subroutine
+def _buffer_array(runtime, pool, data, rank, sizes, code, strides):
+    """An ndarray that owns a buffer of the pool; NULL if there is none, and the buffer is left."""
+    descriptor = load(runtime, RUNTIME_DESCRIPTORS + code, int64)
+    array = new_from_descriptor(
+        load(runtime, RUNTIME_NEW_FROM_DESCRIPTOR, int64),
+        load(runtime, RUNTIME_ARRAY_TYPE, int64),
+        new_reference(descriptor),
+        rank,
+        sizes,
+        strides,
+        data,
+        FLAG_ALIGNED_WRITEABLE,
+    )
+    if array != NULL:
+        store(array + ARRAY_HANDLER, 0, new_reference(load(pool, HANDLER, int64)), int64)
+        flags = load(array + ARRAY_FLAGS, 0, int32)
+        store(array + ARRAY_FLAGS, 0, int32(flags | FLAG_OWNS_DATA), int32)
+    return array
+
+
 def new_large_array(runtime, rank, sizes, code, strides):
-    """A new ndarray in memory of the pool; NumPy's handler is ours for this one call."""
+    """A new ndarray in memory of the pool, as if NumPy had made it with the pool as its handler.
+
+    NumPy would take the handler from a context variable, and to set that back may fail.
+    """
     pool = load(runtime, RUNTIME_BUFFERS, int64)
-    set_handler = load(pool, SET_HANDLER, int64)
-    usual = call_1(set_handler, load(pool, HANDLER, int64))
-    if usual == NULL:
-        return NULL
-    array = usual_array(runtime, rank, sizes, code, strides)
-    _decrement_reference(call_1(set_handler, usual))
-    _decrement_reference(usual)
+    size = load(runtime, RUNTIME_ITEM_SIZES + code, int64)
+    for d in range(rank):
+        size *= load(sizes, d, int64)
+    data = _malloc(pool, size)
+    if data == NULL:  # then NumPy says how much it has no room for either
+        return usual_array(runtime, rank, sizes, code, strides)
+    array = _buffer_array(runtime, pool, data, rank, sizes, code, strides)
+    if array == NULL:
+        _release(pool, data, size)
+    else:
+        _track(int32(_NUMPY_DOMAIN), data, size)
     return array

@@ -25,13 +25,7 @@ from .intrinsics import (
     store,
     subroutine,
 )
-from .launch import (
-    increment_reference,
-    is_contiguous,
-    long_as_long,
-    run_range,
-    type_number,
-)
+from .launch import is_contiguous, run_range, type_number
 from .layout import (
     ARRAY_DATA,
     ARRAY_DIMENSIONS,
@@ -45,10 +39,9 @@ from .layout import (
     RUNTIME_NONE,
     RUNTIME_TRUE,
 )
+from .objects import list_get_item, list_size, long_as_long, new_reference
 
 copy_memory = external("memcpy", types.int64, types.int64, types.int64, types.int64)
-list_get_item = external("PyList_GetItem", types.int64, types.int64, types.int64)
-list_size = external("PyList_Size", types.int64, types.int64)
 
 NULL = 0
 INT64 = (7, 9)  # NumPy's numbers for C's long and long long
@@ -57,9 +50,7 @@ INT64 = (7, 9)  # NumPy's numbers for C's long and long long
 @subroutine
 def nothing(runtime):
     """None: Python has to do it."""
-    none = load(runtime, RUNTIME_NONE, int64)
-    increment_reference(none)
-    return none
+    return new_reference(load(runtime, RUNTIME_NONE, int64))
 
 
 @subroutine
@@ -152,8 +143,7 @@ def inside(self, arguments, given):
     answer = load(runtime, RUNTIME_FALSE, int64)
     if in_range(index, count, long_as_long(load(arguments, 1, int64))):
         answer = load(runtime, RUNTIME_TRUE, int64)
-    increment_reference(answer)
-    return answer
+    return new_reference(answer)
 
 
 def read_rows(self, arguments, given):

@@ -11,14 +11,9 @@ from numba import types
 from numba.extending import intrinsic
 
 from .intrinsics import int64, load
-from .launch import (
-    element_count,
-    error_occurred,
-    float_as_double,
-    increment_reference,
-    long_as_long,
-)
+from .launch import element_count
 from .layout import ARRAY_DATA, RUNTIME_NONE
+from .objects import error_occurred, float_as_double, long_as_long, new_reference
 
 NULL = 0
 RUNTIME, KERNEL = 0, 1  # words of the table
@@ -54,6 +49,4 @@ def draw(self, arguments, given):
     kernel = load(table, KERNEL, int64)
     data = load(array + ARRAY_DATA, 0, int64)
     call_drawing(kernel, state, data, element_count(array), first, second)
-    none = load(load(table, RUNTIME, int64), RUNTIME_NONE, int64)
-    increment_reference(none)
-    return none
+    return new_reference(load(load(table, RUNTIME, int64), RUNTIME_NONE, int64))

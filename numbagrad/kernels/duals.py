@@ -8,38 +8,38 @@ Whatever else is left to ``numbagrad/transforms/dispatch.py``, which does the sa
 
 from __future__ import annotations
 
-from .intrinsics import address_of_stack, call_launcher, int32, int64, load, store, subroutine
-from .launch import (
+from .intrinsics import address_of_stack, call_launcher, int64, load, store, subroutine
+from .launch import is_captured, raise_miss
+from .layout import *  # noqa: F403 - the words of the tables, all of them
+from .objects import (
+    call,
     decrement_reference,
     error_clear,
-    increment_reference,
-    is_captured,
-    raise_miss,
-)
-from .layout import *  # noqa: F403 - the words of the tables, all of them
-from .record import (
-    call,
+    error_matches,
     field,
     give,
-    in_inference_mode,
-    is_tensor,
-    list_new,
-    list_set_item,
-    needs_gradient,
-    new_tensor,
-    new_view,
+    has_type,
+    increment_reference,
+    let_go_of_all,
+    new_reference,
     put,
-    set_base,
+    replace,
     tuple_get_item,
     tuple_size,
 )
-from .record_operator import (
-    has_fractions,
-    is_half,
-    is_recording,
-    known_arguments,
+from .record_operator import has_fractions, is_half, known_arguments, wrapped_view
+from .tensors import (
+    FAILED,
+    OFF,
+    ON,
+    is_outside_inference,
+    is_tensor,
+    needs_gradient,
+    new_tensor,
+    new_version_cell,
+    recording_mode,
     shared_cell,
-    wrapped_view,
+    view_of_same_form,
 )
 
 NULL = 0
@@ -52,7 +52,7 @@ REFUSED, ORDINARY = -1, 0
 
 @subroutine
 def is_plain_array(runtime, object):
-    return load(object + OBJECT_TYPE, 0, int64) == load(runtime, RUNTIME_ARRAY_TYPE, int64)
+    return has_type(object, load(runtime, RUNTIME_ARRAY_TYPE, int64))
 
 
 @subroutine
@@ -149,8 +149,12 @@ def split_all(runtime, arguments, count, operands, tangents, recording):
 def split_below(runtime, arguments, count, operands, tangents):
     """``split_all``, which asks whether this thread records only if that matters."""
     level = split_all(runtime, arguments, count, operands, tangents, True)
-    if level == REFUSED and not is_recording(runtime):
-        level = split_all(runtime, arguments, count, operands, tangents, False)
+    if level == REFUSED:
+        mode = recording_mode(runtime)
+        if mode == FAILED:
+            error_clear()  # Python raises it again
+        if mode == OFF:
+            level = split_all(runtime, arguments, count, operands, tangents, False)
     return level
 
 
@@ -161,17 +165,13 @@ def split_below(runtime, arguments, count, operands, tangents):
 def new_dual(runtime, level, value, primal, tangent, cell):
     """What ``transforms.levels.dual`` makes of two parts, Tensors or arrays.
 
-    ``value`` is the array of the primal, ``cell`` the count of writes to it. Takes over the
-    references to both parts and to the cell.
+    ``value`` is the array of the primal, ``cell`` the count of writes to it, or NULL if there is no
+    memory for one. Takes over the references to both parts and to the cell.
     """
-    shown = new_view(
-        runtime,
-        load(runtime, RUNTIME_TRANSFORMED_TYPE, int64),
-        value,
-        int64(load(value + ARRAY_DIMENSIONS, 0, int32)),
-        load(value + ARRAY_SHAPE, 0, int64),
-        load(value + ARRAY_STRIDES, 0, int64),
-    )
+    shown = NULL
+    if cell != NULL:
+        kind = load(runtime, RUNTIME_TRANSFORMED_TYPE, int64)
+        shown = view_of_same_form(runtime, kind, value)
     if shown == NULL:
         decrement_reference(primal)
         decrement_reference(tangent)
@@ -182,30 +182,22 @@ def new_dual(runtime, level, value, primal, tangent, cell):
     give(runtime, state, FIELD_DUAL_PRIMAL, primal)
     give(runtime, state, FIELD_DUAL_TANGENT, tangent)
     give(runtime, state, FIELD_DUAL_CELL, cell)
-    increment_reference(value)
-    set_base(load(runtime, RUNTIME_SET_BASE, int64), shown, value)
     result = new_tensor(runtime, shown, load(runtime, RUNTIME_FALSE, int64))
     if result != NULL:
-        decrement_reference(field(runtime, result, FIELD_VERSION_CELL))
-        put(runtime, result, FIELD_VERSION_CELL, cell)
+        replace(runtime, result, FIELD_VERSION_CELL, new_reference(cell))
     return result
 
 
 @subroutine
 def dual_of_arrays(runtime, level, value, tangent):
     """A dual Tensor of two new arrays; takes over the references to them."""
-    zero = load(runtime, RUNTIME_ZERO, int64)
-    cell = list_new(1)
-    increment_reference(zero)
-    list_set_item(cell, 0, zero)
-    return new_dual(runtime, level, value, value, tangent, cell)
+    return new_dual(runtime, level, value, value, tangent, new_version_cell(runtime))
 
 
 @subroutine
 def dual_of_tensors(runtime, level, primal, tangent):
     """A dual Tensor of two Tensors; takes over the references to them."""
-    cell = shared_cell(runtime, primal)
-    increment_reference(cell)
+    cell = new_reference(shared_cell(runtime, primal))
     array = field(runtime, primal, FIELD_ARRAY)
     return new_dual(runtime, level, array, primal, tangent, cell)
 
@@ -219,8 +211,7 @@ def part_of_dual(runtime, array, name):
     part = field(runtime, state_of(runtime, array), name)
     if not is_plain_array(runtime, part):
         return part
-    increment_reference(part)
-    tensor = new_tensor(runtime, part, load(runtime, RUNTIME_FALSE, int64))
+    tensor = new_tensor(runtime, new_reference(part), load(runtime, RUNTIME_FALSE, int64))
     if tensor == NULL:
         return NULL
     state = state_of(runtime, array)
@@ -229,10 +220,9 @@ def part_of_dual(runtime, array, name):
         decrement_reference(tensor)
         return present
     if name == FIELD_DUAL_PRIMAL:
-        decrement_reference(field(runtime, tensor, FIELD_VERSION_CELL))
-        put(runtime, tensor, FIELD_VERSION_CELL, field(runtime, state, FIELD_DUAL_CELL))
-    give(runtime, state, name, tensor)
-    decrement_reference(part)
+        cell = field(runtime, state, FIELD_DUAL_CELL)
+        replace(runtime, tensor, FIELD_VERSION_CELL, new_reference(cell))
+    replace(runtime, state, name, tensor)
     return tensor
 
 
@@ -248,7 +238,7 @@ def dual_pointwise(self, arguments, given):
     runtime = load(table, TABLE_RUNTIME, int64)
     count = given - 1
     programs = load(table, TABLE_TANGENTS, int64)
-    if programs == NULL or count > TANGENT_OPERANDS or in_inference_mode(runtime):
+    if programs == NULL or count > TANGENT_OPERANDS or not is_outside_inference(runtime):
         return raise_miss(runtime, MISS_OPERAND)
     recording = load(arguments, count, int64) == load(runtime, RUNTIME_TRUE, int64)
     operands = address_of_stack(MAX_OPERANDS)
@@ -277,8 +267,7 @@ def dual_pointwise(self, arguments, given):
     result = NULL
     if value != NULL:
         result = dual_of_arrays(runtime, level, value, load(runtime, RUNTIME_SECOND, int64))
-    for k in range(total):
-        decrement_reference(load(operands, k, int64))
+    let_go_of_all(operands, total)
     decrement_reference(level)
     return result
 
@@ -299,7 +288,7 @@ def with_directions(table, runtime, operands, tangents):
     builtin = NULL if found == NULL else load(found, 0, int64)
     if builtin != NULL:
         made = call(builtin, frame, 4)
-        if made != NULL:
+        if made != NULL or error_matches(load(runtime, RUNTIME_MISS, int64)) == 0:
             return made
         error_clear()  # a kernel is missing, or Python sees to such arrays
     return call(load(table, OPERATOR_BOTH, int64), frame, 4)
@@ -353,10 +342,8 @@ def both_of_linear(table, runtime, level, operands, tangents, count):
         if both == NULL:
             return NULL
         if both != none:
-            value = tuple_get_item(both, 0)
-            tangent = tuple_get_item(both, 1)
-            increment_reference(value)
-            increment_reference(tangent)
+            value = new_reference(tuple_get_item(both, 0))
+            tangent = new_reference(tuple_get_item(both, 1))
         decrement_reference(both)
     if value == NULL:
         value = call(load(table, OPERATOR_FORWARD, int64), operands, count)
@@ -370,8 +357,7 @@ def both_of_linear(table, runtime, level, operands, tangents, count):
         return dual_of_arrays(runtime, level, value, tangent)
     decrement_reference(value)
     decrement_reference(tangent)
-    increment_reference(none)
-    return none
+    return new_reference(none)
 
 
 @subroutine
@@ -399,7 +385,7 @@ def dual_operator(self, arguments, given):
         runtime, arguments, given
     )
     if load(table, OPERATOR_ADD, int64) != NULL and given <= MAX_VALUES and takes_all:
-        if not is_captured(runtime) and not in_inference_mode(runtime):
+        if not is_captured(runtime) and is_outside_inference(runtime):
             level = split_below(runtime, arguments, given, operands, tangents)
     if level == REFUSED:
         return call(load(table, OPERATOR_PYTHON, int64), arguments, given)
@@ -408,9 +394,8 @@ def dual_operator(self, arguments, given):
         increment_reference(load(tangents, k, int64))
     increment_reference(level)
     result = both_of_linear(table, runtime, level, operands, tangents, given)
-    for k in range(given):
-        decrement_reference(load(operands, k, int64))
-        decrement_reference(load(tangents, k, int64))
+    let_go_of_all(operands, given)
+    let_go_of_all(tangents, given)
     decrement_reference(level)
     if result == none:
         decrement_reference(none)
@@ -429,13 +414,11 @@ def linear_of_dual(self, arguments, given):
     tangents = address_of_stack(MAX_VALUES)
     count = given - 1
     level = REFUSED
-    if count <= MAX_VALUES and not is_captured(runtime) and not in_inference_mode(runtime):
+    if count <= MAX_VALUES and not is_captured(runtime) and is_outside_inference(runtime):
         level = split_below(runtime, arguments + 8, count, operands, tangents)
     tangent = load(tangents, 0, int64) if level != REFUSED else NULL
     if tangent == NULL:
-        none = load(runtime, RUNTIME_NONE, int64)
-        increment_reference(none)
-        return none
+        return new_reference(load(runtime, RUNTIME_NONE, int64))
     primal = load(operands, 0, int64)
     increment_reference(level)
     increment_reference(primal)
@@ -454,8 +437,7 @@ def linear_of_dual(self, arguments, given):
     else:
         decrement_reference(value)
         decrement_reference(direction)
-        result = load(runtime, RUNTIME_NONE, int64)
-        increment_reference(result)
+        result = new_reference(load(runtime, RUNTIME_NONE, int64))
     decrement_reference(primal)
     decrement_reference(tangent)
     decrement_reference(level)
@@ -501,18 +483,20 @@ def dual_view(self, arguments, given):
     input = load(arguments, 1, int64)
     values = load(arguments, 2, int64)
     level = REFUSED
-    recording = is_recording(runtime)
+    mode = recording_mode(runtime)
+    if mode == FAILED:
+        return NULL
     if load(recipe, NODE_FORWARD, int64) != NULL and tuple_size(values) < MAX_VALUES:
-        if not in_inference_mode(runtime) and has_fractions(array):
+        if is_outside_inference(runtime) and has_fractions(array):
             parts = address_of_stack(2)
-            level = split(runtime, input, parts, parts + 8, 0, recording)
+            level = split(runtime, input, parts, parts + 8, 0, mode == ON)
     if level == REFUSED:
         return call(load(recipe, NODE_PYTHON, int64), arguments, given)
     array = field(runtime, input, FIELD_ARRAY)
     increment_reference(array)
     made = dual_of_views(runtime, recipe, level, array, values)
     decrement_reference(array)
-    if made == NULL or not recording:
+    if made == NULL or mode == OFF:
         return made
     result = wrapped_view(runtime, recipe, field(runtime, made, FIELD_ARRAY), input, values)
     decrement_reference(made)

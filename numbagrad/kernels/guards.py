@@ -30,8 +30,8 @@ from .guard_layout import (
     WORDS,
 )
 from .intrinsics import address_of_stack, external, int64, load, store, subroutine
-from .launch import increment_reference
 from .layout import ARRAY_DATA, RUNTIME_NONE, RUNTIME_TRUE, TABLE_RUNTIME
+from .objects import new_reference
 
 next_entry = external(
     "PyDict_Next", types.int32, types.int64, types.int64, types.int64, types.int64
@@ -142,5 +142,4 @@ def unchanged(self, arguments, given):
             result = load(runtime, RUNTIME_NONE, int64)
             break
         container += 8 * CONTAINER_WORDS
-    increment_reference(result)
-    return result
+    return new_reference(result)

@@ -10,10 +10,6 @@ in the order of the indices: the result has the same bits for any number of thre
 
 from __future__ import annotations
 
-from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic
-
 from .indexing_layout import (
     LAUNCH_KERNEL,
     LAUNCH_RUNTIME,
@@ -27,7 +23,6 @@ from .indexing_layout import (
 from .intrinsics import (
     address_of_stack,
     bfloat16,
-    external,
     float16,
     float32,
     float64,
@@ -40,7 +35,7 @@ from .intrinsics import (
     store,
     uint8,
 )
-from .launch import increment_reference, run_range
+from .launch import run_range
 from .layout import (
     ARRAY_DATA,
     ARRAY_DESCRIPTOR,
@@ -49,25 +44,10 @@ from .layout import (
     RUNTIME_ARRAY_TYPE,
     RUNTIME_NONE,
 )
+from .objects import long_as_long, new_reference, tuple_get_item, tuple_size
+from .tensors import set_base
 
 FLAG_WRITEABLE = 0x0400
-
-long_as_long = external("PyLong_AsLongLong", types.int64, types.int64)
-tuple_size = external("PyTuple_Size", types.int64, types.int64)
-tuple_get_item = external("PyTuple_GetItem", types.int64, types.int64, types.int64)
-
-
-@intrinsic
-def set_base_object(typing_context, function, array, base):
-    """NumPy's ``PyArray_SetBaseObject`` at address ``function``; takes over ``base``."""
-
-    def codegen(context, builder, signature, arguments):
-        word, half = ir.IntType(64), ir.IntType(32)
-        address, array, base = arguments
-        function_type = ir.FunctionType(half, [word, word])
-        return builder.call(builder.inttoptr(address, function_type.as_pointer()), [array, base])
-
-    return types.int32(*[types.int64] * 3), codegen
 
 
 def strided_view(self, arguments, given):
@@ -84,8 +64,7 @@ def strided_view(self, arguments, given):
     for d in range(rank):
         store(frame, d, long_as_long(tuple_get_item(shape, d)), int64)
         store(frame, VIEW_DIMENSIONS + d, long_as_long(tuple_get_item(strides, d)), int64)
-    descriptor = load(array + ARRAY_DESCRIPTOR, 0, int64)
-    increment_reference(descriptor)
+    descriptor = new_reference(load(array + ARRAY_DESCRIPTOR, 0, int64))
     view = new_from_descriptor(
         load(table, VIEW_NEW_FROM_DESCRIPTOR, int64),
         load(table, VIEW_ARRAY_TYPE, int64),
@@ -96,10 +75,7 @@ def strided_view(self, arguments, given):
         load(array + ARRAY_DATA, 0, int64) + long_as_long(load(arguments, 3, int64)),
         int64(load(array + ARRAY_FLAGS, 0, int32)) & FLAG_WRITEABLE,
     )
-    if view != 0:
-        increment_reference(array)
-        set_base_object(load(table, VIEW_SET_BASE, int64), view, array)
-    return view
+    return set_base(load(table, VIEW_SET_BASE, int64), view, array)
 
 
 def launch_words(self, arguments, given):
@@ -121,9 +97,7 @@ def launch_words(self, arguments, given):
         else:
             store(frame, k - 2, long_as_long(word), int64)
     run_range(runtime, kernel, frame, total, grain)
-    none = load(runtime, RUNTIME_NONE, int64)
-    increment_reference(none)
-    return none
+    return new_reference(load(runtime, RUNTIME_NONE, int64))
 
 
 # Words of a kernel: output, source, index, size of the indexed dimension, indices, inner size.

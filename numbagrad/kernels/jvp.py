@@ -7,53 +7,45 @@ another way or has a history is left to ``numbagrad/func/derivatives.py``.
 
 from __future__ import annotations
 
-from numba import types
-
 from .duals import dual_of_tensors, is_open, part_of_dual, plain_array, state_of
-from .intrinsics import address_of_stack, external, int32, int64, load, store, subroutine
-from .launch import (
-    decrement_reference,
-    element_count,
-    error_occurred,
-    increment_reference,
-    long_from_long,
-    same_shape,
-    tuple_new,
-    tuple_set_item,
-    type_number,
-)
+from .intrinsics import address_of_stack, int32, int64, load, store, subroutine
+from .launch import element_count, same_shape, type_number
 from .layout import *  # noqa: F403 - the words of the tables, all of them
-from .record import (
+from .objects import (
     allocate,
     call,
+    call_with_tuple,
+    decrement_reference,
+    drop_last,
+    error_occurred,
     field,
+    fill,
+    fill_list,
     get_attribute,
     give,
-    in_inference_mode,
-    is_inference,
+    has_type,
+    list_append,
     list_get_item,
     list_new,
-    list_set_item,
-    new_view,
+    list_size,
+    long_from_long,
+    new_reference,
+    pair,
     put,
-    set_base,
+    replace,
     tuple_get_item,
+    tuple_new,
     tuple_size,
 )
-from .record_operator import (
-    has_fractions,
-    is_recording,
-    list_append,
-    list_size,
-    register_view,
-    set_base_of,
-    set_unrecorded,
-    share,
-)
-
-call_with_tuple = external("PyObject_Call", types.int64, types.int64, types.int64, types.int64)
-set_slice = external(
-    "PyList_SetSlice", types.int32, types.int64, types.int64, types.int64, types.int64
+from .record_operator import has_fractions, register_view, set_base_of, set_unrecorded, share
+from .tensors import (
+    FAILED,
+    ON,
+    is_inference,
+    is_outside_inference,
+    recording_mode,
+    switch,
+    view_of_same_form,
 )
 
 NULL = 0
@@ -98,9 +90,7 @@ def are_ordinary(runtime, primal, tangent):
 @subroutine
 def dual_of_user(runtime, level, primal, tangent):
     """What ``forward_ad.dual_view`` makes of two ordinary Tensors."""
-    increment_reference(primal)
-    increment_reference(tangent)
-    made = dual_of_tensors(runtime, level, primal, tangent)
+    made = dual_of_tensors(runtime, level, new_reference(primal), new_reference(tangent))
     if made != NULL:
         set_base_of(runtime, made, primal)
     return made
@@ -116,8 +106,10 @@ def duals(self, arguments, given):
     primals = load(arguments, 1, int64)
     tangents = load(arguments, 2, int64)
     count = list_size(primals)
-    ordinary = not in_inference_mode(runtime) and is_open(runtime, level)
+    ordinary = is_outside_inference(runtime) and is_open(runtime, level)
     made = list_new(count)
+    if made == NULL:
+        return NULL
     frame = address_of_stack(3)
     store(frame, 0, level, int64)
     for k in range(count):
@@ -130,10 +122,8 @@ def duals(self, arguments, given):
             store(frame, 1, primal, int64)
             store(frame, 2, tangent, int64)
             dual = call(load(arguments, 3, int64), frame, 3)
-        if dual == NULL:
-            decrement_reference(made)
+        if not fill_list(made, k, dual):
             return NULL
-        list_set_item(made, k, dual)
     return made
 
 
@@ -142,13 +132,13 @@ def duals(self, arguments, given):
 
 @subroutine
 def is_tuple(runtime, object):
-    return load(object + OBJECT_TYPE, 0, int64) == load(runtime, RUNTIME_TUPLE_TYPE, int64)
+    return has_type(object, load(runtime, RUNTIME_TUPLE_TYPE, int64))
 
 
 @subroutine
 def is_exact_tensor(runtime, object):
     """Whether it is a Tensor, and of no subclass."""
-    return load(object + OBJECT_TYPE, 0, int64) == load(runtime, RUNTIME_TENSOR_TYPE, int64)
+    return has_type(object, load(runtime, RUNTIME_TENSOR_TYPE, int64))
 
 
 @subroutine
@@ -170,18 +160,11 @@ def are_ordinary_pairs(runtime, primals, tangents):
 
 
 @subroutine
-def sees_tangents(runtime):
-    """Whether operators of this thread compute tangents: ``levels.stack.tangents_enabled``."""
-    stack = load(runtime, RUNTIME_LEVEL_STACK, int64)
-    value = get_attribute(stack, load(runtime, RUNTIME_NAME_TANGENTS_ENABLED, int64))
-    decrement_reference(value)  # True and False live for ever
-    return value == load(runtime, RUNTIME_TRUE, int64)
-
-
-@subroutine
 def open_level(runtime, levels):
-    """A new level of forward mode at the end of the list of open ones; a new reference."""
+    """A new level of forward mode at the end of the list of open ones; a new reference, or NULL."""
     level = allocate(load(runtime, RUNTIME_LEVEL_TYPE, int64), 0)
+    if level == NULL:
+        return NULL
     false = load(runtime, RUNTIME_FALSE, int64)
     put(runtime, level, FIELD_LEVEL_KIND, load(runtime, RUNTIME_FORWARD_MODE, int64))
     put(runtime, level, FIELD_LEVEL_ALIVE, load(runtime, RUNTIME_TRUE, int64))
@@ -190,8 +173,10 @@ def open_level(runtime, levels):
     put(runtime, level, FIELD_LEVEL_HISTORY, false)
     put(runtime, level, FIELD_LEVEL_SIZE, load(runtime, RUNTIME_ZERO, int64))
     put(runtime, level, FIELD_LEVEL_RANDOMNESS, load(runtime, RUNTIME_RANDOMNESS, int64))
-    give(runtime, level, FIELD_LEVEL_DEPTH, long_from_long(list_size(levels) + 1))
-    list_append(levels, level)
+    depth = long_from_long(list_size(levels) + 1)
+    if not give(runtime, level, FIELD_LEVEL_DEPTH, depth) or list_append(levels, level) != 0:
+        decrement_reference(level)
+        return NULL
     return level
 
 
@@ -207,9 +192,9 @@ def close_level(runtime, levels, level):
         closed = call(load(runtime, RUNTIME_CLOSE_LEVEL, int64), frame, 1)
         decrement_reference(closed)
         return closed != NULL
-    set_slice(levels, count - 1, count, NULL)
-    decrement_reference(field(runtime, level, FIELD_LEVEL_ALIVE))
-    put(runtime, level, FIELD_LEVEL_ALIVE, load(runtime, RUNTIME_FALSE, int64))
+    drop_last(levels)
+    false = load(runtime, RUNTIME_FALSE, int64)
+    replace(runtime, level, FIELD_LEVEL_ALIVE, new_reference(false))
     return True
 
 
@@ -218,36 +203,30 @@ def duals_of_pairs(runtime, level, primals, tangents):
     """A tuple of the dual Tensors of two tuples of ordinary Tensors, or NULL."""
     count = tuple_size(primals)
     made = tuple_new(count)
+    if made == NULL:
+        return NULL
     for k in range(count):
-        dual = dual_of_user(runtime, level, tuple_get_item(primals, k), tuple_get_item(tangents, k))
-        if dual == NULL:
-            decrement_reference(made)
+        primal, tangent = tuple_get_item(primals, k), tuple_get_item(tangents, k)
+        if not fill(made, k, dual_of_user(runtime, level, primal, tangent)):
             return NULL
-        tuple_set_item(made, k, dual)
     return made
 
 
 @subroutine
 def view_of_all(runtime, tensor):
     """What ``tensor.view_as(tensor)`` is of an ordinary Tensor without a history."""
-    array = field(runtime, tensor, FIELD_ARRAY)
-    shown = new_view(
-        runtime,
-        load(runtime, RUNTIME_ARRAY_TYPE, int64),
-        array,
-        int64(load(array + ARRAY_DIMENSIONS, 0, int32)),
-        load(array + ARRAY_SHAPE, 0, int64),
-        load(array + ARRAY_STRIDES, 0, int64),
-    )
+    mode = recording_mode(runtime)
+    if mode == FAILED:
+        return NULL
+    array_type = load(runtime, RUNTIME_ARRAY_TYPE, int64)
+    shown = view_of_same_form(runtime, array_type, field(runtime, tensor, FIELD_ARRAY))
     if shown == NULL:
         return NULL
-    increment_reference(array)
-    set_base(load(runtime, RUNTIME_SET_BASE, int64), shown, array)
     result = share(runtime, shown, tensor)
     decrement_reference(shown)
     if result == NULL:
         return NULL
-    if is_recording(runtime):
+    if mode == ON:
         done = register_view(runtime, result, field(runtime, tensor, FIELD_VERSION_CELL))
     else:
         done = set_unrecorded(runtime, result)
@@ -291,11 +270,7 @@ def taken_apart(runtime, array):
         view = view_of_all(runtime, primal)
     if view == NULL:
         return NULL
-    increment_reference(tangent)
-    both = tuple_new(2)
-    tuple_set_item(both, 0, view)
-    tuple_set_item(both, 1, tangent)
-    return both
+    return pair(view, new_reference(tangent))
 
 
 @subroutine
@@ -314,18 +289,18 @@ def are_duals(runtime, level, made):
 def all_taken_apart(runtime, level, made):
     """A tuple of two: of views of the primals, and of the tangents, of a tuple; or NULL."""
     count = tuple_size(made)
-    both = tuple_new(2)
-    tuple_set_item(both, 0, tuple_new(count))
-    tuple_set_item(both, 1, tuple_new(count))
+    first = tuple_new(count)
+    both = pair(first, NULL if first == NULL else tuple_new(count))
+    if both == NULL:
+        return NULL
     for k in range(count):
         parts = taken_apart(runtime, dual_array(runtime, level, tuple_get_item(made, k)))
         if parts == NULL:
             decrement_reference(both)
             return NULL
         for which in range(2):
-            part = tuple_get_item(parts, which)
-            increment_reference(part)
-            tuple_set_item(tuple_get_item(both, which), k, part)
+            part = new_reference(tuple_get_item(parts, which))
+            fill(tuple_get_item(both, which), k, part)
         decrement_reference(parts)
     return both
 
@@ -337,7 +312,7 @@ def result_of(runtime, level, made, arguments):
     Python makes it of all but a dual Tensor, or a tuple of them.
     """
     has_aux = load(arguments, 4, int64) == load(runtime, RUNTIME_TRUE, int64)
-    if not has_aux and not in_inference_mode(runtime):
+    if not has_aux and is_outside_inference(runtime):
         array = dual_array(runtime, level, made)
         if array != NULL:
             return taken_apart(runtime, array)
@@ -374,16 +349,22 @@ def jvp(self, arguments, given):
     ``unpack(level, made, strict, has_aux)`` makes the result that ``result_of`` leaves to Python.
     """
     runtime = load(self + ARRAY_DATA, 0, int64)
-    none = load(runtime, RUNTIME_NONE, int64)
-    ordinary = not in_inference_mode(runtime) and sees_tangents(runtime)
+    sees_tangents = switch(runtime, RUNTIME_LEVEL_STACK, RUNTIME_NAME_TANGENTS_ENABLED)
+    if sees_tangents == FAILED:
+        return NULL
+    ordinary = sees_tangents == ON and is_outside_inference(runtime)
     if not ordinary or not are_ordinary_pairs(
         runtime, load(arguments, 1, int64), load(arguments, 2, int64)
     ):
-        increment_reference(none)
-        return none
+        return new_reference(load(runtime, RUNTIME_NONE, int64))
     stack = load(runtime, RUNTIME_LEVEL_STACK, int64)
     levels = get_attribute(stack, load(runtime, RUNTIME_NAME_LEVELS, int64))
+    if levels == NULL:
+        return NULL
     level = open_level(runtime, levels)
+    if level == NULL:
+        decrement_reference(levels)
+        return NULL
     result = called(runtime, level, arguments)
     closed = close_level(runtime, levels, level)
     decrement_reference(levels)

@@ -28,17 +28,20 @@ from .intrinsics import (
     subroutine,
 )
 from .layout import *  # noqa: F403 - the words of the tables, all of them
+from .objects import (
+    decrement_reference,
+    error_clear,
+    error_occurred,
+    error_set_object,
+    fill,
+    float_as_double,
+    long_as_long,
+    long_from_long,
+    new_reference,
+    tuple_new,
+)
 from .threads import parallel_for
 
-let_go = external("Py_DecRef", types.void, types.int64)
-float_as_double = external("PyFloat_AsDouble", types.float64, types.int64)
-long_as_long = external("PyLong_AsLongLong", types.int64, types.int64)
-long_from_long = external("PyLong_FromLongLong", types.int64, types.int64)
-error_occurred = external("PyErr_Occurred", types.int64)
-error_clear = external("PyErr_Clear", types.void)
-error_set_object = external("PyErr_SetObject", types.void, types.int64, types.int64)
-tuple_new = external("PyTuple_New", types.int64, types.int64)
-tuple_set_item = external("PyTuple_SetItem", types.int32, types.int64, types.int64, types.int64)
 release_gil = external("PyEval_SaveThread", types.int64)
 restore_gil = external("PyEval_RestoreThread", types.void, types.int64)
 
@@ -58,34 +61,12 @@ FRAME_WORDS = OUTPUT_STRIDES + MAX_DIMENSIONS
 
 
 @subroutine
-def increment_reference(object):
-    """``Py_XINCREF``: CPython's own function takes longer to call than this does.
-
-    Objects that live for ever (from Python 3.12 on) have a count whose lower half is negative.
-    """
-    if object != NULL:
-        count = load(object, 0, int32)
-        if count >= 0:
-            store(object, 0, int32(count + 1), int32)
-
-
-@subroutine
-def decrement_reference(object):
-    """``Py_XDECREF``."""
-    if object != NULL:
-        count = load(object, 0, int32)
-        if count > 1:
-            store(object, 0, int32(count - 1), int32)
-        elif count >= 0:
-            let_go(object)
-
-
-@subroutine
 def raise_miss(runtime, reason):
     """Set LaunchMiss(reason) as the current exception; returns NULL for the caller to return."""
     value = long_from_long(reason)
-    error_set_object(load(runtime, RUNTIME_MISS, int64), value)
-    decrement_reference(value)
+    if value != NULL:
+        error_set_object(load(runtime, RUNTIME_MISS, int64), value)
+        decrement_reference(value)
     return NULL
 
 
@@ -302,27 +283,24 @@ def finish(table, frame, arguments, given, key, total, rank, sizes, strides):
     kernel = load(slot, SLOT_KERNEL, int64)
     if load(table, TABLE_INTO, int64) == 1:
         run(frame, table, runtime, kernel, total)
-        none = load(runtime, RUNTIME_NONE, int64)
-        increment_reference(none)
-        return none
+        return new_reference(load(runtime, RUNTIME_NONE, int64))
     outputs = load(table, TABLE_OUTPUTS, int64)
     if load(runtime, RUNTIME_PAIR, int64) == 1:
         store(runtime, RUNTIME_PAIR, 0, int64)  # what is launched from here on returns tuples
         return finish_pair(table, frame, given, output_types, kernel, total, rank, sizes, strides)
-    result = NULL
-    if outputs > 1:
-        result = tuple_new(outputs)
-    for j in range(outputs):
-        code = (output_types >> (CODE_BITS * j)) & 31
-        array = add_output(frame, runtime, given + j, code, rank, sizes, strides)
-        if array == NULL:
-            if outputs > 1:
-                decrement_reference(result)
+    if outputs == 1:
+        result = add_output(frame, runtime, given, output_types & 31, rank, sizes, strides)
+        if result == NULL:
             return NULL
-        if outputs > 1:
-            tuple_set_item(result, j, array)
-        else:
-            result = array
+    else:
+        result = tuple_new(outputs)
+        if result == NULL:
+            return NULL
+        for j in range(outputs):
+            code = (output_types >> (CODE_BITS * j)) & 31
+            array = add_output(frame, runtime, given + j, code, rank, sizes, strides)
+            if not fill(result, j, array):
+                return NULL
     run(frame, table, runtime, kernel, total)
     return result
 

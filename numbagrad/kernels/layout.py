@@ -85,7 +85,7 @@ RUNTIME_POOL = 8  # control block of the thread pool
 RUNTIME_GENERAL = 9  # the general launcher of formulas, or 0 before it is needed
 RUNTIME_STREAM_BYTES = 10  # outputs of so many bytes are streamed
 RUNTIME_LARGE_BYTES = 11  # arrays of so many bytes come from the pool of buffers
-RUNTIME_NEW_LARGE_ARRAY = 12  # the function that makes them
+RUNTIME_NEW_LARGE_ARRAY = 12  # the function that makes them, or 0 before there is the pool
 RUNTIME_BUFFERS = 13  # control block of that pool
 RUNTIME_CAPTURE = 14  # thread state of the thread whose launches are being recorded, or 0
 RUNTIME_NEW_FROM_DESCRIPTOR = 15  # NumPy's PyArray_NewFromDescr
@@ -171,7 +171,11 @@ RUNTIME_PAIR = (
     115  # 1 while a launcher is called that leaves its second output here, not in a tuple
 )
 RUNTIME_SECOND = 116
-RUNTIME_WORDS = 117
+RUNTIME_PREPARE_POOL = 117  # the Python function that makes the pool when that pays
+RUNTIME_MADE_WITHOUT = 118  # bytes of the large arrays that were made without it
+RUNTIME_DESCRIPTORS = 119  # the dtype objects, by type number
+RUNTIME_TYPES = 24  # type numbers below this are those of NumPy's own dtypes
+RUNTIME_WORDS = RUNTIME_DESCRIPTORS + RUNTIME_TYPES
 
 # --- tables of the value and the tangent, by the mask of the operands that have a tangent --------
 TANGENT_OPERANDS = 3  # the tangents of operators with more operands are left to Python
@@ -242,6 +246,7 @@ ARRAY_STRIDES = 40
 ARRAY_BASE = 48
 ARRAY_DESCRIPTOR = 56
 ARRAY_FLAGS = 64
+ARRAY_HANDLER = 88  # the capsule of the functions that free the memory of the array (NEP 49)
 DESCRIPTOR_BYTE_ORDER = 26
 DESCRIPTOR_TYPE_NUMBER = 28
 FLAG_CONTIGUOUS = 1

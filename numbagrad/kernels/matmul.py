@@ -91,7 +91,8 @@ def _over_units(rectangle: Callable[..., None], scratch_bytes: int = 0) -> Kerne
     """The kernel that calls ``rectangle`` for the rectangles of C that a range of units makes up.
 
     ``rectangle(args, piece, batch, row, row_end, column, column_end, scratch)``, for a piece of
-    the depth or all of it; the scratch memory is there only where an operand is to be packed.
+    the depth or all of it; the scratch memory is there only where an operand is to be packed. It is
+    reserved by a first call with an empty range, which sets PACKS to 0 where there is no memory.
     """
 
     def kernel(args, lo, hi):
@@ -100,7 +101,10 @@ def _over_units(rectangle: Callable[..., None], scratch_bytes: int = 0) -> Kerne
         blocks = quotient(columns + width - 1, width)
         buffer = 0
         if scratch_bytes != 0 and word(args, PACKS) != 0:
-            buffer = acquire(scratch_bytes)
+            buffer = acquire(scratch_bytes, lo < hi)
+            if buffer == 0:
+                store(args, PACKS, 0, int64)
+                return
         pieces, units = word(args, PIECES), groups * blocks
         if pieces != 0 and hi - lo == pieces * units:  # nobody shares
             pieces, hi = 0, units

@@ -22,16 +22,7 @@ from .intrinsics import (
     store,
     subroutine,
 )
-from .launch import (
-    decrement_reference,
-    is_captured,
-    raise_miss,
-    run_in_threads,
-    same_shape,
-    tuple_new,
-    tuple_set_item,
-    type_number,
-)
+from .launch import is_captured, raise_miss, run_in_threads, same_shape, type_number
 from .layout import (
     ARRAY_DATA,
     ARRAY_DIMENSIONS,
@@ -86,6 +77,7 @@ from .matmul_layout import (
     unit_columns,
 )
 from .matmul_problem import compiled
+from .objects import decrement_reference, pair
 from .threads import WORKERS
 
 NULL = 0
@@ -321,7 +313,4 @@ def matmul_and_tangent(self, arguments, given):
     if value == NULL:
         decrement_reference(tangent)
         return NULL
-    both = tuple_new(2)
-    tuple_set_item(both, 0, value)
-    tuple_set_item(both, 1, tangent)
-    return both
+    return pair(value, tangent)

@@ -12,6 +12,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
+from .atomics import pause
 from .intrinsics import external, subroutine
 
 #: Buffers kept for later calls; more threads than this at once allocate and free their own.
@@ -43,15 +44,22 @@ def _exchange(typing_context, index, buffer):
 
 
 @subroutine
-def acquire(size):
-    """A buffer of ``size`` bytes, which is the same in every call of a kernel, for this thread."""
+def acquire(size, waiting):
+    """A buffer of ``size`` bytes, which is the same in every call of a kernel, for this thread.
+
+    Without memory for another one, 0, or ``waiting`` that a thread gives back the one it has.
+    """
     slot = 0
     while slot < SLOTS:
         buffer = _exchange(slot, 0)
         if buffer != 0:
             return buffer
         slot += 1
-    return _malloc(size + _ALIGNMENT)
+    buffer = _malloc(size + _ALIGNMENT)
+    while buffer == 0 and waiting:
+        pause()
+        buffer = _exchange(0, 0)
+    return buffer
 
 
 @subroutine

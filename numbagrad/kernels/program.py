@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from .atomics import call_2
 from .intrinsics import call_kernel, int64, load, store
-from .launch import increment_reference, raise_miss, release_gil, restore_gil
+from .launch import raise_miss, release_gil, restore_gil
 from .layout import (
     ARRAY_DATA,
     MISS_OPERAND,
@@ -19,6 +19,7 @@ from .layout import (
     RUNTIME_POOL,
     TABLE_RUNTIME,
 )
+from .objects import new_reference
 from .program_layout import (
     LAUNCH_ARGUMENTS,
     LAUNCH_GRAIN,
@@ -84,6 +85,4 @@ def run_program(self, arguments, given):
         launch += 8 * LAUNCH_WORDS
     if long != 0:
         restore_gil(state)
-    none = load(runtime, RUNTIME_NONE, int64)
-    increment_reference(none)
-    return none
+    return new_reference(load(runtime, RUNTIME_NONE, int64))

@@ -8,64 +8,46 @@ Python code of ``numbagrad/ops``, which does the same.
 
 from __future__ import annotations
 
-from numba import types
-
-from .intrinsics import (
-    address_of_stack,
-    call_launcher,
-    external,
-    int64,
-    load,
-    store,
-    subroutine,
-)
-from .launch import (
-    decrement_reference,
-    increment_reference,
-    is_captured,
-    long_from_long,
-    tuple_new,
-    tuple_set_item,
-    type_number,
-)
+from .intrinsics import address_of_stack, call_launcher, int64, load, store, subroutine
+from .launch import is_captured, type_number
 from .layout import *  # noqa: F403 - the words of the tables, all of them
-from .record import (
-    allocate,
+from .objects import (
     call,
+    decrement_reference,
+    error_clear,
     field,
+    fill,
+    fill_list,
     get_attribute,
-    give,
-    has_switch,
-    in_inference_mode,
-    is_inference,
-    is_subtype,
-    is_tensor,
-    is_watched,
+    let_go_of_all,
+    list_append,
     list_get_item,
     list_new,
-    list_set_item,
-    new_edge,
-    new_tensor,
-    next_of,
-    put,
-    save,
-    shape_and_dtype,
+    list_size,
+    new_reference,
+    new_weak_reference,
+    replace,
+    set_attribute,
     tuple_get_item,
+    tuple_new,
     tuple_size,
 )
-
-set_attribute = external("PyObject_SetAttr", types.int32, types.int64, types.int64, types.int64)
-new_weak_reference = external("PyWeakref_NewRef", types.int64, types.int64, types.int64)
-list_append = external("PyList_Append", types.int32, types.int64, types.int64)
-list_size = external("PyList_Size", types.int64, types.int64)
+from .operator_nodes import is_list, new_node, set_history
+from .tensors import (
+    FAILED,
+    OFF,
+    ON,
+    inference_mode,
+    is_array,
+    is_inference,
+    is_tensor,
+    is_watched,
+    new_tensor,
+    recording_mode,
+    shared_cell,
+)
 
 NULL = 0
-
-
-@subroutine
-def is_recording(runtime):
-    """Whether this thread records the graph: ``grad_mode.state.enabled``."""
-    return has_switch(runtime, RUNTIME_NAME_ENABLED)
 
 
 @subroutine
@@ -82,171 +64,6 @@ def is_half(array):
     return code == 23 or code == BFLOAT16
 
 
-@subroutine
-def shape_of(array):
-    """The shape of an array as a tuple."""
-    both = shape_and_dtype(array)
-    shape = tuple_get_item(both, 0)
-    increment_reference(shape)
-    decrement_reference(both)
-    return shape
-
-
-@subroutine
-def shared_cell(runtime, tensor):
-    """The version cell of a tensor, which it gets if it has none; a borrowed reference."""
-    cell = field(runtime, tensor, FIELD_VERSION_CELL)
-    none = load(runtime, RUNTIME_NONE, int64)
-    if cell == none:
-        zero = load(runtime, RUNTIME_ZERO, int64)
-        cell = list_new(1)
-        increment_reference(zero)
-        list_set_item(cell, 0, zero)
-        decrement_reference(none)
-        give(runtime, tensor, FIELD_VERSION_CELL, cell)
-    return cell
-
-
-# --- nodes ----------------------------------------------------------------------------------------
-
-
-@subroutine
-def kept_value(runtime, argument, as_shape):
-    """What a node keeps of an argument: the value, its shape, or the shapes of a list."""
-    if as_shape == 0:
-        increment_reference(argument)
-        return argument
-    if is_tensor(runtime, argument):
-        return shape_of(field(runtime, argument, FIELD_ARRAY))
-    count = list_size(argument)
-    shapes = list_new(count)
-    for k in range(count):
-        array = field(runtime, list_get_item(argument, k), FIELD_ARRAY)
-        list_set_item(shapes, k, shape_of(array))
-    return shapes
-
-
-@subroutine
-def kept_values(runtime, keeps, arguments):
-    """``values`` of a node; ``keeps`` has places plus one, and a mark for shapes."""
-    count = 0
-    while keeps >> (KEPT_BITS * count) != 0:
-        count += 1
-    values = tuple_new(count)
-    for k in range(count):
-        kept = keeps >> (KEPT_BITS * k)
-        argument = load(arguments, (kept & KEPT_PLACE) - 1, int64)
-        tuple_set_item(values, k, kept_value(runtime, argument, kept & KEPT_AS_SHAPE))
-    return values
-
-
-@subroutine
-def edge_or_none(runtime, operand):
-    """The edge to an operand, or None if it needs no gradient."""
-    if is_tensor(runtime, operand):
-        if field(runtime, operand, FIELD_REQUIRES_GRAD) == load(runtime, RUNTIME_TRUE, int64):
-            return new_edge(runtime, operand)
-    none = load(runtime, RUNTIME_NONE, int64)
-    increment_reference(none)
-    return none
-
-
-@subroutine
-def is_list(runtime, argument):
-    return load(argument + OBJECT_TYPE, 0, int64) == load(runtime, RUNTIME_LIST_TYPE, int64)
-
-
-@subroutine
-def edges_to(runtime, inputs, arguments):
-    """``next_edges``: one for each of the places ``inputs``, or for each Tensor of a list."""
-    count = 0
-    k = 0
-    while inputs >> (PLACE_BITS * k) != 0:
-        argument = load(arguments, ((inputs >> (PLACE_BITS * k)) & 15) - 1, int64)
-        count += list_size(argument) if is_list(runtime, argument) else 1
-        k += 1
-    edges = tuple_new(count)
-    position = 0
-    k = 0
-    while inputs >> (PLACE_BITS * k) != 0:
-        argument = load(arguments, ((inputs >> (PLACE_BITS * k)) & 15) - 1, int64)
-        if is_list(runtime, argument):
-            for i in range(list_size(argument)):
-                edge = edge_or_none(runtime, list_get_item(argument, i))
-                tuple_set_item(edges, position, edge)
-                position += 1
-        else:
-            tuple_set_item(edges, position, edge_or_none(runtime, argument))
-            position += 1
-        k += 1
-    return edges
-
-
-@subroutine
-def save_numbered(runtime, tensor, number):
-    """What ``autograd.saved.save_output`` returns for an output; takes over no reference."""
-    cell = shared_cell(runtime, tensor)
-    saved = allocate(load(runtime, RUNTIME_SAVED_OUTPUT_TYPE, int64), 0)
-    put(runtime, saved, FIELD_KEPT_ARRAY, field(runtime, tensor, FIELD_ARRAY))
-    put(runtime, saved, FIELD_KEPT_CELL, cell)
-    put(runtime, saved, FIELD_KEPT_VERSION, list_get_item(cell, 0))
-    give(runtime, saved, FIELD_KEPT_OUTPUT_NR, long_from_long(number))
-    return saved
-
-
-@subroutine
-def saved_tensors(runtime, recipe, arguments, results):
-    """``saved`` of a node: inputs first, then outputs; ``results`` is an array of Tensors."""
-    saves = load(recipe, NODE_SAVES, int64)
-    numbers = load(recipe, NODE_RESULTS, int64)
-    count = 0
-    while saves >> (PLACE_BITS * count) != 0:
-        count += 1
-    outputs = 0
-    while numbers >> (PLACE_BITS * outputs) != 0:
-        outputs += 1
-    saved = tuple_new(count + outputs)
-    for k in range(count):
-        entry = load(arguments, ((saves >> (PLACE_BITS * k)) & 15) - 1, int64)
-        if is_tensor(runtime, entry):
-            entry = save(runtime, entry)
-        else:
-            increment_reference(entry)
-        tuple_set_item(saved, k, entry)
-    for k in range(outputs):
-        n = ((numbers >> (PLACE_BITS * k)) & 15) - 1
-        tuple_set_item(saved, count + k, save_numbered(runtime, load(results, n, int64), n))
-    return saved
-
-
-@subroutine
-def new_node(runtime, recipe, arguments, results, outputs):
-    """A node as a recipe says, for the Tensors at ``results``."""
-    node = allocate(load(recipe, NODE_TYPE, int64), 0)
-    edges = edges_to(runtime, load(recipe, NODE_INPUTS, int64), arguments)
-    give(runtime, node, FIELD_NEXT_EDGES, edges)
-    put(runtime, node, FIELD_HOOKS, load(runtime, RUNTIME_NONE, int64))
-    give(runtime, node, FIELD_SEQUENCE_NR, next_of(load(runtime, RUNTIME_SEQUENCE, int64)))
-    put(runtime, node, FIELD_PLAN, load(recipe, NODE_PLAN, int64))
-    give(runtime, node, FIELD_OUTPUT_COUNT, long_from_long(outputs))
-    values = kept_values(runtime, load(recipe, NODE_KEEPS, int64), arguments)
-    give(runtime, node, FIELD_VALUES, values)
-    give(runtime, node, FIELD_SAVED, saved_tensors(runtime, recipe, arguments, results))
-    return node
-
-
-@subroutine
-def set_history(runtime, tensor, node, number):
-    """Make a new Tensor output ``number`` of a node."""
-    decrement_reference(field(runtime, tensor, FIELD_REQUIRES_GRAD))
-    put(runtime, tensor, FIELD_REQUIRES_GRAD, load(runtime, RUNTIME_TRUE, int64))
-    decrement_reference(field(runtime, tensor, FIELD_GRAD_FN))
-    put(runtime, tensor, FIELD_GRAD_FN, node)
-    if number > 0:
-        decrement_reference(field(runtime, tensor, FIELD_OUTPUT_NR))
-        give(runtime, tensor, FIELD_OUTPUT_NR, long_from_long(number))
-
-
 # --- views ----------------------------------------------------------------------------------------
 
 
@@ -260,6 +77,8 @@ def register_view(runtime, tensor, cell):
         return False
     failed = list_append(cell, reference) != 0
     decrement_reference(reference)
+    if failed:
+        return False
     count = list_size(cell)
     if count >= load(runtime, RUNTIME_PRUNE_FROM, int64) and count & (count - 1) == 0:
         frame = address_of_stack(1)
@@ -268,7 +87,7 @@ def register_view(runtime, tensor, cell):
         if made == NULL:
             return False
         decrement_reference(made)
-    return not failed
+    return True
 
 
 @subroutine
@@ -277,8 +96,7 @@ def set_base_of(runtime, tensor, input):
     none = load(runtime, RUNTIME_NONE, int64)
     base = field(runtime, input, FIELD_BASE)
     is_view = base != none
-    decrement_reference(none)
-    put(runtime, tensor, FIELD_BASE, base if is_view else input)
+    replace(runtime, tensor, FIELD_BASE, new_reference(base if is_view else input))
     return is_view
 
 
@@ -302,13 +120,13 @@ def set_base_of_view(runtime, tensor, input):
 @subroutine
 def share(runtime, array, input):
     """A new Tensor of an array in the memory of ``input``, with its version cell and base."""
-    increment_reference(array)
-    result = new_tensor(runtime, array, load(runtime, RUNTIME_FALSE, int64))
+    cell = shared_cell(runtime, input)
+    if cell == NULL:
+        return NULL
+    result = new_tensor(runtime, new_reference(array), load(runtime, RUNTIME_FALSE, int64))
     if result == NULL:
         return NULL
-    cell = shared_cell(runtime, input)
-    decrement_reference(field(runtime, result, FIELD_VERSION_CELL))
-    put(runtime, result, FIELD_VERSION_CELL, cell)
+    replace(runtime, result, FIELD_VERSION_CELL, new_reference(cell))
     if not set_base_of_view(runtime, result, input):
         decrement_reference(result)
         return NULL
@@ -323,10 +141,11 @@ def set_origin(runtime, tensor, origin):
 
 @subroutine
 def unrecorded_origin(runtime):
-    """Why a view that was not recorded may not be written while recording."""
-    if in_inference_mode(runtime):
-        return load(runtime, RUNTIME_INFERENCE_ORIGIN, int64)
-    return load(runtime, RUNTIME_NO_GRAD, int64)
+    """Why a view that was not recorded may not be written while recording; NULL if that failed."""
+    mode = inference_mode(runtime)
+    if mode == FAILED:
+        return NULL
+    return load(runtime, RUNTIME_INFERENCE_ORIGIN if mode == ON else RUNTIME_NO_GRAD, int64)
 
 
 @subroutine
@@ -334,7 +153,8 @@ def set_unrecorded(runtime, view):
     """Note why a view that was not recorded has no history, and the count of writes until now."""
     count = list_get_item(field(runtime, view, FIELD_VERSION_CELL), 0)
     name = load(runtime, RUNTIME_NAME_UNRECORDED_AT, int64)
-    if not set_origin(runtime, view, unrecorded_origin(runtime)):
+    origin = unrecorded_origin(runtime)
+    if origin == NULL or not set_origin(runtime, view, origin):
         return False
     return set_attribute(view, name, count) == 0
 
@@ -381,16 +201,19 @@ def is_followed(runtime, tensor):
 @subroutine
 def wrapped_view(runtime, recipe, array, input, values):
     """``array`` as a Tensor in the memory of ``input``, with its history."""
-    result = share(runtime, array, input)
+    mode = recording_mode(runtime)
+    result = NULL
+    if mode != FAILED:
+        result = share(runtime, array, input)
     if result == NULL:
         return NULL
-    if is_recording(runtime):
+    if mode == ON:
         done = register_view(runtime, result, field(runtime, input, FIELD_VERSION_CELL))
-        if is_followed(runtime, input) and has_fractions(array):
+        if done and is_followed(runtime, input) and has_fractions(array):
             known = address_of_stack(MAX_VALUES)
             known_arguments(input, values, known)
             node = new_node(runtime, recipe, known, NULL, 1)
-            set_history(runtime, result, node, 0)
+            done = node != NULL and set_history(runtime, result, node, 0)
             decrement_reference(node)
     else:
         done = set_unrecorded(runtime, result)
@@ -420,6 +243,41 @@ def view(self, arguments, given):
     return wrapped_view(runtime, recipe, array, input, values)
 
 
+@subroutine
+def one_of_views(runtime, array, input, node, n, mode):
+    """View number ``n`` that an operator of several makes; ``node`` is NULL without a history."""
+    result = share(runtime, array, input)
+    if result == NULL:
+        return NULL
+    if mode == OFF:
+        done = set_unrecorded(runtime, result)
+    else:
+        cell = field(runtime, input, FIELD_VERSION_CELL)
+        done = (
+            set_origin(runtime, result, load(runtime, RUNTIME_MULTIPLE, int64))
+            and register_view(runtime, result, cell)
+            and (node == NULL or set_history(runtime, result, node, n))
+        )
+    if not done:
+        decrement_reference(result)
+        return NULL
+    return result
+
+
+@subroutine
+def views_of_all(runtime, arrays, input, node, mode):
+    """A tuple of what ``one_of_views`` makes of each of a tuple of arrays."""
+    count = tuple_size(arrays)
+    results = tuple_new(count)
+    if results == NULL:
+        return NULL
+    for n in range(count):
+        array = tuple_get_item(arrays, n)
+        if not fill(results, n, one_of_views(runtime, array, input, node, n, mode)):
+            return NULL
+    return results
+
+
 def views(self, arguments, given):
     """``builtin(arrays, input, values) -> tuple``: a Tensor for each array of a tuple.
 
@@ -434,30 +292,18 @@ def views(self, arguments, given):
     if is_transformed(runtime, input):
         return call(load(recipe, NODE_PYTHON, int64), arguments, given)
     count = tuple_size(arrays)
-    results = tuple_new(count)
-    recording = is_recording(runtime)
+    mode = recording_mode(runtime)
+    if mode == FAILED:
+        return NULL
     node = NULL
-    if recording and is_followed(runtime, input) and count > 0:
+    if mode == ON and is_followed(runtime, input) and count > 0:
         known = address_of_stack(MAX_VALUES)
         known_arguments(input, load(arguments, 2, int64), known)
         node = new_node(runtime, recipe, known, NULL, count)
-    for n in range(count):
-        result = share(runtime, tuple_get_item(arrays, n), input)
-        done = result != NULL
-        if done and not recording:
-            done = set_unrecorded(runtime, result)
-        elif done:
-            done = set_origin(runtime, result, load(runtime, RUNTIME_MULTIPLE, int64))
-        if done and recording:
-            done = register_view(runtime, result, field(runtime, input, FIELD_VERSION_CELL))
-        if not done:
-            decrement_reference(results)
+        if node == NULL:
             return NULL
-        if node != NULL:
-            set_history(runtime, result, node, n)
-        tuple_set_item(results, n, result)
-    if node != NULL:
-        decrement_reference(node)
+    results = views_of_all(runtime, arrays, input, node, mode)
+    decrement_reference(node)
     return results
 
 
@@ -472,8 +318,7 @@ def array_of(runtime, argument):
         array = field(runtime, argument, FIELD_ARRAY)
         if array == NULL:  # a Tensor that was not made by this package: forward will say so
             array = argument
-    increment_reference(array)
-    return array
+    return new_reference(array)
 
 
 @subroutine
@@ -481,8 +326,9 @@ def arrays_of(runtime, tensors):
     """A list of the arrays of a list of Tensors."""
     count = list_size(tensors)
     arrays = list_new(count)
-    for k in range(count):
-        list_set_item(arrays, k, array_of(runtime, list_get_item(tensors, k)))
+    if arrays != NULL:
+        for k in range(count):
+            fill_list(arrays, k, array_of(runtime, list_get_item(tensors, k)))
     return arrays
 
 
@@ -526,7 +372,13 @@ def find_node_recipe(runtime, table, arguments, count):
                 return NULL
         if any_needs_gradient(runtime, argument, variadic):
             needed |= 1 << k
-    if needed == 0 or not is_recording(runtime):
+    if needed == 0:
+        return NOT_RECORDED
+    mode = recording_mode(runtime)
+    if mode == FAILED:
+        error_clear()  # Python raises it again
+        return NULL
+    if mode == OFF:
         return NOT_RECORDED
     recipes = load(table, OPERATOR_RECIPES, int64)
     if recipes == NULL or count > OPERATOR_ARGUMENTS or inference or is_watched(runtime):
@@ -535,13 +387,6 @@ def find_node_recipe(runtime, table, arguments, count):
     if load(recipe, NODE_PLAN, int64) == NULL:
         return NULL
     return recipe
-
-
-@subroutine
-def is_array(runtime, object):
-    kind = load(object + OBJECT_TYPE, 0, int64)
-    array_type = load(runtime, RUNTIME_ARRAY_TYPE, int64)
-    return kind == array_type or is_subtype(kind, array_type) != 0
 
 
 @subroutine
@@ -569,10 +414,12 @@ def run_forward(runtime, table, arguments, count):
             argument = arrays_of(runtime, argument)
         else:
             argument = array_of(runtime, argument)
+        if argument == NULL:
+            let_go_of_all(operands, k)
+            return NULL
         store(operands, k, argument, int64)
     made = call(load(table, OPERATOR_FORWARD, int64), operands, count)
-    for k in range(count):
-        decrement_reference(load(operands, k, int64))
+    let_go_of_all(operands, count)
     return made
 
 
@@ -580,10 +427,11 @@ def run_forward(runtime, table, arguments, count):
 def leave_to_python(table, made, arguments, count):
     """Have Python make Tensors of what forward returned; takes over the reference to it."""
     rest = tuple_new(count)
+    if rest == NULL:
+        decrement_reference(made)
+        return NULL
     for k in range(count):
-        argument = load(arguments, k, int64)
-        increment_reference(argument)
-        tuple_set_item(rest, k, argument)
+        fill(rest, k, new_reference(load(arguments, k, int64)))
     frame = address_of_stack(2)
     store(frame, 0, made, int64)
     store(frame, 1, rest, int64)
@@ -595,7 +443,10 @@ def leave_to_python(table, made, arguments, count):
 
 @subroutine
 def new_results(runtime, made, count, results):
-    """Write a new Tensor for each array that forward returned; how many of them are floats."""
+    """Write a new Tensor for each array that forward returned; how many of them are floats.
+
+    -1 if there is no memory for them.
+    """
     floats = 0
     false = load(runtime, RUNTIME_FALSE, int64)
     several = not is_array(runtime, made)
@@ -604,9 +455,37 @@ def new_results(runtime, made, count, results):
         if several:
             array = tuple_get_item(made, n)
         floats += int64(has_fractions(array))
-        increment_reference(array)
-        store(results, n, new_tensor(runtime, array, false), int64)
+        result = new_tensor(runtime, new_reference(array), false)
+        if result == NULL:
+            let_go_of_all(results, n)
+            return -1
+        store(results, n, result, int64)
     return floats
+
+
+@subroutine
+def add_history(runtime, recipe, arguments, results, count):
+    """Make the node of new Tensors; False if that failed."""
+    node = new_node(runtime, recipe, arguments, results, count)
+    done = node != NULL
+    for n in range(count):
+        result = load(results, n, int64)
+        if done and has_fractions(field(runtime, result, FIELD_ARRAY)):
+            done = set_history(runtime, result, node, n)
+    decrement_reference(node)
+    return done
+
+
+@subroutine
+def tuple_of_all(results, count):
+    """A tuple of an array of references, which it takes over; or NULL."""
+    together = tuple_new(count)
+    if together == NULL:
+        let_go_of_all(results, count)
+        return NULL
+    for n in range(count):
+        fill(together, n, load(results, n, int64))
+    return together
 
 
 def operator(self, arguments, given):
@@ -633,19 +512,15 @@ def operator(self, arguments, given):
     if count < 0:
         return leave_to_python(table, made, arguments, given)
     results = address_of_stack(MAX_RESULTS)
-    floats = new_results(runtime, made, count, results)
-    if recipe != NOT_RECORDED and floats > 0:
-        node = new_node(runtime, recipe, arguments, results, count)
-        for n in range(count):
-            result = load(results, n, int64)
-            if has_fractions(field(runtime, result, FIELD_ARRAY)):
-                set_history(runtime, result, node, n)
-        decrement_reference(node)
     several = not is_array(runtime, made)
+    floats = new_results(runtime, made, count, results)
     decrement_reference(made)
-    if not several:
-        return load(results, 0, int64)
-    together = tuple_new(count)
-    for n in range(count):
-        tuple_set_item(together, n, load(results, n, int64))
-    return together
+    if floats < 0:
+        return NULL
+    if recipe != NOT_RECORDED and floats > 0:
+        if not add_history(runtime, recipe, arguments, results, count):
+            let_go_of_all(results, count)
+            return NULL
+    if several:
+        return tuple_of_all(results, count)
+    return load(results, 0, int64)

@@ -19,16 +19,12 @@ from .intrinsics import (
     subroutine,
 )
 from .launch import (
-    decrement_reference,
     element_count,
     find_slot,
     is_captured,
     is_contiguous,
-    long_as_long,
     raise_miss,
     run_in_threads,
-    tuple_new,
-    tuple_set_item,
     type_number,
 )
 from .layout import (
@@ -51,6 +47,7 @@ from .layout import (
     TABLE_OUTPUTS,
     TABLE_RUNTIME,
 )
+from .objects import decrement_reference, long_as_long, pair
 from .reduction_layout import (
     ELEMENTS,
     GRAIN,
@@ -207,15 +204,11 @@ def new_result(runtime, frame, rank, result_type):
 
 @subroutine
 def add_indices(runtime, frame, values, rank):
-    """A tuple of the values and a new array for their indices, or NULL."""
+    """A tuple of the values and a new array for their indices, or NULL; takes over the values."""
     indices = usual_array(runtime, rank, frame + 8 * SHAPE, INT64, NULL)
-    both = tuple_new(2)
-    if indices == NULL or both == NULL:
-        return NULL
-    tuple_set_item(both, 0, values)
-    tuple_set_item(both, 1, indices)
-    store(frame, INDICES, load(indices + ARRAY_DATA, 0, int64), int64)
-    return both
+    if indices != NULL:
+        store(frame, INDICES, load(indices + ARRAY_DATA, 0, int64), int64)
+    return pair(values, indices)
 
 
 @subroutine

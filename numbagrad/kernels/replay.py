@@ -7,26 +7,24 @@ left to Python, which may know better.
 
 from __future__ import annotations
 
-from numba import types
-
 from .allocation import new_output
-from .intrinsics import call_launcher, external, int32, int64, load, store, subroutine
-from .launch import (
-    decrement_reference,
-    increment_reference,
-    long_as_long,
-    long_from_long,
-    tuple_new,
-    tuple_set_item,
-)
+from .intrinsics import call_launcher, int32, int64, load, store, subroutine
 from .layout import *  # noqa: F403 - the words of the tables, all of them
+from .objects import (
+    attributes_of,
+    decrement_reference,
+    dictionary_has,
+    dictionary_size,
+    error_clear,
+    field,
+    fill,
+    new_reference,
+    tuple_get_item,
+    tuple_new,
+)
 from .program_layout import PROGRAM_FAILED
-from .record import field, give, is_inference, list_get_item, list_new, list_set_item
 from .replay_layout import *  # noqa: F403
-
-attributes_of = external("PyObject_GenericGetDict", types.int64, types.int64, types.int64)
-dictionary_size = external("PyDict_Size", types.int64, types.int64)
-dictionary_has = external("PyDict_Contains", types.int32, types.int64, types.int64)
+from .tensors import count_writes, is_inference, shared_cell, uncount
 
 NULL = 0
 
@@ -65,6 +63,9 @@ def owner_of(runtime, array):
 def has_attributes(runtime, tensor):
     """Whether a tensor has hooks or attributes: more than what views have."""
     attributes = attributes_of(tensor, NULL)
+    if attributes == NULL:
+        error_clear()  # Python looks again, and raises it
+        return True
     size = dictionary_size(attributes)
     if size != 0:
         size -= dictionary_has(attributes, load(runtime, RUNTIME_NAME_VIEW_ORIGIN, int64))
@@ -193,8 +194,7 @@ def holds(self, arguments, given):
         result = load(runtime, RUNTIME_FALSE, int64)
         if may_write_kept(table, runtime):
             result = load(runtime, RUNTIME_TRUE, int64)
-    increment_reference(result)
-    return result
+    return new_reference(result)
 
 
 @subroutine
@@ -205,17 +205,15 @@ def add_results(table, runtime, results, keep):
     for j in range(load(table, REPLAY_RESULTS, int64)):
         array = NULL
         if keep:
-            array = load(entry, RESULT_KEPT, int64)
-        if array != NULL:
-            increment_reference(array)
-        else:
+            array = new_reference(load(entry, RESULT_KEPT, int64))
+        if array == NULL:
             rank = load(entry, RESULT_RANK, int64)
             sizes = load(entry, RESULT_SIZES, int64)
             code = load(entry, RESULT_TYPE, int64)
             array = new_output(runtime, rank, sizes, code, sizes + 8 * rank)
             if array == NULL:
                 return False
-        tuple_set_item(results, j, array)
+        fill(results, j, array)
         place = load(entry, RESULT_PLACE, int64)
         if place >= 0:
             store(arrays, place, array, int64)
@@ -230,8 +228,7 @@ def add_arguments(table, runtime, arguments):
     entry = load(table, REPLAY_PASSED + 1, int64)
     for _ in range(load(table, REPLAY_PASSED, int64)):
         argument = load(arguments, load(entry, PASSED_ARGUMENT, int64), int64)
-        array = field(runtime, argument, FIELD_ARRAY)
-        increment_reference(array)
+        array = new_reference(field(runtime, argument, FIELD_ARRAY))
         store(arrays, load(entry, PASSED_PLACE, int64), array, int64)
         entry += 8 * PASSED_WORDS
 
@@ -246,27 +243,76 @@ def let_go_of_arguments(table):
 
 
 @subroutine
-def count_writes(table, runtime, arguments):
-    """Count up the versions of the tensors that the program wrote in place."""
-    none = load(runtime, RUNTIME_NONE, int64)
+def written_tensor(runtime, entry, arguments):
+    """The tensor that an entry of the table says is written in place; a borrowed reference."""
+    place = load(entry, VERSION_ARGUMENT, int64)
+    tensor = load(entry, VERSION_TENSOR, int64)
+    if place >= 0:
+        tensor = load(arguments, place, int64)
+    if load(entry, VERSION_OF_GRADIENT, int64) == 1:
+        tensor = field(runtime, tensor, FIELD_GRAD)
+    return tensor
+
+
+@subroutine
+def uncount_all(table, counted, number):
+    """Take back the first counts of writes; lets go of the tuple that ``count_all`` returned."""
+    versions = load(table, REPLAY_VERSIONS + 1, int64)
+    for i in range(number):
+        k = number - 1 - i  # from the last, for tensors may share a cell
+        writes = load(versions, k * VERSION_WORDS + VERSION_WRITES, int64)
+        before = new_reference(tuple_get_item(counted, 2 * k + 1))
+        uncount(tuple_get_item(counted, 2 * k), before, writes)
+    decrement_reference(counted)
+
+
+@subroutine
+def count_all(table, runtime, arguments):
+    """Count up the versions of the tensors that the program writes in place.
+
+    Returns a tuple of their cells and counts before, for ``uncount_all``; NULL if that failed.
+    """
+    number = load(table, REPLAY_VERSIONS, int64)
+    counted = tuple_new(2 * number)
+    if counted == NULL:
+        return NULL
     entry = load(table, REPLAY_VERSIONS + 1, int64)
-    for _ in range(load(table, REPLAY_VERSIONS, int64)):
-        place = load(entry, VERSION_ARGUMENT, int64)
-        tensor = load(entry, VERSION_TENSOR, int64)
-        if place >= 0:
-            tensor = load(arguments, place, int64)
-        if load(entry, VERSION_OF_GRADIENT, int64) == 1:
-            tensor = field(runtime, tensor, FIELD_GRAD)
-        count = load(entry, VERSION_WRITES, int64)
-        cell = field(runtime, tensor, FIELD_VERSION_CELL)
-        if cell == none:
-            cell = list_new(1)
-            give(runtime, tensor, FIELD_VERSION_CELL, cell)
-            decrement_reference(none)
-        else:
-            count += long_as_long(list_get_item(cell, 0))
-        list_set_item(cell, 0, long_from_long(count))
+    for k in range(number):
+        cell = shared_cell(runtime, written_tensor(runtime, entry, arguments))
+        before = NULL
+        if cell != NULL:
+            before = count_writes(cell, load(entry, VERSION_WRITES, int64))
+        if before == NULL:
+            uncount_all(table, counted, k)
+            return NULL
+        fill(counted, 2 * k, new_reference(cell))
+        fill(counted, 2 * k + 1, before)
         entry += 8 * VERSION_WORDS
+    return counted
+
+
+@subroutine
+def run_counted(table, runtime, arguments):
+    """Run the program and count what it writes; False if it was not run."""
+    program = load(table, REPLAY_PROGRAM, int64)
+    counted = count_all(table, runtime, arguments)
+    if counted == NULL:
+        return False
+    if program == NULL:
+        decrement_reference(counted)
+        return True
+    add_arguments(table, runtime, arguments)
+    owner = load(table, REPLAY_PROGRAM_TABLE, int64)
+    arrays = load(table, REPLAY_ARRAYS + 1, int64)
+    done = call_launcher(program, owner, arrays, load(table, REPLAY_ARRAYS, int64))
+    let_go_of_arguments(table)
+    failed = done == NULL or load(load(owner + ARRAY_DATA, 0, int64), PROGRAM_FAILED, int64) != 0
+    if failed:  # Python raises, and counts what was written
+        uncount_all(table, counted, load(table, REPLAY_VERSIONS, int64))
+    else:
+        decrement_reference(counted)
+    decrement_reference(done)
+    return done != NULL
 
 
 def replay(self, arguments, given):
@@ -282,18 +328,7 @@ def replay(self, arguments, given):
     if results == NULL or not add_results(table, runtime, results, keep):
         decrement_reference(results)
         return NULL
-    program = load(table, REPLAY_PROGRAM, int64)
-    if program != NULL:
-        add_arguments(table, runtime, arguments + 8)
-        owner = load(table, REPLAY_PROGRAM_TABLE, int64)
-        arrays = load(table, REPLAY_ARRAYS + 1, int64)
-        done = call_launcher(program, owner, arrays, load(table, REPLAY_ARRAYS, int64))
-        let_go_of_arguments(table)
-        if done == NULL:
-            decrement_reference(results)
-            return NULL
-        decrement_reference(done)
-        if load(load(owner + ARRAY_DATA, 0, int64), PROGRAM_FAILED, int64) != 0:
-            return results  # Python raises, and counts what was written
-    count_writes(table, runtime, arguments + 8)
+    if not run_counted(table, runtime, arguments + 8):
+        decrement_reference(results)
+        return NULL
     return results

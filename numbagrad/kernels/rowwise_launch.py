@@ -17,15 +17,11 @@ from .intrinsics import (
     subroutine,
 )
 from .launch import (
-    decrement_reference,
     find_slot,
     is_captured,
     is_contiguous,
-    long_as_long,
     raise_miss,
     run_in_threads,
-    tuple_new,
-    tuple_set_item,
     type_number,
 )
 from .layout import (
@@ -42,6 +38,7 @@ from .layout import (
     TABLE_OUTPUTS,
     TABLE_RUNTIME,
 )
+from .objects import fill, long_as_long, tuple_new
 from .rowwise import INNER_SIZE, MISS_CONTIGUOUS, OPERANDS, SIZE, TILE, VARIANT_SHIFT, WORDS, cut
 
 NULL = 0
@@ -58,22 +55,21 @@ def new_results(table, runtime, frame, slot, first, inputs):
     rank = int64(load(first + ARRAY_DIMENSIONS, 0, int32))
     sizes = load(first + ARRAY_SHAPE, 0, int64)
     outputs = load(table, TABLE_OUTPUTS, int64)
-    result = NULL
+    results = NULL
     if outputs > 1:
-        result = tuple_new(outputs)
+        results = tuple_new(outputs)
+        if results == NULL:
+            return NULL
     for j in range(outputs):
         code = (load(slot, SLOT_OUTPUT_TYPES, int64) >> (CODE_BITS * j)) & 31
         array = new_output(runtime, rank, sizes, code, NULL)
-        if array == NULL:
-            if outputs > 1:
-                decrement_reference(result)
+        if array != NULL:
+            store(frame, OPERANDS + inputs + j, load(array + ARRAY_DATA, 0, int64), int64)
+        if outputs == 1:
+            return array
+        if not fill(results, j, array):
             return NULL
-        store(frame, OPERANDS + inputs + j, load(array + ARRAY_DATA, 0, int64), int64)
-        if outputs > 1:
-            tuple_set_item(result, j, array)
-        else:
-            result = array
-    return result
+    return results
 
 
 def along(self, arguments, given):

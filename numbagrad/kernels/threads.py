@@ -43,7 +43,9 @@ SPIN = 2 * _WORD  # how often an idle thread looks again before it sleeps
 START_WORKERS = 3 * _WORD  # addresses of functions: one that starts the workers that are missing,
 ACQUIRE_LOCK = 4 * _WORD  # and CPython's portable locks, which need no interpreter lock
 RELEASE_LOCK = 5 * _WORD
-SHARE_OUT = 6 * _WORD  # address of the compiled function, or of one that has it compiled
+SHARE_OUT = 6 * _WORD  # address of the compiled function, or 0 until launches are to share work
+BEFORE_ALONE = 7 * _WORD  # addresses of functions: until then they are called before and after
+AFTER_ALONE = 8 * _WORD  # launches that could have shared their work
 
 # Line 1: who has the pool. Line 2: the launch, written while it is closed.
 BUSY = 1 * LINE
@@ -155,7 +157,14 @@ def parallel_for(pool, kernel, args, total, grain):
     (by another thread, or by a launch this one is nested in) make it a plain call.
     """
     if total > grain and atomic_load(pool + WORKERS) != 0:
-        call_5(read_word(pool, SHARE_OUT), pool, kernel, args, total, grain)
+        if read_word(pool, SHARE_OUT) == 0:
+            call_0(read_word(pool, BEFORE_ALONE))
+        share = read_word(pool, SHARE_OUT)
+        if share != 0:
+            call_5(share, pool, kernel, args, total, grain)
+        else:
+            call_kernel(kernel, args, 0, total)
+            call_0(read_word(pool, AFTER_ALONE))
     elif total > 0:
         call_kernel(kernel, args, 0, total)
 
