@@ -32,6 +32,7 @@ from .output import write_result
 from .registry import method
 from .shapes import common_shape
 from .tensor_operator import TensorOperator
+from .view import reshape
 
 __all__ = ["pinverse"]
 
@@ -308,7 +309,11 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
         rcond = max(shape[-2:]) * float(np.finfo(A._array.dtype).eps)
     solution, rank, values = _lstsq(A, right, float(rcond))
     kind = A._array.dtype
-    residuals = new_tensor(filled((0,), kind, 0))
+    # None, but with the history of the solution, as every output of floats has in torch.
+    if is_transformed(solution):
+        residuals = new_tensor(filled((0,), kind, 0))
+    else:
+        residuals = reshape(solution, (-1,)).narrow(0, 0, 0)
     if driver != "gelsy" and shape[-2] > shape[-1]:
         # Of samples nobody can ask: they have to be of full rank.
         if driver == "gels" or is_transformed(rank) or bool((rank == shape[-1]).all()):

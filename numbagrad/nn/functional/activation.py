@@ -65,6 +65,8 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
         shape = [1] * input._array.ndim
         shape[1] = weight._array.size
         weight = weight.reshape(shape)
+    elif weight._array.ndim > input._array.ndim and weight._array.size == 1:
+        weight = weight.reshape(())
     return pointwise("prelu")(input, weight)
 
 

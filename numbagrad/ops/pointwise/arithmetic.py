@@ -135,9 +135,7 @@ define(
     check=no_booleans_and_fitting_alpha,
     complex=HOLOMORPHIC,
 )
-define(
-    "mul", lambda x, y: x * y, aliases=("multiply",), complex=HOLOMORPHIC, takes_numbers=True
-)
+define("mul", lambda x, y: x * y, aliases=("multiply",), complex=HOLOMORPHIC, takes_numbers=True)
 define(
     "div",
     lambda x, y: x / y,
