@@ -118,13 +118,13 @@ WRITTEN_BY_HAND = {
     "add", "add_scaled", "sub", "sub_scaled", "rsub", "div", "rdiv", "div_floor", "div_trunc",
     "pow", "pow_scalar", "rpow", "pow_2", "pow_3", "pow_half", "pow_minus_half", "pow_minus_1",
     "pow_minus_2", "addcmul", "addcdiv", "lerp", "where", "masked_fill", "clamp", "clamp_tensor",
-    "clamp_min", "clamp_min_tensor", "clamp_max", "clamp_max_tensor", "nan_to_num", "isclose",
+    "clamp_min", "clamp_min_tensor", "clamp_max", "clamp_max_tensor", "nan_to_num", "prelu",
     "logit", "logit_clamped", "polygamma_1", "polygamma_2", "round", "hardtanh", "leaky_relu",
     "threshold", "elu", "selu", "celu", "gelu", "gelu_tanh", "silu", "mish", "softplus", "softsign",
     "tanhshrink", "hardsigmoid", "hardswish", "hardshrink", "softshrink", "mse_loss", "l1_loss",
     "smooth_l1_loss", "huber_loss", "binary_cross_entropy", "binary_cross_entropy_with_logits",
     "binary_cross_entropy_with_logits_weighted", "kl_div", "kl_div_log_target", "log_sigmoid",
-    "special_ndtr", "special_entr", "special_xlog1py",
+    "isclose", "special_ndtr", "special_entr", "special_xlog1py",
 }  # fmt: skip
 
 
@@ -285,8 +285,7 @@ def power_operator(input: Any, exponent: Any) -> tuple[PointwiseOperator, tuple[
         if isinstance(input, Tensor):
             return pointwise("pow"), (input, exponent)
         return pointwise("rpow"), (exponent, input)
-    if not isinstance(input, Tensor):
-        require_tensor("pow", input)
+    require_tensor("pow", input)
     kind = input._array.dtype.kind
     integral = kind in "iub"
     if integral and isinstance(exponent, int) and exponent < 0:
@@ -309,8 +308,6 @@ def float_power(input: Any, exponent: Any, *, out: Tensor | None = None) -> Tens
     operands = (input, exponent)
     require_tensor_or_number("float_power", input, "input", 1)
     require_tensor_or_number("float_power", exponent, "exponent", 2)
-    if not (isinstance(input, Tensor) or isinstance(exponent, Tensor)):
-        require_tensor("float_power", input)
     is_complex = any([
         x.is_complex() if isinstance(x, Tensor) else isinstance(x, complex) for x in operands
     ])  # fmt: skip
@@ -323,8 +320,7 @@ def float_power(input: Any, exponent: Any, *, out: Tensor | None = None) -> Tens
 @method()
 def square(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``input * input``."""
-    if not isinstance(input, Tensor):
-        require_tensor("square", input)
+    require_tensor("square", input)
     return pow(input, 2, out=out)
 
 
@@ -389,8 +385,7 @@ def round(input: Tensor, *, decimals: int = 0, out: Tensor | None = None) -> Ten
 @_export
 def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
     """``input`` where the condition holds, else ``other``; with one argument, ``nonzero``."""
-    if not isinstance(condition, Tensor):
-        require_tensor("where", condition, "condition")
+    require_tensor("where", condition, "condition")
     if input is None and other is None:
         return condition.nonzero(as_tuple=True)
     if condition._array.dtype.kind != "b" and condition.dtype is not uint8:
@@ -482,8 +477,7 @@ def nan_to_num(
 
     Of complex numbers both parts.
     """
-    if not isinstance(input, Tensor):
-        require_tensor("nan_to_num", input)
+    require_tensor("nan_to_num", input)
     if input._array.dtype.kind == "c":
         from .complex_numbers import view_as_complex, view_as_real  # built on this file
 
@@ -521,6 +515,19 @@ def logit(input: Tensor, eps: float | None = None, *, out: Tensor | None = None)
     if eps is None or eps < 0:
         return _with_options("logit", (input,), out)
     return _with_options("logit_clamped", (input, float(eps)), out)
+
+
+@_export
+@method()
+def prelu(input: Tensor, weight: Tensor) -> Tensor:
+    """``x`` where positive, else ``weight * x``, with one weight or one a channel (dimension 1)."""
+    require_tensor("prelu", input)
+    require_tensor("prelu", weight, "weight", 2)
+    if weight._array.size > 1 and input.ndim > 1:
+        weight = weight.reshape(weight._array.size, *(1,) * (input.ndim - 2))
+    elif weight.ndim > input.ndim and weight._array.size == 1:
+        weight = weight.reshape(())
+    return pointwise("prelu")(input, weight)
 
 
 # --- operators of Python ----------------------------------------------------------------------
