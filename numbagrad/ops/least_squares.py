@@ -189,6 +189,8 @@ def cond(A: Tensor, p: Any = None, *, out: Tensor | None = None) -> Tensor:
     """
     if p is None or (not isinstance(p, str) and p in (2, -2)):
         check_matrices("linalg.cond", A, square=False)
+        if A._array.size == 0:
+            return write_result("linalg.cond", zeros(A._array.shape[:-2], dtype=A.dtype), out)
         values = svdvals(A)
         first, last = values[..., 0], values[..., -1]
         made = last / first if p == -2 else first / last

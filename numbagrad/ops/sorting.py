@@ -144,6 +144,8 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Any
     array = input._array
     dim = dimension(array.ndim, dim)
     size = array.shape[dim] if array.ndim else 1
+    if not size:
+        raise IndexError(f"kthvalue(): Expected reduction dim {dim} to have non-zero size.")
     if not 1 <= k <= size:
         raise RuntimeError("kthvalue(): selected number k out of range for dimension " + str(dim))
     return return_types.kthvalue(*_kthvalue(input, dim, keepdim, k))
