@@ -2,12 +2,13 @@
 
 import ctypes
 
+import llvmlite.binding as llvm
 import numpy as np
 import pytest
 from numba import njit
 from numba.core.errors import NumbaError, TypingError
 
-from numbagrad.kernels import loader
+from numbagrad.kernels import compiler, loader
 from numbagrad.kernels.compiler import assembly, compile_to_module, compile_to_object, subroutine
 from numbagrad.kernels.intrinsics import external, float32, float64, int64, load, store, types
 
@@ -152,10 +153,38 @@ def power(args, lo, hi):
     [(power, "formula", True), (power, "guarded", True), (power, "rows", False),
      (axpy, "formula", False)],
 )  # fmt: skip
-def test_formulas_bound_by_arithmetic_have_the_widest_vectors(kernel, code, widest):
-    lanes = loader.host_vector_bits() // 32
-    text = str(compile_to_module(kernel, UNIFORM, code=code))
-    assert (f"<{lanes} x float>" in text) == (widest or lanes < 16)
+def test_formulas_bound_by_arithmetic_are_compiled_for_the_widest_vectors(
+    monkeypatch, kernel, code, widest
+):
+    asked = []
+
+    def target_machine(wide=False):
+        asked.append(wide)
+        return loader.target_machine(wide)
+
+    monkeypatch.setattr(compiler, "target_machine", target_machine)
+    compile_to_module(kernel, UNIFORM, code=code)
+    assert asked == [widest]
+
+
+@pytest.mark.parametrize(("bits", "wide"), [(512, True), (512, False), (256, True), (128, False)])
+def test_only_cpus_of_512_bits_are_told_to_use_the_widest_vectors(monkeypatch, bits, wide):
+    given = []
+
+    class Target:
+        @staticmethod
+        def from_default_triple():
+            return Target()
+
+        def create_target_machine(self, **options):
+            given.append(options["features"])
+
+    monkeypatch.setattr(loader, "host_vector_bits", lambda: bits)
+    monkeypatch.setattr(loader, "host_cpu", lambda: ("some", "+feature"))
+    monkeypatch.setattr(llvm, "Target", Target)
+    loader.target_machine(wide)
+    widest = wide and bits == 512
+    assert given == ["+feature,-prefer-256-bit" if widest else "+feature"]
 
 
 def test_functions_of_other_users_of_numba_are_left_alone():

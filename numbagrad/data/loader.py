@@ -193,8 +193,8 @@ class DataLoader:
                 "pinned memory won't be used.",
                 stacklevel=2,
             )
-        # torch draws this seed for every pass, with workers or without.
-        seed = drawn_seed(self.generator)
+        # As in torch: drawn for every pass, but for one of workers that were started before.
+        seed = drawn_seed(self.generator) if self._workers is None else 0
         batches = self._with_workers(seed) if self.num_workers else self._without_workers()
         return self._counted(batches) if self._stream else batches
 

@@ -132,7 +132,10 @@ _baddbmm = _adding(
 )
 _addbmm = _adding(
     "addbmm",
-    lambda a, b: _product(a.transpose(1, 0, 2).reshape(a.shape[1], -1), b.reshape(-1, b.shape[2])),
+    lambda a, b: _product(
+        a.transpose(1, 0, 2).reshape(a.shape[1], a.shape[0] * a.shape[2]),
+        b.reshape(b.shape[0] * b.shape[1], b.shape[2]),
+    ),
     lambda grad, b, shape: bmm(_stacked(grad, shape[0]), conjugate(b).mT),
     lambda grad, a, shape: bmm(conjugate(a).mT, _stacked(grad, shape[0])),
     lambda operator, size, arguments, mapped: samples_of_stacks(

@@ -33,6 +33,7 @@ _MANY_ROWS = 25
 
 def _distances(a: Array, b: Array, p: float, by_product: bool) -> Array:
     if not by_product:
+        p = p if a.shape[-1] else 1.0  # all norms of nothing are 0
         first, second = (new_tensor(x) for x in (a[..., :, None, :], b[..., None, :, :]))
         return vector_norm(pointwise("sub")(first, second), p, -1)._array
     if a.dtype == np.float16:

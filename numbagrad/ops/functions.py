@@ -17,6 +17,7 @@ import numpy as np
 from ..autograd.grad_mode import state as grad_mode
 from ..dtype import complex128, finfo, float64, uint8
 from ..executor import capture
+from ..executor.pointwise import require_array
 from ..tensor import Tensor
 from ..transforms.reading import refuse_tangents
 from ..warn_once import warn_caller
@@ -53,6 +54,8 @@ def write_out(operator: PointwiseOperator, operands: tuple[Any, ...], out: Tenso
             "automatic differentiation, but one of the arguments requires grad."
         )
     refuse_tangents(operator.name, (out, *operands))
+    if not operator.definition.takes_numbers:
+        require_array(operator.name, [x._array if isinstance(x, Tensor) else x for x in operands])
     shapes = [x._array.shape for x in operands if isinstance(x, Tensor)]
     try:
         shape = np.broadcast_shapes(*shapes)
@@ -115,13 +118,13 @@ WRITTEN_BY_HAND = {
     "add", "add_scaled", "sub", "sub_scaled", "rsub", "div", "rdiv", "div_floor", "div_trunc",
     "pow", "pow_scalar", "rpow", "pow_2", "pow_3", "pow_half", "pow_minus_half", "pow_minus_1",
     "pow_minus_2", "addcmul", "addcdiv", "lerp", "where", "masked_fill", "clamp", "clamp_tensor",
-    "clamp_min", "clamp_min_tensor", "clamp_max", "clamp_max_tensor", "nan_to_num", "isclose",
+    "clamp_min", "clamp_min_tensor", "clamp_max", "clamp_max_tensor", "nan_to_num", "prelu",
     "logit", "logit_clamped", "polygamma_1", "polygamma_2", "round", "hardtanh", "leaky_relu",
     "threshold", "elu", "selu", "celu", "gelu", "gelu_tanh", "silu", "mish", "softplus", "softsign",
     "tanhshrink", "hardsigmoid", "hardswish", "hardshrink", "softshrink", "mse_loss", "l1_loss",
     "smooth_l1_loss", "huber_loss", "binary_cross_entropy", "binary_cross_entropy_with_logits",
     "binary_cross_entropy_with_logits_weighted", "kl_div", "kl_div_log_target", "log_sigmoid",
-    "special_ndtr", "special_entr", "special_xlog1py",
+    "isclose", "special_ndtr", "special_entr", "special_xlog1py",
 }  # fmt: skip
 
 
@@ -269,7 +272,7 @@ _square = unary(pointwise("pow_2"))
 @method("pow", "__pow__")
 def pow(input: Any, exponent: Any, *, out: Tensor | None = None) -> Tensor:
     """``input`` to the power ``exponent``; either may be a number."""
-    if exponent.__class__ is int and exponent == 2 and out is None:
+    if exponent.__class__ is int and exponent == 2 and out is None and isinstance(input, Tensor):
         if input._array.dtype.kind != "b":
             return _square(input)
     operator, operands = power_operator(input, exponent)
@@ -282,6 +285,7 @@ def power_operator(input: Any, exponent: Any) -> tuple[PointwiseOperator, tuple[
         if isinstance(input, Tensor):
             return pointwise("pow"), (input, exponent)
         return pointwise("rpow"), (exponent, input)
+    require_tensor("pow", input)
     kind = input._array.dtype.kind
     integral = kind in "iub"
     if integral and isinstance(exponent, int) and exponent < 0:
@@ -316,6 +320,7 @@ def float_power(input: Any, exponent: Any, *, out: Tensor | None = None) -> Tens
 @method()
 def square(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``input * input``."""
+    require_tensor("square", input)
     return pow(input, 2, out=out)
 
 
@@ -380,6 +385,7 @@ def round(input: Tensor, *, decimals: int = 0, out: Tensor | None = None) -> Ten
 @_export
 def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
     """``input`` where the condition holds, else ``other``; with one argument, ``nonzero``."""
+    require_tensor("where", condition, "condition")
     if input is None and other is None:
         return condition.nonzero(as_tuple=True)
     if condition._array.dtype.kind != "b" and condition.dtype is not uint8:
@@ -471,6 +477,7 @@ def nan_to_num(
 
     Of complex numbers both parts.
     """
+    require_tensor("nan_to_num", input)
     if input._array.dtype.kind == "c":
         from .complex_numbers import view_as_complex, view_as_real  # built on this file
 
@@ -508,6 +515,19 @@ def logit(input: Tensor, eps: float | None = None, *, out: Tensor | None = None)
     if eps is None or eps < 0:
         return _with_options("logit", (input,), out)
     return _with_options("logit_clamped", (input, float(eps)), out)
+
+
+@_export
+@method()
+def prelu(input: Tensor, weight: Tensor) -> Tensor:
+    """``x`` where positive, else ``weight * x``, with one weight or one a channel (dimension 1)."""
+    require_tensor("prelu", input)
+    require_tensor("prelu", weight, "weight", 2)
+    if weight._array.size > 1 and input.ndim > 1:
+        weight = weight.reshape(weight._array.size, *(1,) * (input.ndim - 2))
+    elif weight.ndim > input.ndim and weight._array.size == 1:
+        weight = weight.reshape(())
+    return pointwise("prelu")(input, weight)
 
 
 # --- operators of Python ----------------------------------------------------------------------

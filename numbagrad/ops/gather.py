@@ -44,6 +44,8 @@ Array = np.ndarray[Any, Any]
 
 def _index_of(name: str, index: Tensor) -> Array:
     if index._array.dtype not in (np.int64, np.int32):
+        if not index._array.size:  # as torch, which looks at the dtype of places alone
+            return np.zeros(index._array.shape, np.int64)
         raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index")
     return widened(index._array)
 
@@ -231,7 +233,18 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False)
             ``input`` in another dimension.
     """
     dim = dimension(input._array.ndim, dim)
+    if not index._array.size:  # of any rank, as in torch
+        return _nothing_of(input, index)
     return gather_operator.launch(input, dim, _int64("gather", index))
+
+
+def _nothing_of(input: Tensor, index: Tensor) -> Tensor:
+    """No elements of ``input``, with its history, in the shape of the index."""
+    if input._array.ndim == index._array.ndim:
+        return gather_operator(input, 0, _int64("gather", index))
+    flat = reshape(input, -1)
+    none = new_tensor(np.zeros(0, np.int64))
+    return reshape(gather_operator(flat, 0, none), index._array.shape)
 
 
 @method()

@@ -32,6 +32,7 @@ from .output import write_result
 from .registry import method
 from .shapes import common_shape
 from .tensor_operator import TensorOperator
+from .view import reshape
 
 __all__ = ["pinverse"]
 
@@ -188,6 +189,8 @@ def cond(A: Tensor, p: Any = None, *, out: Tensor | None = None) -> Tensor:
     """
     if p is None or (not isinstance(p, str) and p in (2, -2)):
         check_matrices("linalg.cond", A, square=False)
+        if A._array.size == 0:
+            return write_result("linalg.cond", zeros(A._array.shape[:-2], dtype=A.dtype), out)
         values = svdvals(A)
         first, last = values[..., 0], values[..., -1]
         made = last / first if p == -2 else first / last
@@ -308,7 +311,11 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
         rcond = max(shape[-2:]) * float(np.finfo(A._array.dtype).eps)
     solution, rank, values = _lstsq(A, right, float(rcond))
     kind = A._array.dtype
-    residuals = new_tensor(filled((0,), kind, 0))
+    # None, but with the history of the solution, as every output of floats has in torch.
+    if is_transformed(solution):
+        residuals = new_tensor(filled((0,), kind, 0))
+    else:
+        residuals = reshape(solution, (-1,)).narrow(0, 0, 0)
     if driver != "gelsy" and shape[-2] > shape[-1]:
         # Of samples nobody can ask: they have to be of full rank.
         if driver == "gels" or is_transformed(rank) or bool((rank == shape[-1]).all()):

@@ -551,7 +551,7 @@ def matrix_norm(
         A = A.to(dtype)
     if ord in ("nuc", 2, -2):
         values = svdvals(A.movedim((rows, columns), (-2, -1)))
-        norm = values.sum(-1) if ord == "nuc" else (values.amax, values.amin)[ord == -2](-1)
+        norm = values.amin(-1) if ord == -2 else _largest(values, -1, ord == "nuc")
         if not keepdim:
             return norm
         for d in sorted((rows, columns)):
@@ -564,7 +564,14 @@ def matrix_norm(
     sums = vector_norm(A, 1, summed, keepdim)
     if not keepdim and summed < chosen:
         chosen -= 1
-    return (sums.amax if ord > 0 else sums.amin)(chosen, keepdim)
+    return _largest(sums, chosen, False, keepdim) if ord > 0 else sums.amin(chosen, keepdim)
+
+
+def _largest(values: Tensor, dim: int, sums: bool, keepdim: bool = False) -> Tensor:
+    """The largest of values that are not negative, 0 if there is none; or their sum."""
+    if sums or not values._array.shape[dim]:
+        return values.sum(dim, keepdim)
+    return values.amax(dim, keepdim)
 
 
 def norm(

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from ..tensor import Tensor
+from .arguments import require_tensor
 
 __all__ = [
     "addmv_", "as_strided_", "clamp_", "clamp_max_", "clamp_min_", "clip_", "conj_physical_",
@@ -20,9 +21,7 @@ clamp_max_ = Tensor.clamp_max_
 clamp_min_ = Tensor.clamp_min_
 clip_ = Tensor.clip_
 conj_physical_ = Tensor.conj_physical_
-detach_ = Tensor.detach_
 fill_ = Tensor.fill_
-get_device = Tensor.get_device
 logit_ = Tensor.logit_
 nan_to_num_ = Tensor.nan_to_num_
 resize_as_ = Tensor.resize_as_
@@ -30,3 +29,15 @@ round_ = Tensor.round_
 square_ = Tensor.square_
 xlogy_ = Tensor.xlogy_
 zero_ = Tensor.zero_
+
+
+def detach_(input: Tensor) -> Tensor:
+    """Take a tensor out of the graph; see ``Tensor.detach_``."""
+    require_tensor("detach_", input)
+    return input.detach_()
+
+
+def get_device(input: Tensor) -> int:
+    """-1: every tensor is on the CPU."""
+    require_tensor("get_device", input)
+    return input.get_device()

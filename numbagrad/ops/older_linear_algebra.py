@@ -13,10 +13,12 @@ import numpy as np
 from .. import return_types
 from ..executor import capture
 from ..tensor import Tensor, new_tensor
-from ..transforms.batching import stacked
+from ..transforms.batching import aligned_stacks, stacked
+from .expand import sum_to_size
 from .functions import where
 from .linear_algebra import (
     LinAlgError,
+    _solve_triangular,
     by_columns,
     check_matrices,
     solve,
@@ -28,6 +30,7 @@ from .lu import check_info, factors
 from .output import write_result
 from .qr import qr as linalg_qr
 from .registry import method
+from .shapes import common_shape
 from .tensor_operator import TensorOperator
 
 __all__ = ["cholesky_inverse", "cholesky_solve", "qr", "svd", "triangular_solve"]
@@ -184,6 +187,56 @@ def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = Fa
 # --- factors --------------------------------------------------------------------------------------
 
 
+def _by_factor(B: Array, L: Array, upper: bool) -> Array:
+    """X with ``A @ X = B``, A being the product of the factor and its transpose."""
+    factor = np.triu(L) if upper else np.tril(L)
+    turned = np.swapaxes(factor, -1, -2)
+    first, second = (turned, factor) if upper else (factor, turned)
+    inner = _solve_triangular.forward(first, B, False)
+    made: Array = _solve_triangular.forward(second, inner, False)
+    return made
+
+
+def _inverse_by_factor(L: Array, upper: bool) -> Array:
+    return _by_factor(np.eye(L.shape[-1], dtype=L.dtype), L, upper)
+
+
+def _of_factor(common: Tensor, L: Tensor, upper: bool) -> Tensor:
+    """The gradient of a factor, from minus that of the product of it and its transpose.
+
+    As in torch that of all elements of the product, also of those beyond the triangle: these are
+    zeros, whatever stands there, but have a gradient.
+    """
+    common = common + common.mT
+    factor = L - (L.tril(-1) if upper else L.triu(1)).detach()
+    made = factor @ common if upper else common @ factor
+    return sum_to_size(-made, L._array.shape)
+
+
+def _samples(operator: Any, size: int, arguments: Any, mapped: Any) -> Any:
+    *tensors, upper = arguments
+    return operator(*aligned_stacks(tensors, mapped[: len(tensors)]), upper)
+
+
+_cholesky_solve = TensorOperator(
+    "cholesky_solve",
+    lambda B, L, upper: _by_factor(B, L, upper),
+    {
+        "B": lambda grad, B_shape, L, upper: sum_to_size(_cholesky_solve(grad, L, upper), B_shape),
+        "L": lambda grad, L, upper, result: _of_factor(
+            _cholesky_solve(grad, L, upper) @ result.mT, L, upper
+        ),
+    },
+    batch=_samples,
+)
+_cholesky_inverse = TensorOperator(
+    "cholesky_inverse",
+    lambda L, upper: _inverse_by_factor(L, upper),
+    {"L": lambda grad, L, upper, result: _of_factor(result @ grad @ result, L, upper)},
+    batch=_samples,
+)
+
+
 @method()
 def cholesky_solve(
     B: Tensor, L: Tensor, upper: bool = False, *, out: Tensor | None = None
@@ -205,17 +258,15 @@ def cholesky_solve(
             f"Incompatible matrix sizes for cholesky_solve: each A matrix is {size} by {size} but "
             f"each b matrix is {rows} by {columns}"
         )
-    first, second = (L.mT, L) if upper else (L, L.mT)
-    inner = solve_triangular(first, B, upper=False)
-    return write_result("cholesky_solve", solve_triangular(second, inner, upper=True), out)
+    common_shape([B._array.shape[:-2], L._array.shape[:-2]])
+    return write_result("cholesky_solve", _cholesky_solve(B, L, bool(upper)), out)
 
 
 @method()
 def cholesky_inverse(L: Tensor, upper: bool = False, *, out: Tensor | None = None) -> Tensor:
     """The inverse of ``L @ L.mT``, or of ``L.mT @ L`` if the factor is the upper one."""
     check_matrices("cholesky_inverse", L)
-    eye = new_tensor(capture.constant(np.eye(L._array.shape[-1], dtype=L._array.dtype)))
-    return write_result("cholesky_inverse", cholesky_solve(eye, L, upper), out)
+    return write_result("cholesky_inverse", _cholesky_inverse(L, bool(upper)), out)
 
 
 @method()

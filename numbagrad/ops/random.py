@@ -22,7 +22,7 @@ from ..autograd.tensor_interface import bump_version
 from ..cuda import require_cpu
 from ..dtype import int64
 from ..executor import capture
-from ..executor.arrays import new_array
+from ..executor.arrays import filled, new_array
 from ..random import Generator, default_generator, initial_seed, manual_seed, seed
 from ..tensor import Tensor, new_tensor
 from ..transforms.batching import folded
@@ -275,7 +275,34 @@ def normal(
             return (_new(shape, standard, False) * std + mean).detach()
     given = [x._array if isinstance(x, Tensor) else x for x in (mean, std)]
     array = capture.drawn(partial(_normal, generator), shape, kind, *given)
-    return leaf(array, requires_grad, out)
+    result = leaf(array, requires_grad, out)
+    if grad_mode.enabled and True in [x._requires_grad for x in tensors]:
+        _HISTORIES[isinstance(mean, Tensor), isinstance(std, Tensor)].record((result,), (mean, std))
+    return result
+
+
+def _no_gradient(grad: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """The gradient of what was only drawn from: zeros."""
+    return new_tensor(filled(shape, grad._array.dtype, 0))
+
+
+def _history(grad_fn: str, *inputs: str) -> TensorOperator:
+    """The operator whose nodes ``normal`` leaves where these inputs are tensors."""
+    rules: dict[str, Any] = {
+        "mean": lambda grad, mean_shape: _no_gradient(grad, mean_shape),
+        "std": lambda grad, std_shape: _no_gradient(grad, std_shape),
+    }
+    return TensorOperator(
+        "normal", lambda mean, std: None, {x: rules[x] for x in inputs}, grad_fn=grad_fn
+    )
+
+
+#: By whether the mean and the deviation are tensors.
+_HISTORIES = {
+    (True, False): _history("NormalBackward1", "mean"),
+    (False, True): _history("NormalBackward2", "std"),
+    (True, True): _history("NormalBackward3", "mean", "std"),
+}
 
 
 def _normal(

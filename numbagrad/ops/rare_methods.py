@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..dtype import complex128, float64
 from ..executor.pointwise import scalar_type_name
 from ..tensor import Tensor
+from .arguments import require_tensor_or_number
+from .conversion import cast
 from .creation import empty_strided
-from .functions import float_power
-from .inplace import copy_
 from .operator import pointwise
 from .registry import method
 
@@ -28,13 +29,19 @@ def _float_power_(self: Tensor, exponent: Any) -> Tensor:
     Raises:
         RuntimeError: for another dtype.
     """
-    made = float_power(self, exponent)
-    if made.dtype is not self.dtype:
+    require_tensor_or_number("float_power_", exponent, "exponent", 2)
+    others = [self, exponent] if isinstance(exponent, Tensor) else [self]
+    is_complex = isinstance(exponent, complex) or any([x.is_complex() for x in others])
+    needed = complex128 if is_complex else float64
+    if self.dtype is not needed:
         raise RuntimeError(
             f"the base given to float_power_ has dtype {scalar_type_name(self.dtype)} but the "
-            f"operation's result requires dtype {scalar_type_name(made.dtype)}"
+            f"operation's result requires dtype {scalar_type_name(needed)}"
         )
-    return copy_(self, made)
+    # In place from the start: a copy of what was computed would change what its node has saved.
+    if isinstance(exponent, Tensor):
+        return self.pow_(cast(exponent, needed.numpy))
+    return self.pow_(complex(exponent) if is_complex else float(exponent))
 
 
 @method("new_empty_strided")

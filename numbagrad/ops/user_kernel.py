@@ -15,11 +15,12 @@ from typing import Any
 import numpy as np
 
 from ..autograd import creation_hooks, watching
+from ..autograd import tensor_interface as tensors
 from ..autograd.grad_mode import state as grad_mode
 from ..autograd.node import Node, edge_of
 from ..autograd.saved import save, save_output
 from ..dtype import dtype as DType
-from ..dtype import from_numpy, get_default_dtype, promote_types
+from ..dtype import float32, from_numpy, get_default_dtype, promote_types
 from ..executor import capture
 from ..tensor import Tensor, new_tensor
 from ..transforms import dispatch
@@ -214,6 +215,8 @@ class UserKernel:
         """Outputs of the given shapes and dtypes, recorded where an input requires grad."""
         if is_transformed(arguments):
             return dispatch.apply(_Call(self, specs), arguments)
+        if _has_half(arguments, specs):
+            return self._run_in_float32(arguments, specs)
         arguments = tuple([_in_c_order(x) for x in arguments])
         if capture.active is not None and (intercepted := interception.current()) is not None:
             return intercepted(
@@ -221,6 +224,20 @@ class UserKernel:
                 lambda made: self._finish(made, arguments, specs),
             )  # fmt: skip
         return self._finish(self._made(arguments, specs), arguments, specs)
+
+    def _run_in_float32(
+        self, arguments: tuple[Any, ...], specs: Sequence[Spec]
+    ) -> tuple[Tensor, ...]:
+        """``run`` on copies of float32 of what is of half precision; outputs are rounded once."""
+        wide = tuple([tensors.cast(x, float32.numpy) if _is_half(x) else x for x in arguments])
+        computed = [(shape, float32 if kind.is_half else kind) for shape, kind in specs]
+        results = self.run(wide, computed)
+        return tuple(
+            [
+                tensors.cast(x, kind.numpy) if kind.is_half else x
+                for x, (_, kind) in zip(results, specs, strict=True)
+            ]
+        )
 
     def _made(self, arguments: tuple[Any, ...], specs: Sequence[Spec]) -> tuple[Any, ...]:
         """The arrays that the function of the user writes."""
@@ -277,22 +294,22 @@ class UserKernel:
         floating = [result._array.dtype.kind in "fcV" for result in results]
         if True not in floating:
             return
-        tensors = {name: x for name, x in known.items() if isinstance(x, Tensor)}
-        needed = frozenset([name for name, x in tensors.items() if x._requires_grad])
+        given = {name: x for name, x in known.items() if isinstance(x, Tensor)}
+        needed = frozenset([name for name, x in given.items() if x._requires_grad])
         used = {name for rule in self.rules if rule.gives & needed for name in rule.uses}
-        saved = [name for name in tensors if name in used]
+        saved = [name for name in given if name in used]
         kept = [name for name in self.outputs if name in used]
-        node = self._node(tuple([edge_of(x) for x in tensors.values()]))
+        node = self._node(tuple([edge_of(x) for x in given.values()]))
         node.saved = (
-            *[save(tensors[name]) for name in saved],
+            *[save(given[name]) for name in saved],
             *[save_output(results[k], k) for k, name in enumerate(self.outputs) if name in used],
         )
         node.kernel = self
         node.needed = needed
         node.names = (*saved, *kept)
-        node.values = {name: x for name, x in known.items() if name not in tensors}
+        node.values = {name: x for name, x in known.items() if name not in given}
         node.shapes = {
-            name: (x._array.shape, from_numpy(x._array.dtype)) for name, x in tensors.items()
+            name: (x._array.shape, from_numpy(x._array.dtype)) for name, x in given.items()
         }
         node.specs = tuple(specs)
         node._output_count = len(results)
@@ -392,6 +409,7 @@ class KernelNode(Node):
         """The gradients of the inputs that are Tensors, by the functions that give them."""
         known = {**self.values, **dict(zip(self.names, self.unpack(), strict=True))}
         made: dict[str, Any] = {}
+        self._check_read(grads)
         for rule in self.kernel.rules:
             if not rule.gives & self.needed:
                 continue
@@ -412,6 +430,19 @@ class KernelNode(Node):
                 "input through detach() if none should flow"
             )
         return tuple([made[name] if name in self.needed else None for name in self.shapes])
+
+
+    def _check_read(self, grads: tuple[Any, ...]) -> None:
+        """Raise for the gradient of an output that no backward of the kernel reads."""
+        read = {place for rule in self.kernel.rules for place in rule.incoming.values()}
+        for place, name in enumerate(self.kernel.outputs):
+            if self.kernel.rules and grads[place] is not None and place not in read:
+                prefix = _prefix(self.kernel.parameters)
+                raise RuntimeError(
+                    f"kernel {self.kernel.name}: a gradient of its output {name} has arrived, "
+                    f"which its backward does not read; give the backward a parameter "
+                    f"{prefix}{name}, or pass {name} through detach() if none should flow"
+                )
 
 
 def _parameters(function: Callable[..., Any], what: str) -> tuple[str, ...]:
@@ -436,6 +467,15 @@ def _prefix(parameters: Sequence[str]) -> str:
         order += 1
         prefix = f"grad{order}_"
     return prefix
+
+
+def _is_half(value: Any) -> bool:
+    return isinstance(value, Tensor) and value.dtype.is_half
+
+
+def _has_half(arguments: tuple[Any, ...], specs: Sequence[Spec]) -> bool:
+    """Whether an input or an output is of float16 or bfloat16, which users' loops do not know."""
+    return True in [kind.is_half for _, kind in specs] or True in map(_is_half, arguments)
 
 
 def _is_shape(value: Any) -> bool:

@@ -51,21 +51,53 @@ def pad(
         )
     pairs = [(0, 0)] * (rank - len(pad) // 2)
     pairs += [(pad[i], pad[i + 1]) for i in range(len(pad) - 2, -1, -2)]
-    cut = tuple(
-        [slice(max(-a, 0), n - max(-b, 0)) for (a, b), n in zip(pairs, input.shape, strict=True)]
-    )
-    if any(a < 0 or b < 0 for a, b in pairs):
-        input = input[cut]
+    if mode in ("constant", *_PAD_MODES):
+        _check_sizes(input._array.shape, pairs, mode, len(pad) // 2)
     widths = tuple([(max(a, 0), max(b, 0)) for a, b in pairs])
+    less = tuple([(max(-a, 0), max(-b, 0)) for a, b in pairs])
     if mode == "constant":
-        return _pad_constant(input, widths, value or 0)
+        return _pad_constant(_without(input, less), widths, value or 0)
     if mode not in _PAD_MODES:
         raise NotImplementedError(f"Unrecognised padding mode {mode}")
     if value:
         raise ValueError(f'Padding mode "{mode}" doesn\'t take in value argument')
-    if mode == "replicate" or (mode == "reflect" and len(pad) < 6):
-        return pad_by_neighbours(input, widths, mode)
-    return _pad_by_copies(input, widths, mode)
+    if mode == "circular":
+        return _pad_by_copies(_without(input, less), widths, mode)
+    # Elements are taken from what the input was, not from what is left of it.
+    if mode == "replicate" or len(pad) < 6:
+        return _without(pad_by_neighbours(input, widths, mode), less)
+    return _without(_pad_by_copies(input, widths, mode), less)
+
+
+def _without(input: Tensor, less: tuple[tuple[int, int], ...]) -> Tensor:
+    """The input without so many elements at the beginning and at the end of each dimension."""
+    if not any(map(any, less)):
+        return input
+    sizes = input._array.shape
+    return input[tuple([slice(a, n - b) for (a, b), n in zip(less, sizes, strict=True)])]
+
+
+def _check_sizes(
+    shape: tuple[int, ...], pairs: list[tuple[int, int]], mode: str, padded: int
+) -> None:
+    """Raise torch's errors for padding that does not fit the last ``padded`` dimensions."""
+    for dim in range(len(shape) - padded, len(shape)):
+        size, (before, after) = shape[dim], pairs[dim]
+        left = size + before + after
+        if mode == "constant":
+            # What is taken away at one side has to be there, whatever is added at the other.
+            wrong = min(left, size + min(before, 0), size + min(after, 0)) < 0
+        else:
+            most = {"reflect": size - 1, "circular": size}.get(mode, max(before, after))
+            wrong = left < 1 or size == 0 or max(before, after) > most
+            if mode == "circular":  # of what is left of the input
+                rest = size + min(before, 0) + min(after, 0)
+                wrong = min(left, rest) < (left > 0) or max(before, after) > most
+        if wrong:
+            raise RuntimeError(
+                f"pad(): the padding {(before, after)} in mode '{mode}' does not fit dimension "
+                f"{dim}, of size {size}, of the input of shape {list(shape)}"
+            )
 
 
 def _pad_by_copies(input: Tensor, widths: tuple[tuple[int, int], ...], mode: str) -> Tensor:

@@ -20,6 +20,15 @@ __all__ = ["ctc_loss"]
 
 Array = np.ndarray[Any, Any]
 
+
+def _differentiated(grad: Tensor) -> Tensor:
+    """torch's error where the gradient of a loss is differentiated in turn."""
+    raise NotImplementedError(
+        "derivative for 'ctc_loss_backward' is not implemented: the gradient of ctc_loss() has no "
+        "gradient itself; detach() it if none should flow"
+    )
+
+
 _gradient = TensorOperator(
     "ctc_loss_backward",
     lambda grad_output, logs, table, loss, labels, starts, counts, lengths, options: (
@@ -28,7 +37,16 @@ _gradient = TensorOperator(
             options[2],
         )
     ),
-    {},  # torch has none either
+    {
+        "grad_output": lambda grad: _differentiated(grad),
+        "logs": lambda grad: _differentiated(grad),
+        "table": None,  # type: ignore[dict-item]
+        "loss": lambda grad: _differentiated(grad),
+        "labels": None,  # type: ignore[dict-item]
+        "starts": None,  # type: ignore[dict-item]
+        "counts": None,  # type: ignore[dict-item]
+        "lengths": None,  # type: ignore[dict-item]
+    },
 )  # fmt: skip
 
 #: The losses of a batch. As in torch the gradient is that of the scores behind a log_softmax.

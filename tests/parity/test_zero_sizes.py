@@ -1,0 +1,224 @@
+"""Dimensions of size zero against live torch: the operator table, and layers of ``nn.functional``.
+
+Every operator is called with inputs that have no elements along a dimension, the first or the last
+one: values, shapes, dtypes and gradients are those of torch, or both raise.
+"""
+
+import itertools
+
+import numpy as np
+import pytest
+import torch
+from operator_entry import as_tuple
+from operator_table import ENTRIES, POINTWISE_ENTRIES
+
+import numbagrad
+
+#: torch refuses these without a reason that would hold here, or crashes.
+REFUSED_BY_TORCH = (
+    "fft-",  # its library of transforms: "inconsistent configuration parameters"
+    "linalg_eig",  # in backward: "must have a last dimension with stride 1"
+    "vander-increasing",  # its own writes in place
+    "ormqr-",  # the shape of tau, if there are no elements at all
+    "stft",  # signals without batch
+    "norm_except_dim",  # a size that it cannot infer
+    "prelu",  # as many weights as channels
+    "binary_cross_entropy_with_logits_weighted",  # has no gradient for pos_weight
+)
+CRASHES_TORCH = ("pdist-",)
+#: Where both raise, but not the same: torch's error is about what it happens to do first.
+OTHER_CLASS = ("index_select", "embedding", "index_copy", "index_fill", "as_strided_scatter",
+               "einsum-")  # fmt: skip
+#: The bases that only full matrices have are any, which gradients cannot know: this raises.
+REFUSED_HERE = ("linalg_svd-full",)
+
+
+def without(arrays, place):
+    """The arrays, those of the size of the first one there without elements along a dimension."""
+    made = []
+    for array in arrays:
+        axis = place % max(array.ndim, 1) if place < 0 else place
+        shares = axis < array.ndim and array.shape[axis] == arrays[0].shape[place]
+        made.append(np.take(array, range(0), axis) if shares else array)
+    return made
+
+
+def outcome(library, call, arrays, requires_grad=True):
+    """The results and the gradients of a call as arrays; or the error."""
+    inputs = [library.from_numpy(x.copy()) for x in arrays]
+    for x in inputs:
+        x.requires_grad_(requires_grad and x.is_floating_point())
+    wanted = [x for x in inputs if x.requires_grad]
+    try:
+        results = [x for x in as_tuple(call(library, *inputs)) if isinstance(x, library.Tensor)]
+        carrying = [x for x in results if x.requires_grad]
+        gradients = ()
+        if carrying and wanted:
+            totals = [x.sum() for x in carrying]
+            gradients = library.autograd.grad(totals, wanted, allow_unused=True)
+    except (RuntimeError, TypeError, IndexError, ValueError) as error:
+        return None, None, error
+    force = {"force": True} if library is torch else {}
+    gradients = [None if x is None else x.detach().numpy(**force) for x in gradients]
+    return [x.detach().numpy(**force) for x in results], gradients, None
+
+
+def compare(name, call, arrays, requires_grad=True):
+    """Check a call in both libraries."""
+    ours, our_gradients, our_error = outcome(numbagrad, call, arrays, requires_grad)
+    theirs, their_gradients, their_error = outcome(torch, call, arrays, requires_grad)
+    if their_error is not None:
+        if name.startswith(REFUSED_BY_TORCH):
+            return
+        assert our_error is not None, f"torch raises: {their_error}"
+        if not name.startswith(OTHER_CLASS):
+            assert isinstance(our_error, type(their_error)), repr(our_error)
+        return
+    if name.startswith(REFUSED_HERE) and our_error is not None:
+        return
+    assert our_error is None, repr(our_error)
+    assert len(ours) == len(theirs)
+    for mine, other in zip(ours, theirs, strict=True):
+        assert (mine.shape, mine.dtype) == (other.shape, other.dtype)
+        np.testing.assert_allclose(mine, other, rtol=1e-6, atol=1e-9, equal_nan=True)
+    for mine, other in itertools.zip_longest(our_gradients, their_gradients):
+        # No gradient, and one without elements, say the same.
+        if not (mine is None and other is None):
+            some = mine if other is None else other
+            if (mine is None or other is None) and not some.size:
+                continue
+            assert mine is not None and other is not None
+            np.testing.assert_allclose(mine, other, rtol=1e-6, atol=1e-9, equal_nan=True)
+
+
+@pytest.mark.parametrize("place", [0, -1])
+@pytest.mark.parametrize("entry", POINTWISE_ENTRIES + ENTRIES, ids=lambda entry: entry.name)
+def test_operators(entry, place):
+    arrays = entry.draw("float64" if entry.admits("float64") else "int64")
+    if arrays[0].ndim == 0 or (entry.name.startswith(CRASHES_TORCH) and place == 0):
+        return
+    compare(entry.name, entry.call, without(arrays, place), entry.differentiable)
+
+
+# --- layers ---------------------------------------------------------------------------------------
+
+LINES, IMAGES, VOLUMES = (2, 4, 6), (2, 4, 6, 6), (2, 4, 6, 6, 6)
+
+
+def layers():
+    """Calls of layers by name, with the shape of the input and those of the other tensors."""
+    made = {}
+    for rank, shape in ((1, LINES), (2, IMAGES), (3, VOLUMES)):
+        kernel = (3,) * rank
+        for groups in (1, 2):
+            made[f"conv{rank}d-{groups}"] = (
+                lambda t, x, w, b, r=rank, g=groups:
+                    getattr(t.nn.functional, f"conv{r}d")(x, w, b, stride=2, padding=1, groups=g),
+                shape, (4, 4 // groups, *kernel), (4,),
+            )  # fmt: skip
+            made[f"conv_transpose{rank}d-{groups}"] = (
+                lambda t, x, w, b, r=rank, g=groups:
+                    getattr(t.nn.functional, f"conv_transpose{r}d")(x, w, b, stride=2, groups=g),
+                shape, (4, 4 // groups, *kernel), (4,),
+            )  # fmt: skip
+        for pool in ("max_pool", "avg_pool", "lp_pool"):
+            extra = (2,) if pool == "lp_pool" else ()
+            made[f"{pool}{rank}d"] = (
+                lambda t, x, p=pool, r=rank, e=extra:
+                    getattr(t.nn.functional, f"{p}{r}d")(x, *e, 2),
+                shape,
+            )  # fmt: skip
+        for pool in ("adaptive_avg_pool", "adaptive_max_pool"):
+            made[f"{pool}{rank}d"] = (
+                lambda t, x, p=pool, r=rank: getattr(t.nn.functional, f"{p}{r}d")(x, 2), shape
+            )  # fmt: skip
+        for norm in ("batch_norm", "eval_batch_norm", "group_norm", "local_response_norm"):
+            made[f"{norm}-{rank}"] = (NORMS[norm], shape, (4,), (4,))
+        for mode in ("constant", "reflect", "replicate", "circular"):
+            made[f"pad-{mode}-{rank}"] = (
+                lambda t, x, m=mode, r=rank: t.nn.functional.pad(x, (1, 2) * r, m), shape
+            )  # fmt: skip
+        made[f"interpolate-{rank}"] = (
+            lambda t, x: t.nn.functional.interpolate(x, scale_factor=2), shape
+        )  # fmt: skip
+    rest = {
+        "layer_norm": lambda t, x: t.nn.functional.layer_norm(x, x.shape[1:]),
+        "rms_norm": lambda t, x: t.nn.functional.rms_norm(x, x.shape[1:]),
+        "normalize": lambda t, x: t.nn.functional.normalize(x),
+        "pixel_shuffle": lambda t, x: t.nn.functional.pixel_shuffle(x, 2),
+        "channel_shuffle": lambda t, x: t.nn.functional.channel_shuffle(x, 2),
+        "unfold": lambda t, x: t.nn.functional.unfold(x, 2),
+        "fold": lambda t, x: t.nn.functional.fold(x.reshape(*x.shape[:2], 36), (7, 7), 2),
+        "grid_sample": lambda t, x: t.nn.functional.grid_sample(
+            x, x[:, :2].movedim(1, -1), align_corners=False),
+        "fractional_max_pool2d": lambda t, x: t.nn.functional.fractional_max_pool2d(
+            x, 2, output_size=2, _random_samples=x.detach()[:, :, 0, :2] * 0 + 0.5),
+        "softmax": lambda t, x: t.nn.functional.softmax(x, 1),
+        "dropout": lambda t, x: t.nn.functional.dropout(x, 0.5, False),
+        "attention": lambda t, x: t.nn.functional.scaled_dot_product_attention(x, x, x),
+        "linear": lambda t, x: t.nn.functional.linear(x, x.new_ones(5, 6)),
+        "cross_entropy": lambda t, x: t.nn.functional.cross_entropy(
+            x, t.zeros(x.shape[0], *x.shape[2:], dtype=t.int64), reduction="sum"),
+        "mse_loss": lambda t, x: t.nn.functional.mse_loss(x, x.detach() * 0),
+        "flatten": lambda t, x: x.flatten(1),
+        "cosine_similarity": lambda t, x: t.nn.functional.cosine_similarity(x, x.detach() + 1),
+        "gelu": lambda t, x: t.nn.functional.gelu(x),
+        "glu": lambda t, x: t.nn.functional.glu(x, 1),
+    }  # fmt: skip
+    return made | {name: (call, IMAGES) for name, call in rest.items()}
+
+
+NORMS = {
+    "batch_norm": lambda t, x, w, b: t.nn.functional.batch_norm(x, None, None, w, b, True),
+    "eval_batch_norm": lambda t, x, w, b: t.nn.functional.batch_norm(
+        x, t.zeros(4, dtype=x.dtype), t.ones(4, dtype=x.dtype), w, b),
+    "group_norm": lambda t, x, w, b: t.nn.functional.group_norm(x, 2, w, b),
+    "local_response_norm": lambda t, x, w, b: t.nn.functional.local_response_norm(x, 2),
+}  # fmt: skip
+LAYERS = layers()
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_batches_of_nothing(name):
+    call, shape, *others = LAYERS[name]
+    generator = np.random.default_rng(0)
+    arrays = [generator.normal(size=x) for x in ((0, *shape[1:]), *others)]
+    compare(name, call, arrays)
+
+
+def test_running_averages_of_nothing_stay():
+    for library in (numbagrad, torch):
+        mean, variance = library.zeros(3), library.ones(3)
+        library.nn.functional.batch_norm(library.ones(0, 3, 2), mean, variance, training=True)
+        assert (mean.tolist(), variance.tolist()) == ([0, 0, 0], [1, 1, 1])
+
+
+def places(library):
+    """What finds places among no elements, or for none."""
+    none, some = library.zeros(0), library.tensor([1.0, 2.0, 3.0])
+    rows = library.zeros(2, 0)
+    return [
+        library.searchsorted(none, some), library.searchsorted(some, none),
+        library.searchsorted(rows, library.ones(2, 3)), library.bucketize(some, none),
+        library.bucketize(none, some), library.searchsorted(rows.mT, library.ones(0, 4)),
+        *library.unique(none, return_inverse=True, return_counts=True),
+        *library.unique_consecutive(none, return_inverse=True, return_counts=True),
+        *library.unique_consecutive(rows.mT, return_inverse=True, return_counts=True, dim=0),
+        library.gather(some, 0, none), library.gather(library.ones(2, 2), 0, none),
+        library.scatter(some, 0, none, none), library.gather(some, 0, none.int()),
+        library.nonzero(none), library.masked_select(none, none > 0),
+    ]  # fmt: skip
+
+
+def test_places():
+    for mine, other in zip(places(numbagrad), places(torch), strict=True):
+        assert str(mine.dtype).endswith(str(other.dtype).removeprefix("torch."))
+        assert tuple(mine.shape) == tuple(other.shape)
+        assert mine.tolist() == other.tolist()
+
+
+@pytest.mark.parametrize("name", ["unique", "unique_consecutive"])
+def test_entries_without_elements_are_not_compared(name):
+    for library in (numbagrad, torch):
+        with pytest.raises(RuntimeError, match="0 sized dimensions"):
+            getattr(library, name)(library.zeros(3, 0), dim=0)
