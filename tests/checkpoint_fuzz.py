@@ -13,6 +13,7 @@ import collections
 import datetime
 import hashlib
 import io
+import math
 import pickle
 import pickletools
 import random
@@ -273,7 +274,8 @@ def check_is_data(value):
             left += [value._array, value._grad, *vars(value).values()]
         elif isinstance(value, np.ndarray):
             assert not value.dtype.hasobject and value.dtype.names is None
-            if value.nbytes < 1_000_000:
+            # (Without elements there may still be many rows.)
+            if value.itemsize * math.prod(max(size, 1) for size in value.shape) < 1_000_000:
                 value.tobytes()
                 value.tolist()
         elif isinstance(value, dict):

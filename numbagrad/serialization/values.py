@@ -48,7 +48,7 @@ class Memory:
     def content(self) -> bytes:
         """What is written. It begins where any element may, so that all lie at such places."""
         padding = self.start % _ALIGNMENT
-        held = ctypes.string_at(self.start, self.stop - self.start)
+        held = (ctypes.c_char * (self.stop - self.start)).from_address(self.start).raw
         return bytes(padding) + held if padding else held
 
     def offset(self, array: Array) -> int:
