@@ -32,6 +32,9 @@ def register() -> None:
 
 def type_of_first_tensor(tensor: Any, context: Any) -> Any:
     """Load what makes tensors known, which types this tensor and all that follow."""
-    import numbagrad.numba_extension  # noqa: F401 - registers a function for Tensor itself
+    from numbagrad.interrupts import uninterrupted
+
+    with uninterrupted():
+        import numbagrad.numba_extension  # noqa: F401 - registers a function for Tensor itself
 
     return typeof_impl(tensor, context)

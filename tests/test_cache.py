@@ -5,6 +5,7 @@ import errno
 import os
 import pathlib
 import shutil
+import stat
 import subprocess
 import sys
 import threading
@@ -122,10 +123,10 @@ def test_an_unreadable_entry_is_a_miss(tmp_path, monkeypatch):
     cache = ObjectCache(tmp_path)
     cache.write(KEY, b"machine code")
 
-    def refuse(path):
+    def refuse(path, mode):
         raise PermissionError(errno.EACCES, "Permission denied", str(path))
 
-    monkeypatch.setattr(pathlib.Path, "read_bytes", refuse)
+    monkeypatch.setattr("numbagrad.executor.cache.open", refuse, raising=False)
     assert cache.read(KEY) is None
 
 
@@ -169,6 +170,90 @@ def test_the_folder_is_the_one_of_the_environment(tmp_path, monkeypatch):
     assert default_directory() == tmp_path
     monkeypatch.delenv("NUMBAGRAD_CACHE_DIR")
     assert default_directory().name == "numbagrad"
+
+
+@pytest.mark.parametrize("chosen", ["relative/folder", "", ".", None])
+def test_a_relative_folder_of_the_platform_is_ignored(tmp_path, monkeypatch, chosen):
+    from numbagrad.executor.cache import default_directory
+
+    monkeypatch.delenv("NUMBAGRAD_CACHE_DIR", raising=False)
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setattr(pathlib.Path, "home", lambda: tmp_path)
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    if chosen is not None:
+        monkeypatch.setenv("XDG_CACHE_HOME", chosen)
+    assert default_directory() == tmp_path / ".cache" / "numbagrad"
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "own"))
+    assert default_directory() == tmp_path / "own" / "numbagrad"
+
+
+# --- other users --------------------------------------------------------------------------------
+
+
+def _let_belong(monkeypatch, cache, owner, *paths):
+    """Let the file system say that files and folders belong to that user."""
+
+    def is_ours(path, state):
+        if path in paths:
+            fields = list(state)
+            fields[stat.ST_UID] = owner
+            state = os.stat_result(fields)
+        return ObjectCache._is_ours(cache, path, state)
+
+    monkeypatch.setattr(cache, "_is_ours", is_ours)
+
+
+@pytest.mark.parametrize("what", ["folder", "entry"])
+@pytest.mark.parametrize("how", ["owner", "group", "others"])
+def test_what_another_user_may_have_written_is_not_used(tmp_path, monkeypatch, what, how):
+    cache = ObjectCache(tmp_path / "kernels")
+    cache.write(KEY, b"machine code")
+    assert cache.read(KEY) == b"machine code"
+    path = cache.directory if what == "folder" else cache.directory / ENTRY
+    if how == "owner":
+        _let_belong(monkeypatch, cache, os.geteuid() + 1, path)
+        reason = "belongs to another user"
+    else:
+        path.chmod(path.stat().st_mode | (0o020 if how == "group" else 0o002))
+        reason = "can be written by other users"
+    with pytest.warns(RuntimeWarning, match=f"{path}, which {reason}") as caught:
+        assert cache.read(KEY) is None
+        assert cache.read(KEY) is None
+        if what == "folder":
+            cache.write("fedcba9876543210", b"machine code")
+            cache.write_source(KEY, "text")
+    assert len(caught) == 1
+    assert [each.name for each in cache.directory.iterdir()] == [ENTRY]
+
+
+def test_an_entry_of_another_user_is_replaced(folder, monkeypatch):
+    assert answer() == 42
+    (entry,) = folder.glob("*.o")
+    entry.chmod(0o666)
+    start_again(monkeypatch)
+    with pytest.warns(RuntimeWarning, match="does not use compiled kernels"):
+        assert answer() == 42
+    assert compiled_and_loaded() == (2, 0)
+    start_again(monkeypatch)
+    assert answer() == 42 and compiled_and_loaded() == (2, 1)
+
+
+def test_what_belongs_to_root_is_used(tmp_path, monkeypatch):
+    cache = ObjectCache(tmp_path)
+    cache.write(KEY, b"machine code")
+    _let_belong(monkeypatch, cache, 0, tmp_path, tmp_path / ENTRY)
+    monkeypatch.setattr(os, "geteuid", lambda: 12345)
+    assert cache.read(KEY) == b"machine code"
+
+
+def test_folders_are_made_for_this_user_alone(tmp_path):
+    before = os.umask(0)
+    try:
+        cache = ObjectCache(tmp_path / "new" / "kernels")
+        cache.write(KEY, b"machine code")
+        assert cache.read(KEY) == b"machine code"
+    finally:
+        os.umask(before)
 
 
 # --- keys ---------------------------------------------------------------------------------------

@@ -3,7 +3,8 @@
 Called by ``numbagrad.executor.library``. An entry is written to a temporary file and renamed, so a
 reader never sees half of one; it carries a checksum of its key and its bytes, so an entry that was
 truncated, altered or renamed is a miss. A folder that cannot be written makes the cache a no-op:
-the program runs and compiles again.
+the program runs and compiles again. Entries are machine code, so what another user could have
+written is not used.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import contextlib
 import hashlib
 import os
 import pathlib
+import stat
 import sys
 import warnings
 
@@ -28,7 +30,9 @@ def default_directory() -> pathlib.Path:
     elif sys.platform == "darwin":
         base = pathlib.Path.home() / "Library" / "Caches"
     else:
-        base = os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache"
+        chosen = os.environ.get("XDG_CACHE_HOME", "")
+        # Its specification says that a relative one is to be ignored.
+        base = chosen if os.path.isabs(chosen) else pathlib.Path.home() / ".cache"
     return pathlib.Path(base) / "numbagrad"
 
 
@@ -38,11 +42,18 @@ class ObjectCache:
     def __init__(self, directory: pathlib.Path):
         self.directory = directory
         self._warned = False
+        self._warned_of_others = False
 
     def read(self, key: str) -> bytes | None:
         """The object stored under ``key``, or None if there is none that is whole."""
+        path = self.directory / f"{key}.o"
         try:
-            data = (self.directory / f"{key}.o").read_bytes()
+            if not self._is_ours(self.directory, os.stat(self.directory)):
+                return None
+            with open(path, "rb") as file:
+                if not self._is_ours(path, os.fstat(file.fileno())):
+                    return None
+                data = file.read()
         except OSError:
             return None
         header_size = len(_MAGIC) + hashlib.sha256().digest_size
@@ -63,12 +74,34 @@ class ObjectCache:
         """Where the generated source of ``key`` lies (if the folder could be written)."""
         return self.directory / f"{key}.py"
 
+    def _is_ours(self, path: pathlib.Path, state: os.stat_result) -> bool:
+        """Whether only this user, and root, can have written a file or folder; warns once."""
+        if not hasattr(os, "geteuid"):  # Windows, where folders of users are closed to others
+            return True
+        if state.st_uid not in (os.geteuid(), 0):
+            reason = f"belongs to another user ({state.st_uid})"
+        elif state.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+            reason = "can be written by other users (chmod go-w it if only you have)"
+        else:
+            return True
+        if not self._warned_of_others:
+            self._warned_of_others = True
+            warnings.warn(
+                f"numbagrad does not use compiled kernels in {path}, which {reason}; they are "
+                "compiled again. Remove it, or set NUMBAGRAD_CACHE_DIR to a folder of your own.",
+                RuntimeWarning,
+                stacklevel=3,
+            )
+        return False
+
     def _replace(self, name: str, data: bytes) -> None:
         import tempfile  # slow to import, and not needed where everything is cached
 
         temporary = None
         try:
             self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if not self._is_ours(self.directory, os.stat(self.directory)):
+                return
             handle, temporary = tempfile.mkstemp(dir=self.directory, prefix=".writing-")
             with os.fdopen(handle, "wb") as file:
                 file.write(data)

@@ -24,6 +24,7 @@ from typing import Any, TypeVar
 
 from .. import dtype
 from .._version import __version__
+from ..interrupts import uninterrupted
 from ..kernels import loader
 from . import capture
 from .cache import ObjectCache, default_directory
@@ -152,7 +153,8 @@ def cache() -> ObjectCache:
 @functools.lru_cache(maxsize=1)
 def _environment() -> str:
     """What decides the machine code beside the source: CPU, versions, and our kernel files."""
-    import llvmlite
+    with uninterrupted():
+        import llvmlite
 
     digest = hashlib.sha256()
     digest.update("\n".join((*loader.host_cpu(), llvmlite.__version__, __version__)).encode())
@@ -190,16 +192,17 @@ def _address(key: str, symbol: str, compile_object: Callable[[], bytes]) -> int:
         start = time.perf_counter()
         address = _load(key, symbol)
         if address is not None:
+            _addresses[key] = address
             _origins[key] = "loaded"
             _statistics.loaded += 1
         else:
-            with capture.unheard():
+            # An interrupt waits until the kernel is there, for the next call.
+            with capture.unheard(), uninterrupted():
                 data = compile_object()
-            cache().write(key, data)
-            address = loader.load(data, symbol)
-            _origins[key] = "compiled"
-            _statistics.compiled += 1
-        _addresses[key] = address
+                cache().write(key, data)
+                _addresses[key] = address = loader.load(data, symbol)
+                _origins[key] = "compiled"
+                _statistics.compiled += 1
         _statistics.seconds += time.perf_counter() - start
         if len(_addresses) == KERNEL_BOUND * 9 // 10:
             warnings.warn(

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ..interrupts import uninterrupted
 from ..kernels import loader
 from ..kernels.program_layout import FAILED, FAILURE
 
@@ -61,8 +62,9 @@ def kind_of(argument: Any) -> Kind | None:
 
 def _compiled(function: Any, kinds: tuple[Any, ...]) -> Any:
     """What Numba compiled of a dispatcher for such arguments, or None if a launch cannot use it."""
-    from numba.core import types
-    from numba.np import numpy_support
+    with uninterrupted():
+        from numba.core import types
+        from numba.np import numpy_support
 
     numbers = {"bool": types.boolean, "int64": types.int64, "float64": types.float64}
     signature = tuple(
@@ -96,8 +98,9 @@ def entry(function: Any, kinds: tuple[Kind, ...]) -> tuple[int, int]:
 
 def _trampoline(called: Any, kinds: tuple[Kind, ...]) -> int:
     """Compile the uniform entry that calls a function of the LLVM type ``called``."""
-    import llvmlite.binding as llvm
-    from llvmlite import ir
+    with uninterrupted():
+        import llvmlite.binding as llvm
+        from llvmlite import ir
 
     word, symbol = ir.IntType(64), "numbagrad_user_function"
     module = ir.Module(symbol)

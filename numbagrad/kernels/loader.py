@@ -10,7 +10,9 @@ from __future__ import annotations
 import functools
 import os
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from ..interrupts import uninterrupted
 
 if TYPE_CHECKING:
     import llvmlite.binding as llvm
@@ -26,14 +28,21 @@ if hasattr(os, "register_at_fork"):
     )
 
 
+def _binding() -> Any:
+    """llvmlite, imported whole even if somebody interrupts the program."""
+    with uninterrupted():
+        import llvmlite.binding
+
+    return llvmlite.binding
+
+
 @functools.lru_cache(maxsize=1)
 def host_vector_bits() -> int:
     """Width of the widest vector registers of this CPU that kernels use.
 
     Programs ask for it whenever they are made: LLVM, and the locks it takes, only once.
     """
-    import llvmlite.binding as llvm
-
+    llvm = _binding()
     features = llvm.get_host_cpu_features()
     if features.get("avx512f"):
         return 512
@@ -43,15 +52,13 @@ def host_vector_bits() -> int:
 @functools.lru_cache(maxsize=1)
 def host_cpu() -> tuple[str, str]:
     """Name and features of this CPU as LLVM spells them; part of every cache key."""
-    import llvmlite.binding as llvm
-
+    llvm = _binding()
     return llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
 
 
 @functools.lru_cache(maxsize=1)
 def _initialise() -> None:
-    import llvmlite.binding as llvm
-
+    llvm = _binding()
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
 
@@ -61,8 +68,7 @@ def target_machine(wide: bool = False) -> llvm.TargetMachine:
 
     A ``wide`` one makes vectors as wide as there are, where LLVM would rather have half of that.
     """
-    import llvmlite.binding as llvm
-
+    llvm = _binding()
     _initialise()
     name, features = host_cpu()
     if wide and host_vector_bits() == 512:
@@ -77,8 +83,7 @@ def load(data: bytes, symbol: str) -> int:
 
     Raises ``RuntimeError`` if LLVM cannot read the object or it does not define the symbol.
     """
-    import llvmlite.binding as llvm
-
+    llvm = _binding()
     with _lock:
         machine = target_machine()
         file = llvm.ObjectFileRef.from_data(data)

@@ -1,0 +1,145 @@
+"""Ctrl-C while Numba or llvmlite is imported or compiles: that is finished, then it is raised."""
+
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import threading
+
+import pytest
+
+import numbagrad as ng
+from numbagrad.interrupts import uninterrupted
+
+#: Interrupts itself at an import of Numba's or llvmlite's, compiles, and says what happened.
+PROGRAM = """
+import signal, sys
+import numbagrad
+from numbagrad.executor import library
+
+SOURCE = '''from numbagrad.kernels.intrinsics import *
+
+
+def kernel(args, lo, hi):
+    store(args, 0, 42, int64)
+'''
+place, seen = int(sys.argv[1]), 0
+
+
+def hear(event, arguments):
+    global seen
+    if event == "import" and arguments[0].split(".")[0] in ("numba", "llvmlite"):
+        seen += 1
+        if seen == place:
+            signal.raise_signal(signal.SIGINT)
+
+
+assert "numba" not in sys.modules and "llvmlite" not in sys.modules
+sys.addaudithook(hear)
+try:
+    library.generated("answer", SOURCE)
+except KeyboardInterrupt:
+    restored = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    # Importing llvmlite comes first and is one thing, importing Numba and compiling another.
+    print("interrupted", restored, library.stats().compiled == ("numba" in sys.modules))
+assert library.generated("answer", SOURCE)
+from numba import njit
+assert njit(lambda x: x + 1)(1) == 2
+print("works", seen)
+"""
+
+
+@pytest.mark.parametrize("place", [1, 2, 30, 100, 200, 10**6])
+def test_an_interrupted_import_is_finished(place, tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, str(place)],
+        env={
+            **os.environ,
+            "NUMBAGRAD_CACHE_DIR": str(tmp_path),
+            "PYTHONPATH": str(pathlib.Path(ng.__file__).parents[1]),
+        },
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    *interrupted, works = done.stdout.splitlines()
+    assert interrupted == ([] if place == 10**6 else ["interrupted True True"])
+    assert works.startswith("works") and int(works.split()[1]) > 200
+
+
+@pytest.fixture
+def handler():
+    """A handler of the program's, which notes its calls."""
+    calls = []
+
+    def note(number, frame):
+        calls.append(number)
+
+    note.calls = calls
+    before = signal.signal(signal.SIGINT, note)
+    yield note
+    signal.signal(signal.SIGINT, before)
+
+
+def test_the_handler_of_the_program_is_called_afterwards(handler):
+    with uninterrupted():
+        with uninterrupted():
+            signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
+        assert handler.calls == []
+    assert handler.calls == [signal.SIGINT] * 2
+    assert signal.getsignal(signal.SIGINT) is handler
+    with uninterrupted():
+        pass
+    assert len(handler.calls) == 2
+
+
+def test_an_interrupt_is_raised_even_after_an_error():
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt) as raised:
+            with uninterrupted():
+                signal.raise_signal(signal.SIGINT)
+                raise ValueError("broken")
+        assert isinstance(raised.value.__context__, ValueError)
+        with pytest.raises(ValueError, match="broken"):
+            with uninterrupted():
+                raise ValueError("broken")
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.parametrize("action", [signal.SIG_IGN, signal.SIG_DFL])
+def test_other_actions_stay_in_place(action):
+    before = signal.signal(signal.SIGINT, action)
+    try:
+        with uninterrupted():
+            assert signal.getsignal(signal.SIGINT) == action
+        assert signal.getsignal(signal.SIGINT) == action
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_a_handler_that_is_set_within_stays(handler):
+    def other(number, frame):
+        handler.calls.append("other")
+
+    with uninterrupted():
+        signal.raise_signal(signal.SIGINT)
+        signal.signal(signal.SIGINT, other)
+    assert signal.getsignal(signal.SIGINT) is other and handler.calls == [signal.SIGINT]
+
+
+def test_other_threads_change_nothing(handler):
+    found = []
+
+    def work():
+        with uninterrupted():
+            found.append(signal.getsignal(signal.SIGINT))
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert found == [handler]
