@@ -12,6 +12,7 @@ import itertools
 import sys
 import tempfile
 import time
+import traceback
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -33,6 +34,13 @@ class Fuzzer:
         self.number = itertools.count()
         self.found: Counter[str] = Counter()
         self.seen: set[str] = set()
+
+    def failed(self, program: Program) -> None:
+        """The comparison itself does not get through a program."""
+        self.found["not compared"] += 1
+        if self.found["not compared"] <= REPORTS:
+            traceback.print_exc()
+            print(program, flush=True)
 
     def eager(self, program: Program) -> None:
         deviation = fuzz_check.deviation(program.lines)
@@ -66,7 +74,10 @@ class Fuzzer:
         @hypothesis.given(programs(compiled, 8 if compiled else 14))
         def run(program: Program) -> None:
             fuzz_check.counts["programs"] += 1
-            check(program)
+            try:
+                check(program)
+            except Exception:  # counted as found, so that the others are run
+                self.failed(program)
 
         run()
 

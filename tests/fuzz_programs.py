@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
@@ -66,7 +66,7 @@ LAYERS = (
     "t.nn.functional.cosine_similarity({x}, {y}, dim=0)", "t.nn.functional.smooth_l1_loss({x}, {y})",
     "t.nn.functional.scaled_dot_product_attention({x}, {y}, {z})",
     "t.nn.functional.pairwise_distance({x}, {y})", "t.nn.functional.embedding({x}, {y})",
-    "t.nn.functional.unfold({x}[None, None], (1, 2))", "t.nn.functional.relu6({x})",
+    "t.nn.functional.relu6({x})",
     "t.nn.functional.interpolate({x}[None], scale_factor=2.0)", "t.lerp({x}, {y}, 0.25)",
     "t.nn.functional.batch_norm({x}, None, None, training=True)", "t.cat([{x}, {y}])",
     "t.nn.functional.group_norm({x}, 1)", "t.nn.functional.rms_norm({x}, {x}.shape[-1:])",
@@ -78,9 +78,9 @@ LAYERS = (
     "t.func.vmap(lambda a: t.cumsum(a, 0))({x})", "t.func.jacrev(lambda a: a.exp() * {y})({x})",
     "t.nn.functional.huber_loss({x}, {y}, reduction='sum')", "t.std_mean({x}, -1)",
     "t.func.vmap(t.func.grad(lambda a: (a * {y}).sum()))({x})", "t.vander({x})",
-    "t.func.jacfwd(lambda a: a * a)({x})", "t.einsum('...i,...i->...', {x}, {y})",
-    "t.take_along_dim({x}, {x}.argmax(-1, keepdim=True), -1)", "t.searchsorted({x}, {y})",
-    "t.bucketize({y}, {x})", "t.unique({x})", "t.addmm({x}, {y}, {z})", "t.clamp({x}, {y}, {z})",
+    "t.func.jacfwd(lambda a: a * a)({x})",
+    "t.take_along_dim({x}, {x}.argmax(-1, keepdim=True), -1)", "t.searchsorted({x}.sort().values, {y})",
+    "t.bucketize({y}, {x}.sort().values)", "t.unique({x})", "t.addmm({x}, {y}, {z})", "t.clamp({x}, {y}, {z})",
 )  # fmt: skip
 DIFFERENTIATING = (
     "{r}.register_hook(lambda g: g * 2)", "{r}.retain_grad()", "{r}.backward(t.ones_like({r}))",
@@ -128,12 +128,12 @@ class Given:
         return f"{self.name} = t.tensor({self.elements(step)}, dtype=t.{self.kind}{flag})"
 
 
-@dataclass
 class Program:
     """The inputs and the statements of a program, in the order in which they are run."""
 
-    given: list[Given] = field(default_factory=list)
-    lines: list[str] = field(default_factory=list)
+    def __init__(self) -> None:
+        self.given: list[Given] = []
+        self.lines: list[str] = []
 
     def __repr__(self) -> str:
         return "\n".join(["", *self.lines])
@@ -316,7 +316,7 @@ class Writer:
             ".flatten()", ".diagonal()", f".unbind({dim})", f".split(2, {dim})",
             f".chunk(2, {dim})", f".movedim({dim}, {other})", ".detach()", ".view_as({x})",
             f".unfold({dim}, {least}, 1)", "[..., -1:]", "[..., None]", "[None]", ".data", ".t()",
-            f".permute({', '.join(map(str, range(x.dim() - 1, -1, -1)))})", ".contiguous()",
+            f".permute({tuple(range(x.dim() - 1, -1, -1))})", ".contiguous()",
             f".expand_as({self.partner(name)})", ".as_strided((2,), (1,))", f".unsqueeze({dim - 1})",
             f".reshape({size}, -1)", f".tensor_split(2, {dim})", ".clone()", ".view({x}.shape)",
             f".flip({dim})", ".ravel()", f".unflatten({dim}, (-1, 1))", ".broadcast_to({x}.shape)",

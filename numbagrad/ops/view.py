@@ -20,7 +20,7 @@ from ..transforms.tangents import multilinear
 from ..warn_once import warn_once
 from .registry import method
 from .shapes import complete_shape, dimension, dimensions, sizes_of
-from .tensor_operator import TensorOperator, share_memory
+from .tensor_operator import TensorOperator
 from .view_operator import ViewOperator
 
 __all__ = [
@@ -123,7 +123,9 @@ def _view_dtype(input: Tensor, dtype: Any) -> Tensor:
                 f"{input.dtype} as {dtype} (different element sizes), but got {array.shape[-1]}"
             )
     result = new_tensor(array.view(new))
-    share_memory(result, input)
+    if input._version_cell is None:
+        input._version_cell = [0]
+    result._version_cell = input._version_cell  # one count of writes; no view for gradients, though
     return result
 
 

@@ -13,7 +13,7 @@ from ...autograd.inplace import apply_inplace
 from ...dtype import float64
 from ...ops.argument_check import checked
 from ...ops.creation import empty, zeros_like
-from ...ops.functions import sigmoid, tanh
+from ...ops.functions import prelu, sigmoid, tanh
 from ...ops.operator import pointwise
 from ...ops.softmax import log_softmax, softmax, softmin
 from ...tensor import Tensor, new_tensor
@@ -56,16 +56,6 @@ def hardtanh(
 def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
     """``x`` where positive, else ``negative_slope * x``."""
     return _activation("leaky_relu", input, float(negative_slope), inplace=inplace)
-
-
-@checked
-def prelu(input: Tensor, weight: Tensor) -> Tensor:
-    """``x`` where positive, else ``weight * x``, with one weight or one a channel (dimension 1)."""
-    if weight._array.size > 1 and input._array.ndim > 1:
-        shape = [1] * input._array.ndim
-        shape[1] = weight._array.size
-        weight = weight.reshape(shape)
-    return pointwise("prelu")(input, weight)
 
 
 def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:

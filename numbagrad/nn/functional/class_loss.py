@@ -114,7 +114,9 @@ def _check_nll(input: Tensor, target: Tensor, weight: Tensor | None, ignore_inde
             f"({classes.shape[0]})."
         )
     if x.shape[2:] != classes.shape[1:]:
-        raise ValueError(f"Expected target size {[x.shape[0], *x.shape[2:]]}, got {target.size()}")
+        raise RuntimeError(
+            f"Expected target size {[x.shape[0], *x.shape[2:]]}, got {list(target.size())}"
+        )
     if weight is not None and weight._array.shape != (x.shape[1],):
         raise RuntimeError(
             f"weight tensor should be defined either for all {x.shape[1]} classes or no classes "

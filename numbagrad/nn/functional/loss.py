@@ -197,6 +197,11 @@ def binary_cross_entropy_with_logits(
         "Target size ({target}) must be the same as input size ({input})", input, target
     )
     name = "binary_cross_entropy_with_logits"
+    if pos_weight is not None and pos_weight.requires_grad:
+        raise RuntimeError(
+            f"The function '{name}' is not differentiable with respect to argument 'pos_weight'. "
+            "This input cannot have requires_grad True."
+        )
     if weight is None and pos_weight is None:
         return _pointwise_loss(name, input, target, reduction)
     return _rescaled_loss(name, input, target, weight, pos_weight, reduction)
@@ -225,6 +230,10 @@ def kl_div(
 ) -> Tensor:
     """``target * (log target - input)``; "batchmean" divides the sum by the batch size."""
     reduction = reduction_name(size_average, reduce, reduction)
+    if input._array.dtype.kind in "iub" or target._array.dtype.kind in "iub":
+        raise RuntimeError(
+            f"kl_div: Integral inputs not supported, got {input.dtype} and {target.dtype}"
+        )
     if reduction == "mean":
         warn_caller(
             "reduction: 'mean' divides the total loss by both the batch size and the support size."

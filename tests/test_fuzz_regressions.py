@@ -1,0 +1,101 @@
+"""What random programs beside torch brought to light (``fuzz.py``), one statement a test.
+
+The values and the classes of exceptions are torch's.
+"""
+
+import pytest
+
+import numbagrad as torch
+from numbagrad.nn import functional as F
+
+HALF_OF_TWO_BYTES = [torch.float16, torch.bfloat16]
+
+
+@pytest.mark.parametrize("dtype", [torch.int32, torch.float32, torch.complex64])
+def test_a_view_as_another_dtype_needs_no_gradient(dtype):
+    x = torch.ones(2, requires_grad=True) * 2
+    other = x.view(dtype)
+    assert not other.requires_grad and not other._is_view()
+    x.detach().mul_(2)
+    assert other._version == x._version == 1
+
+
+@pytest.mark.parametrize("dtype", HALF_OF_TWO_BYTES)
+def test_writes_through_views_of_half_precision(dtype):
+    x = torch.ones(1, 3, requires_grad=True)
+    base = x.to(dtype)
+    view = base.view(-1)
+    view -= view * 0.5
+    gradient = torch.autograd.grad((base * base * base).sum(), x, create_graph=True)[0]
+    assert gradient.tolist() == [[0.375] * 3]
+    assert torch.autograd.grad(gradient.sum(), x)[0].tolist() == [[0.75] * 3]
+
+
+@pytest.mark.parametrize("dtype", HALF_OF_TWO_BYTES)
+def test_a_write_into_an_expanded_tensor_without_elements(dtype):
+    x = torch.zeros(2, 0, dtype=dtype, requires_grad=True)
+    base = x + 2
+    view = base.expand_as(base)
+    view += 2
+    assert torch.autograd.grad((base.sum() + view.sum()), x)[0].shape == (2, 0)
+
+
+def test_bfloat16_becomes_complex():
+    assert torch.tensor([1.0, 2.5], dtype=torch.bfloat16).cfloat().tolist() == [1 + 0j, 2.5 + 0j]
+
+
+def test_attention_of_no_features():
+    x = torch.zeros(2, 0)
+    assert F.scaled_dot_product_attention(x, x, x).shape == (2, 0)
+
+
+def test_prelu_has_one_weight_a_channel():
+    x = torch.tensor(-2.0)
+    assert torch.prelu(x, torch.tensor([0.25])).shape == ()
+    assert torch.ones(2, 3).prelu(torch.ones(3)).shape == (2, 3)
+
+
+ONE, TWO, MATRIX = torch.ones(2), torch.ones(2, dtype=torch.float64), torch.eye(3)
+WHOLE, MASK = torch.tensor([1, 2]), torch.tensor([True, False])
+LU, PIVOTS = torch.linalg.lu_factor(MATRIX)
+
+REFUSED = {
+    "invert": (TypeError, lambda: ~ONE),
+    "isclose": (RuntimeError, lambda: torch.isclose(ONE, TWO)),
+    "meshgrid": (RuntimeError, lambda: torch.meshgrid(ONE, TWO, indexing="ij")),
+    "cartesian_prod": (RuntimeError, lambda: torch.cartesian_prod(ONE, TWO)),
+    "masked_scatter": (RuntimeError, lambda: ONE.masked_scatter(MASK, TWO)),
+    "solve": (RuntimeError, lambda: torch.linalg.solve(MATRIX, MATRIX.double())),
+    "lu_solve": (RuntimeError, lambda: torch.linalg.lu_solve(LU, PIVOTS, MATRIX.double())),
+    "ormqr-tau": (RuntimeError, lambda: torch.ormqr(MATRIX, MATRIX, MATRIX)),
+    "ormqr-vector": (RuntimeError, lambda: torch.ormqr(ONE, ONE, MATRIX)),
+    "kl_div": (RuntimeError, lambda: F.kl_div(ONE, WHOLE, reduction="none")),
+    "prelu-weights": (RuntimeError, lambda: torch.prelu(torch.ones(2, 3), ONE)),
+    "prelu-number": (RuntimeError, lambda: torch.prelu(torch.tensor(1.0), ONE)),
+    "prelu-dtype": (RuntimeError, lambda: torch.prelu(ONE, TWO[:1])),
+    "prelu-matrix": (RuntimeError, lambda: torch.prelu(ONE, torch.ones(1, 1))),
+    "pos_weight": (RuntimeError, lambda: F.binary_cross_entropy_with_logits(
+        ONE, ONE, pos_weight=torch.ones(2, requires_grad=True))),
+    "nll_loss": (RuntimeError, lambda: F.nll_loss(torch.ones(1, 2, 3), WHOLE[None])),
+    "rms_norm": (NotImplementedError, lambda: F.rms_norm(WHOLE, (2,))),
+    "max_pool1d": (NotImplementedError, lambda: F.max_pool1d(MASK[None], 2)),
+    "group_norm": (ValueError, lambda: F.group_norm(torch.ones(1, 1), 1)),
+    "linear": (RuntimeError, lambda: F.linear(MATRIX, torch.ones(3), ONE[0])),
+    "searchsorted": (RuntimeError, lambda: torch.searchsorted(ONE[0], ONE)),
+    "searchsorted-number": (RuntimeError, lambda: torch.searchsorted(MATRIX, ONE[0])),
+    "index_select": (RuntimeError, lambda: ONE[0].index_select(0, torch.tensor([0, 0]))),
+    "index_copy": (IndexError, lambda: MATRIX.index_copy(0, torch.tensor([-1]), MATRIX[:1])),
+    "index_add": (IndexError, lambda: ONE.index_add(0, torch.tensor([5]), ONE[:1])),
+    "index_add-rows": (
+        RuntimeError, lambda: MATRIX.index_add(0, torch.tensor([5]), MATRIX[:1])),
+    "index_reduce": (
+        IndexError, lambda: MATRIX.index_reduce(0, torch.tensor([5]), MATRIX[:1], "prod")),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_torch_refuses(name):
+    kind, call = REFUSED[name]
+    with pytest.raises(kind) as caught:
+        call()
+    assert caught.type is kind
