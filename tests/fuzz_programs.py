@@ -59,7 +59,7 @@ LAYERS = (
     "t.nn.functional.linear({x}, {y})", "t.nn.functional.linear({x}, {y}, {z})",
     "t.nn.functional.conv1d({x}[None], {y}[None], padding=1)", "t.nn.functional.glu({x}, -1)",
     "t.nn.functional.mse_loss({x}, {y})", "t.nn.functional.softmax({x}, -1, dtype=t.float64)",
-    "t.nn.functional.pad({x}, (1, 2))", "t.nn.functional.pad({x}, (-1, 1), value={n})",
+    "t.nn.functional.pad({x}, (1, 2))", "t.nn.functional.pad({x}, (0, 1), value={n})",
     "t.nn.functional.cross_entropy({x}, {y}.argmax(-1))", "t.nn.functional.dropout({x}, 0.0)",
     "t.nn.functional.one_hot({x})", "t.nn.functional.avg_pool1d({x}, 2)",
     "t.nn.functional.max_pool1d({x}, 2)", "t.nn.functional.nll_loss({x}, {y}.argmax(-1))",
@@ -161,11 +161,15 @@ class Writer:
 
     def tensors(self, test: Callable[[Any], bool] = lambda x: True) -> list[str]:
         """The names of tensors of a moderate size, the youngest first."""
-        return [
-            name
-            for name, x in reversed(self.scope.items())
-            if isinstance(x, torch.Tensor) and x.numel() <= 150 and x.dim() <= 4 and test(x)
-        ]
+
+        def suits(x: Any) -> bool:
+            try:
+                return x.numel() <= 150 and x.dim() <= 4 and test(x)
+            except RuntimeError:  # a view whose base was written: torch does not say what it is
+                return False
+
+        found = [name for name, x in self.scope.items() if isinstance(x, torch.Tensor) and suits(x)]
+        return found[::-1]
 
     def tensor(self, test: Callable[[Any], bool] = lambda x: True) -> str:
         names = self.tensors(test)
@@ -254,6 +258,7 @@ class Writer:
         """A tensor, seldom a number, for each argument of a call of the table."""
         names: list[str] = []
         for wanted in call.entry.inputs:
+
             def suits(x: Any, wanted: Input = wanted) -> bool:
                 return str(x.dtype)[6:] == wanted.fixed or not wanted.fixed and (
                     call.entry.admits(str(x.dtype)[6:]) or x.dtype.is_complex)  # fmt: skip
@@ -317,7 +322,7 @@ class Writer:
             f".chunk(2, {dim})", f".movedim({dim}, {other})", ".detach()", ".view_as({x})",
             f".unfold({dim}, {least}, 1)", "[..., -1:]", "[..., None]", "[None]", ".data", ".t()",
             f".permute({tuple(range(x.dim() - 1, -1, -1))})", ".contiguous()",
-            f".expand_as({self.partner(name)})", ".as_strided((2,), (1,))", f".unsqueeze({dim - 1})",
+            f".expand_as({self.partner(name)})", ".contiguous().as_strided((2,), (1,))", f".unsqueeze({dim - 1})",
             f".reshape({size}, -1)", f".tensor_split(2, {dim})", ".clone()", ".view({x}.shape)",
             f".flip({dim})", ".ravel()", f".unflatten({dim}, (-1, 1))", ".broadcast_to({x}.shape)",
             f".view({x.numel()})", ".positive()", ".flatten(0, -1)",

@@ -44,6 +44,16 @@ def test_bfloat16_becomes_complex():
     assert torch.tensor([1.0, 2.5], dtype=torch.bfloat16).cfloat().tolist() == [1 + 0j, 2.5 + 0j]
 
 
+def test_bfloat16_beside_complex_numbers():
+    x = torch.tensor([1.0, 2.5], dtype=torch.bfloat16)
+    assert (x - torch.tensor([1j, 2.0], dtype=torch.complex128)).tolist() == [1 - 1j, 0.5]
+
+
+def test_nothing_as_another_dtype():
+    assert torch.zeros(2, 4)[:, 4:].view(torch.float64).shape == (2, 0)
+    assert torch.trapezoid(torch.zeros(0, 2), torch.ones(3, 2), dim=0).tolist() == [0, 0]
+
+
 def test_attention_of_no_features():
     x = torch.zeros(2, 0)
     assert F.scaled_dot_product_attention(x, x, x).shape == (2, 0)
@@ -83,6 +93,16 @@ REFUSED = {
     "linear": (RuntimeError, lambda: F.linear(MATRIX, torch.ones(3), ONE[0])),
     "searchsorted": (RuntimeError, lambda: torch.searchsorted(ONE[0], ONE)),
     "searchsorted-number": (RuntimeError, lambda: torch.searchsorted(MATRIX, ONE[0])),
+    "glu": (RuntimeError, lambda: F.glu(ONE[0])),
+    "lerp": (RuntimeError, lambda: torch.lerp(ONE, TWO, 0.5)),
+    "lerp-weight": (RuntimeError, lambda: torch.lerp(ONE, ONE, TWO)),
+    "triangular_solve": (RuntimeError, lambda: torch.triangular_solve(ONE, MATRIX)),
+    "cross_entropy": (RuntimeError, lambda: F.cross_entropy(ONE, WHOLE)),
+    "embedding": (RuntimeError, lambda: F.embedding(WHOLE, ONE)),
+    "diff": (RuntimeError, lambda: torch.diff(MATRIX, prepend=ONE)),
+    "as_strided": (RuntimeError, lambda: ONE.as_strided((3, -2), (2, 1))),
+    "interpolate": (
+        RuntimeError, lambda: F.interpolate(torch.zeros(1, 2, 0), scale_factor=2.0)),
     "index_select": (RuntimeError, lambda: ONE[0].index_select(0, torch.tensor([0, 0]))),
     "index_copy": (IndexError, lambda: MATRIX.index_copy(0, torch.tensor([-1]), MATRIX[:1])),
     "index_add": (IndexError, lambda: ONE.index_add(0, torch.tensor([5]), ONE[:1])),

@@ -355,6 +355,13 @@ def addcdiv(
 @method()
 def lerp(input: Tensor, end: Tensor, weight: Any, *, out: Tensor | None = None) -> Tensor:
     """``input + weight * (end - input)``."""
+    kind = input._array.dtype
+    for name, value in (("end", end), ("weight", weight)):
+        if isinstance(value, Tensor) and value._array.dtype is not kind:
+            if value._array.dtype != kind:
+                raise RuntimeError(
+                    f"lerp: expected dtype {input.dtype} for `{name}` but got dtype {value.dtype}"
+                )
     return _with_options("lerp", (input, end, weight), out)
 
 

@@ -252,6 +252,8 @@ def _region_of(input: Tensor, size: Any, stride: Any, storage_offset: int | None
     shape, strides = sizes_of((size,)), sizes_of((stride,))
     if len(shape) != len(strides):
         raise RuntimeError("mismatch in length of strides and shape")
+    if any([s < 0 for s in shape]):
+        raise RuntimeError(f"as_strided: sizes must not be negative, got {list(shape)}")
     if any([s < 0 for s in strides]):
         raise RuntimeError(
             "as_strided: Negative strides are not supported at the moment, got strides: "

@@ -112,7 +112,7 @@ def _view_dtype(input: Tensor, dtype: Any) -> Tensor:
             raise RuntimeError(
                 f"self.dim() cannot be 0 to view {input.dtype} as {dtype} (different element sizes)"
             )
-        if array.strides[-1] != old.itemsize:
+        if array.strides[-1] != old.itemsize and array.size:
             raise RuntimeError(
                 f"self.stride(-1) must be 1 to view {input.dtype} as {dtype} (different element "
                 f"sizes), but got {array.strides[-1] // old.itemsize}"
@@ -122,7 +122,11 @@ def _view_dtype(input: Tensor, dtype: Any) -> Tensor:
                 f"self.size(-1) must be divisible by {new.itemsize // old.itemsize} to view "
                 f"{input.dtype} as {dtype} (different element sizes), but got {array.shape[-1]}"
             )
-    result = new_tensor(array.view(new))
+    if not array.size and array.ndim:  # NumPy's strides of nothing may be anything
+        made = np.empty((*array.shape[:-1], array.shape[-1] * old.itemsize // new.itemsize), new)
+    else:
+        made = array.view(new)
+    result = new_tensor(made)
     if input._version_cell is None:
         input._version_cell = [0]
     result._version_cell = input._version_cell  # one count of writes; no view for gradients, though

@@ -217,6 +217,11 @@ def cross_entropy(
     if not 0.0 <= label_smoothing <= 1.0:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
     if target._array.dtype.kind not in "fV":
+        if target._array.shape == input._array.shape:
+            raise RuntimeError(
+                "Expected floating point type for target with class probabilities, got "
+                f"{target.dtype}"
+            )
         plain = input._array.ndim <= 2
         if label_smoothing:
             operator = _smoothed_class_loss
