@@ -1,8 +1,8 @@
 """Random programs in torch and numbagrad: ``make fuzz EXAMPLES=20000``.
 
-Prints what it finds, each as a short program, and how many operators were called: how many statements
-ran in numbagrad, and how many nodes of the graph their gradients went through. The same programs come
-again with the same ``--seed``; ``parity/test_fuzz.py`` runs a few.
+Prints what it finds, each as a short program, and how many operators were called: how many
+statements ran in numbagrad, and how many nodes of the graph their gradients went through. The same
+programs come again with the same ``--seed``; ``parity/test_fuzz.py`` runs a few.
 """
 
 from __future__ import annotations

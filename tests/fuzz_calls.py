@@ -1,7 +1,8 @@
 """The calls of the operator table as source text, for programs that are written down and run.
 
-``fuzz_programs.py`` makes statements of them. An entry's call is made once with stand-ins that write
-down what is done with them, so that a new row of the table is part of random programs by itself.
+``fuzz_programs.py`` makes statements of them. An entry's call is made once with stand-ins that
+write down what is done with them, so that a new row of the table is part of random programs by
+itself.
 """
 
 from __future__ import annotations
@@ -96,7 +97,7 @@ class Written:
 
 @dataclass(frozen=True)
 class Call:
-    """A call of the table: its text, with ``{0}``, ``{1}``, ... for the tensors, by their dtypes."""
+    """A call of the table: its texts for floats and for integers, with ``{0}``, ... for tensors."""
 
     entry: Entry
     float_text: str
@@ -114,7 +115,7 @@ class Call:
         return re.sub(r"t\.(\w+)\(\{0\}(?:, )?", rf"{{0}}.\1{suffix}(", text, count=1)
 
 
-#: Operators whose rows call what has no public name here, or that random inputs have to be kept from.
+#: Operators whose rows call what has no public name here, or that are called where torch is exact.
 OTHER_TEXTS = {
     "elu": "t.nn.functional.elu({0}, 1.25)",
     # beside the poles, where torch's results are large or NaN

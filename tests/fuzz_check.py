@@ -1,13 +1,13 @@
 """Runs a random program in torch and in numbagrad, line by line, and says where they part.
 
-``parity/test_fuzz.py`` and ``fuzz.py`` call ``deviation``. Values have to agree but for rounding: what
-torch itself computes otherwise when each of its operators is off by a rounding error, is no deviation.
+``parity/test_fuzz.py`` and ``fuzz.py`` call ``deviation``. Values have to agree but for rounding:
+what torch itself computes otherwise when each of its operators is off by a rounding error, is no
+deviation.
 """
 
 from __future__ import annotations
 
 import contextlib
-import math
 import re
 import warnings
 from collections import Counter
@@ -30,20 +30,24 @@ EPSILON = {torch.float64: 2.0**-52, torch.float32: 2.0**-23, torch.float16: 2.0*
 #: What torch has no kernel or no derivative for may have a result here, and what it overwrote may
 #: still be there.
 MAY_WORK = re.compile(
-    r"not implemented for|modified by an inplace operation|not supported for|"
-    r"refer to a single memory location|derivative for '?[\w:]+'? is not implemented|not resizable|non-empty TensorList"
+    r"not implemented for|modified by an inplace operation|not supported for|not resizable|"
+    r"refer to a single memory location|derivative for '?[\w:]+'? is not implemented|"
+    r"non-empty TensorList"
 )
 #: The same of what torch's gradient formulas meet with dtypes and layouts they were not made for.
 MAY_WORK_BACKWARD = re.compile(
-    r"Found dtype|INTERNAL ASSERT FAILED|can't be cast to the desired output type|backward through the graph a second time|with a bool tensor is not supported|must have a last dimension with stride 1"
+    r"Found dtype|INTERNAL ASSERT FAILED|can't be cast to the desired output type|"
+    r"backward through the graph a second time|with a bool tensor is not supported|"
+    r"must have a last dimension with stride 1"
 )
 
 #: What this library says that it does not have.
 MISSING = re.compile(
-    r"not implemented for '(Complex|Half|BFloat16)|nextafter: float16|Expected a float32 or float64 tensor, but got Comp"
+    r"not implemented for '(Complex|Half|BFloat16)|nextafter: float16|"
+    r"Expected a float32 or float64 tensor, but got Comp"
 )
 
-#: Functions near their poles, and of matrices close to singular: an error of rounding in the argument makes all the difference.
+#: Functions near their poles, and of matrices close to singular, get arguments with errors too.
 STEEP = re.compile(r"gamma|zeta|tan|pow|linalg|matrix|solve|chol|inverse|logdet")
 
 #: Where torch refuses and this library computes, on purpose: lines and torch's errors.
@@ -78,8 +82,8 @@ class RoundingErrors(TorchDispatchMode):
     """Changes the results of all torch operators that round, by about one rounding error."""
 
     EXACT = re.compile(
-        r"view|reshape|expand|permute|transpose|squeeze|select|slice|unbind|split|clone|copy|detach|"
-        r"index|gather|cat|stack|floor|ceil|round|trunc|sign|neg|abs|relu|max|min|sort|where|fill|"
+        r"view|reshape|expand|permute|transpose|squeeze|select|slice|unbind|split|clone|copy|"
+        r"detach|index|gather|cat|stack|floor|ceil|round|trunc|sign|neg|abs|relu|max|min|sort|where|fill|"
         r"zero|ones|full|empty|flip|roll|diag|tri|unfold|alias|as_strided|conj|real|imag|scalar|"
         r"topk|median|mode|eye|arange|repeat|masked|scatter|put|take|pad|nan_to_num|t\.default"
     )
@@ -359,7 +363,7 @@ EMPTY = "not implemented|dtype|Dimension out of range"
 
 
 def not_followed(value: Any) -> bool:
-    """Whether torch takes a view for one with a history, which it lost where nothing was recorded."""
+    """Whether torch takes a view for one with a history that it lost while nothing was recorded."""
     return (
         isinstance(value, torch.Tensor)
         and value._is_view()

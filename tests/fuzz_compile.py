@@ -1,7 +1,7 @@
-"""Random functions compiled, uncompiled and in torch, call by call, with what changes between calls.
+"""Random functions compiled, uncompiled and in torch, call by call, with arguments that change.
 
-``parity/test_fuzz.py`` and ``fuzz.py`` call ``compiled_deviation``. A function lies in a file of its
-own, as compile() reads sources; each call has other values, later ones other numbers and flags.
+``parity/test_fuzz.py`` and ``fuzz.py`` call ``compiled_deviation``. A function lies in a file of
+its own, as compile() reads sources; each call has other values, later ones other numbers and flags.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ CALLS = 7
 
 
 def source(program: Program, library: str) -> str:
-    """A module with the function ``step(given, n, flag)``, which runs the program and a backward."""
+    """A module with the function ``step(given, n, flag)``: the program, and a backward."""
     names = [x.name for x in program.given]
     body = [x for x in program.lines if x.split(" = ")[0] not in names]
     made = [name for line in body for name in fuzz_check.targets(line) if name[0] == "x"]

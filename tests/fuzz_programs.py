@@ -1,8 +1,8 @@
 """Random programs for ``fuzz_check.py``: statements in torch's interface, drawn with hypothesis.
 
-A program is a list of lines over ``t``, which is either library. Its writer runs each line in torch
-while it writes, so that most statements fit the tensors that there are; those that torch refuses stay
-in the program, since the other library has to refuse them as well.
+A program is a list of lines over ``t``, which is either library. Its writer runs each line in
+torch while it writes, so that most statements fit the tensors that there are; those that torch
+refuses stay in the program, since the other library has to refuse them as well.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ IN_PLACE_OF_ANY = ("zero_()", "fill_({n})", "add_({n})", "mul_({n})", "sub_({n})
                    "masked_scatter_({x} > 0, {y})")  # fmt: skip
 #: Operators of the table whose second operand may be a number.
 WITH_NUMBERS = set(
-    "add add_scaled sub sub_scaled mul div div_floor div_trunc floor_divide remainder fmod pow eq ne "
-    "lt le gt ge where xlogy special_xlog1py copysign bitwise_and bitwise_or bitwise_xor masked_fill "
-    "bitwise_left_shift bitwise_right_shift rsub".split()
+    "add add_scaled sub sub_scaled mul div div_floor div_trunc floor_divide remainder fmod pow eq "
+    "ne lt le gt ge where xlogy special_xlog1py copysign bitwise_and bitwise_or bitwise_xor "
+    "masked_fill bitwise_left_shift bitwise_right_shift rsub".split()
 )
 SIGNS = ("+", "-", "*", "/", "//", "%", "**", "@", "<", "<=", "==", "!=", ">", ">=", "&", "|", "^")
 CONVERSIONS = ("to(t.{k})", "double()", "float()", "to({y})", "half()", "bool()", "type(t.{k})",
@@ -51,7 +51,8 @@ MADE = ("t.zeros_like({x})", "t.ones_like({x})", "t.full_like({x}, {n})", "{x}.n
         "t.ones(3, requires_grad=True)", "t.zeros(2, 3, dtype=t.{k})", "t.scalar_tensor({n})",
         "t.arange({n})", "t.zeros_like({x}, dtype=t.{k})", "{x}.sum().item()", "{x}.tolist()",
         "{x}.numel()", "t.result_type({x}, {n})", "t.result_type({x}, {y})", "{x}.is_contiguous()",
-        "t.can_cast({x}.dtype, {y}.dtype)", "t.equal({x}, {y})", "t.is_nonzero({x})", "{x}.stride()",
+        "t.can_cast({x}.dtype, {y}.dtype)", "t.equal({x}, {y})", "t.is_nonzero({x})",
+        "{x}.stride()",
         "t.allclose({x}, {y})", "len({x})", "bool({x})", "int({x})", "float({x})", "{x}._is_view()",
         "t.full_like({x}, {n}, requires_grad=True)", "{x}.storage_offset()")  # fmt: skip
 LAYERS = (
@@ -63,7 +64,8 @@ LAYERS = (
     "t.nn.functional.cross_entropy({x}, {y}.argmax(-1))", "t.nn.functional.dropout({x}, 0.0)",
     "t.nn.functional.one_hot({x})", "t.nn.functional.avg_pool1d({x}, 2)",
     "t.nn.functional.max_pool1d({x}, 2)", "t.nn.functional.nll_loss({x}, {y}.argmax(-1))",
-    "t.nn.functional.cosine_similarity({x}, {y}, dim=0)", "t.nn.functional.smooth_l1_loss({x}, {y})",
+    "t.nn.functional.cosine_similarity({x}, {y}, dim=0)",
+    "t.nn.functional.smooth_l1_loss({x}, {y})",
     "t.nn.functional.scaled_dot_product_attention({x}, {y}, {z})",
     "t.nn.functional.pairwise_distance({x}, {y})", "t.nn.functional.embedding({x}, {y})",
     "t.nn.functional.relu6({x})",
@@ -74,13 +76,16 @@ LAYERS = (
     "t.where({x} > 0, {n}, {y})", "t.bmm({x}, {x}.mT)", "{x} @ {x}.mT", "sum([{x}, {y}, {n}])",
     "{x}.index_select(0, t.tensor([0, -1]))", "{x}.gather(0, {x}.argsort(0))", "{x}.sort().values",
     "t.func.grad(lambda a: (a * {y}).sum())({x})", "t.func.vmap(lambda a: a * a.sum())({x})",
-    "t.func.jvp(lambda a: a.sin(), ({x},), ({y},))", "t.func.hessian(lambda a: (a ** 3).sum())({x})",
+    "t.func.jvp(lambda a: a.sin(), ({x},), ({y},))",
+    "t.func.hessian(lambda a: (a ** 3).sum())({x})",
     "t.func.vmap(lambda a: t.cumsum(a, 0))({x})", "t.func.jacrev(lambda a: a.exp() * {y})({x})",
     "t.nn.functional.huber_loss({x}, {y}, reduction='sum')", "t.std_mean({x}, -1)",
     "t.func.vmap(t.func.grad(lambda a: (a * {y}).sum()))({x})", "t.vander({x})",
     "t.func.jacfwd(lambda a: a * a)({x})",
-    "t.take_along_dim({x}, {x}.argmax(-1, keepdim=True), -1)", "t.searchsorted({x}.sort().values, {y})",
-    "t.bucketize({y}, {x}.sort().values)", "t.unique({x})", "t.addmm({x}, {y}, {z})", "t.clamp({x}, {y}, {z})",
+    "t.take_along_dim({x}, {x}.argmax(-1, keepdim=True), -1)",
+    "t.searchsorted({x}.sort().values, {y})",
+    "t.bucketize({y}, {x}.sort().values)", "t.unique({x})", "t.addmm({x}, {y}, {z})",
+    "t.clamp({x}, {y}, {z})",
 )  # fmt: skip
 DIFFERENTIATING = (
     "{r}.register_hook(lambda g: g * 2)", "{r}.retain_grad()", "{r}.backward(t.ones_like({r}))",
@@ -183,7 +188,8 @@ class Writer:
         shape = self.scope[name].shape
 
         def fits(x: Any) -> bool:
-            return all(a == b or 1 in (a, b) for a, b in zip(x.shape[::-1], shape[::-1]))  # noqa: B905
+            pairs = zip(x.shape[::-1], shape[::-1], strict=False)
+            return all(a == b or 1 in (a, b) for a, b in pairs)
 
         return self.tensor() if self.chance(10) else self.tensor(fits)
 
@@ -317,12 +323,14 @@ class Writer:
         return name + self.pick((
             "[0]", "[...]", "[1:]", "[::2]", f".select({dim}, 0)", f".unsqueeze({dim})",
             f".transpose({dim}, {other})", ".reshape(-1)", ".view(-1)", ".squeeze()",
-            f".narrow({dim}, 0, {least})", f".squeeze({dim})", ".expand(2, *{x}.shape)", ".T", ".mT",
+            f".narrow({dim}, 0, {least})", f".squeeze({dim})", ".expand(2, *{x}.shape)", ".T",
+            ".mT",
             ".flatten()", ".diagonal()", f".unbind({dim})", f".split(2, {dim})",
             f".chunk(2, {dim})", f".movedim({dim}, {other})", ".detach()", ".view_as({x})",
             f".unfold({dim}, {least}, 1)", "[..., -1:]", "[..., None]", "[None]", ".data", ".t()",
             f".permute({tuple(range(x.dim() - 1, -1, -1))})", ".contiguous()",
-            f".expand_as({self.partner(name)})", ".contiguous().as_strided((2,), (1,))", f".unsqueeze({dim - 1})",
+            f".expand_as({self.partner(name)})", ".contiguous().as_strided((2,), (1,))",
+            f".unsqueeze({dim - 1})",
             f".reshape({size}, -1)", f".tensor_split(2, {dim})", ".clone()", ".view({x}.shape)",
             f".flip({dim})", ".ravel()", f".unflatten({dim}, (-1, 1))", ".broadcast_to({x}.shape)",
             f".view({x.numel()})", ".positive()", ".flatten(0, -1)",

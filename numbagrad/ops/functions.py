@@ -528,7 +528,7 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
     sizes, count = input._array.shape, weight._array.size
     if input._array.dtype != weight._array.dtype:
         raise RuntimeError(
-            f"prelu: the weight has to be of the input's dtype. Got {input.dtype} and {weight.dtype}"
+            f"prelu: the weight must be of the input's dtype. Got {input.dtype} and {weight.dtype}"
         )
     if count != 1:
         channels = sizes[1] if len(sizes) > 1 else 1

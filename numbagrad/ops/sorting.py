@@ -367,8 +367,8 @@ def searchsorted(
     values = input._array if isinstance(input, Tensor) else capture.constant(np.array(input))
     if sequence.ndim == 0 or (values.ndim == 0 and sequence.ndim > 1):
         raise RuntimeError(
-            "torch.searchsorted(): the boundaries need a dimension, and one only where the input is "
-            f"a number, but we got boundaries of {sequence.ndim} and an input of {values.ndim}"
+            "torch.searchsorted(): the boundaries need a dimension, and one only where the input "
+            f"is a number, but we got boundaries of {sequence.ndim} and an input of {values.ndim}"
         )
     if sequence.ndim > 1 and sequence.shape[:-1] != values.shape[:-1]:
         raise RuntimeError(
