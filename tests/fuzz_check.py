@@ -31,12 +31,12 @@ EPSILON = {torch.float64: 2.0**-52, torch.float32: 2.0**-23, torch.float16: 2.0*
 #: still be there.
 MAY_WORK = re.compile(
     r"not implemented for|modified by an inplace operation|not supported for|not resizable|"
-    r"refer to a single memory location|derivative for '?[\w:]+'? is not implemented|"
+    r"refer to a single memory location|derivative for '?[\w: ]+'? is not implemented|"
     r"non-empty TensorList"
 )
 #: The same of what torch's gradient formulas meet with dtypes and layouts they were not made for.
 MAY_WORK_BACKWARD = re.compile(
-    r"Found dtype|INTERNAL ASSERT FAILED|can't be cast to the desired output type|"
+    r"Found dtype|doesn't match the broadcast shape|INTERNAL ASSERT FAILED|can't be cast to the desired output type|"
     r"backward through the graph a second time|with a bool tensor is not supported|"
     r"must have a last dimension with stride 1"
 )
@@ -53,7 +53,7 @@ STEEP = re.compile(r"gamma|zeta|tan|pow|linalg|matrix|solve|chol|inverse|logdet"
 #: Where torch refuses and this library computes, on purpose: lines and torch's errors.
 DELIBERATE = (
     (r"tanhshrink|softsign", r"bool|Bool"),  # results as of zeros and ones
-    (r"huber_loss", r"can't be cast to the desired output type"),
+    (r"^[\w, ]+ = (?!.*_\()", r"can't be cast to the desired output type"),  # of losses of integers
     (r".", r"automatic differentiation for outputs with complex dtype"),
 )
 
@@ -254,6 +254,13 @@ def targets(line: str) -> list[str]:
     return [found[0]] if found else []
 
 
+def is_stricter(line: str, message: str) -> bool:
+    """Whether this error is one that torch forgets in some cases."""
+    return (
+        "logical_" in line and "leaf Variable" in message  # it has no derivative that would look
+    ) or ("einsum" in line and "same dtype" in message)  # of sums over one element it makes products
+
+
 def is_backward(line: str) -> bool:
     return "autograd." in line or "backward(" in line
 
@@ -273,7 +280,7 @@ def same_class(ours: Exception, theirs: Exception) -> bool:
         return True  # torch looks for a kernel first
     if isinstance(theirs, AttributeError) and "' object has no attribute" in str(theirs):
         return isinstance(ours, TypeError)
-    if isinstance(theirs, ValueError) and str(theirs).startswith("Einstein sum"):
+    if isinstance(theirs, ValueError) and re.match("Einstein sum|Size of label", str(theirs)):
         return isinstance(
             ours, RuntimeError
         )  # of opt_einsum, which torch uses where it is installed
@@ -298,9 +305,9 @@ def _deviation(lines: list[str]) -> Deviation | None:
         if their_error is not None:
             counts["torch raises"] += 1
             if our_error is not None:
-                if not same_class(our_error, their_error):
+                if not same_class(our_error, their_error) and not _is_empty(line, other):
                     return Deviation(line, f"{our_error!r} for {their_error!r}"[:600])
-                if is_backward(line) or re.search("nference|ZeroDivision", str(their_error)):
+                if is_backward(line) or partly_written(line, mine, other):
                     return None  # torch has done a part of it before it raised
                 continue
             if "inplace operation" in str(their_error):
@@ -314,9 +321,7 @@ def _deviation(lines: list[str]) -> Deviation | None:
                 continue
             return Deviation(line, f"no exception for {their_error!r}"[:600])
         if our_error is not None:
-            if MISSING.search(str(our_error)) or (
-                "einsum" in line and "same dtype" in str(our_error)
-            ):  # torch has other paths for sums over one element
+            if MISSING.search(str(our_error)) or is_stricter(line, str(our_error)):
                 counts["less than torch"] += 1
                 return None
             if _is_empty(line, other) and re.search(EMPTY, str(our_error)):
@@ -360,6 +365,17 @@ def nodes_behind(roots: list[Any]) -> int:
 
 #: What torch looks at only where there is something to compute.
 EMPTY = "not implemented|dtype|Dimension out of range"
+
+
+def partly_written(line: str, mine: Run, other: Run) -> bool:
+    """Whether torch wrote some elements before it raised."""
+    for name in targets(line):
+        ours, theirs = mine.scope.get(name), other.scope.get(name)
+        if isinstance(theirs, torch.Tensor) and (
+            ours is None or unlike(ours, theirs) or differing(ours, theirs).any()
+        ):
+            return True
+    return False
 
 
 def not_followed(value: Any) -> bool:
@@ -417,7 +433,9 @@ def _compared(name: str, lines: list[str], mine: Run, other: Run, second: bool) 
     if theirs is None or isinstance(theirs, (str, torch.dtype)) or callable(theirs):
         return "" if str(ours).rpartition(".")[2] == str(theirs).rpartition(".")[2] else (
             f"{ours} for {theirs}")  # fmt: skip
-    if not is_tensor(theirs) and isinstance(theirs, (list, tuple)):
+    if isinstance(theirs, (list, tuple)):
+        if any([is_tensor(x) for x in theirs]):
+            return ""  # results without names of their own, as torch raised when the line was made
         ours, theirs = np.asarray(ours), np.asarray(theirs)
         if ours.shape != theirs.shape:
             return f"shape {ours.shape} for {theirs.shape}"

@@ -80,11 +80,11 @@ LAYERS = (
     "t.func.hessian(lambda a: (a ** 3).sum())({x})",
     "t.func.vmap(lambda a: t.cumsum(a, 0))({x})", "t.func.jacrev(lambda a: a.exp() * {y})({x})",
     "t.nn.functional.huber_loss({x}, {y}, reduction='sum')", "t.std_mean({x}, -1)",
-    "t.func.vmap(t.func.grad(lambda a: (a * {y}).sum()))({x})", "t.vander({x})",
+    "t.func.vmap(t.func.grad(lambda a: (a * {y}).sum()))({x}).clone()", "t.vander({x})",
     "t.func.jacfwd(lambda a: a * a)({x})",
     "t.take_along_dim({x}, {x}.argmax(-1, keepdim=True), -1)",
     "t.searchsorted({x}.sort().values, {y})",
-    "t.bucketize({y}, {x}.sort().values)", "t.unique({x})", "t.addmm({x}, {y}, {z})",
+    "t.bucketize({y}, {x}.sort().values)", "t.unique({x}.round())", "t.addmm({x}, {y}, {z})",
     "t.clamp({x}, {y}, {z})",
 )  # fmt: skip
 DIFFERENTIATING = (
@@ -378,7 +378,10 @@ class Writer:
         pair = [name, other]
         if self.chance(30):
             pair.reverse()
-        return f" {self.pick(SIGNS)} ".join(pair)
+        sign = self.pick(SIGNS)
+        if self.scope[name].is_complex() and sign == "**":
+            sign = "*"  # powers of a complex 0 are 0 or 1 here, NaN in torch
+        return f" {sign} ".join(pair)
 
     def statement(self) -> None:
         """Add one statement of any kind."""

@@ -54,6 +54,24 @@ def test_nothing_as_another_dtype():
     assert torch.trapezoid(torch.zeros(0, 2), torch.ones(3, 2), dim=0).tolist() == [0, 0]
 
 
+def test_nothing_to_search_for():
+    assert torch.searchsorted(torch.ones(2, 1), torch.zeros(2, 0)).shape == (2, 0)
+
+
+@pytest.mark.parametrize("loss", [F.mse_loss, F.l1_loss, F.smooth_l1_loss])
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+def test_losses_of_several_dtypes(loss, reduction):
+    half = torch.tensor([0.5, 2.0], dtype=torch.float16)
+    for other, kind in [
+        (torch.uint8, torch.float16),
+        (torch.float64, torch.float64),
+        (torch.bfloat16, torch.float32),
+    ]:
+        made = loss(torch.ones(2, dtype=other), half, reduction=reduction)
+        assert made.dtype == kind
+        assert made.sum().item() > 0.3
+
+
 def test_attention_of_no_features():
     x = torch.zeros(2, 0)
     assert F.scaled_dot_product_attention(x, x, x).shape == (2, 0)
@@ -103,6 +121,14 @@ REFUSED = {
     "as_strided": (RuntimeError, lambda: ONE.as_strided((3, -2), (2, 1))),
     "interpolate": (
         RuntimeError, lambda: F.interpolate(torch.zeros(1, 2, 0), scale_factor=2.0)),
+    "triangular_solve-dtype": (
+        RuntimeError, lambda: torch.triangular_solve(MATRIX, MATRIX.double())),
+    "nll_loss-number": (ValueError, lambda: F.nll_loss(ONE[0], WHOLE)),
+    "solve_triangular": (
+        RuntimeError, lambda: torch.linalg.solve_triangular(MATRIX, ONE, upper=True)),
+    "cosine_similarity": (RuntimeError, lambda: F.cosine_similarity(ONE.cfloat(), ONE, 0)),
+    "pad": (RuntimeError, lambda: F.pad(WHOLE.byte(), (0, 1), value=-1)),
+    "nll_loss-target": (ValueError, lambda: F.nll_loss(torch.ones(1, 2, 3), WHOLE[0])),
     "index_select": (RuntimeError, lambda: ONE[0].index_select(0, torch.tensor([0, 0]))),
     "index_copy": (IndexError, lambda: MATRIX.index_copy(0, torch.tensor([-1]), MATRIX[:1])),
     "index_add": (IndexError, lambda: ONE.index_add(0, torch.tensor([5]), ONE[:1])),

@@ -220,6 +220,10 @@ def solve_triangular(
     With ``unitriangular`` the diagonal of A counts as ones.
     """
     check_matrices("linalg.solve_triangular", A)
+    if B._array.ndim < 2:
+        raise RuntimeError(
+            "linalg.solve_triangular: The input tensor B must have at least 2 dimensions."
+        )
     half = _triangle(A, upper)
     if unitriangular:
         size = A._array.shape[-1]

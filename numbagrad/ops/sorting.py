@@ -389,6 +389,8 @@ def _places_in(
     sequence, values = half.readable(sequence), half.readable(values)
     if order is not None:
         sequence = np.take_along_axis(sequence, order, -1)
+    if not values.size:
+        return np.zeros(values.shape, kind)
     if sequence.ndim == 1:
         places = np.asarray(np.searchsorted(sequence, values, end))
     else:

@@ -108,10 +108,10 @@ def _check_nll(input: Tensor, target: Tensor, weight: Tensor | None, ignore_inde
         raise RuntimeError(
             f"expected target dtype to be Long or Byte, but got {scalar_type_name(target.dtype)}"
         )
-    if x.shape[0] != classes.shape[0]:
+    batch = classes.shape[0] if classes.ndim else 0
+    if x.shape[0] != batch:
         raise ValueError(
-            f"Expected input batch_size ({x.shape[0]}) to match target batch_size "
-            f"({classes.shape[0]})."
+            f"Expected input batch_size ({x.shape[0]}) to match target batch_size ({batch})."
         )
     if x.shape[2:] != classes.shape[1:]:
         raise RuntimeError(
@@ -150,6 +150,8 @@ def nll_loss(
     reduction = reduction_name(size_average, reduce, reduction)
     if reduction not in ("mean", "sum", "none"):
         raise ValueError(f"{reduction} is not a valid value for reduction")
+    if not input._array.ndim:
+        raise ValueError("nll_loss: Expected 1 or more dimensions (got 0)")
     if input._array.ndim == 1:
         single = input.unsqueeze(0)
         if target._array.ndim:

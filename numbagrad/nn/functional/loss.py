@@ -39,7 +39,7 @@ def _reduced(name: str) -> Callable[..., Tensor]:
         return reduce_loss(pointwise(name)(input, target, *options), reduction)
 
     loss.__name__ = name
-    return composite(_NODES.get(name))(loss)
+    return composite(_NODES.get(name), promotes=name != "huber_loss")(loss)
 
 
 #: Losses that are one node in torch; of the others it is the last of their operators.
@@ -62,7 +62,7 @@ def _pointwise_loss(
     return pointwise(name)(input, target, *options)
 
 
-@composite()
+@composite(promotes=True)
 def _weighted_loss(
     name: str, input: Tensor, target: Tensor, weight: Tensor, reduction: str, option: float | None
 ) -> Tensor:
@@ -207,7 +207,7 @@ def binary_cross_entropy_with_logits(
     return _rescaled_loss(name, input, target, weight, pos_weight, reduction)
 
 
-@composite()
+@composite(promotes=True)
 def _rescaled_loss(
     name: str, input: Tensor, target: Tensor, weight: Tensor | None, pos_weight: Tensor | None,
     reduction: str,
@@ -244,7 +244,7 @@ def kl_div(
     return _kl_div(input, target, reduction, log_target)
 
 
-@composite()
+@composite(promotes=True)
 def _kl_div(input: Tensor, target: Tensor, reduction: str, log_target: bool) -> Tensor:
     loss = pointwise("kl_div_log_target" if log_target else "kl_div")(input, target)
     if reduction == "batchmean":
@@ -267,7 +267,7 @@ def poisson_nll_loss(
     return _poisson_loss(input, target, log_input, full, eps, reduction)
 
 
-@composite()
+@composite(promotes=True)
 def _poisson_loss(
     input: Tensor, target: Tensor, log_input: bool, full: bool, eps: float, reduction: str
 ) -> Tensor:
@@ -301,7 +301,7 @@ def gaussian_nll_loss(
     return _gaussian_loss(input, target, var, full, eps, reduction)
 
 
-@composite()
+@composite(promotes=True)
 def _gaussian_loss(
     input: Tensor, target: Tensor, var: Tensor, full: bool, eps: float, reduction: str
 ) -> Tensor:
