@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin/python
 
-.PHONY: train digits soft-dtw test parity bench lint clean
+.PHONY: train digits soft-dtw test parity fuzz bench lint clean
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -24,6 +24,12 @@ test: $(VENV)/installed-test
 
 parity: $(VENV)/installed-parity
 	$(RUN) -m pytest tests/parity
+
+# Random programs beside torch, as many as are asked for: make fuzz EXAMPLES=20000 SEED=7
+EXAMPLES ?= 2000
+SEED ?= 0
+fuzz: $(VENV)/installed-fuzz
+	$(RUN) tests/fuzz.py --examples $(EXAMPLES) --seed $(SEED)
 
 bench: $(VENV)/installed-bench
 	$(RUN) -m bench

@@ -50,6 +50,7 @@ CALLS: dict[str, Callable[..., Any]] = {
 #: own where they are defined; here the arguments are again the operands.
 FUNCTIONAL: dict[str, Callable[..., Any]] = {
     "log_sigmoid": lambda t, x: t.nn.functional.logsigmoid(x),
+    "prelu": lambda t, x, weight: t.nn.functional.prelu(x, weight),
     "hardtanh": lambda t, x, low, high: t.nn.functional.hardtanh(x, low, high),
     "leaky_relu": lambda t, x, slope: t.nn.functional.leaky_relu(x, slope),
     "threshold": lambda t, x, threshold, value: t.nn.functional.threshold(x, threshold, value),

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import half_precision as half
 from ..dtype import bool_, complex_of, float16, from_numpy, real_of, scalar_dtype
 from ..dtype import dtype as DType
 from ..formula import Formula
@@ -216,7 +217,7 @@ class ComplexProgram:
             self._references = reference_of(self.formula.real)
         booleans = self.formula.real.booleans
         arrays = [
-            x.astype(bool if name in booleans else dtype.numpy)
+            half.readable(x).astype(bool if name in booleans else dtype.numpy)
             for name, x in zip(self.formula.real.inputs, inputs, strict=True)
         ]
         made = self._references(dtype.name)(*arrays)

@@ -169,7 +169,7 @@ def _convert_complex(array: np.ndarray[Any, Any], made: np.ndarray[Any, Any]) ->
     capture.refuse("a conversion of complex numbers")
     if made.dtype.kind == "c" or made.dtype.kind == "b":
         with np.errstate(invalid="ignore", over="ignore"):
-            np.copyto(made, array, casting="unsafe")
+            np.copyto(made, half.readable(array), casting="unsafe")
         return made
     made[...] = convert(array.real, made.dtype)
     return made

@@ -22,7 +22,7 @@ from ..autograd.saved import unpack_entries
 from ..dtype import float32
 from ..executor import capture
 from ..executor.conversion import has_half
-from ..executor.pointwise import JIT_DISABLED
+from ..executor.pointwise import JIT_DISABLED, code_of, promote
 from ..tensor import Tensor, new_tensor
 from ..transforms.levels import is_transformed
 from . import interception, recorder
@@ -70,10 +70,13 @@ class CompositeNode(Node):
 class Composite:
     """The pairs of one operator, by what the arguments are."""
 
-    __slots__ = ("definition", "name", "_grad_fn", "_pairs", "_seen", "_signature")
+    __slots__ = ("definition", "name", "_grad_fn", "_pairs", "_promotes", "_seen", "_signature")
 
-    def __init__(self, definition: Callable[..., Any], grad_fn: str | None):
+    def __init__(
+        self, definition: Callable[..., Any], grad_fn: str | None, promotes: bool = False
+    ):
         self.definition = definition
+        self._promotes = promotes
         self.name = definition.__name__
         self._grad_fn = grad_fn
         #: Forms that were met once, and not traced.
@@ -160,6 +163,9 @@ class Composite:
         ]
         made = self.call(*wide)
         kind = tensors[0]._array.dtype
+        if self._promotes:
+            rank = max([x._array.ndim for x in tensors])
+            kind = promote([code_of(x._array, rank) for x in tensors]).numpy
         if made.__class__ is tuple:
             return cast(made[0], kind), *made[1:]
         return cast(made, kind)
@@ -215,10 +221,13 @@ def _node_class(name: str) -> type[CompositeNode]:
     return type(name, (CompositeNode,), {"__slots__": ()})
 
 
-def composite(grad_fn: str | None = None) -> Callable[[Definition], Definition]:
+def composite(
+    grad_fn: str | None = None, promotes: bool = False
+) -> Callable[[Definition], Definition]:
     """A decorator: the function runs as a fused pair of programs, with one node named ``grad_fn``.
 
-    Without a name the node has that of the last node of the definition.
+    Without a name the node has that of the last node of the definition. Where a Tensor is of half
+    precision, the result is of the dtype of the first, or, if it ``promotes``, of that of them all.
 
     The function takes Tensors and hashable values, and returns a new Tensor, or a tuple of Tensors,
     the first of which has a gradient. It is written in
@@ -228,7 +237,7 @@ def composite(grad_fn: str | None = None) -> Callable[[Definition], Definition]:
     """
 
     def decorate(definition: Definition) -> Definition:
-        operator = Composite(definition, grad_fn)
+        operator = Composite(definition, grad_fn, promotes)
 
         run = operator.call
 

@@ -124,7 +124,7 @@ WRITTEN_BY_HAND = {
     "tanhshrink", "hardsigmoid", "hardswish", "hardshrink", "softshrink", "mse_loss", "l1_loss",
     "smooth_l1_loss", "huber_loss", "binary_cross_entropy", "binary_cross_entropy_with_logits",
     "binary_cross_entropy_with_logits_weighted", "kl_div", "kl_div_log_target", "log_sigmoid",
-    "isclose", "special_ndtr", "special_entr", "special_xlog1py",
+    "isclose", "special_ndtr", "special_entr", "special_xlog1py", "prelu",
 }  # fmt: skip
 
 
@@ -360,6 +360,13 @@ def addcdiv(
 @method()
 def lerp(input: Tensor, end: Tensor, weight: Any, *, out: Tensor | None = None) -> Tensor:
     """``input + weight * (end - input)``."""
+    kind = input._array.dtype
+    for name, value in (("end", end), ("weight", weight)):
+        if isinstance(value, Tensor) and value._array.dtype is not kind:
+            if value._array.dtype != kind:
+                raise RuntimeError(
+                    f"lerp: expected dtype {input.dtype} for `{name}` but got dtype {value.dtype}"
+                )
     return _with_options("lerp", (input, end, weight), out)
 
 
@@ -501,6 +508,10 @@ def isclose(
     input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
 ) -> Tensor:
     """Whether ``|input - other| <= atol + rtol * |other|``."""
+    if input._array.dtype != other._array.dtype:
+        raise RuntimeError(
+            f"isclose: {input.dtype} did not match {other.dtype}; convert one with .to(dtype)"
+        )
     close = pointwise("isclose")(input, other, float(rtol), float(atol))
     if equal_nan:
         isnan = pointwise("isnan")
@@ -523,10 +534,25 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """``x`` where positive, else ``weight * x``, with one weight or one a channel (dimension 1)."""
     require_tensor("prelu", input)
     require_tensor("prelu", weight, "weight", 2)
-    if weight._array.size > 1 and input.ndim > 1:
-        weight = weight.reshape(weight._array.size, *(1,) * (input.ndim - 2))
-    elif weight.ndim > input.ndim and weight._array.size == 1:
-        weight = weight.reshape(())
+    sizes, count = input._array.shape, weight._array.size
+    if input._array.dtype != weight._array.dtype:
+        raise RuntimeError(
+            f"prelu: the weight must be of the input's dtype. Got {input.dtype} and {weight.dtype}"
+        )
+    if count != 1:
+        channels = sizes[1] if len(sizes) > 1 else 1
+        if not sizes or count != channels:
+            raise RuntimeError(
+                f"prelu: a weight for each channel is needed, or a single one. Got {count} and "
+                f"{channels if sizes else 'no'} channels in an input of shape {list(sizes)}"
+            )
+    if weight._array.ndim > 1:
+        raise RuntimeError(
+            "prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = "
+            f"{weight._array.ndim}"
+        )
+    if weight._array.ndim:
+        weight = weight.reshape([count if k == 1 else 1 for k in range(len(sizes))])
     return pointwise("prelu")(input, weight)
 
 
@@ -551,6 +577,7 @@ for _name in ("add", "mul", "truediv:div", "floordiv:floor_divide", "mod:remaind
     if _name != "truediv:div":
         _dunder(f"__r{_python}__", _reflected(_function))
 
+_bitwise_not = unary(pointwise("bitwise_not"))
 _reciprocal, _times = unary(pointwise("reciprocal")), binary(pointwise("mul"))
 _number_over = binary(pointwise("rdiv"))
 _over = binary(pointwise("div"), python_operator=True)
@@ -580,8 +607,17 @@ for _name, _operator in {
     "__rlshift__": "bitwise_left_shift", "__rrshift__": "bitwise_right_shift",
 }.items():  # fmt: skip
     setattr(Tensor, _name, _reflected(binary(pointwise(_operator), True)))
-for _name, _operator in {"__neg__": "neg", "__abs__": "abs", "__invert__": "bitwise_not"}.items():
+for _name, _operator in {"__neg__": "neg", "__abs__": "abs"}.items():
     method(_name)(unary(pointwise(_operator)))
+
+
+@method("__invert__")
+def _invert(self: Tensor) -> Tensor:
+    if self._array.dtype.kind in "fcV":
+        raise TypeError(
+            "~ (operator.invert) is only implemented on integer and Boolean-type tensors"
+        )
+    return _bitwise_not(self)
 
 
 @method("__pos__")

@@ -367,6 +367,11 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     dim = dimension(rank, dim)
     if index._array.ndim != 1 or index._array.dtype is not INT64:
         index = index_tensor(index, vector_of("index_select", index))
+    if rank == 0 and index._array.size != 1:
+        raise RuntimeError(
+            "index_select(): Index to scalar can have only 1 value, got "
+            f"{index._array.size} value(s)"
+        )
     return index_select_operator.launch(input, dim, index)
 
 

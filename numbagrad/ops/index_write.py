@@ -12,7 +12,7 @@ import numpy as np
 
 from .. import half_precision as half
 from ..autograd.inplace import write_inplace
-from ..executor import capture
+from ..executor import capture, copying
 from ..executor import indexing as executor
 from ..executor.checks import check_inside
 from ..executor.pointwise import check_written_once
@@ -23,7 +23,6 @@ from .arguments import refuse_complex
 from .conversion import as_element
 from .expand import expand
 from .gather import (
-    check_range,
     checking,
     from_zero,
     index_add_operator,
@@ -78,8 +77,19 @@ def _rows_inside(
     array = vector_of(name, index)
     _check_rows(name, input, dim, array, source)
     size = size_along(input._array, dim)
-    check_inside(array, size, check_range, array, dim, size)
+    check_inside(array, size, _check_range, name, array, input._array.ndim, dim, size)
     return dim, array
+
+
+def _check_range(name: str, index: Array, rank: int, dim: int, size: int) -> None:
+    """Raise torch's error for an index below 0 or beyond ``size``; each function has its own."""
+    if copying.are_inside(index, size):
+        return
+    bad = index[(index < 0) | (index >= size)][0]
+    outside = f"index {bad} is out of bounds for dimension {dim} with size {size}"
+    if name == "index_add_" and rank > 1:
+        raise RuntimeError(outside)
+    raise IndexError(f"{name}(): index out of range in self: {outside}")
 
 
 _index_reduce = reducing_operator("index_reduce")
@@ -233,19 +243,7 @@ def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor
     """A copy with the entries of ``source`` written at the indices of one dimension."""
     if not input._array.ndim and not source._array.ndim:
         return index_copy(input.reshape(1), dim, index, source.reshape(1)).reshape(())
-    dim = dimension(input._array.ndim, dim)
-    array = vector_of("index_copy_", index)
-    _check_rows("index_copy_", input, dim, array, source)
-    size = size_along(input._array, dim)
-    if is_transformed(index):
-        return _index_copy(input, dim, from_zero(index.reshape(-1), size), source)
-    array = wrap_indices(
-        array,
-        size,
-        lambda bad: IndexError(
-            f"index_copy_(): index {bad} is out of bounds for dimension {dim} with size {size}"
-        ),
-    )
+    dim, array = _rows_inside("index_copy_", input, dim, index, source)
     return _index_copy(input, dim, index_tensor(index, array), source)
 
 

@@ -134,6 +134,11 @@ def cartesian_prod(*tensors: Tensor) -> Tensor:
         raise RuntimeError("meshgrid expects a non-empty TensorList")
     for tensor in tensors:
         _check_vector(tensor)
+        if tensor._array.dtype != tensors[0]._array.dtype:
+            raise RuntimeError(
+                "cartesian_prod: meshgrid expects all tensors to have the same dtype, got "
+                f"{tensors[0].dtype} and {tensor.dtype}"
+            )
     if len(tensors) == 1:
         return tensors[0]
     sizes = [tensor._array.shape[0] for tensor in tensors]

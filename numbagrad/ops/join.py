@@ -362,6 +362,11 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
                 "torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: "
                 f"{vector._array.ndim}D"
             )
+        if vector._array.dtype != vectors[0]._array.dtype:
+            raise RuntimeError(
+                f"meshgrid expects all tensors to have the same dtype, got {vectors[0].dtype} and "
+                f"{vector.dtype}"
+            )
     if indexing not in (None, "ij", "xy"):
         raise RuntimeError(
             f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}'

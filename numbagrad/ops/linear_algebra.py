@@ -173,6 +173,11 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True, out: Tensor | None = None)
         LinAlgError: if one of the matrices is singular.
     """
     check_matrices("linalg.solve", A)
+    if A._array.dtype != B._array.dtype:
+        raise RuntimeError(
+            "linalg.solve: Expected A and B to have the same dtype, but found A of type "
+            f"{A.dtype} and B of type {B.dtype} instead"
+        )
     vectors = B._array.ndim == 1 or (
         B._array.ndim == A._array.ndim - 1 and B._array.shape == A._array.shape[:-1]
     )
@@ -215,6 +220,10 @@ def solve_triangular(
     With ``unitriangular`` the diagonal of A counts as ones.
     """
     check_matrices("linalg.solve_triangular", A)
+    if B._array.ndim < 2:
+        raise RuntimeError(
+            "linalg.solve_triangular: The input tensor B must have at least 2 dimensions."
+        )
     half = _triangle(A, upper)
     if unitriangular:
         size = A._array.shape[-1]

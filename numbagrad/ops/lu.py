@@ -281,6 +281,11 @@ def linalg_lu_solve(
         RuntimeError: for shapes that do not fit.
     """
     check_matrices("torch.lu_solve", LU)
+    if LU._array.dtype != B._array.dtype:
+        raise RuntimeError(
+            "linalg.lu_solve: Expected LU and B to have the same dtype, but found LU of type "
+            f"{LU.dtype} and B of type {B.dtype} instead"
+        )
     if B._array.ndim < 2:
         raise RuntimeError("linalg.lu_solve: The input tensor B must have at least 2 dimensions.")
     if not left:

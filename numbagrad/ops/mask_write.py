@@ -80,6 +80,11 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
             "masked_scatter_ only supports boolean masks, but got mask with dtype "
             f"{scalar_name(mask)}"
         )
+    if input._array.dtype != source._array.dtype:
+        raise RuntimeError(
+            "masked_scatter: expected self and source to have same dtypes but got "
+            f"{scalar_name(input)} and {scalar_name(source)}"
+        )
     shape = common_shape([input._array.shape, mask._array.shape])
     if is_transformed((input, mask, source)):
         return _scattered_by_mask(input, mask, source, shape)

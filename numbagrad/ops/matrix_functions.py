@@ -364,6 +364,17 @@ def ormqr(
     Raises:
         RuntimeError: for shapes that do not fit.
     """
+    rank = input._array.ndim
+    if rank < 2 or tau._array.ndim != rank - 1 or other._array.ndim != rank:
+        raise RuntimeError(
+            "torch.ormqr: input must have at least 2 dimensions, tau one dimension less, other as "
+            f"many; got {rank}, {tau._array.ndim} and {other._array.ndim} dimensions"
+        )
+    if not input._array.dtype == tau._array.dtype == other._array.dtype:
+        raise RuntimeError(
+            "torch.ormqr: input, tau and other must be of the same dtype, got "
+            f"{input.dtype}, {tau.dtype} and {other.dtype}"
+        )
     dim = -2 if left else -1
     if other._array.shape[dim] != input._array.shape[-2]:
         raise RuntimeError(f"torch.ormqr: other.shape[{dim}] must be equal to input.shape[-2]")

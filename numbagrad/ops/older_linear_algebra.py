@@ -278,6 +278,16 @@ def triangular_solve(
     unitriangular: bool = False,
 ) -> Any:
     """X with ``A @ X = b`` for one triangle of A, or of its transpose; and a copy of A."""
+    if b._array.ndim < 2 or A._array.ndim < 2:
+        raise RuntimeError(
+            "torch.triangular_solve: Expected b and A to have at least 2 dimensions, but they have "
+            f"{b._array.ndim} and {A._array.ndim} dimensions instead"
+        )
+    if b._array.dtype != A._array.dtype:
+        raise RuntimeError(
+            "torch.triangular_solve: Expected b and A to have the same dtype, but found b of type "
+            f"{b.dtype} and A of type {A.dtype} instead."
+        )
     turned = A.mT if transpose else A
     made = solve_triangular(turned, b, upper=upper != transpose, unitriangular=unitriangular)
     return return_types.triangular_solve(made, A.clone())

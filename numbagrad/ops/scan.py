@@ -78,6 +78,12 @@ def diff(
         raise RuntimeError("diff expects input to be at least one-dimensional")
     if n < 0:
         raise RuntimeError(f"order must be non-negative but got {n}")
+    for end in (prepend, append):
+        if end is not None and end._array.ndim != input._array.ndim:
+            raise RuntimeError(
+                "diff expects prepend or append to be the same dimension as input, got "
+                f"{end._array.ndim} and {input._array.ndim} dimensions"
+            )
     place = dimension(input._array.ndim, dim)
     if n == 0:
         return input.clone()

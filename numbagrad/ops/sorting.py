@@ -380,6 +380,11 @@ def searchsorted(
         )
     sequence = sorted_sequence._array
     values = input._array if isinstance(input, Tensor) else capture.constant(np.array(input))
+    if sequence.ndim == 0 or (values.ndim == 0 and sequence.ndim > 1):
+        raise RuntimeError(
+            "torch.searchsorted(): the boundaries need a dimension, and one only where the input "
+            f"is a number, but we got boundaries of {sequence.ndim} and an input of {values.ndim}"
+        )
     if sequence.ndim > 1 and sequence.shape[:-1] != values.shape[:-1]:
         raise RuntimeError(
             "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 "
@@ -399,6 +404,8 @@ def _places_in(
     sequence, values = half.readable(sequence), half.readable(values)
     if order is not None:
         sequence = np.take_along_axis(sequence, order, -1)
+    if not values.size:
+        return np.zeros(values.shape, kind)
     if sequence.ndim == 1:
         places = np.asarray(np.searchsorted(sequence, values, end))
     else:

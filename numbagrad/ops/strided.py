@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import half_precision as half
 from ..autograd.regions import Geometry, install_regions
 from ..executor import capture
 from ..executor.indexing import reach, strided_view
@@ -79,6 +80,8 @@ def _read(input: Array, geometry: Geometry) -> Array:
     shared = _shared(storage, geometry)
     if shared is None:
         base[...] = input
+    elif input.dtype.kind == "V":
+        return half.converted(_read(half.readable(input), geometry), input.dtype)
     else:  # elements at one place count as their mean: the adjoint of ``_spread``
         places, counts = shared
         np.add.at(storage, places, input)
@@ -89,7 +92,7 @@ def _read(input: Array, geometry: Geometry) -> Array:
 def _clear(input: Array, geometry: Geometry) -> Array:
     _, base, region = _storage(geometry, input.dtype)
     base[...] = input
-    region[...] = 0
+    half.fill(region, 0)
     return base.copy()
 
 
@@ -249,6 +252,8 @@ def _region_of(input: Tensor, size: Any, stride: Any, storage_offset: int | None
     shape, strides = sizes_of((size,)), sizes_of((stride,))
     if len(shape) != len(strides):
         raise RuntimeError("mismatch in length of strides and shape")
+    if any([s < 0 for s in shape]):
+        raise RuntimeError(f"as_strided: sizes must not be negative, got {list(shape)}")
     if any([s < 0 for s in strides]):
         raise RuntimeError(
             "as_strided: Negative strides are not supported at the moment, got strides: "

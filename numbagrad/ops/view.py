@@ -20,7 +20,7 @@ from ..transforms.tangents import multilinear
 from ..warn_once import warn_once
 from .registry import method
 from .shapes import complete_shape, dimension, dimensions, sizes_of
-from .tensor_operator import TensorOperator, share_memory
+from .tensor_operator import TensorOperator
 from .view_operator import ViewOperator
 
 __all__ = [
@@ -112,7 +112,7 @@ def _view_dtype(input: Tensor, dtype: Any) -> Tensor:
             raise RuntimeError(
                 f"self.dim() cannot be 0 to view {input.dtype} as {dtype} (different element sizes)"
             )
-        if array.strides[-1] != old.itemsize:
+        if array.strides[-1] != old.itemsize and array.size:
             raise RuntimeError(
                 f"self.stride(-1) must be 1 to view {input.dtype} as {dtype} (different element "
                 f"sizes), but got {array.strides[-1] // old.itemsize}"
@@ -122,8 +122,14 @@ def _view_dtype(input: Tensor, dtype: Any) -> Tensor:
                 f"self.size(-1) must be divisible by {new.itemsize // old.itemsize} to view "
                 f"{input.dtype} as {dtype} (different element sizes), but got {array.shape[-1]}"
             )
-    result = new_tensor(array.view(new))
-    share_memory(result, input)
+    if not array.size and array.ndim:  # NumPy's strides of nothing may be anything
+        made = np.empty((*array.shape[:-1], array.shape[-1] * old.itemsize // new.itemsize), new)
+    else:
+        made = array.view(new)
+    result = new_tensor(made)
+    if input._version_cell is None:
+        input._version_cell = [0]
+    result._version_cell = input._version_cell  # one count of writes; no view for gradients, though
     return result
 
 

@@ -88,6 +88,8 @@ def gelu(input: Tensor, approximate: str = "none") -> Tensor:
 @checked
 def glu(input: Tensor, dim: int = -1) -> Tensor:
     """The first half of a dimension times the sigmoid of the second."""
+    if not input._array.ndim:
+        raise RuntimeError("glu does not support scalars because halving size must be even")
     size = input._array.shape[dim]
     if size % 2:
         raise RuntimeError(f"Halving dimension must be even, but dimension {dim} is size {size}")

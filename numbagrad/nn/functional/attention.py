@@ -127,7 +127,8 @@ def scaled_dot_product_attention(
         if attn_mask._array.dtype.kind == "b":
             attn_mask = attn_mask.logical_not()
         attn_mask = _added(attn_mask, query)
-    factor = 1 / math.sqrt(query.size(-1)) if scale is None else scale
+    width = query.size(-1)
+    factor = (1 / math.sqrt(width) if width else 1.0) if scale is None else scale
     operands = query, key, value, attn_mask, is_causal, factor
     if dropout_p:
         return _attention(*operands, dropout_p)

@@ -108,13 +108,15 @@ def _check_nll(input: Tensor, target: Tensor, weight: Tensor | None, ignore_inde
         raise RuntimeError(
             f"expected target dtype to be Long or Byte, but got {scalar_type_name(target.dtype)}"
         )
-    if x.shape[0] != classes.shape[0]:
+    batch = classes.shape[0] if classes.ndim else 0
+    if x.shape[0] != batch:
         raise ValueError(
-            f"Expected input batch_size ({x.shape[0]}) to match target batch_size "
-            f"({classes.shape[0]})."
+            f"Expected input batch_size ({x.shape[0]}) to match target batch_size ({batch})."
         )
     if x.shape[2:] != classes.shape[1:]:
-        raise ValueError(f"Expected target size {[x.shape[0], *x.shape[2:]]}, got {target.size()}")
+        raise RuntimeError(
+            f"Expected target size {[x.shape[0], *x.shape[2:]]}, got {list(target.size())}"
+        )
     if weight is not None and weight._array.shape != (x.shape[1],):
         raise RuntimeError(
             f"weight tensor should be defined either for all {x.shape[1]} classes or no classes "
@@ -148,6 +150,8 @@ def nll_loss(
     reduction = reduction_name(size_average, reduce, reduction)
     if reduction not in ("mean", "sum", "none"):
         raise ValueError(f"{reduction} is not a valid value for reduction")
+    if not input._array.ndim:
+        raise ValueError("nll_loss: Expected 1 or more dimensions (got 0)")
     if input._array.ndim == 1:
         single = input.unsqueeze(0)
         if target._array.ndim:
@@ -215,6 +219,11 @@ def cross_entropy(
     if not 0.0 <= label_smoothing <= 1.0:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
     if target._array.dtype.kind not in "fV":
+        if target._array.shape == input._array.shape:
+            raise RuntimeError(
+                "Expected floating point type for target with class probabilities, got "
+                f"{target.dtype}"
+            )
         plain = input._array.ndim <= 2
         if label_smoothing:
             operator = _smoothed_class_loss

@@ -14,6 +14,13 @@ __all__ = ["cosine_similarity", "pairwise_distance", "pdist"]
 
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
     """Cosine of the angle between vectors along ``dim``."""
+    if "c" in (x1._array.dtype.kind, x2._array.dtype.kind) or not (
+        x1.is_floating_point() or x2.is_floating_point()
+    ):
+        raise RuntimeError(
+            "cosine_similarity: expected common dtype to be floating point, got "
+            f"{x1.dtype} and {x2.dtype}"
+        )
     shape = common_shape([x1._array.shape, x2._array.shape])
     x1, x2 = x1.expand(shape), x2.expand(shape)
     first = x1.norm(2, dim, keepdim=True).clamp_min(eps)

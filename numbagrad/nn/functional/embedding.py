@@ -41,6 +41,8 @@ def embedding(
     Raises:
         AssertionError: if ``padding_idx`` is no row.
     """
+    if weight._array.ndim != 2:
+        raise RuntimeError(f"embedding: 'weight' must be 2-D, got {weight._array.ndim} dimensions")
     rows = weight._array.shape[0]
     if padding_idx is not None and not -rows <= padding_idx < rows:
         raise AssertionError("Padding_idx must be within num_embeddings")

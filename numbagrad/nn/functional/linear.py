@@ -32,6 +32,8 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         raise RuntimeError(
             f"mat1 and mat2 must have the same dtype, but got {names}; convert one with .to(dtype)"
         )
+    if w.ndim == 1 and bias is not None:
+        raise RuntimeError("linear: a weight of one dimension takes no bias; mat2 must be a matrix")
     if not plain or Transformed in (x.__class__, w.__class__, bias._array.__class__):  # type: ignore[union-attr]
         made = input.matmul(weight.t())
         return made if bias is None else made + bias

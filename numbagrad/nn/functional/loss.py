@@ -39,7 +39,7 @@ def _reduced(name: str) -> Callable[..., Tensor]:
         return reduce_loss(pointwise(name)(input, target, *options), reduction)
 
     loss.__name__ = name
-    return composite(_NODES.get(name))(loss)
+    return composite(_NODES.get(name), promotes=name != "huber_loss")(loss)
 
 
 #: Losses that are one node in torch; of the others it is the last of their operators.
@@ -62,7 +62,7 @@ def _pointwise_loss(
     return pointwise(name)(input, target, *options)
 
 
-@composite()
+@composite(promotes=True)
 def _weighted_loss(
     name: str, input: Tensor, target: Tensor, weight: Tensor, reduction: str, option: float | None
 ) -> Tensor:
@@ -197,12 +197,17 @@ def binary_cross_entropy_with_logits(
         "Target size ({target}) must be the same as input size ({input})", input, target
     )
     name = "binary_cross_entropy_with_logits"
+    if pos_weight is not None and pos_weight.requires_grad:
+        raise RuntimeError(
+            f"The function '{name}' is not differentiable with respect to argument 'pos_weight'. "
+            "This input cannot have requires_grad True."
+        )
     if weight is None and pos_weight is None:
         return _pointwise_loss(name, input, target, reduction)
     return _rescaled_loss(name, input, target, weight, pos_weight, reduction)
 
 
-@composite()
+@composite(promotes=True)
 def _rescaled_loss(
     name: str, input: Tensor, target: Tensor, weight: Tensor | None, pos_weight: Tensor | None,
     reduction: str,
@@ -225,6 +230,10 @@ def kl_div(
 ) -> Tensor:
     """``target * (log target - input)``; "batchmean" divides the sum by the batch size."""
     reduction = reduction_name(size_average, reduce, reduction)
+    if input._array.dtype.kind in "iub" or target._array.dtype.kind in "iub":
+        raise RuntimeError(
+            f"kl_div: Integral inputs not supported, got {input.dtype} and {target.dtype}"
+        )
     if reduction == "mean":
         warn_caller(
             "reduction: 'mean' divides the total loss by both the batch size and the support size."
@@ -235,7 +244,7 @@ def kl_div(
     return _kl_div(input, target, reduction, log_target)
 
 
-@composite()
+@composite(promotes=True)
 def _kl_div(input: Tensor, target: Tensor, reduction: str, log_target: bool) -> Tensor:
     loss = pointwise("kl_div_log_target" if log_target else "kl_div")(input, target)
     if reduction == "batchmean":
@@ -258,7 +267,7 @@ def poisson_nll_loss(
     return _poisson_loss(input, target, log_input, full, eps, reduction)
 
 
-@composite()
+@composite(promotes=True)
 def _poisson_loss(
     input: Tensor, target: Tensor, log_input: bool, full: bool, eps: float, reduction: str
 ) -> Tensor:
@@ -292,7 +301,7 @@ def gaussian_nll_loss(
     return _gaussian_loss(input, target, var, full, eps, reduction)
 
 
-@composite()
+@composite(promotes=True)
 def _gaussian_loss(
     input: Tensor, target: Tensor, var: Tensor, full: bool, eps: float, reduction: str
 ) -> Tensor:

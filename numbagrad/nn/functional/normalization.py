@@ -68,6 +68,8 @@ def rms_norm(
 ) -> Tensor:
     """Unit mean square over the last dimensions, then scale."""
     dims = _check_normalized_shape(input, normalized_shape)
+    if input._array.dtype.kind in "iub":
+        raise NotImplementedError(f'"rms_norm" not implemented for {input.dtype}')
     if eps is None:
         eps = finfo(input.dtype).eps
     made = input * (input.square().mean(dims, keepdim=True) + eps).rsqrt()
@@ -102,6 +104,11 @@ def group_norm(
         raise RuntimeError(
             "Expected number of channels in input to be divisible by num_groups, but got input of "
             f"shape {list(shape)} and num_groups={num_groups}"
+        )
+    if shape[0] * shape[1] // num_groups * math.prod(shape[2:]) == 1:
+        raise ValueError(
+            "Expected more than 1 value per channel when training, got input size "
+            f"{[shape[0] * shape[1] // num_groups, num_groups, *shape[2:]]}"
         )
     in_group = shape[1] // num_groups * math.prod(shape[2:])
     grouped = input.reshape(shape[0], num_groups, in_group)

@@ -56,6 +56,13 @@ def pad(
     widths = tuple([(max(a, 0), max(b, 0)) for a, b in pairs])
     less = tuple([(max(-a, 0), max(-b, 0)) for a, b in pairs])
     if mode == "constant":
+        kind = input._array.dtype
+        if value and kind.kind in "iu":
+            limits = np.iinfo(kind)
+            if not limits.min <= int(value) <= limits.max:
+                raise RuntimeError(
+                    f"pad: value {value} cannot be converted to type {input.dtype} without overflow"
+                )
         return _pad_constant(_without(input, less), widths, value or 0)
     if mode not in _PAD_MODES:
         raise NotImplementedError(f"Unrecognised padding mode {mode}")

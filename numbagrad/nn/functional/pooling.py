@@ -110,6 +110,8 @@ def _first_inside(windows: Windows, counts: Sequence[int]) -> list[Array]:
 
 
 def _largest(array: Array, counts: tuple[int, ...], windows: Windows) -> Array:
+    if array.dtype.kind == "b":
+        raise NotImplementedError(f"\"max_pool{len(counts)}d\" not implemented for 'Bool'")
     if not JIT_DISABLED:
         return executor.largest(np.ascontiguousarray(array), counts, windows)
     return _largest_by_numpy(array, counts, windows)

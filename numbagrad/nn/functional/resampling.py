@@ -108,6 +108,11 @@ def interpolate(
             factors = [None] * len(sizes)
     else:
         raise ValueError("either size or scale_factor should be defined")
+    if 0 in sizes or 0 in counts:
+        raise RuntimeError(
+            "interpolate: Input and output sizes should be greater than 0, but got input "
+            f"{list(sizes)} and output {list(counts)}"
+        )
     if mode == "area":
         return adaptive_avg_pool(len(sizes), input, counts)
     grid = Grid(tuple(sizes), tuple(counts), tuple(factors), mode, bool(align_corners))

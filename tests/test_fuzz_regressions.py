@@ -1,0 +1,147 @@
+"""What random programs beside torch brought to light (``fuzz.py``), one statement a test.
+
+The values and the classes of exceptions are torch's.
+"""
+
+import pytest
+
+import numbagrad as torch
+from numbagrad.nn import functional as F
+
+HALF_OF_TWO_BYTES = [torch.float16, torch.bfloat16]
+
+
+@pytest.mark.parametrize("dtype", [torch.int32, torch.float32, torch.complex64])
+def test_a_view_as_another_dtype_needs_no_gradient(dtype):
+    x = torch.ones(2, requires_grad=True) * 2
+    other = x.view(dtype)
+    assert not other.requires_grad and not other._is_view()
+    x.detach().mul_(2)
+    assert other._version == x._version == 1
+
+
+@pytest.mark.parametrize("dtype", HALF_OF_TWO_BYTES)
+def test_writes_through_views_of_half_precision(dtype):
+    x = torch.ones(1, 3, requires_grad=True)
+    base = x.to(dtype)
+    view = base.view(-1)
+    view -= view * 0.5
+    gradient = torch.autograd.grad((base * base * base).sum(), x, create_graph=True)[0]
+    assert gradient.tolist() == [[0.375] * 3]
+    assert torch.autograd.grad(gradient.sum(), x)[0].tolist() == [[0.75] * 3]
+
+
+@pytest.mark.parametrize("dtype", HALF_OF_TWO_BYTES)
+def test_a_write_into_an_expanded_tensor_without_elements(dtype):
+    x = torch.zeros(2, 0, dtype=dtype, requires_grad=True)
+    base = x + 2
+    view = base.expand_as(base)
+    view += 2
+    assert torch.autograd.grad((base.sum() + view.sum()), x)[0].shape == (2, 0)
+
+
+def test_bfloat16_becomes_complex():
+    assert torch.tensor([1.0, 2.5], dtype=torch.bfloat16).cfloat().tolist() == [1 + 0j, 2.5 + 0j]
+
+
+def test_bfloat16_beside_complex_numbers():
+    x = torch.tensor([1.0, 2.5], dtype=torch.bfloat16)
+    assert (x - torch.tensor([1j, 2.0], dtype=torch.complex128)).tolist() == [1 - 1j, 0.5]
+
+
+def test_nothing_as_another_dtype():
+    assert torch.zeros(2, 4)[:, 4:].view(torch.float64).shape == (2, 0)
+    assert torch.trapezoid(torch.zeros(0, 2), torch.ones(3, 2), dim=0).tolist() == [0, 0]
+
+
+def test_nothing_to_search_for():
+    assert torch.searchsorted(torch.ones(2, 1), torch.zeros(2, 0)).shape == (2, 0)
+
+
+@pytest.mark.parametrize("loss", [F.mse_loss, F.l1_loss, F.smooth_l1_loss])
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+def test_losses_of_several_dtypes(loss, reduction):
+    half = torch.tensor([0.5, 2.0], dtype=torch.float16)
+    for other, kind in [
+        (torch.uint8, torch.float16),
+        (torch.float64, torch.float64),
+        (torch.bfloat16, torch.float32),
+    ]:
+        made = loss(torch.ones(2, dtype=other), half, reduction=reduction)
+        assert made.dtype == kind
+        assert made.sum().item() > 0.3
+
+
+def test_attention_of_no_features():
+    x = torch.zeros(2, 0)
+    assert F.scaled_dot_product_attention(x, x, x).shape == (2, 0)
+
+
+def test_prelu_has_one_weight_a_channel():
+    x = torch.tensor(-2.0)
+    assert torch.prelu(x, torch.tensor([0.25])).shape == ()
+    assert torch.ones(2, 3).prelu(torch.ones(3)).shape == (2, 3)
+
+
+ONE, TWO, MATRIX = torch.ones(2), torch.ones(2, dtype=torch.float64), torch.eye(3)
+WHOLE, MASK = torch.tensor([1, 2]), torch.tensor([True, False])
+LU, PIVOTS = torch.linalg.lu_factor(MATRIX)
+
+REFUSED = {
+    "invert": (TypeError, lambda: ~ONE),
+    "isclose": (RuntimeError, lambda: torch.isclose(ONE, TWO)),
+    "meshgrid": (RuntimeError, lambda: torch.meshgrid(ONE, TWO, indexing="ij")),
+    "cartesian_prod": (RuntimeError, lambda: torch.cartesian_prod(ONE, TWO)),
+    "masked_scatter": (RuntimeError, lambda: ONE.masked_scatter(MASK, TWO)),
+    "solve": (RuntimeError, lambda: torch.linalg.solve(MATRIX, MATRIX.double())),
+    "lu_solve": (RuntimeError, lambda: torch.linalg.lu_solve(LU, PIVOTS, MATRIX.double())),
+    "ormqr-tau": (RuntimeError, lambda: torch.ormqr(MATRIX, MATRIX, MATRIX)),
+    "ormqr-vector": (RuntimeError, lambda: torch.ormqr(ONE, ONE, MATRIX)),
+    "kl_div": (RuntimeError, lambda: F.kl_div(ONE, WHOLE, reduction="none")),
+    "prelu-weights": (RuntimeError, lambda: torch.prelu(torch.ones(2, 3), ONE)),
+    "prelu-number": (RuntimeError, lambda: torch.prelu(torch.tensor(1.0), ONE)),
+    "prelu-dtype": (RuntimeError, lambda: torch.prelu(ONE, TWO[:1])),
+    "prelu-matrix": (RuntimeError, lambda: torch.prelu(ONE, torch.ones(1, 1))),
+    "pos_weight": (RuntimeError, lambda: F.binary_cross_entropy_with_logits(
+        ONE, ONE, pos_weight=torch.ones(2, requires_grad=True))),
+    "nll_loss": (RuntimeError, lambda: F.nll_loss(torch.ones(1, 2, 3), WHOLE[None])),
+    "rms_norm": (NotImplementedError, lambda: F.rms_norm(WHOLE, (2,))),
+    "max_pool1d": (NotImplementedError, lambda: F.max_pool1d(MASK[None], 2)),
+    "group_norm": (ValueError, lambda: F.group_norm(torch.ones(1, 1), 1)),
+    "linear": (RuntimeError, lambda: F.linear(MATRIX, torch.ones(3), ONE[0])),
+    "searchsorted": (RuntimeError, lambda: torch.searchsorted(ONE[0], ONE)),
+    "searchsorted-number": (RuntimeError, lambda: torch.searchsorted(MATRIX, ONE[0])),
+    "glu": (RuntimeError, lambda: F.glu(ONE[0])),
+    "lerp": (RuntimeError, lambda: torch.lerp(ONE, TWO, 0.5)),
+    "lerp-weight": (RuntimeError, lambda: torch.lerp(ONE, ONE, TWO)),
+    "triangular_solve": (RuntimeError, lambda: torch.triangular_solve(ONE, MATRIX)),
+    "cross_entropy": (RuntimeError, lambda: F.cross_entropy(ONE, WHOLE)),
+    "embedding": (RuntimeError, lambda: F.embedding(WHOLE, ONE)),
+    "diff": (RuntimeError, lambda: torch.diff(MATRIX, prepend=ONE)),
+    "as_strided": (RuntimeError, lambda: ONE.as_strided((3, -2), (2, 1))),
+    "interpolate": (
+        RuntimeError, lambda: F.interpolate(torch.zeros(1, 2, 0), scale_factor=2.0)),
+    "triangular_solve-dtype": (
+        RuntimeError, lambda: torch.triangular_solve(MATRIX, MATRIX.double())),
+    "nll_loss-number": (ValueError, lambda: F.nll_loss(ONE[0], WHOLE)),
+    "solve_triangular": (
+        RuntimeError, lambda: torch.linalg.solve_triangular(MATRIX, ONE, upper=True)),
+    "cosine_similarity": (RuntimeError, lambda: F.cosine_similarity(ONE.cfloat(), ONE, 0)),
+    "pad": (RuntimeError, lambda: F.pad(WHOLE.byte(), (0, 1), value=-1)),
+    "nll_loss-target": (ValueError, lambda: F.nll_loss(torch.ones(1, 2, 3), WHOLE[0])),
+    "index_select": (RuntimeError, lambda: ONE[0].index_select(0, torch.tensor([0, 0]))),
+    "index_copy": (IndexError, lambda: MATRIX.index_copy(0, torch.tensor([-1]), MATRIX[:1])),
+    "index_add": (IndexError, lambda: ONE.index_add(0, torch.tensor([5]), ONE[:1])),
+    "index_add-rows": (
+        RuntimeError, lambda: MATRIX.index_add(0, torch.tensor([5]), MATRIX[:1])),
+    "index_reduce": (
+        IndexError, lambda: MATRIX.index_reduce(0, torch.tensor([5]), MATRIX[:1], "prod")),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_torch_refuses(name):
+    kind, call = REFUSED[name]
+    with pytest.raises(kind) as caught:
+        call()
+    assert caught.type is kind
