@@ -208,21 +208,24 @@ def _outcomes(kind: Kind, role: str, holder: Any, step: Any) -> list[tuple[Any, 
     return outcomes
 
 
-def compare(found: Any, expected: Any, where: str) -> None:
+def compare(
+    found: Any, expected: Any, where: str, rtol: float = 1e-5, atol: float = 1e-6
+) -> None:
     """Check that two results or states are equal, but for rounding."""
     assert type(found) is type(expected), (where, found, expected)
     if isinstance(expected, np.ndarray):
-        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6, err_msg=where)
+        np.testing.assert_allclose(found, expected, rtol=rtol, atol=atol, err_msg=where)
+        assert found.dtype == expected.dtype, where
     elif isinstance(expected, list):
         assert len(found) == len(expected), (where, found, expected)
         for a, b in zip(found, expected, strict=True):
-            compare(a, b, where)
+            compare(a, b, where, rtol, atol)
     elif isinstance(expected, dict):
         assert list(found) == list(expected), (where, found, expected)
         for key in expected:
-            compare(found[key], expected[key], where)
+            compare(found[key], expected[key], f"{where}[{key!r}]", rtol, atol)
     elif isinstance(expected, float):
-        assert found == pytest.approx(expected, rel=1e-5, abs=1e-6, nan_ok=True), where
+        assert found == pytest.approx(expected, rel=rtol, abs=atol, nan_ok=True), where
     else:
         assert found == expected, where
 
