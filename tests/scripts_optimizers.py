@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from scripts_tools import STEPS, mlp, normal, script, scripts, whole
+
 import numbagrad as torch
 from numbagrad import nn, optim
-from scripts_tools import STEPS, mlp, normal, script, scripts, whole
 
 F = nn.functional
 lr_scheduler = optim.lr_scheduler
@@ -384,7 +385,10 @@ def optimizer_restored_from_its_state(compile):
     kept = None
     for k in range(STEPS):
         if k == 3:
-            kept = {name: value.clone() for name, value in net.state_dict().items()}, made.state_dict()
+            kept = (
+                {name: value.clone() for name, value in net.state_dict().items()},
+                made.state_dict(),
+            )
         if k == 6:
             net.load_state_dict(kept[0])
             made.load_state_dict(kept[1])

@@ -53,6 +53,46 @@ def mlp(*sizes: int, act: Any = torch.nn.ReLU) -> Any:
     return torch.nn.Sequential(*layers[:-1])
 
 
+def batch(k: int, size: int = 5) -> tuple[torch.Tensor, torch.Tensor]:
+    """Inputs of four features and one of three classes."""
+    return normal(k, size, 4), whole(k, 3, size)
+
+
+def parts(lr: float = 0.1, **more: Any) -> tuple[Any, Any]:
+    """A network for :func:`batch`, and an optimizer."""
+    net = mlp(4, 6, 3)
+    return net, torch.optim.SGD(net.parameters(), lr, **more)
+
+
+def fit(
+    compile: Any, net: Any, loss_of: Any, batches: Any, lr: float = 0.05, make: Any = None
+) -> list[Any]:
+    """Train with one compiled step; the losses and what was trained."""
+    optimizer = (make or (lambda p: torch.optim.SGD(p, lr, momentum=0.9)))(net.parameters())
+
+    @compile
+    def step(*batch: Any) -> Any:
+        optimizer.zero_grad()
+        loss = loss_of(*batch)
+        loss.backward()
+        optimizer.step()
+        return loss.detach()
+
+    losses = [step(*batches(k)) for k in range(STEPS)]
+    return [losses, dict(net.state_dict())]
+
+
+def classes(shape: tuple[int, ...], count: int = 3, size: int = 5) -> Any:
+    """Batches of random inputs with classes."""
+    return lambda k: (normal(k, size, *shape), whole(k, count, size))
+
+
+def classify(compile: Any, net: Any, shape: tuple[int, ...], **more: Any) -> list[Any]:
+    """Train a network with the cross entropy of classes."""
+    loss_of = lambda x, y: torch.nn.functional.cross_entropy(net(x), y)  # noqa: E731
+    return fit(compile, net, loss_of, classes(shape), **more)
+
+
 class Compiling:
     """``compile`` for one run of a script; remembers what it compiled."""
 
@@ -85,5 +125,6 @@ def how_it_ran(compiled: Any) -> str:
 
 
 __all__ = [
-    "SCRIPTS", "STEPS", "Compiling", "how_it_ran", "mlp", "normal", "script", "scripts", "whole",
+    "SCRIPTS", "STEPS", "Compiling", "batch", "classes", "classify", "fit", "how_it_ran", "mlp",
+    "normal", "parts", "script", "scripts", "whole",
 ]  # fmt: skip

@@ -13,9 +13,13 @@ import warnings
 
 import numpy as np
 import pytest
-import scripts_loops  # noqa: F401 - each fills SCRIPTS
+import scripts_agents  # noqa: F401 - each fills SCRIPTS
+import scripts_batches  # noqa: F401
+import scripts_counters  # noqa: F401
+import scripts_logs  # noqa: F401
 import scripts_methods  # noqa: F401
 import scripts_models  # noqa: F401
+import scripts_networks  # noqa: F401
 import scripts_optimizers  # noqa: F401
 from reads_tools import compare, plain
 from scripts_tools import SCRIPTS, Compiling
