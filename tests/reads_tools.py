@@ -1,7 +1,8 @@
 """Two worlds of one small module, one compiled: what ``test_compile_reads.py`` compares.
 
-A ``Kind`` names a way to hold state, to read it, and to change it; ``sources`` writes it as modules
-of a user, of an installed package or of both; ``played`` imports them and calls the step.
+A ``Kind`` names a way to hold state, to read it, and to change it, and is read from the files in
+``reads/``; ``sources`` writes it as modules of a user, of an installed package or of both;
+``played`` imports them and calls the step.
 """
 
 from __future__ import annotations
@@ -79,6 +80,59 @@ class Kind:
         return [*PLACES[:3]] if local else [*PLACES]
 
 
+#: What may stand behind the name of a kind.
+OPTIONS = ("raises", "distinct", "compiles")
+#: The parts of a kind, after the setup, which comes first.
+PARTS = ("begin", "read", "change", "write", "state", "finish")
+
+
+def kinds_in(text: str) -> dict[str, Kind]:
+    """The kinds of one file of ``reads/``.
+
+    ``== name  [options]`` begins a kind, ``-- part`` each of its parts after the setup. A kind
+    with the option ``prelude`` is the beginning of the setup of those that say ``-- with name``.
+    The state is the value that is read, unless a kind says otherwise.
+    """
+    kinds, preludes = {}, {}
+    for block in text.split("\n== ")[1:]:
+        head, *lines = block.rstrip("\n").split("\n")
+        name, _, options = head.partition("  [")
+        words = options.rstrip("]").split(", ") if options else []
+        parts: dict[str, Any] = {"setup": ""}
+        part = "setup"
+        for line in lines:
+            if line.startswith("-- with "):
+                parts["setup"] += "".join(preludes[each] for each in line.split()[2:])
+            elif line.startswith("-- "):
+                part = line[3:]
+                assert part in PARTS and part not in parts, (name, line)
+                parts[part] = ""
+            else:
+                parts[part] += line + "\n"
+        if "prelude" in words:
+            preludes[name] = parts["setup"]
+            continue
+        if "read" in parts:
+            parts.setdefault("state", parts["read"].strip().split("\n")[-1])
+        for word in words:
+            key, _, value = word.partition("=")
+            assert key in (*OPTIONS, "whole"), (name, word)
+            parts[key] = value or True
+        assert name not in kinds, name
+        kinds[name] = Kind(**parts)
+    return kinds
+
+
+def all_kinds() -> dict[str, Kind]:
+    """The kinds of all files."""
+    kinds: dict[str, Kind] = {}
+    for path in sorted(Path(__file__).with_name("reads").glob("*.txt")):
+        found = kinds_in(path.read_text())
+        assert kinds.keys().isdisjoint(found), path
+        kinds.update(found)
+    return kinds
+
+
 def combinations(kinds: dict[str, Kind]) -> list[Any]:
     """Parameters for pytest: every kind in every role, at every place."""
     return [
@@ -120,7 +174,9 @@ def sources(kind: Kind, role: str, place: str, name: str) -> dict[str, str]:
     access = _access(kind, role)
     held = HEAD + textwrap.dedent(kind.setup).strip() + "\n\n"
     rest = _function("begin()", kind.begin) + _function("change(v)", kind.change)
-    rest += _function("state()", f"return {kind.state}") + _function("finish()", kind.finish)
+    rest += _function("state()", f"return {kind.state.strip()}") + _function(
+        "finish()", kind.finish
+    )
     calls = "def step(x):\n    return access(x + 1.0) * 0.5\n"
     if place == "inline":
         return {name: held + access + rest + "step = access\n"}
@@ -208,21 +264,22 @@ def _outcomes(kind: Kind, role: str, holder: Any, step: Any) -> list[tuple[Any, 
     return outcomes
 
 
-def compare(found: Any, expected: Any, where: str) -> None:
+def compare(found: Any, expected: Any, where: str, rtol: float = 1e-5, atol: float = 1e-6) -> None:
     """Check that two results or states are equal, but for rounding."""
     assert type(found) is type(expected), (where, found, expected)
     if isinstance(expected, np.ndarray):
-        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6, err_msg=where)
+        np.testing.assert_allclose(found, expected, rtol=rtol, atol=atol, err_msg=where)
+        assert found.dtype == expected.dtype, where
     elif isinstance(expected, list):
         assert len(found) == len(expected), (where, found, expected)
         for a, b in zip(found, expected, strict=True):
-            compare(a, b, where)
+            compare(a, b, where, rtol, atol)
     elif isinstance(expected, dict):
         assert list(found) == list(expected), (where, found, expected)
         for key in expected:
-            compare(found[key], expected[key], where)
+            compare(found[key], expected[key], f"{where}[{key!r}]", rtol, atol)
     elif isinstance(expected, float):
-        assert found == pytest.approx(expected, rel=1e-5, abs=1e-6, nan_ok=True), where
+        assert found == pytest.approx(expected, rel=rtol, abs=atol, nan_ok=True), where
     else:
         assert found == expected, where
 
@@ -248,4 +305,4 @@ def check(kind: Kind, role: str, place: str, folder: Path, name: str) -> Played:
     return found
 
 
-__all__ = ["Kind", "Played", "check", "combinations", "compare", "plain", "played"]
+__all__ = ["Kind", "Played", "all_kinds", "check", "combinations", "compare", "plain", "played"]

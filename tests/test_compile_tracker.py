@@ -8,6 +8,7 @@ import warnings
 import numpy as np
 import pytest
 import tracker_effects  # noqa: F401 - fills WORLDS
+import tracker_optimizers  # noqa: F401 - fills WORLDS
 import tracker_reads  # noqa: F401 - fills WORLDS
 from reads_tools import compare, plain
 from tracker_worlds import WORLDS

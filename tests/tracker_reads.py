@@ -13,7 +13,6 @@ from tracker_worlds import World, issue
 import numbagrad as torch
 from numbagrad import nn
 
-
 # --- what a call reads --------------------------------------------------------------------------
 
 

@@ -124,7 +124,7 @@ WRITTEN_BY_HAND = {
     "tanhshrink", "hardsigmoid", "hardswish", "hardshrink", "softshrink", "mse_loss", "l1_loss",
     "smooth_l1_loss", "huber_loss", "binary_cross_entropy", "binary_cross_entropy_with_logits",
     "binary_cross_entropy_with_logits_weighted", "kl_div", "kl_div_log_target", "log_sigmoid",
-    "isclose", "special_ndtr", "special_entr", "special_xlog1py", "prelu",
+    "isclose", "special_ndtr", "special_entr", "special_xlog1py",
 }  # fmt: skip
 
 
