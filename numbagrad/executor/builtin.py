@@ -17,6 +17,7 @@ import numpy as np
 
 from ..dtype import bfloat16
 from ..kernels import layout
+from ..type_names import type_name
 from . import capture, library, memory, pool
 
 _METHOD_FASTCALL = 0x0080
@@ -29,6 +30,52 @@ _SET_BASE_SLOT = 282  # PyArray_SetBaseObject
 
 class LaunchMiss(Exception):  # noqa: N818 - a signal between a launcher and its caller
     """Raised by a launcher that cannot go on; the argument is a key or a ``layout.MISS_*``."""
+
+
+class Repairs:
+    """The misses of one call that were repaired, each of which may come once.
+
+    Whoever compiles what a launcher missed, and calls it again, adds every miss here first. If a
+    miss comes back, what was done about it did not help, and would not help the next time either.
+    """
+
+    def __init__(self, name: str):
+        self.name = name
+        self._seen: set[tuple[int, int]] = set()
+
+    def add(self, code: int, operands: tuple[Any, ...]) -> None:
+        """Note a miss, the argument of a ``LaunchMiss``, that is about to be repaired.
+
+        Raises:
+            RuntimeError: if it is one that was repaired before; names the kernel and the operands.
+        """
+        found = code, library.forgotten  # in between another thread may have emptied the tables
+        if found in self._seen:
+            raise RuntimeError(
+                f"{self.name}: internal error: the launcher misses {_reason(code)} again, after "
+                f"that was repaired, for ({', '.join(map(_described, operands))}). Please report "
+                "this with the call that led to it."
+            )
+        self._seen.add(found)
+
+
+_REASONS = {getattr(layout, name): name for name in dir(layout) if name.startswith("MISS_")}
+
+
+def _reason(code: int) -> str:
+    if code >= 0:
+        return f"the kernel of signature {code:#x}"
+    return _REASONS.get(code, f"for reason {code}")
+
+
+def _described(operand: Any) -> str:
+    """An operand as an error message shows it."""
+    if isinstance(operand, np.ndarray):
+        strides = f", strides={operand.strides}" if not operand.flags.c_contiguous else ""
+        return f"{type(operand).__name__}(shape={operand.shape}, dtype={operand.dtype}{strides})"
+    if isinstance(operand, (bool, int, float, complex, str)) or operand is None:
+        return repr(operand)
+    return type_name(operand)
 
 
 class _MethodDefinition(ctypes.Structure):

@@ -102,8 +102,14 @@ def when_forgetting(function: Callable[[], None]) -> Callable[[], None]:
     return function
 
 
+#: How often lookups were forgotten: what was compiled before may be missing again.
+forgotten = 0
+
+
 def forget_lookups() -> None:
     """Make every operator look its kernels up again; the kernels themselves stay in memory."""
+    global forgotten
+    forgotten += 1
     for forget in _forgetters:
         forget()
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..kernels import layout
 from . import capture, library, pool
-from .builtin import LaunchMiss, launcher, leave_to_recorder, make_builtin, runtime
+from .builtin import LaunchMiss, Repairs, launcher, leave_to_recorder, make_builtin, runtime
 from .conversion import has_half, narrowed, widened
 from .pointwise import JIT_DISABLED
 
@@ -81,22 +81,25 @@ def matmul(a: Array, b: Array, rounded: bool = True) -> Array:
         if not rounded and has_half((a, b)):
             raise HalfPrecision
         return _reference(a, b)
-    try:
-        if capture.active is not None:
-            leave_to_recorder()
-        return _launcher()[0](a, b)
-    except LaunchMiss as miss:
+    repairs = None
+    while True:
+        try:
+            if capture.active is not None:
+                leave_to_recorder()
+            return _launcher()[0](a, b)
+        except LaunchMiss as miss:
+            code = miss.args[0]
         if a.dtype.kind == "c":
             return _of_complex(a, b)
         if not rounded and has_half((a, b)):
-            raise HalfPrecision from None
-        code = miss.args[0]
+            raise HalfPrecision
         if code == layout.MISS_CAPTURE:
             return capture.recorder().product(matmul, a, b)
         if code < 0:
             return _general(a, b)
+        repairs = repairs or Repairs("matmul")
+        repairs.add(code, (a, b))
         _compile(code, a.dtype.name)
-        return _launcher()[0](a, b)
 
 
 def matmul_and_tangent(
@@ -109,14 +112,17 @@ def matmul_and_tangent(
     """
     if JIT_DISABLED:
         return None
-    launch = _launcher_with_tangent()
+    repairs = None
     while True:
         try:
-            return launch(a, b, da, db)
+            return _launcher_with_tangent()(a, b, da, db)
         except LaunchMiss as miss:
-            if miss.args[0] < 0:
-                return None
-            _compile(miss.args[0], a.dtype.name)
+            code = miss.args[0]
+        if code < 0:
+            return None
+        repairs = repairs or Repairs("matmul_and_tangent")
+        repairs.add(code, (a, b, da, db))
+        _compile(code, a.dtype.name)
 
 
 def kernel_of(method: int, dtype: str) -> int:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -40,6 +40,7 @@ from . import capture, library
 from .builtin import (
     KernelTable,
     LaunchMiss,
+    Repairs,
     launcher,
     leave_to_recorder,
     make_builtin,
@@ -213,13 +214,16 @@ class PointwiseProgram:
 
     def resolve(self, miss: LaunchMiss, operands: tuple[Any, ...], into: bool = False) -> Any:
         """Compile what was missing and call again; raises torch's errors for bad operands."""
+        repairs = Repairs(self.name)
+        code = miss.args[0]  # the exception itself would be in a cycle with this frame
         while True:
-            code = miss.args[0]
             if code == layout.MISS_CAPTURE:
                 return capture.recorder().pointwise(self, operands, into)
             if code < 0:
-                operands = self._repair(code, operands, into)
+                before, operands = operands, self._repair(code, operands, into)
+                repairs.add(code, before)
             else:
+                repairs.add(code, operands)
                 for operand in operands:
                     if isinstance(operand, np.ndarray):
                         from_numpy(operand.dtype)  # raises for arrays that no kernel reads
@@ -227,7 +231,7 @@ class PointwiseProgram:
             try:
                 return (self.into if into else self.call)(*operands)
             except LaunchMiss as again:
-                miss = again
+                code = again.args[0]
 
     def _repair(self, code: int, operands: tuple[Any, ...], into: bool) -> tuple[Any, ...]:
         """Operands that the launcher can take, or the error that says why there are none."""
@@ -237,7 +241,9 @@ class PointwiseProgram:
             runtime()[layout.RUNTIME_GENERAL] = address
             return operands
         if code == layout.MISS_OPERAND:
-            return tuple([_as_operand(self.name, x) for x in operands])
+            taken = tuple([_as_operand(self.name, x) for x in operands])
+            require_array(self.name, taken)
+            return taken
         if code == layout.MISS_SHAPES:
             raise_shapes(self.name, inputs, operands[-1] if into else None)
         if code == layout.MISS_OVERLAP:
@@ -384,6 +390,8 @@ class PointwiseProgram:
         if not all([is_operand(x) and not _is_complex(x) for x in operands]) or (
             output is not None and output.dtype.kind == "c"
         ):
+            raise LaunchMiss(layout.MISS_OPERAND)
+        if output is None and not any([isinstance(x, np.ndarray) for x in operands]):
             raise LaunchMiss(layout.MISS_OPERAND)
         refuse_subclasses(*operands, output)
         operands = tuple([_as_operand(self.name, x) for x in operands])
@@ -566,6 +574,15 @@ def refuse_subclasses(*operands: Any) -> None:
     for operand in operands:
         if isinstance(operand, np.ndarray) and operand.__class__ is not np.ndarray:
             raise LaunchMiss(layout.MISS_OPERAND)
+
+
+def require_array(name: str, operands: Sequence[Any]) -> None:
+    """Raise torch's TypeError for operands of which all are numbers."""
+    if not any([isinstance(x, np.ndarray) for x in operands]):
+        raise TypeError(
+            f"{name}(): argument 'input' (position 1) must be Tensor, not "
+            f"{given_for_tensor(operands[0])}"
+        )
 
 
 def is_operand(operand: Any) -> bool:

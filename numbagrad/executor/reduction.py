@@ -22,7 +22,14 @@ from ..kernels.template import renamed
 from ..kernels.vector_math import CPU_LOWERING
 from ..type_names import given_for_tensor
 from . import capture, library
-from .builtin import KernelTable, LaunchMiss, launcher, leave_to_recorder, make_builtin
+from .builtin import (
+    KernelTable,
+    LaunchMiss,
+    Repairs,
+    launcher,
+    leave_to_recorder,
+    make_builtin,
+)
 from .complex_parts import from_parts, parts_of_array
 from .complex_pointwise import refused
 from .pointwise import JIT_DISABLED, refuse_subclasses
@@ -112,14 +119,17 @@ class ReductionProgram:
         """Compile what a call missed, and call again."""
         if arguments[0].dtype.kind == "c":
             return self._of_complex(*arguments)
+        repairs = Repairs(self.definition.name)
+        code = miss.args[0]  # the exception itself would be in a cycle with this frame
         while True:
-            if miss.args[0] == layout.MISS_CAPTURE:
+            if code == layout.MISS_CAPTURE:
                 return capture.recorder().reduce(self, arguments)
-            self._compile(miss, arguments[0])
+            repairs.add(code, arguments)
+            self._compile(code, arguments[0])
             try:
                 return self.call(*arguments)
             except LaunchMiss as again:
-                miss = again
+                code = again.args[0]
 
     def _of_complex(self, array: Array, mask: int, keepdim: bool, *rest: Any) -> Array:
         """A sum or a mean of each part, a product by NumPy, or a question for zeros."""
@@ -154,9 +164,8 @@ class ReductionProgram:
             )
         return self._formulas
 
-    def _compile(self, miss: LaunchMiss, array: Array) -> None:
+    def _compile(self, key: int, array: Array) -> None:
         """Compile the kernel, or the launcher, that a call missed."""
-        key = miss.args[0]
         if key == layout.MISS_GENERAL:
             assert self._table is not None
             self._install("reduce", self._table)

@@ -22,7 +22,14 @@ from ..kernels import layout, rowwise
 from ..kernels.pointwise import Operand
 from ..kernels.vector_math import CPU_LOWERING
 from . import capture, library
-from .builtin import KernelTable, LaunchMiss, launcher, leave_to_recorder, make_builtin
+from .builtin import (
+    KernelTable,
+    LaunchMiss,
+    Repairs,
+    launcher,
+    leave_to_recorder,
+    make_builtin,
+)
 from .complex_pointwise import refused
 from .pointwise import JIT_DISABLED
 
@@ -61,6 +68,7 @@ class RowwiseProgram:
 
     def run(self, dim: int, *arrays: Array) -> Any:
         """``call``, whatever is missing; ``dim`` counts from 0."""
+        repairs = None
         while True:
             try:
                 return self.call(dim, *arrays)
@@ -68,6 +76,8 @@ class RowwiseProgram:
                 key = miss.args[0]
             if key == layout.MISS_CAPTURE:
                 return capture.recorder().rowwise(self, dim, arrays)
+            repairs = repairs or Repairs(self.name)
+            repairs.add(key, (dim, *arrays))
             if key == rowwise.MISS_CONTIGUOUS:
                 arrays = tuple([np.ascontiguousarray(x).reshape(x.shape) for x in arrays])
             elif key == layout.MISS_OPERAND:

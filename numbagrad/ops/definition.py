@@ -64,6 +64,7 @@ class PointwiseDefinition:
     `complex` says what it is for complex operands: None where there is no such thing, `Refused`
     if torch has an error of its own for that. One that `jumps`, as each with a result of bool does,
     has numbers beside operands of half precision rounded to these first; else only results are.
+    One that `takes_numbers` takes operands none of which is a Tensor, as torch's arithmetic does.
     """
 
     name: str
@@ -82,6 +83,7 @@ class PointwiseDefinition:
     grad_fn: str = ""
     complex: ComplexRule | Refused | None = None
     jumps: bool = False
+    takes_numbers: bool = False
 
     @property
     def rounds_operands(self) -> bool:

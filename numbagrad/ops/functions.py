@@ -17,6 +17,7 @@ import numpy as np
 from ..autograd.grad_mode import state as grad_mode
 from ..dtype import complex128, finfo, float64, uint8
 from ..executor import capture
+from ..executor.pointwise import require_array
 from ..tensor import Tensor
 from ..transforms.reading import refuse_tangents
 from ..warn_once import warn_caller
@@ -53,6 +54,8 @@ def write_out(operator: PointwiseOperator, operands: tuple[Any, ...], out: Tenso
             "automatic differentiation, but one of the arguments requires grad."
         )
     refuse_tangents(operator.name, (out, *operands))
+    if not operator.definition.takes_numbers:
+        require_array(operator.name, [x._array if isinstance(x, Tensor) else x for x in operands])
     shapes = [x._array.shape for x in operands if isinstance(x, Tensor)]
     try:
         shape = np.broadcast_shapes(*shapes)
@@ -269,7 +272,7 @@ _square = unary(pointwise("pow_2"))
 @method("pow", "__pow__")
 def pow(input: Any, exponent: Any, *, out: Tensor | None = None) -> Tensor:
     """``input`` to the power ``exponent``; either may be a number."""
-    if exponent.__class__ is int and exponent == 2 and out is None:
+    if exponent.__class__ is int and exponent == 2 and out is None and isinstance(input, Tensor):
         if input._array.dtype.kind != "b":
             return _square(input)
     operator, operands = power_operator(input, exponent)
@@ -282,6 +285,8 @@ def power_operator(input: Any, exponent: Any) -> tuple[PointwiseOperator, tuple[
         if isinstance(input, Tensor):
             return pointwise("pow"), (input, exponent)
         return pointwise("rpow"), (exponent, input)
+    if not isinstance(input, Tensor):
+        require_tensor("pow", input)
     kind = input._array.dtype.kind
     integral = kind in "iub"
     if integral and isinstance(exponent, int) and exponent < 0:
@@ -304,6 +309,8 @@ def float_power(input: Any, exponent: Any, *, out: Tensor | None = None) -> Tens
     operands = (input, exponent)
     require_tensor_or_number("float_power", input, "input", 1)
     require_tensor_or_number("float_power", exponent, "exponent", 2)
+    if not (isinstance(input, Tensor) or isinstance(exponent, Tensor)):
+        require_tensor("float_power", input)
     is_complex = any([
         x.is_complex() if isinstance(x, Tensor) else isinstance(x, complex) for x in operands
     ])  # fmt: skip
@@ -316,6 +323,8 @@ def float_power(input: Any, exponent: Any, *, out: Tensor | None = None) -> Tens
 @method()
 def square(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``input * input``."""
+    if not isinstance(input, Tensor):
+        require_tensor("square", input)
     return pow(input, 2, out=out)
 
 
@@ -380,6 +389,8 @@ def round(input: Tensor, *, decimals: int = 0, out: Tensor | None = None) -> Ten
 @_export
 def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
     """``input`` where the condition holds, else ``other``; with one argument, ``nonzero``."""
+    if not isinstance(condition, Tensor):
+        require_tensor("where", condition, "condition")
     if input is None and other is None:
         return condition.nonzero(as_tuple=True)
     if condition._array.dtype.kind != "b" and condition.dtype is not uint8:
@@ -471,6 +482,8 @@ def nan_to_num(
 
     Of complex numbers both parts.
     """
+    if not isinstance(input, Tensor):
+        require_tensor("nan_to_num", input)
     if input._array.dtype.kind == "c":
         from .complex_numbers import view_as_complex, view_as_real  # built on this file
 

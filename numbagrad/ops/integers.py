@@ -38,7 +38,9 @@ def _samples(operator: Any, size: int, arguments: Any, mapped: Any) -> Tensor:
     return made
 
 
-_gcd = TensorOperator("gcd", lambda input, other: np.gcd(input, other), {}, batch=_samples)
+_gcd = TensorOperator(
+    "gcd", lambda input, other: np.asarray(np.gcd(input, other)), {}, batch=_samples
+)
 _lcm = TensorOperator(
     "lcm", lambda input, other: np.asarray(np.lcm(input, other), input.dtype), {}, batch=_samples
 )

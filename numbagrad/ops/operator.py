@@ -13,15 +13,17 @@ from typing import Any
 
 import numpy as np
 
+from .. import half_precision as half
 from ..autograd import tensor_interface as tensors
 from ..autograd import watching
 from ..autograd.grad_mode import state as grad_mode
 from ..autograd.inplace import apply_inplace, before_write
 from ..autograd.node import Node, edge_of, next_sequence_nr
 from ..autograd.saved import save, save_output
+from ..dtype import scalar_dtype
 from ..executor import capture
 from ..executor.builtin import LaunchMiss
-from ..executor.pointwise import GRAIN, PointwiseProgram, is_operand
+from ..executor.pointwise import GRAIN, PointwiseProgram, is_operand, require_array
 from ..tensor import Tensor, new_tensor
 from ..transforms import batching, dispatch
 from ..transforms.levels import is_transformed
@@ -158,6 +160,8 @@ class PointwiseOperator:
     def compute(self, operands: tuple[Any, ...]) -> Tensor:
         """The operator in Python, whatever the operands: what ``launch`` misses arrives here."""
         check_operands(self.definition.name, operands)
+        if not any([isinstance(x, (Tensor, np.ndarray)) for x in operands]):
+            operands = self._of_numbers(operands)
         if _has_complex(operands):
             operands = _without_arrays(operands)
             if (variant := self.variant(operands)) is not self:
@@ -184,6 +188,15 @@ class PointwiseOperator:
         if grad_mode.enabled and True in needed:
             self.record(result, operands)
         return result
+
+    def _of_numbers(self, operands: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Operands none of which is a Tensor, the first as one, if the operator takes numbers."""
+        first = operands[0]
+        if not self.definition.takes_numbers or not is_operand(first):
+            require_array(self.name, operands)
+        value = first.item() if isinstance(first, np.generic) else first
+        made = half.converted(np.array(value), scalar_dtype(value).numpy)
+        return (new_tensor(made), *operands[1:])
 
     def variant(self, operands: tuple[Any, ...]) -> PointwiseOperator:
         """This operator for operands of which some, or the output, are complex."""

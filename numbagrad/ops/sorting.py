@@ -6,6 +6,7 @@ as the greatest value, and equal values keep their order.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -288,12 +289,23 @@ def unique(
     capture.refuse("unique(), whose size depends on values")
     refuse_samples("_unique2", input)
     axis = None if dim is None else dimension(input._array.ndim, dim)
+    if axis is not None:
+        _check_selected("unique", input._array.shape, axis)
     array = half.readable(input._array)
     values, inverse, counts = np.unique(
         array, return_inverse=True, return_counts=True, axis=axis, equal_nan=False
     )
     shape = input._array.shape if axis is None else (input._array.shape[axis],)
     return _chosen(input, values, inverse.reshape(shape), counts, return_inverse, return_counts)
+
+
+def _check_selected(function: str, shape: tuple[int, ...], axis: int) -> None:
+    """Raise torch's error if entries of a dimension are compared that have no elements."""
+    if 0 in (*shape[:axis], *shape[axis + 1 :]):
+        raise RuntimeError(
+            "There are 0 sized dimensions, and they aren't selected, so unique cannot be applied: "
+            f"{function}() of shape {list(shape)} along dim {axis}"
+        )
 
 
 def _chosen(
@@ -323,9 +335,10 @@ def unique_consecutive(
     refuse_samples("unique_consecutive", input)
     array = input._array.reshape(-1) if dim is None else input._array
     axis = 0 if dim is None else dimension(array.ndim, dim)
+    _check_selected("unique_consecutive", array.shape, axis)
     array = half.readable(array)
     entries = np.moveaxis(array, axis, 0)
-    rows = entries.reshape(len(entries), -1)
+    rows = entries.reshape(len(entries), math.prod(entries.shape[1:]))
     starts = np.ones(len(rows), bool)
     starts[1:] = (rows[1:] != rows[:-1]).any(1)
     places = starts.nonzero()[0]
@@ -387,9 +400,10 @@ def _places_in(
     if sequence.ndim == 1:
         places = np.asarray(np.searchsorted(sequence, values, end))
     else:
+        count = math.prod(sequence.shape[:-1])
         rows = zip(
-            sequence.reshape(-1, sequence.shape[-1]),
-            values.reshape(-1, values.shape[-1]),
+            sequence.reshape(count, sequence.shape[-1]),
+            values.reshape(count, values.shape[-1]),
             strict=True,
         )
         found = [np.searchsorted(row, wanted, end) for row, wanted in rows]

@@ -89,7 +89,7 @@ def _columns(input: Array, geometry: Geometry, order: tuple[int, ...]) -> Array:
 
 def _grouped(weight: Array, groups: int) -> Array:
     """(out, in / groups, *kernel) as matrices (groups, out / groups, in / groups * kernel)."""
-    return weight.reshape(groups, weight.shape[0] // groups, -1)
+    return weight.reshape(groups, weight.shape[0] // groups, math.prod(weight.shape[1:]))
 
 
 def _stack(matrices: Array, batch: int) -> Array:
@@ -97,12 +97,12 @@ def _stack(matrices: Array, batch: int) -> Array:
     if len(matrices) == 1:
         return matrices
     repeated = np.broadcast_to(matrices, (batch, *matrices.shape))
-    return repeated.reshape(-1, *matrices.shape[1:])
+    return repeated.reshape(batch * len(matrices), *matrices.shape[1:])
 
 
 def _convolve(input: Array, weight: Array, geometry: Geometry) -> Array:
     columns = _columns(input, geometry, (0, 1, 2, 3))
-    columns = columns.reshape(-1, *columns.shape[2:])
+    columns = columns.reshape(columns.shape[0] * columns.shape[1], *columns.shape[2:])
     made = product(_stack(_grouped(weight, geometry.groups), len(input)), columns)
     return made.reshape(len(input), weight.shape[0], *geometry.counts())
 
@@ -111,7 +111,7 @@ def _input_gradient(grad: Array, weight: Array, geometry: Geometry) -> Array:
     windows, groups, sizes = geometry.windows, geometry.groups, geometry.sizes
     batch = len(grad)
     matrices = _grouped(weight, groups).transpose(0, 2, 1)
-    rows = grad.reshape(batch * groups, weight.shape[0] // groups, -1)
+    rows = grad.reshape(batch * groups, weight.shape[0] // groups, math.prod(geometry.counts()))
     columns = product(_stack(matrices, batch), rows)
     channels = weight.shape[1] * groups
     shape = (batch, channels, *windows.kernel, *geometry.counts())
@@ -121,10 +121,11 @@ def _input_gradient(grad: Array, weight: Array, geometry: Geometry) -> Array:
 def _weight_gradient(input: Array, grad: Array, geometry: Geometry) -> Array:
     windows, groups = geometry.windows, geometry.groups
     columns = _columns(input, geometry, (1, 2, 0, 3))
-    columns = columns.reshape(groups, columns.shape[1], -1)
+    places = columns.shape[2] * columns.shape[3]
+    columns = columns.reshape(groups, columns.shape[1], places)
     outputs = grad.shape[1]
-    rows = grad.reshape(len(grad), groups, outputs // groups, -1).transpose(1, 2, 0, 3)
-    rows = rows.reshape(groups, outputs // groups, -1)
+    rows = grad.reshape(len(grad), groups, outputs // groups, math.prod(geometry.counts()))
+    rows = rows.transpose(1, 2, 0, 3).reshape(groups, outputs // groups, places)
     made = product(rows, columns.transpose(0, 2, 1))
     return made.reshape(outputs, input.shape[1] // groups, *windows.kernel)
 
@@ -460,9 +461,9 @@ _col2im = TensorOperator(
 
 def _summed(columns: Array, geometry: Geometry) -> Array:
     windows = geometry.windows
-    return windows.scatter(
-        columns.reshape(len(columns), -1, *windows.kernel, *geometry.counts()), geometry.sizes
-    )
+    channels = columns.shape[1] // math.prod(windows.kernel)
+    shape = (len(columns), channels, *windows.kernel, *geometry.counts())
+    return windows.scatter(columns.reshape(shape), geometry.sizes)
 
 
 def _pairs(kernel_size: Any, dilation: Any, padding: Any, stride: Any) -> Windows:

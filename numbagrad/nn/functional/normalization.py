@@ -80,7 +80,8 @@ def _per_channel(values: Tensor | None, rank: int) -> Tensor | None:
 
 def _places(input: Tensor) -> Tensor:
     """(N, C, ...) as (N, C, places): means over the last dimension read rows of memory."""
-    return input.reshape(*input._array.shape[:2], -1)
+    shape = input._array.shape
+    return input.reshape(*shape[:2], math.prod(shape[2:]))
 
 
 @composite("NativeGroupNormBackward0")
@@ -102,7 +103,8 @@ def group_norm(
             "Expected number of channels in input to be divisible by num_groups, but got input of "
             f"shape {list(shape)} and num_groups={num_groups}"
         )
-    grouped = input.reshape(shape[0], num_groups, -1)
+    in_group = shape[1] // num_groups * math.prod(shape[2:])
+    grouped = input.reshape(shape[0], num_groups, in_group)
     if math.prod(shape[2:]) == 1:
         made = _standardised(grouped, [-1], eps).reshape(shape)
         return _affine(made, _per_channel(weight, len(shape)), _per_channel(bias, len(shape)))
@@ -143,6 +145,9 @@ def batch_norm(
                 "Expected more than 1 value per channel when training, got input size "
                 f"{input.size()}"
             )
+        if not input._array.size:  # there is nothing to take a mean of, nor to count
+            rank = input._array.ndim
+            return _affine(input, _per_channel(weight, rank), _per_channel(bias, rank))
         made, mean, variance = _standardised_by_batch(input, weight, bias, eps)
         _count_into(running_mean, mean, momentum)
         _count_into(running_var, variance * (count / (count - 1)), momentum)
@@ -248,7 +253,7 @@ def instance_norm(
     )  # fmt: skip
     if use_input_stats:
         for average, each in ((running_mean, mean), (running_var, variance)):
-            if average is not None and each is not None:
+            if average is not None and each is not None and batch:
                 average.copy_(each.view(batch, channels).mean(0))
     return made.reshape(input.shape)
 
@@ -265,7 +270,9 @@ def local_response_norm(
         )
     if input._array.size == 0:
         return input
-    squares = (input * input).reshape(input.size(0), 1, input.size(1), -1)
+    squares = (input * input).reshape(
+        input.size(0), 1, input.size(1), math.prod(input._array.shape[2:])
+    )
     squares = pad(squares, (0, 0, size // 2, (size - 1) // 2))
     mean = avg_pool2d(squares, (size, 1), stride=1).reshape(input.shape)
     return input / (mean * alpha + k).pow(beta)

@@ -152,7 +152,7 @@ def _flat_places(chosen: Array, windows: Windows, sizes: tuple[int, ...]) -> Arr
 
 def _flattened(where: Array) -> Array:
     """The spatial dimensions in a row."""
-    return where.reshape(*where.shape[:2], -1)
+    return where.reshape(*where.shape[:2], math.prod(where.shape[2:]))
 
 
 def _put_back(grad: Tensor, where: Tensor, shape: tuple[int, ...]) -> Tensor:
@@ -455,7 +455,7 @@ def _largest_in_parts(array: Array, counts: tuple[int, ...]) -> Array:
         ]
         grid: Any = (..., *np.ix_(*spans))
         place: Any = (..., *cell)
-        values = array[grid].reshape(*array.shape[:2], -1)
+        values = array[grid].reshape(*array.shape[:2], math.prod(map(len, spans)))
         where[place] = _flat(spans, sizes).reshape(-1)[values.argmax(-1)]
     return where
 

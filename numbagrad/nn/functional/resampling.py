@@ -262,7 +262,8 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     split = input.reshape(*batch, channels // factor**2, factor, factor, height, width)
     rank = len(batch)
     order = [*range(rank + 1), rank + 3, rank + 1, rank + 4, rank + 2]
-    return split.permute(order).reshape(*batch, -1, height * factor, width * factor)
+    made = (*batch, channels // factor**2, height * factor, width * factor)
+    return split.permute(order).reshape(made)
 
 
 def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
@@ -287,7 +288,8 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     split = input.reshape(*batch, channels, height // factor, factor, width // factor, factor)
     rank = len(batch)
     order = [*range(rank + 1), rank + 2, rank + 4, rank + 1, rank + 3]
-    return split.permute(order).reshape(*batch, -1, height // factor, width // factor)
+    made = (*batch, channels * factor**2, height // factor, width // factor)
+    return split.permute(order).reshape(made)
 
 
 def channel_shuffle(input: Tensor, groups: int) -> Tensor:

@@ -6,6 +6,7 @@ Called by users and by the layers of ``nn/unpooling.py``.
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -177,9 +178,11 @@ def _largest_of_windows(
         shape = [1] * (2 * rank)
         shape[axis], shape[rank + axis] = count, width
         where = where * size + places.reshape(*array.shape[:2], *shape)
-    where = where.reshape(*array.shape[:2], *counts, -1)
-    flat = array.reshape(*array.shape[:2], -1)
-    values = np.take_along_axis(flat, where.reshape(*array.shape[:2], -1), 2).reshape(where.shape)
+    batch, channels = array.shape[:2]
+    where = where.reshape(batch, channels, *counts, math.prod(kernel))
+    flat = array.reshape(batch, channels, math.prod(sizes))
+    wanted = where.reshape(batch, channels, math.prod(counts) * math.prod(kernel))
+    values = np.take_along_axis(flat, wanted, 2).reshape(where.shape)
     return np.take_along_axis(where, values.argmax(-1)[..., None], -1)[..., 0]
 
 

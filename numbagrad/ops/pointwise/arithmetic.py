@@ -98,7 +98,7 @@ def one_dtype(dtypes):
 
 # Arithmetic
 
-define("add", lambda x, y: x + y, complex=HOLOMORPHIC)
+define("add", lambda x, y: x + y, complex=HOLOMORPHIC, takes_numbers=True)
 define(
     "add_scaled",
     lambda x, y, alpha: x + alpha * y,
@@ -106,8 +106,16 @@ define(
     grad_fn="AddBackward0",
     check=fitting_alpha,
     complex=HOLOMORPHIC,
+    takes_numbers=True,
 )
-define("sub", lambda x, y: x - y, dtypes="number", check=no_booleans, complex=HOLOMORPHIC)
+define(
+    "sub",
+    lambda x, y: x - y,
+    dtypes="number",
+    check=no_booleans,
+    complex=HOLOMORPHIC,
+    takes_numbers=True,
+)
 define(
     "sub_scaled",
     lambda x, y, alpha: x - alpha * y,
@@ -116,6 +124,7 @@ define(
     grad_fn="SubBackward0",
     check=no_booleans_and_fitting_alpha,
     complex=HOLOMORPHIC,
+    takes_numbers=True,
 )
 define(
     "rsub",
@@ -126,7 +135,9 @@ define(
     check=no_booleans_and_fitting_alpha,
     complex=HOLOMORPHIC,
 )
-define("mul", lambda x, y: x * y, aliases=("multiply",), complex=HOLOMORPHIC)
+define(
+    "mul", lambda x, y: x * y, aliases=("multiply",), complex=HOLOMORPHIC, takes_numbers=True
+)
 define(
     "div",
     lambda x, y: x / y,
@@ -135,6 +146,7 @@ define(
     result="float",
     aliases=("divide", "true_divide"),
     complex=HOLOMORPHIC,
+    takes_numbers=True,
 )
 define(
     "div_floor",
@@ -143,6 +155,7 @@ define(
     dtypes="number",
     grad_fn="DivBackward2",
     divides=True,
+    takes_numbers=True,
 )
 define(
     "div_trunc",
@@ -151,6 +164,7 @@ define(
     dtypes="number",
     grad_fn="DivBackward2",
     divides=True,
+    takes_numbers=True,
 )
 define(
     "floor_divide",
@@ -160,6 +174,7 @@ define(
     differentiable=False,
     divides=True,
     jumps=True,
+    takes_numbers=True,
 )
 define(
     "remainder",
