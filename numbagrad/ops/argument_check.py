@@ -24,8 +24,8 @@ __all__ = ["as_method", "check_namespace", "check_tensors", "checked", "public_f
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 #: Errors that calls may end in; what is no error of the arguments passes.
-_FAILURES = (ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError, TypeError,
-             ValueError)  # fmt: skip
+_FAILURES = (ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError,
+             StopIteration, SystemError, TypeError, ValueError)  # fmt: skip
 
 #: Functions that ask when they have failed: a look at the types of their arguments would be felt.
 _HOT = frozenset(
@@ -106,33 +106,34 @@ def _with_out(function: Callable[..., Any], name: str, how: str) -> Callable[...
     return call
 
 
-#: Functions that ask when they fail: they are so short that a call around them would be felt.
-_ASKING = frozenset(("mm", "matmul", "linear"))
-#: Rooms whose functions end in pointwise programs, which ask what their operands are.
-_ASKING_ROOMS = frozenset((
-    f"{__package__}.functions", f"{__package__}.operator", "numbagrad.nn.functional.activation",
-))  # fmt: skip
+#: Functions that stay what they are, with an eye to their own arguments: they are so short that a
+#: call around them would be felt.
+_RAW = frozenset(
+    """
+    add sub mul div pow where clamp masked_fill mm matmul linear relu gelu silu sigmoid tanh
+    leaky_relu elu softplus square
+    """.split()
+)
 #: Methods that programs call so often that they stay what they are.
 _RAW_METHODS = frozenset(
     """
-    sum mean max min argmax var std softmax log_softmax reshape view transpose permute unsqueeze
-    squeeze expand flatten t contiguous detach detach_ item size dim numel to float double long int
-    bool half requires_grad_ backward clone tolist numpy zero_ fill_ copy_ chunk split unbind
-    expand_as view_as type_as cpu is_floating_point is_complex data_ptr stride element_size retain_grad
-    register_hook norm all any type select narrow
+    sum mean reshape view transpose permute unsqueeze squeeze expand flatten t contiguous detach
+    item size dim numel to float double long int bool half requires_grad_ backward clone tolist
+    numpy zero_ fill_ copy_ cpu is_floating_point is_complex data_ptr stride element_size
+    retain_grad register_hook
     """.split()
 )
 
 
-def _asks(function: Callable[..., Any]) -> bool:
-    return function.__module__ in _ASKING_ROOMS or function.__name__ in _ASKING
+def _is_raw(function: Callable[..., Any]) -> bool:
+    return function.__name__.lstrip("_") in _RAW
 
 
 def as_method(function: Any, name: str) -> Any:
     """What is installed on Tensor for a function: itself, or as a ``checked`` function."""
     if type(function) is not FunctionType or name in _RAW_METHODS or name.startswith("__"):
         return function
-    if _asks(function):
+    if _is_raw(function):
         return function
     return checked(function, name, ahead=function.__name__ not in _HOT)
 
@@ -153,7 +154,7 @@ def public_function(value: Any, namespace: str, package: str) -> Any:
         return value
     space = namespace.partition(".")[2]
     out = _missing_out(value, f"{space}.{value.__name__}" if space else value.__name__)
-    if (_asks(value) and out is None) or not value.__annotations__:
+    if (_is_raw(value) and out is None) or not value.__annotations__:
         return value
     public = checked(value, ahead=value.__name__ not in _HOT, out=out or "")
     public.__module__ = namespace

@@ -220,7 +220,7 @@ def _class_of(error: BaseException) -> type[Exception]:
     """torch's class for an error that nobody wrote."""
     if isinstance(error, IndexError):
         return IndexError
-    if isinstance(error, (AttributeError, AssertionError)):
+    if isinstance(error, (AttributeError, AssertionError, StopIteration, SystemError)):
         return TypeError
     if isinstance(error, TypeError) and "ufunc" not in str(error):
         return TypeError
@@ -239,7 +239,8 @@ def explain(
         return
     given = [_described(x) for x in arguments]
     given += [f"{name}={_described(x)}" for name, x in keywords.items()]
-    reason = "" if isinstance(error, (AttributeError, KeyError)) else f" ({error})"
+    silent = isinstance(error, (AttributeError, LookupError, StopIteration, SystemError))
+    reason = "" if silent else f" ({error})"
     raise _class_of(error)(
         f"{kinds.name}(): these arguments do not fit together: {', '.join(given)}{reason}"
     ) from error
