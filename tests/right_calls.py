@@ -275,9 +275,7 @@ _add(
     lambda t: t.embedding_bag(floats(4, 3), ints(0, 2, 1), ints(0, 2)),
     lambda t: t.gru_cell(floats(2, 3), floats(2, 4), floats(12, 3), floats(12, 4)),
     lambda t: t.rnn_tanh_cell(floats(2, 3), floats(2, 4), floats(4, 3), floats(4, 4)),
-    lambda t: t.lstm_cell(
-        floats(2, 3), [floats(2, 4), floats(2, 4)], floats(16, 3), floats(16, 4)
-    ),
+    lambda t: t.lstm_cell(floats(2, 3), [floats(2, 4), floats(2, 4)], floats(16, 3), floats(16, 4)),
 )
 
 
@@ -286,9 +284,7 @@ _add(
 
 def _methods(**calls: tuple[Any, ...]) -> None:
     for name, (x, *rest) in calls.items():
-        RIGHT_CALLS.append(
-            lambda t, name=name, x=x, rest=rest: getattr(t.Tensor, name)(x, *rest)
-        )
+        RIGHT_CALLS.append(lambda t, name=name, x=x, rest=rest: getattr(t.Tensor, name)(x, *rest))
 
 
 _methods(

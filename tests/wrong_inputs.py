@@ -1,8 +1,8 @@
 """Wrong calls, made from right ones: one argument at a time is replaced by what does not fit.
 
-Right calls come from the operator table and from ``right_calls.py``: each runs once with a namespace
-that notes which public functions are called with what. ``test_wrong_inputs.py`` checks what the
-wrong calls raise, ``parity/test_wrong_inputs.py`` that torch raises the same.
+Right calls come from the operator table and from ``right_calls.py``: each runs once with a
+namespace that notes which public functions are called with what. ``test_wrong_inputs.py`` checks
+what the wrong calls raise, ``parity/test_wrong_inputs.py`` that torch raises the same.
 """
 
 from __future__ import annotations
@@ -301,6 +301,4 @@ def run(library: Any, call: Call, given: Callable[[Any], Any]) -> Any:
     function = resolve(library, call.path)
     assert function is not None, call.path
     library.manual_seed(5)
-    return function(
-        *[given(x) for x in call.arguments], **{k: given(x) for k, x in call.keywords}
-    )
+    return function(*[given(x) for x in call.arguments], **{k: given(x) for k, x in call.keywords})

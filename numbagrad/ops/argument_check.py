@@ -44,10 +44,9 @@ _HOT = frozenset(
 )
 
 
-def _missing_out(function: Callable[..., Any], name: str) -> str | None:
-    """How ``out`` is written for a function that does not do so itself, or None."""
-    how = OUT.get(name)
-    return None if how is None or "out" in inspect.signature(function).parameters else how
+def _missing_out(function: Callable[..., Any], name: str) -> str:
+    """How ``out`` is written for a function that does not do so itself, or nothing."""
+    return "" if "out" in inspect.signature(function).parameters else OUT.get(name, "")
 
 
 def checked(function: Function, name: str = "", *, ahead: bool = False, out: str = "") -> Function:
@@ -60,50 +59,50 @@ def checked(function: Function, name: str = "", *, ahead: bool = False, out: str
         out: how results are written into an ``out``, a word of ``out_argument.py``, if the
             function leaves that to its wrapper.
     """
-    kinds = Kinds(function, name)
-    if ahead and kinds.tells:
-        known: set[Any] = set()
+    kinds, looks, how = Kinds(function, name), ahead, out
+    #: The combinations of types that were found right.
+    known: set[Any] = set()
 
-        @functools.wraps(function)
-        def call(*arguments: Any, **keywords: Any) -> Any:
-            types = (*map(type, arguments), *keywords, *map(type, keywords.values()))
-            if types not in known and kinds.check(arguments, keywords):
-                known.add(types)
-            try:
-                return function(*arguments, **keywords)
-            except _FAILURES as error:
-                argument_errors.explain(kinds, arguments, keywords, error)
-                raise
+    def look(arguments: tuple[Any, ...], keywords: dict[str, Any]) -> None:
+        types = (*map(type, arguments), *keywords, *map(type, keywords.values()))
+        if types not in known and kinds.check(arguments, keywords):
+            known.add(types)
 
-    else:
-
-        @functools.wraps(function)
-        def call(*arguments: Any, **keywords: Any) -> Any:
-            try:
-                return function(*arguments, **keywords)
-            except _FAILURES as error:
-                argument_errors.explain(kinds, arguments, keywords, error)
-                raise
-
-    return _with_out(call, kinds.name, out) if out else call  # type: ignore[return-value]
-
-
-def _with_out(function: Callable[..., Any], name: str, how: str) -> Callable[..., Any]:
-    """A checked function that also takes ``out``."""
-
-    @functools.wraps(function)
-    def call(*arguments: Any, out: Any = None, **keywords: Any) -> Any:
-        if out is None:
+    # What follows is written out, since every call between a program and an operator is felt.
+    def call(*arguments: Any, **keywords: Any) -> Any:
+        if looks:
+            look(arguments, keywords)
+        try:
             return function(*arguments, **keywords)
-        return write_results(name, how, function, arguments, keywords, out)
+        except _FAILURES as error:
+            argument_errors.explain(kinds, arguments, keywords, error)
+            raise
 
+    def call_with_out(*arguments: Any, out: Any = None, **keywords: Any) -> Any:
+        if out is not None:
+            return write_results(kinds.name, how, call, arguments, keywords, out)
+        if looks:
+            look(arguments, keywords)
+        try:
+            return function(*arguments, **keywords)
+        except _FAILURES as error:
+            argument_errors.explain(kinds, arguments, keywords, error)
+            raise
+
+    public = functools.wraps(function)(call_with_out if how else call)
+    if how:
+        public.__signature__ = _signature_with_out(function)  # type: ignore[attr-defined]
+    return public  # type: ignore[return-value]
+
+
+def _signature_with_out(function: Callable[..., Any]) -> inspect.Signature:
     signature = inspect.signature(function)
     parameter = inspect.Parameter(
         "out", inspect.Parameter.KEYWORD_ONLY, default=None, annotation="Tensor | None"
     )
     before = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
-    call.__signature__ = signature.replace(parameters=[*before, parameter])  # type: ignore[attr-defined]
-    return call
+    behind = [p for p in signature.parameters.values() if p.kind is p.VAR_KEYWORD]
+    return signature.replace(parameters=[*before, parameter, *behind])
 
 
 #: Functions that stay what they are, with an eye to their own arguments: they are so short that a
@@ -154,8 +153,8 @@ def public_function(value: Any, namespace: str, package: str) -> Any:
         return value
     space = namespace.partition(".")[2]
     out = _missing_out(value, f"{space}.{value.__name__}" if space else value.__name__)
-    if (_is_raw(value) and out is None) or not value.__annotations__:
+    if (_is_raw(value) and not out) or not value.__annotations__:
         return value
-    public = checked(value, ahead=value.__name__ not in _HOT, out=out or "")
+    public = checked(value, ahead=value.__name__ not in _HOT, out=out)
     public.__module__ = namespace
     return public

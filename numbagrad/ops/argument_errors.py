@@ -50,7 +50,7 @@ def _is_dtype(value: Any) -> bool:
 
 def _is_ints(value: Any) -> bool:
     if isinstance(value, (list, tuple)):
-        return all([_is_int(x) or x is None for x in value])
+        return all([_is_int(x) for x in value])
     return _is_int(value) or isinstance(value, (Tensor, np.ndarray, range))
 
 
@@ -59,7 +59,19 @@ def _is_tensor(value: Any) -> bool:
 
 
 def _are_tensors(value: Any) -> bool:
-    return isinstance(value, (list, tuple, Tensor))
+    return isinstance(value, (list, tuple))
+
+
+def _is_integer(value: Any) -> bool:
+    """An int that is no Tensor."""
+    return _is_int(value) and not isinstance(value, Tensor)
+
+
+def _are_sizes(value: Any) -> bool:
+    """An int or several."""
+    if isinstance(value, (list, tuple)):
+        return all([_is_int(x) for x in value])
+    return _is_int(value) or isinstance(value, range)
 
 
 def _is_nothing(value: Any) -> bool:
@@ -83,6 +95,14 @@ _KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "tuple[Tensor, ...]": (_are_tensors, "tuple of Tensors"),
 }
 
+#: What parameters of these names take wherever the annotation leaves it open.
+_BY_NAME: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("dim", "dims", "shifts"), ("sizes", "None")),
+    **dict.fromkeys(("kernel_size", "stride", "dilation", "output_padding"), ("sizes", "None")),
+    **dict.fromkeys(("start_dim", "end_dim"), ("int",)),
+}
+_KINDS["sizes"] = (_are_sizes, "tuple of ints")
+
 
 class _Parameter:
     """What one parameter takes."""
@@ -91,7 +111,9 @@ class _Parameter:
         self.name = parameter.name
         self.position = 0 if parameter.kind is parameter.KEYWORD_ONLY else position
         self.is_variadic = parameter.kind is parameter.VAR_POSITIONAL
-        words = str(parameter.annotation).split(" | ")
+        words: Sequence[str] = str(parameter.annotation).split(" | ")
+        if words == ["Any"] and not self.is_variadic:
+            words = _BY_NAME.get(self.name, words)
         found = [_KINDS[word] for word in words if word in _KINDS]
         #: Whether the annotation says anything that can be checked.
         self.tells = len(found) == len(words) and parameter.kind is not parameter.VAR_KEYWORD

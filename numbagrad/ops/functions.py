@@ -511,6 +511,11 @@ def isclose(
     input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
 ) -> Tensor:
     """Whether ``|input - other| <= atol + rtol * |other|``."""
+    for name, tolerance in (("rtol", rtol), ("atol", atol)):
+        if not tolerance >= 0:
+            raise RuntimeError(
+                f"isclose(): {name} must be greater than or equal to zero, but got {tolerance}"
+            )
     close = pointwise("isclose")(input, other, float(rtol), float(atol))
     if equal_nan:
         isnan = pointwise("isnan")

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from ..tensor import Tensor
 from .arguments import require_tensor
 
@@ -39,7 +41,13 @@ _TENSORS: dict[str, Sequence[str]] = {
 
 
 def check_operands(operator: str, operands: Sequence[Any]) -> None:
-    """Raise a TypeError for the first number where torch takes a Tensor only."""
+    """Raise a TypeError for the first operand that no launcher takes.
+
+    That is a number where torch takes a Tensor only, or an array of objects.
+    """
+    for position, value in enumerate(operands):
+        if isinstance(value, np.ndarray) and value.dtype.kind not in "fiubcV":
+            require_tensor(operator, value, ("input", "other")[position > 0], position + 1)
     names = _TENSORS.get(operator)
     if names is not None:
         function = operator.removesuffix("_tensor")

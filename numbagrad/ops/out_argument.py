@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
+
+import numpy as np
 
 from ..dtype import can_cast
 from ..executor.pointwise import scalar_type_name
@@ -27,18 +29,34 @@ OUT: dict[str, str] = {
         triangular_solve tril triu where
         linalg.lu linalg.lu_factor linalg.lu_factor_ex linalg.matrix_norm linalg.norm linalg.qr
         linalg.slogdet linalg.solve_ex linalg.svdvals linalg.vector_norm linalg.eigvalsh
+        amax amin max min norm softmax log_softmax all any
         """.split(),
         "same",
     ),
     **dict.fromkeys(
         """
-        diff logsumexp nanmean nansum prod linalg.eig linalg.eigvals linalg.lstsq linalg.vecdot
-        special.logsumexp
+        diff logsumexp mean nanmean nansum prod std var special.logsumexp
+        linalg.eig linalg.eigvals linalg.lstsq linalg.vecdot
         """.split(),
         "casts",
     ),
-    **dict.fromkeys(("cumprod", "cumsum"), "any"),
+    **dict.fromkeys(("cumprod", "cumsum", "sum"), "any"),
 }
+
+#: Functions whose ``out`` may not lie in the memory of what they read.
+_SEPARATE = frozenset("gather index_select kthvalue masked_select median mode take".split())
+
+
+def _check_separate(outputs: Sequence[Tensor], arguments: Sequence[Any]) -> None:
+    for argument in arguments:
+        if isinstance(argument, Tensor):
+            for x in outputs:
+                if np.may_share_memory(x._array, argument._array):
+                    raise RuntimeError(
+                        "unsupported operation: some elements of the input tensor and the "
+                        "written-to tensor refer to a single memory location. Please clone() the "
+                        "tensor before performing the operation."
+                    )
 
 
 def write_results(
@@ -61,6 +79,8 @@ def write_results(
     for x in outputs:
         if not isinstance(x, Tensor):
             raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type_name(x)}")
+    if name in _SEPARATE:
+        _check_separate(outputs, arguments)
     results = function(*arguments, **keywords)
     several = isinstance(results, tuple)
     found = results if several else (results,)

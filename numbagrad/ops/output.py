@@ -11,7 +11,7 @@ import numpy as np
 
 from ..autograd.grad_mode import state as grad_mode
 from ..dtype import can_cast
-from ..executor.pointwise import scalar_type_name
+from ..executor.pointwise import check_written_once, scalar_type_name
 from ..tensor import Tensor
 from ..transforms.reading import refuse_tangents
 from ..type_names import type_name
@@ -54,6 +54,7 @@ def write_result(name: str, result: Tensor, out: Tensor | None, *, casts: bool =
             f"{name}(): Expected out tensor to have dtype {result.dtype}, but got {out.dtype} "
             "instead"
         )
+    check_written_once(out._array)
     if out._array.shape != result._array.shape:
         out._array = np.empty(result._array.shape, out._array.dtype)
     return copy_(out, result)

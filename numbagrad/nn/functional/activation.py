@@ -61,6 +61,13 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = Fals
 @checked
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """``x`` where positive, else ``weight * x``, with one weight or one a channel (dimension 1)."""
+    if weight._array.ndim > 1:
+        raise RuntimeError(
+            "prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = "
+            f"{weight._array.ndim}"
+        )
+    if weight._array.size > 1 and not input._array.ndim:
+        raise RuntimeError("prelu: Not allow zero-dim input tensor.")
     if weight._array.size > 1 and input._array.ndim > 1:
         shape = [1] * input._array.ndim
         shape[1] = weight._array.size
