@@ -49,7 +49,14 @@ def _missing_out(function: Callable[..., Any], name: str) -> str:
     return "" if "out" in inspect.signature(function).parameters else OUT.get(name, "")
 
 
-def checked(function: Function, name: str = "", *, ahead: bool = False, out: str = "") -> Function:
+def checked(
+    function: Function,
+    name: str = "",
+    *,
+    ahead: bool = False,
+    out: str = "",
+    is_method: bool = False,
+) -> Function:
     """The function with checks: of kinds ``ahead`` of a call, and of all where a call has failed.
 
     Args:
@@ -58,8 +65,9 @@ def checked(function: Function, name: str = "", *, ahead: bool = False, out: str
         ahead: whether types are checked before a call, once for every combination.
         out: how results are written into an ``out``, a word of ``out_argument.py``, if the
             function leaves that to its wrapper.
+        is_method: whether errors count arguments without the first one.
     """
-    kinds, looks, how = Kinds(function, name), ahead, out
+    kinds, looks, how = Kinds(function, name, is_method=is_method), ahead, out
     #: The combinations of types that were found right.
     known: set[Any] = set()
 
@@ -134,7 +142,7 @@ def as_method(function: Any, name: str) -> Any:
         return function
     if _is_raw(function):
         return function
-    return checked(function, name, ahead=function.__name__ not in _HOT)
+    return checked(function, name, ahead=function.__name__ not in _HOT, is_method=True)
 
 
 def check_namespace(names: dict[str, Any], package: str) -> None:

@@ -147,8 +147,10 @@ class _Parameter:
 class Kinds:
     """The parameters of a function whose annotations say what they take."""
 
-    def __init__(self, function: Callable[..., Any], name: str = ""):
+    def __init__(self, function: Callable[..., Any], name: str = "", *, is_method: bool = False):
         self.function = function
+        #: The position of the first parameter: methods do not count the tensor they belong to.
+        self.first = 0 if is_method else 1
         self.name = name or function.__name__.lstrip("_")
         self._signature: inspect.Signature | None = None
         #: Whether anything can be checked before a call.
@@ -159,7 +161,7 @@ class Kinds:
         """The signature, and with it what the parameters take; made when it is first needed."""
         if self._signature is None:
             self._signature = signature = inspect.signature(self.function)
-            described = [_Parameter(n, p) for n, p in enumerate(signature.parameters.values(), 1)]
+            described = [_Parameter(n, p) for n, p in enumerate(signature.parameters.values(), self.first)]
             self.parameters = {p.name: p for p in described if p.tells}
         return self._signature
 
