@@ -247,6 +247,11 @@ def convolution(
 ) -> Tensor:
     """The convolution, or the transposed one, of as many dimensions as ``input`` has."""
     rank = input._array.ndim - 2
+    if rank not in (1, 2, 3):
+        raise RuntimeError(
+            "convolution(): argument 'input' must have 3 to 5 dimensions, but it has shape "
+            f"{list(input.shape)}"
+        )
     made: Tensor
     if transposed:
         function = getattr(layers, f"conv_transpose{rank}d")

@@ -1,8 +1,10 @@
-"""Errors that name the function and the argument, where something else was given for a Tensor.
+"""Public functions with checks of their arguments: of kinds before a call, of all else after it.
 
-Operators read the array of a Tensor without asking first whether it is one: a question for each
-argument would cost every right call. So the public functions ask when a call has failed, here.
-What the rooms import from one another are the functions themselves, which pay nothing.
+What the annotations of a function say of its arguments is checked here, so that no function has to.
+For most functions that happens before a call, once for each combination of types. Functions of
+which programs make many small calls ask only when they have failed, which costs right calls
+nothing. Errors that no code here has written are put into words by ``argument_errors.py``. What
+the rooms import from one another are the functions themselves, which pay nothing.
 """
 
 from __future__ import annotations
@@ -13,80 +15,134 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any, TypeVar
 
-from .arguments import check_elements, require_tensor
+from . import argument_errors
+from .argument_errors import Kinds, check_tensors
+from .out_argument import OUT, write_results
+
+__all__ = ["as_method", "check_namespace", "check_tensors", "checked", "public_function"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-_ONE = frozenset(("Tensor",))
-_ONE_OR_NONE = frozenset(("Tensor | None",))
-_SEVERAL = frozenset(("Sequence[Tensor]", "Iterable[Tensor]", "list[Tensor]", "tuple[Tensor, ...]"))
-_KINDS = _ONE | _ONE_OR_NONE | _SEVERAL
+#: Errors that calls may end in; what is no error of the arguments passes.
+_FAILURES = (ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError,
+             StopIteration, SystemError, TypeError, ValueError)  # fmt: skip
 
-
-def check_tensors(
-    function: Callable[..., Any],
-    arguments: tuple[Any, ...],
-    keywords: dict[str, Any] | None = None,
-) -> None:
-    """Raise a TypeError for the first argument that had to be a Tensor and is none.
-
-    Which have to be one is what the annotations say. Arguments that do not fit the signature raise
-    nothing: Python's own error is about them.
+#: Functions that ask when they have failed: a look at the types of their arguments would be felt.
+_HOT = frozenset(
     """
-    signature = inspect.signature(function)
-    try:
-        given = signature.bind(*arguments, **(keywords or {})).arguments
-    except TypeError:
-        return
-    for position, (name, parameter) in enumerate(signature.parameters.items(), 1):
-        if name not in given:
-            continue
-        value, annotation = given[name], parameter.annotation
-        if parameter.kind is parameter.VAR_POSITIONAL:
-            if annotation in _ONE:
-                check_elements(function.__name__, value, position)
-        elif annotation in _ONE or (annotation in _ONE_OR_NONE and value is not None):
-            require_tensor(function.__name__, value, name, position)
-        elif annotation in _SEVERAL and isinstance(value, (list, tuple)):
-            check_elements(function.__name__, value, position)
+    sum mean max min amax amin argmax argmin var std prod cumsum norm softmax log_softmax logsumexp
+    cat stack concat gather scatter scatter_add index_select take_along_dim topk sort where
+    masked_fill outer dot bmm addmm einsum tensordot baddbmm
+    reshape view transpose permute unsqueeze squeeze expand flatten unflatten unbind split chunk
+    narrow select movedim t swapaxes clone zeros ones empty full zeros_like ones_like empty_like
+    full_like rand randn arange tensor as_tensor from_numpy
+    linear conv1d conv2d conv3d max_pool1d max_pool2d avg_pool2d layer_norm batch_norm group_norm
+    rms_norm dropout embedding cross_entropy nll_loss mse_loss l1_loss smooth_l1_loss huber_loss
+    binary_cross_entropy binary_cross_entropy_with_logits kl_div scaled_dot_product_attention
+    multi_head_attention_forward normalize pad interpolate one_hot tril triu
+    """.split()
+)
 
 
-def checked(function: Function) -> Function:
-    """The function, whose failures say so if an argument had to be a Tensor and is none."""
+def _missing_out(function: Callable[..., Any], name: str) -> str:
+    """How ``out`` is written for a function that does not do so itself, or nothing."""
+    return "" if "out" in inspect.signature(function).parameters else OUT.get(name, "")
 
-    @functools.wraps(function)
+
+def checked(
+    function: Function,
+    name: str = "",
+    *,
+    ahead: bool = False,
+    out: str = "",
+    is_method: bool = False,
+) -> Function:
+    """The function with checks: of kinds ``ahead`` of a call, and of all where a call has failed.
+
+    Args:
+        function: what computes.
+        name: how errors name it, if not by its own name.
+        ahead: whether types are checked before a call, once for every combination.
+        out: how results are written into an ``out``, a word of ``out_argument.py``, if the
+            function leaves that to its wrapper.
+        is_method: whether errors count arguments without the first one.
+    """
+    kinds, looks, how = Kinds(function, name, is_method=is_method), ahead, out
+    #: The combinations of types that were found right.
+    known: set[Any] = set()
+
+    def look(arguments: tuple[Any, ...], keywords: dict[str, Any]) -> None:
+        types = (*map(type, arguments), *keywords, *map(type, keywords.values()))
+        if types not in known and kinds.check(arguments, keywords):
+            known.add(types)
+
+    # What follows is written out, since every call between a program and an operator is felt.
     def call(*arguments: Any, **keywords: Any) -> Any:
+        if looks:
+            look(arguments, keywords)
         try:
             return function(*arguments, **keywords)
-        except (AttributeError, TypeError, ValueError):
-            check_tensors(function, arguments, keywords)
+        except _FAILURES as error:
+            argument_errors.explain(kinds, arguments, keywords, error)
             raise
 
-    return call  # type: ignore[return-value]
+    def call_with_out(*arguments: Any, out: Any = None, **keywords: Any) -> Any:
+        if out is not None:
+            return write_results(kinds.name, how, call, arguments, keywords, out)
+        if looks:
+            look(arguments, keywords)
+        try:
+            return function(*arguments, **keywords)
+        except _FAILURES as error:
+            argument_errors.explain(kinds, arguments, keywords, error)
+            raise
+
+    public = functools.wraps(function)(call_with_out if how else call)
+    if how:
+        public.__signature__ = _signature_with_out(function)  # type: ignore[attr-defined]
+    return public  # type: ignore[return-value]
 
 
-#: Functions that ask when they fail: they are so short that a call around them would be felt.
-_ASKING = frozenset(("mm", "matmul", "linear"))
-#: Rooms whose functions end in pointwise programs, which ask what their operands are.
-_ASKING_ROOMS = frozenset((
-    f"{__package__}.functions", f"{__package__}.operator", "numbagrad.nn.functional.activation",
-))  # fmt: skip
+def _signature_with_out(function: Callable[..., Any]) -> inspect.Signature:
+    signature = inspect.signature(function)
+    parameter = inspect.Parameter(
+        "out", inspect.Parameter.KEYWORD_ONLY, default=None, annotation="Tensor | None"
+    )
+    before = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
+    behind = [p for p in signature.parameters.values() if p.kind is p.VAR_KEYWORD]
+    return signature.replace(parameters=[*before, parameter, *behind])
 
 
-def _asks(function: Callable[..., Any]) -> bool:
-    return function.__module__ in _ASKING_ROOMS or function.__name__ in _ASKING
+#: Functions that stay what they are, with an eye to their own arguments: they are so short that a
+#: call around them would be felt.
+_RAW = frozenset(
+    """
+    add sub mul div pow where clamp masked_fill mm matmul linear relu gelu silu sigmoid tanh
+    leaky_relu elu softplus square
+    """.split()
+)
+#: Methods that programs call so often that they stay what they are.
+_RAW_METHODS = frozenset(
+    """
+    sum mean reshape view transpose permute unsqueeze squeeze expand flatten t contiguous detach
+    item size dim numel to float double long int bool half requires_grad_ backward clone tolist
+    numpy zero_ fill_ copy_ cpu is_floating_point is_complex data_ptr stride element_size
+    retain_grad register_hook
+    """.split()
+)
 
 
-def _kinds(function: Callable[..., Any]) -> list[str]:
-    """The annotations of the inputs that have to be Tensors."""
-    inputs = {k: v for k, v in function.__annotations__.items() if k not in ("return", "out")}
-    kinds = [str(kind) for kind in inputs.values()]
-    return [kind for kind in kinds if kind in _KINDS]
+def _is_raw(function: Callable[..., Any]) -> bool:
+    return function.__name__.lstrip("_") in _RAW
 
 
-def takes_others(function: Any) -> bool:
-    """Whether a method has Tensors among its arguments for which it does not ask itself."""
-    return type(function) is FunctionType and len(_kinds(function)) > 1 and not _asks(function)
+def as_method(function: Any, name: str) -> Any:
+    """What is installed on Tensor for a function: itself, or as a ``checked`` function."""
+    if type(function) is not FunctionType or name in _RAW_METHODS or name.startswith("__"):
+        return function
+    if _is_raw(function):
+        return function
+    return checked(function, name, ahead=function.__name__ not in _HOT, is_method=True)
 
 
 def check_namespace(names: dict[str, Any], package: str) -> None:
@@ -101,10 +157,12 @@ def check_namespace(names: dict[str, Any], package: str) -> None:
 
 def public_function(value: Any, namespace: str, package: str) -> Any:
     """The value, or as a ``checked`` function if it is one of ``package``: what users see."""
-    if type(value) is not FunctionType or _asks(value):
+    if type(value) is not FunctionType or not value.__module__.startswith(package):
         return value
-    if not value.__module__.startswith(package) or not _kinds(value):
+    space = namespace.partition(".")[2]
+    out = _missing_out(value, f"{space}.{value.__name__}" if space else value.__name__)
+    if (_is_raw(value) and not out) or not value.__annotations__:
         return value
-    public = checked(value)
+    public = checked(value, ahead=value.__name__ not in _HOT, out=out)
     public.__module__ = namespace
     return public

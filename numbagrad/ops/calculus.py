@@ -8,7 +8,7 @@ from typing import Any
 from ..dtype import bool_, uint8
 from ..tensor import Tensor
 from .join import cat
-from .shapes import dimension
+from .shapes import dimension, dimensions
 from .special_functions import floats
 
 __all__ = ["cumulative_trapezoid", "gradient", "trapezoid", "trapz"]
@@ -71,7 +71,7 @@ def cumulative_trapezoid(
 def _dims(input: Tensor, dim: Any) -> list[int]:
     rank = input._array.ndim
     given = range(rank) if dim is None else [dim] if isinstance(dim, int) else dim
-    return [dimension(rank, d) for d in given]
+    return dimensions(rank, given)
 
 
 def _by_distance(input: Tensor, dim: int, distance: Any, edge_order: int) -> Tensor:

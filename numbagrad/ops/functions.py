@@ -20,6 +20,7 @@ from ..executor import capture
 from ..executor.pointwise import require_array
 from ..tensor import Tensor
 from ..transforms.reading import refuse_tangents
+from ..type_names import type_name
 from ..warn_once import warn_caller
 from . import pointwise as table  # noqa: F401 - fills the register
 from .arguments import require_tensor, require_tensor_or_number
@@ -46,6 +47,8 @@ def is_one(factor: Any) -> bool:
 
 def write_out(operator: PointwiseOperator, operands: tuple[Any, ...], out: Tensor) -> Tensor:
     """Write the result into ``out``, which is resized if it has another shape, as in torch."""
+    if not isinstance(out, Tensor):
+        raise TypeError(f"{operator.name}(): argument 'out' must be Tensor, not {type_name(out)}")
     if grad_mode.enabled and any(
         [isinstance(x, Tensor) and x._requires_grad for x in (out, *operands)]
     ):
@@ -412,6 +415,7 @@ def _where_method(self: Tensor, condition: Tensor, other: Any) -> Tensor:
 @method()
 def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     """``value`` where the mask holds, else ``input``; the dtype of ``input`` is kept."""
+    require_tensor("masked_fill", input)
     require_tensor("masked_fill", mask, "mask", 2)
     if mask._array.dtype.kind != "b":
         raise RuntimeError(
@@ -512,6 +516,11 @@ def isclose(
         raise RuntimeError(
             f"isclose: {input.dtype} did not match {other.dtype}; convert one with .to(dtype)"
         )
+    for name, tolerance in (("rtol", rtol), ("atol", atol)):
+        if not tolerance >= 0:
+            raise RuntimeError(
+                f"isclose(): {name} must be greater than or equal to zero, but got {tolerance}"
+            )
     close = pointwise("isclose")(input, other, float(rtol), float(atol))
     if equal_nan:
         isnan = pointwise("isnan")

@@ -258,15 +258,21 @@ def atleast_3d(*tensors: Any) -> Any:
     return _each("atleast_3d", tensors, _at_least_3d)
 
 
+def _some(name: str, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
+    if not len(tensors):
+        raise RuntimeError(f"{name} expects a non-empty TensorList")
+    return tuple(tensors)
+
+
 def hstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """The tensors side by side: along the second dimension, or the first if there is one only."""
-    parts = list(atleast_1d(tuple(tensors)))
+    parts = list(atleast_1d(_some("hstack", tensors)))
     return cat(parts, 0 if parts[0]._array.ndim == 1 else 1, out=out)
 
 
 def vstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """The tensors, as rows if they have one dimension, one below the other."""
-    return cat(list(atleast_2d(tuple(tensors))), 0, out=out)
+    return cat(list(atleast_2d(_some("vstack", tensors))), 0, out=out)
 
 
 row_stack = vstack
@@ -274,7 +280,7 @@ row_stack = vstack
 
 def dstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """The tensors along a third dimension."""
-    return cat(list(atleast_3d(tuple(tensors))), 2, out=out)
+    return cat(list(atleast_3d(_some("dstack", tensors))), 2, out=out)
 
 
 def column_stack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:

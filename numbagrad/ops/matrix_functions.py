@@ -376,6 +376,9 @@ def ormqr(
             f"{input.dtype}, {tau.dtype} and {other.dtype}"
         )
     dim = -2 if left else -1
+    for name, x, least in (("input", input, 2), ("tau", tau, 1), ("other", other, 2)):
+        if x._array.ndim < least:
+            raise RuntimeError(f"torch.ormqr: {name} must have at least {least} dimensions")
     if other._array.shape[dim] != input._array.shape[-2]:
         raise RuntimeError(f"torch.ormqr: other.shape[{dim}] must be equal to input.shape[-2]")
     V, T = _compact(input, tau)

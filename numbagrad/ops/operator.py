@@ -31,6 +31,7 @@ from ..transforms.tangents import transposed
 from . import interception, recorder
 from .definition import POINTWISE, PointwiseDefinition
 from .gradient_rule import GradientRule, PointwiseNode
+from .operand_kinds import check_operands
 from .tangent_rule import TangentRule
 
 _new = object.__new__
@@ -158,6 +159,7 @@ class PointwiseOperator:
 
     def compute(self, operands: tuple[Any, ...]) -> Tensor:
         """The operator in Python, whatever the operands: what ``launch`` misses arrives here."""
+        check_operands(self.definition.name, operands)
         if not any([isinstance(x, (Tensor, np.ndarray)) for x in operands]):
             operands = self._of_numbers(operands)
         if _has_complex(operands):
@@ -356,6 +358,7 @@ class PointwiseOperator:
 
     def _resolve_into(self, miss: LaunchMiss, output: Tensor, operands: tuple[Any, ...]) -> None:
         """``into`` in Python."""
+        check_operands(self.definition.name, operands)
         if is_transformed((output, *operands)):
             apply_inplace(output, self, operands)
             return

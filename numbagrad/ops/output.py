@@ -5,16 +5,25 @@ For the functions that compute a new array anyway; pointwise functions write int
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ..autograd.grad_mode import state as grad_mode
 from ..dtype import can_cast
-from ..executor.pointwise import scalar_type_name
+from ..executor.pointwise import check_written_once, scalar_type_name
 from ..tensor import Tensor
 from ..transforms.reading import refuse_tangents
+from ..type_names import type_name
 from .inplace import copy_
 
 __all__: list[str] = []
+
+
+def require_output(name: str, out: Any) -> None:
+    """Raise a TypeError unless what was given for ``out`` is a Tensor."""
+    if not isinstance(out, Tensor):
+        raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type_name(out)}")
 
 
 def write_result(name: str, result: Tensor, out: Tensor | None, *, casts: bool = False) -> Tensor:
@@ -28,6 +37,7 @@ def write_result(name: str, result: Tensor, out: Tensor | None, *, casts: bool =
     """
     if out is None:
         return result
+    require_output(name, out)
     if grad_mode.enabled and (result._requires_grad or out._requires_grad):
         raise RuntimeError(
             f"{name}(): functions with out=... arguments don't support automatic differentiation, "
@@ -44,6 +54,7 @@ def write_result(name: str, result: Tensor, out: Tensor | None, *, casts: bool =
             f"{name}(): Expected out tensor to have dtype {result.dtype}, but got {out.dtype} "
             "instead"
         )
+    check_written_once(out._array)
     if out._array.shape != result._array.shape:
         out._array = np.empty(result._array.shape, out._array.dtype)
     return copy_(out, result)

@@ -72,6 +72,18 @@ def part(dim: int, chosen: int | slice) -> tuple[Any, ...]:
     return (*(_ALL,) * dim, chosen, ...)
 
 
+def _start_of(start: Any) -> int:
+    """The ``start`` of ``narrow``, if it is no plain int."""
+    if isinstance(start, Tensor):
+        if start._array.ndim or start._array.dtype.kind not in "iu":
+            raise RuntimeError("narrow(): start must be an 0-dim integral Tensor.")
+    elif isinstance(start, bool) or not hasattr(start, "__index__"):
+        raise TypeError(
+            f"narrow(): argument 'start' (position 3) must be int, not {type(start).__name__}"
+        )
+    return int(start)
+
+
 @method()
 def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
     """``length`` entries of one dimension, from ``start`` on."""
@@ -80,7 +92,9 @@ def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
     if length < 0:
         raise RuntimeError("narrow(): length must be non-negative.")
-    dim, start = dimension(len(shape), dim), int(start)
+    dim = dimension(len(shape), dim)
+    if start.__class__ is not int:
+        start = _start_of(start)
     size = shape[dim]
     if not -size <= start <= size:
         raise IndexError(

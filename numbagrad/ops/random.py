@@ -375,6 +375,8 @@ def multinomial(
 ) -> Tensor:
     """Indices drawn from a row of weights, or from each row of a matrix of them."""
     require_tensor("multinomial", input)
+    if out is not None and out._array.dtype != np.int64:
+        raise RuntimeError(f"multinomial expects Long tensor out, got: {out.dtype}")
     if has_samples() or is_transformed(input):
         refuse_same(input)
         # Zeros for the samples that differ make the weights theirs.

@@ -68,6 +68,8 @@ def mask_of(dim: Any, rank: int) -> int:
         return 1 << dimension(rank, dim)
     mask = 0
     several = dim.__class__ is tuple or dim.__class__ is list or isinstance(dim, Sequence)
+    if isinstance(dim, (str, float, bool)):
+        raise TypeError(f"argument 'dim' must be tuple of ints, not {type(dim).__name__}")
     for d in dimensions(rank, dim) if several else [dimension(rank, int(dim))]:
         mask |= 1 << d
     return mask or ALL

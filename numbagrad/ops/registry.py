@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from ..tensor import Tensor
-from .argument_check import checked, takes_others
+from .argument_check import as_method
 
 #: A function or a property.
 Decorated = TypeVar("Decorated", bound=Any)
@@ -27,7 +27,7 @@ def method(*names: str) -> Callable[[Decorated], Decorated]:
             if name in vars(Tensor) and name not in PENDING:
                 raise ValueError(f"Tensor.{name} is defined twice")
             PENDING.discard(name)
-            setattr(Tensor, name, checked(function) if takes_others(function) else function)
+            setattr(Tensor, name, as_method(function, name))
         return function
 
     return install

@@ -55,6 +55,8 @@ def arange(
     else:
         fractional = any(isinstance(x, float) for x in (start, end, step))
         kind = numpy_dtype("arange", dtype, None if fractional else int64.numpy)
+    if out is not None and kind.kind in "iu" and not int(step):
+        raise ValueError("arange(): step must be nonzero, which it is not as an integer of out")
     count = _count("arange", start, end, step, kind)
     return leaf(_progression(start, step, count, kind), requires_grad, out)
 

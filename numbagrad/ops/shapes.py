@@ -41,7 +41,11 @@ def _as_size(size: Any) -> int:
 def dimension(rank: int, dim: int) -> int:
     """A dimension counted from 0; raises torch's IndexError if there is none such."""
     limit = rank or 1
-    if not -limit <= dim < limit:
+    try:
+        inside = -limit <= dim < limit
+    except TypeError:
+        raise TypeError(f"a dimension must be int, not {type(dim).__name__}") from None
+    if not inside:
         raise IndexError(
             f"Dimension out of range (expected to be in range of [{-limit}, {limit - 1}], but got "
             f"{dim})"

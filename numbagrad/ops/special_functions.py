@@ -59,6 +59,10 @@ def _polygamma(order: int) -> PointwiseOperator:
     )  # fmt: skip
 
 
+#: Up to this order polygamma is a formula, which grows with the order; above it is Hurwitz' zeta.
+_FORMULAS = 4
+
+
 def polygamma(n: int, input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The n-th derivative of ``digamma``.
 
@@ -67,7 +71,13 @@ def polygamma(n: int, input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """
     if n < 0:
         raise RuntimeError("polygamma(n, x) does not support negative n.")
-    made = digamma(input) if n == 0 else _polygamma(n)(input)
+    if n == 0:
+        made = digamma(input)
+    elif n <= _FORMULAS:
+        made = _polygamma(n)(input)
+    else:
+        size = math.exp(math.lgamma(n + 1)) if n < 170 else math.inf
+        made = zeta(float(n + 1), floats("polygamma", input)) * (size if n % 2 else -size)
     return write_result("polygamma", made, out, casts=True)
 
 

@@ -231,6 +231,10 @@ def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple
 
 
 def _split_along(name: str, input: Tensor, indices_or_sections: Any, dim: int) -> Any:
+    if indices_or_sections.__class__ is int and indices_or_sections <= 0:
+        raise RuntimeError(
+            f"torch.{name}: number of sections must be larger than 0, got {indices_or_sections}"
+        )
     if isinstance(indices_or_sections, int) and input._array.shape[dim] % indices_or_sections:
         raise RuntimeError(
             f"torch.{name} attempted to split along dimension {dim}, but the size of the dimension "

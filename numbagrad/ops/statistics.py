@@ -12,15 +12,18 @@ from typing import Any
 
 import numpy as np
 
+from .. import half_precision as half
 from ..autograd import tensor_interface as tensors
 from ..dtype import dtype as DType
 from ..dtype import dtype_from_name, get_default_dtype
+from ..executor import capture
 from ..executor.complex_pointwise import refused
 from ..executor.pointwise import scalar_type_name
 from ..executor.reduction import Reduction, ReductionProgram
 from ..formula import abs, exp, log, pow, sqrt, where
 from ..tensor import Tensor
 from ..transforms.batching import over_dimensions
+from ..transforms.levels import is_transformed
 from .complex_numbers import complex, imag, real
 from .expand import expand
 from .extremum import shared
@@ -230,6 +233,7 @@ def cov(
         )
     if input._array.dtype.kind == "b":
         raise RuntimeError("cov(): bool dtype is not supported for input")
+    _check_weights(input, fweights, aweights)
     if input._array.dtype.kind not in "fcV":
         input = tensors.cast(input, get_default_dtype().numpy)
     rows = input.reshape(1, -1) if input._array.ndim < 2 else input
@@ -249,6 +253,30 @@ def cov(
     freedom = count - correction
     freedom = freedom.clamp(min=0) if isinstance(freedom, Tensor) else max(freedom, 0)
     return (weighted @ conjugate(centred).t() / freedom).squeeze()
+
+
+def _check_weights(input: Tensor, fweights: Tensor | None, aweights: Tensor | None) -> None:
+    """Raise torch's errors for weights that are none of the columns of ``input``."""
+    columns = input._array.shape[-1] if input._array.ndim else 1
+    for name, weights, kinds, kind in (
+        ("fweights", fweights, "iu", "integral"),
+        ("aweights", aweights, "fV", "floating point"),
+    ):
+        if weights is None:
+            continue
+        if weights._array.ndim > 1:
+            raise RuntimeError(f"cov(): expected {name} to have one or fewer dimensions")
+        if weights._array.dtype.kind not in kinds:
+            raise RuntimeError(f"cov(): expected {name} to have {kind} dtype")
+        if weights._array.size != columns:
+            raise RuntimeError(f"cov(): expected {name} to have the same numel as the columns")
+        if not is_transformed(weights):
+            capture.check(_check_no_negatives, name, weights._array)
+
+
+def _check_no_negatives(name: str, weights: np.ndarray[Any, Any]) -> None:
+    if (half.readable(weights) < 0).any():
+        raise RuntimeError(f"cov(): {name} cannot be negative")
 
 
 @method()

@@ -27,6 +27,10 @@ def _window(
             f"{name}(): argument 'window_length' (position 1) must be int, not "
             f"{type(length).__name__}"
         )
+    unknown = [x for x in options if x not in ("dtype", "requires_grad", "layout", "device",
+                                               "pin_memory")]  # fmt: skip
+    if unknown:
+        raise TypeError(f"{name}() got an unexpected keyword argument '{unknown[0]}'")
     kind = numpy_dtype(name, options.get("dtype"))
     if kind.kind not in "fcV":
         raise RuntimeError(f"{name} expects floating point dtypes, got: {options['dtype']}")

@@ -296,7 +296,9 @@ def gaussian_nll_loss(
     if var.size() != input.size():
         if input.size()[:-1] == var.size():
             var = var.unsqueeze(-1)
-        elif input.ndim != var.ndim or common_shape([input.shape, var.shape]) != input.shape:
+        elif input.ndim != var.ndim or any(
+            [size not in (1, wanted) for size, wanted in zip(var.shape, input.shape, strict=True)]
+        ):
             raise ValueError("var is of incorrect size")
     return _gaussian_loss(input, target, var, full, eps, reduction)
 

@@ -19,7 +19,7 @@ from ...transforms.batching import folded
 from ...transforms.levels import is_transformed
 from .activation import logsigmoid, softplus
 from .distance import cosine_similarity, pairwise_distance
-from .reduction import reduce_loss, reduction_name
+from .reduction import checked_reduction, reduce_loss, reduction_name
 
 Array = np.ndarray[Any, Any]
 
@@ -210,9 +210,11 @@ def multi_margin_loss(
 
     ``input`` holds scores (N, C) or (C), ``target`` classes (N) or ().
     """
-    reduction = reduction_name(size_average, reduce, reduction)
+    reduction = checked_reduction(reduction_name(size_average, reduce, reduction))
     if p not in (1, 2):
         raise ValueError("only p == 1 and p == 2 supported")
+    if weight is not None and weight._array.ndim != 1:
+        raise ValueError("weight must be one-dimensional")
     scores = input if input.ndim == 2 else input.unsqueeze(0)
     classes = target.reshape(-1)
     samples, count = scores._array.shape
@@ -254,7 +256,7 @@ def multilabel_margin_loss(
 
     ``target`` has the shape of ``input``, (N, C) or (C): the right classes, ended by -1.
     """
-    reduction = reduction_name(size_average, reduce, reduction)
+    reduction = checked_reduction(reduction_name(size_average, reduce, reduction))
     if target._array.shape != input._array.shape:
         raise RuntimeError(
             f"inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}"

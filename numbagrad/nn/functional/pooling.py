@@ -205,7 +205,16 @@ def _max_pool(
     ceil_mode: bool, return_indices: bool,
 ) -> Any:  # fmt: skip
     windows = _windows(rank, kernel_size, stride, padding, dilation)
+    if min(windows.dilation) <= 0:
+        raise RuntimeError(
+            f"max_pool{rank}d(): dilation must be greater than zero, but got {dilation}"
+        )
     inputs = _batched(rank, input, f"max_pool{rank}d")
+    if 0 in inputs._array.shape[1:]:
+        raise RuntimeError(
+            f"max_pool{rank}d(): Expected {rank + 1}D or {rank + 2}D tensor with optional 0 dim "
+            f"batch size for input, but got: {list(input.shape)}"
+        )
     where = _largest_of_windows(inputs, _counts(windows, inputs, ceil_mode), windows)
     name = f"MaxPool{rank}DWithIndices"
     return taken(name, inputs, where, inputs is input, return_indices)
@@ -411,13 +420,28 @@ def _parts(size: int, count: int) -> tuple[Array, Array]:
 
 
 def _output_sizes(rank: int, input: Tensor, output_size: Any) -> tuple[int, ...]:
-    if isinstance(output_size, int):
-        return (output_size,) * rank
-    given = tuple(output_size)
+    if isinstance(output_size, int) and not isinstance(output_size, bool):
+        given: tuple[Any, ...] = (output_size,) * rank
+    else:
+        given = tuple(output_size) if isinstance(output_size, (list, tuple)) else (output_size,)
+    for size in given:
+        if isinstance(size, bool) or not (size is None or hasattr(size, "__index__")):
+            raise TypeError(
+                "adaptive pooling: argument 'output_size' must be tuple of ints, but found "
+                f"element of type {type(size).__name__}"
+            )
+        if size is not None and size < 0:
+            raise RuntimeError(
+                f"adaptive pooling: elements of output_size must be at least 0, but got {size}"
+            )
     if len(given) >= input.ndim:
         raise ValueError(f"Input dimension should be at least {len(given) + 1}")
     if len(given) == 1:
         given *= rank
+    if len(given) != rank:
+        raise RuntimeError(
+            f"adaptive pooling: output_size must be an int or {rank} of them, but got {output_size}"
+        )
     sizes = input._array.shape[-rank:]
     return tuple([n if wanted is None else wanted for wanted, n in zip(given, sizes, strict=True)])
 

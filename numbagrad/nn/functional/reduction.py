@@ -31,6 +31,16 @@ def reduce_loss(loss: Tensor, reduction: str) -> Tensor:
         return loss.mean()
     if reduction == "sum":
         return loss.sum()
-    if reduction == "none":
-        return loss
+    checked_reduction(reduction)
+    return loss
+
+
+def checked_reduction(reduction: str) -> str:
+    """The name of a reduction, for losses that look at it before anything else.
+
+    Raises:
+        ValueError: if there is none of this name.
+    """
+    if reduction in ("mean", "sum", "none"):
+        return reduction
     raise ValueError(f"{reduction} is not a valid value for reduction")

@@ -192,6 +192,10 @@ def _checked_lengths(
 def _labels(targets: Tensor, counts: Tensor, batch: int) -> tuple[Tensor, Array, int]:
     """The labels of all targets in a row, where each begins, and the states of the longest."""
     shape = targets._array.shape
+    if len(shape) not in (1, 2):
+        raise RuntimeError(
+            f"ctc_loss(): argument 'targets' must have 1 or 2 dimensions, but has {len(shape)}"
+        )
     if len(shape) == 2 and shape[0] != batch:
         raise RuntimeError(
             f"Expected tensor to have size {batch} at dimension 0, but got size {shape[0]} for "

@@ -1,0 +1,102 @@
+"""``out`` of the functions that return new tensors and leave the writing to their public wrapper.
+
+``argument_check.py`` gives them the argument; ``OUT`` says for each how its results are written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..dtype import can_cast
+from ..executor.pointwise import scalar_type_name
+from ..tensor import Tensor
+from ..type_names import type_name
+
+__all__ = ["OUT", "write_results"]
+
+#: By function: whether an ``out`` has the dtype of the result ("same"), one to which that can be
+#: cast ("casts"), or any ("any"), as in torch.
+OUT: dict[str, str] = {
+    **dict.fromkeys(
+        """
+        aminmax argmax argmin bucketize cummax cummin diag gather geqrf hardshrink histc index_add
+        index_copy index_reduce index_select isin kthvalue logcumsumexp lu_unpack masked_select
+        median mode msort nanmedian nonzero orgqr qr quantile scatter scatter_add scatter_reduce
+        searchsorted slice_scatter slogdet sort svd take take_along_dim threshold topk
+        triangular_solve tril triu where
+        linalg.lu linalg.lu_factor linalg.lu_factor_ex linalg.matrix_norm linalg.norm linalg.qr
+        linalg.slogdet linalg.solve_ex linalg.svdvals linalg.vector_norm linalg.eigvalsh
+        amax amin max min norm softmax log_softmax all any
+        """.split(),
+        "same",
+    ),
+    **dict.fromkeys(
+        """
+        diff logsumexp mean nanmean nansum prod std var special.logsumexp
+        linalg.eig linalg.eigvals linalg.lstsq linalg.vecdot
+        """.split(),
+        "casts",
+    ),
+    **dict.fromkeys(("cumprod", "cumsum", "sum"), "any"),
+}
+
+#: Functions whose ``out`` may not lie in the memory of what they read.
+_SEPARATE = frozenset("gather index_select kthvalue masked_select median mode take".split())
+
+
+def _check_separate(outputs: Sequence[Tensor], arguments: Sequence[Any]) -> None:
+    for argument in arguments:
+        if isinstance(argument, Tensor):
+            for x in outputs:
+                if np.may_share_memory(x._array, argument._array):
+                    raise RuntimeError(
+                        "unsupported operation: some elements of the input tensor and the "
+                        "written-to tensor refer to a single memory location. Please clone() the "
+                        "tensor before performing the operation."
+                    )
+
+
+def write_results(
+    name: str,
+    how: str,
+    function: Callable[..., Any],
+    arguments: tuple[Any, ...],
+    keywords: dict[str, Any],
+    out: Any,
+) -> Any:
+    """Call a function and write its result, or all of several, into ``out``.
+
+    Raises:
+        TypeError: if ``out`` is no Tensor, or not as many as there are results.
+        RuntimeError: if a dtype is refused, or autograd would have to follow.
+    """
+    from .output import write_result  # built on operators that are checked themselves
+
+    outputs = out if isinstance(out, (tuple, list)) else (out,)
+    for x in outputs:
+        if not isinstance(x, Tensor):
+            raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type_name(x)}")
+    if name in _SEPARATE:
+        _check_separate(outputs, arguments)
+    results = function(*arguments, **keywords)
+    several = isinstance(results, tuple)
+    found = results if several else (results,)
+    if several is not isinstance(out, (tuple, list)) or len(found) != len(outputs):
+        wanted = f"tuple of {len(found)} Tensors" if several else "Tensor"
+        raise TypeError(f"{name}(): argument 'out' must be {wanted}, not {type_name(out)}")
+    for result, x in zip(found, outputs, strict=True):
+        if how == "any" or (how == "casts" and can_cast(result.dtype, x.dtype)):
+            write_result(name, result.to(x.dtype), x)
+        elif how == "casts":
+            raise RuntimeError(
+                f"{name}(): result type {scalar_type_name(result.dtype)} can't be cast to the "
+                f"desired output type {scalar_type_name(x.dtype)}"
+            )
+        else:
+            write_result(name, result, x)
+    if not several:
+        return out
+    return type(results)._make(outputs) if hasattr(results, "_make") else tuple(outputs)
