@@ -1,4 +1,4 @@
-"""``Function`` subclasses that programs written for torch take from ``torch.autograd._functions``."""
+"""``Function`` subclasses that torch's programs take from ``torch.autograd._functions``."""
 
 from __future__ import annotations
 

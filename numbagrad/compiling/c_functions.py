@@ -22,7 +22,8 @@ _MODULES = frozenset((
     "_ctypes", "ctypes", "_typing", "typing", "types", "_types", "copyreg", "_pickle", "pickle",
     "_copy", "enum", "abc", "fractions", "numbers", "_hashlib", "_md5",
     "_sha1", "_sha2", "_sha256", "_sha512", "_sha3", "_blake2", "zoneinfo", "_zoneinfo",
-    "_codecs", "_csv", "_elementtree", "_opcode", "_symtable", "_ast", "_interpchannels",
+    "_decimal",
+    "decimal", "_codecs", "_csv", "_elementtree", "_opcode", "_symtable", "_ast", "_interpchannels",
 ))  # fmt: skip
 
 #: Functions of modules that have others as well.

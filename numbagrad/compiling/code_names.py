@@ -49,6 +49,8 @@ _SIMPLE_LOADS = frozenset((
     "LOAD_CONST", "LOAD_FAST", "LOAD_FAST_CHECK", "LOAD_FAST_BORROW", "LOAD_DEREF",
     "LOAD_CLASSDEREF", "LOAD_GLOBAL", "LOAD_NAME", "LOAD_SMALL_INT",
 ))  # fmt: skip
+#: Instructions that prepare the variables of a function, before its first line.
+_OF_FRAME = frozenset(("MAKE_CELL", "COPY_FREE_VARS"))
 #: Instructions between an argument and the call that it is for.
 _BETWEEN = frozenset(("PRECALL", "CACHE", "EXTENDED_ARG", "NOP", "PUSH_NULL", "RESUME"))
 
@@ -111,7 +113,7 @@ def line_with(code: types.CodeType, name: str) -> int:
     for instruction in dis.get_instructions(code):
         # Python 3.13 says in starts_line whether there is a line, and in line_number which.
         line = getattr(instruction, "line_number", instruction.starts_line) or line
-        if instruction.argval == name:
+        if instruction.argval == name and instruction.opname not in _OF_FRAME:
             return int(line)
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType) and names_of(constant).mentions(name):

@@ -18,6 +18,7 @@ import io
 import operator
 import re
 import struct
+import sys
 import threading
 import types
 import typing
@@ -131,12 +132,12 @@ def _of_cache(value: Any) -> Callable[[], list[Any]]:
 
     def read() -> list[Any]:
         info = value.cache_info()
-        found = [info.misses, info.currsize, value.__wrapped__]
-        for kept in gc.get_referents(value):
-            if type(kept) is dict and kept is not vars(value):
-                for entry in kept.values():  # with a limit, links of a list that hold the values
-                    found += gc.get_referents(entry) if _is_link(entry) else [entry]
-        return [each for each in found if not _is_link(each)]
+        kept = [each for each in gc.get_referents(value) if not isinstance(each, type)]
+        tables = [each for each in kept if type(each) is dict and each is not vars(value)]
+        # With a limit, the values are in a list of links, in the order of their last use.
+        found = [each for table in tables for each in table.values() if not _is_link(each)]
+        found += [each for each in kept if type(each) is not dict and not _is_link(each)]
+        return [info.misses, info.currsize, *sorted(found, key=id)]
 
     return read
 
@@ -172,6 +173,19 @@ _READERS: list[tuple[Any, Callable[[Any], Callable[[], list[Any]]]]] = [
 ]
 
 
+def is_decimal(value: Any) -> bool:
+    """Whether a value is a decimal number, or their class: sums of them depend on a context."""
+    module = sys.modules.get("decimal")
+    kind = getattr(module, "Decimal", None)
+    return kind is not None and (type(value) is kind or value is kind)
+
+
+def decimal_context() -> list[Any]:
+    """What the decimal numbers of this thread are rounded by, and what has happened to them."""
+    context: Any = sys.modules["decimal"].getcontext()
+    return [repr(context), *[key for key, is_set in context.traps.items() if is_set]]
+
+
 def nbytes_of(value: Any) -> int:
     """How many bytes an object of memory has; 0 for any other."""
     if isinstance(value, np.ndarray):
@@ -190,6 +204,8 @@ def hidden(value: Any) -> bool:
     if isinstance(value, type):
         return False
     kind: Any = type(value)
+    if kind in (io.StringIO, io.BytesIO):
+        return False
     if isinstance(value, Iterator) and not is_of_python(kind):
         return True  # its position; a class of Python has attributes for it
     return has_hidden_base(kind)
@@ -282,6 +298,7 @@ def slot_values(value: Any, slots: list[Any]) -> list[Any]:
 
 
 __all__ = [
-    "MOST_BYTES", "PLAIN", "has_hidden_base", "hidden", "is_constant", "is_lock", "is_plain",
+    "MOST_BYTES", "PLAIN", "decimal_context", "has_hidden_base", "hidden", "is_constant",
+    "is_decimal", "is_lock", "is_plain",
     "names_in", "nbytes_of", "reader_of", "same", "slot_values", "slots_of",
 ]  # fmt: skip

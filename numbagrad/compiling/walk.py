@@ -49,8 +49,10 @@ from .heads import (
 )
 from .object_state import (
     MOST_BYTES,
+    decimal_context,
     hidden,
     is_constant,
+    is_decimal,
     is_lock,
     is_plain,
     names_in,
@@ -110,7 +112,7 @@ class Walk:
         #: Modules of packages that were found as values, which any code may read.
         self._modules_as_values: tuple[types.ModuleType, ...] = ()
         self._visits: set[tuple[Any, Any]] = set()
-        self._asks_registers = False
+        self._asks_registers = self._asks_decimals = False
         #: Lists and dictionaries that are found elsewhere than in an optimizer as its groups.
         self._exposed: set[int] = set()
         self._arguments = {id(each) for each in arguments}
@@ -154,6 +156,11 @@ class Walk:
         if id(value) in self.reached:
             if isinstance(value, _CONTAINERS):
                 self._visit_again(path, value, name)
+            return
+        if is_decimal(value):
+            if not self._asks_decimals:
+                self._asks_decimals = True
+                self.watched.append(Watched(decimal_context, "the decimal context"))
             return
         if value is sys.modules:
             self._refuse(name, "sys.modules, of which a program cannot know who is asked for")

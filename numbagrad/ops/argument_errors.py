@@ -161,7 +161,9 @@ class Kinds:
         """The signature, and with it what the parameters take; made when it is first needed."""
         if self._signature is None:
             self._signature = signature = inspect.signature(self.function)
-            described = [_Parameter(n, p) for n, p in enumerate(signature.parameters.values(), self.first)]
+            described = [
+                _Parameter(n, p) for n, p in enumerate(signature.parameters.values(), self.first)
+            ]
             self.parameters = {p.name: p for p in described if p.tells}
         return self._signature
 

@@ -431,7 +431,6 @@ class KernelNode(Node):
             )
         return tuple([made[name] if name in self.needed else None for name in self.shapes])
 
-
     def _check_read(self, grads: tuple[Any, ...]) -> None:
         """Raise for the gradient of an output that no backward of the kernel reads."""
         read = {place for rule in self.kernel.rules for place in rule.incoming.values()}
