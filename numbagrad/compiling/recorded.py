@@ -15,6 +15,7 @@ from ..executor.program import timing
 from ..executor.program.graph import Array, may_raise
 from ..executor.program.numbers import NumberInputs
 from ..executor.program.program import Program
+from ..interrupts import uninterrupted
 from ..structure import LEAF, rebuild
 from ..tensor import Tensor
 from .argument_numbers import ArgumentNumbers
@@ -155,11 +156,12 @@ class Recorded:
 
     def run(self, leaves: Sequence[Any]) -> Any:
         """Run the program in place of a call for which it holds."""
-        self.numbers.give(leaves)
-        reused = self._reused.take()
-        results = self._restoring(leaves, self.program.run, self._given, reused)
-        self._count_writes(leaves)
-        result = self._leave(Run(results, leaves), attach=reused is None)
+        with uninterrupted():
+            self.numbers.give(leaves)
+            reused = self._reused.take()
+            results = self._restoring(leaves, self.program.run, self._given, reused)
+            self._count_writes(leaves)
+            result = self._leave(Run(results, leaves), attach=reused is None)
         self._looks += 1
         if self._looks & (self._looks - 1) == 0:  # seldom, if it does not help
             self._learn(leaves)
@@ -180,10 +182,13 @@ class Recorded:
             self._given = self._given_with(arguments)
             return self.run(given)
         if self._may_raise:
-            results = self._restoring(arguments, self._run_natively, keep, arguments)
-        else:
-            if self.program.sources:
+            with uninterrupted():
+                results = self._restoring(arguments, self._run_natively, keep, arguments)
+        elif self.program.sources:
+            with uninterrupted():  # or else the sources would have counted a run that never was
                 self.program.draw_numbers()
+                results = run(keep, *arguments)
+        else:
             results = run(keep, *arguments)
         if self._find_result is not None and (keep or not self._effects.gradients):
             return self._find_result(results, arguments)
