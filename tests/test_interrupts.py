@@ -10,6 +10,8 @@ import threading
 import pytest
 
 import numbagrad as ng
+from numbagrad import nn, optim
+from numbagrad.executor.program.program import Program
 from numbagrad.interrupts import uninterrupted
 
 #: Interrupts itself at an import of Numba's or llvmlite's, compiles, and says what happened.
@@ -143,3 +145,55 @@ def test_other_threads_change_nothing(handler):
     thread.start()
     thread.join()
     assert found == [handler]
+
+
+def _training(dropout):
+    """A network, its optimizer, and a compiled step of training on a batch."""
+    ng.manual_seed(0)
+    net = nn.Sequential(nn.Linear(4, 8), nn.Dropout(0.5 if dropout else 0.0), nn.Linear(8, 1))
+    optimizer = optim.Adam(net.parameters(), lr=0.01)
+
+    @ng.compile
+    def step(x):
+        optimizer.zero_grad()
+        loss = net(x).square().mean()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    def state():
+        kept = [entry for each in optimizer.state.values() for entry in each.values()]
+        return [each.tolist() for each in (*net.parameters(), *kept, ng.get_rng_state())]
+
+    return step, state
+
+
+@pytest.mark.parametrize("dropout", [False, True])
+@pytest.mark.parametrize("when", [6, 12])
+def test_an_interrupted_compiled_step_is_whole(monkeypatch, dropout, when):
+    """The interrupt comes when the numbers of the run are there, and nothing else is."""
+    x = ng.arange(8.0).reshape(2, 4)
+    step, state = _training(dropout)
+    expected = []
+    for _ in range(16):
+        step(x)
+        expected.append(state())
+    step, state = _training(dropout)
+    for _ in range(when):
+        step(x)
+    assert state() == expected[when - 1]
+    draw, interrupts = Program.draw_numbers, [0]
+
+    def interrupted(self, numbers=None):
+        draw(self, numbers)
+        interrupts[0] += 1
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(Program, "draw_numbers", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        step(x)
+    monkeypatch.undo()
+    assert interrupts == [1] and state() == expected[when]
+    for k in range(when + 1, 16):
+        step(x)
+        assert state() == expected[k]

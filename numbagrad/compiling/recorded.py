@@ -15,6 +15,7 @@ from ..executor.program import timing
 from ..executor.program.graph import Array, may_raise
 from ..executor.program.numbers import NumberInputs
 from ..executor.program.program import Program
+from ..interrupts import uninterrupted
 from ..structure import LEAF, rebuild
 from ..tensor import Tensor
 from .argument_numbers import ArgumentNumbers
@@ -160,14 +161,15 @@ class Recorded:
         Raises:
             Failed: if an operation raised; everything is as it was before.
         """
-        self.numbers.give(leaves)
-        reused = self._reused.take()
-        try:
-            results = self._undoing(self._given, self.program.run, self._given, reused)
-        except Outdated:
-            return CHANGED
-        self._count_writes(leaves)
-        result = self._leave(Run(results, leaves), attach=reused is None)
+        with uninterrupted():
+            self.numbers.give(leaves)
+            reused = self._reused.take()
+            try:
+                results = self._undoing(self._given, self.program.run, self._given, reused)
+            except Outdated:
+                return CHANGED
+            self._count_writes(leaves)
+            result = self._leave(Run(results, leaves), attach=reused is None)
         self._looks += 1
         if self._looks & (self._looks - 1) == 0:  # seldom, if it does not help
             self._learn(leaves)
@@ -189,11 +191,14 @@ class Recorded:
             return self.run(given)
         try:
             if self._may_raise:
-                found = self._given_with(arguments)
-                results = self._undoing(found, self._run_natively, found, keep, arguments)
-            else:
-                if self.program.sources:
+                with uninterrupted():
+                    found = self._given_with(arguments)
+                    results = self._undoing(found, self._run_natively, found, keep, arguments)
+            elif self.program.sources:
+                with uninterrupted():  # or else the sources would count a run that never was
                     self.program.draw_numbers()
+                    results = run(keep, *arguments)
+            else:
                 results = run(keep, *arguments)
         except Outdated:
             return CHANGED
