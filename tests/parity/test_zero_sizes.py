@@ -23,6 +23,7 @@ REFUSED_BY_TORCH = (
     "stft",  # signals without batch
     "norm_except_dim",  # a size that it cannot infer
     "prelu",  # as many weights as channels
+    "pixel_shuffle",  # the shape of its own gradient
     "binary_cross_entropy_with_logits_weighted",  # has no gradient for pos_weight
 )
 CRASHES_TORCH = ("pdist-",)
