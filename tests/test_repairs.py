@@ -60,7 +60,9 @@ def test_pointwise(code, operands):
     into = len(operands) == 3
     stuck = Stuck(code)
     program.call = program.into = stuck
-    with pytest.raises(RuntimeError, match=r"product: internal error.*MISS_.*ndarray\(shape=\(3, 2"):
+    with pytest.raises(
+        RuntimeError, match=r"product: internal error.*MISS_.*ndarray\(shape=\(3, 2"
+    ):
         program.resolve(LaunchMiss(code), operands, into)
     assert stuck.calls == 1
 

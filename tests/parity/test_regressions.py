@@ -227,7 +227,9 @@ def test_the_gradient_of_ctc_loss_is_recorded_but_not_differentiable():
         loss = library.nn.functional.ctc_loss(x.log_softmax(2), targets, (5, 5), (2, 2))
         (gradient,) = library.autograd.grad(loss, x, create_graph=True)
         assert gradient.requires_grad
-        with pytest.raises(RuntimeError, match="ctc_loss_backward is not|'ctc_loss_backward' is not"):
+        with pytest.raises(
+            RuntimeError, match="ctc_loss_backward is not|'ctc_loss_backward' is not"
+        ):
             gradient.sum().backward()
 
 
