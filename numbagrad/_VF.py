@@ -22,7 +22,7 @@ def _unique(
 def _unique2(
     input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """``unique`` of all elements, the places in it and the counts, where these are asked for."""
+    """``unique`` of all elements, the places in it and the counts; or nothing for these."""
     return unique_dim(input, None, sorted, return_inverse, return_counts)
 
 

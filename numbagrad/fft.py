@@ -152,6 +152,8 @@ def _rolled(input: Tensor, dim: Any, sign: int) -> Tensor:
     rank = input._array.ndim
     dims = _places(input, [dim] if isinstance(dim, int) else range(rank) if dim is None else dim)
     sizes = [input._array.shape[d] for d in dims]
+    if not sizes:
+        raise RuntimeError("`shifts` required: fftshift() of a tensor without dimensions")
     return input.roll([n // 2 if sign > 0 else -(n // 2) for n in sizes], list(dims))
 
 

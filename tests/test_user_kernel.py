@@ -292,3 +292,45 @@ def test_the_example_finds_the_decays(capsys, monkeypatch):
     printed = capsys.readouterr().out
     assert "gradcheck: True" in printed
     assert "decays found: 0.200 0.500 0.800 0.950" in printed
+
+
+def test_the_gradient_of_an_output_that_the_backward_does_not_read_is_an_error():
+    def halve(x, half, rest):
+        half[:] = x / 2
+        rest[:] = x - x / 2
+
+    def backward(grad_half, grad_x):
+        grad_x[:] = grad_half / 2
+
+    kernel = torch.kernel(halve, backward, shapes=lambda x: [x, x])
+    x = leaf(3)
+    half, rest = kernel(x)
+    half.sum().backward()
+    np.testing.assert_allclose(x.grad.numpy(), np.full(3, 0.5))
+    half, rest = kernel(x)
+    with pytest.raises(RuntimeError, match=r"output rest.*parameter grad_rest, or pass rest"):
+        (half + rest).sum().backward()
+    assert x.grad.tolist() == [0.5] * 3
+    half, rest = kernel(x)
+    (half + rest.detach()).sum().backward()
+    np.testing.assert_allclose(x.grad.numpy(), np.full(3, 1.0))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+def test_half_precision_is_computed_in_float32_and_rounded_once(dtype):
+    seen = []
+
+    def backward(grad_y, x, grad_x):
+        grad_x[:] = 3 * x * x * grad_y
+
+    @torch.kernel(backward=backward)
+    def cube(x, y):
+        seen.append((x.dtype, y.dtype))
+        y[:] = x * x * x
+
+    x = torch.tensor([1.25, -2.5], dtype=dtype, requires_grad=True)
+    y = cube(x)
+    assert seen == [(np.float32, np.float32)]
+    assert (y.dtype, y.tolist()) == (dtype, (x * x * x).detach().tolist())
+    y.sum().backward()
+    assert (x.grad.dtype, x.grad.tolist()) == (dtype, [4.6875, 18.75])

@@ -1,4 +1,4 @@
-"""``Function`` subclasses that torch's programs take from ``torch.autograd._functions``."""
+"""Subclasses of ``Function`` that programs written for torch find in ``autograd._functions``."""
 
 from __future__ import annotations
 

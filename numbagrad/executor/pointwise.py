@@ -529,7 +529,8 @@ def _looking_for_zeros(call: Callable[..., Any]) -> Callable[..., Any]:
     """``call``, but raising torch's error for integers divided by zero."""
 
     def divide(x: Any, y: Any, *output: Any) -> Any:
-        if not (_has_fractions(x) or _has_fractions(y)):
+        arrays = isinstance(x, np.ndarray) or isinstance(y, np.ndarray)
+        if arrays and not (_has_fractions(x) or _has_fractions(y)):
             zero = not np.all(y) if isinstance(y, np.ndarray) else not y
             if zero and np.size(x):
                 raise RuntimeError("ZeroDivisionError")
@@ -541,7 +542,7 @@ def _looking_for_zeros(call: Callable[..., Any]) -> Callable[..., Any]:
 def _has_fractions(operand: Any) -> bool:
     if isinstance(operand, np.ndarray):
         return operand.dtype.kind in "fV"
-    return isinstance(operand, float)
+    return isinstance(operand, (float, np.floating))
 
 
 def reference_of(formula: Formula) -> Callable[[str], Callable[..., Any]]:

@@ -128,13 +128,21 @@ def multi_dot(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor
                 f"multi_dot(): tensor {place} must be 2D but got {tensors[place]._array.ndim}D"
             )
     cuts = _splits([matrices[0]._array.shape[0], *[x._array.shape[1] for x in matrices]])
-
-    def product(i: int, j: int) -> Tensor:
-        return matrices[i] if i == j else mm(product(i, cuts[i, j]), product(cuts[i, j] + 1, j))
-
-    made = product(0, len(matrices) - 1)
+    made = _product_between(matrices, cuts, 0, len(matrices) - 1)
     shape = first._array.shape[:-1] + last._array.shape[1:]
     return write_result("multi_dot", made.view(shape), out)
+
+
+def _product_between(
+    matrices: list[Tensor], cuts: dict[tuple[int, int], int], i: int, j: int
+) -> Tensor:
+    """The product of the matrices from ``i`` to ``j``; products are cut where ``cuts`` says."""
+    if i == j:
+        return matrices[i]
+    cut = cuts[i, j]
+    return mm(
+        _product_between(matrices, cuts, i, cut), _product_between(matrices, cuts, cut + 1, j)
+    )
 
 
 def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor:

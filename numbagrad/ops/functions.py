@@ -17,7 +17,6 @@ import numpy as np
 from ..autograd.grad_mode import state as grad_mode
 from ..dtype import complex128, finfo, float64, uint8
 from ..executor import capture
-from ..executor.pointwise import require_array
 from ..tensor import Tensor
 from ..transforms.reading import refuse_tangents
 from ..type_names import type_name
@@ -57,8 +56,7 @@ def write_out(operator: PointwiseOperator, operands: tuple[Any, ...], out: Tenso
             "automatic differentiation, but one of the arguments requires grad."
         )
     refuse_tangents(operator.name, (out, *operands))
-    if not operator.definition.takes_numbers:
-        require_array(operator.name, [x._array if isinstance(x, Tensor) else x for x in operands])
+    operands = operator.with_tensor(operands)
     shapes = [x._array.shape for x in operands if isinstance(x, Tensor)]
     try:
         shape = np.broadcast_shapes(*shapes)

@@ -160,8 +160,7 @@ class PointwiseOperator:
     def compute(self, operands: tuple[Any, ...]) -> Tensor:
         """The operator in Python, whatever the operands: what ``launch`` misses arrives here."""
         check_operands(self.definition.name, operands)
-        if not any([isinstance(x, (Tensor, np.ndarray)) for x in operands]):
-            operands = self._of_numbers(operands)
+        operands = self.with_tensor(operands)
         if _has_complex(operands):
             operands = _without_arrays(operands)
             if (variant := self.variant(operands)) is not self:
@@ -189,14 +188,16 @@ class PointwiseOperator:
             self.record(result, operands)
         return result
 
-    def _of_numbers(self, operands: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Operands none of which is a Tensor, the first as one, if the operator takes numbers."""
+    def with_tensor(self, operands: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The operands; of numbers alone the first as a Tensor, if the operator takes such."""
+        if any([isinstance(x, (Tensor, np.ndarray)) for x in operands]):
+            return operands
         first = operands[0]
         if not self.definition.takes_numbers or not is_operand(first):
             require_array(self.name, operands)
-        value = first.item() if isinstance(first, np.generic) else first
+        value, *others = [x.item() if isinstance(x, np.generic) else x for x in operands]
         made = half.converted(np.array(value), scalar_dtype(value).numpy)
-        return (new_tensor(made), *operands[1:])
+        return (new_tensor(made), *others)
 
     def variant(self, operands: tuple[Any, ...]) -> PointwiseOperator:
         """This operator for operands of which some, or the output, are complex."""

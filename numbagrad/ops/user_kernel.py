@@ -51,7 +51,9 @@ def kernel(
 
     ``backward`` says by the names of its parameters what it needs: inputs and outputs of forward by
     their names (these are saved), ``grad_<output>``, the incoming gradient, and ``grad_<input>``,
-    which it writes. Inputs whose gradient no backward writes raise when one is asked for. ::
+    which it writes. Inputs whose gradient no backward writes raise when one is asked for, outputs
+    whose gradient none reads when one arrives. Arrays of float16 and bfloat16 are given as float32,
+    and what is written for them is rounded. ::
 
         @numba.njit
         def cumulate(x, y):

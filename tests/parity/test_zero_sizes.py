@@ -23,6 +23,7 @@ REFUSED_BY_TORCH = (
     "stft",  # signals without batch
     "norm_except_dim",  # a size that it cannot infer
     "prelu",  # as many weights as channels
+    "pixel_shuffle",  # the shape of its own gradient
     "binary_cross_entropy_with_logits_weighted",  # has no gradient for pos_weight
 )
 CRASHES_TORCH = ("pdist-",)
@@ -51,6 +52,7 @@ def outcome(library, call, arrays, requires_grad=True):
     wanted = [x for x in inputs if x.requires_grad]
     try:
         results = [x for x in as_tuple(call(library, *inputs)) if isinstance(x, library.Tensor)]
+        assert library is torch or all(type(x._array) is np.ndarray for x in results)
         carrying = [x for x in results if x.requires_grad]
         gradients = ()
         if carrying and wanted:
@@ -98,6 +100,20 @@ def test_operators(entry, place):
     if arrays[0].ndim == 0 or (entry.name.startswith(CRASHES_TORCH) and place == 0):
         return
     compare(entry.name, entry.call, without(arrays, place), entry.differentiable)
+
+
+#: torch takes scalars for vectors or matrices in these, some of which make no sense of them.
+REFUSED_SCALARS = ("mv", "tensordot", "baddbmm", "addbmm", "linalg_vander", "istft")
+
+
+@pytest.mark.parametrize("entry", POINTWISE_ENTRIES + ENTRIES, ids=lambda entry: entry.name)
+def test_scalars(entry):
+    """Inputs without dimensions; what is computed of them is a Tensor of an ndarray."""
+    if entry.name.startswith(REFUSED_SCALARS):
+        return
+    arrays = entry.draw("float64" if entry.admits("float64") else "int64")
+    arrays = [np.array(x.reshape(-1)[0]) for x in arrays]
+    compare(entry.name, entry.call, arrays, entry.differentiable)
 
 
 # --- layers ---------------------------------------------------------------------------------------
