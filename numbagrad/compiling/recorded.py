@@ -107,6 +107,8 @@ class Recorded:
             self._find_result = finder_of_all(effects.structure, effects.returned)
         #: How often Python had to look whether the program holds.
         self._looks = 0
+        #: The arrays that the program is given of arguments: the place of each, and the argument.
+        self._passed: list[tuple[int, int]] = []
 
     @property
     def given(self) -> list[Array]:
@@ -165,7 +167,7 @@ class Recorded:
             self.numbers.give(leaves)
             reused = self._reused.take()
             try:
-                results = self._undoing(self._given, self.program.run, self._given, reused)
+                results = self._undoing(leaves, self.program.run, self._given, reused)
             except Outdated:
                 return CHANGED
             self._count_writes(leaves)
@@ -192,8 +194,7 @@ class Recorded:
         try:
             if self._may_raise:
                 with uninterrupted():
-                    found = self._given_with(arguments)
-                    results = self._undoing(found, self._run_natively, found, keep, arguments)
+                    results = self._undoing(arguments, self._run_natively, keep, arguments)
             elif self.program.sources:
                 with uninterrupted():  # or else the sources would count a run that never was
                     self.program.draw_numbers()
@@ -213,22 +214,21 @@ class Recorded:
             given[place] = arguments[argument]._array
         return given
 
-    def _run_natively(
-        self, given: Sequence[Array], keep: bool, arguments: tuple[Any, ...]
-    ) -> tuple[Array, ...]:
-        self.program.prepare(given)
+    def _run_natively(self, keep: bool, arguments: tuple[Any, ...]) -> tuple[Array, ...]:
+        self.program.prepare(self._given_with(arguments) if self.program.checks else ())
         results: tuple[Array, ...] = self._replay.run(keep, *arguments)  # type: ignore[misc]
-        self.program.check_launches(lambda: [*given, *results])
+        self.program.check_launches(lambda: [*self._given_with(arguments), *results])
         return results
 
     def _count_writes(self, leaves: Sequence[Any]) -> None:
         for place, count in self._effects.versions:
             version_cell_of(place.find(leaves))[0] += count
 
-    def _undoing(self, given: Sequence[Array], run: Callable[..., Any], *arguments: Any) -> Any:
+    def _undoing(self, leaves: Sequence[Any], run: Callable[..., Any], *arguments: Any) -> Any:
         """What ``run`` returns; if it raises, what it wrote is taken back."""
         undo = self._undo
-        undo.prepare(given)
+        if undo.needed:
+            undo.prepare(self._given_with(leaves))
         try:
             found = run(*arguments)
         except Outdated:  # nothing has run

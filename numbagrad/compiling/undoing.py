@@ -57,6 +57,11 @@ class Undo:
         """How much memory is copied before each run."""
         return sum([view.size * view.dtype.itemsize for _, view in self._written.values()])
 
+    @property
+    def needed(self) -> bool:
+        """Whether there is anything to keep before a run."""
+        return bool(self._written or self._generators)
+
     def prepare(self, given: Sequence[Array]) -> None:
         """Before a run: keep what it may overwrite."""
         start = self._program.given

@@ -118,62 +118,74 @@ class Rounding:
     def first_beyond(self, expected: Sequence[Array], found: Sequence[Array]) -> int | None:
         """The first array of ``found``, an outcome of the program, that is not as expected."""
         for k, (a, b) in enumerate(zip(expected, found, strict=True)):
-            if a.shape != b.shape or a.dtype != b.dtype:
+            if a.shape != b.shape or a.dtype != b.dtype or not self._agree(k, a, b, found):
                 return k
-            kind = half.readable(a).dtype
-            if kind.kind != "f":
-                if not np.array_equal(a, b):
-                    return k
-                continue
-            one, other = self._added(k, a), self._added(k, b)
-            unit = _unit(a)
-            with np.errstate(all="ignore"):
-                allowed = self._OF_STORED * unit * np.abs(half.readable(a).astype(np.float64))
-                share = min(self._OF_ADDED * unit, self._MOST)
-                near = _near(one, other, share, allowed)
-                if not near.all() and not self._explains(k, one, other, found, near, allowed):
-                    return k
         return None
 
-    def _added(self, k: int, array: Array, given: Sequence[Array] | None = None) -> Array:
-        """What was added to a given array, or all of a new one, in double precision."""
+    def _agree(self, k: int, expected: Array, found: Array, outcome: Sequence[Array]) -> bool:
+        """Whether an array of the outcome is as expected, but for rounding."""
+        floats = half.readable(expected).dtype.kind == "f"
+        if np.array_equal(half.readable(expected), half.readable(found), equal_nan=floats):
+            return True
+        if not floats:
+            return False
+        unit = _unit(expected)
+        share = min(self._OF_ADDED * unit, self._MOST)
+        parts = range(0, expected.size, _BLOCK)
+        with np.errstate(all="ignore"):
+            scale = max([_largest(self._added(k, expected, start)) for start in parts])
+            change: Array | None = None
+            middle = 0.0
+            for start in parts:
+                a, b = self._added(k, expected, start), self._added(k, found, start)
+                off, size = np.abs(b - a), np.abs(_block(expected, start))
+                allowed = self._OF_STORED * unit * size + share * (np.abs(a) + scale)
+                near = (off <= allowed) | (a == b) | (np.isnan(a) & np.isnan(b))
+                if near.all():
+                    continue
+                if change is None:
+                    change = self._change(k, outcome)
+                    if change is None:
+                        return False
+                    middle = self._ARRAY * float(np.median(change))
+                allowed += self._ELEMENT * change[start : start + _BLOCK] + middle
+                if not (near | (off <= allowed)).all():
+                    return False
+        return True
+
+    def _added(
+        self, k: int, array: Array, start: int, given: Sequence[Array] | None = None
+    ) -> Array:
+        """What was added to a block of a given array, or all that is in one of a new array."""
         given = self._given if given is None else given
-        now = half.readable(array).astype(np.float64)
+        now = _block(array, start)
         if k >= len(given):
             return now
-        before = half.readable(given[k]).astype(np.float64)
+        before = _block(given[k], start)
         return now - np.where(np.isfinite(before), before, 0)
 
-    def _explains(
-        self,
-        k: int,
-        expected: Array,
-        found: Array,
-        outcome: Sequence[Array],
-        near: Array,
-        allowed: Array,
-    ) -> bool:
-        """Whether the elements that are not near differ no more than rounding makes them."""
+    def _change(self, k: int, found: Sequence[Array]) -> Array | None:
+        """How much rounding changes each element of an array; None if that cannot be told."""
         if self._changes is None:
             try:
-                self._changes = self._measured(outcome)
+                self._changes = self._measured(found)
             except Exception:  # code of users may refuse such numbers: then nothing is explained
-                return False
-        change = self._changes[k]
-        allowed = allowed + self._ELEMENT * change + self._ARRAY * np.median(change)
-        return bool((near | (np.abs(found - expected) <= allowed)).all())
+                return None
+        return self._changes[k]
 
     def _measured(self, found: Sequence[Array]) -> list[Array]:
         """The largest change of every element of what the program adds."""
-        changes = [np.zeros(array.shape) for array in found]
+        changes = [np.zeros(array.size) for array in found]
         for _ in range(self._RUNS):
             given = [self._off(x) for x in self._given]
             made = self._outcome_of([x.copy("K") for x in given])
             for k, (change, a, b) in enumerate(zip(changes, found, made, strict=True)):
-                if half.readable(a).dtype.kind == "f":
-                    with np.errstate(all="ignore"):
-                        off = np.abs(self._added(k, a) - self._added(k, b, given))
-                        np.fmax(change, off, out=change)
+                if half.readable(a).dtype.kind != "f":
+                    continue
+                for start in range(0, a.size, _BLOCK):
+                    part = change[start : start + _BLOCK]
+                    off = np.abs(self._added(k, a, start) - self._added(k, b, start, given))
+                    np.fmax(part, off, out=part)
         return changes
 
     def _off(self, array: Array) -> Array:
@@ -185,6 +197,20 @@ class Rounding:
             units = self._generator.uniform(0, 2, array.shape) * np.finfo(array.dtype).eps
             np.multiply(copied, 1 - units, out=copied, casting="same_kind")
         return copied
+
+
+#: Elements that are compared at once, in double precision.
+_BLOCK = 1 << 18
+
+
+def _block(array: Array, start: int) -> Array:
+    """A block of the elements of an array, in double precision."""
+    return half.readable(array.reshape(-1)[start : start + _BLOCK]).astype(np.float64)
+
+
+def _largest(array: Array) -> float:
+    """The largest finite size of an element."""
+    return float(np.abs(array[np.isfinite(array)]).max(initial=0.0))
 
 
 def _unit(array: Array) -> float:
@@ -262,16 +288,6 @@ def _before_writes(program: Program, given: Sequence[Array]) -> list[Array]:
         array.copy("K") if id(view.memory) in written else array
         for array, view in zip(given, program.given, strict=True)
     ]
-
-
-def _near(expected: Array, found: Array, share: float, allowed: Array) -> Array:
-    """Which elements are equal, or differ by no more than a share of their or their array's size.
-
-    ``allowed`` is a difference that does not count, for every element.
-    """
-    scale = np.nanmax(np.abs(expected[np.isfinite(expected)]), initial=0.0)
-    near: Array = np.abs(found - expected) <= allowed + share * (np.abs(expected) + scale)
-    return near | (found == expected) | (np.isnan(found) & np.isnan(expected))
 
 
 __all__ = ["Previous", "RandomStates", "Rounding", "verify"]

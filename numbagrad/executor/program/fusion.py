@@ -97,13 +97,12 @@ def _asks_the_same(check: Operation, other: Operation) -> bool:
 
 
 def without_dead(operations: list[Operation], kept: set[Memory]) -> list[Operation]:
-    """The operations but those whose results nobody reads."""
+    """The operations but those whose results nobody reads, and that cannot raise."""
     needed = set(kept)
     found: list[Operation] = []
     for operation in reversed(operations):
-        effect = is_check(operation) or (isinstance(operation, Call) and operation.effect)
         wanted = [v for v in operation.writes if not v.memory.made or v.memory in needed]
-        if not (effect or wanted):
+        if not (wanted or may_raise(operation)):
             continue
         found.append(operation)
         needed.update([view.memory for view in operation.reads])
