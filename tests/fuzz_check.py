@@ -32,7 +32,7 @@ EPSILON = {torch.float64: 2.0**-52, torch.float32: 2.0**-23, torch.float16: 2.0*
 MAY_WORK = re.compile(
     r"not implemented for|modified by an inplace operation|not supported for|not resizable|"
     r"refer to a single memory location|derivative for '?[\w: ]+'? is not implemented|"
-    r"non-empty TensorList"
+    r"non-empty TensorList|Unsupported dtype BFloat16"
 )
 #: The same of what torch's gradient formulas meet with dtypes and layouts they were not made for.
 MAY_WORK_BACKWARD = re.compile(
@@ -258,7 +258,9 @@ def is_stricter(line: str, message: str) -> bool:
     """Whether this error is one that torch forgets in some cases."""
     return (
         "logical_" in line and "leaf Variable" in message  # it has no derivative that would look
-    ) or ("einsum" in line and "same dtype" in message)  # of sums over one element it makes products
+    ) or (
+        "einsum" in line and "same dtype" in message
+    )  # of sums over one element it makes products
 
 
 def is_backward(line: str) -> bool:
@@ -274,7 +276,10 @@ def may_work(line: str, message: str) -> bool:
 
 def same_class(ours: Exception, theirs: Exception) -> bool:
     """Whether both raise the same; a TypeError stands for what torch's Python stumbles over."""
-    if re.search("same dtype|leaf Variable|single memory location|out of DATA bounds", str(theirs)):
+    if re.search(
+        "same dtype|leaf Variable|without overflow|single memory location|out of DATA bounds",
+        str(theirs),
+    ):
         return True  # of two things wrong, each library finds another one first
     if isinstance(theirs, NotImplementedError) and "not implemented for" in str(theirs):
         return True  # torch looks for a kernel first
@@ -364,7 +369,7 @@ def nodes_behind(roots: list[Any]) -> int:
 
 
 #: What torch looks at only where there is something to compute.
-EMPTY = "not implemented|dtype|Dimension out of range"
+EMPTY = "not implemented|dtype|Dimension out of range|out of bounds"
 
 
 def partly_written(line: str, mine: Run, other: Run) -> bool:

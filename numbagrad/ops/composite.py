@@ -72,9 +72,7 @@ class Composite:
 
     __slots__ = ("definition", "name", "_grad_fn", "_pairs", "_promotes", "_seen", "_signature")
 
-    def __init__(
-        self, definition: Callable[..., Any], grad_fn: str | None, promotes: bool = False
-    ):
+    def __init__(self, definition: Callable[..., Any], grad_fn: str | None, promotes: bool = False):
         self.definition = definition
         self._promotes = promotes
         self.name = definition.__name__

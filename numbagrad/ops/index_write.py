@@ -89,7 +89,9 @@ def _check_range(name: str, index: Array, rank: int, dim: int, size: int) -> Non
     outside = f"index {bad} is out of bounds for dimension {dim} with size {size}"
     if name == "index_add_" and rank > 1:
         raise RuntimeError(outside)
-    raise IndexError(f"{name}(): index out of range in self: {outside}")
+    if name != "index_copy_":
+        outside = f"index out of range in self: {outside}"
+    raise IndexError(f"{name}(): {outside}")
 
 
 _index_reduce = reducing_operator("index_reduce")

@@ -70,9 +70,29 @@ def pad(
         raise NotImplementedError(f"Unrecognised padding mode {mode}")
     if value:
         raise ValueError(f'Padding mode "{mode}" doesn\'t take in value argument')
+    _check_neighbours(input, len(pad), widths, mode)
     if mode == "replicate" or (mode == "reflect" and len(pad) < 6):
         return pad_by_neighbours(input, widths, mode)
     return _pad_by_copies(input, widths, mode)
+
+
+def _check_neighbours(
+    input: Tensor, given: int, widths: tuple[tuple[int, int], ...], mode: str
+) -> None:
+    """Raise unless there is a neighbour for every element that is added."""
+    sizes = input._array.shape
+    if given not in (2, 4, 6) or len(sizes) - given // 2 not in (1, 2):
+        raise NotImplementedError(
+            f"pad: Padding size {given} is not supported for {len(sizes)}D input tensor; {mode} "
+            "takes the last one, two or three dimensions behind a batch and channels"
+        )
+    for dim, (size, width) in enumerate(zip(sizes, widths, strict=True)):
+        most = {"reflect": size - 1, "circular": size}.get(mode, max(width) if size else 0)
+        if max(width) > most:
+            raise RuntimeError(
+                f"pad: {mode} has no elements for the padding {width} at dimension {dim} of an "
+                f"input of shape {list(sizes)}; it may be at most {max(most, 0)}"
+            )
 
 
 def _pad_by_copies(input: Tensor, widths: tuple[tuple[int, int], ...], mode: str) -> Tensor:
