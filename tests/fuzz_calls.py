@@ -117,6 +117,7 @@ class Call:
 
 #: Operators whose rows call what has no public name here, or that are called where torch is exact.
 OTHER_TEXTS = {
+    "i0": "t.i0({0}.clamp(-20, 20))",  # torch: NaN at infinity
     "elu": "t.nn.functional.elu({0}, 1.25)",
     "kl_div": "t.nn.functional.kl_div({0}, {1}.abs() + 0.25, reduction='none')",
 }

@@ -266,6 +266,10 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
             ),
         )
         places = index_tensor(index, array)
+    if isinstance(value, Tensor) and value.is_complex() and not input.is_complex():
+        raise RuntimeError(
+            f"index_fill: a {value.dtype} value does not fit the {input.dtype} tensor"
+        )
     value = as_element(value, input._array.dtype)
     if not isinstance(value, Tensor):
         return _index_fill(input, dim, places, value)
