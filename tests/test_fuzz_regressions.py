@@ -54,6 +54,16 @@ def test_nothing_as_another_dtype():
     assert torch.trapezoid(torch.zeros(0, 2), torch.ones(3, 2), dim=0).tolist() == [0, 0]
 
 
+def test_a_mask_is_filled_with_an_element_of_any_dtype():
+    x = torch.zeros(3)
+    x[torch.tensor([True, False, True])] = TWO[0]
+    assert x.tolist() == [1, 0, 1]
+
+
+def test_cosine_similarity_promotes():
+    assert F.cosine_similarity(WHOLE, TWO, 0).dtype == torch.float64
+
+
 def test_nothing_to_search_for():
     assert torch.searchsorted(torch.ones(2, 1), torch.zeros(2, 0)).shape == (2, 0)
 
@@ -127,6 +137,15 @@ REFUSED = {
     "solve_triangular": (
         RuntimeError, lambda: torch.linalg.solve_triangular(MATRIX, ONE, upper=True)),
     "cosine_similarity": (RuntimeError, lambda: F.cosine_similarity(ONE.cfloat(), ONE, 0)),
+    "pad-reflect": (RuntimeError, lambda: F.pad(MATRIX, (3, 0), mode="reflect")),
+    "pad-circular": (RuntimeError, lambda: F.pad(MATRIX, (4, 0), mode="circular")),
+    "pad-replicate": (RuntimeError, lambda: F.pad(torch.ones(1, 0), (1, 0), mode="replicate")),
+    "pad-vector": (NotImplementedError, lambda: F.pad(ONE, (1, 0), mode="reflect")),
+    "unflatten": (RuntimeError, lambda: ONE[0].unflatten(0, (1, 1))),
+    "index_put": (RuntimeError, lambda: MATRIX.clone().__setitem__([0, 1], TWO[0])),
+    "ldexp_": (RuntimeError, lambda: torch.ones(2).ldexp_(ONE.cfloat())),
+    "index_fill": (
+        RuntimeError, lambda: ONE.index_fill(0, torch.tensor([0]), torch.tensor(1j))),
     "pad": (RuntimeError, lambda: F.pad(WHOLE.byte(), (0, 1), value=-1)),
     "nll_loss-target": (ValueError, lambda: F.nll_loss(torch.ones(1, 2, 3), WHOLE[0])),
     "index_select": (RuntimeError, lambda: ONE[0].index_select(0, torch.tensor([0, 0]))),

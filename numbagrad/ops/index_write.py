@@ -89,7 +89,9 @@ def _check_range(name: str, index: Array, rank: int, dim: int, size: int) -> Non
     outside = f"index {bad} is out of bounds for dimension {dim} with size {size}"
     if name == "index_add_" and rank > 1:
         raise RuntimeError(outside)
-    raise IndexError(f"{name}(): index out of range in self: {outside}")
+    if name != "index_copy_":
+        outside = f"index out of range in self: {outside}"
+    raise IndexError(f"{name}(): {outside}")
 
 
 _index_reduce = reducing_operator("index_reduce")
@@ -264,6 +266,10 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
             ),
         )
         places = index_tensor(index, array)
+    if isinstance(value, Tensor) and value.is_complex() and not input.is_complex():
+        raise RuntimeError(
+            f"index_fill: a {value.dtype} value does not fit the {input.dtype} tensor"
+        )
     value = as_element(value, input._array.dtype)
     if not isinstance(value, Tensor):
         return _index_fill(input, dim, places, value)

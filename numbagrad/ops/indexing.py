@@ -335,6 +335,8 @@ def _setitem(self: Tensor, key: Any, value: Any) -> None:
         value = _number_for(self, value)
     elif value._array.size == 1 and kind is Tensor and key._array.dtype.kind == "b":
         value = reshape(value, ())  # a mask is filled with a single element, whatever its dtype
+        if value._array.dtype != self._array.dtype:
+            value = value.to(self.dtype)
     plain = (
         not arrays
         and capture.active is None
@@ -449,13 +451,10 @@ def _without_leading_ones(value: Tensor, shape: tuple[int, ...]) -> Tensor:
 
 def _assign(target: Tensor, arrays: Key, value: Tensor) -> None:
     if value._array.dtype != target._array.dtype:
-        if value._array.ndim:
-            raise RuntimeError(
-                "Index put requires the source and destination dtypes match, got "
-                f"{scalar_name(target)} for the destination and {scalar_name(value)} for the "
-                "source."
-            )
-        value = value.to(target.dtype)
+        raise RuntimeError(
+            "Index put requires the source and destination dtypes match, got "
+            f"{scalar_name(target)} for the destination and {scalar_name(value)} for the source."
+        )
     _index_put_in_place(target, arrays, value, False)
 
 

@@ -74,7 +74,7 @@ def lcm(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
 def ldexp(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``input * 2**other``."""
     power = exp2(other)
-    if input.is_floating_point() and not other.is_floating_point():
+    if input.is_floating_point() and other._array.dtype.kind in "iub":
         power = cast(power, input._array.dtype)
     return write_result("ldexp", input * power, out, casts=True)
 

@@ -68,6 +68,7 @@ def pad(
         raise NotImplementedError(f"Unrecognised padding mode {mode}")
     if value:
         raise ValueError(f'Padding mode "{mode}" doesn\'t take in value argument')
+    _check_rank(input, len(pad), mode)
     if mode == "circular":
         return _pad_by_copies(_without(input, less), widths, mode)
     # Elements are taken from what the input was, not from what is left of it.
@@ -105,6 +106,16 @@ def _check_sizes(
                 f"pad(): the padding {(before, after)} in mode '{mode}' does not fit dimension "
                 f"{dim}, of size {size}, of the input of shape {list(shape)}"
             )
+
+
+def _check_rank(input: Tensor, given: int, mode: str) -> None:
+    """Raise unless the padding is for all dimensions behind a batch and channels."""
+    rank = input._array.ndim
+    if given not in (2, 4, 6) or rank - given // 2 not in (1, 2):
+        raise NotImplementedError(
+            f"pad: Padding size {given} is not supported for {rank}D input tensor; {mode} "
+            "takes the last one, two or three dimensions behind a batch and channels"
+        )
 
 
 def _pad_by_copies(input: Tensor, widths: tuple[tuple[int, int], ...], mode: str) -> Tensor:
