@@ -250,7 +250,8 @@ def _outcomes(kind: Kind, role: str, holder: Any, step: Any) -> list[tuple[Any, 
             if k in CHANGES and kind.change:
                 holder.change(CHANGES[k])
             torch.manual_seed(k)
-            x = torch.full((3,), k + 1.0)
+            # What has to be distinct must not be so because of the argument.
+            x = torch.full((3,), 1.0 if kind.distinct else k + 1.0)
             if kind.raises:
                 try:
                     result = step(x)

@@ -59,10 +59,10 @@ class ArgumentNumbers:
             return arguments
         found = list(arguments)
         for k in self.free:
-            if is_free(found[k]):
+            if type(found[k]) is type(learned[k]):  # int and float give other dtypes
                 found[k] = learned[k]
         for k, value in self._expected:
-            if is_free(found[k]) and same_number(found[k], value):
+            if same_number(found[k], value):
                 found[k] = learned[k]
         return tuple(found)
 
@@ -72,9 +72,13 @@ def is_free(value: Any) -> bool:
     return type(value) is float or type(value) is int
 
 
-def same_number(a: float, b: float) -> bool:
-    """Whether two floats are the same: 0.0 and -0.0 are not, NaN is."""
-    return a is b or (a == b and (a != 0 or repr(a) == repr(b))) or (a != a and b != b)
+def same_number(a: Any, b: float) -> bool:
+    """Whether two numbers are the same: 1 and 1.0 are not, 0.0 and -0.0 are not, NaN is."""
+    if a is b:
+        return True
+    if type(a) is not type(b):
+        return False
+    return (a == b and (a != 0 or repr(a) == repr(b))) or (a != a and b != b)
 
 
 def with_inputs(
