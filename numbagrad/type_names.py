@@ -10,6 +10,8 @@ import numpy as np
 def type_name(value: Any) -> str:
     """The class of a value as error messages show it: ``list``, ``numpy.ndarray``."""
     kind = type(value)
+    if kind.__module__.partition(".")[0] == "numbagrad":
+        return "torch.dtype" if kind.__qualname__ == "dtype" else kind.__qualname__
     if kind.__module__ in ("builtins", "__main__"):
         return kind.__qualname__
     return f"{kind.__module__}.{kind.__qualname__}"

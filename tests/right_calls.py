@@ -279,6 +279,49 @@ _add(
 )
 
 
+# --- other names and forms ------------------------------------------------------------------------
+
+_add(
+    lambda t: t.ctc_loss(
+        floats(5, 2, 4), ints([1, 2], [2, 1]), ints(5, 5), ints(2, 2), 0, 1, False
+    ),
+    lambda t: t.poisson_nll_loss(floats(3), floats(3), True, False, 1e-8, 1),
+    lambda t: t.detach_copy(floats(3)),
+    lambda t: t.lobpcg(numbagrad.eye(9), 1),
+    lambda t: t.max_pool1d_with_indices(floats(2, 3, 8), 2),
+    lambda t: t.rnn_relu_cell(floats(2, 3), floats(2, 4), floats(4, 3), floats(4, 4)),
+    lambda t: t.square(floats(3)),
+    lambda t: t.trapz(floats(3, 4)),
+    lambda t: t.view_as_complex_copy(floats(3, 2)),
+    lambda t: t.view_as_real_copy(floats(3).to(numbagrad.complex64)),
+    lambda t: t.zero_(floats(3)),
+    lambda t: t.nn.functional.adaptive_max_pool1d_with_indices(floats(2, 3, 8), 2),
+    lambda t: t.nn.functional.adaptive_max_pool2d_with_indices(floats(2, 3, 8, 8), 2),
+    lambda t: t.nn.functional.adaptive_max_pool3d_with_indices(floats(1, 2, 4, 4, 4), 2),
+    lambda t: t.nn.functional.fractional_max_pool2d_with_indices(floats(1, 2, 6, 6), 2, 3),
+    lambda t: t.nn.functional.fractional_max_pool3d_with_indices(floats(1, 2, 6, 6, 6), 2, 3),
+    lambda t: t.nn.functional.max_pool1d_with_indices(floats(2, 3, 8), 2),
+    lambda t: t.nn.functional.max_pool2d_with_indices(floats(2, 3, 8, 8), 2),
+    lambda t: t.nn.functional.max_pool3d_with_indices(floats(1, 2, 4, 4, 4), 2),
+    lambda t: t.nn.functional.max_unpool3d(floats(1, 1, 1, 1), ints([[[3]]]), 2),
+    lambda t: t.nn.functional.triplet_margin_with_distance_loss(
+        floats(3, 4), floats(3, 4), floats(3, 4), margin=1.0
+    ),
+    lambda t: t.nn.functional.upsample_bilinear(floats(1, 2, 4, 4), 8),
+    lambda t: t.nn.functional.upsample_nearest(floats(1, 2, 4, 4), 8),
+    lambda t: t.nn.functional.multi_head_attention_forward(
+        floats(3, 2, 4), floats(3, 2, 4), floats(3, 2, 4), 4, 2, floats(12, 4), floats(12), None,
+        None, False, 0.0, floats(4, 4), floats(4),
+    ),
+    lambda t: t.special.expit(floats(3)),
+    lambda t: t.special.gammainc(floats(3), floats(3)),
+    lambda t: t.special.gammaincc(floats(3), floats(3)),
+    lambda t: t.special.gammaln(floats(3)),
+    lambda t: t.special.multigammaln(floats(3) + 3, 2),
+    lambda t: t.special.psi(floats(3)),
+)  # fmt: skip
+
+
 # --- methods --------------------------------------------------------------------------------------
 
 
@@ -344,3 +387,63 @@ _methods(
     __and__=(ints(1, 2), ints(1, 3)),
     __iadd__=(floats(3), floats(3)),
 )
+
+
+# --- modules: what they are made with, and what they are called with -------------------------------
+
+MODULES: dict[str, tuple[tuple[Any, ...], tuple[Any, ...]]] = {
+    "Linear": ((4, 3), (floats(2, 4),)),
+    "Bilinear": ((2, 3, 4), (floats(5, 2), floats(5, 3))),
+    "Embedding": ((5, 3), (ints(0, 2),)),
+    "EmbeddingBag": ((5, 3), (ints([0, 2], [1, 1]),)),
+    "Flatten": ((1, -1), (floats(2, 3, 4),)),
+    "Unflatten": ((1, (2, 2)), (floats(3, 4),)),
+    "Dropout": ((0.5,), (floats(3, 4),)),
+    "LayerNorm": ((4,), (floats(2, 4),)),
+    "RMSNorm": ((4,), (floats(2, 4),)),
+    "GroupNorm": ((2, 4), (floats(2, 4, 3),)),
+    "BatchNorm1d": ((4,), (floats(3, 4),)),
+    "BatchNorm2d": ((3,), (floats(2, 3, 2, 2),)),
+    "InstanceNorm1d": ((3,), (floats(2, 3, 4),)),
+    "Conv1d": ((4, 6, 3), (floats(2, 4, 8),)),
+    "Conv2d": ((4, 6, 3), (floats(2, 4, 6, 6),)),
+    "ConvTranspose1d": ((4, 3, 3), (floats(2, 4, 5),)),
+    "ConvTranspose2d": ((4, 3, 3), (floats(2, 4, 5, 5),)),
+    "MaxPool1d": ((2,), (floats(2, 3, 8),)),
+    "MaxPool2d": ((2,), (floats(2, 3, 8, 8),)),
+    "AvgPool1d": ((2,), (floats(2, 3, 8),)),
+    "AvgPool2d": ((2,), (floats(2, 3, 8, 8),)),
+    "AdaptiveAvgPool2d": (((2, 3),), (floats(2, 3, 8, 8),)),
+    "AdaptiveMaxPool1d": ((2,), (floats(2, 3, 8),)),
+    "Upsample": (((6, 6),), (floats(1, 2, 4, 4),)),
+    "PixelShuffle": ((2,), (floats(1, 4, 2, 2),)),
+    "ReLU": ((), (floats(3),)),
+    "GELU": (("tanh",), (floats(3),)),
+    "Softmax": ((1,), (floats(3, 4),)),
+    "PReLU": ((3,), (floats(2, 3),)),
+    "Hardtanh": ((-1.0, 1.0), (floats(3),)),
+    "RNN": ((3, 4), (floats(5, 2, 3),)),
+    "LSTM": ((3, 4), (floats(5, 2, 3),)),
+    "GRU": ((3, 4), (floats(5, 2, 3),)),
+    "LSTMCell": ((3, 4), (floats(2, 3),)),
+    "MultiheadAttention": ((4, 2), (floats(3, 2, 4), floats(3, 2, 4), floats(3, 2, 4))),
+    "MSELoss": ((), (floats(3), floats(3))),
+    "L1Loss": ((), (floats(3), floats(3))),
+    "CrossEntropyLoss": ((floats(4),), (floats(3, 4), ints(0, 3, 1))),
+    "NLLLoss": ((), (floats(3, 4), ints(0, 3, 1))),
+    "BCELoss": ((), (floats(3), floats(3))),
+    "BCEWithLogitsLoss": ((), (floats(3), floats(3))),
+    "KLDivLoss": ((), (floats(3), floats(3))),
+    "SmoothL1Loss": ((), (floats(3), floats(3))),
+    "CosineSimilarity": ((1,), (floats(3, 4), floats(3, 4))),
+    "ZeroPad2d": ((1,), (floats(1, 1, 2, 2),)),
+}
+
+#: What optimizers are made with.
+OPTIMIZERS: dict[str, tuple[Any, ...]] = {
+    "SGD": ([floats(3)], 0.1, 0.9),
+    "Adam": ([floats(3)], 0.1, (0.9, 0.99), 1e-8),
+    "AdamW": ([floats(3)], 0.1),
+    "RMSprop": ([floats(3)], 0.1, 0.9),
+    "Adagrad": ([floats(3)], 0.1),
+}

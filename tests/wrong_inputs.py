@@ -10,13 +10,13 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 from operator_table import ENTRIES, POINTWISE_ENTRIES
-from right_calls import RIGHT_CALLS
+from right_calls import MODULES, OPTIMIZERS, RIGHT_CALLS
 
 import numbagrad
 from numbagrad import Tensor
@@ -33,14 +33,16 @@ class Call:
     path: str
     arguments: tuple[Any, ...]
     keywords: tuple[tuple[str, Any], ...] = ()
+    #: Of the call of a module: what the module is made with.
+    constructor: tuple[Any, ...] | None = None
 
     def replaced(self, place: int | str, value: Any) -> Call:
         """The same with another value for one argument."""
         if isinstance(place, str):
-            return Call(self.path, self.arguments, (*[x for x in self.keywords if x[0] != place],
-                                                    (place, value)))  # fmt: skip
+            named = [x for x in self.keywords if x[0] != place]
+            return Call(self.path, self.arguments, (*named, (place, value)), self.constructor)
         changed = (*self.arguments[:place], value, *self.arguments[place + 1 :])
-        return Call(self.path, changed, self.keywords)
+        return Call(self.path, changed, self.keywords, self.constructor)
 
 
 @dataclass(frozen=True)
@@ -70,8 +72,8 @@ class Noting:
 
         @functools.wraps(value)
         def note(*arguments: Any, **keywords: Any) -> Any:
-            plain = tuple([_kept(x) for x in arguments])
-            named = tuple([(k, _kept(x)) for k, x in keywords.items()])
+            plain = tuple([copied(x) for x in arguments])
+            named = tuple([(k, copied(x)) for k, x in keywords.items()])
             result = value(*arguments, **keywords)
             self._noted.append(Call(path, plain, named))
             return result
@@ -79,12 +81,12 @@ class Noting:
         return note
 
 
-def _kept(value: Any) -> Any:
+def copied(value: Any) -> Any:
     """A copy of the tensors in an argument, which a call may write."""
     if isinstance(value, Tensor):
         return value.detach().clone()
     if type(value) in (list, tuple):
-        return type(value)([_kept(x) for x in value])
+        return type(value)([copied(x) for x in value])
     return value
 
 
@@ -99,11 +101,18 @@ def _noted_calls() -> list[Call]:
         entry.call(namespace, *[numbagrad.from_numpy(x) for x in entry.draw(dtype)])
     for call in RIGHT_CALLS:
         call(namespace)
+    for name, (constructor, inputs) in MODULES.items():
+        noted.append(Call(f"nn.{name}", constructor))
+        noted.append(Call(f"nn.{name}", inputs, (), constructor))
+    for name, arguments in OPTIMIZERS.items():
+        noted.append(Call(f"optim.{name}", arguments))
     return noted
 
 
 def _other_names(call: Call) -> Iterator[Call]:
     """The same call of the method, of what writes in place, and of functions of other names."""
+    if call.path.startswith(("nn.", "optim.")) and "functional" not in call.path:
+        return
     *_, name = call.path.split(".")
     top = "." not in call.path
     names = [name, *(POINTWISE[name].aliases if top and name in POINTWISE else ())]
@@ -122,8 +131,8 @@ def _is_right(call: Call) -> bool:
     if not inspect.isfunction(function):
         return False
     try:
-        run(numbagrad, call, _kept)
-    except Exception:
+        run(numbagrad, call, copied)
+    except (RuntimeError, TypeError, ValueError, IndexError):
         return False
     return True
 
@@ -144,7 +153,11 @@ def right_calls() -> list[Call]:
 
 def _form(call: Call) -> Any:
     kinds = [type(x).__name__ for x in call.arguments]
-    return (*kinds, *sorted([(k, type(x).__name__) for k, x in call.keywords]))
+    return (
+        call.constructor is None,
+        *kinds,
+        *sorted([(k, type(x).__name__) for k, x in call.keywords]),
+    )
 
 
 # --- wrong values ---------------------------------------------------------------------------------
@@ -177,7 +190,6 @@ def _wrong_tensors(x: Tensor) -> Iterator[tuple[str, Any]]:
     for name in ("None", "an int", "a float", "text", "an empty list", "an object"):
         yield name, OTHERS[name]
     yield "an array of objects", np.array([None, "x"], dtype=object)
-    yield "an array", np.ones(tuple(x.shape))
     yield "a list of tensors", [x]
     yield "no dimensions", numbagrad.ones((), dtype=x.dtype)
     yield "one dimension more", x.unsqueeze(0)
@@ -263,24 +275,42 @@ def wrong_outputs() -> Iterator[tuple[str, Any]]:
     yield "another shape", numbagrad.zeros(7, 3)
 
 
+def _repeats(path: str) -> bool:
+    """Whether a path is another way to a function whose wrong calls are all made by its own."""
+    return path.startswith(("Tensor.", "special.")) or path.endswith("_")
+
+
+#: What is tried where a function is called by another of its names.
+_KINDS = ("None", "text", "an empty list", "an object", "no dimensions", "a large int", "true")
+
+
 def wrong_calls(call: Call) -> Iterator[WrongCall]:
     """Calls that differ from a right one in one argument."""
-    for place, x in enumerate(call.arguments):
-        if place == 0 and call.path.startswith("Tensor."):
-            continue
+    repeats = _repeats(call.path)
+    places: list[tuple[int | str, Any]] = [*enumerate(call.arguments), *call.keywords]
+    if call.path.startswith("Tensor."):
+        del places[0]
+    for place, x in places:
         for what, value in wrong_values(x):
-            yield WrongCall(call.replaced(place, value), f"{place}: {what}")
-    for name, x in call.keywords:
-        for what, value in wrong_values(x):
-            yield WrongCall(call.replaced(name, value), f"{name}: {what}")
+            if not repeats or what in _KINDS:
+                yield WrongCall(call.replaced(place, value), f"{place}: {what}")
     if call.arguments:
-        yield WrongCall(Call(call.path, call.arguments[:-1], call.keywords), "one fewer")
+        yield WrongCall(replace(call, arguments=call.arguments[:-1]), "one fewer")
         more = (*call.arguments, Something())
-        yield WrongCall(Call(call.path, more, call.keywords), "one more")
+        yield WrongCall(replace(call, arguments=more), "one more")
     yield WrongCall(call.replaced("unknown", 1), "unknown keyword")
-    if not call.path.startswith("Tensor.") and "out" not in dict(call.keywords):
+    if not repeats and "out" not in dict(call.keywords) and "." not in call.path:
         for what, value in wrong_outputs():
             yield WrongCall(call.replaced("out", value), f"out: {what}")
+
+
+@functools.cache
+def right_calls_by_name() -> dict[str, list[Call]]:
+    """The right calls of all functions and methods of one name."""
+    found: dict[str, list[Call]] = {}
+    for call in right_calls():
+        found.setdefault(call.path.split(".")[-1].rstrip("_"), []).append(call)
+    return dict(sorted(found.items()))
 
 
 # --- calls in a library ---------------------------------------------------------------------------
@@ -301,4 +331,6 @@ def run(library: Any, call: Call, given: Callable[[Any], Any]) -> Any:
     function = resolve(library, call.path)
     assert function is not None, call.path
     library.manual_seed(5)
+    if call.constructor is not None:
+        function = function(*[given(x) for x in call.constructor])
     return function(*[given(x) for x in call.arguments], **{k: given(x) for k, x in call.keywords})

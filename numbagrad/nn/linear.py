@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ..ops.arguments import require_tensor
 from ..ops.creation import empty
 from ..tensor import Tensor
 from . import functional as F
@@ -125,6 +126,7 @@ class Flatten(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         """Flatten."""
+        require_tensor("Flatten", input)
         return input.flatten(self.start_dim, self.end_dim)
 
     def extra_repr(self) -> str:
@@ -141,6 +143,7 @@ class Unflatten(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         """Unflatten."""
+        require_tensor("Unflatten", input)
         return input.unflatten(self.dim, self.unflattened_size)
 
     def extra_repr(self) -> str:

@@ -6,6 +6,7 @@ import warnings
 from typing import Any
 
 from ..dtype import int64
+from ..ops.arguments import require_tensor
 from ..ops.creation import ones, zeros
 from ..ops.from_data import tensor
 from ..tensor import Tensor
@@ -123,7 +124,7 @@ class GroupNorm(_Normalization):
         bias: bool = True,
     ) -> None:
         super().__init__()
-        if num_channels % num_groups:
+        if num_groups <= 0 or num_channels % num_groups:
             raise ValueError(
                 f"num_channels ({num_channels}) must be divisible by num_groups ({num_groups})"
             )
@@ -197,6 +198,7 @@ class _ChannelNorm(_Normalization):
         super()._load_from_state_dict(state_dict, prefix, local_metadata, *rest)
 
     def _check_input(self, input: Tensor) -> None:
+        require_tensor(self._get_name(), input)
         if input.ndim not in self.ranks:
             raise ValueError(f"expected {self.expected} input (got {input.ndim}D input)")
 
@@ -273,6 +275,7 @@ class _InstanceNorm(_ChannelNorm):
     def forward(self, input: Tensor) -> Tensor:
         """Apply the layer."""
         self._check_input(input)
+        require_tensor(self._get_name(), input)
         channels = input.ndim - self.ranks[0]
         if input.size(channels) != self.num_features:
             self._complain_of(channels, input.size(channels))

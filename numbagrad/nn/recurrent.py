@@ -10,6 +10,7 @@ import math
 import warnings
 from typing import Any
 
+from ..ops.arguments import require_tensor
 from ..ops.creation import empty, zeros
 from ..ops.join import cat, stack
 from ..tensor import Tensor
@@ -220,11 +221,14 @@ class RNNBase(Module):
         return input, tuple([stack(part) for part in zip(*finals, strict=True)])
 
     def _check_dimensions(self, input: Tensor, state: State | None) -> None:
+        require_tensor(self._get_name(), input)
         if input.ndim not in (2, 3):
             raise ValueError(
                 f"{self._get_name()}: Expected input to be 2D or 3D, got {input.ndim}D{self._noun} "
                 "instead"
             )
+        if state is not None:
+            require_tensor(self._get_name(), state[0], "hx", 2)
         if state is not None and state[0].ndim != input.ndim:
             batched = "batched" if input.ndim == 3 else "unbatched"
             raise RuntimeError(
@@ -389,6 +393,7 @@ class RNNCellBase(Module):
         _draw(self, self.hidden_size)
 
     def _check(self, name: str, tensor: Tensor) -> None:
+        require_tensor(self._get_name(), tensor, name)
         if tensor.ndim not in (1, 2):
             raise ValueError(
                 f"{self._get_name()}: Expected {name} to be 1D or 2D, got {tensor.ndim}D instead"

@@ -204,6 +204,8 @@ def check_tensors(
 # --- errors that nobody wrote ---------------------------------------------------------------------
 
 _RAISE = (dis.opmap["RAISE_VARARGS"], dis.opmap["RERAISE"])
+#: What errors of Python and NumPy say of this library's inside, and not to users of it.
+_INTERNAL = re.compile(r"zip\(\)|attribute|object|numbagrad|<|unpack|\b_")
 #: The name by which Python's own errors call a function.
 _OWN_NAME = re.compile(r"^[\w.<>]+\(\)")
 
@@ -266,7 +268,7 @@ def explain(
     given = [_described(x) for x in arguments]
     given += [f"{name}={_described(x)}" for name, x in keywords.items()]
     silent = isinstance(error, (AttributeError, LookupError, StopIteration, SystemError))
-    reason = "" if silent else f" ({error})"
+    reason = "" if silent or _INTERNAL.search(str(error)) else f" ({error})"
     raise _class_of(error)(
         f"{kinds.name}(): these arguments do not fit together: {', '.join(given)}{reason}"
     ) from error

@@ -253,7 +253,7 @@ def _divide_into(name: str, operator: PointwiseOperator) -> Callable[..., Tensor
             return write_out(chosen, (input, other), out)
         return _div(input, other) if chosen is operator else chosen(input, other)
 
-    function.__name__ = name
+    function.__name__ = function.__qualname__ = name
     function.__doc__ = "``input / other``, rounded towards zero or down if asked."
     return function
 

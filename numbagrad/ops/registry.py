@@ -7,6 +7,7 @@ of the package) and mark those that are methods too with the decorator below.
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any, TypeVar
 
 from ..tensor import Tensor
@@ -27,6 +28,10 @@ def method(*names: str) -> Callable[[Decorated], Decorated]:
             if name in vars(Tensor) and name not in PENDING:
                 raise ValueError(f"Tensor.{name} is defined twice")
             PENDING.discard(name)
+            if isinstance(function, FunctionType) and (
+                "<locals>" in function.__qualname__ or function.__name__.startswith("_")
+            ):
+                function.__qualname__ = name  # Python's own errors call it so
             setattr(Tensor, name, as_method(function, name))
         return function
 

@@ -14,6 +14,7 @@ from ..executor.pointwise import scalar_type_name
 from ..executor.rowwise import RowDefinition
 from ..tensor import Tensor
 from ..transforms.batching import after_samples, stacked
+from .arguments import require_tensor
 from .registry import method
 from .shapes import dimension
 from .tensor_operator import TensorOperator
@@ -90,7 +91,11 @@ def _run(
     given.pop("_stacklevel", None)
     if given:
         raise TypeError(f"{name}() got an unexpected keyword argument '{next(iter(given))}'")
-    array = input._array
+    try:
+        array = input._array
+    except AttributeError:
+        require_tensor(name, input)
+        raise
     if dim is None:  # as in torch: the guess of its first versions
         dim = 0 if array.ndim in (0, 1, 3) else 1
     if dim.__class__ is not int:

@@ -488,6 +488,11 @@ def contiguous(input: Tensor, memory_format: Any = None) -> Tensor:
             ``preserve_format``, which is no order.
     """
     array = input._array
+    if not (memory_format is None or hasattr(memory_format, "order")):
+        raise TypeError(
+            "contiguous(): argument 'memory_format' must be torch.memory_format, not "
+            f"{type(memory_format).__name__}"
+        )
     if memory_format is None or memory_format.order is None:
         if array.flags.c_contiguous:
             return input
