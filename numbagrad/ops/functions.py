@@ -521,7 +521,7 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """``x`` where positive, else ``weight * x``, with one weight or one a channel (dimension 1)."""
     require_tensor("prelu", input)
     require_tensor("prelu", weight, "weight", 2)
-    if weight._array.size > 1 and input.ndim > 1:
+    if weight.ndim == 1 and weight._array.size > 1 and input.ndim > 1:
         weight = weight.reshape(weight._array.size, *(1,) * (input.ndim - 2))
     elif weight.ndim > input.ndim and weight._array.size == 1:
         weight = weight.reshape(())
