@@ -120,6 +120,17 @@ def test_results_whose_graph_is_walked(name):
     lockstep(make, inputs, 10, versions=False)
 
 
+def test_a_graph_that_keeps_nothing_is_walked_again():
+    def make():
+        def after(results, k, x):
+            results[k % 2].sum().backward()
+            results[k % 2].sum().backward()
+
+        return (lambda x: (-x, x + 1)), None, after
+
+    lockstep(make, leaf, versions=False)
+
+
 class Doubled(torch.autograd.Function):
     """Its gradient is no linear function of that of its result."""
 

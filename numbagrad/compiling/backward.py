@@ -299,9 +299,10 @@ class CompiledFunctionBackward(Node):
         return self.saved
 
     def release(self) -> None:
-        """Free what was kept."""
-        self.saved = None
-        self.versions = []
+        """Free what was kept; a graph that keeps nothing may be walked again, as in torch."""
+        if self.saved:
+            self.saved = None
+            self.versions = []
 
     def backward(self, *grads: Any) -> tuple[Any, ...]:
         """The gradients of the inputs, by the second program."""
