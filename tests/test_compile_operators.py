@@ -57,7 +57,9 @@ class Namespace:
 
 def tensors_made(entry: Entry, dtype: str) -> list[np.ndarray]:
     """What a row makes tensors of in its call."""
-    made = []
+    made: list[np.ndarray] = []
+    if entry.definition is not None:  # a pointwise operator: its row asks which library it has
+        return made
 
     def answer(data, **options):
         tensor = numbagrad.tensor(data, **options)
@@ -71,7 +73,7 @@ def tensors_made(entry: Entry, dtype: str) -> list[np.ndarray]:
 def varied(array: np.ndarray, seed: int) -> np.ndarray:
     """Other values for each call: as valid, and as distinct along the last dimension."""
     if array.dtype.kind == "f":
-        return (array * (1 - 0.05 * seed)).astype(array.dtype)
+        return np.asarray(array * (1 - 0.05 * seed), array.dtype)
     changed = array.max() - array if seed % 2 and array.size and array.min() >= 0 else array
     return np.roll(changed, seed // 2, axis=-1) if array.ndim else changed
 
@@ -85,6 +87,7 @@ def step_of(entry: Entry, differentiate: bool, in_place: bool = False):
     def step(made, *inputs):
         answers = iter(made)
         namespace = Namespace(lambda data, **options: next(answers), in_place)
+        namespace = numbagrad if entry.definition is not None else namespace
         results = [x for x in as_tuple(entry.call(namespace, *inputs))]
         found = [x.detach() if isinstance(x, numbagrad.Tensor) else x for x in results]
         roots = [x for x in results if isinstance(x, numbagrad.Tensor) and x.requires_grad]

@@ -273,39 +273,36 @@ class CompiledFunctionBackward(Node):
         plan: Backward,
         inputs: list[Tensor],
         kept: list[Array],
-        watched: list[tuple[Tensor, list[Any]]],
+        watched: list[tuple[Array, list[Any], int]],
         outputs: int,
         numbers: Sequence[float],
     ):
         self.plan = plan
         self._output_count = outputs
         self.numbers = numbers
-        #: What must not be written: a tensor's shape, its count of writes, and what that is.
-        self.versions: list[tuple[tuple[int, ...], list[Any], int]] = []
-        self.watch(watched)
+        #: What must not be written: an array, the count of its writes, and what that is.
+        self.versions = watched
         super().__init__(tuple([edge_of(tensor) for tensor in inputs]), tuple(kept))
-
-    def watch(self, tensors: Iterable[tuple[Tensor, list[Any]]]) -> None:
-        """From now on no tensor of these, each with the count of its writes, may be written."""
-        self.versions += [(tensor._array.shape, cell, cell[0]) for tensor, cell in tensors]
 
     def unpack(self) -> tuple[Any, ...]:
         """The arrays that were kept; raises if they were freed or written since."""
         if self.saved is None:
             raise RuntimeError(FREED)
-        for shape, cell, version in self.versions:
+        for array, cell, version in self.versions:
             if cell[0] != version:
                 raise RuntimeError(
                     "one of the variables needed for gradient computation has been modified by an "
-                    f"inplace operation: a tensor of shape {list(shape)} that a compiled function "
-                    f"read or returned is at version {cell[0]}; expected version {version} instead"
+                    f"inplace operation: a tensor of shape {list(array.shape)} that a compiled "
+                    f"function read or returned is at version {cell[0]}; expected version "
+                    f"{version} instead"
                 )
         return self.saved
 
     def release(self) -> None:
-        """Free what was kept."""
-        self.saved = None
-        self.versions = []
+        """Free what was kept; a graph that keeps nothing may be walked again, as in torch."""
+        if self.saved:
+            self.saved = None
+            self.versions = []
 
     def backward(self, *grads: Any) -> tuple[Any, ...]:
         """The gradients of the inputs, by the second program."""

@@ -241,17 +241,20 @@ class Live:
         for memory in self.backward.given:
             place, view = self._owners[memory]
             tensor = place.find(leaves)
-            watched.append((tensor, version_cell_of(tensor)))
+            cell = version_cell_of(tensor)
+            watched.append((tensor._array, cell, cell[0]))
             kept.append(as_view(tensor._array, whole(memory), view.offset))
         inputs = [place.find(leaves) for place in self.inputs]
         return CompiledFunctionBackward(self.backward, inputs, kept, watched, self.outputs, numbers)
 
     def watch_results(self, run: Run) -> None:
         """Have the node of a run notice if its caller writes a result that it keeps."""
-        if self._handed_out:
-            assert isinstance(run.graph, CompiledFunctionBackward)
-            found = [each.make(run) for each in self._handed_out]
-            run.graph.watch([(tensor, version_cell_of(tensor)) for tensor in found])
+        for made in self._handed_out:
+            tensor = made.make(run)
+            cell = tensor._version_cell
+            if cell is None:
+                cell = tensor._version_cell = [0]
+            run.graph.versions.append((tensor._array, cell, cell[0]))  # type: ignore[union-attr]
 
 
 @dataclasses.dataclass

@@ -177,9 +177,11 @@ class EffectsOfCall:
         Their histories follow each other's writes. Those of results with a live graph cannot, as
         they come out of one node: these must not be written.
         """
-        for tensor in list(self._tensors.values()):
+        for key, tensor in list(self._tensors.items()):
             base = tensor._base
-            if base is not None and base._grad_fn is None and not base._requires_grad:
+            if base is None or base._grad_fn is not None or base._requires_grad:
+                continue
+            if not self._made[key].is_alone:
                 self._reference(base)  # it may be known by its views alone
         found = [(self._tensors[key], made) for key, made in self._made.items()]
         found.sort(key=lambda pair: pair[0]._base is not None)  # a base before its views

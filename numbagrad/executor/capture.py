@@ -178,7 +178,7 @@ def note_backward(tensors: Any, retain_graph: bool) -> None:
     if found is not None:
         found.when_walked(tensors)
         if not retain_graph:
-            found.used_up.update([id(tensor) for tensor in tensors])
+            found.used_up.update([(id(tensor), tensor) for tensor in tensors])
 
 
 def constant(array: Any) -> Any:
