@@ -389,7 +389,7 @@ _methods(
 )
 
 
-# --- modules: what they are made with, and what they are called with -------------------------------
+# --- modules: what they are made with, and what they are called with ------------------------------
 
 MODULES: dict[str, tuple[tuple[Any, ...], tuple[Any, ...]]] = {
     "Linear": ((4, 3), (floats(2, 4),)),

@@ -97,7 +97,7 @@ _KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {
 
 #: What parameters of these names take wherever the annotation leaves it open.
 _BY_NAME: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(("dim", "dims", "shifts"), ("sizes", "None")),
+    **dict.fromkeys(("dim", "shifts"), ("sizes", "None")),
     **dict.fromkeys(("kernel_size", "stride", "dilation", "output_padding"), ("sizes", "None")),
     **dict.fromkeys(("start_dim", "end_dim"), ("int",)),
 }
@@ -161,7 +161,9 @@ class Kinds:
         """The signature, and with it what the parameters take; made when it is first needed."""
         if self._signature is None:
             self._signature = signature = inspect.signature(self.function)
-            described = [_Parameter(n, p) for n, p in enumerate(signature.parameters.values(), self.first)]
+            described = [
+                _Parameter(n, p) for n, p in enumerate(signature.parameters.values(), self.first)
+            ]
             self.parameters = {p.name: p for p in described if p.tells}
         return self._signature
 

@@ -6,12 +6,26 @@
 from __future__ import annotations
 
 from ..tensor import Tensor
+from .arguments import require_tensor
 
 __all__ = [
     "addmv_", "as_strided_", "clamp_", "clamp_max_", "clamp_min_", "clip_", "conj_physical_",
     "detach_", "fill_", "get_device", "logit_", "nan_to_num_", "resize_as_", "round_", "square_",
     "xlogy_", "zero_",
 ]  # fmt: skip
+
+
+def detach_(input: Tensor) -> Tensor:
+    """Take the history off a tensor, in place."""
+    require_tensor("detach_", input)
+    return input.detach_()
+
+
+def get_device(input: Tensor) -> int:
+    """-1, the number of the CPU."""
+    require_tensor("get_device", input)
+    return input.get_device()
+
 
 addmv_ = Tensor.addmv_
 as_strided_ = Tensor.as_strided_
@@ -20,9 +34,7 @@ clamp_max_ = Tensor.clamp_max_
 clamp_min_ = Tensor.clamp_min_
 clip_ = Tensor.clip_
 conj_physical_ = Tensor.conj_physical_
-detach_ = Tensor.detach_
 fill_ = Tensor.fill_
-get_device = Tensor.get_device
 logit_ = Tensor.logit_
 nan_to_num_ = Tensor.nan_to_num_
 resize_as_ = Tensor.resize_as_
