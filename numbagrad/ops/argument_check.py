@@ -134,6 +134,10 @@ _RAW_METHODS = frozenset(
 )
 
 
+#: Rooms whose functions are no operators: what they take is a matter of their own.
+_SETTINGS = ("numbagrad.switches", "numbagrad.amp", "numbagrad.autocast_state")
+
+
 def _is_raw(function: Callable[..., Any]) -> bool:
     return function.__name__.lstrip("_") in _RAW
 
@@ -160,6 +164,8 @@ def check_namespace(names: dict[str, Any], package: str) -> None:
 def public_function(value: Any, namespace: str, package: str) -> Any:
     """The value, or as a ``checked`` function if it is one of ``package``: what users see."""
     if type(value) is not FunctionType or not value.__module__.startswith(package):
+        return value
+    if value.__module__.startswith(_SETTINGS):
         return value
     space = namespace.partition(".")[2]
     out = _missing_out(value, f"{space}.{value.__name__}" if space else value.__name__)
