@@ -286,6 +286,8 @@ _add(
         floats(5, 2, 4), ints([1, 2], [2, 1]), ints(5, 5), ints(2, 2), 0, 1, False
     ),
     lambda t: t.poisson_nll_loss(floats(3), floats(3), True, False, 1e-8, 1),
+    lambda t: t.kl_div(floats(3), floats(3)),
+    lambda t: t.binary_cross_entropy_with_logits(floats(3), floats(3)),
     lambda t: t.detach_copy(floats(3)),
     lambda t: t.lobpcg(numbagrad.eye(9), 1),
     lambda t: t.max_pool1d_with_indices(floats(2, 3, 8), 2),

@@ -367,6 +367,10 @@ BINARY = [
 ]  # fmt: skip
 
 
+#: Those that take no number.
+OF_TENSORS = {"atan2", "hypot", "logical_and", "logical_or", "logical_xor"}
+
+
 @pytest.mark.parametrize("name", UNARY)
 def test_unary_methods_write_what_the_function_returns(name: str) -> None:
     x = torch.from_numpy(VALUES.copy())
@@ -381,6 +385,8 @@ def test_unary_methods_write_what_the_function_returns(name: str) -> None:
 def test_binary_methods_write_what_the_function_returns(name: str, other: Any) -> None:
     x = torch.from_numpy(VALUES.copy())
     operand = torch.from_numpy(other) if isinstance(other, np.ndarray) else other
+    if name in OF_TENSORS and not isinstance(operand, torch.Tensor):
+        operand = torch.tensor(operand)
     expected = getattr(x, name)(operand)
     assert getattr(x, f"{name}_")(operand) is x
     assert np.array_equal(x.numpy(), expected.numpy().astype(np.float64))

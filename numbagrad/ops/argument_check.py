@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 
 from . import argument_errors
 from .argument_errors import Kinds, check_tensors
+from .dtype_rules import rule_of
 from .out_argument import OUT, write_results
 
 __all__ = ["as_method", "check_namespace", "check_tensors", "checked", "public_function"]
@@ -30,16 +31,13 @@ _FAILURES = (ArithmeticError, AssertionError, AttributeError, LookupError, Runti
 #: Functions that ask when they have failed: a look at the types of their arguments would be felt.
 _HOT = frozenset(
     """
-    sum mean max min amax amin argmax argmin var std prod cumsum norm softmax log_softmax logsumexp
-    cat stack concat gather scatter scatter_add index_select take_along_dim topk sort where
-    masked_fill outer dot bmm addmm einsum tensordot baddbmm
+    sum mean max min amax amin argmax argmin var std prod cumsum softmax log_softmax logsumexp
+    cat stack concat gather scatter scatter_add index_select take_along_dim where
+    masked_fill outer dot bmm addmm baddbmm
     reshape view transpose permute unsqueeze squeeze expand flatten unflatten unbind split chunk
-    narrow select movedim t swapaxes clone zeros ones empty full zeros_like ones_like empty_like
+    narrow select movedim t swapaxes zeros ones empty full zeros_like ones_like empty_like
     full_like rand randn arange tensor as_tensor from_numpy
-    linear conv1d conv2d conv3d max_pool1d max_pool2d avg_pool2d layer_norm batch_norm group_norm
-    rms_norm dropout embedding cross_entropy nll_loss mse_loss l1_loss smooth_l1_loss huber_loss
-    binary_cross_entropy binary_cross_entropy_with_logits kl_div scaled_dot_product_attention
-    multi_head_attention_forward normalize pad interpolate one_hot tril triu
+    linear layer_norm mse_loss l1_loss scaled_dot_product_attention tril triu
     """.split()
 )
 
@@ -71,10 +69,14 @@ def checked(
     #: The combinations of types that were found right.
     known: set[Any] = set()
 
+    rule = rule_of(kinds.name)
+
     def look(arguments: tuple[Any, ...], keywords: dict[str, Any]) -> None:
         types = (*map(type, arguments), *keywords, *map(type, keywords.values()))
         if types not in known and kinds.check(arguments, keywords):
             known.add(types)
+        if rule is not None:
+            rule(kinds.name, arguments)
 
     # What follows is written out, since every call between a program and an operator is felt.
     def call(*arguments: Any, **keywords: Any) -> Any:
@@ -132,6 +134,10 @@ _RAW_METHODS = frozenset(
 )
 
 
+#: Rooms whose functions are no operators: what they take is a matter of their own.
+_SETTINGS = ("numbagrad.switches", "numbagrad.amp", "numbagrad.autocast_state")
+
+
 def _is_raw(function: Callable[..., Any]) -> bool:
     return function.__name__.lstrip("_") in _RAW
 
@@ -158,6 +164,8 @@ def check_namespace(names: dict[str, Any], package: str) -> None:
 def public_function(value: Any, namespace: str, package: str) -> Any:
     """The value, or as a ``checked`` function if it is one of ``package``: what users see."""
     if type(value) is not FunctionType or not value.__module__.startswith(package):
+        return value
+    if value.__module__.startswith(_SETTINGS):
         return value
     space = namespace.partition(".")[2]
     out = _missing_out(value, f"{space}.{value.__name__}" if space else value.__name__)

@@ -97,7 +97,7 @@ _KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {
 
 #: What parameters of these names take wherever the annotation leaves it open.
 _BY_NAME: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(("dim", "dims", "shifts"), ("sizes", "None")),
+    **dict.fromkeys(("dim", "shifts"), ("sizes", "None")),
     **dict.fromkeys(("kernel_size", "stride", "dilation", "output_padding"), ("sizes", "None")),
     **dict.fromkeys(("start_dim", "end_dim"), ("int",)),
 }

@@ -15,6 +15,7 @@ from ..executor import capture
 from ..executor.pointwise import scalar_type_name
 from ..tensor import Tensor, new_tensor
 from ..transforms.whole import whole
+from .arguments import require_tensor_or_number
 from .registry import method
 
 __all__ = ["bincount", "histc", "isin"]
@@ -86,6 +87,9 @@ def isin(
     elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False
 ) -> Tensor:
     """Whether each element is among the test elements; either may be a number."""
+    for position, values in enumerate((elements, test_elements), 1):
+        name = ("elements", "test_elements")[position - 1]
+        require_tensor_or_number("isin", values, name, position)
     own, others = (x._array if isinstance(x, Tensor) else x for x in (elements, test_elements))
     for values in (own, others):
         if isinstance(values, np.ndarray) and values.dtype.kind == "c":

@@ -72,15 +72,21 @@ def _for_each(name: str, tensors: Sequence[Tensor], operand: Any) -> Sequence[An
     raise RuntimeError("Tensor list must have same number of elements as scalar list.")
 
 
+#: What the larger, or the smaller, of a tensor and a number is.
+_OF_NUMBER = {"maximum": "clamp_min", "minimum": "clamp_max"}
+
+
 def _bound(name: str) -> Callable[..., Tensor]:
     """``maximum`` or ``minimum``, of a Tensor and a Tensor or a number."""
-    operator = pointwise(name)
-    return lambda x, other: operator(x, other)
+    of_tensors, of_number = pointwise(name), pointwise(_OF_NUMBER[name])
+    return lambda x, other: (of_tensors if isinstance(other, Tensor) else of_number)(x, other)
 
 
 def _bound_in_place(name: str) -> Callable[..., Tensor]:
-    operator = pointwise(name)
-    return lambda x, other: apply_inplace(x, operator, (x, other))
+    of_tensors, of_number = pointwise(name), pointwise(_OF_NUMBER[name])
+    return lambda x, other: apply_inplace(
+        x, of_tensors if isinstance(other, Tensor) else of_number, (x, other)
+    )
 
 
 #: Operators that are no methods of Tensor of the same name.

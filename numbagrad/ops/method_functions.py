@@ -14,6 +14,19 @@ __all__ = [
     "xlogy_", "zero_",
 ]  # fmt: skip
 
+
+def detach_(input: Tensor) -> Tensor:
+    """Take the history off a tensor, in place."""
+    require_tensor("detach_", input)
+    return input.detach_()
+
+
+def get_device(input: Tensor) -> int:
+    """-1, the number of the CPU."""
+    require_tensor("get_device", input)
+    return input.get_device()
+
+
 addmv_ = Tensor.addmv_
 as_strided_ = Tensor.as_strided_
 clamp_ = Tensor.clamp_

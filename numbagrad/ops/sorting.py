@@ -22,7 +22,7 @@ from ..tensor import Tensor, new_tensor
 from ..transforms.batching import after_samples, stacked
 from ..transforms.levels import refuse_samples
 from ..transforms.whole import whole
-from .arguments import refuse_complex
+from .arguments import refuse_complex, require_tensor, require_tensor_or_number
 from .extremum import picked, picking
 from .gather import gather, gather_operator
 from .operator import MissingGradient
@@ -378,6 +378,8 @@ def searchsorted(
             "torch.searchsorted(): side and right can't be set to opposites, got side of left "
             "while right was True"
         )
+    require_tensor("searchsorted", sorted_sequence, "sorted_sequence")
+    require_tensor_or_number("searchsorted", input, "input", 2)
     sequence = sorted_sequence._array
     values = input._array if isinstance(input, Tensor) else capture.constant(np.array(input))
     if sequence.ndim == 0 or (values.ndim == 0 and sequence.ndim > 1):
