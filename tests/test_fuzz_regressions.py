@@ -93,6 +93,20 @@ def test_prelu_has_one_weight_a_channel():
     assert torch.ones(2, 3).prelu(torch.ones(3)).shape == (2, 3)
 
 
+@pytest.mark.filterwarnings("ignore:compile")
+def test_conjugates_in_compiled_functions_are_views():
+    def step(x):
+        view = x.mH
+        view.mul_(2)
+        return view.is_conj()
+
+    compiled = torch.compile(step)
+    for _ in range(3):
+        x = torch.tensor([[1 + 2j, 3j]])
+        assert compiled(x)
+        assert x.tolist() == [[2 + 4j, 6j]]
+
+
 ONE, TWO, MATRIX = torch.ones(2), torch.ones(2, dtype=torch.float64), torch.eye(3)
 WHOLE, MASK = torch.tensor([1, 2]), torch.tensor([True, False])
 LU, PIVOTS = torch.linalg.lu_factor(MATRIX)
