@@ -280,7 +280,8 @@ def may_work(line: str, message: str) -> bool:
 def same_class(ours: Exception, theirs: Exception) -> bool:
     """Whether both raise the same; a TypeError stands for what torch's Python stumbles over."""
     if re.search(
-        "same dtype|leaf Variable|without overflow|single memory location|out of DATA bounds",
+        "same dtype|dtypes match|leaf Variable|without overflow|single memory location|"
+        "multiple views|out of DATA bounds",
         str(theirs),
     ):
         return True  # of two things wrong, each library finds another one first
@@ -313,7 +314,11 @@ def _deviation(lines: list[str]) -> Deviation | None:
         if their_error is not None:
             counts["torch raises"] += 1
             if our_error is not None:
-                if not same_class(our_error, their_error) and not _is_empty(line, other):
+                if not (
+                    same_class(our_error, their_error)
+                    or _is_empty(line, other)
+                    or MISSING.search(str(our_error))
+                ):
                     return Deviation(line, f"{our_error!r} for {their_error!r}"[:600])
                 if is_backward(line) or partly_written(line, mine, other):
                     return None  # torch has done a part of it before it raised

@@ -64,6 +64,10 @@ def test_cosine_similarity_promotes():
     assert F.cosine_similarity(WHOLE, TWO, 0).dtype == torch.float64
 
 
+def test_the_weight_of_lerp_may_be_a_number_of_any_dtype():
+    assert torch.lerp(torch.zeros(2), ONE, TWO[0] / 2).tolist() == [0.5, 0.5]
+
+
 def test_nothing_to_search_for():
     assert torch.searchsorted(torch.ones(2, 1), torch.zeros(2, 0)).shape == (2, 0)
 

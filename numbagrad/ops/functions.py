@@ -358,7 +358,8 @@ def lerp(input: Tensor, end: Tensor, weight: Any, *, out: Tensor | None = None) 
     kind = input._array.dtype
     for name, value in (("end", end), ("weight", weight)):
         if isinstance(value, Tensor) and value._array.dtype is not kind:
-            if value._array.dtype != kind:
+            number = name == "weight" and not value._array.ndim
+            if value._array.dtype != kind and not number:
                 raise RuntimeError(
                     f"lerp: expected dtype {input.dtype} for `{name}` but got dtype {value.dtype}"
                 )
