@@ -53,7 +53,10 @@ STEEP = re.compile(r"gamma|zeta|tan|pow|linalg|matrix|solve|chol|inverse|logdet"
 #: Where torch refuses and this library computes, on purpose: lines and torch's errors.
 DELIBERATE = (
     (r"tanhshrink|softsign", r"bool|Bool"),  # results as of zeros and ones
-    (r"^[\w, ]+ = (?!.*_\()", r"can't be cast to the desired output type"),  # of losses of integers
+    (
+        r"^(with .*: )?[\w, ]+ = (?!.*_\()",
+        r"can't be cast to the desired output type",
+    ),  # of losses of integers
     (r".", r"automatic differentiation for outputs with complex dtype"),
 )
 

@@ -168,6 +168,7 @@ REFUSED = {
         IndexError, lambda: torch.ones(2, 2, 3).index_copy(1, torch.tensor([1, 0]), MATRIX[:2])),
     "index_add-ranks": (
         RuntimeError, lambda: torch.ones(1, 3, 1).index_add(2, torch.tensor([0]), MATRIX)),
+    "huber_loss": (RuntimeError, lambda: F.huber_loss(WHOLE, ONE)),
     "pad": (RuntimeError, lambda: F.pad(WHOLE.byte(), (0, 1), value=-1)),
     "nll_loss-target": (ValueError, lambda: F.nll_loss(torch.ones(1, 2, 3), WHOLE[0])),
     "index_select": (RuntimeError, lambda: ONE[0].index_select(0, torch.tensor([0, 0]))),
