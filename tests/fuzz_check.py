@@ -284,7 +284,7 @@ def same_class(ours: Exception, theirs: Exception) -> bool:
     """Whether both raise the same; a TypeError stands for what torch's Python stumbles over."""
     if re.search(
         "same dtype|dtypes match|leaf Variable|without overflow|single memory location|"
-        "multiple views|out of DATA bounds",
+        "multiple views|has no dimensions|out of DATA bounds",
         str(theirs),
     ):
         return True  # of two things wrong, each library finds another one first

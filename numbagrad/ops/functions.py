@@ -502,6 +502,8 @@ def isclose(
     input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
 ) -> Tensor:
     """Whether ``|input - other| <= atol + rtol * |other|``."""
+    require_tensor("isclose", input)
+    require_tensor("isclose", other, "other", 2)
     if input._array.dtype != other._array.dtype:
         raise RuntimeError(
             f"isclose: {input.dtype} did not match {other.dtype}; convert one with .to(dtype)"
