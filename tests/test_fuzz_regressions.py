@@ -64,6 +64,10 @@ def test_cosine_similarity_promotes():
     assert F.cosine_similarity(WHOLE, TWO, 0).dtype == torch.float64
 
 
+def test_the_weight_of_lerp_may_be_a_number_of_any_dtype():
+    assert torch.lerp(torch.zeros(2), ONE, TWO[0] / 2).tolist() == [0.5, 0.5]
+
+
 def test_nothing_to_search_for():
     assert torch.searchsorted(torch.ones(2, 1), torch.zeros(2, 0)).shape == (2, 0)
 
@@ -91,6 +95,20 @@ def test_prelu_has_one_weight_a_channel():
     x = torch.tensor(-2.0)
     assert torch.prelu(x, torch.tensor([0.25])).shape == ()
     assert torch.ones(2, 3).prelu(torch.ones(3)).shape == (2, 3)
+
+
+@pytest.mark.filterwarnings("ignore:compile")
+def test_conjugates_in_compiled_functions_are_views():
+    def step(x):
+        view = x.mH
+        view.mul_(2)
+        return view.is_conj()
+
+    compiled = torch.compile(step)
+    for _ in range(3):
+        x = torch.tensor([[1 + 2j, 3j]])
+        assert compiled(x)
+        assert x.tolist() == [[2 + 4j, 6j]]
 
 
 ONE, TWO, MATRIX = torch.ones(2), torch.ones(2, dtype=torch.float64), torch.eye(3)
@@ -146,6 +164,11 @@ REFUSED = {
     "ldexp_": (RuntimeError, lambda: torch.ones(2).ldexp_(ONE.cfloat())),
     "index_fill": (
         RuntimeError, lambda: ONE.index_fill(0, torch.tensor([0]), torch.tensor(1j))),
+    "index_copy-ranks": (
+        IndexError, lambda: torch.ones(2, 2, 3).index_copy(1, torch.tensor([1, 0]), MATRIX[:2])),
+    "index_add-ranks": (
+        RuntimeError, lambda: torch.ones(1, 3, 1).index_add(2, torch.tensor([0]), MATRIX)),
+    "huber_loss": (RuntimeError, lambda: F.huber_loss(WHOLE, ONE)),
     "pad": (RuntimeError, lambda: F.pad(WHOLE.byte(), (0, 1), value=-1)),
     "nll_loss-target": (ValueError, lambda: F.nll_loss(torch.ones(1, 2, 3), WHOLE[0])),
     "index_select": (RuntimeError, lambda: ONE[0].index_select(0, torch.tensor([0, 0]))),

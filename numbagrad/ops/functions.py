@@ -364,7 +364,8 @@ def lerp(input: Tensor, end: Tensor, weight: Any, *, out: Tensor | None = None) 
     kind = input._array.dtype
     for name, value in (("end", end), ("weight", weight)):
         if isinstance(value, Tensor) and value._array.dtype is not kind:
-            if value._array.dtype != kind:
+            number = name == "weight" and not value._array.ndim
+            if value._array.dtype != kind and not number:
                 raise RuntimeError(
                     f"lerp: expected dtype {input.dtype} for `{name}` but got dtype {value.dtype}"
                 )
@@ -510,6 +511,8 @@ def isclose(
     input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
 ) -> Tensor:
     """Whether ``|input - other| <= atol + rtol * |other|``."""
+    require_tensor("isclose", input)
+    require_tensor("isclose", other, "other", 2)
     if input._array.dtype != other._array.dtype:
         raise RuntimeError(
             f"isclose: {input.dtype} did not match {other.dtype}; convert one with .to(dtype)"

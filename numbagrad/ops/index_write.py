@@ -51,16 +51,22 @@ Key = tuple[Any, ...]
 
 def _check_rows(name: str, input: Tensor, dim: int, index: Array, source: Tensor) -> None:
     own, given = input._array.shape, source._array.shape
+    if source._array.dtype != input._array.dtype:
+        raise RuntimeError(
+            f"{name}(): self ({scalar_name(input)}) and source ({scalar_name(source)}) must have "
+            "the same scalar type"
+        )
+    if given and own and len(given) != len(own):
+        kind = IndexError if name == "index_copy_" else RuntimeError
+        raise kind(
+            f"{name}(): When source and destination are not scalars, their dimensionality must "
+            f"match. Source dimensionality ({len(given)}), destination dimensionality ({len(own)})"
+        )
     if index.size != size_along(source._array, dim):
         kind = IndexError if name == "index_copy_" else RuntimeError
         end = f" ({given[dim]})" if name == "index_copy_" else f": ({given[dim]}), for dim: {dim}"
         raise kind(
             f"{name}(): Number of indices ({index.size}) should be equal to source.size(dim){end}"
-        )
-    if source._array.dtype != input._array.dtype:
-        raise RuntimeError(
-            f"{name}(): self ({scalar_name(input)}) and source ({scalar_name(source)}) must have "
-            "the same scalar type"
         )
     if (*own[:dim], *own[dim + 1 :]) != (*given[:dim], *given[dim + 1 :]):
         raise RuntimeError(

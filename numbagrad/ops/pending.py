@@ -2,7 +2,7 @@
 
 ``conj`` of a complex tensor is a view of its memory, and ``imag`` of that one whose elements are to
 be negated. Operators get the elements (``transforms/dispatch.py``); what writes such a view writes
-the memory. Gradient formulas, and what is recorded as a program, use ``conjugate``, which computes.
+the memory. Gradient formulas use ``conjugate``, which computes; a program cannot hold such a view.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def _conj_physical(input: Tensor) -> Tensor:
 class PendingOperator(ViewOperator):
     """A view whose elements are changed when they are read."""
 
-    __slots__ = ("change", "compute")
+    __slots__ = ("change",)
 
     takes_pending = True
 
@@ -75,12 +75,10 @@ class PendingOperator(ViewOperator):
         )
         #: Whether elements are conjugated, and whether negated.
         self.change = change
-        self.compute = compute
 
     def __call__(self, input: Tensor, *values: Any) -> Tensor:
-        """The view of ``input``; a program computes it."""
-        if capture.active is not None:
-            return self.compute(input)
+        """The view of ``input``, which no program can hold."""
+        capture.refuse("a conjugate or negative that is computed when it is read")
         input = settled(input)
         state = state_of(input)
         if state is not None and state.__class__ is not Pending:

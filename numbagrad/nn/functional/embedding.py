@@ -41,8 +41,6 @@ def embedding(
     Raises:
         AssertionError: if ``padding_idx`` is no row.
     """
-    if not weight._array.ndim:
-        raise IndexError("embedding: 'weight' must be 2-D, got a tensor without dimensions")
     if weight._array.ndim != 2:
         raise RuntimeError(f"embedding: 'weight' must be 2-D, got {weight._array.ndim} dimensions")
     rows = weight._array.shape[0]

@@ -149,6 +149,12 @@ def huber_loss(
     """Squares of small differences, linear in large ones, with one slope at ``delta``."""
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
+    kind = input._array.dtype.kind
+    if kind in "iub" and target._array.dtype.kind not in "iub":
+        raise RuntimeError(
+            f"huber_loss: result type {target.dtype} can't be cast to the desired output type "
+            f"{input.dtype}; convert the input with .to(dtype)"
+        )
     _warn_sizes(input, target)
     if weight is None:
         return _pointwise_loss("huber_loss", input, target, reduction, float(delta))
