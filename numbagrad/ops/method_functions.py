@@ -42,15 +42,3 @@ round_ = Tensor.round_
 square_ = Tensor.square_
 xlogy_ = Tensor.xlogy_
 zero_ = Tensor.zero_
-
-
-def detach_(input: Tensor) -> Tensor:
-    """Take a tensor out of the graph; see ``Tensor.detach_``."""
-    require_tensor("detach_", input)
-    return input.detach_()
-
-
-def get_device(input: Tensor) -> int:
-    """-1: every tensor is on the CPU."""
-    require_tensor("get_device", input)
-    return input.get_device()
