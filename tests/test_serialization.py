@@ -97,6 +97,30 @@ def test_views_share_memory_again():
     assert ng.equal(loaded["bytes"], loaded["x"][0].view(ng.int32))
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_arrays_of_any_strides(seed):
+    """Steps back, no steps, lengths of one and none, as tensors where those can be made."""
+    draw = np.random.default_rng(seed)
+    saved = []
+    for kind in ("f4", "i8", "?", "c16", ">f4", "U3", "S5", "M8[s]", "V3", "f2"):
+        array = np.zeros(draw.integers(0, 5, 3) + draw.integers(0, 2), "u1").astype(kind)
+        for _ in range(3):
+            axis = draw.integers(3)
+            step = int(draw.choice([-2, -1, 1, 2, 3]))
+            keys = [slice(None)] * 3
+            keys[axis] = slice(None, None, step) if draw.random() < 0.7 else slice(0, 1, step)
+            array = array[tuple(keys)].transpose(draw.permutation(3))
+            saved.append(array)
+        saved += [np.broadcast_to(array, (2, *array.shape)), array[:0, ..., ::-1]]
+        saved += [array[..., None][..., ::-1], array.reshape(-1)[:1][::-1]]
+    saved += [ng.from_numpy(np.ascontiguousarray(x)).transpose(0, -1) for x in saved[:3]]
+    for protocol in (2, 5):
+        file = io.BytesIO()
+        ng.save(saved, file, pickle_protocol=protocol)
+        for a, b in zip(ng.load(io.BytesIO(file.getvalue())), saved, strict=True):
+            assert a.dtype == b.dtype and a.shape == b.shape and a.tolist() == b.tolist()
+
+
 def test_elements_that_no_tensor_shows_are_not_written():
     x = ng.arange(100_000.0)
     for shown in (x[::1000], x[5:15], x[:1].expand(1000), [x[:10], x[5:20], x[-3:]]):

@@ -290,8 +290,8 @@ def _address(array: Array) -> int:
 
 def _span(array: Array) -> int:
     """The bytes from the first element of an array without negative strides to behind the last."""
-    if not array.size:
-        return 0
+    if not array.size or array.flags.forc:
+        return array.nbytes
     steps = zip(array.shape, array.strides, strict=True)
     return array.itemsize + sum((size - 1) * step for size, step in steps)
 
