@@ -80,6 +80,8 @@ def test_a_call_is_one_launch_and_leaves_one_node():
 
 def test_nodes_of_the_library_are_named_as_those_of_torch():
     x, w = operands(4, 6)
+    for weights in ((), (w, w)):  # of which a process may have met many other forms
+        F.layer_norm(x, (6,), *weights)
     assert F.layer_norm(x, (6,)).grad_fn.name() == "NativeLayerNormBackward0"
     assert F.layer_norm(x, (6,), w, w).grad_fn.name() == "NativeLayerNormBackward0"
 

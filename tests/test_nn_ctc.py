@@ -53,7 +53,7 @@ def test_what_a_backward_reads_must_not_be_written():
 def test_there_is_no_second_derivative():
     logs = ng.zeros(4, 1, 3).log_softmax(-1).requires_grad_()
     loss = F.ctc_loss(logs, ng.tensor([[1, 2]]), [4], [2])
-    with pytest.raises(RuntimeError, match="there is no gradient"):
+    with pytest.raises(RuntimeError, match="the gradient of ctc_loss.. has no gradient"):
         ng.autograd.grad(ng.autograd.grad(loss, logs, create_graph=True)[0].sum(), logs)
 
 

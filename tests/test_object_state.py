@@ -40,6 +40,13 @@ class Slotted:
         self.a, self.__b = 1, 2
 
 
+class Hashed:
+    __hash__ = object.__hash__
+
+    def __eq__(self, other):
+        return self is other
+
+
 class Kind(enum.Enum):
     A = 1
 
@@ -51,7 +58,7 @@ class Number(float):
 READABLE = [
     {}, [], (), set(), collections.deque(), collections.OrderedDict(), collections.Counter(),
     collections.ChainMap(), collections.UserDict(), types.SimpleNamespace(), argparse.Namespace(),
-    Options(), Slotted(), Kind.A, Number(1.0), ValueError("x"), logging.getLogger("x"),
+    Options(), Slotted(), Hashed(), Kind.A, Number(1.0), ValueError("x"), logging.getLogger("x"),
     configparser.ConfigParser(), pathlib.Path("."), uuid.UUID(int=1), array.array("d"),
     bytearray(), memoryview(b"a"), np.zeros(2), np.zeros(1, [("a", "f4")])[0], ctypes.c_double(1),
     types.MappingProxyType({}), {}.keys(), functools.partial(max), functools.cache(max),

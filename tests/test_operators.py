@@ -527,7 +527,7 @@ FRACTION = torch.tensor([1.0, 2.0, 0.5])
 
 
 #: Entries, and the places of inputs, that lists may stand for.
-TAKES_LISTS = {("getitem-mask", 1), ("isin", 0)}
+TAKES_LISTS = {("getitem-mask", 1)}
 #: What Python says of an index of a list, to which a Tensor may stand for a number.
 OF_LISTS = "only integer tensors of a single element"
 

@@ -268,7 +268,7 @@ def test_a_kernel_that_raises_in_a_program_stops_it():
     for _ in range(3):
         step(torch.ones(2))
     for _ in range(2):
-        with pytest.raises(RuntimeError, match="kernel checked raised an exception inside"):
+        with pytest.raises(RuntimeError, match="kernel checked.*negative"):
             step(-torch.ones(2))
         step(torch.ones(2))
     assert total.tolist() == [5.0, 5.0]

@@ -247,7 +247,9 @@ def is_of_python(kind: Any) -> bool:
     if kind.__basicsize__ - base.__basicsize__ > 8 * own:
         return False
     # Types in C may hide state behind functions in C: a class of Python has none of its own.
-    return not any([isinstance(each, _SLOTS_IN_C) for each in scope.values()])
+    # (One that it takes over from a base, as ``__hash__ = object.__hash__``, says whose it is.)
+    own_in_c = [each for each in scope.values() if isinstance(each, _SLOTS_IN_C)]
+    return not any([each.__objclass__ is kind for each in own_in_c])
 
 
 _SLOTS_IN_C = (types.WrapperDescriptorType, types.MethodDescriptorType)

@@ -131,7 +131,8 @@ class Walk:
         elif name not in self._names:
             self._add_names([name])
             for module, _ in list(self._module_names.values()):
-                self._module(module, (name,))
+                if origin_of(module) == USER or name in vars(module):
+                    self._module(module, (name,))
         self._walk()
 
     def _run(self, function: types.FunctionType) -> None:

@@ -85,8 +85,11 @@ def checked(
         try:
             return function(*arguments, **keywords)
         except _FAILURES as error:
-            argument_errors.explain(kinds, arguments, keywords, error)
-            raise
+            renamed = kinds.in_torchs_names(keywords) if keywords else None
+            if renamed is None:
+                argument_errors.explain(kinds, arguments, keywords, error)
+                raise
+        return public(*arguments, **renamed)
 
     def call_with_out(*arguments: Any, out: Any = None, **keywords: Any) -> Any:
         if out is not None:
@@ -96,8 +99,11 @@ def checked(
         try:
             return function(*arguments, **keywords)
         except _FAILURES as error:
-            argument_errors.explain(kinds, arguments, keywords, error)
-            raise
+            renamed = kinds.in_torchs_names(keywords) if keywords else None
+            if renamed is None:
+                argument_errors.explain(kinds, arguments, keywords, error)
+                raise
+        return public(*arguments, **renamed)
 
     public = functools.wraps(function)(call_with_out if how else call)
     if how:

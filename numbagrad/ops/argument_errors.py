@@ -144,6 +144,10 @@ class _Parameter:
         return isinstance(value, (list, tuple)) or self.wanted == "torch.dtype"
 
 
+#: What torch calls arguments that may be given by the names that NumPy has for them.
+_NAMES_OF_NUMPY = {"axis": "dim", "keepdims": "keepdim", "x": "input", "x1": "input", "x2": "other"}
+
+
 class Kinds:
     """The parameters of a function whose annotations say what they take."""
 
@@ -174,6 +178,15 @@ class Kinds:
         except TypeError:
             return None
 
+    def in_torchs_names(self, keywords: dict[str, Any]) -> dict[str, Any] | None:
+        """Keywords of NumPy under the names of the parameters; None if there are none."""
+        names = self.signature.parameters
+        found = {key: _NAMES_OF_NUMPY.get(key) for key in keywords if key not in names}
+        if not found or not all([name in names for name in found.values()]):
+            return None
+        renamed = {found.get(key) or key: value for key, value in keywords.items()}
+        return renamed if len(renamed) == len(keywords) else None
+
     def check(self, arguments: Sequence[Any], keywords: dict[str, Any]) -> bool:
         """Raise a TypeError for the first argument that is of another kind than was asked for.
 
@@ -182,7 +195,7 @@ class Kinds:
             signature raise nothing: Python's own error is about them.
         """
         given = self.bound(arguments, keywords)
-        if given is None:
+        if given is None or "older" in given:  # an order of 2017, which the function knows
             return False
         types_suffice = True
         for name, parameter in self.parameters.items():
