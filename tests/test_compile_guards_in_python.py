@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import gc
+import time
+import warnings
+
 import pytest
+from compile_checks import assert_compiled
 
 import numbagrad as torch
 from numbagrad.compiling import walk
+from numbagrad.executor import capture
 from numbagrad.executor.pointwise import JIT_DISABLED
 
 
@@ -75,3 +81,60 @@ def test_a_function_is_given_other_code(in_python, monkeypatch):
         assert step(torch.ones(1)).item() == 5.0
     finally:
         helper.__code__ = before
+
+
+def test_who_is_called_when_garbage_is_collected_is_no_part_of_the_call():
+    """Tools that measure the collector read a clock, at any moment."""
+    seen = []
+
+    def measure(phase, info):
+        seen.append(time.perf_counter())
+
+    def step(x):
+        for _ in range(3):
+            x = (x @ x).relu() + 1
+        return x.sum()
+
+    compiled = torch.compile(step)
+    before = gc.get_threshold()
+    gc.callbacks.append(measure)
+    gc.set_threshold(5)
+    try:
+        for _ in range(4):
+            assert compiled(torch.eye(2)).item() == step(torch.eye(2)).item()
+    finally:
+        gc.set_threshold(*before)
+        gc.callbacks.remove(measure)
+    assert seen
+    assert_compiled(compiled)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x, stop: (x.relu(), stop(), x.exp())[-1],
+        lambda x, stop: (x.sum(), stop(), x.sum(0))[-1],
+        lambda x, stop: (x @ x, stop(), x @ x)[-1],
+        lambda x, stop: (x.softmax(0), stop(), x.softmax(0))[-1],
+    ],
+    ids=["pointwise", "reduce", "product", "rowwise"],
+)
+def test_a_recording_that_ends_between_two_steps_of_a_launch(function, monkeypatch):
+    """A launcher leaves a call to the recorder, which has given up when it is asked."""
+    ends = []
+    hand_over = capture.hand_over
+
+    def ending(method, *arguments):
+        if ends:
+            ends.pop()
+            capture.recorder().fail("something")
+        return hand_over(method, *arguments)
+
+    monkeypatch.setattr(capture, "hand_over", ending)
+    x = torch.eye(2)
+    expected = function(x, lambda: None)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        compiled = torch.compile(lambda x: function(x, lambda: ends.append(1)))
+        found = compiled(x)
+    assert (found == expected).all()

@@ -8,8 +8,10 @@ depend on its arguments alone (``c_functions.py``), or the recording ends.
 from __future__ import annotations
 
 import functools
+import gc
 import os
 import sys
+import threading
 import types
 from typing import Any
 
@@ -42,21 +44,27 @@ class listening:  # noqa: N801 - a context, named for how it reads
         self._recorder = recorder
         self._surroundings = surroundings
         self._seen: set[types.CodeType] = set()
+        #: Whether garbage is being collected: what Python calls meanwhile is no part of the call.
+        self._collecting = False
 
     def __enter__(self) -> None:
         self._before = sys.getprofile()
         self._numpy = _state_of_numpy()
         self._outer, capture.listener = capture.listener, self._event
+        gc.callbacks.insert(0, self._collection_begins)
+        gc.callbacks.append(self._collection_ends)
         sys.setprofile(capture.listener)
 
     def __exit__(self, *error: Any) -> None:
         sys.setprofile(self._before)
+        gc.callbacks.remove(self._collection_begins)
+        gc.callbacks.remove(self._collection_ends)
         capture.listener = self._outer
         if not self._recorder.paused and _state_of_numpy() != self._numpy:
             self._recorder.fail("numpy.random")  # of its functions Python does not report calls
 
     def _event(self, frame: Any, event: str, argument: Any) -> None:
-        if self._recorder.paused:  # kernels are being compiled
+        if self._recorder.paused or self._collecting:  # paused: kernels are being compiled
             return
         if event == "call":
             code = frame.f_code
@@ -64,6 +72,14 @@ class listening:  # noqa: N801 - a context, named for how it reads
                 self._enter(frame, code)
         elif event == "c_call":
             self._call_of_c(frame, argument)
+
+    def _collection_begins(self, phase: str, info: dict[str, int]) -> None:
+        if phase == "start" and threading.get_ident() == self._recorder.thread:
+            self._collecting = True
+
+    def _collection_ends(self, phase: str, info: dict[str, int]) -> None:
+        if phase == "stop" and threading.get_ident() == self._recorder.thread:
+            self._collecting = False
 
     def _enter(self, frame: types.FrameType, code: types.CodeType) -> None:
         """A function was entered: one of this package, or that works for it, is no concern."""

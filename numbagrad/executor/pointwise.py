@@ -218,8 +218,9 @@ class PointwiseProgram:
         code = miss.args[0]  # the exception itself would be in a cycle with this frame
         while True:
             if code == layout.MISS_CAPTURE:
-                return capture.recorder().pointwise(self, operands, into)
-            if code < 0:
+                if made := capture.hand_over("pointwise", self, operands, into):
+                    return made[0]
+            elif code < 0:
                 before, operands = operands, self._repair(code, operands, into)
                 repairs.add(code, before)
             else:

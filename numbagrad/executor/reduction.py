@@ -123,9 +123,11 @@ class ReductionProgram:
         code = miss.args[0]  # the exception itself would be in a cycle with this frame
         while True:
             if code == layout.MISS_CAPTURE:
-                return capture.recorder().reduce(self, arguments)
-            repairs.add(code, arguments)
-            self._compile(code, arguments[0])
+                if made := capture.hand_over("reduce", self, arguments):
+                    return made[0]
+            else:
+                repairs.add(code, arguments)
+                self._compile(code, arguments[0])
             try:
                 return self.call(*arguments)
             except LaunchMiss as again:

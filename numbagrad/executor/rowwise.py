@@ -75,7 +75,9 @@ class RowwiseProgram:
             except LaunchMiss as miss:
                 key = miss.args[0]
             if key == layout.MISS_CAPTURE:
-                return capture.recorder().rowwise(self, dim, arrays)
+                if made := capture.hand_over("rowwise", self, dim, arrays):
+                    return made[0]
+                continue
             repairs = repairs or Repairs(self.name)
             repairs.add(key, (dim, *arrays))
             if key == rowwise.MISS_CONTIGUOUS:

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any, TypeVar
 
+from ..autocast_state import state as autocast
 from . import argument_errors
 from .argument_errors import Kinds, check_tensors
 from .dtype_rules import rule_of
@@ -75,7 +76,7 @@ def checked(
         types = (*map(type, arguments), *keywords, *map(type, keywords.values()))
         if types not in known and kinds.check(arguments, keywords):
             known.add(types)
-        if rule is not None:
+        if rule is not None and autocast.settings.lower is None:  # which makes dtypes agree
             rule(kinds.name, arguments)
 
     # What follows is written out, since every call between a program and an operator is felt.

@@ -164,9 +164,9 @@ def ravel(input: Tensor) -> Tensor:
 def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
     """One dimension as several; one of ``sizes`` may be -1."""
     shape = input._array.shape
+    dim = dimension(len(shape), dim)
     if not shape:
         raise RuntimeError("unflatten: the tensor has no dimensions")
-    dim = dimension(len(shape), dim)
     sizes = sizes_of((sizes,))
     if not sizes:
         raise RuntimeError("unflatten: sizes must be non-empty")

@@ -338,9 +338,20 @@ def _conv(
             f"Calculated padded input size per channel: ({padded}). Kernel size: ({kernel}). "
             "Kernel size can't be greater than actual input size"
         )
+    _refuse_no_elements(input)
     geometry = Geometry(windows, groups, sizes)
     made = _call((_convolution, _convolution_and_bias), input, weight, bias, geometry)
     return made if batched else made.squeeze(0)
+
+
+def _refuse_no_elements(input: Tensor) -> None:
+    """Raise if a batch of images has images, with channels, that have no elements."""
+    shape = input._array.shape
+    if 0 in shape[2:] and 0 not in shape[:2]:
+        raise RuntimeError(
+            "Only zero batch or zero channel inputs are supported, but got input shape: "
+            f"{list(shape)}"
+        )
 
 
 def _conv_transpose(
@@ -365,6 +376,7 @@ def _conv_transpose(
             input.shape[2:], windows.stride, windows.padding, windows.reach, extra, strict=True
         )
     ])  # fmt: skip
+    _refuse_no_elements(input)
     geometry = Geometry(windows, groups, sizes, transposed=True, output_padding=extra)
     made = _call((_transposed, _transposed_and_bias), input, weight, bias, geometry)
     return made if batched else made.squeeze(0)

@@ -434,7 +434,7 @@ def _output_sizes(rank: int, input: Tensor, output_size: Any) -> tuple[int, ...]
             raise RuntimeError(
                 f"adaptive pooling: elements of output_size must be at least 0, but got {size}"
             )
-    if len(given) >= input.ndim:
+    if isinstance(output_size, (list, tuple)) and len(given) >= input.ndim:
         raise ValueError(f"Input dimension should be at least {len(given) + 1}")
     if len(given) == 1:
         given *= rank
