@@ -182,8 +182,12 @@ def property_of(tensor: Any, name: str) -> Any:
 
 
 def parts_of(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Real and imaginary parts along a last dimension; both NaN where one is."""
-    array = np.where(np.isnan(array), complex(np.nan, np.nan), array)
+    """Real and imaginary parts along a last dimension; both NaN where one is not finite.
+
+    Which of infinity and NaN a product of complex numbers has depends on whether a real factor is
+    given an imaginary part of zero first, as torch does.
+    """
+    array = np.where(np.isfinite(array), array, complex(np.nan, np.nan))
     return np.stack([array.real, array.imag], -1)
 
 

@@ -269,7 +269,7 @@ def _binary_or_dimension(
 
 
 @method()
-def max(input: Tensor, dim: Any = None, keepdim: bool = False, **names: Any) -> Any:
+def max(input: Tensor, dim: int | Tensor | None = None, keepdim: bool = False, **names: Any) -> Any:
     """The largest element; with ``dim`` a pair of values and indices along it.
 
     With a Tensor in place of ``dim``, the larger of the two, element by element. NaN is larger than
@@ -279,7 +279,7 @@ def max(input: Tensor, dim: Any = None, keepdim: bool = False, **names: Any) -> 
 
 
 @method()
-def min(input: Tensor, dim: Any = None, keepdim: bool = False, **names: Any) -> Any:
+def min(input: Tensor, dim: int | Tensor | None = None, keepdim: bool = False, **names: Any) -> Any:
     """The smallest element; with ``dim`` a pair of values and indices along it.
 
     With a Tensor in place of ``dim``, the smaller of the two, element by element. NaN is smaller
