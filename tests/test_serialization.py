@@ -480,3 +480,22 @@ def test_a_save_leaves_the_unfinished_file_of_another_one(tmp_path, monkeypatch)
     monkeypatch.setattr(os, "fsync", fsync)
     ng.save(1, path)
     assert ng.load(path) == 1 and os.listdir(tmp_path) == ["x.pt"]
+
+
+def test_a_class_that_overrides_functions_comes_and_goes(tmp_path):
+    """While there is such a class, methods of Tensor are others than before and after."""
+    code = """
+import numbagrad as torch
+class Logged(torch.Tensor):
+    @classmethod
+    def __torch_function__(cls, function, types, args=(), kwargs=None):
+        return super().__torch_function__(function, types, args, kwargs)
+torch.save({"a": torch.ones(2)}, "first.pt")
+torch.overrides.uninstall()
+torch.save({"a": torch.ones(2)}, "second.pt")
+print(torch.load("first.pt")["a"].tolist(), torch.load("second.pt")["a"].tolist())
+"""
+    made = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert made.stdout == "[1.0, 1.0] [1.0, 1.0]\n", made.stderr

@@ -3,7 +3,8 @@
 ``function.py`` decides between recording and running. ``recording.py`` turns a recorded call into
 a program (``snapshot.py`` and ``effects_of_call.py`` say what the call did, ``backward.py`` takes
 care of what is differentiated later, ``verification.py`` tries the program), ``recorded.py`` runs
-it, and ``surroundings.py`` knows what a function can reach. The programs are of the executor.
+it. ``surroundings.py`` knows what a call can read: it walks there (``walk.py``) while
+``listening.py`` reports what runs.
 """
 
 from __future__ import annotations

@@ -226,7 +226,7 @@ class Writer:
     def reduced(self, value: Any) -> Any:
         """What stands for an object in the file, or NotImplemented if pickle knows that itself."""
         if isinstance(value, Tensor):
-            if type(value).__reduce_ex__ not in _OURS or type(value).__reduce__ is not _REDUCE:
+            if not _is_reduced_here(type(value)):
                 return NotImplemented
             return self._tensor(value)
         if type(value) is Memory:
@@ -280,8 +280,13 @@ class Writer:
         return self._written[id(found)]
 
 
-_OURS = (Tensor.__reduce_ex__, Parameter.__reduce_ex__)
-_REDUCE = object.__reduce__
+def _is_reduced_here(kind: type[Tensor]) -> bool:
+    """Whether a class of tensors leaves it to this package how it is pickled.
+
+    Asked anew each time: while a class overrides functions, methods of Tensor are other objects.
+    """
+    ours = (Tensor.__reduce_ex__, Parameter.__reduce_ex__)
+    return kind.__reduce_ex__ in ours and kind.__reduce__ is Tensor.__reduce__
 
 
 def _address(array: Array) -> int:
