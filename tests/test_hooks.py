@@ -84,6 +84,16 @@ def test_a_leaf_is_finished_as_soon_as_its_gradient_is_known():
     assert order == ["weight", "hidden", "x"]
 
 
+def test_leaves_that_one_node_completes_run_their_hooks_in_the_order_of_its_inputs():
+    """Many of them, so that an order by address or hash would show."""
+    order = []
+    leaves = [nb.ones(1, requires_grad=True) for _ in range(100)]
+    for k in (*range(1, 100, 2), *range(0, 100, 2)):
+        leaves[k].register_post_accumulate_grad_hook(lambda t, k=k: order.append(k))
+    nb.cat(leaves).sum().backward()
+    assert order == list(range(100))
+
+
 def test_a_leaf_with_hooks_waits_for_all_its_gradients():
     seen = []
     x = leaf(2.0)

@@ -274,12 +274,13 @@ class HookedLeaves:
         """``leaves`` are the buffers of those that were met before."""
         self._plan = plan
         self._left: dict[int, int] | None = None
-        self._met = {key for key, buffer in leaves.items() if buffer[0]._hooks is not None}
+        # A dictionary for its order: torch runs the hooks of leaves in the order they were met.
+        self._met = {key: None for key, buffer in leaves.items() if buffer[0]._hooks is not None}
 
     def passed(self, leaf: Any) -> None:
         """Note that a gradient went along an edge to a leaf with hooks."""
         key = id(leaf)
-        self._met.add(key)
+        self._met[key] = None
         if self._left is not None and key in self._left:
             self._left[key] -= 1
 
@@ -293,7 +294,7 @@ class HookedLeaves:
             self._left = self._count(buffers)
         for key in list(self._met):
             if not self._left.get(key, 0):
-                self._met.discard(key)
+                del self._met[key]
                 if len(leaves[key]) == 2:
                     yield leaves[key]
 
