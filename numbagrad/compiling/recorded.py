@@ -105,6 +105,9 @@ class Recorded:
         self._find_result: Callable[[Sequence[Array], Sequence[Any]], Any] | None = None
         if effects.backward is None and not effects.flags and not effects.attributes:
             self._find_result = finder_of_all(effects.structure, effects.returned)
+        #: What sources of numbers count their runs in.
+        states = [getattr(source, "state", None) for source in program.sources]
+        self._counts = [state for state in states if state is not None]
         #: How often Python had to look whether the program holds.
         self._looks = 0
         #: The arrays that the program is given of arguments: the place of each, and the argument.
@@ -195,17 +198,41 @@ class Recorded:
             if self._may_raise:
                 with uninterrupted():
                     results = self._undoing(arguments, self._run_natively, keep, arguments)
-            elif self.program.sources:
+            elif self._counts and self._effects.versions:
+                results = self._run_counted(keep, arguments)
+            elif self._counts:
                 with uninterrupted():  # or else the sources would count a run that never was
                     self.program.draw_numbers()
                     results = run(keep, *arguments)
             else:
+                if self.program.sources:
+                    self.program.draw_numbers()
                 results = run(keep, *arguments)
         except Outdated:
             return CHANGED
         if self._find_result is not None and (keep or not self._effects.gradients):
             return self._find_result(results, arguments)
         return self._leave(Run(results, arguments), attach=not keep)
+
+    def _run_counted(self, keep: bool, arguments: tuple[Any, ...]) -> tuple[Array, ...]:
+        """A run of which sources of numbers keep count, where an interrupt comes at any time.
+
+        The counts are taken back if nothing was run. The version of a tensor that the program
+        writes tells: compiled code counts it up, in one call with the writing.
+        """
+        for state in self._counts:
+            state.forget()
+        cell = version_cell_of(self._effects.versions[0][0].find(arguments))
+        before = cell[0]
+        try:
+            self.program.draw_numbers()
+            results: tuple[Array, ...] = self._replay.run(keep, *arguments)  # type: ignore[misc]
+            return results
+        except BaseException:
+            with uninterrupted():
+                if cell[0] == before:
+                    self.program.undo_sources()
+            raise
 
     def _given_with(self, arguments: Sequence[Any]) -> list[Array]:
         """What the program is given if it is called with these arguments."""

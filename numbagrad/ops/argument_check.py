@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 from ..autocast_state import state as autocast
 from . import argument_errors
-from .argument_errors import Kinds, check_tensors
+from .argument_errors import Kinds, Right, check_tensors, element_types
 from .dtype_rules import rule_of
 from .out_argument import OUT, write_results
 
@@ -39,6 +39,8 @@ _HOT = frozenset(
     narrow select movedim t swapaxes zeros ones empty full zeros_like ones_like empty_like
     full_like rand randn arange tensor as_tensor from_numpy
     linear layer_norm mse_loss l1_loss scaled_dot_product_attention tril triu
+    _add_ _sub_ mul_ _div_ _addcmul_ _addcdiv_ _lerp_ _clamp_ sqrt_
+    norm einsum nll_loss
     """.split()
 )
 
@@ -67,22 +69,32 @@ def checked(
         is_method: whether errors count arguments without the first one.
     """
     kinds, looks, how = Kinds(function, name, is_method=is_method), ahead, out
-    #: The combinations of types that were found right.
+    #: The combinations of types that were found right, with those of elements if they count.
     known: set[Any] = set()
+    rule = rule_of(kinds.name) if ahead else None
 
-    rule = rule_of(kinds.name)
-
-    def look(arguments: tuple[Any, ...], keywords: dict[str, Any]) -> None:
-        types = (*map(type, arguments), *keywords, *map(type, keywords.values()))
-        if types not in known and kinds.check(arguments, keywords):
-            known.add(types)
-        if rule is not None and autocast.settings.lower is None:  # which makes dtypes agree
-            rule(kinds.name, arguments)
+    def look(arguments: tuple[Any, ...], keywords: dict[str, Any], types: Any) -> None:
+        elements = (types, *element_types(arguments), *element_types(keywords.values()))
+        if elements not in known:
+            right = kinds.check(arguments, keywords)
+            if right is not Right.BY_VALUES:
+                known.add(types if right is Right.BY_TYPES else elements)
 
     # What follows is written out, since every call between a program and an operator is felt.
-    def call(*arguments: Any, **keywords: Any) -> Any:
-        if looks:
-            look(arguments, keywords)
+    def public(*arguments: Any, **keywords: Any) -> Any:
+        if keywords:
+            if how and (target := keywords.pop("out", None)) is not None:
+                return write_results(kinds.name, how, public, arguments, keywords, target)
+            if looks:
+                types = (*map(type, arguments), *keywords, *map(type, keywords.values()))
+                if types not in known:
+                    look(arguments, keywords, types)
+        elif looks:
+            types = (*map(type, arguments),)
+            if types not in known:
+                look(arguments, keywords, types)
+        if rule is not None and autocast.settings.lower is None:  # which makes dtypes agree
+            rule(kinds.name, arguments)
         try:
             return function(*arguments, **keywords)
         except _FAILURES as error:
@@ -92,21 +104,7 @@ def checked(
                 raise
         return public(*arguments, **renamed)
 
-    def call_with_out(*arguments: Any, out: Any = None, **keywords: Any) -> Any:
-        if out is not None:
-            return write_results(kinds.name, how, call, arguments, keywords, out)
-        if looks:
-            look(arguments, keywords)
-        try:
-            return function(*arguments, **keywords)
-        except _FAILURES as error:
-            renamed = kinds.in_torchs_names(keywords) if keywords else None
-            if renamed is None:
-                argument_errors.explain(kinds, arguments, keywords, error)
-                raise
-        return public(*arguments, **renamed)
-
-    public = functools.wraps(function)(call_with_out if how else call)
+    functools.update_wrapper(public, function)
     if how:
         public.__signature__ = _signature_with_out(function)  # type: ignore[attr-defined]
     return public  # type: ignore[return-value]

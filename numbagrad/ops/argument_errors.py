@@ -8,9 +8,10 @@ what it was given. ``argument_check.py`` calls both.
 from __future__ import annotations
 
 import dis
+import enum
 import inspect
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from types import TracebackType
 from typing import Any
 
@@ -104,6 +105,19 @@ _BY_NAME: dict[str, tuple[str, ...]] = {
 _KINDS["sizes"] = (_are_sizes, "tuple of ints")
 
 
+class Right(enum.IntEnum):
+    """What other arguments have to share with right ones, to be right without being looked at."""
+
+    BY_TYPES = 0  #: the types
+    BY_ELEMENTS = 1  #: the types, and those of the elements of tuples and lists
+    BY_VALUES = 2  #: nothing less than the values
+
+
+def element_types(values: Iterable[Any]) -> list[tuple[type, ...]]:
+    """The types of the elements of the tuples and lists among ``values``."""
+    return [(*map(type, x),) for x in values if x.__class__ is tuple or x.__class__ is list]
+
+
 class _Parameter:
     """What one parameter takes."""
 
@@ -137,11 +151,19 @@ class _Parameter:
         if self.wanted == "tuple of Tensors" and isinstance(value, (list, tuple)):
             check_elements(function, value, self.position or 1)
 
-    def depends_on_value(self, value: Any) -> bool:
-        """Whether another value of the same type might be refused."""
+    def how_right(self, value: Any) -> Right:
+        """What of a value that was accepted has to be the same, for another one to be accepted."""
         if isinstance(value, Tensor):
-            return self.wanted != "Tensor"
-        return isinstance(value, (list, tuple)) or self.wanted == "torch.dtype"
+            return Right.BY_TYPES if self.wanted == "Tensor" else Right.BY_VALUES
+        if value.__class__ in (list, tuple):
+            if any([isinstance(x, (Tensor, list, tuple)) for x in value]) and (
+                self.wanted != "tuple of Tensors"
+            ):
+                return Right.BY_VALUES
+            return Right.BY_ELEMENTS
+        if isinstance(value, (list, tuple, type)):
+            return Right.BY_VALUES
+        return Right.BY_TYPES
 
 
 #: What torch calls arguments that may be given by the names that NumPy has for them.
@@ -187,22 +209,22 @@ class Kinds:
         renamed = {found.get(key) or key: value for key, value in keywords.items()}
         return renamed if len(renamed) == len(keywords) else None
 
-    def check(self, arguments: Sequence[Any], keywords: dict[str, Any]) -> bool:
+    def check(self, arguments: Sequence[Any], keywords: dict[str, Any]) -> Right:
         """Raise a TypeError for the first argument that is of another kind than was asked for.
 
         Returns:
-            Whether arguments of the same types are right as well. Those that do not fit the
-            signature raise nothing: Python's own error is about them.
+            Which other arguments are right as well. Those that do not fit the signature raise
+            nothing: Python's own error is about them.
         """
         given = self.bound(arguments, keywords)
         if given is None or "older" in given:  # an order of 2017, which the function knows
-            return False
-        types_suffice = True
+            return Right.BY_VALUES
+        right = Right.BY_TYPES
         for name, parameter in self.parameters.items():
             if name in given:
                 parameter.check(self.name, given[name])
-                types_suffice = types_suffice and not parameter.depends_on_value(given[name])
-        return types_suffice
+                right = max(right, parameter.how_right(given[name]))
+        return right
 
 
 def check_tensors(

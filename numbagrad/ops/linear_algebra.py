@@ -23,6 +23,7 @@ from ..executor.pointwise import scalar_type_name
 from ..tensor import Tensor, new_tensor
 from ..transforms.batching import after_samples, aligned_stacks, stacked
 from ..transforms.levels import is_transformed, may_be_checked
+from .argument_check import check_tensors
 from .expand import sum_to_size
 from .functions import where
 from .operator import pointwise
@@ -595,6 +596,8 @@ def norm(
 
     Without ``ord`` the root of the sum of squares over ``dim``, or of all elements.
     """
+    if keepdim.__class__ is not bool:
+        check_tensors(norm, (A, ord, dim, keepdim))
     if ord is None:
         return vector_norm(A, 2, dim, keepdim, dtype=dtype)
     of_matrix = isinstance(ord, str) or (

@@ -476,7 +476,7 @@ class Counters:
         self.places = [distinct.index(values) for values in now]
         self.distinct = len(distinct)
         self._first = [now.index(values) for values in distinct]
-        self._before = now
+        self._before: list[tuple[Any, ...]] | None = None
 
     def _read(self) -> list[tuple[Any, ...]]:
         return [tuple([cell[()] for cell in own]) for own in self._cells]
@@ -505,8 +505,14 @@ class Counters:
                 cell[()] = value
         return [numbers for _, numbers in counted]
 
+    def forget(self) -> None:
+        """Keep what the last ``next`` wrote: there is nothing to undo."""
+        self._before = None
+
     def undo(self) -> None:
-        """Write what the counters were before the last ``next``."""
+        """Write what the counters were before the last ``next``, if it was not forgotten."""
+        if self._before is None:
+            return
         for own, values in zip(self._cells, self._before, strict=True):
             for cell, value in zip(own, values, strict=True):
                 cell[()] = value

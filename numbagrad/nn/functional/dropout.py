@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 
 from ...ops.creation import empty, empty_like
-from ...ops.random import noise
+from ...ops.random import bernoulli_, noise
 from ...tensor import Tensor
 from ...transforms.randomness import has_samples
 
@@ -31,7 +31,7 @@ def _noise(input: Tensor, p: float, channels: bool) -> Tensor:
         made = empty(_channel_shape(input), dtype=input.dtype)
     else:
         made = empty_like(input, requires_grad=False)
-    return made.zero_() if p == 1 else made.bernoulli_(1 - p)
+    return made.zero_() if p == 1 else bernoulli_(made, 1 - p)
 
 
 def _drop(input: Tensor, p: float, training: bool, inplace: bool, channels: bool) -> Tensor:
@@ -40,7 +40,7 @@ def _drop(input: Tensor, p: float, training: bool, inplace: bool, channels: bool
         return input
     kept = _noise(input, p, channels)
     if p < 1:
-        kept.div_(1 - p)
+        kept /= 1 - p
     return input.mul_(kept) if inplace else input * kept
 
 
