@@ -24,6 +24,7 @@ from ..formula import abs, exp, log, pow, sqrt, where
 from ..tensor import Tensor
 from ..transforms.batching import over_dimensions
 from ..transforms.levels import is_transformed
+from .argument_check import check_tensors
 from .complex_numbers import complex, imag, real
 from .expand import expand
 from .extremum import shared
@@ -408,6 +409,8 @@ def norm(
     Raises:
         RuntimeError: for the nuclear norm, which needs singular values.
     """
+    if keepdim.__class__ is not bool:
+        check_tensors(norm, (input, p, dim, keepdim))
     if isinstance(p, str) and p != "fro":
         raise RuntimeError(f"linalg.matrix_norm: Order {p} not supported. Give a number or 'fro'")
     order = 2.0 if p is None or isinstance(p, str) else p
