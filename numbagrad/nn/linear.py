@@ -11,6 +11,7 @@ from typing import Any
 from ..ops.arguments import require_tensor
 from ..ops.creation import empty
 from ..tensor import Tensor
+from ..type_names import type_name
 from . import functional as F
 from . import init
 from .module import Module
@@ -85,8 +86,6 @@ class Bilinear(Module):
         dtype: Any = None,
     ) -> None:
         super().__init__()
-        if in1_features <= 0:
-            raise ValueError(f"in1_features must be > 0, but got {in1_features}")
         self.in1_features = in1_features
         self.in2_features = in2_features
         self.out_features = out_features
@@ -100,6 +99,8 @@ class Bilinear(Module):
 
     def reset_parameters(self) -> None:
         """Draw new initial values."""
+        if self.in1_features <= 0:
+            raise ValueError(f"in1_features must be > 0, but got {self.in1_features}")
         bound = 1 / math.sqrt(self.in1_features)
         init.uniform_(self.weight, -bound, bound)
         if self.bias is not None:
@@ -138,6 +139,17 @@ class Unflatten(Module):
 
     def __init__(self, dim: int, unflattened_size: Any) -> None:
         super().__init__()
+        if not isinstance(unflattened_size, (list, tuple)):
+            raise TypeError(
+                "Unflatten(): argument 'unflattened_size' must be a tuple of ints, but found type "
+                f"{type_name(unflattened_size)}"
+            )
+        for place, size in enumerate(unflattened_size):
+            if not isinstance(size, int):
+                raise TypeError(
+                    "Unflatten(): argument 'unflattened_size' must be a tuple of ints, but found "
+                    f"an element of type {type_name(size)} at pos {place}"
+                )
         self.dim = dim
         self.unflattened_size = unflattened_size
 

@@ -14,6 +14,7 @@ import numpy as np
 from ..ops.creation import ones_like
 from ..tensor import Tensor, new_tensor
 from . import functional as layers
+from .functional.checks import Real, option, require_vector
 from .functional.recurrent import CELLS, Weights, input_gates
 from .functional.windows import named
 
@@ -86,6 +87,8 @@ def layer_norm(
     cudnn_enable: bool = True,
 ) -> Tensor:
     """Zero mean and unit variance over the last dimensions, then scale and shift."""
+    if cudnn_enable.__class__ is not bool:
+        option("layer_norm", cudnn_enable, "cudnn_enable", bool, 6)
     return layers.layer_norm(input, normalized_shape, weight, bias, eps)
 
 
@@ -94,7 +97,7 @@ def native_layer_norm(
     normalized_shape: Sequence[int],
     weight: Tensor | None,
     bias: Tensor | None,
-    eps: float,
+    eps: Real,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """``layer_norm``, the means, and the reciprocals of the standard deviations."""
     made = layers.layer_norm(input, normalized_shape, weight, bias, eps)
@@ -121,8 +124,8 @@ def batch_norm(
     running_mean: Tensor | None,
     running_var: Tensor | None,
     training: bool,
-    momentum: float,
-    eps: float,
+    momentum: Real,
+    eps: Real,
     cudnn_enabled: bool,
 ) -> Tensor:
     """Zero mean and unit variance of every channel of (N, C, ...), then scale and shift."""
@@ -138,11 +141,18 @@ def instance_norm(
     running_mean: Tensor | None,
     running_var: Tensor | None,
     use_input_stats: bool,
-    momentum: float,
-    eps: float,
+    momentum: Real,
+    eps: Real,
     cudnn_enabled: bool,
 ) -> Tensor:
     """Zero mean and unit variance of every channel of every sample of (N, C, ...)."""
+    shape = input._array.shape
+    if not shape:
+        raise IndexError("instance_norm(): argument 'input' has no dimensions")
+    require_vector(
+        "instance_norm", shape[1] if len(shape) > 1 else 0,
+        weight=weight, bias=bias, running_mean=running_mean, running_var=running_var,
+    )  # fmt: skip
     return layers.instance_norm(
         input, running_mean, running_var, weight, bias, use_input_stats, momentum, eps
     )
@@ -153,10 +163,12 @@ def group_norm(
     num_groups: int,
     weight: Tensor | None = None,
     bias: Tensor | None = None,
-    eps: float = 1e-5,
+    eps: Real = 1e-5,
     cudnn_enabled: bool = True,
 ) -> Tensor:
     """Zero mean and unit variance over groups of channels of (N, C, ...), then scale and shift."""
+    if not input._array.ndim:
+        raise IndexError("group_norm(): argument 'input' has no dimensions")
     return layers.group_norm(input, num_groups, weight, bias, eps)
 
 
@@ -323,6 +335,12 @@ def binary_cross_entropy_with_logits(
     reduction: int = 0,
 ) -> Tensor:
     """Minus the logarithm of the probability of a binary target, from logits."""
+    shape, own = input._array.shape, target._array.shape
+    if shape != own:
+        raise RuntimeError(
+            "binary_cross_entropy_with_logits(): argument 'target' must have the shape of the "
+            f"input, {list(shape)}, but it has shape {list(own)}"
+        )
     return layers.binary_cross_entropy_with_logits(
         input, target, weight, reduction=_reduction(reduction), pos_weight=pos_weight
     )
@@ -370,7 +388,7 @@ def triplet_margin_loss(
 
 
 def poisson_nll_loss(
-    input: Tensor, target: Tensor, log_input: bool, full: bool, eps: float, reduction: int
+    input: Tensor, target: Tensor, log_input: bool, full: bool, eps: Real, reduction: int
 ) -> Tensor:
     """Minus the logarithm of Poisson probabilities."""
     return layers.poisson_nll_loss(

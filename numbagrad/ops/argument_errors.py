@@ -75,6 +75,15 @@ def _are_sizes(value: Any) -> bool:
     return _is_int(value) or isinstance(value, range)
 
 
+def _are_several_ints(value: Any) -> bool:
+    """A list or tuple of ints; not an int alone."""
+    return isinstance(value, (list, tuple)) and all([_is_int(x) for x in value])
+
+
+def _is_real(value: Any) -> bool:
+    return _is_number(value) and not isinstance(value, (complex, np.complexfloating))
+
+
 def _is_nothing(value: Any) -> bool:
     return value is None
 
@@ -94,6 +103,10 @@ _KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "Sequence[Tensor]": (_are_tensors, "tuple of Tensors"),
     "list[Tensor]": (_are_tensors, "tuple of Tensors"),
     "tuple[Tensor, ...]": (_are_tensors, "tuple of Tensors"),
+    # The names below are of ``argument_kinds.py``.
+    "Ints": (_are_several_ints, "tuple of ints"),
+    "Sizes": (_are_sizes, "tuple of ints"),
+    "Real": (_is_real, "float"),
 }
 
 #: What parameters of these names take wherever the annotation leaves it open.

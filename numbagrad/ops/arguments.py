@@ -74,6 +74,8 @@ def shape_of(function: str, arguments: tuple[Any, ...], size: Any = None) -> tup
 
 def _length(function: str, position: int, length: Any) -> int:
     try:
+        if position == 1 and length.__class__ is bool:
+            raise TypeError
         return operator.index(length)
     except TypeError:
         raise TypeError(

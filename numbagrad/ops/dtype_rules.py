@@ -62,7 +62,7 @@ _RULES: dict[str, Rule] = {
     **dict.fromkeys("bilinear cross lerp vecdot".split(), _same_kind),
     **dict.fromkeys(
         """
-        batch_norm binary_cross_entropy group_norm kl_div native_layer_norm prelu
+        kl_div prelu
         """.split(),
         _all_floating,
     ),

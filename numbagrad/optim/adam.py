@@ -39,6 +39,8 @@ class Adam(Optimizer):
         check_rate(lr)
         check_range("epsilon value", eps, eps >= 0.0)
         check_betas(betas)
+        if not any([all([isinstance(beta, kind) for beta in betas]) for kind in (float, Tensor)]):
+            raise ValueError(f"betas must be either both floats or both Tensors, but got {betas}")
         check_range("weight_decay value", weight_decay, weight_decay >= 0.0)
         defaults = {
             "lr": lr, "betas": tuple(float(beta) for beta in betas), "eps": eps,

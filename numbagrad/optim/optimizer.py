@@ -22,6 +22,7 @@ from ..nn.module import forget_gradient
 from ..ops.from_data import tensor
 from ..ops.query import typename
 from ..tensor import Tensor
+from ..type_names import type_name
 from .parameter_group import ParameterGroup, note_all_read
 
 __all__ = ["Optimizer"]
@@ -542,7 +543,11 @@ def check_range(what: str, value: Any, valid: bool) -> None:
 
 
 def check_betas(betas: tuple[Any, ...]) -> None:
-    """Check the decays of running means."""
+    """Check the decays of two running means."""
+    if not isinstance(betas, (list, tuple)):
+        raise TypeError(f"betas must be two numbers in a tuple, but got {type_name(betas)}")
+    if len(betas) != 2:
+        raise ValueError(f"betas must be two numbers, but got {betas}")
     for index, beta in enumerate(betas):
         check_range(f"beta parameter at index {index}", beta, 0.0 <= beta < 1.0)
 

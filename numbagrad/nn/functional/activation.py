@@ -5,6 +5,7 @@ Called by users and by the layers of ``nn/activation.py``.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,8 @@ from ...ops.functions import prelu, sigmoid, tanh
 from ...ops.operator import pointwise
 from ...ops.softmax import log_softmax, softmax, softmin
 from ...tensor import Tensor, new_tensor
+from ...type_names import type_name
+from .checks import real_number, refuse_kinds
 
 __all__ = [
     "celu", "celu_", "elu", "elu_", "gelu", "glu", "gumbel_softmax", "hardshrink",
@@ -55,7 +58,9 @@ def hardtanh(
 
 def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
     """``x`` where positive, else ``negative_slope * x``."""
-    return _activation("leaky_relu", input, float(negative_slope), inplace=inplace)
+    if negative_slope.__class__ is not float:
+        negative_slope = real_number("leaky_relu", negative_slope, "negative_slope", 2)
+    return _activation("leaky_relu", input, negative_slope, inplace=inplace)
 
 
 def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
@@ -65,7 +70,9 @@ def threshold(input: Tensor, threshold: float, value: float, inplace: bool = Fal
 
 def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """``x`` where positive, else ``alpha * (exp(x) - 1)``."""
-    return _activation("elu", input, float(alpha), 1.0, 1.0, inplace=inplace)
+    if alpha.__class__ is not float:
+        alpha = real_number("elu", alpha, "alpha", 2)
+    return _activation("elu", input, alpha, 1.0, 1.0, inplace=inplace)
 
 
 def selu(input: Tensor, inplace: bool = False) -> Tensor:
@@ -75,14 +82,25 @@ def selu(input: Tensor, inplace: bool = False) -> Tensor:
 
 def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """``max(x, 0) + min(alpha * (exp(x / alpha) - 1), 0)``."""
-    return _activation("celu", input, float(alpha), inplace=inplace)
+    alpha = real_number("celu", alpha, "alpha", 2)
+    if alpha == 0:
+        raise RuntimeError("celu(): argument 'alpha' (position 2) cannot be 0 for CELU")
+    return _activation("celu", input, alpha, inplace=inplace)
 
 
 def gelu(input: Tensor, approximate: str = "none") -> Tensor:
     """``x * Phi(x)``, Phi the normal distribution function, or its approximation by "tanh"."""
-    if approximate not in ("none", "tanh"):
-        raise RuntimeError("approximate argument must be either none or tanh.")
-    return pointwise("gelu" if approximate == "none" else "gelu_tanh")(input)
+    if approximate == "none":
+        return pointwise("gelu")(input)
+    if not isinstance(approximate, str):
+        raise TypeError(
+            f"gelu(): argument 'approximate' must be str, not {type_name(approximate)}"
+        )
+    if approximate != "tanh":
+        raise RuntimeError(
+            f"gelu(): approximate argument must be either none or tanh, but got '{approximate}'"
+        )
+    return pointwise("gelu_tanh")(input)
 
 
 @checked
@@ -109,7 +127,11 @@ def mish(input: Tensor, inplace: bool = False) -> Tensor:
 
 def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
     """``log(1 + exp(beta * x)) / beta``; ``x`` itself where ``beta * x`` is above the threshold."""
-    return pointwise("softplus")(input, float(beta), float(threshold))
+    if beta.__class__ is not float:
+        beta = real_number("softplus", beta, "beta", 2)
+    if threshold.__class__ is not float:
+        threshold = real_number("softplus", threshold, "threshold", 3)
+    return pointwise("softplus")(input, beta, threshold)
 
 
 def logsigmoid(input: Tensor) -> Tensor:
@@ -119,11 +141,17 @@ def logsigmoid(input: Tensor) -> Tensor:
 
 def softsign(input: Tensor) -> Tensor:
     """``x / (1 + |x|)``."""
+    refuse_kinds("softsign", input, "b")
     return pointwise("softsign")(input)
 
 
 def tanhshrink(input: Tensor) -> Tensor:
     """``x - tanh(x)``."""
+    if input._array.dtype.kind == "b":
+        raise RuntimeError(
+            "tanhshrink(): Subtraction, the `-` operator, with a bool tensor is not supported; "
+            "convert the input with .to(dtype)"
+        )
     return pointwise("tanhshrink")(input)
 
 
@@ -139,14 +167,17 @@ def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
 
 def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """``x`` outside [-lambd, lambd], else 0."""
-    return pointwise("hardshrink")(input, float(lambd))
+    return pointwise("hardshrink")(input, real_number("hardshrink", lambd, "lambd", 2))
 
 
 def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """``x`` moved towards 0 by ``lambd``."""
-    if lambd < 0:
-        raise RuntimeError(f"lambda must be greater or equal to 0, but found to be {lambd}.")
-    return pointwise("softshrink")(input, float(lambd))
+    lambd = real_number("softshrink", lambd, "lambd", 2)
+    if not lambd >= 0:
+        raise RuntimeError(
+            f"softshrink(): lambda must be greater or equal to 0, but found to be {lambd}."
+        )
+    return pointwise("softshrink")(input, lambd)
 
 
 # --- with noise -----------------------------------------------------------------------------------
@@ -164,6 +195,11 @@ def rrelu(
     Raises:
         RuntimeError: if ``lower`` is larger than ``upper``.
     """
+    lower = real_number("rrelu", lower, "lower", 2)
+    upper = real_number("rrelu", upper, "upper", 3)
+    for name, bound in (("lower", lower), ("upper", upper)):
+        if not math.isfinite(bound):
+            raise RuntimeError(f"rrelu: {name} bound must be finite, got {bound}")
     if lower > upper:
         raise RuntimeError("Lower bound should be less than or equal to the upper bound")
     if not training:

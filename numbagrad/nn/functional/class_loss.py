@@ -19,7 +19,8 @@ from ...ops.softmax import log_softmax
 from ...ops.tensor_operator import TensorOperator
 from ...tensor import Tensor, new_tensor
 from ...transforms.levels import is_transformed
-from .reduction import reduce_loss, reduction_name
+from .checks import Reduction, one_dtype, refuse_kinds
+from .reduction import checked_reduction, reduce_loss, reduction_name
 
 __all__ = ["cross_entropy", "nll_loss"]
 
@@ -122,6 +123,8 @@ def _check_nll(input: Tensor, target: Tensor, weight: Tensor | None, ignore_inde
             f"weight tensor should be defined either for all {x.shape[1]} classes or no classes "
             f"but got weight tensor of shape: {list(weight._array.shape)}"
         )
+    refuse_kinds("nll_loss", input, "biuc")
+    one_dtype("nll_loss", input, weight=weight)
     if weight is not None and weight._requires_grad and grad_mode.enabled:
         name = "nll_loss_forward" if x.ndim == 2 else "nll_loss2d_forward"
         raise RuntimeError(
@@ -137,7 +140,7 @@ def nll_loss(
     size_average: bool | None = None,
     ignore_index: int = -100,
     reduce: bool | None = None,
-    reduction: str = "mean",
+    reduction: Reduction = "mean",
 ) -> Tensor:
     """Negative log likelihood: minus the entry of its class, of every element.
 
@@ -148,8 +151,7 @@ def nll_loss(
         ignore_index: the class of elements that do not count.
     """
     reduction = reduction_name(size_average, reduce, reduction)
-    if reduction not in ("mean", "sum", "none"):
-        raise ValueError(f"{reduction} is not a valid value for reduction")
+    checked_reduction(reduction)
     if not input._array.ndim:
         raise ValueError("nll_loss: Expected 1 or more dimensions (got 0)")
     if input._array.ndim == 1:
@@ -207,7 +209,7 @@ def cross_entropy(
     size_average: bool | None = None,
     ignore_index: int = -100,
     reduce: bool | None = None,
-    reduction: str = "mean",
+    reduction: Reduction = "mean",
     label_smoothing: float = 0.0,
 ) -> Tensor:
     """Cross entropy of unnormalised scores (N, C, ...) or (C).
@@ -303,6 +305,5 @@ def _probability_loss(
     total = -terms.sum()
     if reduction == "sum":
         return total
-    if reduction != "mean":
-        raise ValueError(f"{reduction} is not a valid value for reduction")
+    checked_reduction(reduction)
     return total / max(logarithms._array.size // logarithms._array.shape[dim], 1)

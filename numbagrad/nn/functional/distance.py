@@ -9,12 +9,15 @@ from ...dtype import promote_types
 from ...ops.distance import pdist
 from ...ops.shapes import common_shape
 from ...tensor import Tensor
+from .checks import Real
 
 __all__ = ["cosine_similarity", "pairwise_distance", "pdist"]
 
 
-def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
+def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: Real = 1e-8) -> Tensor:
     """Cosine of the angle between vectors along ``dim``."""
+    if not eps >= 0:
+        raise RuntimeError(f"cosine_similarity(): eps must be non-negative, got: {eps}")
     if "c" in (x1._array.dtype.kind, x2._array.dtype.kind) or not (
         x1.is_floating_point() or x2.is_floating_point()
     ):

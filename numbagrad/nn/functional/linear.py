@@ -11,6 +11,7 @@ from ...ops.argument_check import check_tensors
 from ...tensor import Tensor
 from ...transforms.levels import Transformed
 from .. import operators
+from .checks import one_dtype
 
 __all__ = ["bilinear", "linear"]
 
@@ -35,6 +36,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     if w.ndim == 1 and bias is not None:
         raise RuntimeError("linear: a weight of one dimension takes no bias; mat2 must be a matrix")
     if not plain or Transformed in (x.__class__, w.__class__, bias._array.__class__):  # type: ignore[union-attr]
+        one_dtype("linear", input, bias=bias)
         made = input.matmul(weight.t())
         return made if bias is None else made + bias
     if x.shape[-1] != w.shape[1]:
@@ -51,6 +53,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """``input1 @ weight[k] @ input2 + bias[k]`` for weight (out, in1, in2)."""
+    _check_bilinear(input1, input2, weight, bias)
     outputs, first, second = weight._array.shape
     leading = input1._array.shape[:-1]
     x1, x2 = input1.reshape(-1, first), input2.reshape(-1, second)
@@ -58,6 +61,28 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
     made = (middle.reshape(-1, outputs, second) * x2.unsqueeze(1)).sum(-1)
     made = made.reshape(*leading, outputs)
     return made if bias is None else made + bias
+
+
+def _check_bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None) -> None:
+    first, second, sizes = input1._array.shape, input2._array.shape, weight._array.shape
+    for name, value in (("weight", weight), ("bias", bias)):
+        if value is not None and not value._array.ndim:
+            raise IndexError(f"bilinear(): argument '{name}' has no dimensions, but needs features")
+    if not first or not second or first[:-1] != second[:-1]:
+        raise RuntimeError(
+            "bilinear(): input dimensions do not match: all but the last of input1 and input2 have "
+            f"to be the same, but got {list(first)} and {list(second)}"
+        )
+    if len(sizes) != 3 or sizes[1:] != (first[-1], second[-1]):
+        raise RuntimeError(
+            f"bilinear(): inputs of {first[-1]} and {second[-1]} features need a weight of shape "
+            f"[out, {first[-1]}, {second[-1]}], but it has shape {list(sizes)}"
+        )
+    if bias is not None and bias._array.shape != sizes[:1]:
+        raise RuntimeError(
+            "bilinear(): bias size does not match weight size: got shape "
+            f"{list(bias._array.shape)} but expected {[sizes[0]]}"
+        )
 
 
 def along(input: Tensor, axis: int, matrix: Tensor) -> Tensor:

@@ -19,6 +19,7 @@ from ...ops.operator import pointwise
 from ...ops.shapes import common_shape
 from ...tensor import Tensor
 from ...warn_once import warn_caller
+from .checks import Real, Reduction, option, refuse_kinds, require_floats
 from .reduction import reduce_loss, reduction_name
 
 __all__ = [
@@ -94,7 +95,7 @@ def mse_loss(
     target: Tensor,
     size_average: bool | None = None,
     reduce: bool | None = None,
-    reduction: str = "mean",
+    reduction: Reduction = "mean",
     weight: Tensor | None = None,
 ) -> Tensor:
     """Squares of the differences, averaged, summed or as they are."""
@@ -110,11 +111,16 @@ def l1_loss(
     target: Tensor,
     size_average: bool | None = None,
     reduce: bool | None = None,
-    reduction: str = "mean",
+    reduction: Reduction = "mean",
     weight: Tensor | None = None,
 ) -> Tensor:
     """Absolute differences, averaged, summed or as they are."""
     reduction = reduction_name(size_average, reduce, reduction)
+    if "b" in (input._array.dtype.kind, target._array.dtype.kind):
+        raise RuntimeError(
+            "l1_loss(): Subtraction, the `-` operator, with a bool tensor is not supported, but "
+            f"got {input.dtype} and {target.dtype}; convert them with .to(dtype)"
+        )
     _warn_sizes(input, target)
     if weight is not None:
         return _weighted("l1_loss", input, target, weight, reduction)
@@ -126,13 +132,15 @@ def smooth_l1_loss(
     target: Tensor,
     size_average: bool | None = None,
     reduce: bool | None = None,
-    reduction: str = "mean",
+    reduction: Reduction = "mean",
     beta: float = 1.0,
 ) -> Tensor:
     """Squares of small differences (below ``beta``), absolute values of large ones."""
     reduction = reduction_name(size_average, reduce, reduction)
-    if beta < 0:
-        raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
+    if not beta >= 0:
+        raise RuntimeError(
+            f"smooth_l1_loss does not support negative values for beta, but got {beta}."
+        )
     _warn_sizes(input, target)
     if beta == 0:
         return _pointwise_loss("l1_loss", input, target, reduction)
@@ -142,13 +150,15 @@ def smooth_l1_loss(
 def huber_loss(
     input: Tensor,
     target: Tensor,
-    reduction: str = "mean",
+    reduction: Reduction = "mean",
     delta: float = 1.0,
     weight: Tensor | None = None,
 ) -> Tensor:
     """Squares of small differences, linear in large ones, with one slope at ``delta``."""
-    if delta <= 0:
-        raise RuntimeError("huber_loss does not support non-positive values for delta.")
+    if not delta > 0:
+        raise RuntimeError(
+            f"huber_loss does not support non-positive values for delta, but got {delta}."
+        )
     kind = input._array.dtype.kind
     if kind in "iub" and target._array.dtype.kind not in "iub":
         raise RuntimeError(
@@ -172,7 +182,7 @@ def binary_cross_entropy(
     weight: Tensor | None = None,
     size_average: bool | None = None,
     reduce: bool | None = None,
-    reduction: str = "mean",
+    reduction: Reduction = "mean",
 ) -> Tensor:
     """``-(t log x + (1 - t) log(1 - x))``, each logarithm at least -100, as in torch."""
     reduction = reduction_name(size_average, reduce, reduction)
@@ -182,6 +192,7 @@ def binary_cross_entropy(
         input,
         target,
     )
+    require_floats("binary_cross_entropy", input=input, target=target, weight=weight)
     checks.check_probabilities(input._array)
     if weight is None:
         return _pointwise_loss("binary_cross_entropy", input, target, reduction)
@@ -194,7 +205,7 @@ def binary_cross_entropy_with_logits(
     weight: Tensor | None = None,
     size_average: bool | None = None,
     reduce: bool | None = None,
-    reduction: str = "mean",
+    reduction: Reduction = "mean",
     pos_weight: Tensor | None = None,
 ) -> Tensor:
     """Binary cross entropy of ``sigmoid(input)``, computed without overflow."""
@@ -203,6 +214,12 @@ def binary_cross_entropy_with_logits(
         "Target size ({target}) must be the same as input size ({input})", input, target
     )
     name = "binary_cross_entropy_with_logits"
+    refuse_kinds(name, input, "iub")
+    for argument, value in (("target", target), ("pos_weight", pos_weight)):
+        if value is not None and value._array.dtype.kind in "iub":
+            require_floats(name, **{argument: value})
+    if pos_weight is not None:
+        _check_class_weights(name, input, pos_weight)
     if pos_weight is not None and pos_weight.requires_grad:
         raise RuntimeError(
             f"The function '{name}' is not differentiable with respect to argument 'pos_weight'. "
@@ -211,6 +228,16 @@ def binary_cross_entropy_with_logits(
     if weight is None and pos_weight is None:
         return _pointwise_loss(name, input, target, reduction)
     return _rescaled_loss(name, input, target, weight, pos_weight, reduction)
+
+
+def _check_class_weights(name: str, input: Tensor, weight: Tensor) -> None:
+    """Raise if weights do not broadcast to the shape of the input."""
+    shape, own = input._array.shape, weight._array.shape
+    if common_shape([shape, own]) != shape:
+        raise RuntimeError(
+            f"{name}(): argument 'pos_weight' of shape {list(own)} does not broadcast to the shape "
+            f"of the input, {list(shape)}"
+        )
 
 
 @composite(promotes=True)
@@ -231,7 +258,7 @@ def kl_div(
     target: Tensor,
     size_average: bool | None = None,
     reduce: bool | None = None,
-    reduction: str = "mean",
+    reduction: Reduction = "mean",
     log_target: bool = False,
 ) -> Tensor:
     """``target * (log target - input)``; "batchmean" divides the sum by the batch size."""
@@ -264,9 +291,9 @@ def poisson_nll_loss(
     log_input: bool = True,
     full: bool = False,
     size_average: bool | None = None,
-    eps: float = 1e-8,
+    eps: Real = 1e-8,
     reduce: bool | None = None,
-    reduction: str = "mean",
+    reduction: Reduction = "mean",
 ) -> Tensor:
     """Negative log likelihood of Poisson counts; ``full`` adds Stirling's term."""
     reduction = reduction_name(size_average, reduce, reduction)
@@ -293,11 +320,14 @@ def gaussian_nll_loss(
     var: Any,
     full: bool = False,
     eps: float = 1e-6,
-    reduction: str = "mean",
+    reduction: Reduction = "mean",
 ) -> Tensor:
     """Negative log likelihood of normal distributions of mean ``input`` and variance ``var``."""
     if not isinstance(var, Tensor):
+        option("gaussian_nll_loss", var, "var", float, 3)
         var = _full_of(input, var)
+    elif var._array.dtype.kind in "iub" and input._array.dtype.kind in "fV":
+        require_floats("gaussian_nll_loss", var=var)
     checks.check_not_negative(var._array)
     if var.size() != input.size():
         if input.size()[:-1] == var.size():

@@ -13,11 +13,13 @@ import numpy as np
 from ...executor import capture
 from ...ops.composite import composite
 from ...ops.functions import where
+from ...ops.shapes import common_shape
 from ...ops.tensor_operator import TensorOperator
 from ...tensor import Tensor
 from ...transforms.batching import folded
 from ...transforms.levels import is_transformed
 from .activation import logsigmoid, softplus
+from .checks import Reduction, refuse_kinds, require_floats
 from .distance import cosine_similarity, pairwise_distance
 from .reduction import checked_reduction, reduce_loss, reduction_name
 
@@ -36,10 +38,12 @@ def hinge_embedding_loss(
     margin: float = 1.0,
     size_average: bool | None = None,
     reduce: bool | None = None,
-    reduction: str = "mean",
+    reduction: Reduction = "mean",
 ) -> Tensor:
     """``input`` where the target is 1, ``max(0, margin - input)`` where it is -1."""
     reduction = reduction_name(size_average, reduce, reduction)
+    if reduction == "mean":
+        require_floats("hinge_embedding_loss", input=input)
     return _hinge(input, target, margin, reduction)
 
 
@@ -57,7 +61,7 @@ def margin_ranking_loss(
     margin: float = 0,
     size_average: bool | None = None,
     reduce: bool | None = None,
-    reduction: str = "mean",
+    reduction: Reduction = "mean",
 ) -> Tensor:
     """``max(0, -target * (input1 - input2) + margin)``."""
     reduction = reduction_name(size_average, reduce, reduction)
@@ -81,10 +85,17 @@ def soft_margin_loss(
     target: Tensor,
     size_average: bool | None = None,
     reduce: bool | None = None,
-    reduction: str = "mean",
+    reduction: Reduction = "mean",
 ) -> Tensor:
     """``log(1 + exp(-target * input))``."""
     reduction = reduction_name(size_average, reduce, reduction)
+    require_floats("soft_margin_loss", input=input)
+    shape, own = input._array.shape, target._array.shape
+    if common_shape([shape, own]) != shape:
+        raise RuntimeError(
+            f"soft_margin_loss(): argument 'target' of shape {list(own)} does not broadcast to the "
+            f"shape of the input, {list(shape)}"
+        )
     return _soft_margin(input, target, reduction)
 
 
@@ -100,10 +111,22 @@ def cosine_embedding_loss(
     margin: float = 0,
     size_average: bool | None = None,
     reduce: bool | None = None,
-    reduction: str = "mean",
+    reduction: Reduction = "mean",
 ) -> Tensor:
     """One minus the cosine where the target is 1, the cosine above the margin where it is -1."""
     reduction = reduction_name(size_average, reduce, reduction)
+    rank = target._array.ndim
+    if rank > 1:
+        raise RuntimeError(
+            "cosine_embedding_loss(): 0D or 1D target tensor expected, multi-target not supported, "
+            f"but got a target of shape {list(target._array.shape)}"
+        )
+    if not input1._array.ndim == input2._array.ndim == rank + 1:
+        raise RuntimeError(
+            f"cosine_embedding_loss(): {rank}D target tensor expects {rank + 1}D input tensors, "
+            f"but found inputs with sizes {list(input1._array.shape)} and "
+            f"{list(input2._array.shape)}."
+        )
     return _cosine_embedding(input1, input2, target, margin, reduction)
 
 
@@ -128,13 +151,24 @@ def triplet_margin_loss(
     swap: bool = False,
     size_average: bool | None = None,
     reduce: bool | None = None,
-    reduction: str = "mean",
+    reduction: Reduction = "mean",
 ) -> Tensor:
     """``max(0, d(anchor, positive) - d(anchor, negative) + margin)``."""
     reduction = reduction_name(size_average, reduce, reduction)
     if margin <= 0:
         raise ValueError(f"margin must be greater than 0, got {margin}")
+    _check_ranks(anchor, positive, negative)
     return _triplet_of_norms(anchor, positive, negative, margin, float(p), eps, swap, reduction)
+
+
+def _check_ranks(anchor: Tensor, positive: Tensor, negative: Tensor) -> None:
+    """Raise unless the tensors of triplets have as many dimensions each."""
+    if not anchor.ndim == positive.ndim == negative.ndim:
+        raise RuntimeError(
+            "The anchor, positive, and negative tensors are expected to have the same number of "
+            f"dimensions, but got: anchor {anchor.ndim}D, positive {positive.ndim}D, and negative "
+            f"{negative.ndim}D inputs"
+        )
 
 
 @composite()
@@ -171,19 +205,13 @@ def triplet_margin_with_distance_loss(
     distance_function: Callable[[Tensor, Tensor], Tensor] | None = None,
     margin: float = 1.0,
     swap: bool = False,
-    reduction: str = "mean",
+    reduction: Reduction = "mean",
 ) -> Tensor:
     """``triplet_margin_loss`` with a distance of the caller's, else ``pairwise_distance``."""
-    if reduction not in ("mean", "sum", "none"):
-        raise ValueError(f"{reduction} is not a valid value for reduction")
+    checked_reduction(reduction)
     if margin <= 0:
         raise ValueError(f"margin must be greater than 0, got {margin}")
-    if not anchor.ndim == positive.ndim == negative.ndim:
-        raise RuntimeError(
-            "The anchor, positive, and negative tensors are expected to have the same number of "
-            f"dimensions, but got: anchor {anchor.ndim}D, positive {positive.ndim}D, and negative "
-            f"{negative.ndim}D inputs"
-        )
+    _check_ranks(anchor, positive, negative)
     distance = distance_function or pairwise_distance
     return reduce_loss(_triplet(anchor, positive, negative, distance, margin, swap), reduction)
 
@@ -199,12 +227,12 @@ def _check_classes(classes: np.ndarray[Any, Any], count: int) -> None:
 def multi_margin_loss(
     input: Tensor,
     target: Tensor,
-    p: int = 1,
+    p: Any = 1,
     margin: float = 1.0,
     weight: Tensor | None = None,
     size_average: bool | None = None,
     reduce: bool | None = None,
-    reduction: str = "mean",
+    reduction: Reduction = "mean",
 ) -> Tensor:
     """Hinge loss of classes: the mean over the others of ``max(0, margin - x[y] + x[i])**p``.
 
@@ -215,6 +243,7 @@ def multi_margin_loss(
         raise ValueError("only p == 1 and p == 2 supported")
     if weight is not None and weight._array.ndim != 1:
         raise ValueError("weight must be one-dimensional")
+    refuse_kinds("multi_margin_loss", input, "biuc")
     scores = input if input.ndim == 2 else input.unsqueeze(0)
     classes = target.reshape(-1)
     samples, count = scores._array.shape
@@ -250,7 +279,7 @@ def multilabel_margin_loss(
     target: Tensor,
     size_average: bool | None = None,
     reduce: bool | None = None,
-    reduction: str = "mean",
+    reduction: Reduction = "mean",
 ) -> Tensor:
     """Hinge loss of several classes a sample, between every right and every wrong one.
 
@@ -260,6 +289,13 @@ def multilabel_margin_loss(
     if target._array.shape != input._array.shape:
         raise RuntimeError(
             f"inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}"
+        )
+    refuse_kinds("multilabel_margin_loss", input, "biuc")
+    refuse_kinds("multilabel_margin_loss", target, "c", "target")
+    if target._array.dtype != np.int64:
+        raise RuntimeError(
+            "multilabel_margin_loss(): argument 'target' must have dtype torch.int64, but it has "
+            f"dtype {target.dtype}; convert it with .long()"
         )
     classes = target.reshape(-1, target._array.shape[-1])
     if not is_transformed(target):
@@ -297,10 +333,15 @@ def multilabel_soft_margin_loss(
     weight: Tensor | None = None,
     size_average: bool | None = None,
     reduce: bool | None = None,
-    reduction: str = "mean",
+    reduction: Reduction = "mean",
 ) -> Tensor:
     """Binary cross entropy of ``sigmoid(input)``, averaged over the classes, the last dimension."""
     reduction = reduction_name(size_average, reduce, reduction)
+    if not input._array.ndim:
+        raise IndexError(
+            "multilabel_soft_margin_loss(): argument 'input' has no dimensions; its last one is "
+            "that of the classes"
+        )
     return _soft_margin_of_classes(input, target, weight, reduction)
 
 

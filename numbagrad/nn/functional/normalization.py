@@ -7,12 +7,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
 
 from ...autograd.grad_mode import no_grad
 from ...dtype import finfo
+from ...ops.arguments import require_tensor
 from ...ops.composite import composite
 from ...tensor import Tensor
 from ...transforms.levels import is_batched
+from ...type_names import type_name
+from .checks import Real, one_dtype, refuse_kinds, require_vector
 from .padding import pad
 from .pooling import avg_pool2d
 
@@ -35,8 +41,34 @@ def _affine(input: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor
     return input if bias is None else input + bias
 
 
-def _check_normalized_shape(input: Tensor, normalized_shape: Sequence[int]) -> list[int]:
+# The definitions of composite operators run when arguments have a form that was not met so far:
+# what is checked there costs no call but the first.
+
+
+def _check_normalized_shape(
+    function: str, input: Tensor, normalized_shape: Sequence[int], eps: Any, **parameters: Any
+) -> list[int]:
+    """The dimensions that are normalized; parameters are of their shape."""
+    whole = isinstance(normalized_shape, (list, tuple))
+    for size in normalized_shape if whole else (normalized_shape,):
+        if not whole or isinstance(size, bool) or not hasattr(size, "__index__"):
+            found = "found element of type " if whole else ""
+            raise TypeError(
+                f"{function}(): argument 'normalized_shape' (position 2) must be tuple of ints, "
+                f"not {found}{type_name(size)}"
+            )
+    if isinstance(eps, complex):
+        raise TypeError(f"{function}(): argument 'eps' must be float, not complex")
     shape = list(normalized_shape)
+    for name, value in parameters.items():
+        if value is None:
+            continue
+        require_tensor(function, value, name, 3 if name == "weight" else 4)
+        if list(value._array.shape) != shape:
+            raise RuntimeError(
+                f"Expected {name} to be of same shape as normalized_shape, but got {name} of shape "
+                f"{list(value._array.shape)} and normalized_shape = {shape}"
+            )
     if not shape or list(input._array.shape[-len(shape) :]) != shape:
         sizes = "".join(f", {size}" for size in shape)
         raise RuntimeError(
@@ -55,7 +87,11 @@ def layer_norm(
     eps: float = 1e-5,
 ) -> Tensor:
     """Zero mean and unit variance over the last dimensions, then scale and shift."""
-    dims = _check_normalized_shape(input, normalized_shape)
+    dims = _check_normalized_shape(
+        "layer_norm", input, normalized_shape, eps, weight=weight, bias=bias
+    )
+    one_dtype("layer_norm", input, weight=weight, bias=bias)
+    refuse_kinds("layer_norm", input, "biuc")
     return _affine(_standardised(input, dims, eps), weight, bias)
 
 
@@ -67,9 +103,10 @@ def rms_norm(
     eps: float | None = None,
 ) -> Tensor:
     """Unit mean square over the last dimensions, then scale."""
-    dims = _check_normalized_shape(input, normalized_shape)
-    if input._array.dtype.kind in "iub":
-        raise NotImplementedError(f'"rms_norm" not implemented for {input.dtype}')
+    if not input._array.ndim and isinstance(normalized_shape, (list, tuple)):
+        raise ValueError("rms_norm(): Input tensor must have at least 1 dimensions, but got 0")
+    dims = _check_normalized_shape("rms_norm", input, normalized_shape, eps, weight=weight)
+    refuse_kinds("rms_norm", input, "biu")
     if eps is None:
         eps = finfo(input.dtype).eps
     made = input * (input.square().mean(dims, keepdim=True) + eps).rsqrt()
@@ -92,7 +129,7 @@ def group_norm(
     num_groups: int,
     weight: Tensor | None = None,
     bias: Tensor | None = None,
-    eps: float = 1e-5,
+    eps: Real = 1e-5,
 ) -> Tensor:
     """Zero mean and unit variance over groups of channels of (N, C, ...), then scale and shift."""
     shape = input._array.shape
@@ -100,6 +137,13 @@ def group_norm(
         raise RuntimeError(
             f"Expected at least 2 dimensions for input tensor but received {len(shape)}"
         )
+    if num_groups <= 0:
+        raise RuntimeError(
+            f"group_norm(): Expected num groups to be greater than 0, got {num_groups}"
+        )
+    require_vector("group_norm", shape[1], weight=weight, bias=bias)
+    one_dtype("group_norm", input, weight=weight, bias=bias)
+    refuse_kinds("group_norm", input, "biuc")
     if shape[1] % num_groups:
         raise RuntimeError(
             "Expected number of channels in input to be divisible by num_groups, but got input of "
@@ -137,13 +181,18 @@ def batch_norm(
     weight: Tensor | None = None,
     bias: Tensor | None = None,
     training: bool = False,
-    momentum: float = 0.1,
-    eps: float = 1e-5,
+    momentum: Real = 0.1,
+    eps: Real = 1e-5,
 ) -> Tensor:
     """Zero mean and unit variance of every channel of (N, C, ...), then scale and shift.
 
     In training over the batch, counted into the running averages in place; else by them.
     """
+    if input._array.ndim < 2:
+        raise RuntimeError(
+            "batch_norm(): expected an input of 2 or more dimensions, the second that of channels, "
+            f"but got shape {list(input._array.shape)}"
+        )
     if training:
         _check_averages(input, running_mean, running_var)
         count = input._array.size // max(input._array.shape[1], 1)
@@ -166,9 +215,17 @@ def batch_norm(
     return _standardised_by(input, running_mean, running_var, weight, bias, eps)
 
 
-def _check_averages(input: Tensor, *averages: Tensor | None) -> None:
-    """Raise torch's error for averages that the samples of a ``vmap`` would all write."""
-    if is_batched(input) and not all([is_batched(x) for x in averages if x is not None]):
+def _check_averages(input: Tensor, mean: Tensor | None, variance: Tensor | None) -> None:
+    """Raise torch's errors for averages that cannot be counted into."""
+    if mean is None or variance is None:
+        if mean is not variance:
+            raise ValueError(
+                "batch_norm(): running_mean and running_var must either both be None or neither be "
+                "None"
+            )
+        return
+    # The samples of a ``vmap`` would all write them.
+    if is_batched(input) and not (is_batched(mean) and is_batched(variance)):
         raise RuntimeError(
             "Batch norm got a batched tensor as input while the running_mean or running_var, which "
             "will be updated in place, were not batched.\nIf you are using modules and do not need "
@@ -176,6 +233,14 @@ def _check_averages(input: Tensor, *averages: Tensor | None) -> None:
             "module and do not need eval mode, `func.replace_all_batch_norm_modules_` takes the "
             "averages out of all its layers"
         )
+    size, kind = input._array.shape[1:2], input._array.dtype
+    first, second = mean._array, variance._array
+    if first.shape != size or second.shape != size:
+        require_vector("batch_norm", *size, running_mean=mean, running_var=variance)
+    if first.dtype != kind or second.dtype != kind:
+        refuse_kinds("batch_norm", input, "biuc")
+        if kind.itemsize > 2 or not first.dtype == second.dtype == np.float32:
+            one_dtype("batch_norm", input, running_mean=mean, running_var=variance)
 
 
 def _by_channels(
@@ -184,6 +249,10 @@ def _by_channels(
 ) -> Tensor:  # fmt: skip
     """(N, C, ...) by a mean and a variance of every channel."""
     batch, channels, *sizes = input._array.shape
+    parameters = {"running_mean": mean, "running_var": variance, "weight": weight, "bias": bias}
+    require_vector("batch_norm", channels, **parameters)
+    refuse_kinds("batch_norm", input, "biuc")
+    one_dtype("batch_norm", input, **parameters)
     places = math.prod(sizes)
     scale = (variance + eps).rsqrt()
     if weight is not None:
@@ -237,17 +306,31 @@ def instance_norm(
     weight: Tensor | None = None,
     bias: Tensor | None = None,
     use_input_stats: bool = True,
-    momentum: float = 0.1,
-    eps: float = 1e-5,
+    momentum: Real = 0.1,
+    eps: Real = 1e-5,
 ) -> Tensor:
     """Zero mean and unit variance of every channel of every sample of (N, C, ...).
 
     The running averages, if given, are those over the samples.
     """
-    batch, channels, *sizes = input._array.shape
-    if use_input_stats and math.prod(sizes) == 1:
+    if use_input_stats and math.prod(input._array.shape[2:]) == 1:
         raise ValueError(
             f"Expected more than 1 spatial element when training, got input size {input.size()}"
+        )
+    if input._array.ndim < 2:
+        raise RuntimeError(
+            "instance_norm(): expected an input of 2 or more dimensions, the second that of "
+            f"channels, but got shape {list(input._array.shape)}"
+        )
+    batch, channels, *sizes = input._array.shape
+    require_vector(
+        "instance_norm", channels,
+        running_mean=running_mean, running_var=running_var, weight=weight, bias=bias,
+    )  # fmt: skip
+    if not batch and running_mean is not None:
+        raise IndexError(
+            "instance_norm(): there is no sample whose mean running_mean could count: the input "
+            f"has shape {list(input._array.shape)}"
         )
 
     def repeated(values: Tensor | None) -> Tensor | None:
@@ -277,6 +360,8 @@ def local_response_norm(
         )
     if input._array.size == 0:
         return input
+    if size <= 0:
+        raise RuntimeError(f"local_response_norm(): size should be greater than zero, but is {size}")
     squares = (input * input).reshape(
         input.size(0), 1, input.size(1), math.prod(input._array.shape[2:])
     )

@@ -6,12 +6,16 @@ Called by the losses beside this file and by ``nn/loss.py``.
 from __future__ import annotations
 
 from ...tensor import Tensor
+from ...type_names import type_name
 from ...warn_once import warn_caller
+from .checks import Reduction
 
 __all__ = ["reduce_loss", "reduction_name"]
 
 
-def reduction_name(size_average: bool | None, reduce: bool | None, reduction: str) -> str:
+def reduction_name(
+    size_average: bool | None, reduce: bool | None, reduction: Reduction
+) -> Reduction:
     """The reduction, or what the two flags of the time before torch 0.4.1 say."""
     if size_average is None and reduce is None:
         return reduction
@@ -35,12 +39,17 @@ def reduce_loss(loss: Tensor, reduction: str) -> Tensor:
     return loss
 
 
-def checked_reduction(reduction: str) -> str:
+def checked_reduction(reduction: Reduction) -> Reduction:
     """The name of a reduction, for losses that look at it before anything else.
 
     Raises:
         ValueError: if there is none of this name.
     """
-    if reduction in ("mean", "sum", "none"):
-        return reduction
-    raise ValueError(f"{reduction} is not a valid value for reduction")
+    if isinstance(reduction, str):
+        if reduction in ("mean", "sum", "none"):
+            return reduction
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+    raise ValueError(
+        f"{reduction} is not a valid value for reduction: it must be 'mean', 'sum' or 'none', not "
+        f"{type_name(reduction)}"
+    )

@@ -14,6 +14,8 @@ from ...ops.functions import where
 from ...ops.tensor_operator import TensorOperator
 from ...tensor import Tensor, new_tensor
 from ...transforms.levels import is_transformed
+from ...type_names import type_name
+from .checks import Reduction
 from .reduction import reduce_loss
 
 __all__ = ["ctc_loss"]
@@ -69,6 +71,26 @@ _losses = TensorOperator(
     },
     grad_fn="CtcLossBackward0",
 )
+
+
+def _check_kinds(*lengths: Any) -> None:
+    """Raise unless the lengths of inputs and targets are two Tensors, or two lists of ints."""
+    if all([isinstance(given, Tensor) for given in lengths]):
+        return
+    for name, given in zip(("input_lengths", "target_lengths"), lengths, strict=True):
+        if not isinstance(given, (list, tuple)) or not all([_is_length(x) for x in given]):
+            kinds = ", ".join([type_name(x) for x in lengths])
+            raise TypeError(
+                f"ctc_loss(): argument '{name}' must be a list of ints, or both it and the other "
+                f"lengths Tensors, but the lengths are {kinds}"
+            )
+
+
+def _is_length(value: Any) -> bool:
+    """Whether an element of a list of lengths is an int, or a Tensor of a single one."""
+    if isinstance(value, Tensor):
+        return value._array.size == 1 and value._array.dtype.kind in "iu"
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
 
 def _lengths(name: str, given: Any, batch: int) -> Tensor:
@@ -127,7 +149,7 @@ def ctc_loss(
     input_lengths: Any,
     target_lengths: Any,
     blank: int = 0,
-    reduction: str = "mean",
+    reduction: Reduction = "mean",
     zero_infinity: bool = False,
 ) -> Tensor:
     """Minus the logarithm of the probability of a sequence of labels, however it is aligned.
@@ -180,6 +202,7 @@ def _checked_lengths(
 ) -> tuple[Tensor, Tensor]:
     """The lengths of the sequences of a batch, and of their targets, int64."""
     steps, batch, classes = logs.shape
+    _check_kinds(input_lengths, target_lengths)
     lengths = _lengths("input_lengths", input_lengths, batch)
     counts = _lengths("target_lengths", target_lengths, batch)
     if not 0 <= blank < classes:

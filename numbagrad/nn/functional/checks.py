@@ -1,0 +1,123 @@
+"""What the functions of this folder ask of their arguments: numbers, sizes, ranks and dtypes.
+
+The names of annotations are read by ``ops/argument_errors.py``, which refuses arguments of other
+kinds before a call; the functions are called where a look at an argument costs nothing that counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from ...executor.pointwise import scalar_type_name
+from ...tensor import Tensor
+from ...type_names import type_name
+
+__all__ = [
+    "Real", "Reduction", "Sizes", "one_dtype", "option", "real_number", "refuse_kinds",
+    "require_empty_batches_only", "require_floats", "require_vector",
+]  # fmt: skip
+
+#: A number that is not complex: torch's signatures call it a float.
+Real: TypeAlias = float
+#: An int, or one for each spatial dimension.
+Sizes: TypeAlias = int | Sequence[int]
+#: The name of a reduction. Of any other value the loss says, with a ValueError, that it is none.
+Reduction: TypeAlias = str
+
+
+def real_number(function: str, value: Any, argument: str, position: int) -> float:
+    """An option that is a number, as a float.
+
+    Raises:
+        TypeError: if it is no number.
+        RuntimeError: if it is a complex one, which no element of the result could be.
+    """
+    if isinstance(value, Tensor):
+        if value._array.ndim or value._array.dtype.kind == "c":
+            shape = list(value._array.shape)
+            raise TypeError(
+                f"{function}(): argument '{argument}' (position {position}) must be Number, not a "
+                f"Tensor of shape {shape}; give a number"
+            )
+        return float(value)
+    if isinstance(value, (complex, np.complexfloating)):
+        if value.imag:
+            raise RuntimeError(
+                f"{function}(): argument '{argument}' (position {position}) is {value}, which "
+                "cannot be converted to type float without overflow; give a real number"
+            )
+        return float(value.real)
+    if not isinstance(value, (int, float, np.number, np.bool_)):
+        raise TypeError(
+            f"{function}(): argument '{argument}' (position {position}) must be Number, not "
+            f"{type_name(value)}"
+        )
+    return float(value)
+
+
+def option(function: str, value: Any, argument: str, kind: type, position: int = 0) -> None:
+    """Raise a TypeError unless a value is of a kind: for functions that nothing checks before."""
+    if not isinstance(value, kind):
+        place = f" (position {position})" if position else ""
+        raise TypeError(
+            f"{function}(): argument '{argument}'{place} must be {kind.__name__}, not "
+            f"{type_name(value)}"
+        )
+
+
+# --- dtypes ---------------------------------------------------------------------------------------
+
+
+def refuse_kinds(function: str, value: Tensor, kinds: str, argument: str = "input") -> None:
+    """Raise if a tensor is of one of these kinds, which are NumPy's letters."""
+    if value._array.dtype.kind in kinds:
+        raise NotImplementedError(
+            f"\"{function}\" not implemented for '{scalar_type_name(value.dtype)}': argument "
+            f"'{argument}' has dtype {value.dtype}, convert it with .to(dtype)"
+        )
+
+
+def require_floats(function: str, **values: Tensor | None) -> None:
+    """Raise a RuntimeError for the first tensor that is of no floating dtype."""
+    for name, value in values.items():
+        if value is not None and value._array.dtype.kind not in "fV":
+            raise RuntimeError(
+                f"{function}(): argument '{name}' must be of a floating dtype, but it has dtype "
+                f"{value.dtype}; convert it with .to(dtype)"
+            )
+
+
+def one_dtype(function: str, input: Tensor, **values: Tensor | None) -> None:
+    """Raise a RuntimeError for the first tensor of another dtype than the input."""
+    for name, value in values.items():
+        if value is not None and value._array.dtype != input._array.dtype:
+            raise RuntimeError(
+                f"{function}(): argument '{name}' must be of the dtype of the input, {input.dtype}, "
+                f"but it has dtype {value.dtype}; convert it with .to(dtype)"
+            )
+
+
+# --- shapes ---------------------------------------------------------------------------------------
+
+
+def require_vector(function: str, size: int, **values: Tensor | None) -> None:
+    """Raise a RuntimeError for the first tensor that is no vector of ``size`` elements."""
+    for name, value in values.items():
+        if value is not None and value._array.shape != (size,):
+            raise RuntimeError(
+                f"{function}(): argument '{name}' should contain {size} elements in one dimension, "
+                f"one for each channel, but it has shape {list(value._array.shape)}"
+            )
+
+
+def require_empty_batches_only(function: str, shape: Sequence[int], rank: int) -> None:
+    """Raise if an input with ``rank`` spatial dimensions is empty but for its batch."""
+    for dim in range(1 if len(shape) == rank + 2 else 0, len(shape)):
+        if not shape[dim]:
+            raise RuntimeError(
+                f"{function}(): Expected {rank + 1}D or {rank + 2}D tensor with optional 0 dim "
+                f"batch size for input, but got: {list(shape)}, which is empty in dimension {dim}"
+            )
