@@ -12,6 +12,8 @@ from typing import Any, TypeVar
 
 from ..autograd.grad_mode import no_grad
 from ..dtype import dtype as DType
+from ..ops.argument_check import check_constructor
+from ..ops.argument_errors import name_function
 from ..ops.conversion import arguments_of_to
 from ..ops.creation import empty_like
 from ..ops.query import typename
@@ -24,6 +26,9 @@ from .parameter import Buffer, Parameter
 __all__ = ["Module"]
 
 Self = TypeVar("Self", bound="Module")
+
+#: The package of the layers whose names are put before what their errors say.
+_HERE = __name__.rpartition(".")[0] + "."
 
 
 def indented(text: str, spaces: int = 2) -> str:
@@ -67,6 +72,11 @@ class Module(ModuleHooks, ModuleState):
         if self.call_super_init:
             super().__init__(*args, **kwargs)
 
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        if cls.__module__.startswith(_HERE):
+            check_constructor(cls, _HERE)
+
     def forward(self, *inputs: Any) -> Any:
         """What a call computes; defined by the subclass."""
         raise NotImplementedError(
@@ -74,15 +84,20 @@ class Module(ModuleHooks, ModuleState):
         )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if (
-            self._forward_hooks
-            or self._forward_pre_hooks
-            or self._backward_hooks
-            or self._backward_pre_hooks
-            or module_hooks.EVERY_MODULE.any
-        ):
-            return module_hooks.call(self, args, kwargs)
-        return self.forward(*args, **kwargs)
+        try:
+            if (
+                self._forward_hooks
+                or self._forward_pre_hooks
+                or self._backward_hooks
+                or self._backward_pre_hooks
+                or module_hooks.EVERY_MODULE.any
+            ):
+                return module_hooks.call(self, args, kwargs)
+            return self.forward(*args, **kwargs)
+        except (TypeError, ValueError, LookupError, RuntimeError) as error:
+            if type(self).__module__.startswith(_HERE):
+                name_function(type(self).__name__, error)
+            raise
 
     # --- registration -------------------------------------------------------------------------
 

@@ -21,7 +21,10 @@ from .argument_errors import Kinds, Right, check_tensors, element_types
 from .dtype_rules import rule_of
 from .out_argument import OUT, write_results
 
-__all__ = ["as_method", "check_namespace", "check_tensors", "checked", "public_function"]
+__all__ = [
+    "as_method", "check_constructor", "check_namespace", "check_tensors", "checked",
+    "public_function",
+]  # fmt: skip
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -101,6 +104,7 @@ def checked(
             renamed = kinds.in_torchs_names(keywords) if keywords else None
             if renamed is None:
                 argument_errors.explain(kinds, arguments, keywords, error)
+                argument_errors.name_function(kinds.name, error)
                 raise
         return public(*arguments, **renamed)
 
@@ -154,6 +158,31 @@ def as_method(function: Any, name: str) -> Any:
     if _is_raw(function):
         return function
     return checked(function, name, ahead=function.__name__ not in _HOT, is_method=True)
+
+
+def check_constructor(kind: type[Any], package: str) -> None:
+    """Let what the constructor of a class raises name the class, and arguments of another kind.
+
+    Constructors that another class of ``package`` calls leave that to it.
+    """
+    initialise: Any = getattr(kind.__init__, "__wrapped__", kind.__init__)
+    if type(initialise) is not FunctionType:
+        return
+    kinds = Kinds(initialise, kind.__name__, is_method=True)
+
+    @functools.wraps(initialise)
+    def __init__(self: Any, *arguments: Any, **keywords: Any) -> None:
+        try:
+            initialise(self, *arguments, **keywords)
+        except _FAILURES as error:
+            outermost = [c for c in type(self).__mro__ if c.__module__.startswith(package)][0]
+            if outermost is kind:
+                if not isinstance(error, ValueError):  # which speaks of values already
+                    argument_errors.explain(kinds, (self, *arguments), keywords, error)
+                argument_errors.name_function(kinds.name, error)
+            raise
+
+    kind.__init__ = __init__
 
 
 def check_namespace(names: dict[str, Any], package: str) -> None:

@@ -19,6 +19,7 @@ from ..autograd.grad_mode import enable_grad, no_grad
 from ..autograd.hooks import RemovableHandle, add_hook
 from ..executor import capture
 from ..nn.module import forget_gradient
+from ..ops.argument_check import check_constructor
 from ..ops.from_data import tensor
 from ..ops.query import typename
 from ..tensor import Tensor
@@ -120,6 +121,9 @@ class Optimizer:
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
+        package = __name__.rpartition(".")[0] + "."
+        if cls.__module__.startswith(package):
+            check_constructor(cls, package)
         if "step" in vars(cls):
             cls.step = _with_hooks(cls.step)  # type: ignore[method-assign]
 

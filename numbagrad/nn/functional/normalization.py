@@ -361,7 +361,9 @@ def local_response_norm(
     if input._array.size == 0:
         return input
     if size <= 0:
-        raise RuntimeError(f"local_response_norm(): size should be greater than zero, but is {size}")
+        raise RuntimeError(
+            f"local_response_norm(): size should be greater than zero, but is {size}"
+        )
     squares = (input * input).reshape(
         input.size(0), 1, input.size(1), math.prod(input._array.shape[2:])
     )
