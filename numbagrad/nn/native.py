@@ -13,8 +13,9 @@ import numpy as np
 
 from ..ops.creation import ones_like
 from ..tensor import Tensor, new_tensor
+from ..type_names import type_name
 from . import functional as layers
-from .functional.checks import Real, option, require_vector
+from .functional.checks import Real, Sizes, option, require_vector
 from .functional.recurrent import CELLS, Weights, input_gates
 from .functional.windows import named
 
@@ -179,7 +180,7 @@ def avg_pool1d(
     input: Tensor,
     kernel_size: Any,
     stride: Any = (),
-    padding: Any = 0,
+    padding: Sizes = 0,
     ceil_mode: bool = False,
     count_include_pad: bool = True,
 ) -> Tensor:
@@ -201,7 +202,7 @@ def _pooling(rank: int, indices: bool = False) -> Callable[..., Any]:
         input: Tensor,
         kernel_size: Any,
         stride: Any = (),
-        padding: Any = 0,
+        padding: Sizes = 0,
         dilation: Any = 1,
         ceil_mode: bool = False,
     ) -> Any:
@@ -251,7 +252,7 @@ def convolution(
     weight: Tensor,
     bias: Tensor | None,
     stride: Any,
-    padding: Any,
+    padding: Sizes,
     dilation: Any,
     transposed: bool,
     output_padding: Any,
@@ -259,6 +260,18 @@ def convolution(
 ) -> Tensor:
     """The convolution, or the transposed one, of as many dimensions as ``input`` has."""
     rank = input._array.ndim - 2
+    options = {"stride": stride, "padding": padding, "dilation": dilation}
+    for place, (name, value) in enumerate({**options, "output_padding": output_padding}.items()):
+        if not isinstance(value, (list, tuple)):
+            raise TypeError(
+                f"convolution(): argument '{name}' (position {place + 4 + (place == 3)}) must be "
+                f"tuple of ints, not {type_name(value)}"
+            )
+        if len(value) != rank:
+            raise RuntimeError(
+                f"convolution(): expected {name} to be a list of {rank} values to match the "
+                f"convolution dimensions, but got {name}={list(value)}"
+            )
     if rank not in (1, 2, 3):
         raise RuntimeError(
             "convolution(): argument 'input' must have 3 to 5 dimensions, but it has shape "
@@ -269,6 +282,10 @@ def convolution(
         function = getattr(layers, f"conv_transpose{rank}d")
         made = function(input, weight, bias, stride, padding, output_padding, groups, dilation)
     else:
+        if min(output_padding) < 0:
+            raise RuntimeError(
+                f"convolution(): negative output_padding is not supported: {list(output_padding)}"
+            )
         made = getattr(layers, f"conv{rank}d")(
             input, weight, bias, stride, padding, dilation, groups
         )

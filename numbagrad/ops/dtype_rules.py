@@ -73,8 +73,6 @@ _RULES: dict[str, Rule] = {
         """.split(),
         _without("biuc"),
     ),
-    **dict.fromkeys("adaptive_max_pool1d adaptive_max_pool2d adaptive_max_pool3d".split(),
-                    _without("bc")),
     **dict.fromkeys("avg_pool1d avg_pool2d avg_pool3d local_response_norm".split(),
                     _without("bc")),
     **dict.fromkeys(
