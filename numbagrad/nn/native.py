@@ -15,7 +15,7 @@ from ..ops.creation import ones_like
 from ..tensor import Tensor, new_tensor
 from ..type_names import type_name
 from . import functional as layers
-from .functional.checks import Real, Sizes, option, require_vector
+from .functional.checks import Real, Sizes, option, real_number, require_vector
 from .functional.recurrent import CELLS, Weights, input_gates
 from .functional.windows import named
 
@@ -239,6 +239,8 @@ def constant_pad_nd(input: Tensor, pad: Sequence[int], value: float = 0) -> Tens
     """
     if len(pad) % 2:
         raise RuntimeError(f"Length of pad must be even but instead it equals {len(pad)}")
+    if input._array.dtype.kind != "c":
+        value = real_number("constant_pad_nd", value, "value", 3)
     return layers.pad(input, pad, "constant", value)
 
 
@@ -313,6 +315,24 @@ def embedding_bag(
         row each element is from (bags, d), else the sizes again. What counts for nothing because of
         ``padding_idx`` counts in no size.
     """
+    for name, value, ranks in (
+        ("weight", weight, (2,)), ("indices", indices, (1, 2)), ("offsets", offsets, (1,)),
+    ):  # fmt: skip
+        if value._array.ndim not in ranks:
+            wanted = " or ".join([f"{rank}D" for rank in ranks])
+            raise RuntimeError(
+                f"embedding_bag(): {name} has to be a {wanted} Tensor, but got Tensor of dimension "
+                f"{value._array.ndim}"
+            )
+    if indices._array.ndim == 2:
+        raise RuntimeError(
+            "embedding_bag(): indices with offsets have to be a 1D Tensor, but they have shape "
+            f"{list(indices._array.shape)}; nn.functional.embedding_bag() takes bags as rows"
+        )
+    if mode not in (0, 1, 2):
+        raise RuntimeError(
+            f"embedding_bag(): mode must be 0 for sums, 1 for means or 2 for maxima, but is {mode}"
+        )
     made = layers.embedding_bag(
         indices, weight, offsets, scale_grad_by_freq=scale_grad_by_freq,
         mode=("sum", "mean", "max")[mode], sparse=sparse, per_sample_weights=per_sample_weights,

@@ -69,7 +69,7 @@ _RULES: dict[str, Rule] = {
     **dict.fromkeys(
         """
         adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d max_unpool1d max_unpool2d
-        max_unpool3d glu interpolate upsample upsample_bilinear
+        max_unpool3d glu
         """.split(),
         _without("biuc"),
     ),

@@ -61,6 +61,8 @@ def _int64(name: str, index: Tensor) -> Tensor:
 
 def _check_rows(index: Array, size: int) -> None:
     if not copying.are_inside(index, size):
+        if not size:
+            raise RuntimeError("embedding(): argument 'weight' has no rows to look up")
         raise IndexError("index out of range in self")
 
 
