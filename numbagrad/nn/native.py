@@ -16,7 +16,7 @@ from ..tensor import Tensor, new_tensor
 from ..type_names import type_name
 from . import functional as layers
 from .functional.checks import Real, Sizes, option, real_number, require_vector
-from .functional.recurrent import CELLS, Weights, input_gates
+from .functional.recurrent import CELLS, Weights, check_cell, input_gates
 from .functional.windows import named
 
 __all__ = [
@@ -453,10 +453,11 @@ def ctc_loss(
 
 
 def _stepped(
-    mode: str, input: Tensor, state: tuple[Tensor, ...], w_ih: Tensor, w_hh: Tensor,
+    name: str, mode: str, input: Tensor, state: tuple[Tensor, ...], w_ih: Tensor, w_hh: Tensor,
     b_ih: Tensor | None, b_hh: Tensor | None,
 ) -> tuple[Tensor, ...]:  # fmt: skip
     weights = Weights(w_ih, w_hh, b_ih, b_hh, None)
+    check_cell(name, mode, input, state, weights)
     return CELLS[mode].step(input_gates(mode, input, weights), state, weights)
 
 
@@ -469,7 +470,7 @@ def _cell(mode: str, name: str, what: str) -> Callable[..., Tensor]:
         b_ih: Tensor | None = None,
         b_hh: Tensor | None = None,
     ) -> Tensor:
-        return _stepped(mode, input, (hx,), w_ih, w_hh, b_ih, b_hh)[0]
+        return _stepped(name, mode, input, (hx,), w_ih, w_hh, b_ih, b_hh)[0]
 
     return named(function, name, f"The next hidden state of {what}.")
 
@@ -488,5 +489,7 @@ def lstm_cell(
     b_hh: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
     """The next hidden state and cell state of a long short-term memory."""
-    hidden, cell = _stepped("LSTM", input, tuple(hx), w_ih, w_hh, b_ih, b_hh)
+    if len(hx) != 2:
+        raise RuntimeError(f"lstm_cell expects two hidden states, but got {len(hx)}")
+    hidden, cell = _stepped("lstm_cell", "LSTM", input, tuple(hx), w_ih, w_hh, b_ih, b_hh)
     return hidden, cell

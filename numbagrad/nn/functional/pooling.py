@@ -427,8 +427,7 @@ def _output_sizes(name: str, rank: int, input: Tensor, output_size: Any) -> tupl
     """The sizes that ``output_size`` asks for, with those of the input for None."""
     if rank > 1 and isinstance(output_size, (list, tuple, str)) and len(output_size) >= input.ndim:
         raise ValueError(
-            f"{name}(): Input dimension should be at least {len(output_size) + 1}, for output_size="
-            f"{output_size!r}, but it is {input.ndim}"
+            f"Input dimension should be at least {len(output_size) + 1}"
         )
     if isinstance(output_size, int) and not isinstance(output_size, bool):
         given: tuple[Any, ...] = (output_size,) * rank
