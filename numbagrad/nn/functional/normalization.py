@@ -371,9 +371,17 @@ def local_response_norm(
 
 
 def normalize(
-    input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12, out: Tensor | None = None
+    input: Tensor, p: Any = 2.0, dim: int = 1, eps: float = 1e-12, out: Tensor | None = None
 ) -> Tensor:
     """``input`` over its norm along ``dim``, or over ``eps`` where that is larger."""
+    if isinstance(p, Tensor) and not p._array.ndim and p._array.dtype.kind != "c":
+        p = float(p)
+    if not isinstance(p, (int, float, np.integer, np.floating)):
+        kind = RuntimeError if isinstance(p, (str, complex)) else TypeError
+        raise kind(
+            f"normalize(): argument 'p' (position 2), the order of the norm, must be a real number, "
+            f"not {type_name(p)}"
+        )
     length = input.norm(p, dim, keepdim=True).clamp_min(eps)
     made = input / length
     return made if out is None else out.copy_(made)
