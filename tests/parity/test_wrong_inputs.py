@@ -35,10 +35,10 @@ TORCH_CRASHES = {
 #: Errors of torch's own Python code that speak of its inside: ours may be of another class.
 UNINTENDED = (ArithmeticError, AssertionError, AttributeError, LookupError, NameError)
 
-#: So are these texts, whatever their class, of Python's own statements and of NumPy inside of torch's
-#: Python code: of an index, of an assignment to several names, of an ``if`` that got a tensor where
-#: a number belongs, of arithmetic between an array and a tensor. They name no function and no
-#: argument, and what class they have follows from how the code is written.
+#: So are these texts, whatever their class: of Python's own statements, and of NumPy inside of
+#: torch's Python code. They are of an index, of an assignment to several names, of an ``if`` that
+#: got a tensor where a number belongs, of arithmetic between an array and a tensor. They name no
+#: function and no argument, and what class they have follows from how that code is written.
 UNINTENDED_TEXTS = re.compile(
     r"^(tuple|list) index out of range$|values to unpack \(expected|"
     r"^Boolean value of Tensor with more than one value is ambiguous$|"

@@ -93,9 +93,7 @@ def gelu(input: Tensor, approximate: str = "none") -> Tensor:
     if approximate == "none":
         return pointwise("gelu")(input)
     if not isinstance(approximate, str):
-        raise TypeError(
-            f"gelu(): argument 'approximate' must be str, not {type_name(approximate)}"
-        )
+        raise TypeError(f"gelu(): argument 'approximate' must be str, not {type_name(approximate)}")
     if approximate != "tanh":
         raise RuntimeError(
             f"gelu(): approximate argument must be either none or tanh, but got '{approximate}'"

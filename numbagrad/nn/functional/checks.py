@@ -95,8 +95,8 @@ def one_dtype(function: str, input: Tensor, **values: Tensor | None) -> None:
     for name, value in values.items():
         if value is not None and value._array.dtype != input._array.dtype:
             raise RuntimeError(
-                f"{function}(): argument '{name}' must be of the dtype of the input, {input.dtype}, "
-                f"but it has dtype {value.dtype}; convert it with .to(dtype)"
+                f"{function}(): argument '{name}' must be of the dtype of the input, "
+                f"{input.dtype}, but it has dtype {value.dtype}; convert it with .to(dtype)"
             )
 
 

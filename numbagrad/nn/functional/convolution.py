@@ -258,8 +258,8 @@ def _check(
     batched = shape if len(shape) == rank + 2 else [1, *shape]
     if not kernel[0] or (transposed and not kernel[1]):
         raise RuntimeError(
-            f"Given groups={groups}, expected weight to be at least {groups} at dimensions 0 and 1, "
-            f"but got weight of size {kernel} instead"
+            f"Given groups={groups}, expected weight to be at least {groups} at dimension 0, and "
+            f"to have channels, but got weight of size {kernel} instead"
         )
     if groups > 1 and kernel[0] % groups:
         raise RuntimeError(

@@ -361,7 +361,9 @@ def local_response_norm(
     if input._array.size == 0:
         return input
     if size <= 0:
-        raise RuntimeError(f"local_response_norm(): size should be greater than zero, but is {size}")
+        raise RuntimeError(
+            f"local_response_norm(): size should be greater than zero, but is {size}"
+        )
     squares = (input * input).reshape(
         input.size(0), 1, input.size(1), math.prod(input._array.shape[2:])
     )
@@ -379,9 +381,9 @@ def normalize(
     if not isinstance(p, (int, float, np.integer, np.floating)):
         kind = RuntimeError if isinstance(p, (str, complex)) else TypeError
         raise kind(
-            f"normalize(): argument 'p' (position 2), the order of the norm, must be a real number, "
-            f"not {type_name(p)}"
+            "normalize(): argument 'p' (position 2), the order of the norm, must be a real "
+            f"number, not {type_name(p)}"
         )
-    length = input.norm(p, dim, keepdim=True).clamp_min(eps)
+    length = input.norm(float(p), dim, keepdim=True).clamp_min(eps)
     made = input / length
     return made if out is None else out.copy_(made)

@@ -383,7 +383,7 @@ avg_pool3d = _avg_pool_of(3, VOLUMES)
 
 
 def _lp_pool(
-    rank: int, input: Tensor, norm_type: float | Tensor, kernel_size: Any, stride: Any, ceil_mode: bool
+    rank: int, input: Tensor, norm_type: Any, kernel_size: Any, stride: Any, ceil_mode: bool
 ) -> Tensor:
     windows = _windows(rank, kernel_size, stride, 0)
     mean = _avg_pool(rank, input.pow(norm_type), kernel_size, stride, 0, ceil_mode, True)
@@ -426,9 +426,7 @@ def _parts(size: int, count: int) -> tuple[Array, Array]:
 def _output_sizes(name: str, rank: int, input: Tensor, output_size: Any) -> tuple[int, ...]:
     """The sizes that ``output_size`` asks for, with those of the input for None."""
     if rank > 1 and isinstance(output_size, (list, tuple, str)) and len(output_size) >= input.ndim:
-        raise ValueError(
-            f"Input dimension should be at least {len(output_size) + 1}"
-        )
+        raise ValueError(f"Input dimension should be at least {len(output_size) + 1}")
     if isinstance(output_size, int) and not isinstance(output_size, bool):
         given: tuple[Any, ...] = (output_size,) * rank
     else:

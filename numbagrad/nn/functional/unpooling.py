@@ -242,8 +242,8 @@ def _counts(rank: int, input: Tensor, output_size: Any, output_ratio: Any) -> tu
     if output_size is not None:
         if isinstance(output_size, (list, tuple)) and len(output_size) != rank:
             raise RuntimeError(
-                f"fractional_max_pool{rank}d: output_size must either be a single int or a tuple of "
-                f"{rank} ints, but got {output_size}"
+                f"fractional_max_pool{rank}d: output_size must either be a single int or a tuple "
+                f"of {rank} ints, but got {output_size}"
             )
         return per_dimension(output_size, rank, "output_size")
     ratios = (output_ratio,) * rank if isinstance(output_ratio, float) else tuple(output_ratio)
