@@ -323,10 +323,11 @@ def instance_norm(
             f"channels, but got shape {list(input._array.shape)}"
         )
     batch, channels, *sizes = input._array.shape
-    require_vector(
-        "instance_norm", channels,
-        running_mean=running_mean, running_var=running_var, weight=weight, bias=bias,
-    )  # fmt: skip
+    if not (running_mean is weight is bias is None):
+        require_vector(
+            "instance_norm", channels,
+            running_mean=running_mean, running_var=running_var, weight=weight, bias=bias,
+        )  # fmt: skip
     if not batch and running_mean is not None:
         raise IndexError(
             "instance_norm(): there is no sample whose mean running_mean could count: the input "

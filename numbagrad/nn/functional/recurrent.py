@@ -120,7 +120,12 @@ def check_cell(name: str, mode: str, input: Tensor, state: State, weights: Weigh
         RuntimeError: for sizes that do not fit.
     """
     gates = CELLS[mode].gates
-    rows, inner = weights.input._array.shape, weights.hidden._array.shape
+    given, rows, inner = input._array.shape, weights.input._array.shape, weights.hidden._array.shape
+    if len(given) == len(inner) == 2:
+        batch, size = given[0], inner[1]
+        if rows == (gates * size, given[1]) and inner[0] == gates * size:
+            if [x._array.shape for x in state] == [(batch, size)] * len(state):
+                return
     states = {f"hx[{n}]" if len(state) > 1 else "hx": x for n, x in enumerate(state)}
     for argument, value, least in (
         ("input", input, 2), *[(hx, x, 1) for hx, x in states.items()],
