@@ -123,7 +123,6 @@ from .nn.functional import (
     conv_transpose2d,
     conv_transpose3d,
     cosine_similarity,
-    hardshrink,
     pairwise_distance,
     pixel_shuffle,
     pixel_unshuffle,
@@ -131,9 +130,9 @@ from .nn.functional import (
     rrelu_,
     selu,
     selu_,
-    threshold,
     threshold_,
 )
+from .nn.functional.activation import hardshrink, threshold
 from .compiling import compile, explain
 from .ops.argument_check import check_namespace
 from .ops.argument_check import public_function as _public_function
@@ -148,6 +147,9 @@ from .warn_once import is_warn_always_enabled, set_warn_always
 
 newaxis = None
 check_namespace(globals(), f"{__name__}.ops")
+# These take an ``out``, which those of nn.functional do not.
+hardshrink = _public_function(hardshrink, __name__, __name__)
+threshold = _public_function(threshold, __name__, __name__)
 del check_namespace
 
 # Imported when a program first asks for them. Overrides change what a call of a function does.

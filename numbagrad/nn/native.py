@@ -13,9 +13,10 @@ import numpy as np
 
 from ..ops.creation import ones_like
 from ..tensor import Tensor, new_tensor
+from ..type_names import type_name
 from . import functional as layers
-from .functional.checks import Real, option, require_vector
-from .functional.recurrent import CELLS, Weights, input_gates
+from .functional.checks import Real, Sizes, option, real_number, require_vector
+from .functional.recurrent import CELLS, Weights, check_cell, input_gates
 from .functional.windows import named
 
 __all__ = [
@@ -179,7 +180,7 @@ def avg_pool1d(
     input: Tensor,
     kernel_size: Any,
     stride: Any = (),
-    padding: Any = 0,
+    padding: Sizes = 0,
     ceil_mode: bool = False,
     count_include_pad: bool = True,
 ) -> Tensor:
@@ -201,7 +202,7 @@ def _pooling(rank: int, indices: bool = False) -> Callable[..., Any]:
         input: Tensor,
         kernel_size: Any,
         stride: Any = (),
-        padding: Any = 0,
+        padding: Sizes = 0,
         dilation: Any = 1,
         ceil_mode: bool = False,
     ) -> Any:
@@ -238,6 +239,8 @@ def constant_pad_nd(input: Tensor, pad: Sequence[int], value: float = 0) -> Tens
     """
     if len(pad) % 2:
         raise RuntimeError(f"Length of pad must be even but instead it equals {len(pad)}")
+    if input._array.dtype.kind != "c":
+        value = real_number("constant_pad_nd", value, "value", 3)
     return layers.pad(input, pad, "constant", value)
 
 
@@ -251,7 +254,7 @@ def convolution(
     weight: Tensor,
     bias: Tensor | None,
     stride: Any,
-    padding: Any,
+    padding: Sizes,
     dilation: Any,
     transposed: bool,
     output_padding: Any,
@@ -259,6 +262,18 @@ def convolution(
 ) -> Tensor:
     """The convolution, or the transposed one, of as many dimensions as ``input`` has."""
     rank = input._array.ndim - 2
+    options = {"stride": stride, "padding": padding, "dilation": dilation}
+    for place, (name, value) in enumerate({**options, "output_padding": output_padding}.items()):
+        if not isinstance(value, (list, tuple)):
+            raise TypeError(
+                f"convolution(): argument '{name}' (position {place + 4 + (place == 3)}) must be "
+                f"tuple of ints, not {type_name(value)}"
+            )
+        if len(value) != rank:
+            raise RuntimeError(
+                f"convolution(): expected {name} to be a list of {rank} values to match the "
+                f"convolution dimensions, but got {name}={list(value)}"
+            )
     if rank not in (1, 2, 3):
         raise RuntimeError(
             "convolution(): argument 'input' must have 3 to 5 dimensions, but it has shape "
@@ -269,6 +284,10 @@ def convolution(
         function = getattr(layers, f"conv_transpose{rank}d")
         made = function(input, weight, bias, stride, padding, output_padding, groups, dilation)
     else:
+        if min(output_padding) < 0:
+            raise RuntimeError(
+                f"convolution(): negative output_padding is not supported: {list(output_padding)}"
+            )
         made = getattr(layers, f"conv{rank}d")(
             input, weight, bias, stride, padding, dilation, groups
         )
@@ -296,6 +315,24 @@ def embedding_bag(
         row each element is from (bags, d), else the sizes again. What counts for nothing because of
         ``padding_idx`` counts in no size.
     """
+    for name, value, ranks in (
+        ("weight", weight, (2,)), ("indices", indices, (1, 2)), ("offsets", offsets, (1,)),
+    ):  # fmt: skip
+        if value._array.ndim not in ranks:
+            wanted = " or ".join([f"{rank}D" for rank in ranks])
+            raise RuntimeError(
+                f"embedding_bag(): {name} has to be a {wanted} Tensor, but got Tensor of dimension "
+                f"{value._array.ndim}"
+            )
+    if indices._array.ndim == 2:
+        raise RuntimeError(
+            "embedding_bag(): indices with offsets have to be a 1D Tensor, but they have shape "
+            f"{list(indices._array.shape)}; nn.functional.embedding_bag() takes bags as rows"
+        )
+    if mode not in (0, 1, 2):
+        raise RuntimeError(
+            f"embedding_bag(): mode must be 0 for sums, 1 for means or 2 for maxima, but is {mode}"
+        )
     made = layers.embedding_bag(
         indices, weight, offsets, scale_grad_by_freq=scale_grad_by_freq,
         mode=("sum", "mean", "max")[mode], sparse=sparse, per_sample_weights=per_sample_weights,
@@ -416,10 +453,11 @@ def ctc_loss(
 
 
 def _stepped(
-    mode: str, input: Tensor, state: tuple[Tensor, ...], w_ih: Tensor, w_hh: Tensor,
+    name: str, mode: str, input: Tensor, state: tuple[Tensor, ...], w_ih: Tensor, w_hh: Tensor,
     b_ih: Tensor | None, b_hh: Tensor | None,
 ) -> tuple[Tensor, ...]:  # fmt: skip
     weights = Weights(w_ih, w_hh, b_ih, b_hh, None)
+    check_cell(name, mode, input, state, weights)
     return CELLS[mode].step(input_gates(mode, input, weights), state, weights)
 
 
@@ -432,7 +470,7 @@ def _cell(mode: str, name: str, what: str) -> Callable[..., Tensor]:
         b_ih: Tensor | None = None,
         b_hh: Tensor | None = None,
     ) -> Tensor:
-        return _stepped(mode, input, (hx,), w_ih, w_hh, b_ih, b_hh)[0]
+        return _stepped(name, mode, input, (hx,), w_ih, w_hh, b_ih, b_hh)[0]
 
     return named(function, name, f"The next hidden state of {what}.")
 
@@ -451,5 +489,7 @@ def lstm_cell(
     b_hh: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
     """The next hidden state and cell state of a long short-term memory."""
-    hidden, cell = _stepped("LSTM", input, tuple(hx), w_ih, w_hh, b_ih, b_hh)
+    if len(hx) != 2:
+        raise RuntimeError(f"lstm_cell expects two hidden states, but got {len(hx)}")
+    hidden, cell = _stepped("lstm_cell", "LSTM", input, tuple(hx), w_ih, w_hh, b_ih, b_hh)
     return hidden, cell

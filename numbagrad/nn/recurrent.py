@@ -98,6 +98,8 @@ class RNNBase(Module):
         dtype: Any = None,
     ) -> None:
         super().__init__()
+        if isinstance(hidden_size, bool):
+            raise TypeError(f"{mode}: argument 'hidden_size' must be int, not bool")
         sizes = {"input_size": input_size, "hidden_size": hidden_size}
         _check_options(dropout, bias, batch_first, num_layers, sizes)
         if proj_size < 0:

@@ -163,8 +163,8 @@ def pdist(input: Tensor, p: float = 2.0) -> Tensor:
         raise RuntimeError(f"pdist only supports 2D tensors, got: {input._array.ndim}D")
     if input._array.dtype.kind not in "fV":
         raise RuntimeError("pdist only supports floating-point dtypes")
-    if p < 0:
-        raise RuntimeError("pdist only supports non-negative p values")
+    if not p >= 0:
+        raise RuntimeError(f"pdist only supports non-negative p values, but got p={p}")
     return _pdist(input, float(p))
 
 

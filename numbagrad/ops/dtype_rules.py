@@ -69,12 +69,10 @@ _RULES: dict[str, Rule] = {
     **dict.fromkeys(
         """
         adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d max_unpool1d max_unpool2d
-        max_unpool3d glu interpolate upsample upsample_bilinear
+        max_unpool3d glu
         """.split(),
         _without("biuc"),
     ),
-    **dict.fromkeys("adaptive_max_pool1d adaptive_max_pool2d adaptive_max_pool3d".split(),
-                    _without("bc")),
     **dict.fromkeys("avg_pool1d avg_pool2d avg_pool3d local_response_norm".split(),
                     _without("bc")),
     **dict.fromkeys(

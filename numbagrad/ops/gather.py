@@ -61,6 +61,11 @@ def _int64(name: str, index: Tensor) -> Tensor:
 
 def _check_rows(index: Array, size: int) -> None:
     if not copying.are_inside(index, size):
+        if not size:
+            raise RuntimeError(
+                "index_select() or embedding(): self indexing axis dim should be positive, but "
+                "there are indices into a dimension of size 0"
+            )
         raise IndexError("index out of range in self")
 
 

@@ -469,11 +469,18 @@ def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
     return _logsumexp(input, mask_of(dim, input._array.ndim), keepdim)
 
 
-def norm_except_dim(v: Tensor, pow: float = 2, dim: int = 0) -> Tensor:  # noqa: A002
+def norm_except_dim(v: Tensor, pow: int = 2, dim: int = 0) -> Tensor:  # noqa: A002
     """The p-norms of the slices along one dimension, which keeps its size; of the whole for -1."""
     if dim == -1:
         return vector_norm(v, pow)
     rank = v._array.ndim
+    if not rank:
+        raise IndexError("norm_except_dim(): argument 'v' has no dimensions")
     kept = dimension(rank, dim)
+    if not v._array.shape[kept]:
+        raise RuntimeError(
+            f"norm_except_dim(): there are no slices along dimension {kept} of argument 'v' of "
+            f"shape {list(v._array.shape)}"
+        )
     others = [k for k in range(rank) if k != kept]
     return vector_norm(v, pow, others, True) if others else v.abs()

@@ -548,7 +548,7 @@ def check_range(what: str, value: Any, valid: bool) -> None:
 
 def check_betas(betas: tuple[Any, ...]) -> None:
     """Check the decays of two running means."""
-    if not isinstance(betas, (list, tuple)):
+    if not isinstance(betas, (list, tuple, Tensor)):
         raise TypeError(f"betas must be two numbers in a tuple, but got {type_name(betas)}")
     if len(betas) != 2:
         raise ValueError(f"betas must be two numbers, but got {betas}")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import pathlib
+import re
 import warnings
 
 import numpy as np
@@ -33,6 +34,16 @@ TORCH_CRASHES = {
 
 #: Errors of torch's own Python code that speak of its inside: ours may be of another class.
 UNINTENDED = (ArithmeticError, AssertionError, AttributeError, LookupError, NameError)
+
+#: So are these texts, whatever their class: of Python's own statements, and of NumPy inside of
+#: torch's Python code. They are of an index, of an assignment to several names, of an ``if`` that
+#: got a tensor where a number belongs, of arithmetic between an array and a tensor. They name no
+#: function and no argument, and what class they have follows from how that code is written.
+UNINTENDED_TEXTS = re.compile(
+    r"^(tuple|list) index out of range$|values to unpack \(expected|"
+    r"^Boolean value of Tensor with more than one value is ambiguous$|"
+    r"^operands could not be broadcast together with shapes"
+)
 
 GROUPS = right_calls_by_name()
 
@@ -73,6 +84,8 @@ def attempt(library, call: Call, given):
 def same_class(ours: Exception, expected: Exception) -> bool:
     """Whether an error is of torch's class, or torch's is none that was meant for users."""
     if isinstance(expected, UNINTENDED) and not isinstance(expected, IndexError):
+        return True
+    if UNINTENDED_TEXTS.search(str(expected)):
         return True
     return isinstance(ours, type(expected)) or isinstance(expected, type(ours))
 

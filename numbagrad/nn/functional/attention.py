@@ -238,6 +238,12 @@ def _with_more_keys(
 ) -> tuple[Tensor, Tensor]:
     """Keys and values (length, batch, features) with a trained one and one of zeros at the end."""
     more: list[Any] = []
+    if (bias_k is None) != (bias_v is None):
+        given = ("bias_k", "bias_v") if bias_v is None else ("bias_v", "bias_k")
+        raise AssertionError(
+            f"multi_head_attention_forward(): {given[0]} is set but {given[1]} is None; give both "
+            "or neither"
+        )
     if bias_k is not None and bias_v is not None:
         more.append((bias_k, bias_v))
     if add_zeros:

@@ -17,7 +17,7 @@ from ...type_names import type_name
 
 __all__ = [
     "Real", "Reduction", "Sizes", "one_dtype", "option", "real_number", "refuse_kinds",
-    "require_empty_batches_only", "require_floats", "require_vector",
+    "require_elements", "require_floats", "require_vector",
 ]  # fmt: skip
 
 #: A number that is not complex: torch's signatures call it a float.
@@ -113,11 +113,11 @@ def require_vector(function: str, size: int, **values: Tensor | None) -> None:
             )
 
 
-def require_empty_batches_only(function: str, shape: Sequence[int], rank: int) -> None:
-    """Raise if an input with ``rank`` spatial dimensions is empty but for its batch."""
-    for dim in range(1 if len(shape) == rank + 2 else 0, len(shape)):
-        if not shape[dim]:
-            raise RuntimeError(
-                f"{function}(): Expected {rank + 1}D or {rank + 2}D tensor with optional 0 dim "
-                f"batch size for input, but got: {list(shape)}, which is empty in dimension {dim}"
-            )
+def require_elements(function: str, input: Tensor, first: int) -> None:
+    """Raise if a dimension from the ``first`` on, of those behind the batch, has no elements."""
+    shape = input._array.shape
+    if 0 in shape[first:]:
+        raise RuntimeError(
+            f"{function}(): Expected input to have non-zero size for non-batch dimensions, but got "
+            f"input with sizes {list(shape)} with dimension {shape.index(0, first)} being empty"
+        )

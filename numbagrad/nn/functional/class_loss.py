@@ -123,8 +123,10 @@ def _check_nll(input: Tensor, target: Tensor, weight: Tensor | None, ignore_inde
             f"weight tensor should be defined either for all {x.shape[1]} classes or no classes "
             f"but got weight tensor of shape: {list(weight._array.shape)}"
         )
-    refuse_kinds("nll_loss", input, "biuc")
-    one_dtype("nll_loss", input, weight=weight)
+    if x.dtype.kind in "biuc":
+        refuse_kinds("nll_loss", input, "biuc")
+    if weight is not None:
+        one_dtype("nll_loss", input, weight=weight)
     if weight is not None and weight._requires_grad and grad_mode.enabled:
         name = "nll_loss_forward" if x.ndim == 2 else "nll_loss2d_forward"
         raise RuntimeError(

@@ -7,6 +7,7 @@ operators, and the gradients of each are the other two.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -21,8 +22,17 @@ from ...ops.tensor_operator import TensorOperator
 from ...tensor import Tensor
 from ...transforms.batching import folded, with_samples
 from ...transforms.levels import is_transformed
+from .checks import Sizes, refuse_kinds, require_elements
 from .padding import pad
-from .windows import IMAGES, LINES, VOLUMES, Windows, named, per_dimension
+from .windows import (
+    IMAGES,
+    LINES,
+    VOLUMES,
+    Windows,
+    named,
+    per_dimension,
+    plain_option,
+)
 
 __all__ = [
     "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d",
@@ -246,6 +256,11 @@ def _check(
             f"input of size: {shape}"
         )
     batched = shape if len(shape) == rank + 2 else [1, *shape]
+    if not kernel[0] or (transposed and not kernel[1]):
+        raise RuntimeError(
+            f"Given groups={groups}, expected weight to be at least {groups} at dimension 0, and "
+            f"to have channels, but got weight of size {kernel} instead"
+        )
     if groups > 1 and kernel[0] % groups:
         raise RuntimeError(
             f"Given groups={groups}, expected weight to be divisible by {groups} at dimension 0, "
@@ -274,8 +289,21 @@ def _check(
 
 
 def _windows(rank: int, weight: Tensor, stride: Any, padding: Any, dilation: Any) -> Windows:
+    """The windows of a weight, checked once for every choice of options."""
+    options = [x if x.__class__ is int else plain_option(x) for x in (stride, padding, dilation)]
+    return _windows_of(rank, tuple(weight._array.shape), *options)
+
+
+@functools.lru_cache(maxsize=256)
+def _windows_of(
+    rank: int, weight: tuple[int, ...], stride: Any, padding: Any, dilation: Any
+) -> Windows:
+    if 0 in weight[2:]:
+        raise RuntimeError(
+            f"kernel size should be greater than zero, but got a weight of size {list(weight)}"
+        )
     made = Windows(
-        tuple(weight._array.shape[2:]),
+        weight[2:],
         per_dimension(stride, rank, "stride"),
         per_dimension(padding, rank, "padding"),
         per_dimension(dilation, rank, "dilation"),
@@ -376,6 +404,11 @@ def _conv_transpose(
             input.shape[2:], windows.stride, windows.padding, windows.reach, extra, strict=True
         )
     ])  # fmt: skip
+    if min(sizes) < 0:
+        raise RuntimeError(
+            f"Given input size per channel: {list(input.shape[2:])}. Calculated output size per "
+            f"channel: {list(sizes)}. Output size is too small"
+        )
     _refuse_no_elements(input)
     geometry = Geometry(windows, groups, sizes, transposed=True, output_padding=extra)
     made = _call((_transposed, _transposed_and_bias), input, weight, bias, geometry)
@@ -392,9 +425,9 @@ def _convolution_of(rank: int, shapes: str) -> Callable[..., Tensor]:
         input: Tensor,
         weight: Tensor,
         bias: Tensor | None = None,
-        stride: Any = 1,
-        padding: Any = 0,
-        dilation: Any = 1,
+        stride: Sizes = 1,
+        padding: Sizes | str = 0,
+        dilation: Sizes = 1,
         groups: int = 1,
     ) -> Tensor:
         return _conv(rank, input, weight, bias, stride, padding, dilation, groups)
@@ -420,11 +453,11 @@ def _transposed_convolution_of(rank: int, shapes: str) -> Callable[..., Tensor]:
         input: Tensor,
         weight: Tensor,
         bias: Tensor | None = None,
-        stride: Any = 1,
-        padding: Any = 0,
-        output_padding: Any = 0,
+        stride: Sizes = 1,
+        padding: Sizes = 0,
+        output_padding: Sizes = 0,
         groups: int = 1,
-        dilation: Any = 1,
+        dilation: Sizes = 1,
     ) -> Tensor:
         return _conv_transpose(
             rank, input, weight, bias, stride, padding, output_padding, groups, dilation
@@ -478,23 +511,42 @@ def _summed(columns: Array, geometry: Geometry) -> Array:
     return windows.scatter(columns.reshape(shape), geometry.sizes)
 
 
-def _pairs(kernel_size: Any, dilation: Any, padding: Any, stride: Any) -> Windows:
+def _pair(function: str, value: Any, name: str, least: int) -> tuple[int, ...]:
+    """An option of ``unfold`` and ``fold``, which are for images: an int, or two of them."""
+    found = (value,) * 2 if isinstance(value, int) else plain_option(value)
+    if len(found) != 2:
+        raise RuntimeError(
+            f"{function}(): It is expected {name} equals to 2, an int or two of them, but got size "
+            f"{len(found)}"
+        )
+    if min(found) < least:
+        raise RuntimeError(f"{function}(): {name} should be at least {least}, but got {found}")
+    return found
+
+
+def _pairs(function: str, kernel_size: Any, dilation: Any, padding: Any, stride: Any) -> Windows:
     return Windows(
-        per_dimension(kernel_size, 2, "kernel_size"),
-        per_dimension(stride, 2, "stride"),
-        per_dimension(padding, 2, "padding"),
-        per_dimension(dilation, 2, "dilation"),
+        _pair(function, kernel_size, "kernel_size", 1),
+        _pair(function, stride, "stride", 1),
+        _pair(function, padding, "padding", 0),
+        _pair(function, dilation, "dilation", 1),
     )
 
 
 def unfold(
-    input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
+    input: Tensor, kernel_size: Sizes, dilation: Sizes = 1, padding: Sizes = 0, stride: Sizes = 1
 ) -> Tensor:
     """The windows of (N, C, H, W) or (C, H, W) as columns: (N, C * kh * kw, windows)."""
-    windows = _pairs(kernel_size, dilation, padding, stride)
-    if input.ndim == 3:
+    windows = _pairs("unfold", kernel_size, dilation, padding, stride)
+    rank = input._array.ndim
+    if rank < 3:
+        raise IndexError(f"unfold: expected a 3D or 4D input, but got {list(input.shape)}")
+    if rank in (3, 4):
+        require_elements("unfold", input, rank - 3)
+    refuse_kinds("unfold", input, "iu")
+    if rank == 3:
         return unfold(input.unsqueeze(0), kernel_size, dilation, padding, stride).squeeze(0)
-    if input.ndim != 4:
+    if rank != 4:
         raise RuntimeError(f"unfold: expected a 3D or 4D input, but got {list(input.shape)}")
     sizes = tuple(input._array.shape[2:])
     counts = windows.counts(sizes)
@@ -509,18 +561,31 @@ def unfold(
 
 def fold(
     input: Tensor,
-    output_size: Any,
-    kernel_size: Any,
-    dilation: Any = 1,
-    padding: Any = 0,
-    stride: Any = 1,
+    output_size: Sizes,
+    kernel_size: Sizes,
+    dilation: Sizes = 1,
+    padding: Sizes = 0,
+    stride: Sizes = 1,
 ) -> Tensor:
     """The adjoint of ``unfold``: columns (N, C * kh * kw, windows), summed to (N, C, H, W)."""
-    windows = _pairs(kernel_size, dilation, padding, stride)
-    if input.ndim == 2:
+    windows = _pairs("fold", kernel_size, dilation, padding, stride)
+    rank = input._array.ndim
+    if rank not in (2, 3):
+        raise RuntimeError(
+            "fold(): Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size "
+            f"and non-zero dimensions for input, but got: {list(input._array.shape)}"
+        )
+    require_elements("fold", input, rank - 2)
+    refuse_kinds("fold", input, "iu")
+    if rank == 2:
         single = fold(input.unsqueeze(0), output_size, kernel_size, dilation, padding, stride)
         return single.squeeze(0)
-    sizes = per_dimension(output_size, 2, "output_size")
+    sizes = _pair("fold", output_size, "output_size", 0)
+    if input.size(1) % math.prod(windows.kernel):
+        raise RuntimeError(
+            "fold(): Expected size of input's dimension 1 to be divisible by the product of "
+            f"kernel_size, but got input.size(1)={input.size(1)} and kernel_size={windows.kernel}."
+        )
     rows, columns = windows.counts(sizes)
     if input.size(2) != rows * columns:
         raise RuntimeError(

@@ -70,6 +70,11 @@ def dropout1d(
     input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
 ) -> Tensor:
     """Dropout of whole channels of (N, C, L) or (C, L)."""
+    if input._array.ndim not in (2, 3):
+        raise RuntimeError(
+            "dropout1d: Expected 2D or 3D input, lines of channels (N, C, L) or (C, L), but "
+            f"received a {input._array.ndim}D input of shape {list(input._array.shape)}"
+        )
     return _drop_channels(input, p, training, inplace, 2)
 
 

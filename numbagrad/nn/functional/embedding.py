@@ -14,6 +14,7 @@ from ...executor import capture, copying
 from ...executor.arrays import filled
 from ...executor.checks import check_inside
 from ...ops import gather
+from ...ops.arguments import require_tensor
 from ...ops.functions import where
 from ...ops.query import typename
 from ...tensor import Tensor, new_tensor
@@ -42,7 +43,8 @@ def embedding(
         AssertionError: if ``padding_idx`` is no row.
     """
     if weight._array.ndim != 2:
-        raise RuntimeError(f"embedding: 'weight' must be 2-D, got {weight._array.ndim} dimensions")
+        kind = RuntimeError if weight._array.ndim or padding_idx is None else IndexError
+        raise kind(f"embedding: 'weight' must be 2-D, got {weight._array.ndim} dimensions")
     rows = weight._array.shape[0]
     if padding_idx is not None and not -rows <= padding_idx < rows:
         raise AssertionError("Padding_idx must be within num_embeddings")
@@ -65,11 +67,11 @@ def _shorten_rows(weight: Tensor, indices: Tensor, max_norm: float, norm_type: f
 def embedding_bag(
     input: Tensor,
     weight: Tensor,
-    offsets: Tensor | None = None,
+    offsets: Any = None,
     max_norm: float | None = None,
     norm_type: float = 2,
     scale_grad_by_freq: bool = False,
-    mode: str = "mean",
+    mode: Any = "mean",
     sparse: bool = False,
     per_sample_weights: Tensor | None = None,
     include_last_offset: bool = False,
@@ -124,11 +126,15 @@ def _check_bags(
     input: Tensor,
     weight: Tensor,
     offsets: Tensor | None,
-    mode: str,
+    mode: Any,
     factors: Tensor | None,
     by_frequency: bool,
 ) -> None:
     """The errors of embedding_bag that do not depend on values."""
+    if weight._array.ndim != 2:
+        raise ValueError(
+            f"weight has to be a 2D Tensor, but got Tensor of dimension {weight._array.ndim}"
+        )
     if factors is not None and factors.shape != input.shape:
         raise ValueError(
             f"embedding_bag: If per_sample_weights ({factors.shape}) is not None, then it must "
@@ -138,7 +144,12 @@ def _check_bags(
         if offsets is not None:
             raise ValueError(
                 "if input is 2D, then offsets has to be None, as input is treated is a mini-batch "
-                "of fixed length sequences. However, found offsets of type <class 'torch.Tensor'>"
+                f"of fixed length sequences. However, found offsets of type {_shown_type(offsets)}"
+            )
+        if not input._array.shape[1]:
+            raise RuntimeError(
+                "embedding_bag(): bags of no indices, as of input of shape "
+                f"{list(input._array.shape)}, have no offsets: step must be nonzero"
             )
     elif input.ndim != 1:
         raise ValueError(
@@ -146,10 +157,28 @@ def _check_bags(
         )
     elif offsets is None:
         raise ValueError("offsets has to be a 1D Tensor but got None")
+    elif not isinstance(offsets, Tensor):
+        require_tensor("embedding_bag", offsets, "offsets", 3)
     elif offsets.ndim != 1:
         raise ValueError("offsets has to be a 1D Tensor")
+    elif offsets._array.dtype.kind in "fVc":
+        raise RuntimeError(
+            "Expected tensor for argument #1 'indices' to have one of the following scalar types: "
+            f"Long, Int; but got offsets of {typename(offsets)} instead"
+        )
     elif is_transformed(offsets):
         raise RuntimeError("embedding_bag: vmap over offsets is not supported")
+    if weight._array.dtype.kind not in "fV":
+        raise RuntimeError(
+            "Expected tensor for argument #1 'weight' to have one of the following scalar types: "
+            f"Half, BFloat16, Float, Double; but got {typename(weight)} instead (while checking "
+            "arguments for embedding_bag)"
+        )
+    if not weight._array.shape[1]:
+        raise RuntimeError(
+            "embedding_bag(): argument 'weight' must have columns, but it has shape "
+            f"{list(weight._array.shape)}"
+        )
     if mode not in ("sum", "mean", "max"):
         raise ValueError("mode has to be one of sum, mean or max")
     if mode == "max" and by_frequency:
@@ -168,6 +197,10 @@ def _check_bags(
             f"#1 'per_sample_weights'; but type {names[0]} does not equal {names[1]} (while "
             "checking arguments for embedding_bag)"
         )
+
+
+def _shown_type(value: Any) -> str:
+    return "<class 'torch.Tensor'>" if isinstance(value, Tensor) else str(type(value))
 
 
 def _reduce_rows(found: Tensor, counts: Tensor | None, mode: str) -> Tensor:

@@ -19,6 +19,7 @@ from ...ops.functions import floor, fmod, where
 from ...ops.functions import round as nearest_number
 from ...tensor import Tensor, new_tensor
 from ...transforms.levels import is_transformed
+from ...type_names import type_name
 from ...warn_once import warn_caller
 
 __all__ = ["affine_grid", "grid_sample"]
@@ -153,6 +154,9 @@ def _check(input: Tensor, grid: Tensor, mode: str) -> None:
         f"but got input with sizes {list(input._array.shape)} and grid with sizes "
         f"{list(grid._array.shape)}"
     )
+    for name, value in (("input", input), ("grid", grid)):
+        if not value._array.ndim:
+            raise IndexError(f"grid_sampler(): argument '{name}' has no dimensions")
     if input._array.shape[:1] != grid._array.shape[:1]:
         raise RuntimeError(
             f"grid_sampler(): expected grid and input to have same batch size, {shapes}"
@@ -187,8 +191,8 @@ def _check(input: Tensor, grid: Tensor, mode: str) -> None:
 def grid_sample(
     input: Tensor,
     grid: Tensor,
-    mode: str = "bilinear",
-    padding_mode: str = "zeros",
+    mode: Any = "bilinear",
+    padding_mode: Any = "zeros",
     align_corners: bool | None = None,
 ) -> Tensor:
     """The elements of images or volumes at the places that a grid names.
@@ -264,13 +268,19 @@ def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> 
     """
     if not theta.is_floating_point():
         raise ValueError(f"Expected theta to have floating point type, but got {theta.dtype}")
-    size = tuple(size)
     rank = len(size) - 2
     if rank not in (2, 3):
         raise NotImplementedError(
             "affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms, "
             f"respectively. Got size {size}."
         )
+    for place, entry in enumerate(size):
+        if not hasattr(entry, "__index__"):
+            raise TypeError(
+                "affine_grid(): argument 'size' (position 2) must be tuple of ints, but found "
+                f"element of type {type_name(entry)} at pos {place}"
+            )
+    size = tuple([int(entry) for entry in size])
     if theta._array.ndim != 3 or theta._array.shape[1:] != (rank, rank + 1):
         raise ValueError(
             f"Expected a batch of {rank}D affine matrices of shape Nx{rank}x{rank + 1} for size "

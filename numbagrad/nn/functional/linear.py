@@ -36,9 +36,11 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     if w.ndim == 1 and bias is not None:
         raise RuntimeError("linear: a weight of one dimension takes no bias; mat2 must be a matrix")
     if not plain or Transformed in (x.__class__, w.__class__, bias._array.__class__):  # type: ignore[union-attr]
-        one_dtype("linear", input, bias=bias)
         made = input.matmul(weight.t())
-        return made if bias is None else made + bias
+        if bias is None:
+            return made
+        one_dtype("linear", input, bias=bias)
+        return made + bias
     if x.shape[-1] != w.shape[1]:
         rows = x.size // max(x.shape[-1], 1)
         raise RuntimeError(

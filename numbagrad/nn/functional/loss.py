@@ -37,6 +37,7 @@ def _reduced(name: str) -> Callable[..., Tensor]:
 
     def loss(input: Tensor, target: Tensor, reduction: str, option: float | None) -> Tensor:
         options = () if option is None else (option,)
+        _check_dtypes(name, input, target)
         return reduce_loss(pointwise(name)(input, target, *options), reduction)
 
     loss.__name__ = name
@@ -53,6 +54,27 @@ _NODES = {
 }
 
 
+#: Losses that refuse dtypes though their formulas would promote them.
+_REFUSED = frozenset(("l1_loss", "binary_cross_entropy_with_logits"))
+
+
+def _check_dtypes(name: str, input: Tensor, target: Tensor) -> None:
+    """Raise torch's errors of dtypes; called where a form of arguments is met for the first time.
+
+    That is in the definitions of composite operators, and where the loss is one pointwise operator.
+    """
+    kinds = input._array.dtype.kind + target._array.dtype.kind
+    if name == "l1_loss" and "b" in kinds:
+        raise RuntimeError(
+            "l1_loss(): Subtraction, the `-` operator, with a bool tensor is not supported, but "
+            f"got {input.dtype} and {target.dtype}; convert them with .to(dtype)"
+        )
+    if name == "binary_cross_entropy_with_logits":
+        refuse_kinds(name, input, "iub")
+        if kinds[1] in "iub":
+            require_floats(name, target=target)
+
+
 def _pointwise_loss(
     name: str, input: Tensor, target: Tensor, reduction: str, option: float | None = None
 ) -> Tensor:
@@ -60,6 +82,8 @@ def _pointwise_loss(
     if reduction != "none":
         return _reduced(name)(input, target, reduction, option)
     options = () if option is None else (option,)
+    if name in _REFUSED:
+        _check_dtypes(name, input, target)
     return pointwise(name)(input, target, *options)
 
 
@@ -69,6 +93,7 @@ def _weighted_loss(
 ) -> Tensor:
     """A pointwise loss of weighted elements; the mean is over the sum of the weights."""
     options = () if option is None else (option,)
+    _check_dtypes(name, input, target)
     loss = pointwise(name)(input, target, *options) * weight
     return loss.sum() / weight.sum() if reduction == "mean" else reduce_loss(loss, reduction)
 
@@ -116,11 +141,6 @@ def l1_loss(
 ) -> Tensor:
     """Absolute differences, averaged, summed or as they are."""
     reduction = reduction_name(size_average, reduce, reduction)
-    if "b" in (input._array.dtype.kind, target._array.dtype.kind):
-        raise RuntimeError(
-            "l1_loss(): Subtraction, the `-` operator, with a bool tensor is not supported, but "
-            f"got {input.dtype} and {target.dtype}; convert them with .to(dtype)"
-        )
     _warn_sizes(input, target)
     if weight is not None:
         return _weighted("l1_loss", input, target, weight, reduction)
@@ -214,10 +234,6 @@ def binary_cross_entropy_with_logits(
         "Target size ({target}) must be the same as input size ({input})", input, target
     )
     name = "binary_cross_entropy_with_logits"
-    refuse_kinds(name, input, "iub")
-    for argument, value in (("target", target), ("pos_weight", pos_weight)):
-        if value is not None and value._array.dtype.kind in "iub":
-            require_floats(name, **{argument: value})
     if pos_weight is not None:
         _check_class_weights(name, input, pos_weight)
     if pos_weight is not None and pos_weight.requires_grad:
@@ -231,7 +247,8 @@ def binary_cross_entropy_with_logits(
 
 
 def _check_class_weights(name: str, input: Tensor, weight: Tensor) -> None:
-    """Raise if weights do not broadcast to the shape of the input."""
+    """Raise if weights are no floats, or do not broadcast to the shape of the input."""
+    require_floats(name, pos_weight=weight)
     shape, own = input._array.shape, weight._array.shape
     if common_shape([shape, own]) != shape:
         raise RuntimeError(
@@ -246,6 +263,7 @@ def _rescaled_loss(
     reduction: str,
 ) -> Tensor:  # fmt: skip
     """A pointwise loss times a weight; the mean is over the elements, whatever their weights."""
+    _check_dtypes(name, input, target)
     if pos_weight is None:
         loss = pointwise(name)(input, target)
     else:

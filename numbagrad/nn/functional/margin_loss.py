@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...executor import capture
+from ...ops.arguments import require_tensor
 from ...ops.composite import composite
 from ...ops.functions import where
 from ...ops.shapes import common_shape
@@ -198,9 +199,9 @@ def _triplet(
 
 
 def triplet_margin_with_distance_loss(
-    anchor: Tensor,
-    positive: Tensor,
-    negative: Tensor,
+    anchor: Any,
+    positive: Any,
+    negative: Any,
     *,
     distance_function: Callable[[Tensor, Tensor], Tensor] | None = None,
     margin: float = 1.0,
@@ -211,7 +212,14 @@ def triplet_margin_with_distance_loss(
     checked_reduction(reduction)
     if margin <= 0:
         raise ValueError(f"margin must be greater than 0, got {margin}")
+    given = ("anchor", anchor), ("positive", positive), ("negative", negative)
+    for position, (name, value) in enumerate(given, 1):
+        if not hasattr(value, "ndim"):
+            require_tensor("triplet_margin_with_distance_loss", value, name, position)
     _check_ranks(anchor, positive, negative)
+    for position, (name, value) in enumerate(given, 1):
+        if distance_function is None:
+            require_tensor("triplet_margin_with_distance_loss", value, name, position)
     distance = distance_function or pairwise_distance
     return reduce_loss(_triplet(anchor, positive, negative, distance, margin, swap), reduction)
 

@@ -323,10 +323,11 @@ def instance_norm(
             f"channels, but got shape {list(input._array.shape)}"
         )
     batch, channels, *sizes = input._array.shape
-    require_vector(
-        "instance_norm", channels,
-        running_mean=running_mean, running_var=running_var, weight=weight, bias=bias,
-    )  # fmt: skip
+    if not (running_mean is weight is bias is None):
+        require_vector(
+            "instance_norm", channels,
+            running_mean=running_mean, running_var=running_var, weight=weight, bias=bias,
+        )  # fmt: skip
     if not batch and running_mean is not None:
         raise IndexError(
             "instance_norm(): there is no sample whose mean running_mean could count: the input "
@@ -373,9 +374,17 @@ def local_response_norm(
 
 
 def normalize(
-    input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12, out: Tensor | None = None
+    input: Tensor, p: Any = 2.0, dim: int = 1, eps: float = 1e-12, out: Tensor | None = None
 ) -> Tensor:
     """``input`` over its norm along ``dim``, or over ``eps`` where that is larger."""
-    length = input.norm(p, dim, keepdim=True).clamp_min(eps)
+    if isinstance(p, Tensor) and not p._array.ndim and p._array.dtype.kind != "c":
+        p = float(p)
+    if not isinstance(p, (int, float, np.integer, np.floating)):
+        kind = RuntimeError if isinstance(p, (str, complex)) else TypeError
+        raise kind(
+            "normalize(): argument 'p' (position 2), the order of the norm, must be a real "
+            f"number, not {type_name(p)}"
+        )
+    length = input.norm(float(p), dim, keepdim=True).clamp_min(eps)
     made = input / length
     return made if out is None else out.copy_(made)

@@ -14,6 +14,7 @@ from ...executor import capture
 from ...ops.tensor_operator import TensorOperator
 from ...tensor import Tensor, new_tensor
 from ...transforms.batching import stacked
+from .checks import Real, refuse_kinds
 
 __all__ = ["pad"]
 
@@ -35,7 +36,7 @@ _PAD_MODES: dict[str, Any] = {"reflect": "reflect", "replicate": "edge", "circul
 
 
 def pad(
-    input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None
+    input: Tensor, pad: Sequence[int], mode: str = "constant", value: Real | None = None
 ) -> Tensor:
     """``input`` with elements added before and after, given for the last dimension first.
 
@@ -69,6 +70,8 @@ def pad(
     if value:
         raise ValueError(f'Padding mode "{mode}" doesn\'t take in value argument')
     _check_rank(input, len(pad), mode)
+    if mode != "circular":
+        refuse_kinds(f"pad of mode {mode}", input, "b")
     if mode == "circular":
         return _pad_by_copies(_without(input, less), widths, mode)
     # Elements are taken from what the input was, not from what is left of it.

@@ -21,7 +21,9 @@ from ...ops.gather import scatter_add_operator
 from ...ops.tensor_operator import TensorOperator
 from ...tensor import Tensor, new_tensor
 from ...transforms.batching import folded
+from ...type_names import type_name
 from .activation import relu
+from .checks import Sizes, refuse_kinds, require_elements
 from .linear import along
 from .windows import IMAGES, LINES, VOLUMES, Windows, named, per_dimension
 
@@ -53,6 +55,8 @@ def _windows_of(rank: int, kernel_size: Any, stride: Any, padding: Any, dilation
         per_dimension(padding, rank, "padding"),
         per_dimension(dilation, rank, "dilation"),
     )
+    if min(kernel) <= 0:
+        raise RuntimeError(f"kernel size should be greater than zero, but got {kernel}")
     if min(made.stride) <= 0:
         raise RuntimeError("stride should not be zero")
     for p, k, r in zip(made.padding, kernel, made.reach, strict=True):
@@ -66,11 +70,11 @@ def _windows_of(rank: int, kernel_size: Any, stride: Any, padding: Any, dilation
 
 def _batched(rank: int, input: Tensor, name: str) -> Tensor:
     """``input`` with a dimension for the batch."""
-    if input.ndim not in (rank + 1, rank + 2):
-        raise RuntimeError(
-            f"{name}(): Expected {rank + 1}D or {rank + 2}D tensor, but got {list(input.shape)}"
-        )
-    return input if input.ndim == rank + 2 else input.unsqueeze(0)
+    shape = input._array.shape
+    if len(shape) not in (rank + 1, rank + 2):
+        kind = IndexError if not shape and name == "avg_pool2d" else RuntimeError
+        raise kind(f"{name}(): Expected {rank + 1}D or {rank + 2}D tensor, but got {list(shape)}")
+    return input if len(shape) == rank + 2 else input.unsqueeze(0)
 
 
 def _counts(windows: Windows, input: Tensor, ceil_mode: bool) -> tuple[int, ...]:
@@ -209,12 +213,11 @@ def _max_pool(
         raise RuntimeError(
             f"max_pool{rank}d(): dilation must be greater than zero, but got {dilation}"
         )
-    inputs = _batched(rank, input, f"max_pool{rank}d")
-    if 0 in inputs._array.shape[1:]:
-        raise RuntimeError(
-            f"max_pool{rank}d(): Expected {rank + 1}D or {rank + 2}D tensor with optional 0 dim "
-            f"batch size for input, but got: {list(input.shape)}"
-        )
+    name = f"max_pool{rank}d"
+    inputs = _batched(rank, input, name)
+    require_elements(name, inputs, 1)
+    if rank == 1 and not return_indices:
+        refuse_kinds(name, input, "iu")
     where = _largest_of_windows(inputs, _counts(windows, inputs, ceil_mode), windows)
     name = f"MaxPool{rank}DWithIndices"
     return taken(name, inputs, where, inputs is input, return_indices)
@@ -227,7 +230,7 @@ def _max_pool_of(rank: int, shapes: str) -> Callable[..., Any]:
         input: Tensor,
         kernel_size: Any,
         stride: Any = None,
-        padding: Any = 0,
+        padding: Sizes = 0,
         dilation: Any = 1,
         ceil_mode: bool = False,
         return_indices: bool = False,
@@ -316,6 +319,7 @@ def _avg_pool(
         raise RuntimeError("divisor must be not zero")
     windows = _windows(rank, kernel_size, stride, padding)
     inputs = _batched(rank, input, f"avg_pool{rank}d")
+    require_elements(f"avg_pool{rank}d", inputs, 1)
     sizes = tuple(inputs._array.shape[2:])
     geometry = _Geometry(windows, sizes, _counts(windows, inputs, ceil_mode))
     sums = _window_sums(inputs, geometry)
@@ -335,7 +339,7 @@ def avg_pool1d(
     input: Tensor,
     kernel_size: Any,
     stride: Any = None,
-    padding: Any = 0,
+    padding: Sizes = 0,
     ceil_mode: bool = False,
     count_include_pad: bool = True,
 ) -> Tensor:
@@ -354,7 +358,7 @@ def _avg_pool_of(rank: int, shapes: str) -> Callable[..., Tensor]:
         input: Tensor,
         kernel_size: Any,
         stride: Any = None,
-        padding: Any = 0,
+        padding: Sizes = 0,
         ceil_mode: bool = False,
         count_include_pad: bool = True,
         divisor_override: int | None = None,
@@ -379,7 +383,7 @@ avg_pool3d = _avg_pool_of(3, VOLUMES)
 
 
 def _lp_pool(
-    rank: int, input: Tensor, norm_type: float, kernel_size: Any, stride: Any, ceil_mode: bool
+    rank: int, input: Tensor, norm_type: Any, kernel_size: Any, stride: Any, ceil_mode: bool
 ) -> Tensor:
     windows = _windows(rank, kernel_size, stride, 0)
     mean = _avg_pool(rank, input.pow(norm_type), kernel_size, stride, 0, ceil_mode, True)
@@ -392,7 +396,7 @@ def _lp_pool_of(rank: int, shapes: str) -> Callable[..., Tensor]:
 
     def function(
         input: Tensor,
-        norm_type: float,
+        norm_type: float | Tensor,
         kernel_size: Any,
         stride: Any = None,
         ceil_mode: bool = False,
@@ -419,37 +423,50 @@ def _parts(size: int, count: int) -> tuple[Array, Array]:
     return numbers * size // count, -(-(numbers + 1) * size // count)
 
 
-def _output_sizes(rank: int, input: Tensor, output_size: Any) -> tuple[int, ...]:
+def _output_sizes(name: str, rank: int, input: Tensor, output_size: Any) -> tuple[int, ...]:
+    """The sizes that ``output_size`` asks for, with those of the input for None."""
+    if rank > 1 and isinstance(output_size, (list, tuple, str)) and len(output_size) >= input.ndim:
+        raise ValueError(f"Input dimension should be at least {len(output_size) + 1}")
     if isinstance(output_size, int) and not isinstance(output_size, bool):
         given: tuple[Any, ...] = (output_size,) * rank
     else:
-        given = tuple(output_size) if isinstance(output_size, (list, tuple)) else (output_size,)
-    for size in given:
-        if isinstance(size, bool) or not (size is None or hasattr(size, "__index__")):
-            raise TypeError(
-                "adaptive pooling: argument 'output_size' must be tuple of ints, but found "
-                f"element of type {type(size).__name__}"
-            )
-        if size is not None and size < 0:
-            raise RuntimeError(
-                f"adaptive pooling: elements of output_size must be at least 0, but got {size}"
-            )
-    if isinstance(output_size, (list, tuple)) and len(given) >= input.ndim:
-        raise ValueError(f"Input dimension should be at least {len(given) + 1}")
-    if len(given) == 1:
-        given *= rank
+        whole = isinstance(output_size, (list, tuple))
+        given = tuple(output_size) if whole else (output_size,)
+        for size in given:
+            if not (_is_length(size) or (size is None and whole and rank > 1)):
+                raise TypeError(
+                    f"{name}(): argument 'output_size' (position 2) must be tuple of ints, but "
+                    f"found {'element of ' if whole else ''}type {type_name(size)}"
+                )
+        if not whole:
+            given *= rank
     if len(given) != rank:
         raise RuntimeError(
-            f"adaptive pooling: output_size must be an int or {rank} of them, but got {output_size}"
+            f"{name}(): output_size must be {rank}, an int or as many of them, but got "
+            f"{output_size}"
         )
+    for size in given:
+        if size is not None and size < 0:
+            raise RuntimeError(
+                f"{name}(): elements of output_size must be greater than or equal to 0, but got "
+                f"{size}"
+            )
     sizes = input._array.shape[-rank:]
     return tuple([n if wanted is None else wanted for wanted, n in zip(given, sizes, strict=True)])
 
 
+def _is_length(value: Any) -> bool:
+    if isinstance(value, Tensor):
+        return value._array.size == 1 and value._array.dtype.kind in "iu"
+    return not isinstance(value, bool) and hasattr(value, "__index__")
+
+
 def adaptive_avg_pool(rank: int, input: Tensor, output_size: Any) -> Tensor:
     """The means of parts of the last ``rank`` dimensions."""
-    counts = _output_sizes(rank, input, output_size)
-    _batched(rank, input, f"adaptive_avg_pool{rank}d")
+    name = f"adaptive_avg_pool{rank}d"
+    counts = _output_sizes(name, rank, input, output_size)
+    _batched(rank, input, name)
+    require_elements(name, input, 1 if rank == 3 else input._array.ndim - rank)
     if max(counts) == 1:
         return input.mean(list(range(-rank, 0)), keepdim=True)
     for axis, count in zip(range(-rank, 0), counts, strict=True):
@@ -464,8 +481,11 @@ def adaptive_avg_pool(rank: int, input: Tensor, output_size: Any) -> Tensor:
 
 
 def _adaptive_max_pool(rank: int, input: Tensor, output_size: Any, return_indices: bool) -> Any:
-    counts = _output_sizes(rank, input, output_size)
-    inputs = _batched(rank, input, f"adaptive_max_pool{rank}d")
+    name = f"adaptive_max_pool{rank}d"
+    counts = _output_sizes(name, rank, input, output_size)
+    inputs = _batched(rank, input, name)
+    refuse_kinds(name, input, "biuc")
+    require_elements(name, input, input._array.ndim - rank - (inputs is input))
     where = _largest_of_all_parts(inputs, counts)
     return taken(f"AdaptiveMaxPool{rank}D", inputs, where, inputs is input, return_indices)
 

@@ -107,10 +107,55 @@ CELLS = {
 def input_gates(mode: str, input: Tensor, weights: Weights) -> Tensor:
     """What the input (..., features) contributes to the gates of every step."""
     bias = weights.input_bias
-    if bias is not None and CELLS[mode].joins_biases:
-        assert weights.hidden_bias is not None
-        bias = bias + weights.hidden_bias
+    if CELLS[mode].joins_biases and weights.hidden_bias is not None:
+        bias = weights.hidden_bias if bias is None else bias + weights.hidden_bias
     return linear(input, weights.input, bias)
+
+
+def check_cell(name: str, mode: str, input: Tensor, state: State, weights: Weights) -> None:
+    """The errors of the shapes of one step: of input, hidden states and weights.
+
+    Raises:
+        IndexError: for tensors of too few dimensions.
+        RuntimeError: for sizes that do not fit.
+    """
+    gates = CELLS[mode].gates
+    given, rows, inner = input._array.shape, weights.input._array.shape, weights.hidden._array.shape
+    if len(given) == len(inner) == 2:
+        batch, size = given[0], inner[1]
+        if rows == (gates * size, given[1]) and inner[0] == gates * size:
+            if [x._array.shape for x in state] == [(batch, size)] * len(state):
+                return
+    states = {f"hx[{n}]" if len(state) > 1 else "hx": x for n, x in enumerate(state)}
+    for argument, value, least in (
+        ("input", input, 2), *[(hx, x, 1) for hx, x in states.items()],
+        ("w_ih", weights.input, 1 if gates == 1 else 2), ("w_hh", weights.hidden, 2),
+    ):  # fmt: skip
+        if value._array.ndim < least:
+            raise IndexError(
+                f"{name}(): argument '{argument}' must have 2 dimensions, but it has shape "
+                f"{list(value._array.shape)}"
+            )
+    batch, features = input._array.shape[:2]
+    size = inner[1]
+    if input._array.ndim != 2 or len(rows) != 2 or features != rows[1]:
+        raise RuntimeError(
+            f"{name}(): input has inconsistent input_size: an input of shape (batch, features) "
+            f"needs w_ih of shape ({gates * size}, features), but got {list(input._array.shape)} "
+            f"and {list(rows)}"
+        )
+    for argument, value in states.items():
+        if value._array.shape != (batch, size):
+            raise RuntimeError(
+                f"{name}(): {argument} must have the batch of the input and the size of w_hh, "
+                f"{[batch, size]}, but it has shape {list(value._array.shape)}"
+            )
+    for argument, shape in (("w_ih", rows), ("w_hh", inner)):
+        if len(shape) != 2 or shape[0] != gates * size:
+            raise RuntimeError(
+                f"{name}(): {argument} first dim must be {gates} * hidden_size = {gates * size}, "
+                f"but it has shape {list(shape)}"
+            )
 
 
 def run_layer(

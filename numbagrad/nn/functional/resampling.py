@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +19,8 @@ from ...ops.tensor_operator import TensorOperator
 from ...tensor import Tensor, new_tensor
 from ...transforms.batching import folded
 from ...transforms.tangents import multilinear
+from ...type_names import type_name
+from .checks import refuse_kinds, require_elements
 from .linear import along
 from .pooling import adaptive_avg_pool
 
@@ -41,7 +43,7 @@ def _check(input: Tensor, mode: str, align_corners: bool | None) -> None:
                 "align_corners option can only be set with the interpolating modes: linear | "
                 "bilinear | bicubic | trilinear"
             )
-    elif mode in _LINEAR and input.ndim in (3, 4, 5) and input.ndim != _LINEAR[mode]:
+    elif mode in tuple(_LINEAR) and input.ndim in (3, 4, 5) and input.ndim != _LINEAR[mode]:
         raise NotImplementedError(
             f"Got {input.ndim}D input, but {mode} mode needs {_LINEAR[mode]}D input"
         )
@@ -52,25 +54,44 @@ def _check(input: Tensor, mode: str, align_corners: bool | None) -> None:
         )
 
 
-def _per_axis(value: Any, input: Tensor, name: str, symbols: str) -> list[Any]:
-    rank = input.ndim - 2
-    if not isinstance(value, Sequence):
-        return [value] * rank
-    if len(value) != rank:
+def _per_axis(
+    value: Any, input: Tensor, name: str, symbols: str, accepts: Callable[[Any], bool]
+) -> list[Any]:
+    """An option for each spatial dimension, from one number or a sequence of them."""
+    rank = max(input.ndim - 2, 0)
+    whole = isinstance(value, (list, tuple))
+    if whole and len(value) != rank:
         raise ValueError(
             f"Input and {name} must have the same number of spatial dimensions, but got input with "
             f"spatial dimensions of {list(input.shape[2:])} and {name} of shape {value}. Please "
             f"provide input tensor in (N, C, d1, d2, ...,dK) format and {name} in "
             f"({symbols}1, {symbols}2, ...,{symbols}K) format."
         )
-    return list(value)
+    for entry in value if whole else (value,):
+        if not accepts(entry):
+            kind = f"element of type {type_name(entry)}" if whole else type_name(entry)
+            raise TypeError(
+                f"interpolate(): argument '{name.rpartition(' ')[2]}' must be a number, or a tuple "
+                f"of one for each spatial dimension, not {kind}"
+            )
+    return list(value) if whole else [value] * rank
+
+
+def _is_size(value: Any) -> bool:
+    if isinstance(value, Tensor):
+        return value._array.size == 1 and value._array.dtype.kind in "iu"
+    return not isinstance(value, bool) and hasattr(value, "__index__")
+
+
+def _is_factor(value: Any) -> bool:
+    return isinstance(value, (int, float, np.integer, np.floating))
 
 
 def interpolate(
     input: Tensor,
     size: Any = None,
     scale_factor: Any = None,
-    mode: str = "nearest",
+    mode: Any = "nearest",
     align_corners: bool | None = None,
     recompute_scale_factor: bool | None = None,
     antialias: bool = False,
@@ -92,29 +113,33 @@ def interpolate(
         ValueError: unless exactly one of ``size`` and ``scale_factor`` is given.
         NotImplementedError: for other modes.
     """
-    _check(input, mode, align_corners)
-    if antialias:
-        raise NotImplementedError("interpolate: antialias is not supported")
     if size is not None and scale_factor is not None:
         raise ValueError("only one of size or scale_factor should be defined")
     sizes = input._array.shape[2:]
     factors: list[Any] = [None] * len(sizes)
     if size is not None:
-        counts = _per_axis(size, input, "output size", "o")
+        counts = [int(n) for n in _per_axis(size, input, "output size", "o", _is_size)]
     elif scale_factor is not None:
-        factors = _per_axis(scale_factor, input, "scale_factor", "s")
+        factors = _per_axis(scale_factor, input, "scale_factor", "s", _is_factor)
+        if not all([math.isfinite(factor) for factor in factors]):
+            raise RuntimeError(f"interpolate: scale_factor should be finite, but got {factors}")
         counts = [math.floor(n * factor) for n, factor in zip(sizes, factors, strict=True)]
         if recompute_scale_factor:
             factors = [None] * len(sizes)
     else:
         raise ValueError("either size or scale_factor should be defined")
-    if 0 in sizes or 0 in counts:
+    _check(input, mode, align_corners)
+    if antialias:
+        raise NotImplementedError("interpolate: antialias is not supported")
+    refuse_kinds("interpolate", input, "bic" if mode.startswith("nearest") else "biuc")
+    if 0 in sizes or (counts and min(counts) <= 0):
         raise RuntimeError(
             "interpolate: Input and output sizes should be greater than 0, but got input "
             f"{list(sizes)} and output {list(counts)}"
         )
     if mode == "area":
         return adaptive_avg_pool(len(sizes), input, counts)
+    require_elements("interpolate", input, 1)
     grid = Grid(tuple(sizes), tuple(counts), tuple(factors), mode, bool(align_corners))
     made: Tensor = _OPERATORS[mode, len(sizes)](input, grid)
     return made
@@ -226,7 +251,7 @@ def upsample(
     input: Tensor,
     size: Any = None,
     scale_factor: Any = None,
-    mode: str = "nearest",
+    mode: Any = "nearest",
     align_corners: bool | None = None,
 ) -> Tensor:
     """``interpolate`` under its old name."""
@@ -303,6 +328,15 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
     Raises:
         RuntimeError: if the channels cannot be divided by ``groups``.
     """
+    if input._array.ndim < 3:
+        raise RuntimeError(
+            "channel_shuffle expects input with > 2 dims, but got input with sizes "
+            f"{list(input._array.shape)}"
+        )
+    if groups <= 0:
+        raise RuntimeError(
+            f"Number of groups to divide channels in must be positive. Value of groups:{groups}"
+        )
     channels = input.size(1)
     if channels % groups:
         raise RuntimeError(

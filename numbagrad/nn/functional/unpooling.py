@@ -21,6 +21,8 @@ from ...ops.tensor_operator import TensorOperator
 from ...tensor import Tensor
 from ...transforms.batching import folded
 from ...transforms.levels import is_transformed
+from ...type_names import type_name
+from .checks import Sizes, refuse_kinds, require_elements
 from .pooling import (
     adaptive_max_pool1d,
     adaptive_max_pool2d,
@@ -56,6 +58,18 @@ def _output_sizes(
     default = [
         (n - 1) * s + k - 2 * p for n, s, k, p in zip(sizes, stride, kernel, padding, strict=True)
     ]
+    for dim, size in enumerate(default):
+        if not size >= 0:
+            raise ValueError(
+                "max_unpooling: output_size must contain non-negative spatial dimensions, but got "
+                f"output_size[{dim}]={size}, of kernel_size={kernel}, stride={stride} and padding="
+                f"{padding}"
+            )
+        if isinstance(size, float):
+            raise TypeError(
+                f"max_unpool{rank}d(): argument 'kernel_size' must be tuple of ints, but got "
+                f"{kernel}"
+            )
     if output_size is None:
         return tuple(default)
     given = tuple(output_size)
@@ -73,6 +87,27 @@ def _output_sizes(
                 f"{least + s})"
             )
     return given
+
+
+def _kernel(rank: int, value: Any) -> tuple[Any, ...]:
+    """The size of a window in each dimension: numbers, of which sizes are made first."""
+    whole = isinstance(value, (list, tuple))
+    found = tuple(value) if whole else (value,) * rank
+    for entry in found:
+        kinds = (int, np.integer) if whole else (int, float, np.integer)
+        if not isinstance(entry, kinds) or (rank == 3 and isinstance(entry, bool)):
+            raise TypeError(
+                f"max_unpool{rank}d(): argument 'kernel_size' (position 3) must be tuple of ints, "
+                f"not {type_name(value)}"
+            )
+    if len(found) == 1:
+        found *= rank
+    if len(found) != rank:
+        raise RuntimeError(
+            f"max_unpool{rank}d(): argument 'kernel_size' must be an int or {rank} of them, but "
+            f"got {value}"
+        )
+    return found
 
 
 def _check_places(indices: Array, sizes: tuple[int, ...]) -> None:
@@ -96,6 +131,7 @@ def _check_unpooled(rank: int, input: Tensor, indices: Tensor) -> None:
             f"Input to max_unpooling{rank}d should be a {rank + 1}d or {rank + 2}d Tensor, but got "
             f"a tensor with {input._array.ndim} dimensions."
         )
+    require_elements(f"max_unpool{rank}d", input, 1)
     if input._array.shape != indices._array.shape:
         raise RuntimeError(
             "Expected shape of indices to be same as that of the input tensor "
@@ -110,14 +146,14 @@ def _max_unpool_of(rank: int, shapes: str) -> Callable[..., Tensor]:
     def function(
         input: Tensor,
         indices: Tensor,
-        kernel_size: Any,
+        kernel_size: object,
         stride: Any = None,
         padding: Any = 0,
         output_size: Any = None,
     ) -> Tensor:
-        kernel = per_dimension(kernel_size, rank, "kernel_size")
-        steps = kernel if stride is None else per_dimension(stride, rank, "stride")
         _check_unpooled(rank, input, indices)
+        kernel = _kernel(rank, kernel_size)
+        steps = kernel if stride is None else per_dimension(stride, rank, "stride")
         leading, sizes = input._array.shape[:-rank], input._array.shape[-rank:]
         sizes = _output_sizes(
             sizes, kernel, steps, per_dimension(padding, rank, "padding"), output_size
@@ -197,12 +233,18 @@ _AXES = {2: ("height", "width"), 3: ("time", "height", "width")}
 
 
 def _counts(rank: int, input: Tensor, output_size: Any, output_ratio: Any) -> tuple[int, ...]:
+    """How many windows there are in each spatial dimension."""
     if output_size is None and output_ratio is None:
         raise ValueError(
             f"fractional_max_pool{rank}d requires specifying either an output_size or an "
             "output_ratio"
         )
     if output_size is not None:
+        if isinstance(output_size, (list, tuple)) and len(output_size) != rank:
+            raise RuntimeError(
+                f"fractional_max_pool{rank}d: output_size must either be a single int or a tuple "
+                f"of {rank} ints, but got {output_size}"
+            )
         return per_dimension(output_size, rank, "output_size")
     ratios = (output_ratio,) * rank if isinstance(output_ratio, float) else tuple(output_ratio)
     sizes = input._array.shape[-rank:]
@@ -217,11 +259,13 @@ def _fractional_max_pool(
     counts = _counts(rank, input, output_size, output_ratio)
     kernel = per_dimension(kernel_size, rank, "kernel_size")
     if input._array.ndim not in (rank + 1, rank + 2):
-        raise RuntimeError(
+        raise (RuntimeError if input._array.ndim else IndexError)(
             f"{name}(): Expected {rank + 1}D or {rank + 2}D tensor, but got "
             f"{list(input._array.shape)}"
         )
     batched = input._array.ndim == rank + 2
+    require_elements(name, input, 1 if batched else 0)
+    refuse_kinds(name, input, "c")
     inputs = input if batched else input.unsqueeze(0)
     batch, channels, *sizes = inputs._array.shape
     if samples is None:
@@ -246,7 +290,7 @@ def _fractional_max_pool_of(rank: int, shapes: str) -> Callable[..., Any]:
     def function(
         input: Tensor,
         kernel_size: Any,
-        output_size: Any = None,
+        output_size: Sizes | None = None,
         output_ratio: Any = None,
         return_indices: bool = False,
         _random_samples: Tensor | None = None,

@@ -14,7 +14,7 @@ import numpy as np
 
 from ...executor.indexing import strided_view
 
-__all__ = ["IMAGES", "LINES", "VOLUMES", "Windows", "named", "per_dimension"]
+__all__ = ["IMAGES", "LINES", "VOLUMES", "Windows", "named", "per_dimension", "plain_option"]
 
 Array = np.ndarray[Any, Any]
 
@@ -44,6 +44,13 @@ def per_dimension(value: Any, rank: int, name: str, allow_empty: bool = False) -
             f"convolution dimensions, but got {name}={list(given)}"
         )
     return given
+
+
+def plain_option(value: Any) -> Any:
+    """An option as an int or a tuple of ints, by which results can be remembered."""
+    if isinstance(value, (list, tuple, range)):
+        return tuple([int(entry) for entry in value])
+    return int(value)
 
 
 class Windows(NamedTuple):
