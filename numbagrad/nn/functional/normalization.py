@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from ...autograd.grad_mode import no_grad
 from ...dtype import finfo
 from ...ops.composite import composite
+from ...ops.output import write_result
 from ...tensor import Tensor
 from ...transforms.levels import is_batched
 from .padding import pad
@@ -291,4 +292,4 @@ def normalize(
     """``input`` over its norm along ``dim``, or over ``eps`` where that is larger."""
     length = input.norm(p, dim, keepdim=True).clamp_min(eps)
     made = input / length
-    return made if out is None else out.copy_(made)
+    return write_result("normalize", made, out, casts=True)
