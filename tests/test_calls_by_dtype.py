@@ -62,8 +62,8 @@ def outcome(call, monkeypatch, dtype, wide):
 
 #: Calls that draw random numbers, or whose results say of memory where it lies.
 DRAWN = (
-    "rand", "normal_(", "normal(", "randn", "bernoulli", "multinomial", "dropout", "empty", "rrelu", "gumbel", "poisson",
-    "binomial", "lowrank", "init.", "fractional",
+    "rand", "normal_(", "normal(", "randn", "bernoulli", "multinomial", "dropout", "empty",
+    "rrelu", "gumbel", "poisson", "binomial", "lowrank", "init.", "fractional",
 )  # fmt: skip
 #: Calls of which a rounding of an input or of a value in between decides.
 OF_ROUNDINGS = ("nextafter", "frexp", "finfo", "eps", "view(", "isclose", "allclose", "ulp")
@@ -98,7 +98,7 @@ def test_half_precision_follows_float32(call, dtype, monkeypatch):
 
 
 class WithDtype:
-    """A namespace whose functions are given a dtype, where they take one and the call names none."""
+    """A namespace whose functions are given a dtype where a call names none."""
 
     def __init__(self, space, dtype, taken):
         self.space, self.dtype, self.taken = space, dtype, taken

@@ -125,7 +125,7 @@ def _spaced(start: Any, end: Any, steps: int, kind: np.dtype[Any]) -> np.ndarray
     """Numbers at equal distances, in float64; symmetric about the middle and rounded as torch's."""
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
-    if kind.kind == "b":
+    if kind.kind == "b" and steps > 1:
         raise NotImplementedError(
             "\"linspace_cpu\" not implemented for 'Bool'; choose an int dtype"
         )
