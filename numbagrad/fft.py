@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from .half_precision import converted as _converted
 from .ops.argument_check import check_namespace as _check_namespace
 from .ops.arguments import leaf as _leaf
 from .ops.arguments import numpy_dtype as _numpy_dtype
@@ -130,7 +131,7 @@ def fftfreq(
     """The frequencies of the elements of ``fft`` of n samples at distances ``d``."""
     kind = _numpy_dtype("fftfreq", dtype)
     numbers = np.concatenate([np.arange((n + 1) // 2), np.arange(-(n // 2), 0)])
-    return _leaf((numbers * (1.0 / (n * d) if n else 0.0)).astype(kind), requires_grad, out)
+    return _leaf(_converted(numbers * (1.0 / (n * d) if n else 0.0), kind), requires_grad, out)
 
 
 def rfftfreq(
@@ -145,7 +146,7 @@ def rfftfreq(
 ) -> Tensor:
     """The frequencies of the elements of ``rfft`` of n samples at distances ``d``."""
     kind = _numpy_dtype("rfftfreq", dtype)
-    return _leaf((np.arange(n // 2 + 1) / (n * d)).astype(kind), requires_grad, out)
+    return _leaf(_converted(np.arange(n // 2 + 1) / (n * d), kind), requires_grad, out)
 
 
 def _rolled(input: Tensor, dim: Any, sign: int) -> Tensor:

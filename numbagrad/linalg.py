@@ -63,8 +63,8 @@ def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> T
 
 
 def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Any:
-    """Sums of products along one dimension; the others broadcast."""
-    return (x * y).sum(dim)
+    """Sums of products of the conjugates of ``x`` with ``y``, along one dimension."""
+    return (x.conj() * y).sum(dim)
 
 
 _check_namespace(globals(), __package__)

@@ -119,6 +119,10 @@ COMPLEX_ENTRIES = [
     ComplexEntry("mv", lambda t, a, b: a @ b, (("z", (2, 4)), Z), np.matmul),
     ComplexEntry("dot", lambda t, a, b: t.dot(a, b), (Z, Z), np.dot),
     ComplexEntry("vdot", lambda t, a, b: t.vdot(a, b), (Z, Z), np.vdot),
+    ComplexEntry(
+        "vecdot", lambda t, a, b: t.linalg.vecdot(a, b), (("z", (2, 4)), ("z", (2, 4))),
+        lambda a, b: (a.conj() * b).sum(-1),
+    ),
     ComplexEntry("outer", lambda t, a, b: t.outer(a, b), (Z, Z), np.outer),
     ComplexEntry(
         "addmm", lambda t, a, b, c: t.addmm(a, b, c, beta=2 - 1j, alpha=1j),

@@ -160,6 +160,13 @@ _add(
 # --- torch.nn.functional --------------------------------------------------------------------------
 
 _add(
+    lambda t: t.addmm(floats(3, 2), floats(3, 4), floats(4, 2), beta=0.3, alpha=0.6),
+    lambda t: t.addmv(floats(3), floats(3, 4), floats(4), beta=0.3, alpha=0.6),
+    lambda t: t.addr(floats(3, 2), floats(3), floats(2), beta=0.3, alpha=0.6),
+    lambda t: t.baddbmm(floats(2, 3, 2), floats(2, 3, 4), floats(2, 4, 2), beta=0.3, alpha=0.6),
+    lambda t: t.addbmm(floats(3, 2), floats(2, 3, 4), floats(2, 4, 2), beta=0.3, alpha=0.6),
+    lambda t: t.nn.functional.avg_pool2d(floats(2, 5, 5), 3, 2, 1, count_include_pad=False),
+    lambda t: t.nn.functional.interpolate(floats(1, 2, 5, 4), (3, 3), mode="area"),
     lambda t: t.nn.functional.adaptive_avg_pool1d(floats(2, 3, 8), 2),
     lambda t: t.nn.functional.adaptive_avg_pool2d(floats(2, 3, 8, 8), (2, 3)),
     lambda t: t.nn.functional.adaptive_avg_pool3d(floats(2, 3, 4, 4, 4), 2),

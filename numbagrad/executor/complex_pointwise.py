@@ -175,12 +175,17 @@ class ComplexProgram:
         if self.formula.is_complex:
             outputs = [output.real, output.imag]
         elif output.dtype.kind == "c":
-            output.imag[...] = 0
             outputs = [output.real]
+        self._compute_parts(inputs, outputs, dtype)
+        if output.dtype.kind == "c" and not self.formula.is_complex:
+            output.imag[...] = 0  # not before: an operand may lie there
+
+    def _compute_parts(self, inputs: list[Array], outputs: list[Array], dtype: DType) -> None:
+        """Write real arrays from real arrays."""
         if JIT_DISABLED:
             self._run_reference(inputs, outputs, dtype)
             return
-        shape = output.shape
+        shape = outputs[0].shape
         spread = [np.broadcast_to(x, shape) if x.ndim else x for x in inputs]
         words, total = _packed(shape, [*spread, *outputs])
         key = (dtype, *[(x.dtype.num, x.ndim == 0) for x in inputs], outputs[0].dtype.num)

@@ -168,7 +168,7 @@ def _sum(
         )
     if input._array.shape != shape:
         check_expands(input._array.shape, shape)
-    number: Any = {"b": bool, "f": float, "c": complex}.get(dtype.kind, int)
+    number: Any = {"b": bool, "i": int, "u": int, "c": complex}.get(dtype.kind, float)
     made = operator(input, a, b, number(beta), number(alpha))
     return made if out is None else write_result(operator.name, made, out)
 

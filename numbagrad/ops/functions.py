@@ -377,6 +377,15 @@ def _with_options(name: str, operands: tuple[Any, ...], out: Tensor | None = Non
     return operator(*operands) if out is None else write_out(operator, operands, out)
 
 
+def _written(name: str, result: Tensor, out: Tensor | None) -> Tensor:
+    """A result that is new memory, or ``out`` with its elements."""
+    if out is None:
+        return result
+    from .output import write_result  # built on this file
+
+    return write_result(name, result, out)
+
+
 @_export
 @method()
 def round(input: Tensor, *, decimals: int = 0, out: Tensor | None = None) -> Tensor:
@@ -385,7 +394,7 @@ def round(input: Tensor, *, decimals: int = 0, out: Tensor | None = None) -> Ten
         return _with_options("round", (input,), out)
     scale = 10.0**decimals
     rounded = pointwise("round")(input * scale) / scale
-    return rounded if out is None else out.copy_(rounded)
+    return _written("round", rounded, out)
 
 
 # --- selection --------------------------------------------------------------------------------
@@ -492,9 +501,9 @@ def nan_to_num(
         from .complex_numbers import view_as_complex, view_as_real  # built on this file
 
         made = view_as_complex(nan_to_num(view_as_real(input), nan, posinf, neginf))
-        return made if out is None else out.copy_(made)
+        return _written("nan_to_num", made, out)
     if input._array.dtype.kind not in "fV":
-        return input.clone()
+        return _written("nan_to_num", input.clone(), out)
     limits = finfo(input.dtype)
     operands = (
         input,

@@ -6,6 +6,7 @@ Driven by ``in_place`` in the definitions of ``pointwise.py``; what a write does
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -251,6 +252,9 @@ def install_in_place(
         return compute_then_write(self, compute, *others)
 
     public = f"{function.__name__}_"
+    signature = inspect.signature(function)  # by which its arguments are checked
+    taken = [x for name, x in signature.parameters.items() if name != "out"]
+    write.__signature__ = signature.replace(parameters=taken)  # type: ignore[attr-defined]
     method(public)(_named(write, public, f"``{function.__name__}`` written into the tensor."))
 
 

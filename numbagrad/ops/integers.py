@@ -179,6 +179,7 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
     sizes = (shape,) if isinstance(shape, int) else tuple(shape)
     if any(size < 0 for size in sizes):
         raise ValueError(f"'shape' cannot have negative values, but got {sizes}")
+    indices = indices.long()  # sizes and steps need not be numbers of a smaller dtype
     steps = [math.prod(sizes[place + 1 :]) for place in range(len(sizes))]
     return tuple([
         indices.div(step, rounding_mode="floor") % size

@@ -57,6 +57,14 @@ def arange(
         kind = numpy_dtype("arange", dtype, None if fractional else int64.numpy)
     if out is not None and kind.kind in "iu" and not int(step):
         raise ValueError("arange(): step must be nonzero, which it is not as an integer of out")
+    if kind == np.int64 and any(isinstance(x, float) for x in (start, end, step)):
+        _count("arange", start, end, step, kind)  # the checks are of what was given
+        start, end = int(start), int(end)
+        if step and not int(step):
+            raise ValueError(
+                f"arange(): step must be nonzero, but {step} is 0 as int64; choose a floating dtype"
+            )
+        step = int(step)
     count = _count("arange", start, end, step, kind)
     return leaf(_progression(start, step, count, kind), requires_grad, out)
 
@@ -117,8 +125,15 @@ def _spaced(start: Any, end: Any, steps: int, kind: np.dtype[Any]) -> np.ndarray
     """Numbers at equal distances, in float64; symmetric about the middle and rounded as torch's."""
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
+    if kind.kind == "b" and steps > 1:
+        raise NotImplementedError(
+            "\"linspace_cpu\" not implemented for 'Bool'; choose an int dtype"
+        )
     real = np.dtype(np.float32) if kind.kind in "fV" and kind.itemsize < 8 else float64.numpy
-    first, last = real.type(_bound(start)), real.type(_bound(end))
+    start, end = _bound(start), _bound(end)
+    if kind.kind in "iu":  # as torch has it: both are numbers of the dtype
+        start, end = [int(np.array(int(x)).astype(kind)) for x in (start, end)]
+    first, last = real.type(start), real.type(end)
     if steps < 2:
         return np.full(steps, float(first))
     step = (last - first) / real.type(steps - 1)
@@ -199,7 +214,7 @@ def tril_indices(
     """Rows and columns, as a tensor (2, count), of the lower triangle of a row x col matrix."""
     require_cpu(device)
     kind = numpy_dtype("tril_indices", dtype, int64.numpy)
-    return new_tensor(constant(np.array(np.tril_indices(row, offset, col), dtype=kind)))
+    return new_tensor(constant(converted(np.array(np.tril_indices(row, offset, col)), kind)))
 
 
 def triu_indices(
@@ -214,4 +229,4 @@ def triu_indices(
     """Rows and columns, as a tensor (2, count), of the upper triangle of a row x col matrix."""
     require_cpu(device)
     kind = numpy_dtype("triu_indices", dtype, int64.numpy)
-    return new_tensor(constant(np.array(np.triu_indices(row, offset, col), dtype=kind)))
+    return new_tensor(constant(converted(np.array(np.triu_indices(row, offset, col)), kind)))

@@ -348,3 +348,57 @@ def test_integers_never_require_grad():
         lambda t: some(t).sort(), lambda t: some(t).max(0),
     ):  # fmt: skip
         same(call)
+
+
+# --- integers and complex numbers -----------------------------------------------------------------
+
+BOUNDS = [(0.5, 4.7, 1.6), (0.9, 4.1, 0.9), (-0.9, 4.1, 1.9), (4.9, -4.1, -1.9), (4.2, 4.9, 1.0),
+          (0.0, -8.000001, -4.0), (2, 9.7, 3), (4.2, 3.9, 1.0), (0, 5, 0)]  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", ["int64", "int32", "uint8", "float32"])
+def test_ranges_of_fractions(dtype):
+    """The bounds of int64 are truncated before elements are counted; those of int32 are not."""
+    for start, end, step in BOUNDS:
+        if dtype == "uint8" and min(start, end) < 0:
+            continue  # below what the dtype holds, torch's results depend on the processor
+        same(lambda t, x=(start, end, step): t.arange(*x, dtype=getattr(t, dtype)))
+
+
+@pytest.mark.parametrize("dtype", ["int64", "int32", "int8", "uint8"])
+def test_numbers_at_equal_distances_from_fractions(dtype):
+    for start, end, steps in ((0.3, 3.7, 5), (5.9, 3.1, 4), (-1, 1, 3), (0.9, 10, 1), (0, 6.5, 4)):
+        same(lambda t, x=(start, end, steps): t.linspace(*x, dtype=getattr(t, dtype)))
+        same(lambda t, x=(start, end, steps): t.logspace(*x, base=2.0, dtype=getattr(t, dtype)))
+
+
+def test_padding_of_an_output_beyond_the_stride():
+    """Which torch allows below the dilation: there is room for windows that nobody had."""
+    image, weight, bias = RNG.normal(size=(2, 2, 4, 4)), RNG.normal(size=(2, 2, 4, 5)), np.ones(4)
+    options = {"stride": (3, 2), "padding": (1, 2), "output_padding": (2, 3), "dilation": 4}
+    same_gradients(
+        lambda t, x, w, b: t.nn.functional.conv_transpose2d(x, w, b, groups=2, **options),
+        image, weight, bias,
+    )  # fmt: skip
+
+
+def test_places_in_a_small_dtype():
+    same(lambda t: t.unravel_index(t.tensor([3, 250], dtype=t.uint8), (4, 300)))
+
+
+@pytest.mark.parametrize("name", ["nan_to_num", "round"])
+@pytest.mark.filterwarnings("ignore:An output with")
+def test_out_of_another_shape(name):
+    options = {"decimals": 1} if name == "round" else {}
+    for values, shape in itertools.product(([1, 2, 3], [1.25, 2.5, 3]), ((3,), (1,), (2, 3))):
+        if name == "round" and isinstance(values[0], int):
+            continue  # torch rounds no integers to decimals
+
+        def call(t, values=values, shape=shape):
+            x = t.tensor(values)
+            out = t.zeros(shape, dtype=x.dtype)
+            made = getattr(t, name)(x, out=out, **options)
+            assert made is out
+            return out
+
+        same(call)

@@ -55,7 +55,10 @@ class Geometry(NamedTuple):
     output_padding: tuple[int, ...] = ()
 
     def counts(self) -> tuple[int, ...]:
-        """Sizes of the other side."""
+        """Sizes of the other side; what pads an output may have room for further windows."""
+        if self.output_padding:
+            sizes = [n - more for n, more in zip(self.sizes, self.output_padding, strict=True)]
+            return self.windows.counts(sizes)
         return self.windows.counts(self.sizes)
 
     def shown(self) -> dict[str, Any]:

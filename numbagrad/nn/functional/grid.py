@@ -15,6 +15,7 @@ import numpy as np
 
 from ...executor import capture
 from ...executor.pointwise import scalar_type_name
+from ...half_precision import converted
 from ...ops.functions import floor, fmod, where
 from ...ops.functions import round as nearest_number
 from ...tensor import Tensor, new_tensor
@@ -243,12 +244,12 @@ def grid_sample(
 # --- affine maps ----------------------------------------------------------------------------------
 
 
-def _lines(size: int, align_corners: bool, kind: Any) -> Any:
+def _lines(size: int, align_corners: bool) -> Any:
     """Coordinates of the elements along a dimension."""
     if size == 1:
-        return np.zeros(1, kind)
+        return np.zeros(1)
     ends = 1.0 if align_corners else (size - 1) / size
-    return np.linspace(-ends, ends, size).astype(kind)
+    return np.linspace(-ends, ends, size)
 
 
 def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> Tensor:
@@ -297,14 +298,13 @@ def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> 
             "align_corners=True. This is not an intended use case of affine_grid. See the "
             "documentation of affine_grid for details."
         )
-    kind = theta._array.dtype
     if theta._array.shape[0] != size[0]:
         raise RuntimeError(
             f"Expected size for first two dimensions of batch2 tensor to be: [{size[0]}, "
             f"{rank + 1}] but got: [{theta._array.shape[0]}, {rank + 1}]."
         )
-    lines = [_lines(n, align_corners, kind) for n in size[2:]]
+    lines = [_lines(n, align_corners) for n in size[2:]]
     along = np.meshgrid(*lines, indexing="ij")
-    base = np.stack([*along[::-1], np.ones(size[2:], kind)], -1).reshape(-1, rank + 1)
-    made = new_tensor(capture.constant(base)) @ theta.mT
+    base = np.stack([*along[::-1], np.ones(size[2:])], -1).reshape(-1, rank + 1)
+    made = new_tensor(capture.constant(converted(base, theta._array.dtype))) @ theta.mT
     return made.reshape(size[0], *size[2:], rank)

@@ -15,6 +15,7 @@ from ...autograd.grad_mode import no_grad
 from ...dtype import finfo
 from ...ops.arguments import require_tensor
 from ...ops.composite import composite
+from ...ops.output import write_result
 from ...tensor import Tensor
 from ...transforms.levels import is_batched
 from ...type_names import type_name
@@ -387,4 +388,4 @@ def normalize(
         )
     length = input.norm(float(p), dim, keepdim=True).clamp_min(eps)
     made = input / length
-    return made if out is None else out.copy_(made)
+    return write_result("normalize", made, out, casts=True)

@@ -16,6 +16,7 @@ import numpy as np
 from ...executor import capture, indexing
 from ...executor import pooling as executor
 from ...executor.pointwise import JIT_DISABLED
+from ...half_precision import converted
 from ...ops.creation import zeros
 from ...ops.gather import scatter_add_operator
 from ...ops.tensor_operator import TensorOperator
@@ -330,7 +331,7 @@ def _avg_pool(
         if (elements == elements.flat[0]).all():
             made = sums / int(elements.flat[0])
         else:
-            divisors = capture.constant(elements.astype(inputs._array.dtype))
+            divisors = capture.constant(converted(elements, inputs._array.dtype))
             made = sums / new_tensor(divisors)
     return made if inputs is input else made.squeeze(0)
 
@@ -473,9 +474,10 @@ def adaptive_avg_pool(rank: int, input: Tensor, output_size: Any) -> Tensor:
         size = input._array.shape[axis]
         if count == size:
             continue
-        weights = np.zeros((count, size), input._array.dtype)
+        weights = np.zeros((count, size))
         for row, start, end in zip(weights, *_parts(size, count), strict=True):
             row[start:end] = 1 / (end - start)
+        weights = converted(weights, input._array.dtype)
         input = along(input, axis, new_tensor(capture.constant(weights)))
     return input
 
