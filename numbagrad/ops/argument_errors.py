@@ -19,7 +19,8 @@ import numpy as np
 from ..dtype import dtype as DType
 from ..tensor import Tensor
 from ..type_names import type_name
-from .arguments import check_elements, require_tensor
+from .argument_kinds import FORMS
+from .arguments import check_elements, is_complex_number, require_tensor
 
 # --- kinds ----------------------------------------------------------------------------------------
 
@@ -74,6 +75,15 @@ def _are_sizes(value: Any) -> bool:
     return _is_int(value) or isinstance(value, range)
 
 
+def _are_several_ints(value: Any) -> bool:
+    """A list or tuple of ints; not an int alone."""
+    return isinstance(value, (list, tuple)) and all([_is_int(x) for x in value])
+
+
+def _is_real(value: Any) -> bool:
+    return _is_number(value) and not is_complex_number(value)
+
+
 def _is_nothing(value: Any) -> bool:
     return value is None
 
@@ -93,6 +103,10 @@ _KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "Sequence[Tensor]": (_are_tensors, "tuple of Tensors"),
     "list[Tensor]": (_are_tensors, "tuple of Tensors"),
     "tuple[Tensor, ...]": (_are_tensors, "tuple of Tensors"),
+    # The names below are of ``argument_kinds.py``.
+    "Ints": (_are_several_ints, "tuple of ints"),
+    "Sizes": (_are_sizes, "tuple of ints"),
+    "Real": (_is_real, "float"),
 }
 
 #: What parameters of these names take wherever the annotation leaves it open.
@@ -139,9 +153,56 @@ class _Parameter:
 
     def depends_on_value(self, value: Any) -> bool:
         """Whether another value of the same type might be refused."""
-        if isinstance(value, Tensor):
-            return self.wanted != "Tensor"
-        return isinstance(value, (list, tuple)) or self.wanted == "torch.dtype"
+        return _depends_on_value(value, self.wanted)
+
+
+def _depends_on_value(value: Any, wanted: str) -> bool:
+    if isinstance(value, Tensor):
+        return wanted != "Tensor"
+    return isinstance(value, (list, tuple)) or wanted == "torch.dtype"
+
+
+class _Form:
+    """One of the ways in which a function takes its arguments, as ``takes`` declares it."""
+
+    def __init__(self, text: str):
+        self.text = text
+        self.parameters: dict[str, tuple[bool, Sequence[str]]] = {}
+        by_position, _, by_name = text.partition(", *, ")
+        #: How many may be given without their names.
+        self.positional = by_position.count(": ")
+        for item in [*by_position.split(", "), *(by_name.split(", ") if by_name else ())]:
+            name, _, words = item.partition(": ")
+            self.parameters[name.rstrip("?")] = name.endswith("?"), words.split(" | ")
+
+    def given(self, arguments: Sequence[Any], keywords: dict[str, Any]) -> dict[str, Any] | None:
+        """The arguments by name; None if they are not those of this form."""
+        names = list(self.parameters)
+        if len(arguments) > self.positional:
+            return None
+        found = dict(zip(names, arguments, strict=False))
+        if not keywords.keys() <= self.parameters.keys() - found.keys():
+            return None
+        found.update(keywords)
+        required = {name for name, (optional, _) in self.parameters.items() if not optional}
+        return found if required <= found.keys() else None
+
+    def wrong(self, given: dict[str, Any]) -> str | None:
+        """The name of the first argument of another kind than this form takes."""
+        for name, value in given.items():
+            words = self.parameters[name][1]
+            if words != ["Any"] and not any([_KINDS[word][0](value) for word in words]):
+                return name
+        return None
+
+    def wanted(self, name: str) -> str:
+        """The kinds that an argument is of, as errors show them."""
+        words = [_KINDS[word][1] if word in _KINDS else "" for word in self.parameters[name][1]]
+        return " or ".join([word for word in dict.fromkeys(words) if word])
+
+    def shown(self) -> str:
+        """The form as errors show it."""
+        return ", ".join([f"{self.wanted(name)} {name}".strip() for name in self.parameters])
 
 
 #: What torch calls arguments that may be given by the names that NumPy has for them.
@@ -157,6 +218,10 @@ class Kinds:
         self.first = 0 if is_method else 1
         self.name = name or function.__name__.lstrip("_")
         self._signature: inspect.Signature | None = None
+        texts, by_method = getattr(function, FORMS, ((), True))
+        self.forms = [_Form(text) for text in texts] if by_method or not is_method else []
+        #: The keywords that forms mention.
+        self.of_forms = {name for form in self.forms for name in form.parameters}
         #: Whether anything can be checked before a call.
         self.tells = any([k != "return" for k in function.__annotations__])
 
@@ -195,14 +260,42 @@ class Kinds:
             signature raise nothing: Python's own error is about them.
         """
         given = self.bound(arguments, keywords)
+        if given is None and keywords:
+            keywords = self.in_torchs_names(keywords) or keywords
+            given = self.bound(arguments, keywords)
         if given is None or "older" in given:  # an order of 2017, which the function knows
             return False
-        types_suffice = True
+        types_suffice = not self.forms or self._check_forms(arguments, keywords)
         for name, parameter in self.parameters.items():
-            if name in given:
+            if name in given and name not in self.of_forms:
                 parameter.check(self.name, given[name])
                 types_suffice = types_suffice and not parameter.depends_on_value(given[name])
         return types_suffice
+
+    def _check_forms(self, arguments: Sequence[Any], keywords: dict[str, Any]) -> bool:
+        """Raise a TypeError unless one of the forms takes the arguments; else as ``check``."""
+        keywords = {name: x for name, x in keywords.items() if name in self.of_forms}
+        fitting = []
+        for form in self.forms:
+            given = form.given(arguments, keywords)
+            if given is None:
+                continue
+            name = form.wrong(given)
+            if name is None:
+                return not any([_depends_on_value(x, form.wanted(k)) for k, x in given.items()])
+            fitting.append((form, name, given[name]))
+        if len(fitting) == 1:  # only one has so many arguments: it is meant
+            form, name, value = fitting[0]
+            place = list(form.parameters).index(name) + self.first
+            where = "" if name in keywords else f" (position {place})"
+            raise TypeError(
+                f"{self.name}(): argument '{name}'{where} must be {form.wanted(name)}, not "
+                f"{type_name(value)}"
+            )
+        got = [type_name(x) for x in arguments[1 - self.first :]]
+        got += [f"{name}={type_name(x)}" for name, x in keywords.items()]
+        ways = " or ".join([f"({form.shown()})" for form in self.forms])
+        raise TypeError(f"{self.name}() takes {ways}, but got ({', '.join(got)})")
 
 
 def check_tensors(

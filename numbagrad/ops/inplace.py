@@ -419,7 +419,7 @@ def transpose_(self: Tensor, dim0: int, dim1: int) -> Tensor:
 
 
 @method()
-def squeeze_(self: Tensor, dim: Any = None) -> Tensor:
+def squeeze_(self: Tensor, dim: Any = NOT_GIVEN) -> Tensor:
     """``squeeze`` in place."""
     return reshape_in_place(self, lambda x: squeeze(x, dim))
 

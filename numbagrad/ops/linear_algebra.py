@@ -595,11 +595,24 @@ def norm(
 
     Without ``ord`` the root of the sum of squares over ``dim``, or of all elements.
     """
+    several = isinstance(dim, (list, tuple))
+    if several and len(dim) not in (1, 2):
+        raise RuntimeError(
+            f"linalg.norm: If dim is specified, it must be of length 1 or 2. Got {list(dim)}"
+        )
     if ord is None:
         return vector_norm(A, 2, dim, keepdim, dtype=dtype)
-    of_matrix = isinstance(ord, str) or (
-        A._array.ndim == 2 if dim is None else not isinstance(dim, int) and len(dim) == 2
-    )
+    if dim is None and A._array.ndim not in (1, 2):
+        raise RuntimeError(
+            "linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got "
+            f"{A._array.ndim}D."
+        )
+    of_matrix = A._array.ndim == 2 if dim is None else several and len(dim) == 2
+    if isinstance(ord, str) and not of_matrix:
+        raise RuntimeError(
+            f"linalg.norm: Order {ord!r} is that of a matrix, in two dimensions, but got a tensor "
+            f"of shape {list(A._array.shape)} and dim {dim}"
+        )
     if of_matrix:
         return matrix_norm(A, ord, (-2, -1) if dim is None else dim, keepdim, dtype=dtype)
     assert not isinstance(ord, str)

@@ -26,10 +26,18 @@ def require_output(name: str, out: Any) -> None:
         raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type_name(out)}")
 
 
-def write_result(name: str, result: Tensor, out: Tensor | None, *, casts: bool = False) -> Tensor:
+def write_result(
+    name: str,
+    result: Tensor,
+    out: Tensor | None,
+    *,
+    casts: bool = False,
+    uncastable: type[Exception] = RuntimeError,
+) -> Tensor:
     """``result`` if there is no ``out``, else ``out`` with its elements.
 
-    An ``out`` of another shape gets memory of its own.
+    An ``out`` of another shape gets memory of its own. ``uncastable`` is the class of the error
+    of a dtype that the result cannot be cast to.
 
     Raises:
         RuntimeError: if autograd would have to follow, or the dtypes differ (with ``casts``, if the
@@ -45,7 +53,7 @@ def write_result(name: str, result: Tensor, out: Tensor | None, *, casts: bool =
         )
     refuse_tangents(name, (result, out))
     if casts and not can_cast(result.dtype, out.dtype):
-        raise RuntimeError(
+        raise uncastable(
             f"{name}(): result type {scalar_type_name(result.dtype)} can't be cast to the desired "
             f"output type {scalar_type_name(out.dtype)}"
         )

@@ -20,6 +20,7 @@ from ..transforms.batching import stacked
 from ..transforms.layouts import shows_as
 from ..transforms.levels import is_batched
 from .inplace import reshape_in_place
+from .argument_kinds import Ints
 from .registry import method
 from .shapes import sizes_of
 from .tensor_operator import TensorOperator
@@ -231,7 +232,9 @@ def extent(input: Tensor) -> int:
 
 
 @method()
-def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
+def as_strided(
+    input: Tensor, size: Ints, stride: Ints, storage_offset: int | None = None
+) -> Tensor:
     """A view of the memory of ``input`` by sizes, strides and the offset of its first element.
 
     Raises:
@@ -241,7 +244,9 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
 
 
 @method()
-def as_strided_(self: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
+def as_strided_(
+    self: Tensor, size: Ints, stride: Ints, storage_offset: int | None = None
+) -> Tensor:
     """``as_strided`` in place."""
     geometry = _region_of(self, size, stride, storage_offset)
     return reshape_in_place(self, lambda x: view_region(x, geometry))

@@ -34,6 +34,16 @@ TORCH_CRASHES = {
 #: Errors of torch's own Python code that speak of its inside: ours may be of another class.
 UNINTENDED = (ArithmeticError, AssertionError, AttributeError, LookupError, NameError)
 
+#: Texts of torch's errors that are accidents: this library may have a result or another class.
+UNINTENDED_TEXTS = (
+    # Batches of zero: torch's build with another library for transforms takes them.
+    "MKL FFT error",
+    # A failed check of its inside, where other functions raise an IndexError.
+    "Could this error message be improved",
+    # An index out of range: an IndexError along some dimensions, this one along others.
+    "INDICES element is out of DATA bounds",
+)
+
 GROUPS = right_calls_by_name()
 
 
@@ -81,6 +91,8 @@ def deviation(call: Call) -> str:
     """How a call differs from torch's; nothing if it does not."""
     _, expected = attempt(torch, call, theirs)
     _, error = attempt(numbagrad, call, copied)
+    if any([text in str(expected) for text in UNINTENDED_TEXTS]):
+        return ""
     if expected is None or (error is not None and same_class(error, expected)):
         return ""  # what torch computes and this library refuses is no matter of wrong inputs
     return f"{type(expected).__name__}, here {type(error).__name__ if error else 'a result'}"
