@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from .ops.argument_check import check_namespace as _check_namespace
+from .ops.argument_kinds import Real as _Real
 from .ops.arguments import leaf as _leaf
 from .ops.arguments import numpy_dtype as _numpy_dtype
 from .ops.fourier import places as _places
@@ -117,9 +118,14 @@ fftn, ifftn, rfftn, irfftn, hfftn, ihfftn = (
 )
 
 
+def _check_count(name: str, n: int) -> None:
+    if n < 0:
+        raise RuntimeError(f"{name}(): argument 'n' must not be negative, but got {n}")
+
+
 def fftfreq(
     n: int,
-    d: float = 1.0,
+    d: _Real = 1.0,
     *,
     out: Tensor | None = None,
     dtype: Any = None,
@@ -128,6 +134,7 @@ def fftfreq(
     requires_grad: bool = False,
 ) -> Tensor:
     """The frequencies of the elements of ``fft`` of n samples at distances ``d``."""
+    _check_count("fftfreq", n)
     kind = _numpy_dtype("fftfreq", dtype)
     numbers = np.concatenate([np.arange((n + 1) // 2), np.arange(-(n // 2), 0)])
     return _leaf((numbers * (1.0 / (n * d) if n else 0.0)).astype(kind), requires_grad, out)
@@ -135,7 +142,7 @@ def fftfreq(
 
 def rfftfreq(
     n: int,
-    d: float = 1.0,
+    d: _Real = 1.0,
     *,
     out: Tensor | None = None,
     dtype: Any = None,
@@ -144,6 +151,7 @@ def rfftfreq(
     requires_grad: bool = False,
 ) -> Tensor:
     """The frequencies of the elements of ``rfft`` of n samples at distances ``d``."""
+    _check_count("rfftfreq", n)
     kind = _numpy_dtype("rfftfreq", dtype)
     return _leaf((np.arange(n // 2 + 1) / (n * d)).astype(kind), requires_grad, out)
 

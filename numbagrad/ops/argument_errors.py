@@ -125,7 +125,7 @@ class _Parameter:
         self.name = parameter.name
         self.position = 0 if parameter.kind is parameter.KEYWORD_ONLY else position
         self.is_variadic = parameter.kind is parameter.VAR_POSITIONAL
-        words: Sequence[str] = str(parameter.annotation).split(" | ")
+        words: Sequence[str] = [x.strip("_") for x in str(parameter.annotation).split(" | ")]
         if words == ["Any"] and not self.is_variadic:
             words = _BY_NAME.get(self.name, words)
         found = [_KINDS[word] for word in words if word in _KINDS]

@@ -22,7 +22,8 @@ from ..transforms.reading import refuse_tangents
 from ..type_names import type_name
 from ..warn_once import warn_caller
 from . import pointwise as table  # noqa: F401 - fills the register
-from .arguments import require_tensor, require_tensor_or_number
+from .argument_kinds import Real
+from .arguments import is_complex_number, require_tensor, require_tensor_or_number
 from .conversion import as_element, cast
 from .definition import POINTWISE
 from .operator import PointwiseOperator, binary, pointwise, unary
@@ -34,6 +35,13 @@ if TYPE_CHECKING:
 __all__: list[str] = []
 
 Number = bool | int | float
+
+#: Functions that have no ``out`` in torch.
+WITHOUT_OUT = frozenset("isfinite isinf isnan relu".split())
+
+#: Functions whose ``out`` is of bools, and those whose ``out`` has the dtype of the input.
+_BOOL_OUT = frozenset("isneginf isposinf signbit".split())
+_SAME_OUT = frozenset(("bitwise_not",))
 
 #: The factor that most sums have.
 ONE = 1
@@ -55,6 +63,7 @@ def write_out(operator: PointwiseOperator, operands: tuple[Any, ...], out: Tenso
             f"{operator.definition.name}(): functions with out=... arguments don't support "
             "automatic differentiation, but one of the arguments requires grad."
         )
+    _check_out_dtype(operator.name, operands, out)
     refuse_tangents(operator.name, (out, *operands))
     operands = operator.with_tensor(operands)
     shapes = [x._array.shape for x in operands if isinstance(x, Tensor)]
@@ -66,6 +75,16 @@ def write_out(operator: PointwiseOperator, operands: tuple[Any, ...], out: Tenso
         out._array = np.empty(shape, out._array.dtype)
     operator.into(out, operands)
     return out
+
+
+def _check_out_dtype(name: str, operands: tuple[Any, ...], out: Tensor) -> None:
+    """Raise torch's errors for an ``out`` of another dtype than these functions write."""
+    if name in _BOOL_OUT and out._array.dtype.kind != "b":
+        raise RuntimeError(f"{name}() does not support non-boolean outputs; got {out.dtype}")
+    if name in _SAME_OUT and out._array.dtype != operands[0]._array.dtype:
+        raise RuntimeError(
+            f"{name}(): expected out of dtype {operands[0].dtype}, but found {out.dtype}"
+        )
 
 
 def _public(name: str, function: Any) -> None:
@@ -81,12 +100,20 @@ def _signature_of(operator: PointwiseOperator) -> inspect.Signature:
     parameters = [
         inspect.Parameter(n, inspect.Parameter.POSITIONAL_OR_KEYWORD) for n in public[:count]
     ]
+    if operator.name in WITHOUT_OUT:
+        return inspect.Signature(parameters)
     out = inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None)
     return inspect.Signature([*parameters, out])
 
 
 def _unary_function(name: str, operator: PointwiseOperator) -> Callable[..., Tensor]:
     call = unary(operator)
+    if name in WITHOUT_OUT:
+
+        def alone(input: Tensor) -> Tensor:
+            return call(input)
+
+        return _named(alone, name, operator)
 
     def function(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         return call(input) if out is None else write_out(operator, (input,), out)
@@ -157,6 +184,41 @@ def _renamed(name: str, grad_fn: str) -> PointwiseOperator:
 _add, _sub, _div = (binary(pointwise(n)) for n in ("add", "sub", "div"))
 
 
+def _kind_of(operand: Any) -> str:
+    """NumPy's letter of a Tensor or number."""
+    if isinstance(operand, Tensor):
+        return operand._array.dtype.kind
+    return np.asarray(operand).dtype.kind
+
+
+def check_alpha(function: str, alpha: Any, *operands: Any) -> None:
+    """Raise torch's errors for a factor that the operands do not take.
+
+    Raises:
+        TypeError: for what is no number.
+        RuntimeError: for a bool, unless the result is of bools.
+    """
+    if isinstance(alpha, Tensor):
+        scalar = alpha._array.ndim == 0 and not alpha._requires_grad
+    else:
+        scalar = isinstance(alpha, (bool, int, float, complex, np.generic))
+    if not scalar:
+        raise TypeError(f"{function}(): argument 'alpha' must be Number, not {type_name(alpha)}")
+    if isinstance(alpha, bool) and any([_kind_of(x) != "b" for x in operands]):
+        raise RuntimeError(
+            f"{function}(): Boolean alpha only supported for Boolean results; give 0 or 1"
+        )
+
+
+def check_value(function: str, value: Any, *operands: Any) -> None:
+    """Raise torch's error for a complex factor of operands that are not complex."""
+    if is_complex_number(value) and all([_kind_of(x) != "c" for x in operands]):
+        raise RuntimeError(
+            f"{function}(): value cannot be converted to type float without overflow: argument "
+            "'value' is a complex number; give a real one"
+        )
+
+
 def _export(function: Any) -> Any:
     __all__.append(function.__name__)
     return function
@@ -198,6 +260,8 @@ def add(
     """``input + alpha * other``; ``add(a, 2, b)`` and ``add(a, b, result)`` as in 2017 too."""
     if older:
         return older_order(add, "alpha", 2, (input, other, *older))
+    if alpha is not ONE:
+        check_alpha("add", alpha, input, other)
     if alpha is ONE or is_one(alpha):
         if out is None:
             return _add(input, other)
@@ -216,6 +280,8 @@ def sub(
     """``input - alpha * other``; ``sub(a, 2, b)`` and ``sub(a, b, result)`` as in 2017 too."""
     if older:
         return older_order(sub, "alpha", 2, (input, other, *older))
+    if alpha is not ONE:
+        check_alpha("sub", alpha, input, other)
     if alpha is ONE or is_one(alpha):
         if out is None:
             return _sub(input, other)
@@ -236,6 +302,18 @@ def rsub(input: Tensor, other: Any, *, alpha: Number = 1) -> Tensor:
     return pointwise("rsub")(input, other, alpha)
 
 
+def not_a_rounding(function: str, rounding_mode: Any) -> Exception:
+    """The error of a ``rounding_mode`` that there is not."""
+    if not isinstance(rounding_mode, str):
+        return TypeError(
+            f"{function}(): argument 'rounding_mode' must be str, not {type_name(rounding_mode)}"
+        )
+    return RuntimeError(
+        f"{function} expected rounding_mode to be one of None, 'trunc', or 'floor' but found "
+        f"'{rounding_mode}'"
+    )
+
+
 def _divide_into(name: str, operator: PointwiseOperator) -> Callable[..., Tensor]:
     def function(
         input: Any, other: Any, *, rounding_mode: str | None = None, out: Tensor | None = None
@@ -245,10 +323,7 @@ def _divide_into(name: str, operator: PointwiseOperator) -> Callable[..., Tensor
         elif rounding_mode in ("floor", "trunc"):
             chosen = pointwise(f"div_{rounding_mode}")
         else:
-            raise RuntimeError(
-                "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found "
-                f"'{rounding_mode}'"
-            )
+            raise not_a_rounding(name, rounding_mode)
         if out is not None:
             return write_out(chosen, (input, other), out)
         return _div(input, other) if chosen is operator else chosen(input, other)
@@ -313,6 +388,11 @@ def float_power(input: Any, exponent: Any, *, out: Tensor | None = None) -> Tens
         x.is_complex() if isinstance(x, Tensor) else isinstance(x, complex) for x in operands
     ])  # fmt: skip
     kind, number = (complex128, complex) if is_complex else (float64, float)
+    if isinstance(out, Tensor) and out.dtype is not kind:
+        raise RuntimeError(
+            f"float_power(): the output given has dtype {out.dtype} but the operation's result "
+            f"requires dtype {kind}"
+        )
     wide = [cast(x, kind.numpy) if isinstance(x, Tensor) else number(x) for x in operands]
     return pow(*wide, out=out)
 
@@ -338,6 +418,7 @@ def addcmul(
     """``input + value * tensor1 * tensor2``; ``addcmul(a, 2, b, c)`` as in 2017 too."""
     if older:
         return older_order(addcmul, "value", 3, (input, tensor1, tensor2, *older))
+    check_value("addcmul", value, input, tensor1, tensor2)
     return _with_options("addcmul", (input, tensor1, tensor2, value), out)
 
 
@@ -354,6 +435,7 @@ def addcdiv(
     """``input + value * tensor1 / tensor2``; ``addcdiv(a, 2, b, c)`` as in 2017 too."""
     if older:
         return older_order(addcdiv, "value", 3, (input, tensor1, tensor2, *older))
+    check_value("addcdiv", value, input, tensor1, tensor2)
     return _with_options("addcdiv", (input, tensor1, tensor2, value), out)
 
 
@@ -477,9 +559,9 @@ def clamp_max(input: Tensor, max: Any, *, out: Tensor | None = None) -> Tensor:
 @method()
 def nan_to_num(
     input: Tensor,
-    nan: float | None = None,
-    posinf: float | None = None,
-    neginf: float | None = None,
+    nan: Real | None = None,
+    posinf: Real | None = None,
+    neginf: Real | None = None,
     *,
     out: Tensor | None = None,
 ) -> Tensor:

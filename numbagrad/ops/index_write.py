@@ -62,6 +62,10 @@ def _check_rows(name: str, input: Tensor, dim: int, index: Array, source: Tensor
             f"{name}(): When source and destination are not scalars, their dimensionality must "
             f"match. Source dimensionality ({len(given)}), destination dimensionality ({len(own)})"
         )
+    if not given and dim:
+        raise RuntimeError(
+            f"{name}(): Indexing dim {dim} is out of bounds of the source tensor with dim 0"
+        )
     if index.size != size_along(source._array, dim):
         kind = IndexError if name == "index_copy_" else RuntimeError
         end = f" ({given[dim]})" if name == "index_copy_" else f": ({given[dim]}), for dim: {dim}"
@@ -258,6 +262,15 @@ def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor
 @method()
 def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     """A copy with one value written at the indices of one dimension."""
+    if index._array.ndim > 1:
+        raise RuntimeError(
+            f"index_fill(): Index has to be a vector/scalar, but has shape {list(index._array.shape)}"
+        )
+    if index._array.dtype.kind in "bfcV":
+        raise IndexError(
+            f"index_fill(): Expected dtype int64 for index, but got {index.dtype}; convert with "
+            ".long()"
+        )
     dim = dimension(input._array.ndim, dim)
     size = size_along(input._array, dim)
     array = vector_of("index_fill_", index)

@@ -21,6 +21,7 @@ from ..executor import indexing as executor
 from ..executor.arrays import filled
 from ..executor.pointwise import check_written_once
 from ..tensor import Tensor, new_tensor
+from ..type_names import type_name
 from ..transforms.levels import Transformed, is_transformed
 from ..transforms.tangents import multilinear
 from .arguments import checked_number
@@ -522,6 +523,12 @@ def index_put_(
 
 def _checked_key(input: Tensor, indices: Sequence[Tensor | None], values: Tensor) -> Key:
     """The index arrays for the dimensions of ``input``; raises torch's error for other dtypes."""
+    if not isinstance(indices, (tuple, list)):
+        raise TypeError(
+            f"index_put_(): argument 'indices' must be tuple of Tensors, not {type_name(indices)}"
+        )
+    if not indices:
+        raise RuntimeError("index_put_(): needs at least one tensor of indices")
     key = tuple([ALL if index is None else _as_vector(index) for index in indices])
     subscript = Subscript(input._array.shape, key)
     if values._array.dtype != input._array.dtype:

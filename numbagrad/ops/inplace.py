@@ -6,6 +6,7 @@ Driven by ``in_place`` in the definitions of ``pointwise.py``; what a write does
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -28,10 +29,12 @@ from ..executor import capture
 from ..executor.arrays import filled
 from ..executor.pointwise import check_written_once, scalar_type_name
 from ..tensor import Tensor, new_tensor
+from ..type_names import type_name
 from ..transforms.batching import aligned, stacked
 from ..transforms.levels import is_transformed
 from . import pointwise as table  # noqa: F401 - fills the register
-from .arguments import require_tensor
+from .argument_kinds import FORMS, NOT_GIVEN
+from .arguments import require_tensor, require_tensor_or_number
 from .conversion import as_element, cast
 from .definition import POINTWISE
 from .expand import sum_to_size
@@ -39,9 +42,12 @@ from .functions import (
     ONE,
     WRITTEN_BY_HAND,
     clamp_operator,
+    check_alpha,
+    check_value,
     is_one,
     logit,
     nan_to_num,
+    not_a_rounding,
     older_order,
     power_operator,
     round,
@@ -119,6 +125,8 @@ def _add_(self: Tensor, other: Any, *older: Any, alpha: Number = 1) -> Tensor:
     """``self += alpha * other``; ``add_(2, b)`` as in 2017 too."""
     if older:
         return older_order(_add_, "alpha", 2, (self, other, *older))
+    if alpha is not ONE:
+        check_alpha("add_", alpha, self, other)
     if alpha is ONE or is_one(alpha):
         return _add(self, other)
     return apply_inplace(self, pointwise("add_scaled"), (self, other, alpha))
@@ -129,6 +137,8 @@ def _sub_(self: Tensor, other: Any, *older: Any, alpha: Number = 1) -> Tensor:
     """``self -= alpha * other``; ``sub_(2, b)`` as in 2017 too."""
     if older:
         return older_order(_sub_, "alpha", 2, (self, other, *older))
+    if alpha is not ONE:
+        check_alpha("sub_", alpha, self, other)
     if alpha is ONE or is_one(alpha):
         return _sub(self, other)
     return apply_inplace(self, pointwise("sub_scaled"), (self, other, alpha))
@@ -140,10 +150,7 @@ def _div_(self: Tensor, other: Any, *, rounding_mode: str | None = None) -> Tens
     if rounding_mode is None:
         return _div(self, other)
     if rounding_mode not in ("floor", "trunc"):
-        raise RuntimeError(
-            "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found "
-            f"'{rounding_mode}'"
-        )
+        raise not_a_rounding("div_", rounding_mode)
     return apply_inplace(self, pointwise(f"div_{rounding_mode}"), (self, other))
 
 
@@ -167,6 +174,7 @@ def _addcmul_(
     """``self += value * tensor1 * tensor2``; ``addcmul_(2, b, c)`` as in 2017 too."""
     if older:
         return older_order(_addcmul_, "value", 3, (self, tensor1, tensor2, *older))
+    check_value("addcmul_", value, self, tensor1, tensor2)
     return apply_inplace(self, pointwise("addcmul"), (self, tensor1, tensor2, value))
 
 
@@ -177,6 +185,7 @@ def _addcdiv_(
     """``self += value * tensor1 / tensor2``; ``addcdiv_(2, b, c)`` as in 2017 too."""
     if older:
         return older_order(_addcdiv_, "value", 3, (self, tensor1, tensor2, *older))
+    check_value("addcdiv_", value, self, tensor1, tensor2)
     return apply_inplace(self, pointwise("addcdiv"), (self, tensor1, tensor2, value))
 
 
@@ -196,18 +205,22 @@ def _clamp_(self: Tensor, min: Any = None, max: Any = None) -> Tensor:
 @method("clamp_min_")
 def _clamp_min_(self: Tensor, min: Any) -> Tensor:
     """Raise the elements below ``min`` to it."""
+    require_tensor_or_number("clamp_min_", min, "min", 1)
     return _clamp_(self, min=min)
 
 
 @method("clamp_max_")
 def _clamp_max_(self: Tensor, max: Any) -> Tensor:
     """Lower the elements above ``max`` to it."""
+    require_tensor_or_number("clamp_max_", max, "max", 1)
     return _clamp_(self, max=max)
 
 
 @method("masked_fill_")
 def _masked_fill_(self: Tensor, mask: Tensor, value: Any) -> Tensor:
     """Write ``value`` where the mask holds."""
+    if not isinstance(value, Tensor):
+        require_tensor_or_number("masked_fill_", value, "value", 2)
     if mask._array.dtype.kind != "b":
         raise RuntimeError(
             f"masked_fill_ only supports boolean masks, but got mask with dtype {mask.dtype}"
@@ -251,6 +264,11 @@ def install_in_place(
         return compute_then_write(self, compute, *others)
 
     public = f"{function.__name__}_"
+    # Its arguments are those of the function, and are checked as such.
+    write.__annotations__ = function.__annotations__
+    write.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]
+    if hasattr(function, FORMS):
+        setattr(write, FORMS, getattr(function, FORMS))
     method(public)(_named(write, public, f"``{function.__name__}`` written into the tensor."))
 
 
@@ -358,6 +376,8 @@ def fill_(input: Tensor, value: Any) -> Tensor:
             "fill_ only supports 0-dimension value tensor but got tensor with "
             f"{value._array.ndim} dimensions."
         )
+    if not isinstance(value, Tensor):
+        require_tensor_or_number("fill_", value, "value", 2)
     value = as_element(value, input._array.dtype)
     if isinstance(value, Tensor):
         capture.refuse("fill_() with the value of a tensor")
@@ -370,6 +390,11 @@ def fill_(input: Tensor, value: Any) -> Tensor:
 @method("copy_")
 def copy_(input: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
     """Write the elements of ``src``, broadcast and cast to the dtype of this tensor."""
+    if non_blocking is not False and non_blocking is not True:
+        raise TypeError(
+            "copy_(): argument 'non_blocking' (position 2) must be bool, not "
+            f"{type_name(non_blocking)}"
+        )
     if src.__class__ is not Tensor and not isinstance(src, Tensor):
         require_tensor("copy_", src, "other")
     if src._array.shape != input._array.shape:

@@ -178,6 +178,8 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True, out: Tensor | None = None)
             "linalg.solve: Expected A and B to have the same dtype, but found A of type "
             f"{A.dtype} and B of type {B.dtype} instead"
         )
+    if not B._array.ndim:
+        raise RuntimeError("linalg.solve: The input tensor B must have at least 2 dimensions.")
     vectors = B._array.ndim == 1 or (
         B._array.ndim == A._array.ndim - 1 and B._array.shape == A._array.shape[:-1]
     )
@@ -300,10 +302,18 @@ _det = TensorOperator(
 
 
 @method()
-def det(A: Tensor, *, out: Tensor | None = None) -> Tensor:
+def det(input: Tensor) -> Tensor:
     """The determinants of square matrices (..., n, n)."""
-    check_matrices("linalg.det", A)
-    return write_result("linalg.det", _det(A), out)
+    check_matrices("linalg.det", input)
+    return _det(input)
+
+
+def linalg_det(A: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The determinants of square matrices (..., n, n)."""
+    return write_result("linalg.det", det(A), out)
+
+
+linalg_det.__name__ = linalg_det.__qualname__ = "det"
 
 
 _slogdet = TensorOperator(
@@ -350,6 +360,8 @@ def trace(input: Tensor) -> Tensor:
     """The sum of the diagonal of a matrix; of integers in int64."""
     if input._array.ndim != 2:
         raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {input._array.ndim}")
+    if input._array.dtype.kind == "b":
+        raise NotImplementedError("\"trace\" not implemented for 'Bool'; convert with .long()")
     return _trace(input)
 
 

@@ -5,6 +5,7 @@ For the functions that compute a new array anyway; pointwise functions write int
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -66,3 +67,19 @@ def write_result(
     if out._array.shape != result._array.shape:
         out._array = np.empty(result._array.shape, out._array.dtype)
     return copy_(out, result)
+
+
+def write_results(name: str, results: Sequence[Tensor], out: Any) -> list[Tensor]:
+    """``results`` if there is no ``out``, else the Tensors of ``out`` with their elements.
+
+    Raises:
+        TypeError: if ``out`` is no tuple of as many Tensors.
+    """
+    if out is None:
+        return list(results)
+    if not isinstance(out, (tuple, list)) or len(out) != len(results):
+        given = f"{len(out)} of them" if isinstance(out, (tuple, list)) else type_name(out)
+        raise TypeError(
+            f"{name}(): argument 'out' must be tuple of {len(results)} Tensors, not {given}"
+        )
+    return [write_result(name, result, x) for result, x in zip(results, out, strict=True)]

@@ -191,6 +191,10 @@ def istft(
         )
     rank = input._array.ndim
     options = {"n_fft": n_fft, "hop_length": hop, "win_length": size}
+    if rank == 0:
+        raise IndexError(
+            "istft(): Dimension out of range: a tensor of spectra has 2 or 3 dimensions, got none"
+        )
     _check(input._array.size > 0, "istft", "input tensor cannot be empty.", input, **options)
     _check(
         rank in (2, 3), "istft",

@@ -31,7 +31,7 @@ __all__ = ["as_strided", "view_region"]
 Array = np.ndarray[Any, Any]
 
 
-def _overlaps(shape: Sequence[int], strides: Sequence[int]) -> bool:
+def overlaps(shape: Sequence[int], strides: Sequence[int]) -> bool:
     """Whether two indices may mean one element."""
     end = 1
     for stride, size in sorted(zip(strides, shape, strict=True)):
@@ -67,7 +67,7 @@ def _shared(storage: Array, geometry: Geometry) -> tuple[Array, Array] | None:
 
     None if no two are at one, which is so unless the base is an expanded tensor or the like.
     """
-    if not _overlaps(geometry.base_shape, geometry.base_strides):
+    if not overlaps(geometry.base_shape, geometry.base_strides):
         return None
     before = max(0, -geometry.offset)
     numbers = np.arange(storage.size)
@@ -106,7 +106,7 @@ def _replace(input: Array, region: Array, geometry: Geometry) -> Array:
 
 def _spread(input: Array, geometry: Geometry) -> Array:
     storage, base, region = _storage(geometry, input.dtype)
-    if _overlaps(geometry.shape, geometry.strides):
+    if overlaps(geometry.shape, geometry.strides):
         places = np.arange(storage.size)
         start = max(0, geometry.offset)
         np.add.at(storage, _view(places, geometry.shape, geometry.strides, start), input)
