@@ -74,8 +74,8 @@ def kind_of_new(
             )
     if kind.kind in without:
         raise NotImplementedError(
-            f"\"{function}\" not implemented for '{scalar_type_name(dtype_of(kind))}'; give another "
-            "dtype"
+            f"\"{function}\" not implemented for '{scalar_type_name(dtype_of(kind))}'; give another"
+            " dtype"
         )
     return kind
 

@@ -17,7 +17,7 @@ from .arguments import tensors_of
 from .matmul import bmm, mm
 from .output import write_result
 from .registry import method
-from .shapes import common_shape, dimensions
+from .shapes import common_shape, dimension, dimensions
 from .view import reshape, unsafe_view
 
 __all__ = ["chain_matmul", "einsum", "inner", "kron", "tensordot"]
@@ -29,7 +29,7 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) ->
     Raises:
         RuntimeError: if the contracted sizes differ.
     """
-    first, second = _contracted(dims, a._array.ndim, b._array.ndim)
+    first, second = _contracted(dims, a._array.shape, b._array.shape)
     a, b = _summed_over_ones(a, b, first, second), _summed_over_ones(b, a, second, first)
     sizes_a = [a._array.shape[d] for d in first]
     sizes_b = [b._array.shape[d] for d in second]
@@ -48,16 +48,17 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) ->
     return write_result("tensordot", made, out)
 
 
-def _contracted(dims: Any, rank_a: int, rank_b: int) -> tuple[list[int], list[int]]:
+def _contracted(
+    dims: Any, shape_a: tuple[int, ...], shape_b: tuple[int, ...]
+) -> tuple[list[int], list[int]]:
     """The dimensions of both tensors that ``dims`` of ``tensordot`` names, counted from 0."""
+    rank_a, rank_b = len(shape_a), len(shape_b)
     if isinstance(dims, Tensor):
         dims = dims.tolist()
         if not isinstance(dims, list):
             dims = int(dims)
         elif len(dims) == 1:
             dims = int(dims[0])
-        elif not all([isinstance(d, list) for d in dims]):
-            raise RuntimeError("tensordot expects a tensor of dims of shape (2, n), or of one int")
     if isinstance(dims, int):
         if dims < 0:
             raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")
@@ -86,6 +87,13 @@ def _contracted(dims: Any, rank_a: int, rank_b: int) -> tuple[list[int], list[in
         raise RuntimeError(
             f"both dimension lists should have same length, got {list(dims[0])} and {list(dims[1])}"
         )
+    for one, other in zip(*dims, strict=True):
+        first, second = shape_a[dimension(rank_a, one)], shape_b[dimension(rank_b, other)]
+        if first != second and 1 not in (first, second):
+            raise RuntimeError(
+                f"tensordot: contracted dimensions need to match, but first has size {first} in dim "
+                f"{one} and second has size {second} in dim {other}"
+            )
     return dimensions(rank_a, dims[0]), dimensions(rank_b, dims[1])
 
 

@@ -19,10 +19,10 @@ from ..executor.reduction import Reduction, ReductionProgram, SelectionProgram
 from ..tensor import Tensor, new_tensor
 from ..transforms.batching import over_dimensions
 from ..transforms.levels import is_transformed
+from .argument_kinds import NOT_GIVEN, takes
 from .arguments import refuse_complex
 from .gather import scatter_add_operator
 from .operator import pointwise
-from .argument_kinds import NOT_GIVEN, takes
 from .reduction import ALL, mask_of, not_a_bool, numpy_names, with_dims
 from .registry import method
 from .shapes import dimension
@@ -282,9 +282,7 @@ def _binary_or_dimension(
 
 
 @method()
-@takes(
-    "input: Tensor", "input: Tensor, dim: int, keepdim?: bool", "input: Tensor, other: Tensor"
-)
+@takes("input: Tensor", "input: Tensor, dim: int, keepdim?: bool", "input: Tensor, other: Tensor")
 def max(input: Tensor, dim: Any = NOT_GIVEN, keepdim: bool = False, **names: Any) -> Any:
     """The largest element; with ``dim`` a pair of values and indices along it.
 
@@ -295,9 +293,7 @@ def max(input: Tensor, dim: Any = NOT_GIVEN, keepdim: bool = False, **names: Any
 
 
 @method()
-@takes(
-    "input: Tensor", "input: Tensor, dim: int, keepdim?: bool", "input: Tensor, other: Tensor"
-)
+@takes("input: Tensor", "input: Tensor, dim: int, keepdim?: bool", "input: Tensor, other: Tensor")
 def min(input: Tensor, dim: Any = NOT_GIVEN, keepdim: bool = False, **names: Any) -> Any:
     """The smallest element; with ``dim`` a pair of values and indices along it.
 
@@ -427,7 +423,7 @@ def _full_median(name: str) -> TensorOperator:
 _medians = {name: _full_median(name) for name in ("median", "nanmedian")}
 
 
-def _median(name: str, input: Tensor, dim: int | None, keepdim: bool) -> Any:
+def _median(name: str, input: Tensor, dim: Any, keepdim: bool) -> Any:
     refuse_complex(name, input._array)
     array = input._array
     if array.dtype == np.bool_:

@@ -23,10 +23,17 @@ from ..type_names import type_name
 from ..warn_once import warn_caller
 from . import pointwise as table  # noqa: F401 - fills the register
 from .argument_kinds import Real
-from .arguments import is_complex_number, require_tensor, require_tensor_or_number
+from .arguments import require_tensor, require_tensor_or_number
 from .conversion import as_element, cast
 from .definition import POINTWISE
 from .operator import PointwiseOperator, binary, pointwise, unary
+from .pointwise_arguments import (
+    WITHOUT_OUT,
+    check_alpha,
+    check_out_dtype,
+    check_value,
+    not_a_rounding,
+)
 from .registry import method
 
 if TYPE_CHECKING:
@@ -35,13 +42,6 @@ if TYPE_CHECKING:
 __all__: list[str] = []
 
 Number = bool | int | float
-
-#: Functions that have no ``out`` in torch.
-WITHOUT_OUT = frozenset("isfinite isinf isnan relu".split())
-
-#: Functions whose ``out`` is of bools, and those whose ``out`` has the dtype of the input.
-_BOOL_OUT = frozenset("isneginf isposinf signbit".split())
-_SAME_OUT = frozenset(("bitwise_not",))
 
 #: The factor that most sums have.
 ONE = 1
@@ -63,7 +63,7 @@ def write_out(operator: PointwiseOperator, operands: tuple[Any, ...], out: Tenso
             f"{operator.definition.name}(): functions with out=... arguments don't support "
             "automatic differentiation, but one of the arguments requires grad."
         )
-    _check_out_dtype(operator.name, operands, out)
+    check_out_dtype(operator.name, operands, out)
     refuse_tangents(operator.name, (out, *operands))
     operands = operator.with_tensor(operands)
     shapes = [x._array.shape for x in operands if isinstance(x, Tensor)]
@@ -75,16 +75,6 @@ def write_out(operator: PointwiseOperator, operands: tuple[Any, ...], out: Tenso
         out._array = np.empty(shape, out._array.dtype)
     operator.into(out, operands)
     return out
-
-
-def _check_out_dtype(name: str, operands: tuple[Any, ...], out: Tensor) -> None:
-    """Raise torch's errors for an ``out`` of another dtype than these functions write."""
-    if name in _BOOL_OUT and out._array.dtype.kind != "b":
-        raise RuntimeError(f"{name}() does not support non-boolean outputs; got {out.dtype}")
-    if name in _SAME_OUT and out._array.dtype != operands[0]._array.dtype:
-        raise RuntimeError(
-            f"{name}(): expected out of dtype {operands[0].dtype}, but found {out.dtype}"
-        )
 
 
 def _public(name: str, function: Any) -> None:
@@ -184,41 +174,6 @@ def _renamed(name: str, grad_fn: str) -> PointwiseOperator:
 _add, _sub, _div = (binary(pointwise(n)) for n in ("add", "sub", "div"))
 
 
-def _kind_of(operand: Any) -> str:
-    """NumPy's letter of a Tensor or number."""
-    if isinstance(operand, Tensor):
-        return operand._array.dtype.kind
-    return np.asarray(operand).dtype.kind
-
-
-def check_alpha(function: str, alpha: Any, *operands: Any) -> None:
-    """Raise torch's errors for a factor that the operands do not take.
-
-    Raises:
-        TypeError: for what is no number.
-        RuntimeError: for a bool, unless the result is of bools.
-    """
-    if isinstance(alpha, Tensor):
-        scalar = alpha._array.ndim == 0 and not alpha._requires_grad
-    else:
-        scalar = isinstance(alpha, (bool, int, float, complex, np.generic))
-    if not scalar:
-        raise TypeError(f"{function}(): argument 'alpha' must be Number, not {type_name(alpha)}")
-    if isinstance(alpha, bool) and any([_kind_of(x) != "b" for x in operands]):
-        raise RuntimeError(
-            f"{function}(): Boolean alpha only supported for Boolean results; give 0 or 1"
-        )
-
-
-def check_value(function: str, value: Any, *operands: Any) -> None:
-    """Raise torch's error for a complex factor of operands that are not complex."""
-    if is_complex_number(value) and all([_kind_of(x) != "c" for x in operands]):
-        raise RuntimeError(
-            f"{function}(): value cannot be converted to type float without overflow: argument "
-            "'value' is a complex number; give a real one"
-        )
-
-
 def _export(function: Any) -> Any:
     __all__.append(function.__name__)
     return function
@@ -300,18 +255,6 @@ __all__.append("subtract")
 def rsub(input: Tensor, other: Any, *, alpha: Number = 1) -> Tensor:
     """``other - alpha * input``."""
     return pointwise("rsub")(input, other, alpha)
-
-
-def not_a_rounding(function: str, rounding_mode: Any) -> Exception:
-    """The error of a ``rounding_mode`` that there is not."""
-    if not isinstance(rounding_mode, str):
-        return TypeError(
-            f"{function}(): argument 'rounding_mode' must be str, not {type_name(rounding_mode)}"
-        )
-    return RuntimeError(
-        f"{function} expected rounding_mode to be one of None, 'trunc', or 'floor' but found "
-        f"'{rounding_mode}'"
-    )
 
 
 def _divide_into(name: str, operator: PointwiseOperator) -> Callable[..., Tensor]:

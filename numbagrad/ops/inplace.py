@@ -29,9 +29,9 @@ from ..executor import capture
 from ..executor.arrays import filled
 from ..executor.pointwise import check_written_once, scalar_type_name
 from ..tensor import Tensor, new_tensor
-from ..type_names import type_name
 from ..transforms.batching import aligned, stacked
 from ..transforms.levels import is_transformed
+from ..type_names import type_name
 from . import pointwise as table  # noqa: F401 - fills the register
 from .argument_kinds import FORMS, NOT_GIVEN
 from .arguments import require_tensor, require_tensor_or_number
@@ -42,17 +42,15 @@ from .functions import (
     ONE,
     WRITTEN_BY_HAND,
     clamp_operator,
-    check_alpha,
-    check_value,
     is_one,
     logit,
     nan_to_num,
-    not_a_rounding,
     older_order,
     power_operator,
     round,
 )
 from .operator import PointwiseOperator, pointwise
+from .pointwise_arguments import check_alpha, check_value, not_a_rounding
 from .registry import method
 from .shapes import check_broadcast, sizes_of
 from .tensor_operator import TensorOperator

@@ -180,7 +180,8 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
         raise TypeError(f"expected 'indices' to be integer dtype, but got {indices.dtype}")
     if not isinstance(shape, (int, tuple, list)):
         raise TypeError(
-            f"unravel_index(): argument 'shape' must be int or tuple of ints, not {type_name(shape)}"
+            "unravel_index(): argument 'shape' must be int or tuple of ints, not "
+            f"{type_name(shape)}"
         )
     sizes = (shape,) if isinstance(shape, int) else sizes_of((shape,), "unravel_index")
     if any(size < 0 for size in sizes):

@@ -17,6 +17,7 @@ from ..executor.pointwise import scalar_type_name
 from ..tensor import Tensor, new_tensor
 from ..transforms.batching import aligned_stacks, stacked, with_samples
 from ..transforms.levels import is_transformed
+from .argument_kinds import takes
 from .creation import zeros
 from .expand import sum_to_size
 from .functions import maximum, where
@@ -29,7 +30,6 @@ from .linear_algebra import (
     svdvals,
 )
 from .output import write_result
-from .argument_kinds import takes
 from .registry import method
 from .shapes import common_shape
 from .tensor_operator import TensorOperator

@@ -254,9 +254,8 @@ def lu_unpack(
         (min(LU_data._array.shape[-2:]),)
     ):
         raise RuntimeError(
-            "lu_unpack(): LU_pivots, as lu_factor returns them, has as many elements for a matrix as"
-            f" its diagonal, but got shape {list(LU_pivots._array.shape)} for matrices "
-            f"{list(LU_data._array.shape)}"
+            "lu_unpack(): LU_pivots has as many elements for a matrix as its diagonal, but got shape "
+            f"{list(LU_pivots._array.shape)} for matrices {list(LU_data._array.shape)}"
         )
     P, L, U = _unpacked(LU_data, LU_pivots)
     empty = new_tensor(filled((0,), LU_data._array.dtype, 0))
@@ -305,6 +304,8 @@ def linalg_lu_solve(
             f"linalg.lu_solve: pivots should be a Tensor of scalar type torch.int32, got "
             f"{pivots.dtype}"
         )
+    if not pivots._array.ndim:
+        raise IndexError("linalg.lu_solve: Dimension specified as -1 but pivots has no dimensions")
     if pivots._array.shape[-1:] != (size,):
         raise RuntimeError(
             "linalg.lu_solve: Number of pivots per batch should be same as the dimension of the "

@@ -212,8 +212,6 @@ def bmm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
 def check_mv(input: Tensor, vec: Tensor) -> None:
     """The same for a matrix and a vector."""
     if input._array.ndim != 2 or vec._array.ndim != 1:
-        if not input._array.ndim:
-            raise IndexError("mv(): Dimension specified as 0 but the matrix has no dimensions")
         raise RuntimeError(
             "vector + matrix @ vector expected, got "
             f"{vec._array.ndim}, {input._array.ndim}, {vec._array.ndim}"
@@ -226,6 +224,8 @@ def check_mv(input: Tensor, vec: Tensor) -> None:
 @method()
 def mv(input: Tensor, vec: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Product of a matrix (n, m) and a vector (m)."""
+    if not input._array.ndim:
+        raise IndexError("mv(): Dimension specified as 0 but the matrix has no dimensions")
     check_mv(input, vec)
     return write_result("mv", mv_operator(input, vec), out)
 

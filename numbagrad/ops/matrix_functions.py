@@ -205,6 +205,10 @@ def tensorinv(A: Tensor, ind: int = 2, *, out: Tensor | None = None) -> Tensor:
     if ind <= 0:
         raise RuntimeError(f"Expected a strictly positive integer for 'ind', but got {ind}")
     shape = A._array.shape
+    if ind > len(shape) or not shape:
+        raise RuntimeError(
+            f"tensorinv(): ind={ind} is more than the dimensions of a tensor of shape {list(shape)}"
+        )
     first, last = math.prod(shape[:ind]), math.prod(shape[ind:])
     if first != last:
         raise RuntimeError(
@@ -386,8 +390,8 @@ def ormqr(
     count = min(other._array.shape[dim], input._array.shape[-1])
     if tau._array.shape[-1] != count:
         raise RuntimeError(
-            f"torch.ormqr: tau.shape[-1] must be equal to min(other.shape[{dim}], input.shape[-1]), "
-            f"which is {count}, but is {tau._array.shape[-1]}"
+            f"torch.ormqr: tau.shape[-1] must be equal to min(other.shape[{dim}], input.shape[-1]),"
+            f" which is {count}, but is {tau._array.shape[-1]}"
         )
     V, T = _compact(input, tau)
     if transpose:

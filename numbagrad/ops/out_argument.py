@@ -89,6 +89,8 @@ def write_results(
         raise TypeError(f"{name}() takes 'out' with a 'dim' only; copy_() the result into out")
     if name in _SEPARATE:
         _check_separate(outputs, arguments)
+    if name == "where" and not all([isinstance(x, Tensor) for x in arguments]):
+        raise TypeError("where() takes 'out' with Tensors only; make them of numbers with tensor()")
     if name in _NO_BOOLS and outputs and outputs[0]._array.dtype.kind == "b":
         raise NotImplementedError(f"\"{name}\" not implemented for 'Bool'; give another out")
     results = function(*arguments, **keywords)

@@ -13,10 +13,10 @@ import numpy as np
 
 from ..executor import capture
 from ..executor.conversion import dense_like
+from ..executor.pointwise import scalar_type_name
 from ..tensor import Tensor, new_tensor
 from ..transforms.batching import after_samples, aligned, stacked
 from ..transforms.tangents import multilinear
-from ..executor.pointwise import scalar_type_name
 from .argument_kinds import NOT_GIVEN, Ints, takes
 from .arguments import require_tensor
 from .expand import expand
@@ -364,7 +364,11 @@ def _places_repeated(repeats: Tensor) -> Tensor:
 
 @takes("repeats: Tensor", "input: Tensor, repeats: Tensor | int, dim?: int | None")
 def repeat_interleave(
-    input: Tensor, repeats: Any = NOT_GIVEN, dim: int | None = None, *, output_size: int | None = None
+    input: Tensor,
+    repeats: Any = NOT_GIVEN,
+    dim: int | None = None,
+    *,
+    output_size: int | None = None,
 ) -> Tensor:
     """A copy with every entry of one dimension repeated, by one count or one for each entry.
 

@@ -145,6 +145,8 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
 def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Any:
     """``(value, index)`` of the ``k``-th smallest entry (from 1) of one dimension."""
     array = input._array
+    if array.dtype.kind == "b":
+        raise NotImplementedError("\"kthvalue\" not implemented for 'Bool'; convert with .long()")
     dim = dimension(array.ndim, dim)
     size = array.shape[dim] if array.ndim else 1
     if not size:

@@ -117,6 +117,7 @@ def stft(
     )  # fmt: skip
     rank = input._array.ndim
     _check(rank in (1, 2), "stft", "expected a 1D or 2D tensor", input, **options)
+    _check(0 not in input._array.shape, "stft", "expected a tensor of elements", input, **options)
     signals = input if rank == 2 else input.unsqueeze(0)
     if center:
         signals = pad(signals.unsqueeze(1), (n_fft // 2,) * 2, pad_mode).squeeze(1)

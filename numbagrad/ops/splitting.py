@@ -20,9 +20,9 @@ from ..transforms.batching import (
     stacked,
 )
 from ..transforms.tangents import multilinear
+from .argument_kinds import Ints, takes
 from .join import cat, stack
 from .parts import part, slice_view
-from .argument_kinds import Ints, takes
 from .registry import method
 from .shapes import as_int, dimension, sizes_of
 from .tensor_operator import TensorOperator
@@ -153,9 +153,7 @@ def split_with_sizes(input: Tensor, split_sizes: Ints, dim: int = 0) -> tuple[Te
 
 
 @method()
-def unsafe_split_with_sizes(
-    input: Tensor, split_sizes: Ints, dim: int = 0
-) -> tuple[Tensor, ...]:
+def unsafe_split_with_sizes(input: Tensor, split_sizes: Ints, dim: int = 0) -> tuple[Tensor, ...]:
     """``split_with_sizes`` whose pieces may be written, if none of the others is used after."""
     return _unsafe_split_with_sizes(input, *_given_sizes(input, split_sizes, dim))
 

@@ -510,7 +510,7 @@ def norm_except_dim(v: Tensor, pow: int = 2, dim: int = 0) -> Tensor:  # noqa: A
     others = [k for k in range(rank) if k != kept]
     if rank and not v._array.shape[kept]:
         raise RuntimeError(
-            f"norm_except_dim(): dimension {kept} of a tensor of shape {list(v._array.shape)} has no "
-            "elements"
+            f"norm_except_dim(): dimension {kept} of a tensor of shape {list(v._array.shape)} has "
+            "no elements"
         )
     return vector_norm(v, pow, others, True) if others else v.abs()

@@ -19,8 +19,8 @@ from ..tensor import Tensor
 from ..transforms.batching import stacked
 from ..transforms.layouts import shows_as
 from ..transforms.levels import is_batched
-from .inplace import reshape_in_place
 from .argument_kinds import Ints
+from .inplace import reshape_in_place
 from .registry import method
 from .shapes import sizes_of
 from .tensor_operator import TensorOperator

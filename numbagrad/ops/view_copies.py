@@ -75,7 +75,7 @@ def _own(view: Tensor) -> Tensor:
 
 
 #: By name the view, and what torch's function takes behind the input.
-_VIEWS: dict[str, tuple[Callable[..., Any], *tuple[str, ...]]] = {
+_VIEWS: dict[str, tuple[Any, ...]] = {
     "_conj": (_conj, ""),
     "_neg_view": (_neg_view, ""),
     "alias": (alias, ""),
