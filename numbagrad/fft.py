@@ -14,6 +14,7 @@ import numpy as np
 
 from .half_precision import converted as _converted
 from .ops.argument_check import check_namespace as _check_namespace
+from .ops.argument_kinds import Real as _Real
 from .ops.arguments import leaf as _leaf
 from .ops.arguments import numpy_dtype as _numpy_dtype
 from .ops.fourier import places as _places
@@ -118,9 +119,14 @@ fftn, ifftn, rfftn, irfftn, hfftn, ihfftn = (
 )
 
 
+def _check_count(name: str, n: int) -> None:
+    if n < 0:
+        raise RuntimeError(f"{name}(): argument 'n' must not be negative, but got {n}")
+
+
 def fftfreq(
     n: int,
-    d: float = 1.0,
+    d: _Real = 1.0,
     *,
     out: Tensor | None = None,
     dtype: Any = None,
@@ -129,6 +135,7 @@ def fftfreq(
     requires_grad: bool = False,
 ) -> Tensor:
     """The frequencies of the elements of ``fft`` of n samples at distances ``d``."""
+    _check_count("fftfreq", n)
     kind = _numpy_dtype("fftfreq", dtype)
     numbers = np.concatenate([np.arange((n + 1) // 2), np.arange(-(n // 2), 0)])
     return _leaf(_converted(numbers * (1.0 / (n * d) if n else 0.0), kind), requires_grad, out)
@@ -136,7 +143,7 @@ def fftfreq(
 
 def rfftfreq(
     n: int,
-    d: float = 1.0,
+    d: _Real = 1.0,
     *,
     out: Tensor | None = None,
     dtype: Any = None,
@@ -145,6 +152,7 @@ def rfftfreq(
     requires_grad: bool = False,
 ) -> Tensor:
     """The frequencies of the elements of ``rfft`` of n samples at distances ``d``."""
+    _check_count("rfftfreq", n)
     kind = _numpy_dtype("rfftfreq", dtype)
     return _leaf(_converted(np.arange(n // 2 + 1) / (n * d), kind), requires_grad, out)
 

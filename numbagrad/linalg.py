@@ -15,7 +15,6 @@ from .ops.contraction import multi_dot
 from .ops.linear_algebra import (
     LinAlgError,
     cholesky,
-    det,
     eigh,
     eigvalsh,
     inv,
@@ -29,6 +28,7 @@ from .ops.linear_algebra import (
     svdvals,
 )
 from .ops.linear_algebra import cross as _cross
+from .ops.linear_algebra import linalg_det as det
 from .ops.matmul import matmul
 from .ops.parts import diagonal as _diagonal
 from .ops.qr import qr

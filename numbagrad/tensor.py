@@ -28,6 +28,7 @@ from .executor import capture
 from .layout import contiguous_format, layout, strided
 from .size import Size
 from .torch_function import disabled_torch_function, plain_types
+from .type_names import type_name
 from .untyped_storage import UntypedStorage
 
 if TYPE_CHECKING:
@@ -166,6 +167,8 @@ class Tensor(TensorState, InstalledMethods):
     def _dimension(self, dim: int) -> int:
         """A dimension counted from 0; raises torch's IndexError if there is none such."""
         rank = max(self._array.ndim, 1)
+        if dim.__class__ is bool:
+            raise TypeError("argument 'dim' must be int, the number of a dimension, not bool")
         if not -rank <= dim < rank:
             raise IndexError(
                 f"Dimension out of range (expected to be in range of [{-rank}, {rank - 1}], but "
@@ -305,6 +308,11 @@ class Tensor(TensorState, InstalledMethods):
         Raises:
             RuntimeError: if the dtype is not a float, or if this is no leaf and the flag is False.
         """
+        if requires_grad.__class__ is not bool:
+            raise TypeError(
+                "requires_grad_(): argument 'requires_grad' (position 1) must be bool, not "
+                f"{type_name(requires_grad)}"
+            )
         self.requires_grad = requires_grad
         return self
 

@@ -335,8 +335,8 @@ SEVERAL = {
         lambda x, y, i, j: x.index_put((i % 4, j), y, accumulate=True), [LOGITS, (3,)],
         [lambda g: _classes(g, 3), lambda g: _classes(g, 3)],
     ),
-    "index_put of a whole dimension": (
-        lambda x, y, j: (x * 1).index_put_((None, j), y, accumulate=True), [LOGITS, (4, 3)],
+    "written at columns": (
+        lambda x, y, j: _written_at(x * 1, (slice(None), j), y), [LOGITS, (4, 3)],
         [lambda g: _classes(g, 3)],
     ),
     "put": (

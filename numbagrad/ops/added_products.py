@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from ..dtype import promote_types
+from ..dtype import bool_, promote_types
 from ..executor.matmul import matmul as _product
 from ..tensor import Tensor, new_tensor
 from ..transforms.batching import broadcast_samples
+from .arguments import is_complex_number, require_real
 from .conversion import cast
 from .expand import expand, sum_to_size
 from .inplace import install_in_place
@@ -169,6 +170,10 @@ def _sum(
     if input._array.shape != shape:
         check_expands(input._array.shape, shape)
     number: Any = {"b": bool, "i": int, "u": int, "c": complex}.get(dtype.kind, float)
+    if beta.__class__ is not int or alpha.__class__ is not int:
+        for name, factor in (("beta", beta), ("alpha", alpha)):
+            if not (dtype.kind == "c" and is_complex_number(factor)):
+                require_real(operator.name, name, factor)
     made = operator(input, a, b, number(beta), number(alpha))
     return made if out is None else write_result(operator.name, made, out)
 
@@ -225,6 +230,10 @@ def addr(
         )
     dtype = promote_types(promote_types(input.dtype, vec1.dtype), vec2.dtype)
     for name, number in (("beta", beta), ("alpha", alpha)):
+        if isinstance(number, bool) and dtype is not bool_:
+            raise RuntimeError(
+                f"addr: Boolean {name} only supported for Boolean results; give 0 or 1"
+            )
         if isinstance(number, float) and not dtype.is_floating_point:
             raise RuntimeError(
                 f"addr: For integral input tensors, argument {name} must not be a floating point "
@@ -233,6 +242,16 @@ def addr(
     shape = (vec1._array.size, vec2._array.size)
     input, vec1, vec2 = [cast(x, dtype.numpy) for x in (input, vec1, vec2)]
     return _sum(_addr, shape, input, vec1, vec2, beta, alpha, out)
+
+
+def _check_ranks(name: str, batch1: Tensor, batch2: Tensor) -> None:
+    """Raise an IndexError where torch asks for a size that a tensor does not have."""
+    for batch, least in ((batch1, 2), (batch2, 3)):
+        if batch._array.ndim < least:
+            raise IndexError(
+                f"{name}(): Dimension out of range: both operands must be 3D tensors, but got "
+                f"shapes {list(batch1._array.shape)} and {list(batch2._array.shape)}"
+            )
 
 
 @method()
@@ -246,6 +265,7 @@ def baddbmm(
     out: Tensor | None = None,
 ) -> Tensor:
     """``beta * input + alpha * bmm(batch1, batch2)``."""
+    _check_ranks("baddbmm", batch1, batch2)
     check_bmm("baddbmm", batch1, batch2)
     shape = (*batch1._array.shape[:2], batch2._array.shape[2])
     return _sum(_baddbmm, shape, input, batch1, batch2, beta, alpha, out)
@@ -262,6 +282,7 @@ def addbmm(
     out: Tensor | None = None,
 ) -> Tensor:
     """``beta * input + alpha * bmm(batch1, batch2).sum(0)``, as one product."""
+    _check_ranks("addbmm", batch1, batch2)
     check_bmm("addbmm", batch1, batch2)
     shape = (batch1._array.shape[1], batch2._array.shape[2])
     return _sum(_addbmm, shape, input, batch1, batch2, beta, alpha, out)

@@ -20,7 +20,8 @@ import numpy as np
 from ..dtype import dtype as DType
 from ..tensor import Tensor
 from ..type_names import type_name
-from .arguments import check_elements, require_tensor
+from .argument_kinds import FORMS
+from .arguments import check_elements, is_complex_number, require_tensor
 
 # --- kinds ----------------------------------------------------------------------------------------
 
@@ -81,7 +82,7 @@ def _are_several_ints(value: Any) -> bool:
 
 
 def _is_real(value: Any) -> bool:
-    return _is_number(value) and not isinstance(value, (complex, np.complexfloating))
+    return _is_number(value) and not is_complex_number(value)
 
 
 def _is_nothing(value: Any) -> bool:
@@ -138,7 +139,7 @@ class _Parameter:
         self.name = parameter.name
         self.position = 0 if parameter.kind is parameter.KEYWORD_ONLY else position
         self.is_variadic = parameter.kind is parameter.VAR_POSITIONAL
-        words: Sequence[str] = str(parameter.annotation).split(" | ")
+        words: Sequence[str] = [x.strip("_") for x in str(parameter.annotation).split(" | ")]
         if words == ["Any"] and not self.is_variadic:
             words = _BY_NAME.get(self.name, words)
         found = [_KINDS[word] for word in words if word in _KINDS]
@@ -166,17 +167,64 @@ class _Parameter:
 
     def how_right(self, value: Any) -> Right:
         """What of a value that was accepted has to be the same, for another one to be accepted."""
-        if isinstance(value, Tensor):
-            return Right.BY_TYPES if self.wanted == "Tensor" else Right.BY_VALUES
-        if value.__class__ in (list, tuple):
-            if any([isinstance(x, (Tensor, list, tuple)) for x in value]) and (
-                self.wanted != "tuple of Tensors"
-            ):
-                return Right.BY_VALUES
-            return Right.BY_ELEMENTS
-        if isinstance(value, (list, tuple, type)):
+        return _how_right(value, self.wanted)
+
+
+def _how_right(value: Any, wanted: str) -> Right:
+    if isinstance(value, Tensor):
+        return Right.BY_TYPES if wanted == "Tensor" else Right.BY_VALUES
+    if value.__class__ in (list, tuple):
+        if any([isinstance(x, (Tensor, list, tuple)) for x in value]) and (
+            wanted != "tuple of Tensors"
+        ):
             return Right.BY_VALUES
-        return Right.BY_TYPES
+        return Right.BY_ELEMENTS
+    if isinstance(value, (list, tuple, type)):
+        return Right.BY_VALUES
+    return Right.BY_TYPES
+
+
+class _Form:
+    """One of the ways in which a function takes its arguments, as ``takes`` declares it."""
+
+    def __init__(self, text: str):
+        self.text = text
+        self.parameters: dict[str, tuple[bool, Sequence[str]]] = {}
+        by_position, _, by_name = text.partition(", *, ")
+        #: How many may be given without their names.
+        self.positional = by_position.count(": ")
+        for item in [*by_position.split(", "), *(by_name.split(", ") if by_name else ())]:
+            name, _, words = item.partition(": ")
+            self.parameters[name.rstrip("?")] = name.endswith("?"), words.split(" | ")
+
+    def given(self, arguments: Sequence[Any], keywords: dict[str, Any]) -> dict[str, Any] | None:
+        """The arguments by name; None if they are not those of this form."""
+        names = list(self.parameters)
+        if len(arguments) > self.positional:
+            return None
+        found = dict(zip(names, arguments, strict=False))
+        if not keywords.keys() <= self.parameters.keys() - found.keys():
+            return None
+        found.update(keywords)
+        required = {name for name, (optional, _) in self.parameters.items() if not optional}
+        return found if required <= found.keys() else None
+
+    def wrong(self, given: dict[str, Any]) -> str | None:
+        """The name of the first argument of another kind than this form takes."""
+        for name, value in given.items():
+            words = self.parameters[name][1]
+            if words != ["Any"] and not any([_KINDS[word][0](value) for word in words]):
+                return name
+        return None
+
+    def wanted(self, name: str) -> str:
+        """The kinds that an argument is of, as errors show them."""
+        words = [_KINDS[word][1] if word in _KINDS else "" for word in self.parameters[name][1]]
+        return " or ".join([word for word in dict.fromkeys(words) if word])
+
+    def shown(self) -> str:
+        """The form as errors show it."""
+        return ", ".join([f"{self.wanted(name)} {name}".strip() for name in self.parameters])
 
 
 #: What torch calls arguments that may be given by the names that NumPy has for them.
@@ -192,6 +240,10 @@ class Kinds:
         self.first = 0 if is_method else 1
         self.name = name or function.__name__.lstrip("_")
         self._signature: inspect.Signature | None = None
+        texts, by_method = getattr(function, FORMS, ((), True))
+        self.forms = [_Form(text) for text in texts] if by_method or not is_method else []
+        #: The keywords that forms mention.
+        self.of_forms = {name for form in self.forms for name in form.parameters}
         #: Whether anything can be checked before a call.
         self.tells = any([k != "return" for k in function.__annotations__])
 
@@ -230,14 +282,42 @@ class Kinds:
             nothing: Python's own error is about them.
         """
         given = self.bound(arguments, keywords)
+        if given is None and keywords:
+            keywords = self.in_torchs_names(keywords) or keywords
+            given = self.bound(arguments, keywords)
         if given is None or "older" in given:  # an order of 2017, which the function knows
             return Right.BY_VALUES
-        right = Right.BY_TYPES
+        right = self._check_forms(arguments, keywords) if self.forms else Right.BY_TYPES
         for name, parameter in self.parameters.items():
-            if name in given:
+            if name in given and name not in self.of_forms:
                 parameter.check(self.name, given[name])
                 right = max(right, parameter.how_right(given[name]))
         return right
+
+    def _check_forms(self, arguments: Sequence[Any], keywords: dict[str, Any]) -> Right:
+        """Raise a TypeError unless one of the forms takes the arguments; else as ``check``."""
+        keywords = {name: x for name, x in keywords.items() if name in self.of_forms}
+        fitting = []
+        for form in self.forms:
+            given = form.given(arguments, keywords)
+            if given is None:
+                continue
+            name = form.wrong(given)
+            if name is None:
+                return max([_how_right(x, form.wanted(k)) for k, x in given.items()])
+            fitting.append((form, name, given[name]))
+        if len(fitting) == 1:  # only one has so many arguments: it is meant
+            form, name, value = fitting[0]
+            place = list(form.parameters).index(name) + self.first
+            where = "" if name in keywords else f" (position {place})"
+            raise TypeError(
+                f"{self.name}(): argument '{name}'{where} must be {form.wanted(name)}, not "
+                f"{type_name(value)}"
+            )
+        got = [type_name(x) for x in arguments[1 - self.first :]]
+        got += [f"{name}={type_name(x)}" for name, x in keywords.items()]
+        ways = " or ".join([f"({form.shown()})" for form in self.forms])
+        raise TypeError(f"{self.name}() takes {ways}, but got ({', '.join(got)})")
 
 
 def check_tensors(

@@ -21,7 +21,7 @@ from ..dtype import dtype as DType
 from ..dtype import from_numpy as dtype_of
 from ..executor.pointwise import scalar_type_name
 from ..tensor import Tensor, new_tensor
-from ..type_names import given_for_tensor
+from ..type_names import given_for_tensor, type_name
 
 _PYTHON_TYPES = {bool: bool_, int: int64, float: float64, complex: complex128}
 
@@ -37,6 +37,67 @@ def numpy_dtype(function: str, dtype: Any, default: np.dtype[Any] | None = None)
     raise TypeError(
         f"{function}(): argument 'dtype' must be torch.dtype, not {type(dtype).__name__}"
     )
+
+
+def kind_of_new(
+    function: str,
+    dtype: Any,
+    out: Any,
+    default: np.dtype[Any] | None = None,
+    *,
+    without: str = "",
+) -> np.dtype[Any]:
+    """The NumPy type of what a function makes: of ``dtype``, of ``out``, or the default.
+
+    Args:
+        function: how errors call it.
+        dtype: the argument, or None.
+        out: the argument, or None.
+        default: what is made without these two; if that is None, the default dtype.
+        without: kinds (NumPy's letters) that the function has no numbers of.
+
+    Raises:
+        RuntimeError: if ``out`` is of another dtype than ``dtype``.
+        NotImplementedError: for a dtype ``without`` names.
+    """
+    if out is None:
+        kind = numpy_dtype(function, dtype, default)
+    else:
+        if not isinstance(out, Tensor):
+            raise TypeError(f"{function}(): argument 'out' must be Tensor, not {type_name(out)}")
+        kind = out._array.dtype
+        if dtype is not None and numpy_dtype(function, dtype) != kind:
+            given = scalar_type_name(dtype_of(numpy_dtype(function, dtype)))
+            raise RuntimeError(
+                f"{function}(): dtype {given} does not match dtype of out parameter "
+                f"({scalar_type_name(out.dtype)}); leave dtype out"
+            )
+    if kind.kind in without:
+        raise NotImplementedError(
+            f"\"{function}\" not implemented for '{scalar_type_name(dtype_of(kind))}'; give another"
+            " dtype"
+        )
+    return kind
+
+
+def is_complex_number(value: Any) -> bool:
+    """Whether a number, which is no Tensor, is complex."""
+    return isinstance(value, (complex, np.complexfloating))
+
+
+def require_real(function: str, argument: str, value: Any, kind: str = "float") -> None:
+    """Raise the errors of an argument that takes a real number: for what is none, or complex."""
+    if is_complex_number(value):
+        raise RuntimeError(
+            f"{function}(): value cannot be converted to type {kind} without overflow: argument "
+            f"'{argument}' is a complex number; give a real one"
+        )
+    if isinstance(value, Tensor):
+        if value._array.ndim == 0:
+            return
+    elif isinstance(value, (bool, int, float, np.generic)):
+        return
+    raise TypeError(f"{function}(): argument '{argument}' must be Number, not {type_name(value)}")
 
 
 def shape_of(function: str, arguments: tuple[Any, ...], size: Any = None) -> tuple[int, ...]:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
 
 from ..dtype import bool_, uint8
 from ..tensor import Tensor
+from ..type_names import type_name
+from .argument_kinds import takes
+from .arguments import check_elements, is_complex_number
 from .join import cat
 from .shapes import dimension, dimensions
 from .special_functions import floats
@@ -14,14 +18,21 @@ from .special_functions import floats
 __all__ = ["cumulative_trapezoid", "gradient", "trapezoid", "trapz"]
 
 
+_NUMBERS = (bool, int, float, complex, np.generic)
+
 # --- integrals ------------------------------------------------------------------------------------
 
 
 def _areas(name: str, y: Tensor, x: Tensor | None, dx: Any, dim: int) -> tuple[Tensor, int]:
     """Twice the areas of the trapezoids, and the dimension."""
     rank = y._array.ndim
-    if y._array.dtype.kind == "b":
-        raise RuntimeError(f"{name}: received a bool input for `y`, but bool is not supported")
+    for letter, samples in (("y", y), ("x", x)):
+        if samples is not None and samples._array.dtype.kind == "b":
+            raise RuntimeError(
+                f"{name}: received a bool input for `{letter}`, but bool is not supported"
+            )
+    if isinstance(dx, bool) or is_complex_number(dx):
+        raise RuntimeError(f"{name}: Currently, we only support dx as a real number.")
     if rank == 0:
         raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
     dim = dimension(rank, dim)
@@ -30,15 +41,17 @@ def _areas(name: str, y: Tensor, x: Tensor | None, dx: Any, dim: int) -> tuple[T
         if x._array.shape[0] != size:
             raise RuntimeError(f"{name}: There must be one `x` value for each sample point")
         x = x.reshape([size if d == dim else 1 for d in range(rank)])
+    elif x is not None and x._array.ndim < rank:
+        x = x.reshape((1,) * (rank - x._array.ndim) + x._array.shape)
     count = max(size - 1, 0)
     sums = y.narrow(dim, size - count, count) + y.narrow(dim, 0, count)
     if x is None:
         return sums * dx, dim
-    along = dim - rank + x._array.ndim
-    own = max(x._array.shape[along] - 1, 0)
-    return (x.narrow(along, x._array.shape[along] - own, own) - x.narrow(along, 0, own)) * sums, dim
+    own = max(x._array.shape[dim] - 1, 0)
+    return (x.narrow(dim, x._array.shape[dim] - own, own) - x.narrow(dim, 0, own)) * sums, dim
 
 
+@takes("y: Tensor, x: Tensor, *, dim?: int", "y: Tensor, *, dx?: Number, dim?: int")
 def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = None, dim: int = -1) -> Tensor:
     """The integral of samples ``y`` along ``dim``, at places ``x`` or at distances ``dx`` (1).
 
@@ -57,6 +70,7 @@ def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = None, dim: int = 
 trapz = trapezoid
 
 
+@takes("y: Tensor, x: Tensor, *, dim?: int", "y: Tensor, *, dx?: Number, dim?: int")
 def cumulative_trapezoid(
     y: Tensor, x: Tensor | None = None, *, dx: Any = None, dim: int = -1
 ) -> Tensor:
@@ -99,6 +113,11 @@ def _by_places(input: Tensor, dim: int, places: Tensor, edge_order: int) -> Tens
     def at(place: int, count: int = 1) -> Tensor:
         return input.narrow(dim, place, count)
 
+    if places._array.shape != (size,):
+        raise RuntimeError(
+            f"gradient(): a place is needed for each of the {size} samples along dimension {dim}, "
+            f"but spacing holds a tensor of shape {list(places._array.shape)}"
+        )
     steps = (places.narrow(0, 1, size - 1) - places.narrow(0, 0, size - 1)).reshape(shape)
 
     def step(place: int, count: int = 1) -> Tensor:
@@ -129,6 +148,20 @@ def _by_places(input: Tensor, dim: int, places: Tensor, edge_order: int) -> Tens
     return cat([first, inside, last], dim)
 
 
+def _check_spacing(spacing: Any) -> None:
+    """Raise unless the distances are a number, several, or Tensors of places."""
+    if isinstance(spacing, (list, tuple)) and any([isinstance(x, Tensor) for x in spacing]):
+        check_elements("gradient", spacing, 2)
+        return
+    for x in spacing if isinstance(spacing, (list, tuple)) else (spacing,):
+        scalar = x._array.ndim == 0 if isinstance(x, Tensor) else isinstance(x, _NUMBERS)
+        if not scalar:
+            raise TypeError(
+                "gradient(): argument 'spacing' must be a Number, or a tuple of Numbers or Tensors,"
+                f" not {type_name(x)}"
+            )
+
+
 def gradient(
     input: Tensor, *, spacing: Any = 1, dim: Any = None, edge_order: int = 1
 ) -> tuple[Tensor, ...]:
@@ -147,7 +180,8 @@ def gradient(
     if edge_order not in (1, 2):
         raise RuntimeError("torch.gradient only supports edge_order=1 and edge_order=2.")
     dims = _dims(input, dim)
-    several = isinstance(spacing, Sequence)
+    _check_spacing(spacing)
+    several = isinstance(spacing, (list, tuple))
     if several and len(spacing) != len(dims):
         what = (
             f"'self.dim() = {len(dims)}', since dim argument was not given," if dim is None

@@ -12,11 +12,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..tensor import Tensor
+from ..type_names import type_name
 from .arguments import tensors_of
 from .matmul import bmm, mm
 from .output import write_result
 from .registry import method
-from .shapes import common_shape, dimension
+from .shapes import common_shape, dimension, dimensions
 from .view import reshape, unsafe_view
 
 __all__ = ["chain_matmul", "einsum", "inner", "kron", "tensordot"]
@@ -28,17 +29,7 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) ->
     Raises:
         RuntimeError: if the contracted sizes differ.
     """
-    if isinstance(dims, Tensor):
-        dims = dims.tolist()
-    if isinstance(dims, int):
-        if dims < 0:
-            raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")
-        first = list(range(a._array.ndim - dims, a._array.ndim))
-        second = list(range(dims))
-    else:
-        first, second = ([d] if isinstance(d, int) else d for d in dims)
-        first = [dimension(a._array.ndim, d) for d in first]
-        second = [dimension(b._array.ndim, d) for d in second]
+    first, second = _contracted(dims, a._array.shape, b._array.shape)
     a, b = _summed_over_ones(a, b, first, second), _summed_over_ones(b, a, second, first)
     sizes_a = [a._array.shape[d] for d in first]
     sizes_b = [b._array.shape[d] for d in second]
@@ -55,6 +46,55 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) ->
     right = b.permute(*second, *kept_b).reshape(depth, math.prod(columns))
     made = mm(left, right).reshape(*rows, *columns)
     return write_result("tensordot", made, out)
+
+
+def _contracted(
+    dims: Any, shape_a: tuple[int, ...], shape_b: tuple[int, ...]
+) -> tuple[list[int], list[int]]:
+    """The dimensions of both tensors that ``dims`` of ``tensordot`` names, counted from 0."""
+    rank_a, rank_b = len(shape_a), len(shape_b)
+    if isinstance(dims, Tensor):
+        dims = dims.tolist()
+        if not isinstance(dims, list):
+            dims = int(dims)
+        elif len(dims) == 1:
+            dims = int(dims[0])
+    if isinstance(dims, int):
+        if dims < 0:
+            raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")
+        if dims > min(rank_a, rank_b):
+            raise RuntimeError(
+                f"tensordot expects dims < ndim_a or ndim_b, but got dims={dims} for tensors of "
+                f"{rank_a} and {rank_b} dimensions"
+            )
+        return list(range(rank_a - dims, rank_a)), list(range(dims))
+    if not isinstance(dims, (tuple, list)):
+        raise RuntimeError(
+            "tensordot expects dims to be int or tuple[list[int], list[int]] or list[list[int]] "
+            f"containing two lists, but got dims={type_name(dims)}"
+        )
+    if len(dims) != 2:
+        raise ValueError(
+            "tensordot expects two lists of dims, those of the first and of the second tensor, but "
+            f"got {len(dims)}"
+        )
+    for name, several in zip(("dims_self", "dims_other"), dims, strict=True):
+        if not isinstance(several, (tuple, list)):
+            raise TypeError(
+                f"tensordot(): argument '{name}' must be tuple of ints, not {type_name(several)}"
+            )
+    if len(dims[0]) != len(dims[1]):
+        raise RuntimeError(
+            f"both dimension lists should have same length, got {list(dims[0])} and {list(dims[1])}"
+        )
+    for one, other in zip(*dims, strict=True):
+        first, second = shape_a[dimension(rank_a, one)], shape_b[dimension(rank_b, other)]
+        if first != second and 1 not in (first, second):
+            raise RuntimeError(
+                f"tensordot: contracted dimensions need to match, but first has size {first} in "
+                f"dim {one} and second has size {second} in dim {other}"
+            )
+    return dimensions(rank_a, dims[0]), dimensions(rank_b, dims[1])
 
 
 def _summed_over_ones(x: Tensor, other: Tensor, dims: list[int], of_other: list[int]) -> Tensor:
@@ -147,6 +187,11 @@ def _product_between(
 
 def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor:
     """Product of one or more matrices in the order that costs least."""
+    for matrix in matrices:
+        if matrix._array.ndim != 2:
+            raise RuntimeError(
+                f"chain_matmul(): Tensor dimension is {matrix._array.ndim}, expected 2 instead."
+            )
     if len(matrices) == 1:
         return matrices[0]
     return multi_dot(matrices, out=out)
@@ -173,6 +218,11 @@ def einsum(equation: Any, *operands: Any) -> Tensor:
     if not isinstance(equation, str):
         equation, operands = _as_letters((equation, *operands))
     operands = tuple(tensors_of("einsum", operands, 2))
+    if not operands:
+        raise ValueError(
+            "einsum(): must specify the equation string and at least one operand, or at least one "
+            "operand and its subscripts list"
+        )
     terms, output = _parsed(equation, tuple([x._array.ndim for x in operands]))
     _check_sizes(terms, operands)
     plain = _plain_product(equation, operands)

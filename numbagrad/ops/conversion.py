@@ -35,6 +35,7 @@ from ..layout import preserve_format
 from ..tensor import Tensor
 from ..transforms.batching import stacked
 from ..transforms.tangents import multilinear
+from ..type_names import type_name
 from .arguments import checked_number, numpy_dtype
 from .registry import method
 from .tensor_operator import TensorOperator
@@ -116,6 +117,10 @@ def to(
             dtype = named.get("dtype", dtype)
             device = named.get("device", device)
             copy = named.get("copy", copy)
+            non_blocking = named.get("non_blocking", non_blocking)
+    for name, flag in (("non_blocking", non_blocking), ("copy", copy)):
+        if flag is not False and flag is not True:
+            raise TypeError(f"to(): argument '{name}' must be bool, not {type_name(flag)}")
     if other is not None:
         dtype = other.dtype
     if device is not None:

@@ -15,7 +15,7 @@ from ..executor import capture
 from ..executor.pointwise import scalar_type_name
 from ..tensor import Tensor, new_tensor
 from ..transforms.whole import whole
-from .arguments import require_tensor_or_number
+from .arguments import require_real, require_tensor_or_number
 from .registry import method
 
 __all__ = ["bincount", "histc", "isin"]
@@ -64,6 +64,8 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
         )
     if bins <= 0:
         raise RuntimeError(f"torch.histc(): bins must be > 0, but got {bins}")
+    require_real("histc", "min", min, "double")
+    require_real("histc", "max", max, "double")
     return new_tensor(capture.call(_counted, array, bins, float(min), float(max)))
 
 
@@ -92,10 +94,10 @@ def isin(
         require_tensor_or_number("isin", values, name, position)
     own, others = (x._array if isinstance(x, Tensor) else x for x in (elements, test_elements))
     for values in (own, others):
-        if isinstance(values, np.ndarray) and values.dtype.kind == "c":
+        kind = np.asarray(values).dtype
+        if kind.kind in "bc":
             raise RuntimeError(
-                "Unsupported input type encountered for isin(): "
-                f"{scalar_type_name(dtype_of(values.dtype))}"
+                f"Unsupported input type encountered for isin(): {scalar_type_name(dtype_of(kind))}"
             )
     return new_tensor(capture.call(_is_in, own, others, assume_unique, invert))
 

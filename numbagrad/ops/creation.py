@@ -23,7 +23,9 @@ from ..layout import contiguous_format, preserve_format
 from ..tensor import Tensor
 from ..transforms.dispatch import like_samples, new_samples
 from ..transforms.levels import is_transformed
-from .arguments import checked_number, leaf, numpy_dtype, require_tensor, shape_of
+from ..type_names import type_name
+from .argument_kinds import Ints, takes
+from .arguments import checked_number, kind_of_new, leaf, numpy_dtype, require_tensor, shape_of
 from .registry import method
 
 __all__ = [
@@ -49,8 +51,7 @@ def _uniform(name: str, allocate: Callable[..., np.ndarray[Any, Any]], content: 
         memory_format: Any = None,
     ) -> Tensor:
         require_cpu(device)
-        default = None if out is None else out._array.dtype
-        kind = numpy_dtype(name, dtype, default)
+        kind = numpy_dtype(name, dtype) if out is None else kind_of_new(name, dtype, out)
         shape = shape_of(name, sizes, size)
         if memory_format is None or memory_format.order is None:
             return leaf(allocate(shape, kind), requires_grad, out)
@@ -125,7 +126,7 @@ empty_like = _uniform_like("empty_like", None, "whose elements are not set")
 
 
 def full(
-    size: Any,
+    size: Ints,
     fill_value: Any,
     *,
     out: Tensor | None = None,
@@ -136,9 +137,13 @@ def full(
 ) -> Tensor:
     """A tensor of the given sizes filled with one number, whose type decides the dtype."""
     require_cpu(device)
-    value = fill_value.item() if isinstance(fill_value, Tensor) else fill_value
-    if out is not None and dtype is None:
-        kind = out._array.dtype
+    value = _number("full", fill_value)
+    if not isinstance(size, (tuple, list)):
+        raise TypeError(
+            f"full(): argument 'size' (position 1) must be tuple of ints, not {type_name(size)}"
+        )
+    if out is not None:
+        kind = kind_of_new("full", dtype, out)
     elif isinstance(fill_value, Tensor):
         kind = numpy_dtype("full", dtype, fill_value._array.dtype)
     else:
@@ -171,7 +176,9 @@ def full_like(
             ),
         )  # fmt: skip
     array = empty_array_like("full_like", input, dtype, device, memory_format)
-    value = fill_value.item() if isinstance(fill_value, Tensor) else fill_value
+    value = _number("full_like", fill_value)
+    if not isinstance(value, (bool, int, float, complex, np.generic)):
+        raise _no_number("full_like", value)
     half.fill(array, checked_number(value, array.dtype))
     if capture.active is not None:
         capture.note_fill(array, half.readable(array).flat[0] if array.size else 0)
@@ -192,8 +199,8 @@ def scalar_tensor(
 
 
 def empty_strided(
-    size: Any,
-    stride: Any,
+    size: Ints,
+    stride: Ints,
     *,
     dtype: Any = None,
     layout: Any = None,
@@ -221,11 +228,23 @@ def _dtype_of_number(function: str, value: Any) -> DType:
         return dtype_of(value.dtype)
     if isinstance(value, (bool, int, float, complex)):
         return scalar_dtype(value)
-    raise TypeError(
-        f"{function}(): argument 'fill_value' must be Number, not {type(value).__name__}"
-    )
+    raise _no_number(function, value)
 
 
+def _no_number(function: str, value: Any) -> TypeError:
+    return TypeError(f"{function}(): argument 'fill_value' must be Number, not {type_name(value)}")
+
+
+def _number(function: str, value: Any) -> Any:
+    """The number that a tensor without dimensions holds; what is no Tensor as it is."""
+    if not isinstance(value, Tensor):
+        return value
+    if value._array.ndim:
+        raise _no_number(function, value)
+    return value.item()
+
+
+@takes("n: int", "n: int, m: int")
 def eye(
     n: int,
     m: int | None = None,
@@ -242,7 +261,7 @@ def eye(
     for name, size in (("n", n), ("m", columns)):
         if size < 0:
             raise RuntimeError(f"{name} must be greater or equal to 0, got {size}")
-    kind = numpy_dtype("eye", dtype, None if out is None else out._array.dtype)
+    kind = kind_of_new("eye", dtype, out)
     made = capture.constant(half.converted(np.eye(n, columns), kind))
     return leaf(made, requires_grad, out)
 

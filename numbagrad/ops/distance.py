@@ -15,6 +15,7 @@ from ..executor import capture
 from ..executor.pointwise import scalar_type_name
 from ..tensor import Tensor, new_tensor
 from ..transforms.batching import aligned_stacks
+from .argument_kinds import Real
 from .expand import sum_to_size
 from .functions import where
 from .operator import pointwise
@@ -86,8 +87,8 @@ _cdist = TensorOperator(
 def cdist(
     x1: Tensor,
     x2: Tensor,
-    p: float = 2.0,
-    compute_mode: str = "use_mm_for_euclid_dist_if_necessary",
+    p: Real = 2.0,
+    compute_mode: Any = "use_mm_for_euclid_dist_if_necessary",
 ) -> Tensor:
     """Distances by the p-norm of all pairs of rows, (..., n, d) and (..., m, d) to (..., n, m).
 
@@ -103,7 +104,7 @@ def cdist(
             f"X1 and X2 must have the same number of columns. X1: {x1._array.shape[-1]} X2: "
             f"{x2._array.shape[-1]}"
         )
-    if p < 0:
+    if not p >= 0:
         raise RuntimeError(f"cdist only supports non-negative p values, got {p}")
     for x in (x1, x2):
         if x._array.dtype.kind not in "fV":
@@ -118,8 +119,8 @@ def cdist(
         "use_mm_for_euclid_dist": True,
         "donot_use_mm_for_euclid_dist": False,
     }
-    if compute_mode not in modes:
-        raise ValueError(f"{compute_mode} is not a valid value for compute_mode")
+    if not isinstance(compute_mode, str) or compute_mode not in modes:
+        raise ValueError(f"cdist(): {compute_mode!r} is not a valid value for compute_mode")
     common_shape([x1._array.shape[:-2], x2._array.shape[:-2]])
     return _cdist(x1, x2, float(p), p == 2 and modes[compute_mode])
 
@@ -151,7 +152,7 @@ def _pull_pairs(grad: Tensor, input: Tensor, p: float, result: Tensor) -> Tensor
 _pdist = TensorOperator("pdist", lambda input, p: _chosen(input, p), {"input": _pull_pairs})
 
 
-def pdist(input: Tensor, p: float = 2.0) -> Tensor:
+def pdist(input: Tensor, p: Real = 2.0) -> Tensor:
     """Distances by the p-norm of all pairs of rows of a matrix (n, d): (n * (n - 1) / 2).
 
     They are those above the diagonal of ``cdist(input, input, p)``, row by row.

@@ -13,6 +13,8 @@ from ..executor.indexing import strided_view
 from ..size import Size
 from ..tensor import Tensor
 from ..transforms.batching import aligned
+from ..type_names import type_name
+from .argument_kinds import Ints
 from .arguments import tensors_of
 from .registry import method
 from .shapes import common_shape, expansion, sizes_of
@@ -47,7 +49,7 @@ _expand = ViewOperator(
 @method()
 def expand(input: Tensor, *sizes: Any, implicit: bool = False) -> Tensor:
     """Dimensions of size 1 repeated to ``sizes``, and dimensions put in front; -1 keeps a size."""
-    shape = sizes_of(sizes)
+    shape = sizes_of(sizes, "expand")
     return _expand.wrap(_expanded(input._array, shape), input, (shape,))
 
 
@@ -58,9 +60,9 @@ def expand_as(input: Tensor, other: Tensor) -> Tensor:
 
 
 @method()
-def broadcast_to(input: Tensor, shape: Any) -> Tensor:
-    """``input.expand(shape)``."""
-    return expand(input, shape)
+def broadcast_to(input: Tensor, size: Ints) -> Tensor:
+    """``input.expand(size)``."""
+    return expand(input, size)
 
 
 def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
@@ -79,7 +81,13 @@ def broadcast_shapes(*shapes: Any) -> Size:
     """
     found: list[int] = []
     for number, given in enumerate(shapes):
-        shape = (given,) if isinstance(given, int) else tuple(given)
+        if not isinstance(given, (int, np.integer, tuple, list)):
+            error = TypeError if isinstance(given, str) else RuntimeError
+            raise error(
+                "broadcast_shapes(): Input shapes should be of type ints, a tuple of ints, or a "
+                f"list of ints, got {type_name(given)}"
+            )
+        shape = tuple(given) if isinstance(given, (tuple, list)) else (given,)
         found[:0] = [1] * (len(shape) - len(found))
         for place in range(-1, -len(shape) - 1, -1):
             size = shape[place]
@@ -120,7 +128,7 @@ def sum_to_size(tensor: Tensor, shape: tuple[int, ...]) -> Tensor:
 @method("sum_to_size")
 def _sum_to_size_method(input: Tensor, *size: Any) -> Tensor:
     """Sum to a shape that expands to this tensor's shape."""
-    shape = sizes_of(size)
+    shape = sizes_of(size, "sum_to_size")
     own = input._array.shape
     fits = len(shape) <= len(own) and all(
         [old in (1, new) for old, new in zip(shape[::-1], own[::-1], strict=False)]

@@ -19,10 +19,11 @@ from ..executor.reduction import Reduction, ReductionProgram, SelectionProgram
 from ..tensor import Tensor, new_tensor
 from ..transforms.batching import over_dimensions
 from ..transforms.levels import is_transformed
+from .argument_kinds import NOT_GIVEN, takes
 from .arguments import refuse_complex
 from .gather import scatter_add_operator
 from .operator import pointwise
-from .reduction import ALL, mask_of, numpy_names, with_dims
+from .reduction import ALL, mask_of, not_a_bool, numpy_names, with_dims
 from .registry import method
 from .shapes import dimension
 from .tensor_operator import TensorOperator
@@ -118,6 +119,8 @@ _amin = _extremum("min", "amin")
 def amax(input: Tensor, dim: Any = (), keepdim: bool = False, **numpy: Any) -> Tensor:
     """The largest element over the dimensions ``dim`` (all if empty); NaN if there is one."""
     dim, keepdim = numpy_names("amax", dim, keepdim, numpy)
+    if keepdim is not False and keepdim is not True:
+        raise not_a_bool("amax", keepdim)
     check_not_empty("amax", input._array, dim)
     return _amax(input, mask_of(dim, input._array.ndim), keepdim)
 
@@ -126,6 +129,8 @@ def amax(input: Tensor, dim: Any = (), keepdim: bool = False, **numpy: Any) -> T
 def amin(input: Tensor, dim: Any = (), keepdim: bool = False, **numpy: Any) -> Tensor:
     """The smallest element over the dimensions ``dim`` (all if empty); NaN if there is one."""
     dim, keepdim = numpy_names("amin", dim, keepdim, numpy)
+    if keepdim is not False and keepdim is not True:
+        raise not_a_bool("amin", keepdim)
     check_not_empty("amin", input._array, dim)
     return _amin(input, mask_of(dim, input._array.ndim), keepdim)
 
@@ -255,21 +260,30 @@ def _binary_or_dimension(
         dim = numpy.pop("other")
     if numpy:
         dim, keepdim = numpy_names(which, dim, keepdim, numpy)
-    if dim is None:
+    if keepdim is not False and keepdim is not True:
+        raise not_a_bool(which, keepdim)
+    if dim is NOT_GIVEN:
         check_not_empty(which, input._array, None)
         return _full_operators[which](input, False)
     if isinstance(dim, Tensor):
+        if keepdim is not False:
+            raise TypeError(
+                f"{which}() of two Tensors takes no keepdim; a dim of one Tensor is an int"
+            )
         return pointwise(binary)(input, dim)
     if dim.__class__ is not int:
-        raise TypeError(
-            f"{which}(): expected an int as dim, or a Tensor to compare with, got "
-            f"{type(dim).__name__}; use a{which} for several dimensions"
-        )
+        if not hasattr(dim, "__index__") or isinstance(dim, bool):
+            raise TypeError(
+                f"{which}(): expected an int as dim, or a Tensor to compare with, got "
+                f"{type(dim).__name__}; use a{which} for several dimensions, or for all"
+            )
+        dim = int(dim)
     return _with_indices(which, input, dim, keepdim)
 
 
 @method()
-def max(input: Tensor, dim: int | Tensor | None = None, keepdim: bool = False, **names: Any) -> Any:
+@takes("input: Tensor", "input: Tensor, dim: int, keepdim?: bool", "input: Tensor, other: Tensor")
+def max(input: Tensor, dim: Any = NOT_GIVEN, keepdim: bool = False, **names: Any) -> Any:
     """The largest element; with ``dim`` a pair of values and indices along it.
 
     With a Tensor in place of ``dim``, the larger of the two, element by element. NaN is larger than
@@ -279,7 +293,8 @@ def max(input: Tensor, dim: int | Tensor | None = None, keepdim: bool = False, *
 
 
 @method()
-def min(input: Tensor, dim: int | Tensor | None = None, keepdim: bool = False, **names: Any) -> Any:
+@takes("input: Tensor", "input: Tensor, dim: int, keepdim?: bool", "input: Tensor, other: Tensor")
+def min(input: Tensor, dim: Any = NOT_GIVEN, keepdim: bool = False, **names: Any) -> Any:
     """The smallest element; with ``dim`` a pair of values and indices along it.
 
     With a Tensor in place of ``dim``, the smaller of the two, element by element. NaN is smaller
@@ -294,6 +309,8 @@ def min(input: Tensor, dim: int | Tensor | None = None, keepdim: bool = False, *
 def _index_of(which: str, input: Tensor, dim: int | None, keepdim: bool) -> Tensor:
     array = input._array
     name = f"arg{which}"
+    if keepdim is not False and keepdim is not True:
+        raise not_a_bool(name, keepdim)
     if array.dtype == np.bool_:
         raise RuntimeError(f"{name}(): does not support bool input")
     check_not_empty(name, array, dim, IndexError)
@@ -406,12 +423,12 @@ def _full_median(name: str) -> TensorOperator:
 _medians = {name: _full_median(name) for name in ("median", "nanmedian")}
 
 
-def _median(name: str, input: Tensor, dim: int | None, keepdim: bool) -> Any:
+def _median(name: str, input: Tensor, dim: Any, keepdim: bool) -> Any:
     refuse_complex(name, input._array)
     array = input._array
     if array.dtype == np.bool_:
         raise NotImplementedError("\"median_cpu\" not implemented for 'Bool'")
-    if dim is None:
+    if dim is NOT_GIVEN:
         return _medians[name](input, False)
     check_not_empty("median", array, dim)
     place = dimension(array.ndim, dim)
@@ -435,12 +452,14 @@ _medians_along = {
 
 
 @method()
-def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
+@takes("input: Tensor", "input: Tensor, dim: int, keepdim?: bool")
+def median(input: Tensor, dim: Any = NOT_GIVEN, keepdim: bool = False) -> Any:
     """The median, the lower of two; with ``dim`` a pair of values and indices. NaN wins."""
     return _median("median", input, dim, keepdim)
 
 
 @method()
-def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
+@takes("input: Tensor", "input: Tensor, dim: int, keepdim?: bool")
+def nanmedian(input: Tensor, dim: Any = NOT_GIVEN, keepdim: bool = False) -> Any:
     """The median of the elements that are not NaN; with ``dim`` values and indices."""
     return _median("nanmedian", input, dim, keepdim)

@@ -22,10 +22,18 @@ from ..transforms.reading import refuse_tangents
 from ..type_names import type_name
 from ..warn_once import warn_caller
 from . import pointwise as table  # noqa: F401 - fills the register
+from .argument_kinds import Real
 from .arguments import require_tensor, require_tensor_or_number
 from .conversion import as_element, cast
 from .definition import POINTWISE
 from .operator import PointwiseOperator, binary, pointwise, unary
+from .pointwise_arguments import (
+    WITHOUT_OUT,
+    check_alpha,
+    check_out_dtype,
+    check_value,
+    not_a_rounding,
+)
 from .registry import method
 
 if TYPE_CHECKING:
@@ -55,6 +63,7 @@ def write_out(operator: PointwiseOperator, operands: tuple[Any, ...], out: Tenso
             f"{operator.definition.name}(): functions with out=... arguments don't support "
             "automatic differentiation, but one of the arguments requires grad."
         )
+    check_out_dtype(operator.name, operands, out)
     refuse_tangents(operator.name, (out, *operands))
     operands = operator.with_tensor(operands)
     shapes = [x._array.shape for x in operands if isinstance(x, Tensor)]
@@ -81,12 +90,20 @@ def _signature_of(operator: PointwiseOperator) -> inspect.Signature:
     parameters = [
         inspect.Parameter(n, inspect.Parameter.POSITIONAL_OR_KEYWORD) for n in public[:count]
     ]
+    if operator.name in WITHOUT_OUT:
+        return inspect.Signature(parameters)
     out = inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None)
     return inspect.Signature([*parameters, out])
 
 
 def _unary_function(name: str, operator: PointwiseOperator) -> Callable[..., Tensor]:
     call = unary(operator)
+    if name in WITHOUT_OUT:
+
+        def alone(input: Tensor) -> Tensor:
+            return call(input)
+
+        return _named(alone, name, operator)
 
     def function(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         return call(input) if out is None else write_out(operator, (input,), out)
@@ -198,6 +215,8 @@ def add(
     """``input + alpha * other``; ``add(a, 2, b)`` and ``add(a, b, result)`` as in 2017 too."""
     if older:
         return older_order(add, "alpha", 2, (input, other, *older))
+    if alpha is not ONE:
+        check_alpha("add", alpha, input, other)
     if alpha is ONE or is_one(alpha):
         if out is None:
             return _add(input, other)
@@ -216,6 +235,8 @@ def sub(
     """``input - alpha * other``; ``sub(a, 2, b)`` and ``sub(a, b, result)`` as in 2017 too."""
     if older:
         return older_order(sub, "alpha", 2, (input, other, *older))
+    if alpha is not ONE:
+        check_alpha("sub", alpha, input, other)
     if alpha is ONE or is_one(alpha):
         if out is None:
             return _sub(input, other)
@@ -245,10 +266,7 @@ def _divide_into(name: str, operator: PointwiseOperator) -> Callable[..., Tensor
         elif rounding_mode in ("floor", "trunc"):
             chosen = pointwise(f"div_{rounding_mode}")
         else:
-            raise RuntimeError(
-                "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found "
-                f"'{rounding_mode}'"
-            )
+            raise not_a_rounding(name, rounding_mode)
         if out is not None:
             return write_out(chosen, (input, other), out)
         return _div(input, other) if chosen is operator else chosen(input, other)
@@ -313,6 +331,11 @@ def float_power(input: Any, exponent: Any, *, out: Tensor | None = None) -> Tens
         x.is_complex() if isinstance(x, Tensor) else isinstance(x, complex) for x in operands
     ])  # fmt: skip
     kind, number = (complex128, complex) if is_complex else (float64, float)
+    if isinstance(out, Tensor) and out.dtype is not kind:
+        raise RuntimeError(
+            f"float_power(): the output given has dtype {out.dtype} but the operation's result "
+            f"requires dtype {kind}"
+        )
     wide = [cast(x, kind.numpy) if isinstance(x, Tensor) else number(x) for x in operands]
     return pow(*wide, out=out)
 
@@ -338,6 +361,7 @@ def addcmul(
     """``input + value * tensor1 * tensor2``; ``addcmul(a, 2, b, c)`` as in 2017 too."""
     if older:
         return older_order(addcmul, "value", 3, (input, tensor1, tensor2, *older))
+    check_value("addcmul", value, input, tensor1, tensor2)
     return _with_options("addcmul", (input, tensor1, tensor2, value), out)
 
 
@@ -354,6 +378,7 @@ def addcdiv(
     """``input + value * tensor1 / tensor2``; ``addcdiv(a, 2, b, c)`` as in 2017 too."""
     if older:
         return older_order(addcdiv, "value", 3, (input, tensor1, tensor2, *older))
+    check_value("addcdiv", value, input, tensor1, tensor2)
     return _with_options("addcdiv", (input, tensor1, tensor2, value), out)
 
 
@@ -486,9 +511,9 @@ def clamp_max(input: Tensor, max: Any, *, out: Tensor | None = None) -> Tensor:
 @method()
 def nan_to_num(
     input: Tensor,
-    nan: float | None = None,
-    posinf: float | None = None,
-    neginf: float | None = None,
+    nan: Real | None = None,
+    posinf: Real | None = None,
+    neginf: Real | None = None,
     *,
     out: Tensor | None = None,
 ) -> Tensor:

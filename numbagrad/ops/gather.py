@@ -16,6 +16,7 @@ from ..executor import capture, copying
 from ..executor import indexing as executor
 from ..executor.arrays import embedded, filled
 from ..executor.checks import check_inside
+from ..executor.pointwise import scalar_type_name
 from ..kernels.indexing_layout import ALL_IN_A_ROW
 from ..tensor import Tensor, new_tensor
 from ..transforms.batching import after_samples, samples_first, stacked, with_samples
@@ -258,6 +259,11 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
 
     Indices below 0 count from the end of ``dim``.
     """
+    if indices._array.dtype != np.int64:
+        raise RuntimeError(
+            "torch.take_along_dim(): dtype of indices should be Long but got "
+            f"{scalar_type_name(indices.dtype)}; convert with .long()"
+        )
     if dim is None:
         return gather(reshape(input, -1), 0, reshape(indices, -1))
     own, given = input._array.shape, indices._array.shape

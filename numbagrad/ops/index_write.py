@@ -19,7 +19,7 @@ from ..executor.pointwise import check_written_once
 from ..tensor import Tensor
 from ..transforms.batching import with_samples
 from ..transforms.levels import is_transformed
-from .arguments import refuse_complex
+from .arguments import refuse_complex, require_tensor_or_number
 from .conversion import as_element
 from .expand import expand
 from .gather import (
@@ -61,6 +61,10 @@ def _check_rows(name: str, input: Tensor, dim: int, index: Array, source: Tensor
         raise kind(
             f"{name}(): When source and destination are not scalars, their dimensionality must "
             f"match. Source dimensionality ({len(given)}), destination dimensionality ({len(own)})"
+        )
+    if not given and dim and name != "index_copy_":
+        raise RuntimeError(
+            f"{name}(): Indexing dim {dim} is out of bounds of the source tensor with dim 0"
         )
     if index.size != size_along(source._array, dim):
         kind = IndexError if name == "index_copy_" else RuntimeError
@@ -258,6 +262,16 @@ def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor
 @method()
 def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     """A copy with one value written at the indices of one dimension."""
+    if index._array.ndim > 1:
+        raise RuntimeError(
+            "index_fill(): Index has to be a vector/scalar, but has shape "
+            f"{list(index._array.shape)}"
+        )
+    if index._array.dtype not in (np.int64, np.int32):
+        raise IndexError(
+            f"index_fill(): Expected dtype int64 for index, but got {index.dtype}; convert with "
+            ".long()"
+        )
     dim = dimension(input._array.ndim, dim)
     size = size_along(input._array, dim)
     array = vector_of("index_fill_", index)
@@ -276,6 +290,8 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
         raise RuntimeError(
             f"index_fill: a {value.dtype} value does not fit the {input.dtype} tensor"
         )
+    if not isinstance(value, Tensor):
+        require_tensor_or_number("index_fill", value, "value", 4)
     value = as_element(value, input._array.dtype)
     if not isinstance(value, Tensor):
         return _index_fill(input, dim, places, value)

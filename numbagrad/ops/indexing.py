@@ -23,6 +23,7 @@ from ..executor.pointwise import check_written_once
 from ..tensor import Tensor, new_tensor
 from ..transforms.levels import Transformed, is_transformed
 from ..transforms.tangents import multilinear
+from ..type_names import type_name
 from .arguments import checked_number
 from .expand import expand
 from .index_tensors import (
@@ -37,6 +38,7 @@ from .inplace import copy_
 from .operator import pointwise
 from .parts import alias_view, select_view, slice_view, unsqueeze_view
 from .registry import method
+from .shapes import common_shape
 from .subscript import (
     ALL,
     Subscript,
@@ -514,15 +516,22 @@ def _result_shape(shape: tuple[int, ...], arrays: Key) -> tuple[int, ...]:
 
 @method("index_put_")
 def index_put_(
-    input: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool = False
+    input: Tensor, indices: Sequence[Tensor], values: Tensor, accumulate: bool = False
 ) -> Tensor:
-    """Write ``values`` at ``indices`` (None stands for a whole dimension), or add them there."""
+    """Write ``values`` at ``indices``, of the first dimensions, or add them there."""
     return _index_put_in_place(input, _checked_key(input, indices, values), values, accumulate)
 
 
-def _checked_key(input: Tensor, indices: Sequence[Tensor | None], values: Tensor) -> Key:
+def _checked_key(input: Tensor, indices: Sequence[Tensor], values: Tensor) -> Key:
     """The index arrays for the dimensions of ``input``; raises torch's error for other dtypes."""
+    if not isinstance(indices, (tuple, list)):
+        raise TypeError(
+            f"index_put_(): argument 'indices' must be tuple of Tensors, not {type_name(indices)}"
+        )
+    if not indices:
+        raise RuntimeError("index_put_(): needs at least one tensor of indices")
     key = tuple([ALL if index is None else _as_vector(index) for index in indices])
+    _check_rank_of_values(input, key, values)
     subscript = Subscript(input._array.shape, key)
     if values._array.dtype != input._array.dtype:
         raise RuntimeError(
@@ -530,6 +539,26 @@ def _checked_key(input: Tensor, indices: Sequence[Tensor | None], values: Tensor
             f"{scalar_name(input)} for the destination and {scalar_name(values)} for the source."
         )
     return subscript.arrays
+
+
+def _check_rank_of_values(input: Tensor, key: tuple[Any, ...], values: Tensor) -> None:
+    """Raise torch's error for values that do not broadcast to what the indices select."""
+    own, given = input._array.shape, values._array.shape
+    if (
+        any([x is ALL for x in key])
+        or len(key) > len(own)
+        or any([x._array.dtype.kind in "bu" for x in key])
+    ):
+        return  # sizes that depend on values, or errors of the key itself
+    selected = (*common_shape([x._array.shape for x in key]), *own[len(key) :])
+    fits = len(given) <= len(selected) and all(
+        [a in (1, b) for a, b in zip(given[::-1], selected[::-1], strict=False)]
+    )
+    if not fits:
+        raise RuntimeError(
+            f"shape mismatch: value tensor of shape {list(given)} cannot be broadcast to indexing "
+            f"result of shape {list(selected)}"
+        )
 
 
 def _as_vector(index: Tensor) -> Tensor:
@@ -542,7 +571,7 @@ def _as_vector(index: Tensor) -> Tensor:
 
 @method()
 def index_put(
-    input: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool = False
+    input: Tensor, indices: Sequence[Tensor], values: Tensor, accumulate: bool = False
 ) -> Tensor:
     """A copy with ``values`` at ``indices``."""
     if is_transformed((input, list(indices), values)):

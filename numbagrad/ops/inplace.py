@@ -31,8 +31,10 @@ from ..executor.pointwise import check_written_once, scalar_type_name
 from ..tensor import Tensor, new_tensor
 from ..transforms.batching import aligned, stacked
 from ..transforms.levels import is_transformed
+from ..type_names import type_name
 from . import pointwise as table  # noqa: F401 - fills the register
-from .arguments import require_tensor
+from .argument_kinds import FORMS, NOT_GIVEN
+from .arguments import require_tensor, require_tensor_or_number
 from .conversion import as_element, cast
 from .definition import POINTWISE
 from .expand import sum_to_size
@@ -48,6 +50,7 @@ from .functions import (
     round,
 )
 from .operator import PointwiseOperator, pointwise
+from .pointwise_arguments import check_alpha, check_value, not_a_rounding
 from .registry import method
 from .shapes import check_broadcast, sizes_of
 from .tensor_operator import TensorOperator
@@ -120,6 +123,8 @@ def _add_(self: Tensor, other: Any, *older: Any, alpha: Number = 1) -> Tensor:
     """``self += alpha * other``; ``add_(2, b)`` as in 2017 too."""
     if older:
         return older_order(_add_, "alpha", 2, (self, other, *older))
+    if alpha is not ONE:
+        check_alpha("add_", alpha, self, other)
     if alpha is ONE or is_one(alpha):
         return _add(self, other)
     return apply_inplace(self, pointwise("add_scaled"), (self, other, alpha))
@@ -130,6 +135,8 @@ def _sub_(self: Tensor, other: Any, *older: Any, alpha: Number = 1) -> Tensor:
     """``self -= alpha * other``; ``sub_(2, b)`` as in 2017 too."""
     if older:
         return older_order(_sub_, "alpha", 2, (self, other, *older))
+    if alpha is not ONE:
+        check_alpha("sub_", alpha, self, other)
     if alpha is ONE or is_one(alpha):
         return _sub(self, other)
     return apply_inplace(self, pointwise("sub_scaled"), (self, other, alpha))
@@ -141,10 +148,7 @@ def _div_(self: Tensor, other: Any, *, rounding_mode: str | None = None) -> Tens
     if rounding_mode is None:
         return _div(self, other)
     if rounding_mode not in ("floor", "trunc"):
-        raise RuntimeError(
-            "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found "
-            f"'{rounding_mode}'"
-        )
+        raise not_a_rounding("div_", rounding_mode)
     return apply_inplace(self, pointwise(f"div_{rounding_mode}"), (self, other))
 
 
@@ -168,6 +172,7 @@ def _addcmul_(
     """``self += value * tensor1 * tensor2``; ``addcmul_(2, b, c)`` as in 2017 too."""
     if older:
         return older_order(_addcmul_, "value", 3, (self, tensor1, tensor2, *older))
+    check_value("addcmul_", value, self, tensor1, tensor2)
     return apply_inplace(self, pointwise("addcmul"), (self, tensor1, tensor2, value))
 
 
@@ -178,6 +183,7 @@ def _addcdiv_(
     """``self += value * tensor1 / tensor2``; ``addcdiv_(2, b, c)`` as in 2017 too."""
     if older:
         return older_order(_addcdiv_, "value", 3, (self, tensor1, tensor2, *older))
+    check_value("addcdiv_", value, self, tensor1, tensor2)
     return apply_inplace(self, pointwise("addcdiv"), (self, tensor1, tensor2, value))
 
 
@@ -197,18 +203,22 @@ def _clamp_(self: Tensor, min: Any = None, max: Any = None) -> Tensor:
 @method("clamp_min_")
 def _clamp_min_(self: Tensor, min: Any) -> Tensor:
     """Raise the elements below ``min`` to it."""
+    require_tensor_or_number("clamp_min_", min, "min", 1)
     return _clamp_(self, min=min)
 
 
 @method("clamp_max_")
 def _clamp_max_(self: Tensor, max: Any) -> Tensor:
     """Lower the elements above ``max`` to it."""
+    require_tensor_or_number("clamp_max_", max, "max", 1)
     return _clamp_(self, max=max)
 
 
 @method("masked_fill_")
 def _masked_fill_(self: Tensor, mask: Tensor, value: Any) -> Tensor:
     """Write ``value`` where the mask holds."""
+    if not isinstance(value, Tensor):
+        require_tensor_or_number("masked_fill_", value, "value", 2)
     if mask._array.dtype.kind != "b":
         raise RuntimeError(
             f"masked_fill_ only supports boolean masks, but got mask with dtype {mask.dtype}"
@@ -252,9 +262,13 @@ def install_in_place(
         return compute_then_write(self, compute, *others)
 
     public = f"{function.__name__}_"
-    signature = inspect.signature(function)  # by which its arguments are checked
+    # Its arguments are those of the function, and are checked as such.
+    write.__annotations__ = function.__annotations__
+    signature = inspect.signature(function)
     taken = [x for name, x in signature.parameters.items() if name != "out"]
     write.__signature__ = signature.replace(parameters=taken)  # type: ignore[attr-defined]
+    if hasattr(function, FORMS):
+        setattr(write, FORMS, getattr(function, FORMS))
     method(public)(_named(write, public, f"``{function.__name__}`` written into the tensor."))
 
 
@@ -362,6 +376,8 @@ def fill_(input: Tensor, value: Any) -> Tensor:
             "fill_ only supports 0-dimension value tensor but got tensor with "
             f"{value._array.ndim} dimensions."
         )
+    if not isinstance(value, Tensor):
+        require_tensor_or_number("fill_", value, "value", 2)
     value = as_element(value, input._array.dtype)
     if isinstance(value, Tensor):
         capture.refuse("fill_() with the value of a tensor")
@@ -374,6 +390,11 @@ def fill_(input: Tensor, value: Any) -> Tensor:
 @method("copy_")
 def copy_(input: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
     """Write the elements of ``src``, broadcast and cast to the dtype of this tensor."""
+    if non_blocking is not False and non_blocking is not True:
+        raise TypeError(
+            "copy_(): argument 'non_blocking' (position 2) must be bool, not "
+            f"{type_name(non_blocking)}"
+        )
     if src.__class__ is not Tensor and not isinstance(src, Tensor):
         require_tensor("copy_", src, "other")
     if src._array.shape != input._array.shape:
@@ -423,7 +444,7 @@ def transpose_(self: Tensor, dim0: int, dim1: int) -> Tensor:
 
 
 @method()
-def squeeze_(self: Tensor, dim: Any = None) -> Tensor:
+def squeeze_(self: Tensor, dim: Any = NOT_GIVEN) -> Tensor:
     """``squeeze`` in place."""
     return reshape_in_place(self, lambda x: squeeze(x, dim))
 

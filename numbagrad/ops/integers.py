@@ -14,12 +14,14 @@ from ..executor import capture
 from ..executor.pointwise import scalar_type_name
 from ..tensor import Tensor, new_tensor
 from ..transforms.batching import aligned_stacks, stacked
+from ..type_names import type_name
 from .conversion import cast
 from .functions import exp2
 from .inplace import install_in_place
 from .join import stack
-from .output import write_result
+from .output import write_result, write_results
 from .registry import method
+from .shapes import sizes_of
 from .tensor_operator import TensorOperator
 from .view import reshape
 
@@ -73,6 +75,8 @@ def lcm(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
 @method()
 def ldexp(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``input * 2**other``."""
+    if other._array.dtype.kind == "b":
+        raise NotImplementedError("\"ldexp\" not implemented for 'Bool'; give whole numbers")
     power = exp2(other)
     if input.is_floating_point() and other._array.dtype.kind in "iub":
         power = cast(power, input._array.dtype)
@@ -111,9 +115,7 @@ def frexp(input: Tensor, *, out: Any = None) -> Any:
     if not input.is_floating_point():
         raise RuntimeError("torch.frexp() only supports floating-point dtypes")
     made = [_mantissa(input), _exponent(input.detach())]
-    if out is not None:
-        made = [write_result("frexp", x, y) for x, y in zip(made, out, strict=True)]
-    return return_types.frexp(*made)
+    return return_types.frexp(*write_results("frexp", made, out))
 
 
 # --- which with which -----------------------------------------------------------------------------
@@ -176,7 +178,12 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
     """
     if indices._array.dtype.kind not in "iu":
         raise TypeError(f"expected 'indices' to be integer dtype, but got {indices.dtype}")
-    sizes = (shape,) if isinstance(shape, int) else tuple(shape)
+    if not isinstance(shape, (int, tuple, list)):
+        raise TypeError(
+            "unravel_index(): argument 'shape' must be int or tuple of ints, not "
+            f"{type_name(shape)}"
+        )
+    sizes = (shape,) if isinstance(shape, int) else sizes_of((shape,), "unravel_index")
     if any(size < 0 for size in sizes):
         raise ValueError(f"'shape' cannot have negative values, but got {sizes}")
     indices = indices.long()  # sizes and steps need not be numbers of a smaller dtype

@@ -17,6 +17,7 @@ from ..executor.pointwise import scalar_type_name
 from ..tensor import Tensor, new_tensor
 from ..transforms.batching import aligned_stacks, stacked, with_samples
 from ..transforms.levels import is_transformed
+from .argument_kinds import takes
 from .creation import zeros
 from .expand import sum_to_size
 from .functions import maximum, where
@@ -176,6 +177,7 @@ def matrix_rank(
     return write_result("linalg.matrix_rank", (values > least.unsqueeze(-1)).sum(-1), out)
 
 
+@takes("A: Tensor, p?: Number | str | None")
 def cond(A: Tensor, p: Any = None, *, out: Tensor | None = None) -> Tensor:
     """The condition numbers of matrices: the norm of each times that of its inverse.
 
@@ -271,6 +273,11 @@ def _check_lstsq(A: Tensor, B: Tensor, vectors: bool, driver: str | None) -> Non
             f"{names[0]} and other's dtype {names[1]}"
         )
     check_matrices("linalg.lstsq", A, square=False)
+    if A._array.ndim - B._array.ndim not in (0, 1):
+        raise RuntimeError(
+            f"{name}: input.dim() must be greater or equal to other.dim() and (input.dim() - "
+            f"other.dim()) <= 1, but got {A._array.ndim} and {B._array.ndim} dimensions"
+        )
     dim = -1 if vectors else -2
     if B._array.shape[dim] != A._array.shape[-2]:
         raise RuntimeError(f"{name}: input.size(-2) should match other.size({dim})")
@@ -300,9 +307,7 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
         RuntimeError: for shapes, dtypes or drivers that do not fit.
     """
     shape = A._array.shape
-    vectors = B._array.ndim == 1 or (
-        B._array.ndim == len(shape) - 1 and B._array.shape == shape[:-1]
-    )
+    vectors = B._array.ndim == len(shape) - 1
     _check_lstsq(A, B, vectors, driver)
     driver = driver or "gelsy"
     right = B.unsqueeze(-1) if vectors else B

@@ -179,6 +179,8 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True, out: Tensor | None = None)
             "linalg.solve: Expected A and B to have the same dtype, but found A of type "
             f"{A.dtype} and B of type {B.dtype} instead"
         )
+    if not B._array.ndim:
+        raise RuntimeError("linalg.solve: The input tensor B must have at least 2 dimensions.")
     vectors = B._array.ndim == 1 or (
         B._array.ndim == A._array.ndim - 1 and B._array.shape == A._array.shape[:-1]
     )
@@ -301,10 +303,18 @@ _det = TensorOperator(
 
 
 @method()
-def det(A: Tensor, *, out: Tensor | None = None) -> Tensor:
+def det(input: Tensor) -> Tensor:
     """The determinants of square matrices (..., n, n)."""
-    check_matrices("linalg.det", A)
-    return write_result("linalg.det", _det(A), out)
+    check_matrices("linalg.det", input)
+    return _det(input)
+
+
+def linalg_det(A: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The determinants of square matrices (..., n, n)."""
+    return write_result("linalg.det", det(A), out)
+
+
+linalg_det.__name__ = linalg_det.__qualname__ = "det"
 
 
 _slogdet = TensorOperator(
@@ -351,6 +361,8 @@ def trace(input: Tensor) -> Tensor:
     """The sum of the diagonal of a matrix; of integers in int64."""
     if input._array.ndim != 2:
         raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {input._array.ndim}")
+    if input._array.dtype.kind == "b":
+        raise NotImplementedError("\"trace\" not implemented for 'Bool'; convert with .long()")
     return _trace(input)
 
 
@@ -598,11 +610,24 @@ def norm(
     """
     if keepdim.__class__ is not bool:
         check_tensors(norm, (A, ord, dim, keepdim))
+    several = isinstance(dim, (list, tuple))
+    if several and len(dim) not in (1, 2):
+        raise RuntimeError(
+            f"linalg.norm: If dim is specified, it must be of length 1 or 2. Got {list(dim)}"
+        )
     if ord is None:
         return vector_norm(A, 2, dim, keepdim, dtype=dtype)
-    of_matrix = isinstance(ord, str) or (
-        A._array.ndim == 2 if dim is None else not isinstance(dim, int) and len(dim) == 2
-    )
+    if dim is None and A._array.ndim not in (1, 2):
+        raise RuntimeError(
+            "linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got "
+            f"{A._array.ndim}D."
+        )
+    of_matrix = A._array.ndim == 2 if dim is None else several and len(dim) == 2
+    if isinstance(ord, str) and not of_matrix:
+        raise RuntimeError(
+            f"linalg.norm: Order {ord!r} is that of a matrix, in two dimensions, but got a tensor "
+            f"of shape {list(A._array.shape)} and dim {dim}"
+        )
     if of_matrix:
         return matrix_norm(A, ord, (-2, -1) if dim is None else dim, keepdim, dtype=dtype)
     assert not isinstance(ord, str)

@@ -54,6 +54,8 @@ def lobpcg(
     """
     check_matrices("lobpcg", A)
     count = k if k is not None else 1 if X is None else X.shape[-1]
+    if count < 1:
+        raise RuntimeError(f"lobpcg(): argument 'k' must be positive, but got {count}")
     rows = A.shape[-1]
     if rows < 3 * count:
         raise ValueError(

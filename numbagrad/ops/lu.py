@@ -250,6 +250,13 @@ def lu_unpack(
             "dtype.\nNote: this function is intended to be used with the output produced by "
             "torch.linalg.lu_factor"
         )
+    if LU_data._array.ndim >= 2 and LU_pivots._array.shape[-1:] != (
+        (min(LU_data._array.shape[-2:]),)
+    ):
+        raise RuntimeError(
+            "lu_unpack(): LU_pivots has as many elements as the diagonal of a matrix, but got shape "
+            f"{list(LU_pivots._array.shape)} for matrices {list(LU_data._array.shape)}"
+        )
     P, L, U = _unpacked(LU_data, LU_pivots)
     empty = new_tensor(filled((0,), LU_data._array.dtype, 0))
     if not unpack_data:
@@ -292,6 +299,23 @@ def linalg_lu_solve(
         made = linalg_lu_solve(LU, pivots, B.mT, adjoint=not adjoint).mT
         return write_result("linalg.lu_solve", made, out)
     size = LU._array.shape[-1]
+    if pivots._array.dtype != np.int32:
+        raise RuntimeError(
+            f"linalg.lu_solve: pivots should be a Tensor of scalar type torch.int32, got "
+            f"{pivots.dtype}"
+        )
+    if not pivots._array.ndim:
+        raise IndexError("linalg.lu_solve: Dimension specified as -1 but pivots has no dimensions")
+    if pivots._array.shape[-1:] != (size,):
+        raise RuntimeError(
+            "linalg.lu_solve: Number of pivots per batch should be same as the dimension of the "
+            f"matrix, {size}, but got pivots with shape {list(pivots._array.shape)}"
+        )
+    if pivots._array.shape != LU._array.shape[:-1]:
+        raise RuntimeError(
+            "linalg.lu_solve: Expected LU.shape[:-1] and pivots.shape to be the same, but got "
+            f"pivots with shape {list(pivots._array.shape)} instead"
+        )
     if B._array.shape[-2] != size:
         rows, columns = B._array.shape[-2:]
         raise RuntimeError(

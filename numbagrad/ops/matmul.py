@@ -224,6 +224,8 @@ def check_mv(input: Tensor, vec: Tensor) -> None:
 @method()
 def mv(input: Tensor, vec: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Product of a matrix (n, m) and a vector (m)."""
+    if not input._array.ndim:
+        raise IndexError("mv(): Dimension specified as 0 but the matrix has no dimensions")
     check_mv(input, vec)
     return write_result("mv", mv_operator(input, vec), out)
 

@@ -205,6 +205,10 @@ def tensorinv(A: Tensor, ind: int = 2, *, out: Tensor | None = None) -> Tensor:
     if ind <= 0:
         raise RuntimeError(f"Expected a strictly positive integer for 'ind', but got {ind}")
     shape = A._array.shape
+    if ind > len(shape) or not shape:
+        raise RuntimeError(
+            f"tensorinv(): ind={ind} is more than the dimensions of a tensor of shape {list(shape)}"
+        )
     first, last = math.prod(shape[:ind]), math.prod(shape[ind:])
     if first != last:
         raise RuntimeError(
@@ -365,6 +369,8 @@ def ormqr(
         RuntimeError: for shapes that do not fit.
     """
     rank = input._array.ndim
+    if rank >= 2 and not tau._array.ndim:
+        raise IndexError("torch.ormqr: Dimension specified as -1 but tau has no dimensions")
     if rank < 2 or tau._array.ndim != rank - 1 or other._array.ndim != rank:
         raise RuntimeError(
             "torch.ormqr: input must have at least 2 dimensions, tau one dimension less, other as "
@@ -381,6 +387,12 @@ def ormqr(
             raise RuntimeError(f"torch.ormqr: {name} must have at least {least} dimensions")
     if other._array.shape[dim] != input._array.shape[-2]:
         raise RuntimeError(f"torch.ormqr: other.shape[{dim}] must be equal to input.shape[-2]")
+    count = min(other._array.shape[dim], input._array.shape[-1])
+    if tau._array.shape[-1] != count:
+        raise RuntimeError(
+            f"torch.ormqr: tau.shape[-1] must be equal to min(other.shape[{dim}], input.shape[-1]),"
+            f" which is {count}, but is {tau._array.shape[-1]}"
+        )
     V, T = _compact(input, tau)
     if transpose:
         T = T.mT

@@ -43,6 +43,12 @@ OUT: dict[str, str] = {
     **dict.fromkeys(("cumprod", "cumsum", "sum"), "any"),
 }
 
+#: Functions that have an ``out`` in torch where they are given a ``dim`` only.
+_WITH_DIM = frozenset("sum prod median nanmedian".split())
+
+#: Functions that compute in the dtype of ``out``, for which torch has no kernel for bools.
+_NO_BOOLS = frozenset(("cumprod", "cumsum"))
+
 #: Functions whose ``out`` may not lie in the memory of what they read.
 _SEPARATE = frozenset("gather index_select kthvalue masked_select median mode take".split())
 
@@ -79,8 +85,14 @@ def write_results(
     for x in outputs:
         if not isinstance(x, Tensor):
             raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type_name(x)}")
+    if name in _WITH_DIM and len(arguments) < 2 and not keywords.keys() & {"dim", "axis"}:
+        raise TypeError(f"{name}() takes 'out' with a 'dim' only; copy_() the result into out")
     if name in _SEPARATE:
         _check_separate(outputs, arguments)
+    if name == "where" and not all([isinstance(x, Tensor) for x in arguments]):
+        raise TypeError("where() takes 'out' with Tensors only; make them of numbers with tensor()")
+    if name in _NO_BOOLS and outputs and outputs[0]._array.dtype.kind == "b":
+        raise NotImplementedError(f"\"{name}\" not implemented for 'Bool'; give another out")
     results = function(*arguments, **keywords)
     several = isinstance(results, tuple)
     found = results if several else (results,)

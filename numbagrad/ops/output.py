@@ -5,6 +5,7 @@ For the functions that compute a new array anyway; pointwise functions write int
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -26,10 +27,18 @@ def require_output(name: str, out: Any) -> None:
         raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type_name(out)}")
 
 
-def write_result(name: str, result: Tensor, out: Tensor | None, *, casts: bool = False) -> Tensor:
+def write_result(
+    name: str,
+    result: Tensor,
+    out: Tensor | None,
+    *,
+    casts: bool = False,
+    uncastable: type[Exception] = RuntimeError,
+) -> Tensor:
     """``result`` if there is no ``out``, else ``out`` with its elements.
 
-    An ``out`` of another shape gets memory of its own.
+    An ``out`` of another shape gets memory of its own. ``uncastable`` is the class of the error
+    of a dtype that the result cannot be cast to.
 
     Raises:
         RuntimeError: if autograd would have to follow, or the dtypes differ (with ``casts``, if the
@@ -45,7 +54,7 @@ def write_result(name: str, result: Tensor, out: Tensor | None, *, casts: bool =
         )
     refuse_tangents(name, (result, out))
     if casts and not can_cast(result.dtype, out.dtype):
-        raise RuntimeError(
+        raise uncastable(
             f"{name}(): result type {scalar_type_name(result.dtype)} can't be cast to the desired "
             f"output type {scalar_type_name(out.dtype)}"
         )
@@ -58,3 +67,19 @@ def write_result(name: str, result: Tensor, out: Tensor | None, *, casts: bool =
     if out._array.shape != result._array.shape:
         out._array = np.empty(result._array.shape, out._array.dtype)
     return copy_(out, result)
+
+
+def write_results(name: str, results: Sequence[Tensor], out: Any) -> list[Tensor]:
+    """``results`` if there is no ``out``, else the Tensors of ``out`` with their elements.
+
+    Raises:
+        TypeError: if ``out`` is no tuple of as many Tensors.
+    """
+    if out is None:
+        return list(results)
+    if not isinstance(out, (tuple, list)) or len(out) != len(results):
+        given = f"{len(out)} of them" if isinstance(out, (tuple, list)) else type_name(out)
+        raise TypeError(
+            f"{name}(): argument 'out' must be tuple of {len(results)} Tensors, not {given}"
+        )
+    return [write_result(name, result, x) for result, x in zip(results, out, strict=True)]

@@ -24,7 +24,7 @@ from ..transforms.batching import (
 )
 from ..transforms.tangents import multilinear
 from .registry import method
-from .shapes import dimension
+from .shapes import as_int, dimension
 from .tensor_operator import TensorOperator
 from .view_operator import ViewOperator
 
@@ -77,11 +77,8 @@ def _start_of(start: Any) -> int:
     if isinstance(start, Tensor):
         if start._array.ndim or start._array.dtype.kind not in "iu":
             raise RuntimeError("narrow(): start must be an 0-dim integral Tensor.")
-    elif isinstance(start, bool) or not hasattr(start, "__index__"):
-        raise TypeError(
-            f"narrow(): argument 'start' (position 3) must be int, not {type(start).__name__}"
-        )
-    return int(start)
+        return int(start)
+    return as_int(start, "narrow(): argument 'start' (position 3) must be int, not")
 
 
 @method()
@@ -90,6 +87,8 @@ def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
     shape = input._array.shape
     if not shape:
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
+    if length.__class__ is not int:
+        length = as_int(length, "narrow(): argument 'length' (position 4) must be int, not")
     if length < 0:
         raise RuntimeError("narrow(): length must be non-negative.")
     dim = dimension(len(shape), dim)
@@ -113,7 +112,9 @@ def select(input: Tensor, dim: int, index: Any) -> Tensor:
     shape = input._array.shape
     if not shape:
         raise IndexError("select() cannot be applied to a 0-dim tensor.")
-    dim, index = dimension(len(shape), dim), int(index)
+    dim = dimension(len(shape), dim)
+    if index.__class__ is not int:
+        index = as_int(index, "select(): argument 'index' (position 3) must be int, not")
     if not -shape[dim] <= index < shape[dim]:
         raise IndexError(
             f"select(): index {index} out of range for tensor of size {list(shape)} at dimension "
@@ -328,6 +329,10 @@ def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
     shape = input._array.shape
     dim = _counted(len(shape), dimension)
     length = shape[dim] if shape else 1
+    if size.__class__ is not int:
+        size = as_int(size, "unfold(): argument 'size' (position 3) must be int, not")
+    if step.__class__ is not int:
+        step = as_int(step, "unfold(): argument 'step' (position 4) must be int, not")
     if size < 0 or size > length:
         raise RuntimeError(
             f"maximum size for tensor at dimension {dim} is {length} but size is {size}"

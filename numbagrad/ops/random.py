@@ -23,12 +23,14 @@ from ..cuda import require_cpu
 from ..dtype import int64
 from ..executor import capture
 from ..executor.arrays import filled, new_array
+from ..executor.pointwise import scalar_type_name
 from ..random import Generator, default_generator, initial_seed, manual_seed, seed
 from ..tensor import Tensor, new_tensor
 from ..transforms.batching import folded
 from ..transforms.levels import is_transformed
 from ..transforms.randomness import drawn_for_samples, fill_samples, has_samples, refuse_same
-from .arguments import checked_number, leaf, numpy_dtype, require_tensor, shape_of
+from .argument_kinds import Real, takes
+from .arguments import checked_number, kind_of_new, leaf, numpy_dtype, require_tensor, shape_of
 from .creation import empty_array_like, zeros_like
 from .registry import method
 from .shapes import common_shape
@@ -105,7 +107,7 @@ def _sampler(name: str, fill: Callable[..., None], content: str) -> Any:
         pin_memory: bool = False,
     ) -> Tensor:
         require_cpu(device)
-        kind = numpy_dtype(name, dtype, None if out is None else out._array.dtype)
+        kind = numpy_dtype(name, dtype) if out is None else kind_of_new(name, dtype, out)
         make = _filled(kind, partial(fill, generator))
         return _new(shape_of(name, sizes, size), make, requires_grad, out)
 
@@ -147,8 +149,9 @@ rand_like = _sampler_like("rand_like", filling.fill_uniform, _UNIFORM)
 randn_like = _sampler_like("randn_like", filling.fill_normal, _NORMAL)
 
 
+@takes("high: int, size: Ints", "low: int, high: int, size: Ints")
 def randint(
-    low: Any,
+    low: Any = None,
     high: Any = None,
     size: Any = None,
     *,
@@ -160,28 +163,28 @@ def randint(
     requires_grad: bool = False,
 ) -> Tensor:
     """A tensor of whole numbers in [low, high), where low may be left out: it is 0 then."""
-    if isinstance(high, (tuple, list)):
-        high, size = None, high
-    elif size is None:
+    if size is None:
         high, size = None, high
     if high is None:
         low, high = 0, low
+    elif low is None:
+        low = 0
     if not isinstance(size, (tuple, list)):
         raise TypeError(
             f"randint(): argument 'size' must be tuple of ints, not {type(size).__name__}"
         )
     require_cpu(device)
-    default = int64.numpy if out is None else out._array.dtype
     make = _filled(
-        numpy_dtype("randint", dtype, default),
+        kind_of_new("randint", dtype, out, int64.numpy),
         lambda array: filling.fill_randint(generator, array, low, high),
     )
     return _new(shape_of("randint", (), size), make, requires_grad, out)
 
 
+@takes("input: Tensor, high: int | Tensor", "input: Tensor, low: int, high: int")
 def randint_like(
     input: Tensor,
-    low: Any,
+    low: Any = None,
     high: Any = None,
     *,
     dtype: Any = None,
@@ -194,6 +197,12 @@ def randint_like(
     require_tensor("randint_like", input)
     if high is None:
         low, high = 0, low
+        if isinstance(high, Tensor):
+            if high._array.ndim:
+                raise RuntimeError("randint_like(): high must be a scalar tensor and on CPU")
+            high = int(high)
+    elif low is None:
+        low = 0
     if has_samples():
         kind = numpy_dtype("randint_like", dtype, input._array.dtype)
         make = _filled(kind, lambda array: filling.fill_randint(None, array, low, high))
@@ -216,7 +225,7 @@ def randperm(
 ) -> Tensor:
     """A random permutation of 0 ... n - 1, as int64 unless another dtype is given."""
     require_cpu(device)
-    kind = numpy_dtype("randperm", dtype, int64.numpy)
+    kind = kind_of_new("randperm", dtype, out, int64.numpy, without="bc")
     if n > 0 and kind is not int64.numpy:
         checked_number(n - 1, kind)
     if has_samples():
@@ -237,6 +246,11 @@ def _permutation(generator: Generator | None, n: int, kind: np.dtype[Any]) -> np
     return half.converted(filling.permutation(generator, n), kind)
 
 
+@takes(
+    "mean: Tensor, std?: Tensor | Real",
+    "mean: Real, std: Tensor",
+    "mean: Real, std: Real, size: Ints",
+)
 def normal(
     mean: Any,
     std: Any = 1.0,
@@ -257,8 +271,8 @@ def normal(
     require_cpu(device)
     if size is not None:
         make = _filled(
-            numpy_dtype("normal", dtype),
-            lambda array: filling.fill_normal(generator, array, mean, std),
+            kind_of_new("normal", dtype, out, without="biu"),
+            lambda array: filling.fill_normal(generator, array, float(mean), float(std)),
         )
         return _new(shape_of("normal", (), size), make, requires_grad, out)
     tensors = [x for x in (mean, std) if isinstance(x, Tensor)]
@@ -268,6 +282,7 @@ def normal(
         )
     shape = common_shape([x._array.shape for x in tensors])
     kind = tensors[0]._array.dtype
+    _check_parameters(mean, std, out)
     if has_samples() or is_transformed(tensors):
         refuse_same(*tensors)
         standard = _filled(kind, lambda array: filling.fill_normal(generator, array, 0.0, 1.0))
@@ -279,6 +294,16 @@ def normal(
     if grad_mode.enabled and True in [x._requires_grad for x in tensors]:
         _HISTORIES[isinstance(mean, Tensor), isinstance(std, Tensor)].record((result,), (mean, std))
     return result
+
+
+def _check_parameters(mean: Any, std: Any, out: Tensor | None) -> None:
+    """Raise torch's errors for tensors of means and deviations, and for an ``out``."""
+    if isinstance(std, Tensor) and std._array.dtype.kind == "c":
+        raise RuntimeError("normal expects standard deviation to be non-complex")
+    for x in (mean if isinstance(mean, Tensor) else std, out):
+        if x is not None and x._array.dtype.kind in "biu":
+            kind = scalar_type_name(x.dtype)
+            raise NotImplementedError(f"\"normal\" not implemented for '{kind}'")
 
 
 def _no_gradient(grad: Tensor, shape: tuple[int, ...]) -> Tensor:
@@ -338,6 +363,7 @@ _bernoulli = TensorOperator(
 
 
 @method()
+@takes("input: Tensor", "input: Tensor, p: Real")
 def bernoulli(
     input: Tensor, p: Any = None, *, generator: Generator | None = None, out: Tensor | None = None
 ) -> Tensor:
@@ -452,7 +478,7 @@ _fill_exponential, _fill_geometric = _in_place("exponential"), _in_place("geomet
 
 @method()
 def uniform_(
-    self: Tensor, from_: float = 0, to: float = 1, *, generator: Generator | None = None
+    self: Tensor, from_: Real = 0, to: Real = 1, *, generator: Generator | None = None
 ) -> Tensor:
     """Fill with uniform numbers in [from, to)."""
     return _fill_uniform(self, lambda array: filling.fill_uniform(generator, array, from_, to))
@@ -460,13 +486,14 @@ def uniform_(
 
 @method()
 def normal_(
-    self: Tensor, mean: float = 0, std: float = 1, *, generator: Generator | None = None
+    self: Tensor, mean: Real = 0, std: Real = 1, *, generator: Generator | None = None
 ) -> Tensor:
     """Fill with normal numbers."""
     return _fill_normal(self, lambda array: filling.fill_normal(generator, array, mean, std))
 
 
 @method()
+@takes("self: Tensor", "self: Tensor, to: int", "self: Tensor, from_: int, to: int | None")
 def random_(
     self: Tensor, from_: Any = None, to: Any = None, *, generator: Generator | None = None
 ) -> Tensor:
@@ -484,6 +511,7 @@ def random_(
 
 
 @method()
+@takes("self: Tensor, p?: Tensor | Real")
 def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Generator | None = None) -> Tensor:
     """Fill with ones of probability ``p`` (a number, or a tensor of them) and zeros."""
     if isinstance(p, Tensor) and (has_samples() or is_transformed((self, p))):
@@ -498,7 +526,7 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Generator | None = None
 
 @method()
 def log_normal_(
-    self: Tensor, mean: float = 1, std: float = 2, *, generator: Generator | None = None
+    self: Tensor, mean: Real = 1, std: Real = 2, *, generator: Generator | None = None
 ) -> Tensor:
     """Fill with numbers whose logarithms are normal."""
     return _fill_log_normal(
@@ -507,20 +535,20 @@ def log_normal_(
 
 
 @method()
-def exponential_(self: Tensor, lambd: float = 1, *, generator: Generator | None = None) -> Tensor:
+def exponential_(self: Tensor, lambd: Real = 1, *, generator: Generator | None = None) -> Tensor:
     """Fill with exponentially distributed numbers of rate ``lambd``."""
     return _fill_exponential(self, lambda array: filling.fill_exponential(generator, array, lambd))
 
 
 @method()
 def cauchy_(
-    self: Tensor, median: float = 0, sigma: float = 1, *, generator: Generator | None = None
+    self: Tensor, median: Real = 0, sigma: Real = 1, *, generator: Generator | None = None
 ) -> Tensor:
     """Fill with numbers of the Cauchy distribution."""
     return _fill_cauchy(self, lambda array: filling.fill_cauchy(generator, array, median, sigma))
 
 
 @method()
-def geometric_(self: Tensor, p: float, *, generator: Generator | None = None) -> Tensor:
+def geometric_(self: Tensor, p: Real, *, generator: Generator | None = None) -> Tensor:
     """Fill with the numbers of trials up to the first success of probability ``p``."""
     return _fill_geometric(self, lambda array: filling.fill_geometric(generator, array, p))

@@ -13,15 +13,17 @@ import numpy as np
 
 from ..executor import capture
 from ..executor.conversion import dense_like
+from ..executor.pointwise import scalar_type_name
 from ..tensor import Tensor, new_tensor
 from ..transforms.batching import after_samples, aligned, stacked
 from ..transforms.tangents import multilinear
+from .argument_kinds import NOT_GIVEN, Ints, takes
 from .arguments import require_tensor
 from .expand import expand
 from .inplace import install_in_place
 from .parts import embed_diagonal
 from .registry import method
-from .shapes import dimension, dimensions, sizes_of
+from .shapes import as_int, dimension, dimensions, sizes_of
 from .splitting import with_size
 from .tensor_operator import TensorOperator
 from .view import contiguous, reshape, unsqueeze
@@ -114,10 +116,11 @@ def _several(rank: int, dims: tuple[int, ...]) -> tuple[int, ...]:
 
 
 @method()
+@takes("input: Tensor, dims: Ints", by_method=False)
 def flip(input: Tensor, *several: Any, dims: Any = None) -> Tensor:
     """A copy with some dimensions in reverse order: ``flip(0, 1)`` or ``flip(dims=(0, 1))``."""
     given = several if dims is None else (dims,)
-    return _flip.launch(input, _several(input._array.ndim, sizes_of(given)))
+    return _flip.launch(input, _several(input._array.ndim, sizes_of(given, "flip")))
 
 
 @method()
@@ -154,7 +157,7 @@ def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
 
 
 @method()
-def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
+def rot90(input: Tensor, k: int = 1, dims: Ints = (0, 1)) -> Tensor:
     """A copy turned ``k`` quarters in the plane of two dimensions, from the first to the second."""
     if len(dims) != 2:
         raise RuntimeError(f"expected total rotation dims == 2, but got dims = {len(dims)}")
@@ -218,6 +221,8 @@ def _check_matrix(name: str, input: Tensor) -> None:
 @method()
 def tril(input: Tensor, diagonal: int = 0) -> Tensor:
     """A copy with zeros above a diagonal of the last two dimensions."""
+    if diagonal.__class__ is not int:
+        diagonal = as_int(diagonal, "tril(): argument 'diagonal' must be int, not")
     _check_matrix("tril", input)
     return _tril(input, diagonal)
 
@@ -225,6 +230,8 @@ def tril(input: Tensor, diagonal: int = 0) -> Tensor:
 @method()
 def triu(input: Tensor, diagonal: int = 0) -> Tensor:
     """A copy with zeros below a diagonal of the last two dimensions."""
+    if diagonal.__class__ is not int:
+        diagonal = as_int(diagonal, "triu(): argument 'diagonal' must be int, not")
     _check_matrix("triu", input)
     return _triu(input, diagonal)
 
@@ -320,7 +327,7 @@ _repeat = TensorOperator(
 @method()
 def repeat(input: Tensor, *repeats: Any) -> Tensor:
     """A copy with every dimension repeated as a whole; further counts add dimensions in front."""
-    counts = sizes_of(repeats)
+    counts = sizes_of(repeats, "repeat")
     if len(counts) < input._array.ndim:
         raise RuntimeError(
             "Number of dimensions of repeat dims can not be smaller than number of dimensions of "
@@ -332,17 +339,43 @@ def repeat(input: Tensor, *repeats: Any) -> Tensor:
 
 
 @method()
+@takes("input: Tensor, dims: Ints", by_method=False)
 def tile(input: Tensor, *dims: Any) -> Tensor:
     """``repeat`` with missing counts taken as 1."""
-    counts = sizes_of(dims)
+    counts = sizes_of(dims, "tile")
     return repeat(input, (1,) * (input._array.ndim - len(counts)) + counts)
 
 
-@method()
+def _places_repeated(repeats: Tensor) -> Tensor:
+    """The indices of the elements of ``repeats``, each as often as the element says."""
+    counts = repeats._array
+    if counts.dtype not in (np.int32, np.int64):
+        raise NotImplementedError(
+            f"\"repeat_interleave\" not implemented for '{scalar_type_name(repeats.dtype)}'; give "
+            "the counts as int64"
+        )
+    if counts.ndim != 1:
+        raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
+    if (counts < 0).any():
+        raise RuntimeError("repeats can not be negative")
+    capture.refuse("repeat_interleave() by a tensor, whose size depends on values")
+    return new_tensor(np.repeat(np.arange(counts.size, dtype=counts.dtype), counts))
+
+
+@takes("repeats: Tensor", "input: Tensor, repeats: Tensor | int, dim?: int | None")
 def repeat_interleave(
-    input: Tensor, repeats: Any, dim: int | None = None, *, output_size: int | None = None
+    input: Tensor,
+    repeats: Any = NOT_GIVEN,
+    dim: int | None = None,
+    *,
+    output_size: int | None = None,
 ) -> Tensor:
-    """A copy with every entry of one dimension repeated, by one count or one for each entry."""
+    """A copy with every entry of one dimension repeated, by one count or one for each entry.
+
+    With a tensor of counts alone each place is repeated as often as its count says.
+    """
+    if repeats is NOT_GIVEN:
+        return _places_repeated(input)
     if dim is None:
         input, dim = reshape(input, -1), 0
     dim = dimension(input._array.ndim, dim)
@@ -363,3 +396,12 @@ def repeat_interleave(
         )
     places = np.repeat(np.arange(shape[dim]), counts)
     return input.index_select(dim, new_tensor(places))
+
+
+@method("repeat_interleave")
+@takes("input: Tensor, repeats: Tensor | int, dim?: int | None")
+def _repeat_interleave(
+    input: Tensor, repeats: Any, dim: int | None = None, *, output_size: int | None = None
+) -> Tensor:
+    """A copy with every entry of one dimension repeated; see the function."""
+    return repeat_interleave(input, repeats, dim, output_size=output_size)

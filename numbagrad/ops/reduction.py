@@ -28,7 +28,9 @@ from ..tensor import Tensor, new_tensor
 from ..transforms import dispatch, tangents
 from ..transforms.batching import over_dimensions
 from ..transforms.levels import Transformed, is_transformed
+from ..type_names import type_name
 from . import interception, recorder
+from .argument_kinds import NOT_GIVEN, takes
 from .expand import expand
 from .join import cat
 from .operator import pointwise
@@ -51,6 +53,20 @@ ALL = -1
 # --- dimensions -----------------------------------------------------------------------------------
 
 
+def not_a_bool(function: str, keepdim: Any) -> TypeError:
+    """The error of a ``keepdim`` that is neither True nor False."""
+    return TypeError(f"{function}(): argument 'keepdim' must be bool, not {type_name(keepdim)}")
+
+
+def _check_without_dim(function: str, keepdim: Any) -> None:
+    """Raise torch's error for ``keepdim`` of a reduction whose ``dim`` is left out."""
+    if keepdim is not True:
+        raise not_a_bool(function, keepdim)
+    raise TypeError(
+        f"{function}() takes keepdim=True with a dim only; dim=None stands for all dimensions"
+    )
+
+
 def numpy_names(function: str, dim: Any, keepdim: bool, given: dict[str, Any]) -> tuple[Any, bool]:
     """``dim`` and ``keepdim``, which may be given as ``axis`` and ``keepdims`` instead."""
     dim = given.pop("axis", dim)
@@ -68,9 +84,9 @@ def mask_of(dim: Any, rank: int) -> int:
         return 1 << dimension(rank, dim)
     mask = 0
     several = dim.__class__ is tuple or dim.__class__ is list or isinstance(dim, Sequence)
-    if isinstance(dim, (str, float, bool)):
-        raise TypeError(f"argument 'dim' must be tuple of ints, not {type(dim).__name__}")
-    for d in dimensions(rank, dim) if several else [dimension(rank, int(dim))]:
+    if isinstance(dim, str):
+        raise TypeError("argument 'dim' must be tuple of ints, not str")
+    for d in dimensions(rank, dim) if several else [dimension(rank, dim)]:
         mask |= 1 << d
     return mask or ALL
 
@@ -244,9 +260,10 @@ _mean = LinearReduction(
 
 
 @method()
+@takes("input: Tensor", "input: Tensor, dim: Sizes | None, keepdim?: bool")
 def sum(
     input: Tensor,
-    dim: Any = None,
+    dim: Any = NOT_GIVEN,
     keepdim: bool = False,
     *,
     dtype: DType | None = None,
@@ -258,13 +275,20 @@ def sum(
     """
     if numpy:
         dim, keepdim = numpy_names("sum", dim, keepdim, numpy)
-    return _sum(input, ALL if dim is None else mask_of(dim, input._array.ndim), keepdim, dtype)
+    if dim is NOT_GIVEN:
+        if keepdim is not False:
+            _check_without_dim("sum", keepdim)
+        return _sum(input, ALL, False, dtype)
+    if keepdim is not False and keepdim is not True:
+        raise not_a_bool("sum", keepdim)
+    return _sum(input, mask_of(dim, input._array.ndim), keepdim, dtype)
 
 
 @method()
+@takes("input: Tensor", "input: Tensor, dim: Sizes | None, keepdim?: bool")
 def mean(
     input: Tensor,
-    dim: Any = None,
+    dim: Any = NOT_GIVEN,
     keepdim: bool = False,
     *,
     dtype: DType | None = None,
@@ -284,7 +308,13 @@ def mean(
             f"mean(): could not infer output dtype. {what} must be either a floating point or "
             f"complex dtype. Got: {scalar_type_name(dtype or input.dtype)}"
         )
-    return _mean(input, ALL if dim is None else mask_of(dim, input._array.ndim), keepdim, dtype)
+    if dim is NOT_GIVEN:
+        if keepdim is not False:
+            _check_without_dim("mean", keepdim)
+        return _mean(input, ALL, False, dtype)
+    if keepdim is not False and keepdim is not True:
+        raise not_a_bool("mean", keepdim)
+    return _mean(input, mask_of(dim, input._array.ndim), keepdim, dtype)
 
 
 # --- NaN left out ---------------------------------------------------------------------------------
@@ -394,25 +424,31 @@ def _prod(requested: DType | None, grad_fn: str) -> TensorOperator:
 
 
 @method()
+@takes("input: Tensor", "input: Tensor, dim: int, keepdim?: bool")
 def prod(
-    input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype: DType | None = None
+    input: Tensor, dim: Any = NOT_GIVEN, keepdim: bool = False, *, dtype: DType | None = None
 ) -> Tensor:
     """Product over all dimensions, or over ``dim``.
 
     Integers and bools are multiplied in int64. ``dtype`` converts before multiplying.
     """
-    if dim is not None and not isinstance(dim, int):
+    whole = dim is NOT_GIVEN
+    if whole and keepdim is not False:
+        _check_without_dim("prod", keepdim)
+    if keepdim is not False and keepdim is not True:
+        raise not_a_bool("prod", keepdim)
+    if dim is None or isinstance(dim, (list, tuple)):
         raise TypeError(
-            f"prod(): argument 'dim' must be int or None, not {type(dim).__name__}; "
-            "several dimensions need several calls"
+            f"prod(): argument 'dim' must be int, not {type_name(dim)}; several dimensions need "
+            "several calls"
         )
     if dtype is not None and (
         input._requires_grad or dtype.is_complex or input._array.dtype.kind == "c"
     ):
         input = tensors.cast(input, dtype.numpy)
         dtype = None
-    mask = mask_of(dim, input._array.ndim)
-    return _prod(dtype, "ProdBackward0" if dim is None else "ProdBackward1")(input, mask, keepdim)
+    mask = ALL if whole else mask_of(dim, input._array.ndim)
+    return _prod(dtype, "ProdBackward0" if whole else "ProdBackward1")(input, mask, keepdim)
 
 
 # --- questions ------------------------------------------------------------------------------------

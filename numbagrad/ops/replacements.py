@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,19 +10,23 @@ import numpy as np
 from .. import return_types
 from ..autograd.inplace import compute_then_write
 from ..executor import capture
+from ..executor.indexing import reach
 from ..executor.pointwise import scalar_type_name
 from ..tensor import Tensor, new_tensor
+from .argument_kinds import Ints, Real, takes
+from .arguments import is_complex_number
 from .functions import ceil, floor, where
 from .functions import round as nearest_number
 from .gather import gather
 from .inplace import fill_, install_in_place
-from .output import write_result
+from .output import write_result, write_results
 from .registry import method
 from .shapes import dimension, sizes_of
 from .sorting import _INTERPOLATIONS as INTERPOLATIONS
 from .sorting import _check_fractions as check_fractions
 from .sorting import quantile, sort
 from .statistics import vector_norm
+from .strided import overlaps
 from .view import reshape
 
 __all__ = [
@@ -34,6 +38,11 @@ __all__ = [
 
 
 def _check_put(input: Tensor, index: Tensor, source: Tensor) -> None:
+    if index._array.dtype != np.int64:
+        raise RuntimeError(
+            "put_(): Expected a long tensor for index, but got "
+            f"{scalar_type_name(index.dtype)}; convert with .long()"
+        )
     if index._array.size != source._array.size:
         raise IndexError(
             "put_(): Expected source and index to have the same number of elements, but got "
@@ -64,20 +73,45 @@ def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) 
 install_in_place(put)
 
 
+def _check_region(
+    input: Tensor, src: Tensor, sizes: Sequence[int], steps: Sequence[int], offset: int
+) -> None:
+    """Raise torch's errors for a part of the memory of ``input`` that ``src`` does not fit."""
+    shown = f"sizes {list(sizes)}, strides {list(steps)} and storage offset {offset}"
+    if len(sizes) != len(steps):
+        raise RuntimeError("mismatch in length of strides and shape")
+    if min(*sizes, *steps, offset, 0) < 0:
+        raise RuntimeError(f"as_strided_scatter(): none may be negative: {shown}")
+    if 0 not in sizes and offset + reach(tuple(sizes), tuple(steps)) > input._array.size:
+        raise RuntimeError(
+            f"as_strided_scatter(): {shown} are out of bounds for a tensor of "
+            f"{input._array.size} elements"
+        )
+    if src._array.shape != tuple(sizes):
+        raise RuntimeError(
+            "as_strided_scatter(): expected src to have a size equal to the slice of self. src size"
+            f" = {list(src._array.shape)}, slice size = {list(sizes)}"
+        )
+    if overlaps(sizes, steps):
+        raise RuntimeError(
+            "unsupported operation: more than one element of the written-to tensor refers to a "
+            f"single memory location: {shown}"
+        )
+
+
 @method()
 def as_strided_scatter(
-    input: Tensor, src: Tensor, size: Any, stride: Any, storage_offset: int | None = None
+    input: Tensor, src: Tensor, size: Ints, stride: Ints, storage_offset: int | None = None
 ) -> Tensor:
     """A copy of ``input``, without gaps, with ``src`` where ``as_strided`` shows its memory."""
     shape = input._array.shape
     sizes, steps = sizes_of((size,)), sizes_of((stride,))
-    if len(sizes) != len(steps):
-        raise RuntimeError("mismatch in length of strides and shape")
+    _check_region(input, src, sizes, steps, storage_offset or 0)
     places = np.asarray(storage_offset or 0)
     for count, step in zip(sizes, steps, strict=True):
         places = np.add.outer(places, np.arange(count) * step)
     index = new_tensor(capture.constant(places.reshape(-1)))
-    source = reshape(src.expand(sizes), (-1,))
+    source = reshape(src, (-1,))
     return reshape(reshape(input, (-1,)).index_put((index,), source), shape)
 
 
@@ -136,9 +170,12 @@ def renorm(
     Raises:
         RuntimeError: for numbers that are not positive, and fewer than two dimensions.
     """
-    if p <= 0:
+    for name, number in (("p", p), ("maxnorm", maxnorm)):
+        if is_complex_number(number):
+            raise RuntimeError(f"renorm: {name} must be real-valued")
+    if not p > 0:
         raise RuntimeError(f"renorm: non-positive-norm not supported: {p}")
-    if maxnorm < 0:
+    if not maxnorm >= 0:
         raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm}")
     rank = input._array.ndim
     if rank < 2:
@@ -159,7 +196,7 @@ install_in_place(renorm)
 @method()
 def nanquantile(
     input: Tensor,
-    q: Any,
+    q: Tensor | Real,
     dim: int | None = None,
     keepdim: bool = False,
     *,
@@ -206,6 +243,7 @@ def nanquantile(
 
 
 @method()
+@takes("input: Tensor, bins: Tensor", "input: Tensor, bins?: int")
 def histogram(
     input: Tensor,
     bins: Any = 100,
@@ -256,6 +294,4 @@ def histogram(
     weights = None if weight is None else weight._array.reshape(-1)
     counts, _ = np.histogram(array.reshape(-1), edges, weights=weights, density=density)
     made = [new_tensor(counts.astype(kind)), new_tensor(edges.copy())]
-    if out is not None:
-        made = [write_result("histogram", x, y) for x, y in zip(made, out, strict=True)]
-    return return_types.histogram(*made)
+    return return_types.histogram(*write_results("histogram", made, out))

@@ -12,6 +12,7 @@ from typing import Any
 
 from .. import return_types
 from ..autograd import tensor_interface as tensors
+from ..dtype import bool_
 from ..dtype import dtype as DType
 from ..executor.arrays import filled
 from ..executor.pointwise import scalar_type_name
@@ -47,8 +48,12 @@ def _cumsum(requested: DType | None, reverse: bool) -> TensorOperator:
     )
 
 
-def _prepare(input: Tensor, dim: int, dtype: DType | None) -> tuple[Tensor, int, DType | None]:
+def _prepare(
+    name: str, input: Tensor, dim: int, dtype: DType | None
+) -> tuple[Tensor, int, DType | None]:
     """A recorded conversion if there is a gradient to come back through it."""
+    if dtype is bool_:
+        raise NotImplementedError(f"\"{name}\" not implemented for 'Bool'; give another dtype")
     if (
         dtype is not None
         and dtype.numpy != input._array.dtype
@@ -61,7 +66,7 @@ def _prepare(input: Tensor, dim: int, dtype: DType | None) -> tuple[Tensor, int,
 @method()
 def cumsum(input: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:
     """Sums of the elements up to each place along ``dim``; integers are summed in int64."""
-    input, place, dtype = _prepare(input, dim, dtype)
+    input, place, dtype = _prepare("cumsum", input, dim, dtype)
     return _cumsum(dtype, False)(input, place)
 
 
@@ -157,7 +162,7 @@ def _cumprod(requested: DType | None) -> TensorOperator:
 @method()
 def cumprod(input: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:
     """Products of the elements up to each place along ``dim``; of integers in int64."""
-    input, place, dtype = _prepare(input, dim, dtype)
+    input, place, dtype = _prepare("cumprod", input, dim, dtype)
     return _cumprod(dtype)(input, place)
 
 

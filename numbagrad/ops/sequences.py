@@ -18,7 +18,8 @@ from ..dtype import float64, int64
 from ..executor.capture import constant
 from ..tensor import Tensor, new_tensor
 from ..warn_once import warn_caller
-from .arguments import converted, leaf, numpy_dtype
+from .argument_kinds import takes
+from .arguments import converted, kind_of_new, leaf, require_real
 
 __all__ = ["arange", "linspace", "logspace", "tril_indices", "triu_indices"]
 
@@ -31,9 +32,14 @@ def _bound(value: Any) -> Any:
     return value.item() if isinstance(value, (Tensor, np.generic)) else value
 
 
+#: Stands for an argument that was not given, where None would be an error.
+_NOT_GIVEN: Any = object()
+
+
+@takes("end: Number", "start: Number, end: Number, step?: Number")
 def arange(
-    start: Any,
-    end: Any = None,
+    start: Any = _NOT_GIVEN,
+    end: Any = _NOT_GIVEN,
     step: Any = 1,
     *,
     out: Tensor | None = None,
@@ -44,17 +50,20 @@ def arange(
 ) -> Tensor:
     """``start, start + step, ...`` up to but not including ``end``; int64 if all are ints."""
     require_cpu(device)
-    if end is None:
+    if end is _NOT_GIVEN:
+        if start is _NOT_GIVEN:
+            raise TypeError("arange() missing 1 required positional argument: 'end'")
         start, end = 0, start
+    elif start is _NOT_GIVEN:
+        start = 0
     if dtype is None and out is None and start.__class__ is end.__class__ is step.__class__ is int:
         if step > 0 and start <= end and -_WHOLE < start and end < _WHOLE:
             return leaf(constant(np.arange(start, end, step)), requires_grad)
+    _require_bounds("arange", start=start, end=end, step=step)
     start, end, step = _bound(start), _bound(end), _bound(step)
-    if out is not None and dtype is None:
-        kind = out._array.dtype
-    else:
-        fractional = any(isinstance(x, float) for x in (start, end, step))
-        kind = numpy_dtype("arange", dtype, None if fractional else int64.numpy)
+    fractional = any(isinstance(x, float) for x in (start, end, step))
+    default = None if fractional else int64.numpy
+    kind = kind_of_new("arange", dtype, out, default, without="bc")
     if out is not None and kind.kind in "iu" and not int(step):
         raise ValueError("arange(): step must be nonzero, which it is not as an integer of out")
     if kind == np.int64 and any(isinstance(x, float) for x in (start, end, step)):
@@ -67,6 +76,12 @@ def arange(
         step = int(step)
     count = _count("arange", start, end, step, kind)
     return leaf(_progression(start, step, count, kind), requires_grad, out)
+
+
+def _require_bounds(function: str, **given: Any) -> None:
+    """Raise unless all are real numbers; autograd follows none of them."""
+    for name, value in given.items():
+        require_real(function, name, value, "double")
 
 
 def _count(function: str, start: Any, end: Any, step: Any, kind: np.dtype[Any]) -> int:
@@ -94,9 +109,10 @@ def _progression(start: Any, step: Any, count: int, kind: np.dtype[Any]) -> np.n
     )
 
 
+@takes("start: Number, end: Number, step?: Number")
 def range_(
-    start: Any = 0,
-    end: Any = None,
+    start: Any,
+    end: Any,
     step: Any = 1,
     *,
     out: Tensor | None = None,
@@ -112,13 +128,24 @@ def range_(
         "values in [start, end).",
     )
     require_cpu(device)
+    _require_bounds("range", start=start, end=end, step=step)
     start, end, step = _bound(start), _bound(end), _bound(step)
     _count("range", start, end, step, float64.numpy)
     count = math.floor((end - start) / step) + 1
-    return leaf(_progression(start, step, count, numpy_dtype("range", dtype)), requires_grad, out)
+    kind = kind_of_new("range", dtype, out, without="bc")
+    return leaf(_progression(start, step, count, kind), requires_grad, out)
 
 
 range_.__name__ = range_.__qualname__ = "range"
+
+
+def _require_scalars(function: str, start: Any, end: Any) -> None:
+    for name, x in (("start", start), ("end", end)):
+        if isinstance(x, Tensor) and x._array.ndim:
+            raise RuntimeError(
+                f"{function} only supports 0-dimensional start and end tensors, but got {name} "
+                f"with {x._array.ndim} dimension(s)."
+            )
 
 
 def _spaced(start: Any, end: Any, steps: int, kind: np.dtype[Any]) -> np.ndarray[Any, Any]:
@@ -160,6 +187,7 @@ def _spaced_before(
     return converted(_spaced(start, end, steps, kind), kind)
 
 
+@takes("start: Number | Tensor, end: Number | Tensor, steps: int")
 def linspace(
     start: Any,
     end: Any,
@@ -173,7 +201,9 @@ def linspace(
 ) -> Tensor:
     """``steps`` numbers from ``start`` to ``end``, both included, at equal distances."""
     require_cpu(device)
-    kind = numpy_dtype("linspace", dtype, None if out is None else out._array.dtype)
+    without = "b" if steps > 1 else ""
+    _require_scalars("linspace", start, end)
+    kind = kind_of_new("linspace", dtype, out, without=without)
     plain = start.__class__ in _NUMBERS and end.__class__ in _NUMBERS and steps.__class__ is int
     if plain and steps <= _SMALL:
         signs = math.copysign(1, start), math.copysign(1, end)  # 0.0 and -0.0 are equal as keys
@@ -183,6 +213,7 @@ def linspace(
     return leaf(constant(made), requires_grad, out)
 
 
+@takes("start: Number | Tensor, end: Number | Tensor, steps: int, base?: Real")
 def logspace(
     start: Any,
     end: Any,
@@ -197,9 +228,17 @@ def logspace(
 ) -> Tensor:
     """``base`` to the powers of ``linspace(start, end, steps)``."""
     require_cpu(device)
-    kind = numpy_dtype("logspace", dtype, None if out is None else out._array.dtype)
+    without = "b" if steps > 1 else ""
+    _require_scalars("logspace", start, end)
+    kind = kind_of_new("logspace", dtype, out, without=without)
     powers = np.power(float(base), _spaced(start, end, steps, kind))
     return leaf(constant(converted(powers, kind)), requires_grad, out)
+
+
+def _require_sizes(function: str, row: int, col: int) -> None:
+    for name, size in (("row", row), ("col", col)):
+        if size < 0:
+            raise RuntimeError(f"{function}(): {name} must be non-negative, got {size}")
 
 
 def tril_indices(
@@ -213,8 +252,9 @@ def tril_indices(
 ) -> Tensor:
     """Rows and columns, as a tensor (2, count), of the lower triangle of a row x col matrix."""
     require_cpu(device)
-    kind = numpy_dtype("tril_indices", dtype, int64.numpy)
-    return new_tensor(constant(converted(np.array(np.tril_indices(row, offset, col)), kind)))
+    _require_sizes("tril_indices", row, col)
+    kind = kind_of_new("tril_indices", dtype, None, int64.numpy, without="bcfV")
+    return new_tensor(constant(np.array(np.tril_indices(row, offset, col), dtype=kind)))
 
 
 def triu_indices(
@@ -228,5 +268,6 @@ def triu_indices(
 ) -> Tensor:
     """Rows and columns, as a tensor (2, count), of the upper triangle of a row x col matrix."""
     require_cpu(device)
-    kind = numpy_dtype("triu_indices", dtype, int64.numpy)
-    return new_tensor(constant(converted(np.array(np.triu_indices(row, offset, col)), kind)))
+    _require_sizes("triu_indices", row, col)
+    kind = kind_of_new("triu_indices", dtype, None, int64.numpy, without="bcfV")
+    return new_tensor(constant(np.array(np.triu_indices(row, offset, col), dtype=kind)))

@@ -6,24 +6,43 @@ Called by the operators of this folder; nothing here knows Tensors beyond taking
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from ..tensor import Tensor
+from ..type_names import type_name
 
 __all__: list[str] = []
 
 Shape = tuple[int, ...]
 
 
-def sizes_of(arguments: Sequence[Any]) -> Shape:
-    """The sizes given as ``(2, 3)``, ``([2, 3],)`` or ``(Size([2, 3]),)``."""
+def sizes_of(arguments: Sequence[Any], function: str = "") -> Shape:
+    """The sizes given as ``(2, 3)``, ``([2, 3],)`` or ``(Size([2, 3]),)``.
+
+    Raises:
+        TypeError: for what is no int, a bool for example; for no argument at all if it says which
+            ``function`` was called.
+    """
     if len(arguments) == 1 and arguments[0].__class__ is not int:
         only = arguments[0]
         arguments = only if isinstance(only, (tuple, list)) else _several(only)
+    elif not arguments and function:
+        raise TypeError(f"{function}() needs sizes or dimensions, ints, as in {function}(2, 3)")
     for size in arguments:
         if size.__class__ is not int:
-            return tuple([_as_size(size) for size in arguments])
+            what = f"{function}(): " if function else ""
+            what += "sizes must be ints, but got"
+            # As in torch a bool is refused in the first place only.
+            return tuple(
+                [
+                    int(size) if place and isinstance(size, bool) else as_int(size, what)
+                    for place, size in enumerate(arguments)
+                ]
+            )
     return tuple(arguments)
 
 
@@ -32,20 +51,30 @@ def _several(sizes: Any) -> Sequence[Any]:
     return sizes.tolist() if isinstance(sizes, Tensor) and sizes._array.ndim else (sizes,)
 
 
-def _as_size(size: Any) -> int:
-    if isinstance(size, float) or not hasattr(size, "__index__"):
-        raise TypeError(f"sizes must be ints, but got {type(size).__name__}")
-    return int(size)
+def as_int(value: Any, what: str) -> int:
+    """An int for what stands for one: a NumPy integer, or a Tensor that holds a single integer.
+
+    Bools are none, although Python counts them as ints: ``what`` and their class make the error.
+    """
+    if isinstance(value, Tensor):
+        if value._array.size == 1 and value._array.dtype.kind in "iu":
+            return int(value)
+    elif hasattr(value, "__index__") and not isinstance(value, (bool, np.bool_, np.ndarray)):
+        return operator.index(value)
+    raise TypeError(f"{what} {type_name(value)}")
+
+
+def as_dimension(dim: Any) -> int:
+    """The number of a dimension, for what is no plain int."""
+    return as_int(dim, "argument 'dim' must be int, the number of a dimension, not")
 
 
 def dimension(rank: int, dim: int) -> int:
     """A dimension counted from 0; raises torch's IndexError if there is none such."""
     limit = rank or 1
-    try:
-        inside = -limit <= dim < limit
-    except TypeError:
-        raise TypeError(f"a dimension must be int, not {type(dim).__name__}") from None
-    if not inside:
+    if dim.__class__ is not int:
+        dim = as_dimension(dim)
+    if not -limit <= dim < limit:
         raise IndexError(
             f"Dimension out of range (expected to be in range of [{-limit}, {limit - 1}], but got "
             f"{dim})"

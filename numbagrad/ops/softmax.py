@@ -16,7 +16,7 @@ from ..tensor import Tensor
 from ..transforms.batching import after_samples, stacked
 from .arguments import require_tensor
 from .registry import method
-from .shapes import dimension
+from .shapes import as_int, dimension
 from .tensor_operator import TensorOperator
 
 __all__ = ["log_softmax", "softmax", "softmin"]
@@ -83,25 +83,15 @@ _log_softmax_backward = TensorOperator(
 )
 
 
-def _run(
-    operator: TensorOperator, input: Tensor, dim: Any, dtype: DType | None, given: dict[str, Any]
-) -> Tensor:
+def _along(operator: TensorOperator, input: Tensor, dim: int, dtype: DType | None) -> Tensor:
     name = operator.name
-    dim = given.pop("axis", dim)
-    given.pop("_stacklevel", None)
-    if given:
-        raise TypeError(f"{name}() got an unexpected keyword argument '{next(iter(given))}'")
     try:
         array = input._array
     except AttributeError:
         require_tensor(name, input)
         raise
-    if dim is None:  # as in torch: the guess of its first versions
-        dim = 0 if array.ndim in (0, 1, 3) else 1
     if dim.__class__ is not int:
-        raise TypeError(
-            f"{name}(): argument 'dim' (position 1) must be int, not {type(dim).__name__}"
-        )
+        dim = as_int(dim, f"{name}(): argument 'dim' must be int, not")
     place = dimension(array.ndim, dim)
     if dtype is not None and dtype.numpy != array.dtype:
         input = tensors.cast(input, dtype.numpy)
@@ -114,23 +104,53 @@ def _run(
 
 
 @method()
-def softmax(
-    input: Tensor, dim: int | None = None, dtype: DType | None = None, **given: Any
-) -> Tensor:
+def softmax(input: Tensor, dim: int, dtype: DType | None = None) -> Tensor:
     """``exp(x)`` over its sum along ``dim``, without overflow. ``dtype`` converts first."""
-    return _run(_softmax, input, dim, dtype, given)
+    return _along(_softmax, input, dim, dtype)
 
 
 @method()
-def log_softmax(
+def log_softmax(input: Tensor, dim: int, dtype: DType | None = None) -> Tensor:
+    """The logarithm of ``softmax``, accurate where that is tiny. ``dtype`` converts first."""
+    return _along(_log_softmax, input, dim, dtype)
+
+
+# --- of torch.nn.functional, where the dimension may be left to a guess ---------------------------
+
+
+def _along_guess(
+    operator: TensorOperator, input: Tensor, dim: Any, dtype: DType | None, given: dict[str, Any]
+) -> Tensor:
+    dim = given.pop("axis", dim)
+    given.pop("_stacklevel", None)
+    if given:
+        name = next(iter(given))
+        raise TypeError(f"{operator.name}() got an unexpected keyword argument '{name}'")
+    if dim is None and isinstance(input, Tensor):  # as in torch: the guess of its first versions
+        dim = 0 if input._array.ndim in (0, 1, 3) else 1
+    return _along(operator, input, dim, dtype)
+
+
+def softmax_of_guess(
+    input: Tensor, dim: int | None = None, dtype: DType | None = None, **given: Any
+) -> Tensor:
+    """``exp(x)`` over its sum along ``dim``, without overflow. ``dtype`` converts first."""
+    return _along_guess(_softmax, input, dim, dtype, given)
+
+
+def log_softmax_of_guess(
     input: Tensor, dim: int | None = None, dtype: DType | None = None, **given: Any
 ) -> Tensor:
     """The logarithm of ``softmax``, accurate where that is tiny. ``dtype`` converts first."""
-    return _run(_log_softmax, input, dim, dtype, given)
+    return _along_guess(_log_softmax, input, dim, dtype, given)
 
 
 def softmin(
     input: Tensor, dim: int | None = None, dtype: DType | None = None, **given: Any
 ) -> Tensor:
     """``softmax(-x)``."""
-    return _run(_softmax, -input, dim, dtype, given)
+    return _along_guess(_softmax, -input, dim, dtype, given)
+
+
+softmax_of_guess.__name__ = softmax_of_guess.__qualname__ = "softmax"
+log_softmax_of_guess.__name__ = log_softmax_of_guess.__qualname__ = "log_softmax"

@@ -22,6 +22,7 @@ from ..tensor import Tensor, new_tensor
 from ..transforms.batching import after_samples, stacked
 from ..transforms.levels import refuse_samples
 from ..transforms.whole import whole
+from .argument_kinds import Real
 from .arguments import refuse_complex, require_tensor, require_tensor_or_number
 from .extremum import picked, picking
 from .gather import gather, gather_operator
@@ -130,6 +131,8 @@ def msort(input: Tensor) -> Tensor:
 def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:
     """``(values, indices)`` of the ``k`` largest (or smallest) entries of a dimension, in order."""
     array = input._array
+    if array.dtype.kind == "b":
+        raise RuntimeError("topk does not support bool dtypes on CPU; convert with .to(uint8)")
     dim = dimension(array.ndim, dim)
     size = array.shape[dim] if array.ndim else 1
     if not 0 <= k <= size:
@@ -142,6 +145,8 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
 def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Any:
     """``(value, index)`` of the ``k``-th smallest entry (from 1) of one dimension."""
     array = input._array
+    if array.dtype.kind == "b":
+        raise NotImplementedError("\"kthvalue\" not implemented for 'Bool'; convert with .long()")
     dim = dimension(array.ndim, dim)
     size = array.shape[dim] if array.ndim else 1
     if not size:
@@ -232,7 +237,7 @@ _ranks_of_rows = TensorOperator(
 @method()
 def quantile(
     input: Tensor,
-    q: Any,
+    q: Tensor | Real,
     dim: int | None = None,
     keepdim: bool = False,
     *,
@@ -252,6 +257,13 @@ def quantile(
         raise RuntimeError(
             "quantile() interpolation must be one of linear, lower, higher, midpoint or nearest, "
             f"but got {interpolation}"
+        )
+    if isinstance(q, Tensor) and (q._array.dtype != array.dtype or q._array.ndim > 1):
+        if q._array.ndim > 1:
+            raise RuntimeError("quantile() q must be a scalar or 1D tensor")
+        raise RuntimeError(
+            f"quantile() q tensor must be same dtype as the input tensor, {input.dtype}, but is "
+            f"{q.dtype}"
         )
     fractions = q._array if isinstance(q, Tensor) else capture.constant(np.array(q, array.dtype))
     capture.check(_check_fractions, fractions)
@@ -393,6 +405,8 @@ def searchsorted(
             "dimensions of boundaries tensor and input value tensor must match, but we got "
             f"boundaries tensor {list(sequence.shape)} and input value tensor {list(values.shape)}"
         )
+    for x in (sequence, values):
+        refuse_complex("searchsorted", x)
     end = "right" if right or side == "right" else "left"
     order = None if sorter is None else sorter._array
     kind = np.dtype(np.int32 if out_int32 else np.int64)

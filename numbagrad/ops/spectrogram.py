@@ -117,6 +117,7 @@ def stft(
     )  # fmt: skip
     rank = input._array.ndim
     _check(rank in (1, 2), "stft", "expected a 1D or 2D tensor", input, **options)
+    _check(0 not in input._array.shape, "stft", "expected a tensor of elements", input, **options)
     signals = input if rank == 2 else input.unsqueeze(0)
     if center:
         signals = pad(signals.unsqueeze(1), (n_fft // 2,) * 2, pad_mode).squeeze(1)
@@ -191,6 +192,10 @@ def istft(
         )
     rank = input._array.ndim
     options = {"n_fft": n_fft, "hop_length": hop, "win_length": size}
+    if rank == 0:
+        raise IndexError(
+            "istft(): Dimension out of range: a tensor of spectra has 2 or 3 dimensions, got none"
+        )
     _check(input._array.size > 0, "istft", "input tensor cannot be empty.", input, **options)
     _check(
         rank in (2, 3), "istft",

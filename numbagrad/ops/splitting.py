@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..dtype import int64
 from ..executor.arrays import filled
 from ..tensor import Tensor, new_tensor
 from ..transforms.batching import (
@@ -19,10 +20,11 @@ from ..transforms.batching import (
     stacked,
 )
 from ..transforms.tangents import multilinear
+from .argument_kinds import Ints, takes
 from .join import cat, stack
 from .parts import part, slice_view
 from .registry import method
-from .shapes import dimension, sizes_of
+from .shapes import as_int, dimension, sizes_of
 from .tensor_operator import TensorOperator
 from .view_operator import MultiViewOperator
 
@@ -107,8 +109,11 @@ def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
 
 
 @method()
+@takes("input: Tensor, split_size_or_sections: int | Ints, dim?: int")
 def split(input: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
     """Pieces of one dimension: of one size (the last may be smaller), or of a list of sizes."""
+    if split_size_or_sections.__class__ is bool:
+        raise TypeError("split(): argument 'split_size' must be int or tuple of ints, not bool")
     if not isinstance(split_size_or_sections, int):
         return split_with_sizes(input, split_size_or_sections, dim)
     sizes, dim = _equal_sizes("split", input, split_size_or_sections, dim)
@@ -142,13 +147,13 @@ def _check_not_scalar(name: str, input: Tensor) -> None:
 
 
 @method()
-def split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tuple[Tensor, ...]:
+def split_with_sizes(input: Tensor, split_sizes: Ints, dim: int = 0) -> tuple[Tensor, ...]:
     """Pieces of one dimension, of the given sizes."""
     return _split_with_sizes(input, *_given_sizes(input, split_sizes, dim))
 
 
 @method()
-def unsafe_split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tuple[Tensor, ...]:
+def unsafe_split_with_sizes(input: Tensor, split_sizes: Ints, dim: int = 0) -> tuple[Tensor, ...]:
     """``split_with_sizes`` whose pieces may be written, if none of the others is used after."""
     return _unsafe_split_with_sizes(input, *_given_sizes(input, split_sizes, dim))
 
@@ -181,6 +186,8 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
 
 def _chunk_sizes(input: Tensor, chunks: int, dim: int) -> tuple[tuple[int, ...], int]:
     _check_not_scalar("chunk", input)
+    if chunks.__class__ is not int:
+        chunks = as_int(chunks, "chunk(): argument 'chunks' must be int, not")
     if chunks <= 0:
         raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
     dim = dimension(input._array.ndim, dim)
@@ -191,7 +198,7 @@ def _chunk_sizes(input: Tensor, chunks: int, dim: int) -> tuple[tuple[int, ...],
 
 
 @method()
-def unsafe_split(input: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, ...]:
+def unsafe_split(input: Tensor, split_size: int, dim: int = 0) -> tuple[Tensor, ...]:
     """``split`` whose pieces may be written in place, if none of the others is used after."""
     return _unsafe_split(input, *_equal_sizes("split", input, split_size, dim))
 
@@ -203,6 +210,7 @@ def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]
 
 
 @method()
+@takes("input: Tensor, indices_or_sections: int | Ints | Tensor, dim?: int")
 def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
     """Pieces of one dimension: so many of nearly equal size, or cut at the given indices."""
     if input._array.ndim == 0:
@@ -212,7 +220,18 @@ def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple
     dim = dimension(input._array.ndim, dim)
     total = input._array.shape[dim]
     if isinstance(indices_or_sections, Tensor):
-        indices_or_sections = indices_or_sections.tolist()
+        given = indices_or_sections
+        if given.dtype is not int64:
+            raise RuntimeError(
+                "tensor_split expected tensor_indices_or_sections to have dtype of long, but got "
+                f"{given.dtype}"
+            )
+        if given._array.ndim > 1:
+            raise RuntimeError(
+                "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or "
+                f"one-dimensional tensor, but got a tensor with {given._array.ndim} dims"
+            )
+        indices_or_sections = given.tolist()
     if isinstance(indices_or_sections, int):
         sections = indices_or_sections
         if sections <= 0:
@@ -244,6 +263,7 @@ def _split_along(name: str, input: Tensor, indices_or_sections: Any, dim: int) -
 
 
 @method()
+@takes("input: Tensor, indices_or_sections: int | Ints")
 def hsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
     """Pieces of the second dimension, or of the first if there is one only."""
     _check_rank("hsplit", input, 1)
@@ -252,6 +272,7 @@ def hsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
 
 
 @method()
+@takes("input: Tensor, indices_or_sections: int | Ints")
 def vsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
     """Pieces of the first dimension."""
     _check_rank("vsplit", input, 2)
@@ -259,6 +280,7 @@ def vsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
 
 
 @method()
+@takes("input: Tensor, indices_or_sections: int | Ints")
 def dsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
     """Pieces of the third dimension."""
     _check_rank("dsplit", input, 3)

@@ -24,14 +24,17 @@ from ..formula import abs, exp, log, pow, sqrt, where
 from ..tensor import Tensor
 from ..transforms.batching import over_dimensions
 from ..transforms.levels import is_transformed
+from ..type_names import type_name
 from .argument_check import check_tensors
+from .argument_kinds import takes
+from .arguments import is_complex_number, require_real
 from .complex_numbers import complex, imag, real
 from .expand import expand
 from .extremum import shared
 from .functions import where as choose
 from .operator import pointwise
 from .pending import conjugate
-from .reduction import count_of, mask_of, numpy_names, with_dims
+from .reduction import count_of, mask_of, not_a_bool, numpy_names, with_dims
 from .registry import method
 from .shapes import dimension
 from .tensor_operator import TensorOperator
@@ -126,23 +129,41 @@ _std = TensorOperator(
 )
 
 
+#: The ways in which torch takes the arguments of moments.
+_MOMENTS = (
+    "input: Tensor, unbiased: bool",
+    "input: Tensor, dim: Sizes | None, unbiased: bool, keepdim?: bool",
+    "input: Tensor, dim?: Sizes | None, *, correction?: Number | None, keepdim?: bool",
+)
+
+
 def _moment_arguments(
     name: str, input: Tensor, dim: Any, unbiased: Any, keepdim: bool, given: dict[str, Any]
 ) -> tuple[int, bool, float]:
     """Mask, keepdim and correction from the two generations of torch's signature."""
     if input._array.dtype.kind not in "fcV":
         raise RuntimeError("std and var only support floating point and complex dtypes")
-    if isinstance(dim, bool):  # var(input, unbiased)
-        dim, unbiased = None, dim
-    unbiased = given.pop("unbiased", unbiased)
+    has_correction = "correction" in given
     correction = given.pop("correction", None)
+    if isinstance(dim, bool) and not has_correction:  # var(input, unbiased)
+        dim, unbiased = None, dim
     dim, keepdim = numpy_names(name, dim, keepdim, given)
+    if keepdim is not False and keepdim is not True:
+        raise not_a_bool(name, keepdim)
+    if unbiased is not None and (unbiased.__class__ is not bool or has_correction):
+        raise TypeError(
+            f"{name}(): argument 'unbiased' must be bool, and not beside 'correction', but got "
+            f"{type_name(unbiased)}"
+        )
     if correction is None:
         correction = 1 if unbiased is None else int(unbiased)
+    elif correction.__class__ is not int:
+        require_real(name, "correction", correction, "double")
     return mask_of(dim, input._array.ndim), keepdim, float(correction)
 
 
 @method()
+@takes(*_MOMENTS)
 def var(
     input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: bool = False, **given: Any
 ) -> Tensor:
@@ -154,6 +175,7 @@ def var(
 
 
 @method()
+@takes(*_MOMENTS)
 def std(
     input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: bool = False, **given: Any
 ) -> Tensor:
@@ -198,6 +220,7 @@ _var_mean = _with_mean("var_mean", _var, _var_mean_gradient)
 _std_mean = _with_mean("std_mean", _std, _std_mean_gradient)
 
 
+@takes(*_MOMENTS)
 def var_mean(
     input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: bool = False, **given: Any
 ) -> tuple[Tensor, Tensor]:
@@ -205,6 +228,7 @@ def var_mean(
     return _var_mean(input, *_moment_arguments("var_mean", input, dim, unbiased, keepdim, given))
 
 
+@takes(*_MOMENTS)
 def std_mean(
     input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: bool = False, **given: Any
 ) -> tuple[Tensor, Tensor]:
@@ -377,6 +401,10 @@ def vector_norm(
     Raises:
         RuntimeError: if ``x`` is not a float, or is empty and the order has no identity.
     """
+    if is_complex_number(ord):
+        raise RuntimeError(
+            "linalg.vector_norm: Expected a non-complex scalar as the order of norm."
+        )
     if x._array.dtype.kind == "c":
         x = pointwise("abs")(x if dtype is None else tensors.cast(x, dtype.numpy))
         dtype = None if dtype is None else dtype.to_real()
@@ -460,10 +488,17 @@ _logsumexp = TensorOperator(
 
 
 @method()
+@takes("input: Tensor, dim: Sizes, keepdim?: bool")
 def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
     """The logarithm of the sum of exponentials over ``dim``, without overflow."""
     if input._array.dtype.kind == "c":
         raise refused("logsumexp", input.dtype)
+    if keepdim is not False and keepdim is not True:
+        raise not_a_bool("logsumexp", keepdim)
+    if dim is None:
+        raise TypeError("logsumexp(): argument 'dim' must be tuple of ints, not NoneType")
+    if dim.__class__ in (list, tuple) and not dim:
+        raise RuntimeError("logsumexp(): dim is empty; name the dimensions, or all of them")
     if input._array.dtype.kind not in "fV":
         input = tensors.cast(input, get_default_dtype().numpy)
     return _logsumexp(input, mask_of(dim, input._array.ndim), keepdim)

@@ -19,6 +19,7 @@ from ..executor import capture
 from ..executor.indexing import strided_view
 from ..tensor import Tensor
 from ..untyped_storage import UntypedStorage
+from .argument_kinds import NOT_GIVEN
 from .registry import method
 from .shapes import sizes_of
 
@@ -78,7 +79,7 @@ def storage(input: Tensor) -> TypedStorage:
 @method()
 def set_(
     input: Tensor,
-    source: Any = None,
+    source: Any = NOT_GIVEN,
     storage_offset: int = 0,
     size: Any = None,
     stride: Any = None,
@@ -96,6 +97,8 @@ def set_(
     before_write(input)
     kind = input._array.dtype
     if source is None:
+        raise TypeError("set_(): argument 'source' must be Tensor or a storage, not NoneType")
+    if source is NOT_GIVEN:
         input._array = np.empty(0, kind)
         replace_accumulator(input)
         bump_version(input)

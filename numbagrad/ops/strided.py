@@ -19,6 +19,7 @@ from ..tensor import Tensor
 from ..transforms.batching import stacked
 from ..transforms.layouts import shows_as
 from ..transforms.levels import is_batched
+from .argument_kinds import Ints
 from .inplace import reshape_in_place
 from .registry import method
 from .shapes import sizes_of
@@ -30,7 +31,7 @@ __all__ = ["as_strided", "view_region"]
 Array = np.ndarray[Any, Any]
 
 
-def _overlaps(shape: Sequence[int], strides: Sequence[int]) -> bool:
+def overlaps(shape: Sequence[int], strides: Sequence[int]) -> bool:
     """Whether two indices may mean one element."""
     end = 1
     for stride, size in sorted(zip(strides, shape, strict=True)):
@@ -66,7 +67,7 @@ def _shared(storage: Array, geometry: Geometry) -> tuple[Array, Array] | None:
 
     None if no two are at one, which is so unless the base is an expanded tensor or the like.
     """
-    if not _overlaps(geometry.base_shape, geometry.base_strides):
+    if not overlaps(geometry.base_shape, geometry.base_strides):
         return None
     before = max(0, -geometry.offset)
     numbers = np.arange(storage.size)
@@ -105,7 +106,7 @@ def _replace(input: Array, region: Array, geometry: Geometry) -> Array:
 
 def _spread(input: Array, geometry: Geometry) -> Array:
     storage, base, region = _storage(geometry, input.dtype)
-    if _overlaps(geometry.shape, geometry.strides):
+    if overlaps(geometry.shape, geometry.strides):
         places = np.arange(storage.size)
         start = max(0, geometry.offset)
         np.add.at(storage, _view(places, geometry.shape, geometry.strides, start), input)
@@ -231,7 +232,9 @@ def extent(input: Tensor) -> int:
 
 
 @method()
-def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
+def as_strided(
+    input: Tensor, size: Ints, stride: Ints, storage_offset: int | None = None
+) -> Tensor:
     """A view of the memory of ``input`` by sizes, strides and the offset of its first element.
 
     Raises:
@@ -241,7 +244,9 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
 
 
 @method()
-def as_strided_(self: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
+def as_strided_(
+    self: Tensor, size: Ints, stride: Ints, storage_offset: int | None = None
+) -> Tensor:
     """``as_strided`` in place."""
     geometry = _region_of(self, size, stride, storage_offset)
     return reshape_in_place(self, lambda x: view_region(x, geometry))

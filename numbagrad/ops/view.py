@@ -17,7 +17,9 @@ from ..layout import contiguous_format, preserve_format
 from ..tensor import Tensor, new_tensor
 from ..transforms.batching import after_samples, samples_first, stacked
 from ..transforms.tangents import multilinear
+from ..type_names import type_name
 from ..warn_once import warn_once
+from .argument_kinds import NOT_GIVEN, takes
 from .registry import method
 from .shapes import complete_shape, dimension, dimensions, sizes_of
 from .tensor_operator import TensorOperator
@@ -51,7 +53,7 @@ def view(input: Tensor, *shape: Any) -> Tensor:
     if len(shape) == 1 and not isinstance(shape[0], (int, tuple, list, Tensor)):
         return _view_dtype(input, shape[0])
     array = input._array
-    sizes = complete_shape(sizes_of(shape), array.size)
+    sizes = complete_shape(sizes_of(shape, "view"), array.size)
     made = array.reshape(sizes)
     if made.base is not array and made.base is not array.base and array.size > 0:
         raise RuntimeError(
@@ -62,10 +64,11 @@ def view(input: Tensor, *shape: Any) -> Tensor:
 
 
 @method()
+@takes("input: Tensor, shape: Ints", by_method=False)
 def reshape(input: Tensor, *shape: Any) -> Tensor:
     """The elements in another shape (one size may be -1): a view if strides allow, else a copy."""
     array = input._array
-    sizes = complete_shape(sizes_of(shape), array.size)
+    sizes = complete_shape(sizes_of(shape, "reshape"), array.size)
     made = array.reshape(sizes)
     if made.base is array or made.base is array.base or array.size == 0:
         return _view.wrap(made, input, (sizes,))
@@ -167,9 +170,13 @@ def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
     dim = dimension(len(shape), dim)
     if not shape:
         raise RuntimeError("unflatten: the tensor has no dimensions")
-    sizes = sizes_of((sizes,))
+    if not isinstance(sizes, (tuple, list)):
+        raise TypeError(
+            f"unflatten(): argument 'sizes' must be tuple of ints, not {type_name(sizes)}"
+        )
     if not sizes:
         raise RuntimeError("unflatten: sizes must be non-empty")
+    sizes = sizes_of((sizes,))
     try:
         complete = complete_shape(sizes, shape[dim])
     except RuntimeError as error:
@@ -245,10 +252,11 @@ swapdims = method("swapdims")(transpose)
 
 
 @method()
+@takes("input: Tensor, dims: Ints", by_method=False)
 def permute(input: Tensor, *dims: Any) -> Tensor:
     """Dimensions in another order."""
     array = input._array
-    order = _order(array.ndim, sizes_of(dims))
+    order = _order(array.ndim, sizes_of(dims, "permute"))
     return _permute.wrap(array.transpose(order), input, (order,))
 
 
@@ -268,22 +276,28 @@ def _order(rank: int, dims: tuple[int, ...]) -> tuple[int, ...]:
 
 
 @method()
+@takes(
+    "input: Tensor, source: int, destination: int",
+    "input: Tensor, source: Ints, destination: Ints",
+)
 def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
     """Dimensions ``source`` moved to the places ``destination``; the others keep their order."""
     rank = input._array.ndim
-    sources = [source] if isinstance(source, int) else list(source)
-    places = [destination] if isinstance(destination, int) else list(destination)
+    several = isinstance(source, (list, tuple))
+    if several is not isinstance(destination, (list, tuple)):
+        raise TypeError("movedim(): source and destination must be ints, or both tuples of ints")
+    sources, places = (source, destination) if several else ((source,), (destination,))
     if len(sources) != len(places):
         raise RuntimeError(
             "movedim: Invalid source or destination dims: source "
-            f"({sources} dims) should contain the same number of dims as destination "
-            f"({places} dims)"
+            f"({list(sources)} dims) should contain the same number of dims as destination "
+            f"({list(places)} dims)"
         )
     found = [dimension(rank, dim) for dim in sources]
     targets = [dimension(rank, dim) for dim in places]
     for dims, given, name in ((found, sources, "source"), (targets, places, "destination")):
         if len(set(dims)) != len(dims):
-            raise RuntimeError(f"movedim: repeated dim in `{name}` ({given})")
+            raise RuntimeError(f"movedim: repeated dim in `{name}` ({list(given)})")
     rest = iter([dim for dim in range(rank) if dim not in found])
     chosen = dict(zip(targets, found, strict=True))
     return _permute(
@@ -400,7 +414,8 @@ def unsqueeze(input: Tensor, dim: int) -> Tensor:
 
 
 @method()
-def squeeze(input: Tensor, dim: Any = None) -> Tensor:
+@takes("input: Tensor", "input: Tensor, dim: Sizes")
+def squeeze(input: Tensor, dim: Any = NOT_GIVEN) -> Tensor:
     """The dimensions of size 1 left out: all of them, or those in ``dim``."""
     shape = input._array.shape
     if dim.__class__ is int:
@@ -408,7 +423,7 @@ def squeeze(input: Tensor, dim: Any = None) -> Tensor:
         if shape and shape[dim] == 1:
             shape = (*shape[:dim], *shape[dim + 1 :])
         return _squeeze_dim.wrap(input._array.reshape(shape), input, (shape,))
-    if dim is None:
+    if dim is NOT_GIVEN:
         return _squeeze(input, tuple([size for size in shape if size != 1]))
     if isinstance(dim, (tuple, list)):
         chosen: Any = dimensions(len(shape), dim)

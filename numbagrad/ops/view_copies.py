@@ -9,6 +9,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ..tensor import Tensor
+from ..type_names import type_name
+from .argument_kinds import takes
 from .complex_numbers import view_as_complex, view_as_real
 from .expand import expand
 from .output import write_result
@@ -36,7 +38,8 @@ def _detach(input: Tensor) -> Tensor:
     return input.detach()
 
 
-def _copy_of(view: Callable[..., Any], name: str) -> Callable[..., Any]:
+def _copy_of(view: Callable[..., Any], name: str, forms: tuple[str, ...]) -> Callable[..., Any]:
+    @takes(*forms)
     def copied(input: Tensor, *arguments: Any, out: Any = None, **options: Any) -> Any:
         made = view(input, *arguments, **options)
         if isinstance(made, Tensor):
@@ -44,6 +47,15 @@ def _copy_of(view: Callable[..., Any], name: str) -> Callable[..., Any]:
         several = [_own(each) for each in made]
         if out is None:
             return tuple(several)
+        if not isinstance(out, (tuple, list)):
+            raise TypeError(
+                f"{name}(): argument 'out' must be tuple of Tensors, not {type_name(out)}"
+            )
+        if len(out) != len(several):
+            raise RuntimeError(
+                f"{name}(): expected {len(several)} Tensors as out, one for each part, but got "
+                f"{len(out)}"
+            )
         for each, target in zip(several, out, strict=True):
             write_result(name, each, target)
         return None
@@ -62,17 +74,35 @@ def _own(view: Tensor) -> Tensor:
     return made.clone() if made is view else made
 
 
-_VIEWS: dict[str, Callable[..., Any]] = {
-    "_conj": _conj, "_neg_view": _neg_view, "alias": alias, "as_strided": as_strided,
-    "detach": _detach, "diagonal": diagonal, "expand": expand, "narrow": narrow,
-    "permute": permute, "select": select, "slice": _slice, "split": split,
-    "split_with_sizes": split_with_sizes, "squeeze": squeeze, "t": t, "transpose": transpose,
-    "unbind": unbind, "unfold": unfold, "unsqueeze": unsqueeze, "view": view,
-    "view_as_complex": view_as_complex, "view_as_real": view_as_real,
-}  # fmt: skip
+#: By name the view, and what torch's function takes behind the input.
+_VIEWS: dict[str, tuple[Any, ...]] = {
+    "_conj": (_conj, ""),
+    "_neg_view": (_neg_view, ""),
+    "alias": (alias, ""),
+    "as_strided": (as_strided, "size: Ints, stride: Ints, storage_offset?: int | None"),
+    "detach": (_detach, ""),
+    "diagonal": (diagonal, "offset?: int, dim1?: int, dim2?: int"),
+    "expand": (expand, "size: Ints, *, implicit?: bool"),
+    "narrow": (narrow, "dim: int, start: int, length: int"),
+    "permute": (permute, "dims: Ints"),
+    "select": (select, "dim: int, index: int"),
+    "slice": (_slice, "dim?: int, start?: int | None, end?: int | None, step?: int"),
+    "split": (split, "split_size: int, dim?: int"),
+    "split_with_sizes": (split_with_sizes, "split_sizes: Ints, dim?: int"),
+    "squeeze": (squeeze, "", "dim: Sizes"),
+    "t": (t, ""),
+    "transpose": (transpose, "dim0: int, dim1: int"),
+    "unbind": (unbind, "dim?: int"),
+    "unfold": (unfold, "dimension: int, size: int, step: int"),
+    "unsqueeze": (unsqueeze, "dim: int"),
+    "view": (view, "size: Ints", "dtype: dtype"),
+    "view_as_complex": (view_as_complex, ""),
+    "view_as_real": (view_as_real, ""),
+}
 
-for _name, _view in _VIEWS.items():
-    _function = _copy_of(_view, f"{_name}_copy")
+for _name, (_view, *_forms) in _VIEWS.items():
+    _texts = tuple([f"input: Tensor, {form}" if form else "input: Tensor" for form in _forms])
+    _function = _copy_of(_view, f"{_name}_copy", _texts)
     globals()[f"{_name}_copy"] = _function
     __all__.append(f"{_name}_copy")
 
