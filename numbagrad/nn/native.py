@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from ..ops.argument_kinds import Real, Sizes
 from ..ops.creation import ones_like
 from ..tensor import Tensor, new_tensor
 from ..type_names import type_name
 from . import functional as layers
-from .functional.checks import Real, Sizes, option, real_number, require_vector
+from .functional.checks import option, real_number, require_vector
 from .functional.recurrent import CELLS, Weights, check_cell, input_gates
 from .functional.windows import named
 

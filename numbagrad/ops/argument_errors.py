@@ -310,6 +310,8 @@ class Kinds:
             form, name, value = fitting[0]
             place = list(form.parameters).index(name) + self.first
             where = "" if name in keywords else f" (position {place})"
+            if form.wanted(name) == "Tensor":
+                require_tensor(self.name, value, name, place)
             raise TypeError(
                 f"{self.name}(): argument '{name}'{where} must be {form.wanted(name)}, not "
                 f"{type_name(value)}"

@@ -6,7 +6,6 @@ kinds before a call; the functions are called where a look at an argument costs 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -16,14 +15,10 @@ from ...tensor import Tensor
 from ...type_names import type_name
 
 __all__ = [
-    "Real", "Reduction", "Sizes", "one_dtype", "option", "real_number", "refuse_kinds",
+    "Reduction", "one_dtype", "option", "real_number", "refuse_kinds",
     "require_elements", "require_floats", "require_vector",
 ]  # fmt: skip
 
-#: A number that is not complex: torch's signatures call it a float.
-Real: TypeAlias = float
-#: An int, or one for each spatial dimension.
-Sizes: TypeAlias = int | Sequence[int]
 #: The name of a reduction. Of any other value the loss says, with a ValueError, that it is none.
 Reduction: TypeAlias = str
 

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...executor import checks
+from ...ops.argument_kinds import Real
 from ...ops.composite import composite
 from ...ops.creation import full
 from ...ops.functions import where
@@ -19,7 +20,7 @@ from ...ops.operator import pointwise
 from ...ops.shapes import common_shape
 from ...tensor import Tensor
 from ...warn_once import warn_caller
-from .checks import Real, Reduction, option, refuse_kinds, require_floats
+from .checks import Reduction, option, refuse_kinds, require_floats
 from .reduction import reduce_loss, reduction_name
 
 __all__ = [

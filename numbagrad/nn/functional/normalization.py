@@ -13,13 +13,14 @@ import numpy as np
 
 from ...autograd.grad_mode import no_grad
 from ...dtype import finfo
+from ...ops.argument_kinds import Real
 from ...ops.arguments import require_tensor
 from ...ops.composite import composite
 from ...ops.output import write_result
 from ...tensor import Tensor
 from ...transforms.levels import is_batched
 from ...type_names import type_name
-from .checks import Real, one_dtype, refuse_kinds, require_vector
+from .checks import one_dtype, refuse_kinds, require_vector
 from .padding import pad
 from .pooling import avg_pool2d
 

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 
 from ...executor import capture
+from ...ops.argument_kinds import Real
 from ...ops.tensor_operator import TensorOperator
 from ...tensor import Tensor, new_tensor
 from ...transforms.batching import stacked
-from .checks import Real, refuse_kinds
+from .checks import refuse_kinds
 
 __all__ = ["pad"]
 

@@ -73,7 +73,7 @@ def _batched(rank: int, input: Tensor, name: str) -> Tensor:
     """``input`` with a dimension for the batch."""
     shape = input._array.shape
     if len(shape) not in (rank + 1, rank + 2):
-        kind = IndexError if not shape and name == "avg_pool2d" else RuntimeError
+        kind = IndexError if len(shape) < rank + 1 and name == "avg_pool2d" else RuntimeError
         raise kind(f"{name}(): Expected {rank + 1}D or {rank + 2}D tensor, but got {list(shape)}")
     return input if len(shape) == rank + 2 else input.unsqueeze(0)
 
