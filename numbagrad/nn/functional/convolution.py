@@ -17,12 +17,13 @@ import numpy as np
 from ...executor import capture
 from ...executor.matmul import matmul as product
 from ...executor.pointwise import scalar_type_name
+from ...ops.argument_kinds import Sizes
 from ...ops.pending import conjugate
 from ...ops.tensor_operator import TensorOperator
 from ...tensor import Tensor
 from ...transforms.batching import folded, with_samples
 from ...transforms.levels import is_transformed
-from .checks import Sizes, refuse_kinds, require_elements
+from .checks import refuse_kinds, require_elements
 from .padding import pad
 from .windows import (
     IMAGES,

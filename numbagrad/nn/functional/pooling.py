@@ -17,6 +17,7 @@ from ...executor import capture, indexing
 from ...executor import pooling as executor
 from ...executor.pointwise import JIT_DISABLED
 from ...half_precision import converted
+from ...ops.argument_kinds import Sizes
 from ...ops.creation import zeros
 from ...ops.gather import scatter_add_operator
 from ...ops.tensor_operator import TensorOperator
@@ -24,7 +25,7 @@ from ...tensor import Tensor, new_tensor
 from ...transforms.batching import folded
 from ...type_names import type_name
 from .activation import relu
-from .checks import Sizes, refuse_kinds, require_elements
+from .checks import refuse_kinds, require_elements
 from .linear import along
 from .windows import IMAGES, LINES, VOLUMES, Windows, named, per_dimension
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from ...executor import capture
 from ...executor.pointwise import scalar_type_name
+from ...ops.argument_kinds import Sizes
 from ...ops.creation import zeros
 from ...ops.random import rand
 from ...ops.scatter import scatter
@@ -22,7 +23,7 @@ from ...tensor import Tensor
 from ...transforms.batching import folded
 from ...transforms.levels import is_transformed
 from ...type_names import type_name
-from .checks import Sizes, refuse_kinds, require_elements
+from .checks import refuse_kinds, require_elements
 from .pooling import (
     adaptive_max_pool1d,
     adaptive_max_pool2d,
