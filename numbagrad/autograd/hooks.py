@@ -95,7 +95,10 @@ def note_output(node: Any, tensor: Any) -> None:
 
 def note_metadata(node: Any, output_nr: int, shape: tuple[int, ...], dtype: Any) -> None:
     """``note_output`` for a tensor that is not at hand."""
-    _output_metadata.setdefault(node, {})[output_nr] = (shape, dtype)
+    known = _output_metadata.get(node)
+    if known is None:  # CPython 3.13.0 loses a MemoryError in setdefault
+        known = _output_metadata[node] = {}
+    known[output_nr] = (shape, dtype)
 
 
 def known_outputs(node: Any) -> dict[int, Any]:

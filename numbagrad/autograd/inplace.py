@@ -202,6 +202,22 @@ def _under_transformation(*operands: Any) -> bool:
     return False
 
 
+def _write_transformed(tensor: Any, operator: Any, operands: tuple[Any, ...]) -> Any:
+    """``apply_inplace`` under a transformation."""
+    return interface.write_transformed(
+        tensor, lambda before: operator(*[before if x is tensor else x for x in operands]), operands
+    )
+
+
+def _operands_before(tensor: Any, operands: tuple[Any, ...], uses: Any) -> tuple[Any, ...]:
+    """The operands, with copies of those that a write to ``tensor`` changes and a gradient uses."""
+    before = []
+    for place, operand in enumerate(operands):
+        shared = _shares_memory(operand, tensor)
+        before.append(_value_before(operand, place in uses) if shared else operand)
+    return tuple(before)
+
+
 def apply_inplace(tensor: Any, operator: Any, operands: tuple[Any, ...]) -> Any:
     """Write ``operator(*operands)`` of a pointwise operator into ``tensor`` and return it.
 
@@ -209,11 +225,7 @@ def apply_inplace(tensor: Any, operator: Any, operands: tuple[Any, ...]) -> Any:
     that value is copied first.
     """
     if _under_transformation(tensor, *operands):
-        return interface.write_transformed(
-            tensor,
-            lambda before: operator(*[before if x is tensor else x for x in operands]),
-            operands,
-        )
+        return _write_transformed(tensor, operator, operands)
     if not recording(tensor, *operands):
         operator.into(tensor, operands)
         return tensor
@@ -222,12 +234,7 @@ def apply_inplace(tensor: Any, operator: Any, operands: tuple[Any, ...]) -> Any:
         operator = operator.variant(operands)
     differentiable = operator.definition.differentiable
     uses = operator.rule(_needed(operands)).uses if differentiable else ()
-    before = tuple(
-        [
-            _value_before(operand, place in uses) if _shares_memory(operand, tensor) else operand
-            for place, operand in enumerate(operands)
-        ]
-    )
+    before = _operands_before(tensor, operands, uses)
     old = edge_of(tensor)
     operator.into(tensor, operands)
     made = _with_memory_of(tensor)

@@ -112,6 +112,29 @@ def _rounded_once(bias: Tensor, input: Tensor, weight: Tensor) -> np.ndarray[Any
     return convert(made._array, input._array.dtype)
 
 
+def _steps(bias: Tensor, input: Tensor, weight: Tensor) -> tuple[Any, Any]:
+    """Computing and recording of ``linear_2d`` apart."""
+    return (
+        lambda: linear_2d(bias.detach(), input.detach(), weight.detach())._array,
+        lambda made: linear_2d(bias, input, weight, made),
+    )
+
+
+def _product_and_bias(bias: Tensor, input: Tensor, weight: Tensor) -> np.ndarray[Any, Any] | None:
+    """The array of ``linear_2d``; None for complex numbers."""
+    try:
+        made = product(input._array, weight._array.T, rounded=False)
+    except HalfPrecision:
+        return _rounded_once(bias, input, weight)
+    try:
+        _addition.into(made, bias._array, made)
+    except LaunchMiss as miss:
+        if made.dtype.kind == "c":
+            return None
+        _addition.resolve(miss, (made, bias._array, made), into=True)
+    return made
+
+
 def linear_2d(
     bias: Tensor, input: Tensor, weight: Tensor, made: np.ndarray[Any, Any] | None = None
 ) -> Tensor:
@@ -122,21 +145,10 @@ def linear_2d(
     """
     if made is None:
         if capture.active is not None and (intercepted := interception.current()) is not None:
-            return intercepted(
-                "addmm", (bias, input, weight),
-                lambda: linear_2d(bias.detach(), input.detach(), weight.detach())._array,
-                lambda made: linear_2d(bias, input, weight, made),
-            )  # fmt: skip
-        try:
-            made = product(input._array, weight._array.T, rounded=False)
-        except HalfPrecision:
-            return linear_2d(bias, input, weight, _rounded_once(bias, input, weight))
-        try:
-            _addition.into(made, bias._array, made)
-        except LaunchMiss as miss:
-            if made.dtype.kind == "c":
-                return input.matmul(weight.t()) + bias
-            _addition.resolve(miss, (made, bias._array, made), into=True)
+            return intercepted("addmm", (bias, input, weight), *_steps(bias, input, weight))
+        made = _product_and_bias(bias, input, weight)
+        if made is None:
+            return input.matmul(weight.t()) + bias
     input_needed, weight_needed = input._requires_grad, weight._requires_grad
     if not ((bias._requires_grad or input_needed or weight_needed) and grad_mode.enabled):
         return new_tensor(made)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -133,7 +134,7 @@ class Composite:
         made = (
             pair.forward(*tensors)
             if intercepted is None
-            else interception.computed(self.name, arguments, lambda: pair.forward(*tensors))
+            else interception.computed(self.name, arguments, partial(pair.forward, *tensors))
         )
         array = made[pair.place] if pair.view is None else pair.array_of(made)
         if pair.differentiable:

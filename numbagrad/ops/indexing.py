@@ -70,10 +70,28 @@ def getitem(self: Tensor, key: Any) -> Tensor:
     elif kind is slice and (key.step is None or (key.step.__class__ is int and key.step > 0)):
         key = (key, ...)
         operator = slice_view
-    elif key is None:
+    else:
+        return _get_other(self, key)
+    try:
+        array = self._array[key]
+    except (IndexError, TypeError):
+        if self._is_data and kind is int and key[0] == 0:
+            capture.refuse("the value of a tensor as a Python number")
+            return self._array.item()  # loss.data[0], as in 2017
+        array = _retry(self._array, key)
+    return operator.wrap(array, self, (key,))
+
+
+def _get_other(self: Tensor, key: Any) -> Tensor:
+    """``self[key]`` for keys that are neither an int nor a slice.
+
+    Functions with an exception handler are short: where there is no memory for the number of an
+    instruction beyond 256, CPython (3.11 and later) tries for ever to enter the handler.
+    """
+    if key is None:
         key = (None, ...)
         operator = unsqueeze_view
-    elif kind is tuple and is_basic(key):
+    elif key.__class__ is tuple and is_basic(key):
         operator = _view_of(key)
         if Ellipsis not in key:
             key = (*key, ...)
@@ -89,9 +107,6 @@ def getitem(self: Tensor, key: Any) -> Tensor:
     try:
         array = self._array[key]
     except (IndexError, TypeError):
-        if self._is_data and kind is int and key[0] == 0:
-            capture.refuse("the value of a tensor as a Python number")
-            return self._array.item()  # loss.data[0], as in 2017
         array = _retry(self._array, key)
     if None in key:
         array = _with_strides(array, self._array, key)

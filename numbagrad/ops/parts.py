@@ -69,7 +69,7 @@ _ALL = slice(None)
 
 def part(dim: int, chosen: int | slice) -> tuple[Any, ...]:
     """The key that takes ``chosen`` of one dimension, and all of the others."""
-    return (*(_ALL,) * dim, chosen, ...)
+    return (_ALL,) * dim + (chosen, ...)  # noqa: RUF005 - half the time
 
 
 def _start_of(start: Any) -> int:

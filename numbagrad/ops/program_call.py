@@ -6,7 +6,8 @@ with nothing to check and nothing to put back.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -55,10 +56,14 @@ class ProgramCall:
                 return tuple(native.program.run([x._array for x in tensors]))
             made = native.run(False, *tensors)
             if self._checks:
-                native.program.check_launches(lambda: [*[x._array for x in tensors], *made])
+                native.program.check_launches(partial(_arrays, tensors, made))
             return made
         finally:
             self._free.append(native)
+
+
+def _arrays(tensors: Sequence[Tensor], made: Sequence[Array]) -> list[Array]:
+    return [*[x._array for x in tensors], *made]
 
 
 class _Native:

@@ -179,10 +179,7 @@ class LinearReduction:
     def __call__(self, input: Tensor, mask: int, keepdim: bool, dtype: DType | None) -> Tensor:
         program = self.program
         if dtype is not None:
-            if dtype.is_complex or input._array.dtype.kind == "c":
-                input = tensors.cast(input, dtype.numpy)
-            else:
-                program = self.program_for(dtype)
+            program, input = self._in(dtype, input)
         array = input._array
         if array.__class__ is Transformed:
             both = self._of_dual(program, input, mask, keepdim)
@@ -193,15 +190,25 @@ class LinearReduction:
             made = program.call(array, mask, keepdim)
         except LaunchMiss as miss:
             if capture.active is not None and (intercepted := interception.current()) is not None:
-                arguments = input, mask, keepdim, dtype
-                return intercepted(
-                    self.name, arguments, lambda: program.run(array, mask, keepdim),
-                    lambda made: self.remember(new_tensor(made), arguments),
-                )  # fmt: skip
+                return self._intercepted(intercepted, program, (input, mask, keepdim, dtype))
             made = program.resolve(miss, array, mask, keepdim)
         if not (input._requires_grad and grad_mode.enabled and made.dtype.kind in "fcV"):
             return new_tensor(made)
         return self._attach(made, input, mask)
+
+    def _in(self, dtype: DType, input: Tensor) -> tuple[ReductionProgram, Tensor]:
+        """The program and the input for a requested dtype."""
+        if dtype.is_complex or input._array.dtype.kind == "c":
+            return self.program, tensors.cast(input, dtype.numpy)
+        return self.program_for(dtype), input
+
+    def _intercepted(self, intercepted: Any, program: ReductionProgram, arguments: Any) -> Tensor:
+        """The call handed to whoever intercepts it, computing and recording apart."""
+        input, mask, keepdim, _ = arguments
+        return intercepted(
+            self.name, arguments, lambda: program.run(input._array, mask, keepdim),
+            lambda made: self.remember(new_tensor(made), arguments),
+        )  # fmt: skip
 
     @staticmethod
     def _of_dual(

@@ -68,9 +68,16 @@ def _pieces(input: Array, sizes: tuple[int, ...], dim: int) -> tuple[Array, ...]
     return tuple([input[key] for key in _keys(sizes, dim)])
 
 
+def _unbound(input: Array, dim: int) -> tuple[Array, ...]:
+    views = []
+    for k in range(input.shape[dim]):
+        views.append(input[part(dim, k)])  # noqa: PERF401 - no cells, which a comprehension makes
+    return tuple(views)
+
+
 _unbind = MultiViewOperator(
     "unbind",
-    lambda input, dim: tuple([input[part(dim, k)] for k in range(input.shape[dim])]),
+    _unbound,
     lambda grad, input_shape, dim: stack(
         _several(grad, [_without(input_shape, dim)] * input_shape[dim]), dim
     ),

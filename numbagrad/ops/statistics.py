@@ -85,8 +85,8 @@ _std_program = ReductionProgram(
 
 def _moment(program: ReductionProgram, array: Array, mask: int, keepdim: bool, p: float) -> Array:
     if array.dtype.kind == "c":
-        parts = [_moment(_var_program, x, mask, keepdim, p) for x in (array.real, array.imag)]
-        total = parts[0] + parts[1]
+        real = _moment(_var_program, array.real, mask, keepdim, p)
+        total = real + _moment(_var_program, array.imag, mask, keepdim, p)
         return np.asarray(np.sqrt(total) if program is _std_program else total)
     means = _mean_program(array.dtype).run(array, mask, keepdim)
     return program.run(array, mask, keepdim, means, _as_parameter(p))

@@ -50,7 +50,7 @@ class OperatorNode(recorder.OperatorState):
                 results.append(None)
             else:
                 function, places, variadic = rule
-                gradient = function(*[known[place] for place in places])
+                gradient = function(*[*map(known.__getitem__, places)])
                 if variadic:
                     results.extend(gradient)
                 else:
