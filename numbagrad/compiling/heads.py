@@ -71,7 +71,7 @@ def seen_natively(value: Any) -> Any:
 
 
 def bases_of_class(kind: type) -> list[Any]:
-    return [kind.__bases__]
+    return [kind.__bases__, kind.__name__, kind.__qualname__]
 
 
 def words_for(value: Any, find: Callable[[Any], list[Any] | None]) -> Words | None:
@@ -84,6 +84,11 @@ def contents_of_cell(cell: types.CellType) -> list[Any]:
         return [cell.cell_contents]
     except ValueError:  # not assigned yet
         return []
+
+
+def contents_of_array(array: Any) -> list[Any]:
+    """How an array of NumPy lies, whether it may be written, and its elements."""
+    return [*array.shape, *array.strides, array.flags.num, array.dtype.str, array.tobytes()]
 
 
 def entries_of(scope: Any) -> list[Any]:
@@ -103,7 +108,8 @@ def extras_of(tensor: Tensor) -> list[Any]:
 
 
 __all__ = [
-    "CAN_CHANGE", "attributes_of_class", "bases_of_class", "contents_of_cell", "entries_of",
-    "extras_of", "head_of_object", "methods_of_tensor", "parts_of_entry", "parts_of_function",
+    "CAN_CHANGE", "attributes_of_class", "bases_of_class", "contents_of_array", "contents_of_cell",
+    "entries_of", "extras_of", "head_of_object", "methods_of_tensor", "parts_of_entry",
+    "parts_of_function",
     "seen_natively", "words_for",
 ]  # fmt: skip

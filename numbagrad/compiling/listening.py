@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import gc
+import inspect
 import os
 import sys
 import threading
@@ -17,9 +18,11 @@ from typing import Any
 
 import numpy as np
 
-from ..executor import capture
+from .. import printing, switches, warn_once
+from ..executor import capture, pool
 from ..executor.program.callers import is_library, running_code
 from ..executor.program.recorder import Recorder
+from ..ops import argument_check
 from .c_functions import is_known
 from .code_names import UNKNOWN, name_argument
 from .origins import is_standard_library
@@ -84,6 +87,10 @@ class listening:  # noqa: N801 - a context, named for how it reads
     def _enter(self, frame: types.FrameType, code: types.CodeType) -> None:
         """A function was entered: one of this package, or that works for it, is no concern."""
         file = code.co_filename
+        if code in _SETTINGS:
+            if not _works_for_library(_caller_of_public(frame)):
+                self._recorder.fail(f"{code.co_name}(), a setting of the whole process")
+            return
         if is_library(file) or _is_generated_for_library(frame):
             self._seen.add(code)
             return
@@ -118,6 +125,28 @@ class listening:  # noqa: N801 - a context, named for how it reads
             self._recorder.fail(f"{name}(), which a program cannot repeat")
         elif self._surroundings is not None and name in _BY_NAME | _ALL_NAMES:
             self._surroundings.named(UNKNOWN if name in _ALL_NAMES else name_argument(frame))
+
+
+#: Functions of this package that read or write what is set for the whole process, and is no part
+#: of the key of a compiled call (``settings.py``).
+_SETTINGS = frozenset([
+    function.__code__
+    for module, names in (
+        (switches, switches.__all__),
+        (pool, ("get_num_threads", "set_num_threads")),
+        (warn_once, ("is_warn_always_enabled", "set_warn_always")),
+        (printing, ("get_printoptions", "set_printoptions")),
+    )
+    for function in [inspect.unwrap(getattr(module, name)) for name in names]
+])  # fmt: skip
+
+
+def _caller_of_public(frame: types.FrameType) -> types.FrameType:
+    """What called a function of the public namespace, past the checks of its arguments."""
+    caller = frame.f_back or frame
+    while caller.f_code.co_filename == argument_check.__file__ and caller.f_back is not None:
+        caller = caller.f_back
+    return caller
 
 
 def _works_for_library(frame: types.FrameType) -> bool:

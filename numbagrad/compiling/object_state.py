@@ -146,6 +146,16 @@ def _is_link(value: Any) -> bool:
     return type(value).__name__ == "_lru_list_elem"
 
 
+def _of_exception(value: Any) -> Callable[[], list[Any]]:
+    """What an exception was made with, what it came from, and what was set on it."""
+
+    def read() -> list[Any]:
+        extras = vars(value)
+        return [value.args, value.__cause__, value.__context__, *extras.keys(), *extras.values()]
+
+    return read
+
+
 def _of_attributes(*names: str) -> Callable[[Any], Callable[[], list[Any]]]:
     return lambda value: lambda: [getattr(value, name, None) for name in names]
 
@@ -167,7 +177,7 @@ _READERS: list[tuple[Any, Callable[[Any], Callable[[], list[Any]]]]] = [
     (functools.partial, _of_attributes("func", "args", "keywords")),
     (property, _of_attributes("fget", "fset", "fdel")),
     ((staticmethod, classmethod), _of_attributes("__func__")),
-    (BaseException, _of_attributes("args")),
+    (BaseException, _of_exception),
     ((io.StringIO, io.BytesIO), lambda value: lambda: [value.getvalue(), value.tell()]),
     (super, _of_attributes("__thisclass__", "__self__", "__self_class__")),
 ]

@@ -179,6 +179,9 @@ class Surroundings(Walk):
     def refused_by(self, code: types.CodeType) -> tuple[str, int] | None:
         """What code names and nobody can watch, and the line that does."""
         names = names_of(code)
+        for part in _PARTS_OF_FUNCTIONS:
+            if names.mentions(part):
+                return f"the {part} of a function, which nobody watches", line_with(code, part)
         for name, what, as_value in self._refusals:
             if name != ALWAYS and (name in names.values if as_value else names.mentions(name)):
                 return what, line_with(code, name)
@@ -214,6 +217,9 @@ class Surroundings(Walk):
         """Whether all tensors were known before the call."""
         return not self._tensors_found_late
 
+
+#: Dictionaries of functions in which anything may be read by keys.
+_PARTS_OF_FUNCTIONS = ("__globals__", "__annotations__")
 
 #: How code gets at the options of an optimizer.
 _WAYS_TO_GROUPS = frozenset((

@@ -23,6 +23,7 @@ from ..executor.program.object_words import (
     has_attributes,
     words_of_class,
     words_of_function,
+    words_of_kind,
     words_of_object,
     words_without_dictionary,
 )
@@ -37,6 +38,7 @@ from .heads import (
     CAN_CHANGE,
     attributes_of_class,
     bases_of_class,
+    contents_of_array,
     contents_of_cell,
     entries_of,
     extras_of,
@@ -224,9 +226,9 @@ class Walk:
             if value.dtype.hasobject or value.nbytes > MOST_BYTES:
                 self._too_large(path, value, name)
             else:
-                self.watched.append(
-                    Watched(lambda: [*value.shape, value.dtype.str, value.tobytes()], path)
-                )
+                self.watched.append(Watched(functools.partial(contents_of_array, value), path))
+            if type(value) is not np.ndarray:
+                self._state(path, value, type(value))
             return True
         if nbytes_of(value) > MOST_BYTES:
             self._too_large(path, value, name)
@@ -254,9 +256,14 @@ class Walk:
         if not (self._at_arguments and id(value) in self._arguments):
             extras = vars(value)
             self.watched.append(Watched(functools.partial(entries_of, extras), path, extras))
+            self.watched.append(
+                Watched(lambda: [type(value)], path, words_for(value, words_of_kind))
+            )
         self._follow(path, extras_of(value))
         if origin_of_class(type(value)) == USER:
             self._follow(type(value).__name__, [type(value)])
+        if value._grad_fn is not None:
+            self._refuse("metadata", f"the metadata of the node of {path}, which cannot be watched")
 
     def _dictionary(
         self, path: str, value: Any, origin: str, name: str = ALWAYS, unread: str | None = None
@@ -287,7 +294,7 @@ class Walk:
 
     def _attribute(self, path: str, name: str, value: Any, origin: str) -> None:
         """Follow an attribute: where code names it, if an installed package's object has it."""
-        if origin == LIBRARY:
+        if origin in (LIBRARY, NUMPY):  # whose own code is not walked
             self._pending.append((path, value, ALWAYS))
         elif origin == INSTALLED and is_lock(value):  # it keeps what a package remembers in order
             pass
@@ -305,7 +312,8 @@ class Walk:
 
     def _methods_of_tensors(self) -> None:
         """Watch that nobody puts functions of their own in the place of a Tensor's methods."""
-        names = sorted(self._names & vars(Tensor).keys())
+        operators = [name for name in vars(Tensor) if name[:2] == name[-2:] == "__"]
+        names = sorted({*operators, *self._names} & vars(Tensor).keys())
         read = functools.partial(methods_of_tensor, names)
         self.watched.append(Watched(read, "Tensor", words_for(Tensor, words_of_class)))
 
@@ -423,8 +431,8 @@ class Walk:
         if not isinstance(value, (types.BuiltinFunctionType, types.MethodWrapperType)):
             return
         owner = getattr(value, "__self__", None)
-        if not isinstance(owner, types.ModuleType) and not hidden(owner):
-            self._follow(path, [owner], name)
+        if not isinstance(owner, types.ModuleType):
+            self._follow(path, [owner], name)  # an iterator, say, is refused there
         if isinstance(value, types.BuiltinFunctionType) and not is_known(value):
             self._refuse(name, f"{path}, called where nobody sees it", as_value=name != ALWAYS)
 

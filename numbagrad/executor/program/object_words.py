@@ -45,6 +45,11 @@ def words_of_object(value: Any) -> list[Word] | None:
     return [*found, (id(value) + place, _ALL, dictionary)]
 
 
+def words_of_kind(value: Any) -> list[Word] | None:
+    """The class of an object alone."""
+    return [(id(value) + _TYPE, _ALL, id(type(value)))] if _class_is_found() else None
+
+
 def words_of_default(value: collections.defaultdict[Any, Any]) -> list[Word] | None:
     """What makes the missing values of a dictionary: the last word of its head."""
     factory = value.default_factory
@@ -90,6 +95,7 @@ def _class_is_found() -> bool:
 #: What is watched of a function: attributes that may be given another object.
 PARTS_OF_FUNCTION = (
     "__code__", "__defaults__", "__kwdefaults__", "__name__", "__qualname__", "__doc__",
+    "__module__",
 )  # fmt: skip
 
 
@@ -133,6 +139,7 @@ def _places_in_functions() -> tuple[int, ...] | None:
         """A text of its own."""
 
     probe.__name__, probe.__qualname__ = "-".join("name"), "-".join("qualname")
+    probe.__module__ = "-".join("module")
     if _place_of_attributes() <= 0:
         return None
     places = []
@@ -153,15 +160,33 @@ def _places_in_functions() -> tuple[int, ...] | None:
 
 
 def words_of_class(kind: type) -> list[Word] | None:
-    """The version of a class, which no two states of it or of its bases share."""
-    place = _place_of_version()
-    if place is None:
+    """The version of a class, which no two states of it or of its bases share, and its names."""
+    place, names = _place_of_version(), _places_of_names()
+    if place is None or names is None:
         return None
     _look(kind)
     address = id(kind) + place
     version = ctypes.c_uint32.from_address(address).value
+    found = [(id(kind) + each, _ALL, _word(id(kind) + each)) for each in names]
     # A word of eight bytes that holds it: neighbours do not matter.
-    return [(address, 0xFFFFFFFF, version)] if version else None
+    return [(address, 0xFFFFFFFF, version), *found] if version else None
+
+
+@functools.cache
+def _places_of_names() -> tuple[int, ...] | None:
+    """Where a class keeps its two names, which are no attributes of it: others make no version."""
+    probe = type("-".join("class"), (), {"__qualname__": "-".join("qualified")})
+    head = range(16, int(type.__basicsize__), 8)  # type: ignore[call-overload]
+    places = []
+    for name in ("__name__", "__qualname__"):
+        before = id(getattr(probe, name))
+        found = [place for place in head if _word(id(probe) + place) == before]
+        other = "+".join(name)
+        setattr(probe, name, other)
+        if len(found) != 1 or _word(id(probe) + found[0]) != id(other):
+            return None
+        places += found
+    return tuple(places)
 
 
 def _look(kind: type) -> None:
@@ -208,5 +233,5 @@ def _tells_versions(place: int) -> bool:
 
 __all__ = [
     "PARTS_OF_FUNCTION", "Word", "has_attributes", "words_of_class", "words_of_default",
-    "words_of_function", "words_of_object", "words_without_dictionary",
+    "words_of_function", "words_of_kind", "words_of_object", "words_without_dictionary",
 ]  # fmt: skip
