@@ -91,8 +91,8 @@ def _contracted(
         first, second = shape_a[dimension(rank_a, one)], shape_b[dimension(rank_b, other)]
         if first != second and 1 not in (first, second):
             raise RuntimeError(
-                f"tensordot: contracted dimensions need to match, but first has size {first} in dim "
-                f"{one} and second has size {second} in dim {other}"
+                f"tensordot: contracted dimensions need to match, but first has size {first} in "
+                f"dim {one} and second has size {second} in dim {other}"
             )
     return dimensions(rank_a, dims[0]), dimensions(rank_b, dims[1])
 

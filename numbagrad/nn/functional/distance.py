@@ -6,6 +6,7 @@ Called by users, by the layers of ``nn/distance.py`` and by the losses in ``marg
 from __future__ import annotations
 
 from ...dtype import promote_types
+from ...ops.argument_kinds import Real
 from ...ops.distance import pdist
 from ...ops.shapes import common_shape
 from ...tensor import Tensor
@@ -33,7 +34,7 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
 
 
 def pairwise_distance(
-    x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False
+    x1: Tensor, x2: Tensor, p: Real = 2.0, eps: Real = 1e-6, keepdim: bool = False
 ) -> Tensor:
     """Norm of the differences of vectors along the last dimension."""
     return (x1 - x2 + eps).norm(p, -1, keepdim=keepdim)
