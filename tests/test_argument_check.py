@@ -82,6 +82,71 @@ def test_an_element_is_named(call):
         call()
 
 
+#: Calls of functions that take their arguments in several ways, and what their errors say.
+WAYS = {
+    "which is meant": (
+        lambda: torch.randint(1.5, (2,)),
+        r"^randint\(\): argument 'high' \(position 1\) must be int, not float$",
+    ),
+    "none is meant": (
+        lambda: torch.randint(1.5, 3, 4),
+        r"^randint\(\): argument 'low' \(position 1\) must be int, not float$",
+    ),
+    "none has so many": (
+        lambda: torch.randint(3, (2,), None, None),
+        r"positional arguments",
+    ),
+    "several fit the number": (
+        lambda: torch.max(ONES, "text"),
+        r"^max\(\) takes \(Tensor input\) or \(Tensor input, int dim, bool keepdim\) or "
+        r"\(Tensor input, Tensor other\), but got \(Tensor, str\)$",
+    ),
+    "of a method": (
+        lambda: ONES.movedim(0, (1,)),
+        r"but got \(int, tuple\)$",
+    ),
+    "by the names of NumPy": (
+        lambda: torch.std(ONES, axis=0, keepdims=3),
+        r"^std\(\).*bool",
+    ),
+    "a dim is needed for keepdim": (
+        lambda: torch.sum(ONES, keepdim=True),
+        r"^sum\(\).*keepdim",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", WAYS)
+def test_ways_to_give_arguments(what):
+    call, text = WAYS[what]
+    with pytest.raises(TypeError, match=text):
+        call()
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: torch.randint(high=3, size=(2,)),
+        lambda: torch.randint(low=1, high=3, size=[2]),
+        lambda: torch.std(ONES, axis=0, keepdims=True),
+        lambda: torch.std(ONES, False),
+        lambda: ONES.std(0, True, True),
+        lambda: torch.max(ONES, axis=1),
+        lambda: torch.max(ONES, other=ONES),
+        lambda: ONES.permute(1, 0),
+        lambda: ONES.flip(0, 1),
+        lambda: ONES.sum(np.int64(1), True),
+        lambda: ONES.transpose(torch.tensor(0), 1),
+        lambda: torch.normal(0.0, torch.ones(2)),
+        lambda: torch.arange(end=3),
+        lambda: ONES.view(2, True, 2),
+        lambda: torch.repeat_interleave(torch.tensor([1, 2])),
+    ],
+)
+def test_right_ways_are_taken(call):
+    assert call() is not None
+
+
 def test_other_errors_stay_as_they_are():
     with pytest.raises(TypeError, match="missing 1 required positional argument"):
         torch.mm(ONES)

@@ -306,9 +306,11 @@ class Kinds:
             if name is None:
                 return max([_how_right(x, form.wanted(k)) for k, x in given.items()])
             fitting.append((form, name, given[name]))
-        if len(fitting) == 1:  # only one has so many arguments: it is meant
+        if len({(name, form.wanted(name)) for form, name, _ in fitting}) == 1:  # all want the same
             form, name, value = fitting[0]
             place = list(form.parameters).index(name) + self.first
+            if form.wanted(name) == "Tensor":
+                require_tensor(self.name, value, name, place)
             where = "" if name in keywords else f" (position {place})"
             if form.wanted(name) == "Tensor":
                 require_tensor(self.name, value, name, place)

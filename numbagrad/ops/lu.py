@@ -254,8 +254,8 @@ def lu_unpack(
         (min(LU_data._array.shape[-2:]),)
     ):
         raise RuntimeError(
-            "lu_unpack(): LU_pivots has as many elements as a diagonal of LU_data, but got "
-            f"{list(LU_pivots._array.shape)} for matrices {list(LU_data._array.shape)}"
+            "lu_unpack(): LU_pivots has as many elements for a matrix as its diagonal, but got "
+            f"shape {list(LU_pivots._array.shape)} for matrices {list(LU_data._array.shape)}"
         )
     P, L, U = _unpacked(LU_data, LU_pivots)
     empty = new_tensor(filled((0,), LU_data._array.dtype, 0))
