@@ -426,7 +426,9 @@ def round(input: Tensor, *, decimals: int = 0, out: Tensor | None = None) -> Ten
 
 
 @_export
-def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
+def where(
+    condition: Tensor, input: Any = None, other: Any = None, *, out: Tensor | None = None
+) -> Any:
     """``input`` where the condition holds, else ``other``; with one argument, ``nonzero``."""
     require_tensor("where", condition, "condition")
     if input is None and other is None:
@@ -436,7 +438,12 @@ def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
             f"where expected condition to be a boolean tensor, but got a tensor with dtype "
             f"{condition.dtype}"
         )
-    return pointwise("where")(condition, input, other)
+    made = pointwise("where")(condition, input, other)
+    if out is None:
+        return made
+    if not (isinstance(input, Tensor) and isinstance(other, Tensor)):
+        raise TypeError("where() takes 'out' with Tensors only; make them of numbers with tensor()")
+    return _written("where", made, out)
 
 
 @method("where")

@@ -26,7 +26,7 @@ OUT: dict[str, str] = {
         index_copy index_reduce index_select isin kthvalue logcumsumexp lu_unpack masked_select
         median mode msort nanmedian nonzero orgqr qr quantile scatter scatter_add scatter_reduce
         searchsorted slice_scatter slogdet sort svd take take_along_dim threshold topk
-        triangular_solve tril triu where
+        triangular_solve tril triu
         linalg.lu linalg.lu_factor linalg.lu_factor_ex linalg.matrix_norm linalg.norm linalg.qr
         linalg.slogdet linalg.solve_ex linalg.svdvals linalg.vector_norm linalg.eigvalsh
         amax amin max min norm softmax log_softmax all any
@@ -89,8 +89,6 @@ def write_results(
         raise TypeError(f"{name}() takes 'out' with a 'dim' only; copy_() the result into out")
     if name in _SEPARATE:
         _check_separate(outputs, arguments)
-    if name == "where" and not all([isinstance(x, Tensor) for x in arguments]):
-        raise TypeError("where() takes 'out' with Tensors only; make them of numbers with tensor()")
     if name in _NO_BOOLS and outputs and outputs[0]._array.dtype.kind == "b":
         raise NotImplementedError(f"\"{name}\" not implemented for 'Bool'; give another out")
     results = function(*arguments, **keywords)
