@@ -76,7 +76,7 @@ def attempt(library, call: Call, given):
 #: of an array and a tensor. They name no function and no argument, and their class follows from how
 #: that code is written: ours may be another one.
 OF_PYTHON = re.compile(
-    r"^(tuple|list) index out of range$|values to unpack \(expected|^zip\(\) argument|"
+    r"^(tuple|list) index out of range$|values to unpack \(expected|"
     r"^Boolean value of Tensor with more than one value is ambiguous$|"
     r"^operands could not be broadcast together with shapes"
 )

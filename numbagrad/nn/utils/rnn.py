@@ -315,7 +315,7 @@ def pad_sequence(
 
 
 def unpad_sequence(
-    padded_sequences: Tensor, lengths: Any, batch_first: bool = False
+    padded_sequences: Tensor, lengths: Any, batch_first: Any = False
 ) -> list[Tensor]:
     """The sequences that ``pad_sequence`` put together, given their lengths."""
     require_tensor("unpad_sequence", lengths, "lengths", 2)
