@@ -7,7 +7,7 @@ that have ended; the longest is the first. Recurrent layers take and return them
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -19,12 +19,16 @@ from ...ops.from_data import as_tensor, tensor
 from ...ops.join import cat, stack
 from ...tensor import Tensor, new_tensor
 from ...type_names import type_name
-from ..functional.checks import Real, refuse_kinds
+from ..functional.checks import refuse_kinds
 
 __all__ = [
     "PackedSequence", "invert_permutation", "pack_padded_sequence", "pack_sequence",
     "pad_packed_sequence", "pad_sequence", "unpack_sequence", "unpad_sequence",
 ]  # fmt: skip
+
+
+#: A number that is not complex: ``ops/argument_errors.py`` reads this name in annotations.
+Real: TypeAlias = float
 
 
 class _Packed(NamedTuple):
