@@ -331,6 +331,36 @@ _add(
 )  # fmt: skip
 
 
+# --- initial values, and helpers of training ------------------------------------------------------
+
+_add(
+    lambda t: t.nn.init.uniform_(floats(3, 4), 0.0, 1.0),
+    lambda t: t.nn.init.normal_(floats(3, 4), 0.0, 1.0),
+    lambda t: t.nn.init.trunc_normal_(floats(3, 4), 0.0, 1.0, -2.0, 2.0),
+    lambda t: t.nn.init.constant_(floats(3, 4), 1.5),
+    lambda t: t.nn.init.ones_(floats(3, 4)),
+    lambda t: t.nn.init.zeros_(floats(3, 4)),
+    lambda t: t.nn.init.eye_(floats(3, 4)),
+    lambda t: t.nn.init.dirac_(floats(3, 4, 3), 1),
+    lambda t: t.nn.init.xavier_uniform_(floats(3, 4), 1.0),
+    lambda t: t.nn.init.xavier_normal_(floats(3, 4), 1.0),
+    lambda t: t.nn.init.kaiming_uniform_(floats(3, 4), 0.0, "fan_in", "leaky_relu"),
+    lambda t: t.nn.init.kaiming_normal_(floats(3, 4), 0.0, "fan_out", "relu"),
+    lambda t: t.nn.init.orthogonal_(floats(3, 4), 1.0),
+    lambda t: t.nn.init.sparse_(floats(3, 4), 0.5, 0.01),
+    lambda t: t.nn.init.calculate_gain("leaky_relu", 0.2),
+    lambda t: t.nn.utils.clip_grad_norm_([floats(3)], 1.0, 2.0),
+    lambda t: t.nn.utils.clip_grads_with_norm_([floats(3)], 1.0, floats(1)[0]),
+    lambda t: t.nn.utils.get_total_norm([floats(3)], 2.0),
+    lambda t: t.nn.utils.parameters_to_vector([floats(3), floats(2)]),
+    lambda t: t.nn.utils.vector_to_parameters(floats(5), [floats(3), floats(2)]),
+    lambda t: t.nn.utils.rnn.pad_sequence([floats(3), floats(2)], True, 0.0),
+    lambda t: t.nn.utils.rnn.pack_padded_sequence(floats(5, 2, 3), ints(5, 3)),
+    lambda t: t.nn.utils.rnn.pack_sequence([floats(3, 2), floats(2, 2)]),
+    lambda t: t.nn.utils.rnn.unpad_sequence(floats(5, 2, 3), ints(5, 3)),
+)
+
+
 # --- methods --------------------------------------------------------------------------------------
 
 
@@ -446,7 +476,74 @@ MODULES: dict[str, tuple[tuple[Any, ...], tuple[Any, ...]]] = {
     "SmoothL1Loss": ((), (floats(3), floats(3))),
     "CosineSimilarity": ((1,), (floats(3, 4), floats(3, 4))),
     "ZeroPad2d": ((1,), (floats(1, 1, 2, 2),)),
-}
+    "Identity": ((), (floats(2),)),
+    "AdaptiveAvgPool1d": ((2,), (floats(2, 3, 8),)),
+    "AdaptiveAvgPool3d": ((2,), (floats(2, 3, 4, 4, 4),)),
+    "AdaptiveMaxPool2d": ((2,), (floats(2, 3, 8, 8),)),
+    "AdaptiveMaxPool3d": ((2,), (floats(2, 3, 4, 4, 4),)),
+    "AvgPool3d": ((2,), (floats(2, 3, 4, 4, 4),)),
+    "MaxPool3d": ((2,), (floats(2, 3, 4, 4, 4),)),
+    "LPPool1d": ((2.0, 2), (floats(2, 3, 8),)),
+    "LPPool2d": ((2.0, 2), (floats(2, 3, 8, 8),)),
+    "LPPool3d": ((2.0, 2), (floats(2, 3, 4, 4, 4),)),
+    "FractionalMaxPool2d": ((2, 3), (floats(1, 2, 6, 6),)),
+    "FractionalMaxPool3d": ((2, 3), (floats(1, 2, 6, 6, 6),)),
+    "MaxUnpool1d": ((2,), (floats(1, 2), ints([1, 3]))),
+    "MaxUnpool2d": ((2,), (floats(1, 1, 1), ints([[3]]))),
+    "MaxUnpool3d": ((2,), (floats(1, 1, 1, 1), ints([[[3]]]))),
+    "BatchNorm3d": ((3,), (floats(2, 3, 2, 2, 2),)),
+    "InstanceNorm2d": ((3,), (floats(2, 3, 4, 4),)),
+    "InstanceNorm3d": ((3,), (floats(2, 3, 4, 4, 4),)),
+    "LocalResponseNorm": ((2,), (floats(2, 3, 4),)),
+    "CrossMapLRN2d": ((2,), (floats(2, 3, 4, 4),)),
+    "Conv3d": ((2, 3, 2), (floats(1, 2, 4, 4, 4),)),
+    "ConvTranspose3d": ((2, 3, 2), (floats(1, 2, 3, 3, 3),)),
+    **{f"{kind}Pad{rank}d": ((1,), (floats(1, 2, *[3] * rank),))
+       for kind in ("Circular", "Reflection", "Replication", "Zero") for rank in (1, 2, 3)},
+    **{f"ConstantPad{rank}d": ((1, 2.0), (floats(1, 2, *[3] * rank),)) for rank in (1, 2, 3)},
+    "PixelUnshuffle": ((2,), (floats(1, 1, 4, 4),)),
+    "ChannelShuffle": ((2,), (floats(1, 4, 2, 2),)),
+    "UpsamplingNearest2d": ((4,), (floats(1, 2, 2, 2),)),
+    "UpsamplingBilinear2d": ((4,), (floats(1, 2, 2, 2),)),
+    "Fold": (((4, 4), (2, 2)), (floats(1, 8, 9),)),
+    "Unfold": (((2, 2),), (floats(1, 2, 4, 4),)),
+    **dict.fromkeys(("ELU", "CELU"), ((1.0,), (floats(3),))),
+    **dict.fromkeys(("Hardshrink", "LeakyReLU", "Softshrink"), ((0.5,), (floats(3),))),
+    **dict.fromkeys(
+        ("SELU", "Hardsigmoid", "Hardswish", "LogSigmoid", "ReLU6", "SiLU", "Mish", "Softsign",
+         "Tanh", "Sigmoid", "Tanhshrink"),
+        ((), (floats(3),)),
+    ),
+    "RReLU": ((0.1, 0.3), (floats(3),)),
+    "Softplus": ((1.0, 20.0), (floats(3),)),
+    "Threshold": ((0.1, 2.0), (floats(3),)),
+    "GLU": ((-1,), (floats(4),)),
+    **dict.fromkeys(("Softmin", "LogSoftmax"), ((1,), (floats(3, 4),))),
+    "Softmax2d": ((), (floats(1, 2, 3, 3),)),
+    "AlphaDropout": ((0.5,), (floats(3, 4),)),
+    "Dropout1d": ((0.5,), (floats(3, 4, 2),)),
+    "Dropout2d": ((0.5,), (floats(3, 4, 2, 2),)),
+    "Dropout3d": ((0.5,), (floats(3, 4, 2, 2, 2),)),
+    "FeatureAlphaDropout": ((0.5,), (floats(3, 4, 2),)),
+    "RNNCell": ((3, 4), (floats(2, 3), floats(2, 4))),
+    "GRUCell": ((3, 4), (floats(2, 3), floats(2, 4))),
+    "TransformerEncoderLayer": ((4, 2, 8, 0.0), (floats(3, 2, 4),)),
+    "TransformerDecoderLayer": ((4, 2, 8, 0.0), (floats(3, 2, 4), floats(3, 2, 4))),
+    **dict.fromkeys(
+        ("HuberLoss", "PoissonNLLLoss", "SoftMarginLoss"), ((), (floats(3), floats(3)))
+    ),
+    "GaussianNLLLoss": ((), (floats(3), floats(3), floats(3))),
+    "CTCLoss": ((), (floats(5, 2, 4), ints([1, 2], [2, 1]), ints(5, 5), ints(2, 2))),
+    "HingeEmbeddingLoss": ((1.0,), (floats(3), ints(1, -1, 1))),
+    "MarginRankingLoss": ((0.5,), (floats(3), floats(3), ints(1, -1, 1))),
+    "MultiLabelMarginLoss": ((), (floats(2, 3), ints([0, 1, -1], [1, -1, 0]))),
+    "MultiLabelSoftMarginLoss": ((), (floats(2, 3), floats(2, 3))),
+    "MultiMarginLoss": ((1, 1.0), (floats(3, 4), ints(0, 3, 1))),
+    "CosineEmbeddingLoss": ((0.5,), (floats(3, 4), floats(3, 4), ints(1, -1, 1))),
+    "TripletMarginLoss": ((1.0, 2.0), (floats(3, 4), floats(3, 4), floats(3, 4))),
+    "TripletMarginWithDistanceLoss": ((), (floats(3, 4), floats(3, 4), floats(3, 4))),
+    "PairwiseDistance": ((2.0,), (floats(3, 4), floats(3, 4))),
+}  # fmt: skip
 
 #: What optimizers are made with.
 OPTIMIZERS: dict[str, tuple[Any, ...]] = {
@@ -455,4 +552,9 @@ OPTIMIZERS: dict[str, tuple[Any, ...]] = {
     "AdamW": ([floats(3)], 0.1),
     "RMSprop": ([floats(3)], 0.1, 0.9),
     "Adagrad": ([floats(3)], 0.1),
+    **dict.fromkeys(("Adamax", "NAdam", "RAdam"), ([floats(3)], 0.1, (0.9, 0.99), 1e-8)),
+    "Adadelta": ([floats(3)], 0.1, 0.9, 1e-6),
+    "ASGD": ([floats(3)], 0.1, 1e-4, 0.75),
+    "Rprop": ([floats(3)], 0.1, (0.5, 1.2), (1e-6, 50.0)),
+    "LBFGS": ([floats(3)], 1.0, 20, 25),
 }

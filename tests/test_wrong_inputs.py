@@ -12,6 +12,7 @@ import re
 import warnings
 
 import pytest
+from right_calls import MODULES, OPTIMIZERS
 from wrong_inputs import Call, copied, resolve, right_calls, right_calls_by_name, run, wrong_calls
 
 import numbagrad
@@ -47,6 +48,8 @@ ASSERTIONS = {
     "EmbeddingBag": "adding_idx",
     "Hardtanh": "max_val must be larger",
     "MultiheadAttention": "",
+    "TransformerDecoderLayer": "",
+    "TransformerEncoderLayer": "",
     "multi_head_attention_forward": "",
     "to": "CUDA",
 }
@@ -98,6 +101,29 @@ def test_every_public_function_has_a_right_call():
                 missing.append(f"{space}{name}")
     assert not missing
 
+
+def test_every_layer_and_optimizer_has_a_right_call():
+    for home, base, made in (
+        (numbagrad.nn, numbagrad.nn.Module, MODULES),
+        (numbagrad.optim, numbagrad.optim.Optimizer, OPTIMIZERS),
+    ):
+        kinds = {name: getattr(home, name) for name in dir(home)}
+        missing = {
+            name
+            for name, kind in kinds.items()
+            if isinstance(kind, type) and issubclass(kind, base) and not name.startswith("Lazy")
+        }
+        assert not missing - made.keys() - NOT_MADE
+
+
+#: Modules without a right call: those of other modules, and the base of all.
+NOT_MADE = frozenset(
+    """
+    AdaptiveLogSoftmaxWithLoss Container DataParallel Module ModuleDict ModuleList NLLLoss2d
+    Optimizer ParameterDict ParameterList RNNBase RNNCellBase Sequential Transformer
+    TransformerDecoder TransformerEncoder
+    """.split()
+)
 
 #: Public functions without a right call: settings and questions of the library, what takes
 #: functions or files, and those whose every other name or form has one.

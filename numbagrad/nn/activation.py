@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..ops.arguments import require_tensor
 from ..ops.creation import full
 from ..ops.softmax import log_softmax_of_guess as log_softmax
 from ..ops.softmax import softmax_of_guess as softmax
@@ -373,6 +374,7 @@ class Softmax2d(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         """Apply the function."""
+        require_tensor("Softmax2d", input)
         if input.ndim not in (3, 4):
             raise ValueError(f"Softmax2d: expected input to be 3D or 4D, got {input.ndim}D instead")
         return softmax(input, -3)

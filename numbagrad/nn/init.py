@@ -14,12 +14,14 @@ from typing import Any
 import numpy as np
 
 from ..autograd.grad_mode import no_grad
+from ..ops.argument_check import check_namespace
 from ..ops.creation import empty_like, scalar_tensor
 from ..ops.creation import eye as identity_matrix
 from ..ops.functions import where
 from ..ops.random import randperm
 from ..random import Generator
 from ..tensor import Tensor, new_tensor
+from ..warn_once import warn_caller
 
 __all__ = [
     "calculate_gain", "constant_", "dirac_", "eye_", "kaiming_normal_", "kaiming_uniform_",
@@ -33,7 +35,7 @@ _LINEAR = (
 )  # fmt: skip
 
 
-def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
+def calculate_gain(nonlinearity: Any, param: Any = None) -> float:
     """The factor by which weights before a nonlinearity are scaled.
 
     Raises:
@@ -153,7 +155,7 @@ def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Generator | Non
 
 def _kaiming_deviation(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> float | None:
     if 0 in tensor.shape:
-        warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=4)
+        warn_caller("Initializing zero-element tensors is a no-op")
         return None
     return calculate_gain(nonlinearity, a) / math.sqrt(_fan(tensor, mode))
 
@@ -161,9 +163,9 @@ def _kaiming_deviation(tensor: Tensor, a: float, mode: str, nonlinearity: str) -
 @no_grad()
 def kaiming_uniform_(
     tensor: Tensor,
-    a: float = 0,
+    a: Any = 0,
     mode: str = "fan_in",
-    nonlinearity: str = "leaky_relu",
+    nonlinearity: Any = "leaky_relu",
     generator: Generator | None = None,
 ) -> Tensor:
     """Uniform numbers by He et al. (2015): variance gain² / fan."""
@@ -177,9 +179,9 @@ def kaiming_uniform_(
 @no_grad()
 def kaiming_normal_(
     tensor: Tensor,
-    a: float = 0,
+    a: Any = 0,
     mode: str = "fan_in",
-    nonlinearity: str = "leaky_relu",
+    nonlinearity: Any = "leaky_relu",
     generator: Generator | None = None,
 ) -> Tensor:
     """Normal numbers by He et al. (2015)."""
@@ -201,10 +203,9 @@ def trunc_normal_(
     """Normal numbers in [a, b], by rejection as torch does it: from the normal distribution where
     it accepts often enough, else from the uniform one."""
     if mean < a - 2 * std or mean > b + 2 * std:
-        warnings.warn(
+        warn_caller(
             "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of "
-            "values may be incorrect.",
-            stacklevel=3,
+            "values may be incorrect."
         )
     accepted = _normal_cdf((b - mean) / std) - _normal_cdf((a - mean) / std)
     if accepted > 0.3:
@@ -281,6 +282,9 @@ def sparse_(
     for column in range(columns):
         tensor[randperm(rows)[:count], column] = 0
     return tensor
+
+
+check_namespace(globals(), __name__)
 
 
 def _deprecated(function: Callable[..., Tensor]) -> Callable[..., Tensor]:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from ..ops.arguments import require_tensor
 from ..tensor import Tensor
 from .functional import pad
+from .functional.checks import require_floats
 from .loss import NLLLoss
 from .module import Module
 
@@ -69,10 +71,13 @@ class CrossMapLRN2d(Module):
         Raises:
             ValueError: for an input of other dimensions.
         """
+        require_tensor("CrossMapLRN2d", input)
         if input._array.ndim != 4:
             raise ValueError(
                 f"CrossMapLRN2d: Expected input to be 4D, got {input._array.ndim}D instead."
             )
+        if input._array.dtype.kind in "iub":
+            require_floats("CrossMapLRN2d", input=input)
         reach = (self.size - 1) // 2
         squares = pad(input.square(), (0, 0, 0, 0, reach, reach))
         sums = squares.unfold(1, 2 * reach + 1, 1).sum(-1)

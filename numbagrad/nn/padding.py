@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..ops.arguments import require_tensor
 from ..tensor import Tensor
 from . import functional as F
 from .module import Module
@@ -131,19 +132,35 @@ class ReplicationPad3d(_Pad):
     rank, mode = 3, "replicate"
 
 
-class CircularPad1d(_Pad):
+class _CircularPad(_Pad):
+    """Elements from the other end; options as of the other paddings."""
+
+    mode = "circular"
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Apply the layer."""
+        require_tensor(self._get_name(), input)
+        if input._array.ndim not in (self.rank + 1, self.rank + 2):
+            raise ValueError(
+                f"expected {self.rank + 1}D or {self.rank + 2}D input (got {input._array.ndim}D "
+                "input)"
+            )
+        return super().forward(input)
+
+
+class CircularPad1d(_CircularPad):
     """(N, C, L), continued from its other end."""
 
-    rank, mode = 1, "circular"
+    rank = 1
 
 
-class CircularPad2d(_Pad):
+class CircularPad2d(_CircularPad):
     """Images, continued from their other edges."""
 
-    rank, mode = 2, "circular"
+    rank = 2
 
 
-class CircularPad3d(_Pad):
+class CircularPad3d(_CircularPad):
     """Volumes, continued from their other faces."""
 
-    rank, mode = 3, "circular"
+    rank = 3

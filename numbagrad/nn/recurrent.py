@@ -20,6 +20,7 @@ from .functional.recurrent import (
     CELLS,
     State,
     Weights,
+    check_cell,
     input_gates,
     run_layer,
     run_packed_layer,
@@ -412,6 +413,8 @@ class RNNCellBase(Module):
         elif not batched:
             state = tuple([part.unsqueeze(0) for part in state])
         weights = Weights(self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
+        if state[0]._array.shape != (input._array.shape[0], self.hidden_size):
+            check_cell(self._get_name(), self.mode, input, state, weights)
         state = CELLS[self.mode].step(input_gates(self.mode, input, weights), state, weights)
         return state if batched else tuple([part.squeeze(0) for part in state])
 

@@ -88,7 +88,14 @@ class _FractionalMaxPool(Pool):
         _random_samples: Tensor | None = None,
     ) -> None:
         super().__init__()
+        if output_size is not None and output_ratio is not None:
+            raise ValueError("only one of output_size and output_ratio may be specified")
         self.kernel_size = per_dimension(kernel_size, self.rank, "kernel_size")
+        if min(self.kernel_size) <= 0:
+            raise ValueError(
+                f"{type(self).__name__}: kernel_size must be greater than zero, but got "
+                f"{kernel_size}"
+            )
         self.return_indices = return_indices
         self.register_buffer("_random_samples", _random_samples)
         self.output_size = self.output_ratio = None
@@ -102,8 +109,6 @@ class _FractionalMaxPool(Pool):
                 f"{type(self).__name__} requires specifying either an output size, or a pooling "
                 "ratio"
             )
-        if output_size is not None and output_ratio is not None:
-            raise ValueError("only one of output_size and output_ratio may be specified")
         if self.output_ratio is not None and not all(0 < x < 1 for x in self.output_ratio):
             raise ValueError(f"output_ratio must be between 0 and 1 (got {output_ratio})")
 

@@ -33,6 +33,11 @@ class Rprop(Optimizer):
         differentiable: bool = False,
     ) -> None:
         check_rate(lr)
+        for name, pair in (("etas", etas), ("step_sizes", step_sizes)):
+            if not isinstance(pair, (list, tuple, Tensor)):
+                raise TypeError(f"Rprop: {name} must be two numbers in a tuple, but got {pair!r}")
+            if len(pair) != 2:
+                raise ValueError(f"Rprop: {name} must be two numbers, but got {pair}")
         shrink, grow = etas
         if not 0.0 < shrink < 1.0 < grow:
             raise ValueError(f"Invalid eta values: {shrink}, {grow}")

@@ -38,3 +38,20 @@ def test_rows_of_maxima_as_torch():
         made.append([x.tolist() for x in t.embedding_bag(
             t.from_numpy(X[:, 0]), indices, offsets, False, 2)])  # fmt: skip
     assert made[0] == made[1]
+
+
+@pytest.mark.parametrize("given", [(True, False), (False, True), (True, True)])
+@pytest.mark.parametrize("name", ["rnn_tanh_cell", "gru_cell", "lstm_cell"])
+def test_cells_with_one_of_their_biases(name, given):
+    gates = {"rnn_tanh_cell": 1, "gru_cell": 3, "lstm_cell": 4}[name]
+    made = []
+    for t in (numbagrad, torch):
+        rows = t.arange(8 * gates, dtype=t.float64).reshape(4 * gates, 2) / 10
+        weight = t.arange(16 * gates, dtype=t.float64).reshape(4 * gates, 4) / 20 - 1
+        hidden = t.ones(3, 4, dtype=t.float64)
+        state = [hidden, hidden / 2] if name == "lstm_cell" else hidden
+        biases = [t.linspace(-1, 1, 4 * gates, dtype=t.float64) if x else None for x in given]
+        x = t.linspace(0, 1, 6, dtype=t.float64).reshape(3, 2)
+        result = getattr(t, name)(x, state, rows, weight, *biases)
+        made.append([x.tolist() for x in result])
+    np.testing.assert_allclose(*made, rtol=1e-12)

@@ -21,15 +21,13 @@ REFUSED_BY_TORCH = (
     "vander-increasing",  # its own writes in place
     "ormqr-",  # the shape of tau, if there are no elements at all
     "stft",  # signals without batch
-    "norm_except_dim",  # a size that it cannot infer
     "prelu",  # as many weights as channels
     "pixel_shuffle",  # the shape of its own gradient
     "binary_cross_entropy_with_logits_weighted",  # has no gradient for pos_weight
 )
 CRASHES_TORCH = ("pdist-",)
 #: Where both raise, but not the same: torch's error is about what it happens to do first.
-OTHER_CLASS = ("index_select", "embedding", "index_copy", "index_fill", "as_strided_scatter",
-               "einsum-")  # fmt: skip
+OTHER_CLASS = ("embedding", "index_copy", "index_fill", "as_strided_scatter", "einsum-")
 #: The bases that only full matrices have are any, which gradients cannot know: this raises.
 REFUSED_HERE = ("linalg_svd-full",)
 
@@ -200,6 +198,60 @@ def test_batches_of_nothing(name):
     generator = np.random.default_rng(0)
     arrays = [generator.normal(size=x) for x in ((0, *shape[1:]), *others)]
     compare(name, call, arrays)
+
+
+#: By name a call of a layer on an input of a number of spatial dimensions.
+OF_IMAGES = {
+    "adaptive_avg_pool": lambda t, f, x, rank: getattr(f, f"adaptive_avg_pool{rank}d")(x, 2),
+    "adaptive_max_pool": lambda t, f, x, rank: getattr(f, f"adaptive_max_pool{rank}d")(x, 2),
+    "avg_pool": lambda t, f, x, rank: getattr(f, f"avg_pool{rank}d")(x, 2, 2, 1),
+    "max_pool": lambda t, f, x, rank: getattr(f, f"max_pool{rank}d")(x, 2, 2, 1),
+    "lp_pool": lambda t, f, x, rank: getattr(f, f"lp_pool{rank}d")(x, 2.0, 2),
+    "fractional_max_pool": lambda t, f, x, rank: getattr(f, f"fractional_max_pool{rank}d")(x, 2, 2),
+    "max_unpool": lambda t, f, x, rank: getattr(f, f"max_unpool{rank}d")(x, x.long(), 2),
+    "nearest": lambda t, f, x, rank: f.interpolate(x, scale_factor=2),
+    "linear": lambda t, f, x, rank: f.interpolate(
+        x, scale_factor=2, mode=("linear", "bilinear", "trilinear")[rank - 1]
+    ),
+    "area": lambda t, f, x, rank: f.interpolate(x, scale_factor=2, mode="area"),
+    "conv": lambda t, f, x, rank: getattr(f, f"conv{rank}d")(x, t.ones(5, 3, *[2] * rank)),
+    "conv_transpose": lambda t, f, x, rank: getattr(f, f"conv_transpose{rank}d")(
+        x, t.ones(3, 5, *[2] * rank)
+    ),
+    "instance_norm": lambda t, f, x, rank: f.instance_norm(x),
+    "group_norm": lambda t, f, x, rank: f.group_norm(x, 1),
+    "batch_norm": lambda t, f, x, rank: f.batch_norm(x, None, None, training=True),
+    "layer_norm": lambda t, f, x, rank: f.layer_norm(x, tuple(x.shape[-1:])),
+    "rms_norm": lambda t, f, x, rank: f.rms_norm(x, tuple(x.shape[-1:])),
+    "local_response_norm": lambda t, f, x, rank: f.local_response_norm(x, 2),
+    "unfold": lambda t, f, x, rank: f.unfold(x, 2),
+    "fold": lambda t, f, x, rank: f.fold(x, (2, 2), (2, 2)),
+    "grid_sample": lambda t, f, x, rank: f.grid_sample(x, t.zeros(2, 3, 3, 2)),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "rank"),
+    [(name, rank) for name in OF_IMAGES for rank in (1, 2, 3)
+     if (name, rank) != ("fractional_max_pool", 1)],
+)  # fmt: skip
+def test_images_without_elements_along_a_dimension(name, rank):
+    full = (2, 3, *[4] * rank)
+    shapes = [(*full[:place], 0, *full[place + 1 :]) for place in range(len(full))]
+    shapes += [shape[1:] for shape in shapes[1:]] + [full, full[1:]]
+    for shape in shapes:
+        made = []
+        for library in (numbagrad, torch):
+            try:
+                result = OF_IMAGES[name](library, library.nn.functional, library.zeros(shape), rank)
+                made.append(tuple(result.shape))
+            except Exception as error:
+                made.append(type(error))
+        same = made[0] == made[1] or (
+            isinstance(made[0], type) and isinstance(made[1], type)
+            and (issubclass(*made) or issubclass(*made[::-1]))
+        )  # fmt: skip
+        assert same, (shape, made)
 
 
 def test_running_averages_of_nothing_stay():

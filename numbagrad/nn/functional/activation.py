@@ -204,6 +204,7 @@ def rrelu(
         raise RuntimeError("Lower bound should be less than or equal to the upper bound")
     if not training:
         return leaky_relu(input, (lower + upper) / 2, inplace)
+    refuse_kinds("rrelu", input, "biuc")
     slopes = np.ones_like(input._array)
     negative = input._array <= 0
     # A number for each element that needs one, as torch draws them.

@@ -17,6 +17,7 @@ from ...ops.join import cat
 from ...ops.sequences import arange
 from ...ops.softmax import softmax
 from ...tensor import Tensor
+from ...type_names import type_name
 from ...warn_once import warn_caller
 from .dropout import dropout
 from .linear import linear
@@ -186,6 +187,11 @@ def canonical_mask(mask: Tensor | None, name: str, like: Tensor) -> Tensor | Non
     """
     if mask is None:
         return None
+    if not isinstance(mask, Tensor):
+        raise RuntimeError(
+            f"argument '{name}' must be None or a Tensor, not {type_name(mask)}; make one with "
+            "tensor()"
+        )
     if mask._array.dtype.kind not in "bfV":
         raise AssertionError(f"only bool and floating types of {name} are supported")
     return _added(mask, like)
@@ -193,7 +199,7 @@ def canonical_mask(mask: Tensor | None, name: str, like: Tensor) -> Tensor | Non
 
 def warn_of_mixed_masks(mask: Any, name: str, other: Any, other_name: str) -> None:
     """Warn where of two masks one is of booleans and one of numbers."""
-    if mask is not None and other is not None and mask.dtype != other.dtype:
+    if isinstance(mask, Tensor) and isinstance(other, Tensor) and mask.dtype != other.dtype:
         warn_caller(
             f"Support for mismatched {name} and {other_name} is deprecated. Use same type for both "
             "instead.",

@@ -543,7 +543,7 @@ def unfold(
     """The windows of (N, C, H, W) or (C, H, W) as columns: (N, C * kh * kw, windows)."""
     windows = _pairs("unfold", kernel_size, dilation, padding, stride)
     rank = input._array.ndim
-    if rank < 3:
+    if rank < 3 and 0 not in input._array.shape[1:]:
         raise IndexError(f"unfold: expected a 3D or 4D input, but got {list(input.shape)}")
     if rank in (3, 4):
         require_elements("unfold", input, rank - 3)

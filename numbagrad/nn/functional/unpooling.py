@@ -265,7 +265,7 @@ def _fractional_max_pool(
             f"{list(input._array.shape)}"
         )
     batched = input._array.ndim == rank + 2
-    require_elements(name, input, 1 if batched else 0)
+    require_elements(name, input, 1)
     refuse_kinds(name, input, "c")
     inputs = input if batched else input.unsqueeze(0)
     batch, channels, *sizes = inputs._array.shape

@@ -7,9 +7,11 @@ import warnings
 from collections.abc import Iterable
 
 from ...autograd.grad_mode import no_grad
+from ...ops.arguments import check_elements
 from ...ops.from_data import tensor
 from ...ops.join import stack
 from ...tensor import Tensor
+from ...type_names import given_for_tensor
 
 __all__ = [
     "clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_",
@@ -36,7 +38,15 @@ def get_total_norm(
         RuntimeError: if it is infinite or NaN and ``error_if_nonfinite`` is set.
     """
     norm_type = float(norm_type)
-    norms = [each.norm(norm_type) for each in _list(tensors)]
+    found = _list(tensors)
+    for place, each in enumerate(found):
+        if not isinstance(each, Tensor):
+            kind = RuntimeError if each is None else TypeError
+            raise kind(
+                f"get_total_norm(): expected Tensor as element {place} of argument 'tensors', but "
+                f"got {given_for_tensor(each)}"
+            )
+    norms = [each.norm(norm_type) for each in found]
     if not norms:
         return tensor(0.0)
     total = stack(norms).norm(norm_type)
@@ -58,16 +68,26 @@ def clip_grad_norm_(
     foreach: bool | None = None,
 ) -> Tensor:
     """Scale the gradients so that their total norm is at most ``max_norm``; return that norm."""
+    max_norm = float(max_norm)
     lazy = isinstance(parameters, types.GeneratorType)
     found = _list(parameters)
     if lazy and not found:
         warnings.warn(
             "`parameters` is an empty generator, no gradient clipping will occur.", stacklevel=3
         )
-    gradients = [parameter.grad for parameter in found if parameter.grad is not None]
+    gradients = _gradients("clip_grad_norm_", found)
     total = get_total_norm(gradients, norm_type, error_if_nonfinite, foreach)
     _scale(gradients, max_norm, total)
     return total
+
+
+def _gradients(function: str, parameters: list[Tensor]) -> list[Tensor]:
+    """The gradients of those parameters that have one."""
+    try:
+        return [x.grad for x in parameters if x.grad is not None]
+    except AttributeError:
+        check_elements(function, parameters)
+        raise
 
 
 def _scale(gradients: list[Tensor], max_norm: float, total: Tensor) -> None:
@@ -75,7 +95,7 @@ def _scale(gradients: list[Tensor], max_norm: float, total: Tensor) -> None:
     if not gradients:
         return
     # A multiplication by one costs less than asking whether it is needed.
-    factor = (float(max_norm) / (total + 1e-6)).clamp(max=1.0)
+    factor = (max_norm / (total + 1e-6)).clamp(max=1.0)
     for gradient in gradients:
         gradient.mul_(factor)
 
@@ -85,8 +105,8 @@ def clip_grads_with_norm_(
     parameters: Tensors, max_norm: float, total_norm: Tensor, foreach: bool | None = None
 ) -> None:
     """``clip_grad_norm_`` with a total norm that is known, as from ``get_total_norm``."""
-    gradients = [p.grad for p in _list(parameters) if p.grad is not None]
-    _scale(gradients, max_norm, total_norm)
+    gradients = _gradients("clip_grads_with_norm_", _list(parameters))
+    _scale(gradients, float(max_norm), total_norm)
 
 
 def clip_grad_norm(
@@ -110,6 +130,5 @@ def clip_grad_norm(
 def clip_grad_value_(parameters: Tensors, clip_value: float, foreach: bool | None = None) -> None:
     """Limit every element of the gradients to [-clip_value, clip_value]."""
     limit = float(clip_value)
-    for parameter in _list(parameters):
-        if parameter.grad is not None:
-            parameter.grad.clamp_(min=-limit, max=limit)
+    for gradient in _gradients("clip_grad_value_", _list(parameters)):
+        gradient.clamp_(min=-limit, max=limit)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ...ops.arguments import check_elements
 from ...ops.join import cat
 from ...tensor import Tensor
 
@@ -12,7 +13,9 @@ __all__ = ["parameters_to_vector", "vector_to_parameters"]
 
 def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
     """The elements of all parameters in a row."""
-    return cat([parameter.view(-1) for parameter in parameters])
+    given = list(parameters)
+    check_elements("parameters_to_vector", given)
+    return cat([parameter.view(-1) for parameter in given])
 
 
 def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
@@ -23,8 +26,10 @@ def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
     """
     if not isinstance(vec, Tensor):
         raise TypeError(f"expected torch.Tensor, but got: {type(vec).__name__}")
+    given = list(parameters)
+    check_elements("vector_to_parameters", given, 2)
     start = 0
-    for parameter in parameters:
+    for parameter in given:
         count = parameter.numel()
         parameter.data = vec[start : start + count].view_as(parameter).data
         start += count

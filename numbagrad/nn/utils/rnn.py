@@ -7,20 +7,28 @@ that have ended; the longest is the first. Recurrent layers take and return them
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from ...executor import capture
+from ...ops.argument_check import check_namespace
+from ...ops.arguments import check_elements, require_tensor
 from ...ops.creation import full
 from ...ops.from_data import as_tensor, tensor
 from ...ops.join import cat, stack
 from ...tensor import Tensor, new_tensor
+from ...type_names import type_name
+from ..functional.checks import refuse_kinds
 
 __all__ = [
     "PackedSequence", "invert_permutation", "pack_padded_sequence", "pack_sequence",
     "pad_packed_sequence", "pad_sequence", "unpack_sequence", "unpad_sequence",
 ]  # fmt: skip
+
+
+#: A number that is not complex: ``ops/argument_errors.py`` reads this name in annotations.
+Real: TypeAlias = float
 
 
 class _Packed(NamedTuple):
@@ -123,7 +131,7 @@ def invert_permutation(permutation: Tensor | None) -> Tensor | None:
 
 def pack_padded_sequence(
     input: Tensor,
-    lengths: Tensor | Sequence[int],
+    lengths: Any,
     batch_first: bool = False,
     enforce_sorted: bool = True,
 ) -> PackedSequence:
@@ -174,6 +182,13 @@ def pack_padded_sequence(
 
 
 def _lengths(lengths: Any, must_be_sorted: bool) -> list[int]:
+    for entry in lengths if isinstance(lengths, (list, tuple)) else (lengths,):
+        alone = isinstance(entry, Tensor) and (entry is lengths or entry._array.size == 1)
+        if not alone and not isinstance(entry, (int, float, np.number, np.ndarray)):
+            raise TypeError(
+                "pack_padded_sequence(): argument 'lengths' (position 2) must be a Tensor or a "
+                f"list of ints, but found {type_name(entry)}"
+            )
     found = as_tensor(lengths)
     if found.ndim != 1:
         raise RuntimeError(
@@ -212,7 +227,7 @@ def _constant(array: Any) -> Tensor:
 def pad_packed_sequence(
     sequence: PackedSequence,
     batch_first: bool = False,
-    padding_value: float = 0.0,
+    padding_value: Real = 0.0,
     total_length: int | None = None,
 ) -> tuple[Tensor, Tensor]:
     """The sequences side by side, (longest, batch, ...), in the order given, and their lengths.
@@ -263,9 +278,9 @@ def unpack_sequence(packed_sequences: PackedSequence) -> list[Tensor]:
 
 
 def pad_sequence(
-    sequences: Tensor | Sequence[Tensor],
+    sequences: Any,
     batch_first: bool = False,
-    padding_value: float = 0.0,
+    padding_value: Real = 0.0,
     padding_side: str = "right",
 ) -> Tensor:
     """Tensors (length, ...) side by side as (longest, batch, ...), padded with one value.
@@ -287,6 +302,9 @@ def pad_sequence(
     found: list[Any] = list(sequences)
     if not found:
         raise RuntimeError("received an empty list of sequences")
+    check_elements("pad_sequence", found)
+    if not all([sequence._array.ndim for sequence in found]):
+        raise RuntimeError("pad_sequence(): a sequence has no dimensions; the first is its length")
     if padding_side not in ("left", "right"):
         raise RuntimeError(
             f"Expected padding_side to be one of left or right, but got {padding_side}."
@@ -301,8 +319,23 @@ def pad_sequence(
 
 
 def unpad_sequence(
-    padded_sequences: Tensor, lengths: Tensor, batch_first: bool = False
+    padded_sequences: Tensor, lengths: Any, batch_first: Any = False
 ) -> list[Tensor]:
     """The sequences that ``pad_sequence`` put together, given their lengths."""
+    require_tensor("unpad_sequence", lengths, "lengths", 2)
+    if lengths._array.ndim != 1:
+        raise (RuntimeError if lengths._array.ndim else TypeError)(
+            "unpad_sequence(): argument 'lengths' (position 2) must be a Tensor of one dimension, "
+            f"with a length for each sequence, but it has shape {list(lengths.shape)}"
+        )
+    refuse_kinds("unpad_sequence", lengths, "c", "lengths")
     sequences = padded_sequences if batch_first else padded_sequences.transpose(0, 1)
+    if len(sequences) != len(lengths):
+        raise ValueError(
+            f"unpad_sequence(): got {len(lengths)} lengths for {len(sequences)} sequences, of "
+            f"padded_sequences of shape {list(padded_sequences.shape)}"
+        )
     return [sequence[:length] for sequence, length in zip(sequences, lengths.tolist(), strict=True)]
+
+
+check_namespace(globals(), __name__)
