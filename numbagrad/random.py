@@ -89,7 +89,7 @@ class Generator:
         self.device = device
         self._words = np.zeros(_HEADER + _STATE_SIZE // 2, np.int64)
         self._address = self._words.ctypes.data
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._reset(_DEFAULT_SEED)
 
     def __repr__(self) -> str:
@@ -271,7 +271,7 @@ def fork_rng(
 def _unlock_in_child() -> None:
     """Another thread of the parent may have been drawing when the process was forked."""
     if default_generator.cache_info().currsize:
-        default_generator()._lock = threading.Lock()
+        default_generator()._lock = threading.RLock()
 
 
 if hasattr(os, "register_at_fork"):

@@ -45,7 +45,7 @@ class _Contexts:
 
     def __init__(self) -> None:
         self.count = 0
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
 
     def change(self, by: int) -> None:
         """Count one more or one less."""

@@ -3,6 +3,8 @@
 import gc
 import itertools
 import os
+import pathlib
+import re
 import threading
 import time
 import tracemalloc
@@ -12,6 +14,7 @@ import numpy as np
 import pytest
 
 import numbagrad as torch
+from numbagrad.executor.program.program import Program
 
 DEPTH = 100_000
 
@@ -346,3 +349,56 @@ def test_an_error_in_a_hook_frees_no_memory_that_is_in_use():
     z = x * 2
     (z * z).sum().backward()
     np.testing.assert_array_equal(x.grad.numpy(), np.full(1000, 8.0, np.float32))
+
+
+class _FailingExit:
+    """A lock of which the end of a ``with`` statement has no memory."""
+
+    def __init__(self):
+        self.lock = threading.RLock()
+        self._is_owned = self.lock._is_owned
+        self.release = self.lock.release
+
+    def __enter__(self):
+        self.lock.acquire()
+
+    def __exit__(self, *problem):
+        raise MemoryError
+
+
+def test_a_program_is_not_left_locked_without_memory(monkeypatch):
+    lock = _FailingExit()
+    ran = []
+    run = Program.run
+
+    def run_without_memory(program, *arguments):
+        ran.append(program)
+        kept, program._lock = program._lock, lock
+        try:
+            return run(program, *arguments)
+        finally:
+            program._lock = kept
+
+    def step():  # one program, which Python runs while a profile is taken
+        return torch.nn.functional.layer_norm(torch.arange(4.0), (4,))
+
+    expected = step().tolist()
+    monkeypatch.setattr(Program, "run", run_without_memory)
+    for _ in range(3):
+        with torch.profile(), pytest.raises(MemoryError):
+            step()
+        assert not lock._is_owned()
+    assert ran
+    monkeypatch.undo()
+    assert step().tolist() == expected
+
+
+def test_locks_of_the_library_know_who_holds_them():
+    folder = pathlib.Path(torch.__file__).parent
+    plain = [
+        path.name
+        for path in folder.rglob("*.py")
+        if re.search(r"threading\.Lock\(\)", path.read_text())
+    ]
+    # Of these one is never waited for, and one is the kind that users' locks are compared with.
+    assert sorted(plain) == ["inplace.py", "object_state.py"]

@@ -338,7 +338,7 @@ class _AllGradients:
     def __init__(self, tensors: Sequence[Any], fn: Callable[..., None]) -> None:
         self.nodes = [get_gradient_edge(tensor).node for tensor in tensors]
         self.fn = fn
-        self.lock = threading.Lock()
+        self.lock = threading.RLock()
         #: by walk: how many gradients are still to come, and the gradients
         self.walks: dict[int, tuple[list[int], list[Any]]] = {}
 
@@ -363,7 +363,7 @@ class _FirstGradient:
 
     def __init__(self, fn: Callable[..., None]) -> None:
         self.fn = fn
-        self.lock = threading.Lock()
+        self.lock = threading.RLock()
         self.seen: set[int] = set()
 
     def __call__(self, place: int, grad: Any) -> None:

@@ -19,7 +19,7 @@ from .grad_mode import state as grad_mode
 
 __all__ = ["is_volatile", "make_volatile", "touched"]
 
-_lock = threading.Lock()
+_lock = threading.RLock()
 _guarded: dict[Any, Any] = {}
 #: Whether there ever was a volatile tensor.
 in_use = False

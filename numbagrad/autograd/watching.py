@@ -27,7 +27,7 @@ INFERENCE_CELL: list[Any] = [0]
 #: Called as ``look(tensor)`` before a tensor is written in place while somebody watches.
 write_watchers: list[Callable[[Any], None]] = []
 
-_lock = threading.Lock()
+_lock = threading.RLock()
 _watchers: list[Callable[[Any], None]] = []
 _words: Any = None
 _places: tuple[int, int] = (0, 0)

@@ -15,7 +15,7 @@ from typing import Any
 from . import library
 from .library import Kernel
 
-_lock = threading.Lock()
+_lock = threading.RLock()
 
 #: Words of the signatures of generated kernels that need explaining.
 _GLOSSARY = {

@@ -21,10 +21,24 @@ Words = np.ndarray[Any, Any]
 _makers: weakref.WeakKeyDictionary[Any, Callable[[], Any]] = weakref.WeakKeyDictionary()
 
 
-def new_lock(owner: Any, make: Callable[[], Any] = threading.Lock) -> Any:
-    """A lock that ``owner`` keeps as its ``_lock``; in a forked child it is given another one."""
+def new_lock(owner: Any, make: Callable[[], Any] = threading.RLock) -> Any:
+    """A lock that ``owner`` keeps as its ``_lock``; in a forked child it is given another one.
+
+    The locks of this package know the thread that holds them: the end of a ``with`` statement may
+    want memory, and leaves the lock locked if there is none. A thread never waits for itself, and
+    ``let_go`` can tell.
+    """
     _makers[owner] = make
     return make()
+
+
+def let_go(lock: Any) -> None:
+    """Unlock what a ``with`` statement of this thread that raised has left locked, if it has.
+
+    This needs no memory: neither function takes arguments.
+    """
+    while lock._is_owned():
+        lock.release()
 
 
 _changing: weakref.WeakKeyDictionary[Any, list[tuple[Words, Words]]] = weakref.WeakKeyDictionary()
@@ -46,4 +60,4 @@ def _renew() -> None:
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_renew)
 
-__all__ = ["new_lock", "restore"]
+__all__ = ["let_go", "new_lock", "restore"]

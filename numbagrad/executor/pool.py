@@ -55,7 +55,7 @@ def _default_num_threads() -> int:
     return min(available_cpus(), _CAPACITY)
 
 
-_lock = threading.Lock()
+_lock = threading.RLock()
 _num_threads = _default_num_threads()
 _block: np.ndarray | None = None
 _address = 0
@@ -247,7 +247,7 @@ def _forget_workers() -> None:
     Locks are left behind as well: they may have been copied in any state.
     """
     global _lock
-    _lock = threading.Lock()
+    _lock = threading.RLock()
     if _block is not None:
         _block[_STARTED] = 0
         _block[_FIRST_WORD_OF_LAUNCHES:] = 0

@@ -19,6 +19,7 @@ from .objects import (
     field,
     give,
     has_type,
+    held,
     increment_reference,
     let_go_of_all,
     new_reference,
@@ -76,7 +77,9 @@ def plain_array(runtime, tensor, recording):
 @subroutine
 def is_open(runtime, level):
     """Whether a level is one of forward mode whose tangents are taken into account."""
-    if field(runtime, level, FIELD_LEVEL_KIND) != load(runtime, RUNTIME_FORWARD_MODE, int64):
+    if level == NULL or field(runtime, level, FIELD_LEVEL_KIND) != load(
+        runtime, RUNTIME_FORWARD_MODE, int64
+    ):
         return False
     alive = field(runtime, level, FIELD_LEVEL_ALIVE) == load(runtime, RUNTIME_TRUE, int64)
     return alive and (
@@ -208,7 +211,7 @@ def part_of_dual(runtime, array, name):
 
     A borrowed reference, or NULL.
     """
-    part = field(runtime, state_of(runtime, array), name)
+    part = held(runtime, state_of(runtime, array), name)
     if not is_plain_array(runtime, part):
         return part
     tensor = new_tensor(runtime, new_reference(part), load(runtime, RUNTIME_FALSE, int64))

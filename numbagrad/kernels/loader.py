@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 #: What holds the machine code; a reference to this list keeps all of it in memory.
 engines: list[llvm.ExecutionEngine] = []
-_lock = threading.Lock()
+_lock = threading.RLock()
 
 # A thread that is loading holds the locks of LLVM, which a forked child would inherit as held.
 if hasattr(os, "register_at_fork"):

@@ -12,7 +12,7 @@ from numba import types
 
 from .guard_layout import LIST_SIZE
 from .intrinsics import external, int32, int64, load, store, subroutine
-from .layout import OBJECT_TYPE
+from .layout import OBJECT_TYPE, RUNTIME_DELETED_ERROR, RUNTIME_DELETED_TEXT
 
 _WORD = types.int64
 
@@ -87,8 +87,8 @@ def new_reference(object):
 
 @subroutine
 def has_type(object, kind):
-    """Whether it is of that type, and of no subclass."""
-    return load(object + OBJECT_TYPE, 0, int64) == kind
+    """Whether it is of that type, and of no subclass; NULL, from a deleted slot, is of none."""
+    return object != NULL and load(object + OBJECT_TYPE, 0, int64) == kind
 
 
 @subroutine
@@ -159,8 +159,21 @@ def drop_last(items):
 
 @subroutine
 def field(runtime, object, name):
-    """What the slot ``name`` (a FIELD word) of an object holds; a borrowed reference."""
+    """What the slot ``name`` (a FIELD word) of an object holds; a borrowed reference.
+
+    NULL if somebody deleted it: nothing is read of what a slot holds before that is ruled out.
+    """
     return load(object + load(runtime, name, int64), 0, int64)
+
+
+@subroutine
+def held(runtime, object, name):
+    """``field`` where there has to be something: NULL with AttributeError set if it was deleted."""
+    value = field(runtime, object, name)
+    if value == NULL:
+        text = load(runtime, RUNTIME_DELETED_TEXT, int64)
+        error_set_object(load(runtime, RUNTIME_DELETED_ERROR, int64), text)
+    return value
 
 
 @subroutine

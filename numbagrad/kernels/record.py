@@ -375,12 +375,17 @@ def saved_array(runtime, entry):
     if kind == load(runtime, RUNTIME_SAVED_INPUT_TYPE, int64):
         # A write in place makes another number of the count, so the same object means no write.
         cell = field(runtime, entry, FIELD_INPUT_CELL)
+        tensor = field(runtime, entry, FIELD_INPUT_TENSOR)
+        if cell == NULL or tensor == NULL:
+            return NULL
         version = list_get_item(cell, 0)
         if version != field(runtime, entry, FIELD_INPUT_VERSION):
             return NULL
-        return field(runtime, field(runtime, entry, FIELD_INPUT_TENSOR), FIELD_ARRAY)
+        return field(runtime, tensor, FIELD_ARRAY)
     if kind == load(runtime, RUNTIME_SAVED_OUTPUT_TYPE, int64):
         cell = field(runtime, entry, FIELD_KEPT_CELL)
+        if cell == NULL:
+            return NULL
         version = list_get_item(cell, 0)
         if version != field(runtime, entry, FIELD_KEPT_VERSION):
             return NULL
@@ -394,7 +399,7 @@ def unpack(runtime, node, operands):
     none = load(runtime, RUNTIME_NONE, int64)
     saved = field(runtime, node, FIELD_SAVED)
     numbers = field(runtime, node, FIELD_NUMBERS)
-    if saved == none:
+    if saved == none or saved == NULL or numbers == NULL:
         return -1
     count = tuple_size(saved)
     if numbers != none:
@@ -454,8 +459,10 @@ def pointwise_gradients(self, arguments, given):
     operands = address_of_stack(MAX_OPERANDS)
     count = -1
     if is_tensor(runtime, grad):
-        store(operands, 0, field(runtime, grad, FIELD_ARRAY), int64)
-        count = unpack(runtime, node, operands)
+        array = field(runtime, grad, FIELD_ARRAY)
+        store(operands, 0, array, int64)
+        if array != NULL:
+            count = unpack(runtime, node, operands)
     if count < 0:
         return new_reference(none)
     made = run_holding(table, self, operands, count)

@@ -19,6 +19,7 @@ from .objects import (
     fill,
     fill_list,
     get_attribute,
+    has_type,
     let_go_of_all,
     list_append,
     list_get_item,
@@ -171,7 +172,7 @@ def known_arguments(input, values, known):
 def is_transformed(runtime, tensor):
     """Whether the array of a Tensor is more than an ndarray: it is under a transformation."""
     array = field(runtime, tensor, FIELD_ARRAY)
-    return load(array + OBJECT_TYPE, 0, int64) != load(runtime, RUNTIME_ARRAY_TYPE, int64)
+    return not has_type(array, load(runtime, RUNTIME_ARRAY_TYPE, int64))
 
 
 @subroutine

@@ -22,6 +22,7 @@ from .objects import (
     get_attribute,
     give,
     has_type,
+    held,
     increment_reference,
     is_subtype,
     list_get_item,
@@ -165,6 +166,8 @@ def shape_and_dtype(array):
 @subroutine
 def is_tensor(runtime, object):
     """Whether it is a Tensor or of a subclass."""
+    if object == NULL:
+        return False
     kind = load(object + OBJECT_TYPE, 0, int64)
     tensor_type = load(runtime, RUNTIME_TENSOR_TYPE, int64)
     return kind == tensor_type or is_subtype(kind, tensor_type) != 0
@@ -224,7 +227,7 @@ def new_version_cell(runtime):
 @subroutine
 def shared_cell(runtime, tensor):
     """The version cell of a tensor, which it gets if it has none; a borrowed reference, or NULL."""
-    cell = field(runtime, tensor, FIELD_VERSION_CELL)
+    cell = held(runtime, tensor, FIELD_VERSION_CELL)
     if cell == load(runtime, RUNTIME_NONE, int64):
         cell = new_version_cell(runtime)
         if cell != NULL:
@@ -265,10 +268,14 @@ def uncount(cell, before, writes):
 @subroutine
 def new_edge(runtime, operand):
     """``(operand, 0)`` for a leaf, else ``(grad_fn, output_nr)``."""
-    target = field(runtime, operand, FIELD_GRAD_FN)
+    target = held(runtime, operand, FIELD_GRAD_FN)
     if target == load(runtime, RUNTIME_NONE, int64):
         target = operand
-    number = field(runtime, operand, FIELD_OUTPUT_NR)
+    number = NULL
+    if target != NULL:
+        number = held(runtime, operand, FIELD_OUTPUT_NR)
+    if number == NULL:
+        return NULL
     return pair(new_reference(target), new_reference(number))
 
 
@@ -283,7 +290,9 @@ def edge_or_none(runtime, operand):
 @subroutine
 def save(runtime, tensor):
     """What ``autograd.saved.save`` returns for a tensor."""
-    cell = field(runtime, tensor, FIELD_VERSION_CELL)
+    cell = held(runtime, tensor, FIELD_VERSION_CELL)
+    if cell == NULL:
+        return NULL
     if cell == load(runtime, RUNTIME_NONE, int64):
         return new_reference(tensor)
     saved = allocate(load(runtime, RUNTIME_SAVED_INPUT_TYPE, int64), 0)
@@ -318,4 +327,4 @@ def is_array(runtime, object):
     array_type = load(runtime, RUNTIME_ARRAY_TYPE, int64)
     if has_type(object, array_type):
         return True
-    return is_subtype(load(object + OBJECT_TYPE, 0, int64), array_type) != 0
+    return object != NULL and is_subtype(load(object + OBJECT_TYPE, 0, int64), array_type) != 0

@@ -121,6 +121,9 @@ _FIELDS: dict[type, dict[int, str]] = {
 }
 
 
+_DELETED = "an attribute that autograd needs was deleted from a Tensor, a node or a saved tensor"
+
+
 def _slot_offset(cls: type, name: str) -> int:
     """Bytes from the start of an instance to one of its slots."""
     probe: Any = np.zeros(()).view(cls) if issubclass(cls, np.ndarray) else _new(cls)
@@ -148,6 +151,8 @@ def described_runtime() -> np.ndarray[Any, Any]:
     block[layout.RUNTIME_SAVED_INPUT_TYPE] = id(SavedInput)
     block[layout.RUNTIME_SAVED_OUTPUT_TYPE] = id(SavedOutput)
     block[layout.RUNTIME_ZERO] = id(0)
+    block[layout.RUNTIME_DELETED_ERROR] = id(AttributeError)
+    block[layout.RUNTIME_DELETED_TEXT] = id(_DELETED)
     block[layout.RUNTIME_SEQUENCE] = id(next_sequence_nr.__self__)  # type: ignore[attr-defined]
     block[layout.RUNTIME_LIST_TYPE] = id(list)
     block[layout.RUNTIME_TUPLE_TYPE] = id(tuple)

@@ -17,6 +17,10 @@ from typing import Any
 #: Kinds whose elements a constructor may copy; a file that shares one could ask for many copies.
 _COPIED = frozenset((str, bytes, bytearray, list, tuple, dict, set, frozenset))
 
+# How numbers are written.
+_BYTE, _SHORT, _INT = struct.Struct("<B"), struct.Struct("<H"), struct.Struct("<i")
+_UNSIGNED, _LONG, _DOUBLE = struct.Struct("<I"), struct.Struct("<Q"), struct.Struct(">d")
+
 _Handler = Callable[["ClosedUnpickler"], None]
 
 
@@ -70,12 +74,30 @@ class ClosedUnpickler:
             pickle.UnpicklingError: if the file is no whole pickle, or asks for what is not data.
         """
         opcode = 0
+        data, end, memo, handler_of = self._data, self._end, self._memo, _HANDLERS.get
         try:
             while True:
-                opcode = self._take(1)[0]
+                place = self._place
+                if place + 1 >= end:
+                    opcode = self._take(1)[0]
+                else:
+                    opcode, following = data[place], data[place + 1]
+                    self._place = place + 1
+                    # Three of four are one of these, which are therefore done here.
+                    if opcode == _MEMOIZE:
+                        memo[len(memo)] = self._stack[-1]
+                        continue
+                    if opcode == _BININT1:
+                        self._stack.append(following)
+                        self._place = place + 2
+                        continue
+                    if opcode == _BINGET:
+                        self._place = place + 2
+                        self._recall(following)
+                        continue
                 if opcode == _STOP:
                     break
-                handler = _HANDLERS.get(opcode)
+                handler = handler_of(opcode)
                 if handler is None:
                     raise pickle.UnpicklingError(f"the opcode {bytes((opcode,))!r} is not of data")
                 handler(self)
@@ -102,12 +124,16 @@ class ClosedUnpickler:
         self._place = end
         return self._data[start:end]
 
-    def _number(self, code: str) -> Any:
-        return struct.unpack(code, self._take(struct.calcsize(code)))[0]
+    def _number(self, form: struct.Struct) -> Any:
+        start, end = self._place, self._place + form.size
+        if end > self._end:
+            raise pickle.UnpicklingError("the file ends in the middle of a value")
+        self._place = end
+        return form.unpack_from(self._data, start)[0]
 
-    def _counted(self, code: str) -> bytes:
+    def _counted(self, form: struct.Struct) -> bytes:
         """Bytes after their number."""
-        return self._take(self._number(code))
+        return self._take(self._number(form))
 
     def _line(self) -> bytes:
         end = self._data.find(b"\n", self._place, self._end)
@@ -139,7 +165,7 @@ class ClosedUnpickler:
         value = self._memo[index]
         if self._built:
             value = self._built.get(id(value), (value, value))[1]
-        self._push(value)
+        self._stack.append(value)
 
     # -- containers ---------------------------------------------------------------------------
 
@@ -239,7 +265,7 @@ def _proto(reader: ClosedUnpickler) -> None:
 
 
 def _frame(reader: ClosedUnpickler) -> None:
-    size = reader._number("<Q")
+    size = reader._number(_LONG)
     if reader._place + size > reader._end:
         raise pickle.UnpicklingError("the file ends in the middle of a frame")
 
@@ -270,11 +296,10 @@ def _pop_to_mark(reader: ClosedUnpickler) -> None:
 
 def _last_tuple(size: int) -> _Handler:
     def handler(reader: ClosedUnpickler) -> None:
-        if len(reader._stack) < size:
+        stack = reader._stack
+        if len(stack) < size:
             raise pickle.UnpicklingError("the file makes a tuple of values that it does not have")
-        values = tuple(reader._stack[-size:])
-        del reader._stack[-size:]
-        reader._push(values)
+        stack[-size:] = [tuple(stack[-size:])]
 
     return handler
 
@@ -320,6 +345,7 @@ def _memoize(reader: ClosedUnpickler) -> None:
 
 
 _STOP = pickle.STOP[0]
+_MEMOIZE, _BININT1, _BINGET = pickle.MEMOIZE[0], pickle.BININT1[0], pickle.BINGET[0]
 
 #: What each opcode does. Left out are those of Python 2's strings and classes, of extension codes
 #: and of buffers outside of the file.
@@ -336,22 +362,22 @@ _HANDLERS: dict[int, _Handler] = {
         pickle.NEWTRUE: lambda r: r._push(True),
         pickle.NEWFALSE: lambda r: r._push(False),
         pickle.INT: _int,
-        pickle.BININT: lambda r: r._push(r._number("<i")),
-        pickle.BININT1: lambda r: r._push(r._number("<B")),
-        pickle.BININT2: lambda r: r._push(r._number("<H")),
+        pickle.BININT: lambda r: r._push(r._number(_INT)),
+        pickle.BININT1: lambda r: r._stack.append(r._number(_BYTE)),
+        pickle.BININT2: lambda r: r._push(r._number(_SHORT)),
         pickle.LONG: lambda r: r._push(int(r._line().rstrip(b"L"))),
-        pickle.LONG1: lambda r: r._push(_little(r._counted("<B"))),
-        pickle.LONG4: lambda r: r._push(_little(r._counted("<I"))),
+        pickle.LONG1: lambda r: r._push(_little(r._counted(_BYTE))),
+        pickle.LONG4: lambda r: r._push(_little(r._counted(_UNSIGNED))),
         pickle.FLOAT: lambda r: r._push(float(r._line())),
-        pickle.BINFLOAT: lambda r: r._push(r._number(">d")),
+        pickle.BINFLOAT: lambda r: r._push(r._number(_DOUBLE)),
         pickle.UNICODE: lambda r: r._push(str(r._line(), "raw-unicode-escape")),
-        pickle.SHORT_BINUNICODE: lambda r: r._push(_text(r._counted("<B"))),
-        pickle.BINUNICODE: lambda r: r._push(_text(r._counted("<I"))),
-        pickle.BINUNICODE8: lambda r: r._push(_text(r._counted("<Q"))),
-        pickle.SHORT_BINBYTES: lambda r: r._push(r._counted("<B")),
-        pickle.BINBYTES: lambda r: r._push(r._counted("<I")),
-        pickle.BINBYTES8: lambda r: r._push(r._counted("<Q")),
-        pickle.BYTEARRAY8: lambda r: r._push(bytearray(r._counted("<Q"))),
+        pickle.SHORT_BINUNICODE: lambda r: r._stack.append(_text(r._counted(_BYTE))),
+        pickle.BINUNICODE: lambda r: r._push(_text(r._counted(_UNSIGNED))),
+        pickle.BINUNICODE8: lambda r: r._push(_text(r._counted(_LONG))),
+        pickle.SHORT_BINBYTES: lambda r: r._push(r._counted(_BYTE)),
+        pickle.BINBYTES: lambda r: r._push(r._counted(_UNSIGNED)),
+        pickle.BINBYTES8: lambda r: r._push(r._counted(_LONG)),
+        pickle.BYTEARRAY8: lambda r: r._push(bytearray(r._counted(_LONG))),
         pickle.EMPTY_TUPLE: lambda r: r._push(()),
         pickle.TUPLE: lambda r: r._push(tuple(r._pop_mark())),
         pickle.TUPLE1: _last_tuple(1),
@@ -369,12 +395,12 @@ _HANDLERS: dict[int, _Handler] = {
         pickle.ADDITEMS: _above_mark(ClosedUnpickler._add),
         pickle.FROZENSET: _frozenset,
         pickle.PUT: lambda r: r._remember(int(r._line())),
-        pickle.BINPUT: lambda r: r._remember(r._number("<B")),
-        pickle.LONG_BINPUT: lambda r: r._remember(r._number("<I")),
+        pickle.BINPUT: lambda r: r._remember(r._number(_BYTE)),
+        pickle.LONG_BINPUT: lambda r: r._remember(r._number(_UNSIGNED)),
         pickle.MEMOIZE: _memoize,
         pickle.GET: lambda r: r._recall(int(r._line())),
-        pickle.BINGET: lambda r: r._recall(r._number("<B")),
-        pickle.LONG_BINGET: lambda r: r._recall(r._number("<I")),
+        pickle.BINGET: lambda r: r._recall(r._number(_BYTE)),
+        pickle.LONG_BINGET: lambda r: r._recall(r._number(_UNSIGNED)),
         pickle.GLOBAL: lambda r: r._name(_text(r._line()), _text(r._line())),
         pickle.STACK_GLOBAL: _name_of_stack,
         pickle.REDUCE: _reduce,

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import bisect
 import ctypes
+import functools
 import pickle
 import re
 from collections import deque
@@ -29,6 +30,7 @@ _NUMPY_TYPE = re.compile(
     r"|[mM]8(?:\[[0-9]{0,9}[a-zA-Z]{1,3}\])?)"
 )
 _LARGEST = 2**62
+_INT = frozenset([int])
 #: What NumPy has at most.
 _DIMENSIONS = 64
 #: A multiple of the alignment of every dtype.
@@ -85,11 +87,11 @@ def tensor(
     check(type(dtype) is str, "tensor() takes the name of a dtype")
     kind = dtype_from_name(dtype).numpy
     array = _view(memory, kind, offset, shape, strides)
-    check(
-        all(step >= 0 and step % kind.itemsize == 0 for step in strides)
-        and offset % kind.itemsize == 0,
-        f"a tensor's elements begin at multiples of their size, not at {offset} with {strides}",
-    )
+    size = kind.itemsize
+    if offset % size or any([step % size for step in strides]):
+        raise pickle.UnpicklingError(
+            f"a tensor's elements begin at multiples of their size, not at {offset} with {strides}"
+        )
     return leaf(cls, array, requires_grad, attributes)
 
 
@@ -99,7 +101,8 @@ def leaf(
     """A leaf of class ``cls`` with the memory of an array of one of our dtypes."""
     found = from_numpy(array.dtype)
     check(type(requires_grad) is bool, "requires_grad is no bool")
-    check(found.has_fractions or not requires_grad, f"a tensor of {found} requires no gradient")
+    if requires_grad and not found.has_fractions:
+        raise pickle.UnpicklingError(f"a tensor of {found} requires no gradient")
     check(type(attributes) is dict, "the attributes of a tensor are no dict")
     for name, value in attributes.items():
         check(type(name) is str, "the name of an attribute is text")
@@ -142,30 +145,49 @@ def _view(
         and len(shape) == len(strides) <= _DIMENSIONS,
         "an array has as many sizes as strides, all of them integers, 64 at most",
     )
+    numbers = (*shape, *strides, offset)
     check(
-        all(0 <= number < _LARGEST for number in (*shape, *strides, offset)),
+        min(numbers) >= 0 and max(numbers) < _LARGEST,
         "an array has a size, a stride or an offset that is negative or too large",
     )
+    span = _span_of(kind, shape, strides)
+    if offset % kind.alignment:
+        raise _misplaced(kind)
+    size = memory.held.size
+    if offset + span > size:
+        raise pickle.UnpicklingError(
+            f"an array of {shape} with strides {strides} does not fit {size} bytes from {offset} on"
+        )
+    made: Array = np.ndarray(shape, kind, memory.held, offset, strides)
+    if span and kind.kind in "bU":
+        _check_values(made, memory.held[offset : offset + span])
+    return made
+
+
+@functools.lru_cache(maxsize=1024)
+def _span_of(kind: np.dtype[Any], shape: tuple[int, ...], strides: tuple[int, ...]) -> int:
+    """The bytes from the first element of an array to behind the last one.
+
+    Raises for forms that no array has, whatever memory it lies in. The layers of a network have few
+    forms, so these are looked at once.
+    """
     sizes = [max(size, 1) for size in shape]
     count = 1
     for size in sizes:
         count *= size
     check(count * max(kind.itemsize, 1) < _LARGEST, f"an array of {shape} is too large")
-    check(
-        offset % kind.alignment == 0 and all(step % kind.alignment == 0 for step in strides),
-        f"elements of {kind} begin at multiples of {kind.alignment} bytes",
+    if any(step % kind.alignment for step in strides):
+        raise _misplaced(kind)
+    if 0 in shape:
+        return 0
+    steps = zip(sizes, strides, strict=True)
+    return kind.itemsize + sum((size - 1) * step for size, step in steps)
+
+
+def _misplaced(kind: np.dtype[Any]) -> pickle.UnpicklingError:
+    return pickle.UnpicklingError(
+        f"elements of {kind} begin at multiples of {kind.alignment} bytes"
     )
-    last = offset + sum((size - 1) * step for size, step in zip(sizes, strides, strict=True))
-    size = memory.held.size
-    empty = 0 in shape
-    check(
-        offset <= size if empty else last + kind.itemsize <= size,
-        f"an array of {shape} with strides {strides} does not fit {size} bytes from {offset} on",
-    )
-    made: Array = np.ndarray(shape, kind, memory.held, offset, strides)
-    if not empty:
-        _check_values(made, memory.held[offset : last + kind.itemsize])
-    return made
 
 
 def _check_values(made: Array, held: Array) -> None:
@@ -180,7 +202,7 @@ def _check_values(made: Array, held: Array) -> None:
 
 
 def _are_ints(values: Any) -> bool:
-    return type(values) is tuple and all(type(value) is int for value in values)
+    return type(values) is tuple and _INT.issuperset(map(type, values))
 
 
 def _may_be_attribute(name: str, value: Any) -> bool:

@@ -18,7 +18,7 @@ from ...kernels import program_layout as words
 from ...kernels.pointwise import loaded_as
 from ..builtin import launcher, make_builtin, runtime
 from ..capture import Outdated
-from ..forking import new_lock, restore
+from ..forking import let_go, new_lock, restore
 from ..indexing import view_at
 from ..memory import maker_like
 from . import timing
@@ -337,32 +337,45 @@ class Program:
             ]
         else:
             made = [new(array) for new, array in self._makers]
-        with self._lock:
-            self.draw_numbers(numbers)
-            arrays: list[Any] = [*given, *made]
-            watch = timing.active
-            if watch is not None:
-                watch.start(self)
-            if len(self._parts) == 1 and isinstance(self._parts[0], _Native):
-                part = self._parts[0]
-                part.run(*[arrays[slot] for slot in part.slots])  # type: ignore[misc]
-                if part.failed:
-                    self._raise(part, arrays)
-            else:
-                arrays += [None] * (len(self._slot) - len(arrays))
-                for each in self._parts:
-                    if isinstance(each, _Native):
-                        each.run(*[arrays[slot] for slot in each.slots])  # type: ignore[misc]
-                        if each.failed:
-                            self._raise(each, arrays)
-                        continue
-                    if watch is None:
-                        self._call(each.call, arrays)
-                    else:
-                        watch.call(each.call, self._call, arrays)
-                made = arrays[len(given) : len(given) + len(made)]
-            if watch is not None:
-                watch.stop(self)
+        lock = self._lock
+        if lock._is_owned():
+            raise RuntimeError("a compiled program was called by a Python function inside of it")
+        try:
+            with lock:
+                return self._run(given, made, numbers)
+        except BaseException:
+            let_go(lock)  # or the next thread would wait for ever
+            raise
+
+    def _run(
+        self, given: Sequence[Array], made: list[Array], numbers: Sequence[float] | None
+    ) -> list[Array]:
+        """``run``, in the one thread that does."""
+        self.draw_numbers(numbers)
+        arrays: list[Any] = [*given, *made]
+        watch = timing.active
+        if watch is not None:
+            watch.start(self)
+        if len(self._parts) == 1 and isinstance(self._parts[0], _Native):
+            part = self._parts[0]
+            part.run(*[arrays[slot] for slot in part.slots])  # type: ignore[misc]
+            if part.failed:
+                self._raise(part, arrays)
+        else:
+            arrays += [None] * (len(self._slot) - len(arrays))
+            for each in self._parts:
+                if isinstance(each, _Native):
+                    each.run(*[arrays[slot] for slot in each.slots])  # type: ignore[misc]
+                    if each.failed:
+                        self._raise(each, arrays)
+                    continue
+                if watch is None:
+                    self._call(each.call, arrays)
+                else:
+                    watch.call(each.call, self._call, arrays)
+            made = arrays[len(given) : len(given) + len(made)]
+        if watch is not None:
+            watch.stop(self)
         return made
 
     def undo_sources(self, until: Any = None) -> None:

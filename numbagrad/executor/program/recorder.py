@@ -53,7 +53,7 @@ _thread_state.restype = ctypes.c_void_p
 _thread_state.argtypes = []
 
 #: One thread records at a time.
-_lock = threading.Lock()
+_lock = threading.RLock()
 
 
 @contextlib.contextmanager
@@ -589,7 +589,7 @@ def _forget_others() -> None:
     if active is not None and active.thread != threading.get_ident():
         capture.active = None
         runtime()[layout.RUNTIME_CAPTURE] = 0
-    _lock = threading.Lock()
+    _lock = threading.RLock()
 
 
 if hasattr(os, "register_at_fork"):

@@ -1,0 +1,55 @@
+"""An attribute that somebody deleted is an error in Python, not in compiled code.
+
+Launchers read the slots of Tensors, nodes, saved tensors and duals where they lie in memory. Every
+one of them is deleted, and what is left is used in every way there is (``deleted_slots.py``).
+"""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+import numbagrad as torch
+
+PROGRAM = pathlib.Path(__file__).parent / "deleted_slots.py"
+
+
+def test_slots_that_are_deleted_crash_nothing() -> None:
+    done = subprocess.run(
+        [sys.executable, str(PROGRAM)], capture_output=True, text=True,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )  # fmt: skip
+    lines = done.stdout.splitlines()
+    assert done.returncode == 0, f"{done.returncode} at: {lines[-1:]}\n{done.stderr[-3000:]}"
+    assert len(lines) > 5000
+    found = dict([line.split(" | ", 1) for line in lines])
+    unclear = [line for line in lines if "SystemError" in line or "LaunchMiss" in line]
+    assert not unclear, unclear[:10]
+    for use in ("with another", "cat", "sum", "product", "walk", "detach", "text"):
+        assert found[f"leaves _array, {use}"] != "nothing", use
+    assert found["leaves _version_cell, with itself"].startswith("AttributeError")
+    assert found["inner _grad_fn, with itself"].startswith("AttributeError")
+    assert found["node of mul saved, walk"].startswith("AttributeError")
+
+
+@pytest.mark.parametrize(
+    "name", ["data", "requires_grad", "grad_fn", "shape", "dtype", "is_leaf", "_version"]
+)
+def test_public_attributes_are_not_deleted(name: str) -> None:
+    x = torch.ones(2, requires_grad=True)
+    with pytest.raises((RuntimeError, AttributeError), match=r"[Dd]elet|must be a bool"):
+        delattr(x, name)
+    assert (x * 2).sum().item() == 4.0
+
+
+def test_a_gradient_may_be_deleted() -> None:
+    x = torch.ones(2, requires_grad=True)
+    (x * 2).sum().backward()
+    del x.grad
+    assert x.grad is None
+    (x * 2).sum().backward()
+    assert x.grad.tolist() == [2.0, 2.0]
