@@ -14,8 +14,8 @@ import numpy as np
 
 from .half_precision import converted as _converted
 from .ops.argument_check import check_namespace as _check_namespace
+from .ops.arguments import dtype_for as _dtype_for
 from .ops.arguments import leaf as _leaf
-from .ops.arguments import numpy_dtype as _numpy_dtype
 from .ops.fourier import places as _places
 from .ops.fourier import sizes_and_dims as _sizes_and_dims
 from .ops.fourier import to_complex as _to_complex
@@ -129,7 +129,7 @@ def fftfreq(
     requires_grad: bool = False,
 ) -> Tensor:
     """The frequencies of the elements of ``fft`` of n samples at distances ``d``."""
-    kind = _numpy_dtype("fftfreq", dtype)
+    kind = _dtype_for("fftfreq", dtype, out)
     numbers = np.concatenate([np.arange((n + 1) // 2), np.arange(-(n // 2), 0)])
     return _leaf(_converted(numbers * (1.0 / (n * d) if n else 0.0), kind), requires_grad, out)
 
@@ -145,7 +145,7 @@ def rfftfreq(
     requires_grad: bool = False,
 ) -> Tensor:
     """The frequencies of the elements of ``rfft`` of n samples at distances ``d``."""
-    kind = _numpy_dtype("rfftfreq", dtype)
+    kind = _dtype_for("rfftfreq", dtype, out)
     return _leaf(_converted(np.arange(n // 2 + 1) / (n * d), kind), requires_grad, out)
 
 

@@ -23,7 +23,7 @@ from ..layout import contiguous_format, preserve_format
 from ..tensor import Tensor
 from ..transforms.dispatch import like_samples, new_samples
 from ..transforms.levels import is_transformed
-from .arguments import checked_number, leaf, numpy_dtype, require_tensor, shape_of
+from .arguments import checked_number, dtype_for, leaf, numpy_dtype, require_tensor, shape_of
 from .registry import method
 
 __all__ = [
@@ -49,8 +49,7 @@ def _uniform(name: str, allocate: Callable[..., np.ndarray[Any, Any]], content: 
         memory_format: Any = None,
     ) -> Tensor:
         require_cpu(device)
-        default = None if out is None else out._array.dtype
-        kind = numpy_dtype(name, dtype, default)
+        kind = dtype_for(name, dtype, out)
         shape = shape_of(name, sizes, size)
         if memory_format is None or memory_format.order is None:
             return leaf(allocate(shape, kind), requires_grad, out)
@@ -137,8 +136,8 @@ def full(
     """A tensor of the given sizes filled with one number, whose type decides the dtype."""
     require_cpu(device)
     value = fill_value.item() if isinstance(fill_value, Tensor) else fill_value
-    if out is not None and dtype is None:
-        kind = out._array.dtype
+    if out is not None:
+        kind = dtype_for("full", dtype, out)
     elif isinstance(fill_value, Tensor):
         kind = numpy_dtype("full", dtype, fill_value._array.dtype)
     else:
@@ -242,7 +241,7 @@ def eye(
     for name, size in (("n", n), ("m", columns)):
         if size < 0:
             raise RuntimeError(f"{name} must be greater or equal to 0, got {size}")
-    kind = numpy_dtype("eye", dtype, None if out is None else out._array.dtype)
+    kind = dtype_for("eye", dtype, out)
     made = capture.constant(half.converted(np.eye(n, columns), kind))
     return leaf(made, requires_grad, out)
 

@@ -181,7 +181,7 @@ def cat(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor | None = None) -
     if len(counted) != len(shapes):
         kept = [tensor for tensor in joined if tensor._array.shape != (0,)]
         joined = kept or joined[:1]
-    return write_result("cat", _cat(dim, joined), out, casts=True)
+    return write_result("cat", _cat(dim, joined), out, casts=True, refused=TypeError)
 
 
 def _check_cat(first: tuple[int, ...], shape: tuple[int, ...], dim: int, place: int) -> None:
@@ -220,7 +220,7 @@ def stack(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor | None = None)
                 f"{list(tensor._array.shape)} at entry {place}"
             )
     made = _stack(dimension(len(first) + 1, dim), joined)
-    return write_result("stack", made, out, casts=True)
+    return write_result("stack", made, out, casts=True, refused=TypeError)
 
 
 # --- with dimensions added first ------------------------------------------------------------------

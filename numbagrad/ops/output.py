@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from ..autograd.grad_mode import state as grad_mode
 from ..dtype import can_cast
 from ..executor.pointwise import check_written_once, scalar_type_name
 from ..tensor import Tensor
 from ..transforms.reading import refuse_tangents
 from ..type_names import type_name
+from .arguments import resize_output
 from .inplace import copy_
 
 __all__: list[str] = []
@@ -26,14 +25,21 @@ def require_output(name: str, out: Any) -> None:
         raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type_name(out)}")
 
 
-def write_result(name: str, result: Tensor, out: Tensor | None, *, casts: bool = False) -> Tensor:
+def write_result(
+    name: str,
+    result: Tensor,
+    out: Tensor | None,
+    *,
+    casts: bool = False,
+    refused: type[Exception] = RuntimeError,
+) -> Tensor:
     """``result`` if there is no ``out``, else ``out`` with its elements.
 
     An ``out`` of another shape gets memory of its own.
 
     Raises:
         RuntimeError: if autograd would have to follow, or the dtypes differ (with ``casts``, if the
-            dtype of ``out`` is of a lower kind).
+            dtype of ``out`` is of a lower kind; that is an error of the class ``refused``).
     """
     if out is None:
         return result
@@ -45,7 +51,7 @@ def write_result(name: str, result: Tensor, out: Tensor | None, *, casts: bool =
         )
     refuse_tangents(name, (result, out))
     if casts and not can_cast(result.dtype, out.dtype):
-        raise RuntimeError(
+        raise refused(
             f"{name}(): result type {scalar_type_name(result.dtype)} can't be cast to the desired "
             f"output type {scalar_type_name(out.dtype)}"
         )
@@ -55,6 +61,5 @@ def write_result(name: str, result: Tensor, out: Tensor | None, *, casts: bool =
             "instead"
         )
     check_written_once(out._array)
-    if out._array.shape != result._array.shape:
-        out._array = np.empty(result._array.shape, out._array.dtype)
+    resize_output(out, result._array.shape)
     return copy_(out, result)

@@ -28,7 +28,7 @@ from ..tensor import Tensor, new_tensor
 from ..transforms.batching import folded
 from ..transforms.levels import is_transformed
 from ..transforms.randomness import drawn_for_samples, fill_samples, has_samples, refuse_same
-from .arguments import checked_number, leaf, numpy_dtype, require_tensor, shape_of
+from .arguments import checked_number, dtype_for, leaf, numpy_dtype, require_tensor, shape_of
 from .creation import empty_array_like, zeros_like
 from .registry import method
 from .shapes import common_shape
@@ -105,7 +105,7 @@ def _sampler(name: str, fill: Callable[..., None], content: str) -> Any:
         pin_memory: bool = False,
     ) -> Tensor:
         require_cpu(device)
-        kind = numpy_dtype(name, dtype, None if out is None else out._array.dtype)
+        kind = dtype_for(name, dtype, out)
         make = _filled(kind, partial(fill, generator))
         return _new(shape_of(name, sizes, size), make, requires_grad, out)
 

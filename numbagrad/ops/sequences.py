@@ -18,7 +18,7 @@ from ..dtype import float64, int64
 from ..executor.capture import constant
 from ..tensor import Tensor, new_tensor
 from ..warn_once import warn_caller
-from .arguments import converted, leaf, numpy_dtype
+from .arguments import converted, dtype_for, leaf, numpy_dtype
 
 __all__ = ["arange", "linspace", "logspace", "tril_indices", "triu_indices"]
 
@@ -50,8 +50,8 @@ def arange(
         if step > 0 and start <= end and -_WHOLE < start and end < _WHOLE:
             return leaf(constant(np.arange(start, end, step)), requires_grad)
     start, end, step = _bound(start), _bound(end), _bound(step)
-    if out is not None and dtype is None:
-        kind = out._array.dtype
+    if out is not None:
+        kind = dtype_for("arange", dtype, out)
     else:
         fractional = any(isinstance(x, float) for x in (start, end, step))
         kind = numpy_dtype("arange", dtype, None if fractional else int64.numpy)
@@ -115,7 +115,8 @@ def range_(
     start, end, step = _bound(start), _bound(end), _bound(step)
     _count("range", start, end, step, float64.numpy)
     count = math.floor((end - start) / step) + 1
-    return leaf(_progression(start, step, count, numpy_dtype("range", dtype)), requires_grad, out)
+    kind = dtype_for("range", dtype, out)
+    return leaf(_progression(start, step, count, kind), requires_grad, out)
 
 
 range_.__name__ = range_.__qualname__ = "range"
@@ -173,7 +174,7 @@ def linspace(
 ) -> Tensor:
     """``steps`` numbers from ``start`` to ``end``, both included, at equal distances."""
     require_cpu(device)
-    kind = numpy_dtype("linspace", dtype, None if out is None else out._array.dtype)
+    kind = dtype_for("linspace", dtype, out)
     plain = start.__class__ in _NUMBERS and end.__class__ in _NUMBERS and steps.__class__ is int
     if plain and steps <= _SMALL:
         signs = math.copysign(1, start), math.copysign(1, end)  # 0.0 and -0.0 are equal as keys
@@ -197,7 +198,7 @@ def logspace(
 ) -> Tensor:
     """``base`` to the powers of ``linspace(start, end, steps)``."""
     require_cpu(device)
-    kind = numpy_dtype("logspace", dtype, None if out is None else out._array.dtype)
+    kind = dtype_for("logspace", dtype, out)
     powers = np.power(float(base), _spaced(start, end, steps, kind))
     return leaf(constant(converted(powers, kind)), requires_grad, out)
 
