@@ -15,8 +15,8 @@ import numpy as np
 from .half_precision import converted as _converted
 from .ops.argument_check import check_namespace as _check_namespace
 from .ops.argument_kinds import Real as _Real
+from .ops.arguments import kind_of_new as _kind_of_new
 from .ops.arguments import leaf as _leaf
-from .ops.arguments import numpy_dtype as _numpy_dtype
 from .ops.fourier import places as _places
 from .ops.fourier import sizes_and_dims as _sizes_and_dims
 from .ops.fourier import to_complex as _to_complex
@@ -136,7 +136,7 @@ def fftfreq(
 ) -> Tensor:
     """The frequencies of the elements of ``fft`` of n samples at distances ``d``."""
     _check_count("fftfreq", n)
-    kind = _numpy_dtype("fftfreq", dtype)
+    kind = _kind_of_new("fftfreq", dtype, out)
     numbers = np.concatenate([np.arange((n + 1) // 2), np.arange(-(n // 2), 0)])
     return _leaf(_converted(numbers * (1.0 / (n * d) if n else 0.0), kind), requires_grad, out)
 
@@ -153,7 +153,7 @@ def rfftfreq(
 ) -> Tensor:
     """The frequencies of the elements of ``rfft`` of n samples at distances ``d``."""
     _check_count("rfftfreq", n)
-    kind = _numpy_dtype("rfftfreq", dtype)
+    kind = _kind_of_new("rfftfreq", dtype, out)
     return _leaf(_converted(np.arange(n // 2 + 1) / (n * d), kind), requires_grad, out)
 
 

@@ -137,8 +137,8 @@ _RAW_METHODS = frozenset(
     """
     sum mean reshape view transpose permute unsqueeze squeeze expand flatten t contiguous detach
     item size dim numel to float double long int bool half requires_grad_ backward clone tolist
-    numpy zero_ fill_ copy_ add_ sub_ mul_ div_ addcmul_ addcdiv_ lerp_ cpu is_floating_point is_complex data_ptr stride element_size
-    retain_grad register_hook
+    numpy zero_ fill_ copy_ add_ sub_ mul_ div_ addcmul_ addcdiv_ lerp_ cpu is_floating_point
+    is_complex data_ptr stride element_size retain_grad register_hook
     """.split()
 )
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from .. import half_precision as half
+from ..autograd.grad_mode import state as grad_mode
 from ..autograd.inplace import before_write
 from ..autograd.tensor_interface import bump_version
 from ..dtype import bool_, complex128, finfo, float64, get_default_dtype, int64, name_of
@@ -22,6 +23,7 @@ from ..dtype import from_numpy as dtype_of
 from ..executor.pointwise import scalar_type_name
 from ..tensor import Tensor, new_tensor
 from ..type_names import given_for_tensor, type_name
+from ..warn_once import warn_caller
 
 _PYTHON_TYPES = {bool: bool_, int: int64, float: float64, complex: complex128}
 
@@ -57,7 +59,8 @@ def kind_of_new(
         without: kinds (NumPy's letters) that the function has no numbers of.
 
     Raises:
-        RuntimeError: if ``out`` is of another dtype than ``dtype``.
+        RuntimeError: if ``out`` is of another dtype than ``dtype``, or if autograd would have to
+            follow what is written.
         NotImplementedError: for a dtype ``without`` names.
     """
     if out is None:
@@ -65,6 +68,11 @@ def kind_of_new(
     else:
         if not isinstance(out, Tensor):
             raise TypeError(f"{function}(): argument 'out' must be Tensor, not {type_name(out)}")
+        if out._requires_grad and grad_mode.enabled:
+            raise RuntimeError(
+                f"{function}(): functions with out=... arguments don't support automatic "
+                "differentiation, but one of the arguments requires grad."
+            )
         kind = out._array.dtype
         if dtype is not None and numpy_dtype(function, dtype) != kind:
             given = scalar_type_name(dtype_of(numpy_dtype(function, dtype)))
@@ -196,6 +204,21 @@ def leaf(array: np.ndarray[Any, Any], requires_grad: bool, out: Tensor | None = 
     if requires_grad and array.dtype.kind not in "fcV":
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
     return new_tensor(array, bool(requires_grad))
+
+
+def resize_output(out: Tensor, shape: tuple[int, ...]) -> None:
+    """Give an ``out`` of another shape memory of its own, with a warning if it had elements."""
+    if out._array.shape == shape:
+        return
+    if out._array.size:
+        warn_caller(
+            "An output with one or more elements was resized since it had shape "
+            f"{list(out._array.shape)}, which does not match the required output shape "
+            f"{list(shape)}. This behavior is deprecated, and in a future PyTorch release outputs "
+            "will not be resized unless they have zero elements. You can explicitly reuse an out "
+            "tensor t by resizing it, inplace, to zero elements with t.resize_(0)."
+        )
+    out._array = np.empty(shape, out._array.dtype)
 
 
 def write(out: Tensor, array: np.ndarray[Any, Any]) -> Tensor:

@@ -180,6 +180,7 @@ def gradient(
     if edge_order not in (1, 2):
         raise RuntimeError("torch.gradient only supports edge_order=1 and edge_order=2.")
     dims = _dims(input, dim)
+    spacing = 1 if spacing is None else spacing
     _check_spacing(spacing)
     several = isinstance(spacing, (list, tuple))
     if several and len(spacing) != len(dims):

@@ -23,7 +23,12 @@ from ..type_names import type_name
 from ..warn_once import warn_caller
 from . import pointwise as table  # noqa: F401 - fills the register
 from .argument_kinds import Real
-from .arguments import require_tensor, require_tensor_or_number
+from .arguments import (
+    checked_number,
+    require_tensor,
+    require_tensor_or_number,
+    resize_output,
+)
 from .conversion import as_element, cast
 from .definition import POINTWISE
 from .operator import PointwiseOperator, binary, pointwise, unary
@@ -52,6 +57,10 @@ def is_one(factor: Any) -> bool:
     return not capture.varies(factor) and factor == 1
 
 
+#: Functions whose ``out`` may have no dtype but bool, which others convert to.
+_TRUTH_ALONE = frozenset(("signbit", "isposinf", "isneginf"))
+
+
 def write_out(operator: PointwiseOperator, operands: tuple[Any, ...], out: Tensor) -> Tensor:
     """Write the result into ``out``, which is resized if it has another shape, as in torch."""
     if not isinstance(out, Tensor):
@@ -71,8 +80,11 @@ def write_out(operator: PointwiseOperator, operands: tuple[Any, ...], out: Tenso
         shape = np.broadcast_shapes(*shapes)
     except ValueError:
         shape = out._array.shape  # the launcher names the shapes at fault
-    if out._array.shape != shape:
-        out._array = np.empty(shape, out._array.dtype)
+    if operator.name in _TRUTH_ALONE and out._array.dtype.kind != "b":
+        raise RuntimeError(
+            f"{operator.name} does not support non-boolean outputs, but out is of {out.dtype}"
+        )
+    resize_output(out, shape)
     operator.into(out, operands)
     return out
 
@@ -451,6 +463,12 @@ def _where_method(self: Tensor, condition: Tensor, other: Any) -> Tensor:
     return where(condition, self, other)
 
 
+def refuse_imaginary_part(value: Any, input: Tensor) -> None:
+    """Raise a RuntimeError for a complex Tensor that is to be an element of a real one."""
+    if isinstance(value, Tensor) and value.is_complex() and not input.is_complex():
+        checked_number(value.item(), input._array.dtype)
+
+
 @_export
 @method()
 def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
@@ -467,6 +485,7 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
             f"{value._array.ndim} dimension(s)."
         )
     require_tensor_or_number("masked_fill", value, "value", 3)
+    refuse_imaginary_part(value, input)
     name = "MaskedFillBackward1" if isinstance(value, Tensor) else "MaskedFillBackward0"
     return _renamed("masked_fill", name)(input, mask, as_element(value, input._array.dtype))
 

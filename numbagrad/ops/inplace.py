@@ -47,6 +47,7 @@ from .functions import (
     nan_to_num,
     older_order,
     power_operator,
+    refuse_imaginary_part,
     round,
 )
 from .operator import PointwiseOperator, pointwise
@@ -66,8 +67,13 @@ Number = bool | int | float
 
 def _unary(operator: PointwiseOperator) -> Callable[[Tensor], Tensor]:
     into = operator.into
+    is_abs = operator.name == "abs"
 
     def write(self: Tensor) -> Tensor:
+        if is_abs and self.is_complex():
+            raise RuntimeError(
+                "In-place abs is not supported for complex tensors; abs() has a real result"
+            )
         if grad_mode.enabled:
             return apply_inplace(self, operator, (self,))
         into(self, (self,))
@@ -228,6 +234,7 @@ def _masked_fill_(self: Tensor, mask: Tensor, value: Any) -> Tensor:
             "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with "
             f"{value._array.ndim} dimension(s)."
         )
+    refuse_imaginary_part(value, self)
     value = as_element(value, self._array.dtype)
     return apply_inplace(self, pointwise("masked_fill"), (self, mask, value))
 

@@ -254,8 +254,8 @@ def linalg_vander(x: Tensor, *, N: int | None = None) -> Tensor:
             f"{scalar_type_name(x.dtype)}"
         )
     kind = x.long() if x._array.dtype.kind in "iu" else x
-    if x._array.ndim == 0:
-        raise RuntimeError("The vector x should have at least one dimension.")
+    if x._array.ndim == 0:  # as torch has it: a vector of one
+        x, kind = x.reshape(1), kind.reshape(1)
     count = x._array.shape[-1] if N is None else N
     if N is not None and N <= 1:
         raise RuntimeError("N must be greater than 1.")

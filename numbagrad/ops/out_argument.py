@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..dtype import can_cast
+from ..dtype import bool_, can_cast, uint8
 from ..executor.pointwise import scalar_type_name
 from ..tensor import Tensor
 from ..type_names import type_name
@@ -18,7 +18,7 @@ from ..type_names import type_name
 __all__ = ["OUT", "write_results"]
 
 #: By function: whether an ``out`` has the dtype of the result ("same"), one to which that can be
-#: cast ("casts"), or any ("any"), as in torch.
+#: cast ("casts"), bool or uint8 ("truth"), or any ("any"), as in torch.
 OUT: dict[str, str] = {
     **dict.fromkeys(
         """
@@ -29,7 +29,8 @@ OUT: dict[str, str] = {
         triangular_solve tril triu
         linalg.lu linalg.lu_factor linalg.lu_factor_ex linalg.matrix_norm linalg.norm linalg.qr
         linalg.slogdet linalg.solve_ex linalg.svdvals linalg.vector_norm linalg.eigvalsh
-        amax amin max min norm softmax log_softmax all any
+        linalg.cholesky_ex linalg.eigh linalg.inv_ex linalg.svd
+        amax amin max min norm softmax log_softmax
         """.split(),
         "same",
     ),
@@ -40,6 +41,7 @@ OUT: dict[str, str] = {
         """.split(),
         "casts",
     ),
+    **dict.fromkeys(("all", "any"), "truth"),
     **dict.fromkeys(("cumprod", "cumsum", "sum"), "any"),
 }
 
@@ -98,7 +100,9 @@ def write_results(
         wanted = f"tuple of {len(found)} Tensors" if several else "Tensor"
         raise TypeError(f"{name}(): argument 'out' must be {wanted}, not {type_name(out)}")
     for result, x in zip(found, outputs, strict=True):
-        if how == "any" or (how == "casts" and can_cast(result.dtype, x.dtype)):
+        may_be_any = how == "any" and keywords.get("dtype") is None
+        is_truth = how == "truth" and x.dtype in (bool_, uint8)
+        if may_be_any or is_truth or (how == "casts" and can_cast(result.dtype, x.dtype)):
             write_result(name, result.to(x.dtype), x)
         elif how == "casts":
             raise RuntimeError(

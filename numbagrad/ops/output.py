@@ -8,14 +8,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from ..autograd.grad_mode import state as grad_mode
 from ..dtype import can_cast
 from ..executor.pointwise import check_written_once, scalar_type_name
 from ..tensor import Tensor
 from ..transforms.reading import refuse_tangents
 from ..type_names import type_name
+from .arguments import resize_output
 from .inplace import copy_
 
 __all__: list[str] = []
@@ -42,7 +41,7 @@ def write_result(
 
     Raises:
         RuntimeError: if autograd would have to follow, or the dtypes differ (with ``casts``, if the
-            dtype of ``out`` is of a lower kind).
+            dtype of ``out`` is of a lower kind; that is an error of the class ``refused``).
     """
     if out is None:
         return result
@@ -64,8 +63,7 @@ def write_result(
             "instead"
         )
     check_written_once(out._array)
-    if out._array.shape != result._array.shape:
-        out._array = np.empty(result._array.shape, out._array.dtype)
+    resize_output(out, result._array.shape)
     return copy_(out, result)
 
 

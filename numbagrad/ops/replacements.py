@@ -110,6 +110,11 @@ def as_strided_scatter(
     places = np.asarray(storage_offset or 0)
     for count, step in zip(sizes, steps, strict=True):
         places = np.add.outer(places, np.arange(count) * step)
+    if places.size and not 0 <= places.min() <= places.max() < input._array.size:
+        raise RuntimeError(
+            f"as_strided_scatter: sizes {list(sizes)}, strides {list(steps)} and storage offset "
+            f"{storage_offset or 0} are out of bounds for storage of {input._array.size} elements"
+        )
     index = new_tensor(capture.constant(places.reshape(-1)))
     source = reshape(src, (-1,))
     return reshape(reshape(input, (-1,)).index_put((index,), source), shape)

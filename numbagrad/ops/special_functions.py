@@ -77,7 +77,10 @@ def polygamma(n: int, input: Tensor, *, out: Tensor | None = None) -> Tensor:
         made = _polygamma(n)(input)
     else:
         size = math.exp(math.lgamma(n + 1)) if n < 170 else math.inf
-        made = zeta(float(n + 1), floats("polygamma", input)) * (size if n % 2 else -size)
+        wide = floats("polygamma", input)
+        wide = wide.float() if wide.element_size() == 2 else wide
+        made = zeta(float(n + 1), wide) * (size if n % 2 else -size)
+        made = made.to(input.dtype) if input.is_floating_point() else made
     return write_result("polygamma", made, out, casts=True)
 
 

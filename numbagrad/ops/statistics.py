@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -222,7 +223,11 @@ _std_mean = _with_mean("std_mean", _std, _std_mean_gradient)
 
 @takes(*_MOMENTS)
 def var_mean(
-    input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: bool = False, **given: Any
+    input: Tensor,
+    dim: Sequence[int] | int | bool | None = None,  # a bool is the older form's ``unbiased``
+    unbiased: Any = None,
+    keepdim: bool = False,
+    **given: Any,
 ) -> tuple[Tensor, Tensor]:
     """Variance and mean over the dimensions ``dim``; see ``var``."""
     return _var_mean(input, *_moment_arguments("var_mean", input, dim, unbiased, keepdim, given))
@@ -230,7 +235,11 @@ def var_mean(
 
 @takes(*_MOMENTS)
 def std_mean(
-    input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: bool = False, **given: Any
+    input: Tensor,
+    dim: Sequence[int] | int | bool | None = None,  # a bool is the older form's ``unbiased``
+    unbiased: Any = None,
+    keepdim: bool = False,
+    **given: Any,
 ) -> tuple[Tensor, Tensor]:
     """Standard deviation and mean over the dimensions ``dim``; see ``std``."""
     return _std_mean(input, *_moment_arguments("std_mean", input, dim, unbiased, keepdim, given))

@@ -402,3 +402,100 @@ def test_out_of_another_shape(name):
             return out
 
         same(call)
+
+
+# --- what an output is written into ---------------------------------------------------------------
+
+MADE_INTO = {
+    "zeros": lambda t, **k: t.zeros(3, **k), "ones": lambda t, **k: t.ones(3, **k),
+    "full": lambda t, **k: t.full((3,), 2.0, **k), "eye": lambda t, **k: t.eye(2, **k),
+    "arange": lambda t, **k: t.arange(0, 3, **k), "range": lambda t, **k: t.range(0, 3, **k),
+    "linspace": lambda t, **k: t.linspace(0, 3, 3, **k),
+    "logspace": lambda t, **k: t.logspace(0, 3, 3, **k),
+    "cumsum": lambda t, **k: t.cumsum(t.tensor([1.0, 2.0, 3.0]), 0, **k),
+    "cumprod": lambda t, **k: t.cumprod(t.tensor([1.0, 2.0, 3.0]), 0, **k),
+    "sum": lambda t, **k: t.sum(t.tensor([[1.0, 2.0, 3.0]]), 0, **k),
+}  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", MADE_INTO)
+def test_a_dtype_beside_an_output(name):
+    """Is that of the output, or an error; an output that requires grad is refused."""
+    for given, own in itertools.product((None, "float32", "float64", "int64"), repeat=2):
+        options = {} if given is None else {"dtype": given}
+
+        def call(t, own=own, options=options):
+            kind = {key: getattr(t, value) for key, value in options.items()}
+            out = t.zeros(3, dtype=None if own is None else getattr(t, own))
+            return MADE_INTO[name](t, out=out, **kind)
+
+        same(call)
+    same(lambda t: MADE_INTO[name](t, out=t.zeros(3, requires_grad=True)))
+
+
+TRUTHS = {
+    "all": lambda t, out: t.all(t.tensor([1.0, 0.0]), out=out),
+    "any": lambda t, out: t.any(t.tensor([1.0, 0.0]), out=out),
+    "signbit": lambda t, out: t.signbit(t.tensor(-1.0), out=out),
+    "isposinf": lambda t, out: t.isposinf(t.tensor(1.0), out=out),
+    "eq": lambda t, out: t.eq(t.tensor(1.0), 1, out=out),
+    "cat": lambda t, out: t.cat([t.ones(2)], out=out),
+    "stack": lambda t, out: t.stack([t.ones(2)], out=out),
+    "svd": lambda t, out: t.linalg.svdvals(t.eye(2), out=out),
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", TRUTHS)
+def test_dtypes_of_outputs(name):
+    for dtype in ("bool", "uint8", "int64", "float32", "float64"):
+        same(lambda t, d=dtype: TRUTHS[name](t, t.zeros((), dtype=getattr(t, d))))
+
+
+@pytest.mark.parametrize("name", ["add", "sum", "cat", "exp"])
+def test_an_output_with_elements_is_resized_with_a_warning(name):
+    for library in LIBRARIES:
+        x = library.ones(3)
+        arguments = {"add": (x, x), "sum": (x, 0), "cat": ([x],), "exp": (x,)}[name]
+        with pytest.warns(UserWarning, match="one or more elements was resized since it had shape"):
+            getattr(library, name)(*arguments, out=library.zeros(2, 2))
+        getattr(library, name)(*arguments, out=library.zeros(0))
+
+
+def test_several_results_are_written():
+    for library in LIBRARIES:
+        x, of = library.eye(2), library.zeros
+        made = library.linalg.eigh(x, out=(of(2), of(2, 2)))
+        assert made[0].tolist() == [1, 1]
+        made = library.linalg.svd(x, out=(of(2, 2), of(2), of(2, 2)))
+        assert made[1].tolist() == [1, 1]
+        made = library.linalg.inv_ex(x, out=(of(2, 2), of((), dtype=library.int32)))
+        assert made[0].tolist() == [[1, 0], [0, 1]]
+
+
+# --- arguments that torch takes or refuses --------------------------------------------------------
+
+ARGUMENTS = {
+    "var_mean": lambda t: t.var_mean(t.arange(4.0), True),
+    "std_mean": lambda t: t.std_mean(t.arange(4.0), False),
+    "gradient": lambda t: t.gradient(t.arange(4.0), spacing=None),
+    "abs_": lambda t: t.tensor([1 + 1j]).abs_(),
+    "masked_fill": lambda t: t.tensor([1, 2]).masked_fill(t.tensor(True), t.tensor(1j)),
+    "masked_fill_": lambda t: t.tensor([1, 2]).masked_fill_(t.tensor(True), t.tensor(1j)),
+    "masked_fill-real": lambda t: t.tensor([1, 2]).masked_fill(t.tensor(True), t.tensor(3 + 0j)),
+    "polygamma": lambda t: t.polygamma(5, t.ones(2, dtype=t.bfloat16)).float(),
+    "multi_margin_loss": lambda t: t.nn.functional.multi_margin_loss(t.tensor(0.3), t.tensor(0)),
+    "multilabel": lambda t: t.nn.functional.multilabel_margin_loss(t.tensor(0.3), t.tensor(0)),
+    "linalg_vander": lambda t: t.linalg.vander(t.tensor(2.0), N=3),
+    "as_strided_scatter": lambda t: t.as_strided_scatter(
+        t.ones(4), t.ones(2, 2), (2, 2), (20, 20)
+    ),
+    "nan_to_num_": lambda t: t.ones(2).nan_to_num_(t.ones(2)),
+    "eq_": lambda t: t.tensor([1 + 1j, 2]).eq_(t.tensor([1 + 1j, 3])).real,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ARGUMENTS)
+def test_arguments_of_several_kinds(name):
+    same(ARGUMENTS[name])

@@ -252,7 +252,8 @@ def multi_margin_loss(
     if weight is not None and weight._array.ndim != 1:
         raise ValueError("weight must be one-dimensional")
     refuse_kinds("multi_margin_loss", input, "biuc")
-    scores = input if input.ndim == 2 else input.unsqueeze(0)
+    single = input.ndim < 2  # one sample; a score alone is that of its only class
+    scores = input.reshape(1, -1) if single else input
     classes = target.reshape(-1)
     samples, count = scores._array.shape
     if target.ndim > 1 or classes._array.size != samples:
@@ -268,7 +269,7 @@ def multi_margin_loss(
             f"inconsistent weight size, expected {count} but got {list(weight.shape)}"
         )
     loss = _multi_margin(scores, classes, p, margin, weight)
-    return reduce_loss(loss if input.ndim == 2 else loss.squeeze(0), reduction)
+    return reduce_loss(loss.squeeze(0) if single else loss, reduction)
 
 
 def _multi_margin(
@@ -305,7 +306,7 @@ def multilabel_margin_loss(
             "multilabel_margin_loss(): argument 'target' must have dtype torch.int64, but it has "
             f"dtype {target.dtype}; convert it with .long()"
         )
-    classes = target.reshape(-1, target._array.shape[-1])
+    classes = target.reshape(-1, target._array.shape[-1] if target.ndim else 1)
     if not is_transformed(target):
         capture.check(_check_listed, classes._array)
     scores = input.reshape(classes._array.shape)
