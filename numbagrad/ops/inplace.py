@@ -374,7 +374,8 @@ def fill_(input: Tensor, value: Any) -> Tensor:
             "fill_ only supports 0-dimension value tensor but got tensor with "
             f"{value._array.ndim} dimensions."
         )
-    if not isinstance(value, Tensor):
+    kind = value.__class__
+    if kind is not float and kind is not int and not isinstance(value, Tensor):
         require_tensor_or_number("fill_", value, "value", 2)
     value = as_element(value, input._array.dtype)
     if isinstance(value, Tensor):
