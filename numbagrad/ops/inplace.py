@@ -264,7 +264,10 @@ def install_in_place(
     public = f"{function.__name__}_"
     # Its arguments are those of the function, and are checked as such.
     write.__annotations__ = function.__annotations__
-    write.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]
+    signature = inspect.signature(function)
+    write.__signature__ = signature.replace(  # type: ignore[attr-defined]
+        parameters=[p for p in signature.parameters.values() if p.name != "out"]
+    )
     if hasattr(function, FORMS):
         setattr(write, FORMS, getattr(function, FORMS))
     method(public)(_named(write, public, f"``{function.__name__}`` written into the tensor."))

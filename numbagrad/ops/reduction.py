@@ -426,7 +426,7 @@ def _prod(requested: DType | None, grad_fn: str) -> TensorOperator:
 @method()
 @takes("input: Tensor", "input: Tensor, dim: int, keepdim?: bool")
 def prod(
-    input: Tensor, dim: Any = NOT_GIVEN, keepdim: bool = False, *, dtype: DType | None = None
+    input: Tensor, dim: int = NOT_GIVEN, keepdim: bool = False, *, dtype: DType | None = None
 ) -> Tensor:
     """Product over all dimensions, or over ``dim``.
 
