@@ -305,7 +305,7 @@ class TestRandom:
             ("torch.normal(0.0, -1.0, (2,))", RuntimeError, "expects std >= 0.0"),
             ("torch.normal(torch.zeros(2), -torch.ones(2))", RuntimeError, "std >= 0.0"),
             ("torch.normal(torch.zeros(2), torch.ones(3))", RuntimeError, "must match the size"),
-            ("torch.normal(0.0, 1.0)", TypeError, "'size'"),
+            ("torch.normal(0.0, 1.0)", TypeError, "size"),
             ("torch.bernoulli(torch.tensor([2.0]))", RuntimeError, "in [0, 1]"),
             ("torch.ones(2).uniform_(1, 0)", RuntimeError, "[from, to) range"),
             ("torch.ones(2, requires_grad=True).normal_()", RuntimeError,

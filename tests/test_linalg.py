@@ -207,7 +207,7 @@ class TestOut:
         with pytest.raises(RuntimeError, match="Expected out tensor to have dtype"):
             torch.mm(torch.eye(2), torch.eye(2), out=torch.zeros(2, 2).double())
         assert torch.cat([torch.ones(1)], out=torch.zeros(1).double()).dtype is torch.float64
-        with pytest.raises(RuntimeError, match="can't be cast"):
+        with pytest.raises(TypeError, match="can't be cast"):
             torch.cat([torch.ones(1)], out=torch.zeros(1).long())
 
     def test_is_not_recorded(self):

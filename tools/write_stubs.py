@@ -23,7 +23,8 @@ PACKAGE = pathlib.Path(numbagrad.__file__).parent
 _BUILTINS = re.compile(r"\b(?<!\.)(bool|float|int|list|str|tuple|type|dict|object)\b")
 _NAMES = re.compile(r"[A-Za-z_][A-Za-z_0-9.]*")
 _KNOWN = {
-    "Any", "Callable", "DType", "Generator", "None", "Number", "Sequence", "Tensor", "bool",
+    "Any", "Callable", "DType", "Generator", "Ints", "None", "Number", "Real", "Sequence", "Tensor",
+    "bool",
     "dict", "float", "int", "list", "object", "str", "tuple",
 }  # fmt: skip
 #: Methods whose types Python itself prescribes otherwise.
@@ -73,6 +74,7 @@ def _heading(purpose: str) -> list[str]:
         "from typing import Any",
         "",
         "from numbagrad.dtype import dtype as DType",
+        "from numbagrad.ops.argument_kinds import Ints, Real",
         "from numbagrad.random import Generator",
         "from numbagrad.tensor import Tensor",
         "",

@@ -118,9 +118,10 @@ def to(
             device = named.get("device", device)
             copy = named.get("copy", copy)
             non_blocking = named.get("non_blocking", non_blocking)
-    for name, flag in (("non_blocking", non_blocking), ("copy", copy)):
-        if flag is not False and flag is not True:
-            raise TypeError(f"to(): argument '{name}' must be bool, not {type_name(flag)}")
+    if non_blocking is not False or copy is not False:
+        for name, flag in (("non_blocking", non_blocking), ("copy", copy)):
+            if flag is not False and flag is not True:
+                raise TypeError(f"to(): argument '{name}' must be bool, not {type_name(flag)}")
     if other is not None:
         dtype = other.dtype
     if device is not None:

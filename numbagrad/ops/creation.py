@@ -137,7 +137,7 @@ def full(
 ) -> Tensor:
     """A tensor of the given sizes filled with one number, whose type decides the dtype."""
     require_cpu(device)
-    value = _number("full", fill_value)
+    value = _number("full", fill_value) if isinstance(fill_value, Tensor) else fill_value
     if not isinstance(size, (tuple, list)):
         raise TypeError(
             f"full(): argument 'size' (position 1) must be tuple of ints, not {type_name(size)}"
@@ -176,7 +176,7 @@ def full_like(
             ),
         )  # fmt: skip
     array = empty_array_like("full_like", input, dtype, device, memory_format)
-    value = _number("full_like", fill_value)
+    value = _number("full_like", fill_value) if isinstance(fill_value, Tensor) else fill_value
     if not isinstance(value, (bool, int, float, complex, np.generic)):
         raise _no_number("full_like", value)
     half.fill(array, checked_number(value, array.dtype))
@@ -235,10 +235,8 @@ def _no_number(function: str, value: Any) -> TypeError:
     return TypeError(f"{function}(): argument 'fill_value' must be Number, not {type_name(value)}")
 
 
-def _number(function: str, value: Any) -> Any:
-    """The number that a tensor without dimensions holds; what is no Tensor as it is."""
-    if not isinstance(value, Tensor):
-        return value
+def _number(function: str, value: Tensor) -> Any:
+    """The number that a tensor without dimensions holds."""
     if value._array.ndim:
         raise _no_number(function, value)
     return value.item()

@@ -17,7 +17,7 @@ from ..type_names import type_name
 from .argument_kinds import Ints
 from .arguments import tensors_of
 from .registry import method
-from .shapes import common_shape, expansion, sizes_of
+from .shapes import common_shape, expansion, nothing_given, sizes_of
 from .view import reshape
 from .view_operator import ViewOperator
 
@@ -49,7 +49,9 @@ _expand = ViewOperator(
 @method()
 def expand(input: Tensor, *sizes: Any, implicit: bool = False) -> Tensor:
     """Dimensions of size 1 repeated to ``sizes``, and dimensions put in front; -1 keeps a size."""
-    shape = sizes_of(sizes, "expand")
+    if not sizes:
+        raise nothing_given("expand")
+    shape = sizes_of(sizes)
     return _expand.wrap(_expanded(input._array, shape), input, (shape,))
 
 
@@ -128,7 +130,7 @@ def sum_to_size(tensor: Tensor, shape: tuple[int, ...]) -> Tensor:
 @method("sum_to_size")
 def _sum_to_size_method(input: Tensor, *size: Any) -> Tensor:
     """Sum to a shape that expands to this tensor's shape."""
-    shape = sizes_of(size, "sum_to_size")
+    shape = sizes_of(size)
     own = input._array.shape
     fits = len(shape) <= len(own) and all(
         [old in (1, new) for old, new in zip(shape[::-1], own[::-1], strict=False)]

@@ -283,7 +283,7 @@ def _binary_or_dimension(
 
 @method()
 @takes("input: Tensor", "input: Tensor, dim: int, keepdim?: bool", "input: Tensor, other: Tensor")
-def max(input: Tensor, dim: Any = NOT_GIVEN, keepdim: bool = False, **names: Any) -> Any:
+def max(input: Tensor, dim: int | Tensor = NOT_GIVEN, keepdim: bool = False, **names: Any) -> Any:
     """The largest element; with ``dim`` a pair of values and indices along it.
 
     With a Tensor in place of ``dim``, the larger of the two, element by element. NaN is larger than
@@ -294,7 +294,7 @@ def max(input: Tensor, dim: Any = NOT_GIVEN, keepdim: bool = False, **names: Any
 
 @method()
 @takes("input: Tensor", "input: Tensor, dim: int, keepdim?: bool", "input: Tensor, other: Tensor")
-def min(input: Tensor, dim: Any = NOT_GIVEN, keepdim: bool = False, **names: Any) -> Any:
+def min(input: Tensor, dim: int | Tensor = NOT_GIVEN, keepdim: bool = False, **names: Any) -> Any:
     """The smallest element; with ``dim`` a pair of values and indices along it.
 
     With a Tensor in place of ``dim``, the smaller of the two, element by element. NaN is smaller
@@ -453,13 +453,13 @@ _medians_along = {
 
 @method()
 @takes("input: Tensor", "input: Tensor, dim: int, keepdim?: bool")
-def median(input: Tensor, dim: Any = NOT_GIVEN, keepdim: bool = False) -> Any:
+def median(input: Tensor, dim: int = NOT_GIVEN, keepdim: bool = False) -> Any:
     """The median, the lower of two; with ``dim`` a pair of values and indices. NaN wins."""
     return _median("median", input, dim, keepdim)
 
 
 @method()
 @takes("input: Tensor", "input: Tensor, dim: int, keepdim?: bool")
-def nanmedian(input: Tensor, dim: Any = NOT_GIVEN, keepdim: bool = False) -> Any:
+def nanmedian(input: Tensor, dim: int = NOT_GIVEN, keepdim: bool = False) -> Any:
     """The median of the elements that are not NaN; with ``dim`` values and indices."""
     return _median("nanmedian", input, dim, keepdim)

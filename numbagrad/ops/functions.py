@@ -227,7 +227,7 @@ def add(
     """``input + alpha * other``; ``add(a, 2, b)`` and ``add(a, b, result)`` as in 2017 too."""
     if older:
         return older_order(add, "alpha", 2, (input, other, *older))
-    if alpha is not ONE:
+    if alpha is not ONE and alpha.__class__ is not float and alpha.__class__ is not int:
         check_alpha("add", alpha, input, other)
     if alpha is ONE or is_one(alpha):
         if out is None:
@@ -247,7 +247,7 @@ def sub(
     """``input - alpha * other``; ``sub(a, 2, b)`` and ``sub(a, b, result)`` as in 2017 too."""
     if older:
         return older_order(sub, "alpha", 2, (input, other, *older))
-    if alpha is not ONE:
+    if alpha is not ONE and alpha.__class__ is not float and alpha.__class__ is not int:
         check_alpha("sub", alpha, input, other)
     if alpha is ONE or is_one(alpha):
         if out is None:

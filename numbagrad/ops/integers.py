@@ -183,7 +183,7 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
             "unravel_index(): argument 'shape' must be int or tuple of ints, not "
             f"{type_name(shape)}"
         )
-    sizes = (shape,) if isinstance(shape, int) else sizes_of((shape,), "unravel_index")
+    sizes = (shape,) if isinstance(shape, int) else sizes_of((shape,))
     if any(size < 0 for size in sizes):
         raise ValueError(f"'shape' cannot have negative values, but got {sizes}")
     indices = indices.long()  # sizes and steps need not be numbers of a smaller dtype

@@ -23,7 +23,7 @@ from .expand import expand
 from .inplace import install_in_place
 from .parts import embed_diagonal
 from .registry import method
-from .shapes import as_int, dimension, dimensions, sizes_of
+from .shapes import as_int, dimension, dimensions, nothing_given, sizes_of
 from .splitting import with_size
 from .tensor_operator import TensorOperator
 from .view import contiguous, reshape, unsqueeze
@@ -120,7 +120,9 @@ def _several(rank: int, dims: tuple[int, ...]) -> tuple[int, ...]:
 def flip(input: Tensor, *several: Any, dims: Any = None) -> Tensor:
     """A copy with some dimensions in reverse order: ``flip(0, 1)`` or ``flip(dims=(0, 1))``."""
     given = several if dims is None else (dims,)
-    return _flip.launch(input, _several(input._array.ndim, sizes_of(given, "flip")))
+    if not given:
+        raise nothing_given("flip")
+    return _flip.launch(input, _several(input._array.ndim, sizes_of(given)))
 
 
 @method()
@@ -327,7 +329,9 @@ _repeat = TensorOperator(
 @method()
 def repeat(input: Tensor, *repeats: Any) -> Tensor:
     """A copy with every dimension repeated as a whole; further counts add dimensions in front."""
-    counts = sizes_of(repeats, "repeat")
+    if not repeats:
+        raise nothing_given("repeat")
+    counts = sizes_of(repeats)
     if len(counts) < input._array.ndim:
         raise RuntimeError(
             "Number of dimensions of repeat dims can not be smaller than number of dimensions of "
@@ -342,7 +346,9 @@ def repeat(input: Tensor, *repeats: Any) -> Tensor:
 @takes("input: Tensor, dims: Ints", by_method=False)
 def tile(input: Tensor, *dims: Any) -> Tensor:
     """``repeat`` with missing counts taken as 1."""
-    counts = sizes_of(dims, "tile")
+    if not dims:
+        raise nothing_given("tile")
+    counts = sizes_of(dims)
     return repeat(input, (1,) * (input._array.ndim - len(counts)) + counts)
 
 

@@ -433,18 +433,19 @@ def _prod(requested: DType | None, grad_fn: str) -> TensorOperator:
 @method()
 @takes("input: Tensor", "input: Tensor, dim: int, keepdim?: bool")
 def prod(
-    input: Tensor, dim: Any = NOT_GIVEN, keepdim: bool = False, *, dtype: DType | None = None
+    input: Tensor, dim: int = NOT_GIVEN, keepdim: bool = False, *, dtype: DType | None = None
 ) -> Tensor:
     """Product over all dimensions, or over ``dim``.
 
     Integers and bools are multiplied in int64. ``dtype`` converts before multiplying.
     """
     whole = dim is NOT_GIVEN
-    if whole and keepdim is not False:
-        _check_without_dim("prod", keepdim)
-    if keepdim is not False and keepdim is not True:
-        raise not_a_bool("prod", keepdim)
-    if dim is None or isinstance(dim, (list, tuple)):
+    if keepdim is not False:
+        if whole:
+            _check_without_dim("prod", keepdim)
+        if keepdim is not True:
+            raise not_a_bool("prod", keepdim)
+    if dim is None or dim.__class__ is tuple or dim.__class__ is list:
         raise TypeError(
             f"prod(): argument 'dim' must be int, not {type_name(dim)}; several dimensions need "
             "several calls"

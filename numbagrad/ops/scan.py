@@ -52,12 +52,12 @@ def _prepare(
     name: str, input: Tensor, dim: int, dtype: DType | None
 ) -> tuple[Tensor, int, DType | None]:
     """A recorded conversion if there is a gradient to come back through it."""
+    if dtype is None:
+        return input, dimension(input._array.ndim, dim), None
     if dtype is bool_:
         raise NotImplementedError(f"\"{name}\" not implemented for 'Bool'; give another dtype")
-    if (
-        dtype is not None
-        and dtype.numpy != input._array.dtype
-        and (input._requires_grad or dtype.numpy.kind not in "fV" or input._array.dtype.kind == "c")
+    if dtype.numpy != input._array.dtype and (
+        input._requires_grad or dtype.numpy.kind not in "fV" or input._array.dtype.kind == "c"
     ):
         input = tensors.cast(input, dtype.numpy)
     return input, dimension(input._array.ndim, dim), dtype

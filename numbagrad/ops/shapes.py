@@ -20,22 +20,18 @@ __all__: list[str] = []
 Shape = tuple[int, ...]
 
 
-def sizes_of(arguments: Sequence[Any], function: str = "") -> Shape:
+def sizes_of(arguments: Sequence[Any]) -> Shape:
     """The sizes given as ``(2, 3)``, ``([2, 3],)`` or ``(Size([2, 3]),)``.
 
     Raises:
-        TypeError: for what is no int, a bool for example; for no argument at all if it says which
-            ``function`` was called.
+        TypeError: for what is no int.
     """
     if len(arguments) == 1 and arguments[0].__class__ is not int:
         only = arguments[0]
         arguments = only if isinstance(only, (tuple, list)) else _several(only)
-    elif not arguments and function:
-        raise TypeError(f"{function}() needs sizes or dimensions, ints, as in {function}(2, 3)")
     for size in arguments:
         if size.__class__ is not int:
-            what = f"{function}(): " if function else ""
-            what += "sizes must be ints, but got"
+            what = "sizes must be ints, but got"
             # As in torch a bool is refused in the first place only.
             return tuple(
                 [
@@ -44,6 +40,14 @@ def sizes_of(arguments: Sequence[Any], function: str = "") -> Shape:
                 ]
             )
     return tuple(arguments)
+
+
+def nothing_given(function: str) -> TypeError:
+    """The error of a method that takes sizes or dimensions and was given none."""
+    return TypeError(
+        f"{function}() missing 1 required positional argument: ints, as in {function}(2, 3), or a "
+        "tuple of them"
+    )
 
 
 def _several(sizes: Any) -> Sequence[Any]:

@@ -21,7 +21,7 @@ from ..type_names import type_name
 from ..warn_once import warn_once
 from .argument_kinds import NOT_GIVEN, takes
 from .registry import method
-from .shapes import complete_shape, dimension, dimensions, sizes_of
+from .shapes import complete_shape, dimension, dimensions, nothing_given, sizes_of
 from .tensor_operator import TensorOperator
 from .view_operator import ViewOperator
 
@@ -52,8 +52,10 @@ def view(input: Tensor, *shape: Any) -> Tensor:
     """
     if len(shape) == 1 and not isinstance(shape[0], (int, tuple, list, Tensor)):
         return _view_dtype(input, shape[0])
+    if not shape:
+        raise nothing_given("view")
     array = input._array
-    sizes = complete_shape(sizes_of(shape, "view"), array.size)
+    sizes = complete_shape(sizes_of(shape), array.size)
     made = array.reshape(sizes)
     if made.base is not array and made.base is not array.base and array.size > 0:
         raise RuntimeError(
@@ -67,8 +69,10 @@ def view(input: Tensor, *shape: Any) -> Tensor:
 @takes("input: Tensor, shape: Ints", by_method=False)
 def reshape(input: Tensor, *shape: Any) -> Tensor:
     """The elements in another shape (one size may be -1): a view if strides allow, else a copy."""
+    if not shape:
+        raise nothing_given("reshape")
     array = input._array
-    sizes = complete_shape(sizes_of(shape, "reshape"), array.size)
+    sizes = complete_shape(sizes_of(shape), array.size)
     made = array.reshape(sizes)
     if made.base is array or made.base is array.base or array.size == 0:
         return _view.wrap(made, input, (sizes,))
@@ -255,8 +259,10 @@ swapdims = method("swapdims")(transpose)
 @takes("input: Tensor, dims: Ints", by_method=False)
 def permute(input: Tensor, *dims: Any) -> Tensor:
     """Dimensions in another order."""
+    if not dims:
+        raise nothing_given("permute")
     array = input._array
-    order = _order(array.ndim, sizes_of(dims, "permute"))
+    order = _order(array.ndim, sizes_of(dims))
     return _permute.wrap(array.transpose(order), input, (order,))
 
 
