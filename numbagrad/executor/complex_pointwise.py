@@ -100,7 +100,7 @@ class ComplexProgram:
         *inputs, output = operands
         shape = self._shape(inputs, output)
         compute = self._compute(inputs, len(shape))
-        check_cast(self.name, self._result(compute), from_numpy(output.dtype))
+        check_cast(self._result(compute), from_numpy(output.dtype))
         check_written_once(output)
         separate = [_separate(x, output, shape) for x in inputs]
         self._run(separate, output, compute)

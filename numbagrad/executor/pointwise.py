@@ -334,7 +334,7 @@ class PointwiseProgram:
         if into:
             stored = codes[-1].dtype
             assert stored is not None
-            check_cast(self.name, result, stored)
+            check_cast(result, stored)
             result = stored
         source = self.source(codes, compute, result, key)
         code = "guarded" if guard_of(formula, compute.name) else "formula"
@@ -415,7 +415,7 @@ class PointwiseProgram:
         values = reference(compute.name)(*arrays)
         values = values if isinstance(values, tuple) else (values,)
         if output is not None:
-            check_cast(self.name, result, from_numpy(output.dtype))
+            check_cast(result, from_numpy(output.dtype))
             check_written_once(output)
             output[...] = half.converted(values[0], output.dtype)
             return None
@@ -426,14 +426,11 @@ class PointwiseProgram:
         return made[0] if len(made) == 1 else tuple(made)
 
 
-def check_cast(name: str, result: DType, stored: DType) -> None:
-    """Raise torch's error unless results of this dtype may be written to memory of that one.
-
-    It begins with the ``name`` of the operator.
-    """
+def check_cast(result: DType, stored: DType) -> None:
+    """Raise torch's error unless results of this dtype may be written to memory of that one."""
     if not can_cast(result, stored):
         raise RuntimeError(
-            f"{name}(): result type {scalar_type_name(result)} can't be cast to the desired "
+            f"result type {scalar_type_name(result)} can't be cast to the desired "
             f"output type {scalar_type_name(stored)}"
         )
 

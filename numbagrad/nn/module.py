@@ -13,7 +13,6 @@ from typing import Any, TypeVar
 from ..autograd.grad_mode import no_grad
 from ..dtype import dtype as DType
 from ..ops.argument_check import check_constructor
-from ..ops.argument_errors import name_function
 from ..ops.conversion import arguments_of_to
 from ..ops.creation import empty_like
 from ..ops.query import typename
@@ -84,20 +83,15 @@ class Module(ModuleHooks, ModuleState):
         )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        try:
-            if (
-                self._forward_hooks
-                or self._forward_pre_hooks
-                or self._backward_hooks
-                or self._backward_pre_hooks
-                or module_hooks.EVERY_MODULE.any
-            ):
-                return module_hooks.call(self, args, kwargs)
-            return self.forward(*args, **kwargs)
-        except (TypeError, ValueError, LookupError, RuntimeError) as error:
-            if type(self).__module__.startswith(_HERE):
-                name_function(type(self).__name__, error)
-            raise
+        if (
+            self._forward_hooks
+            or self._forward_pre_hooks
+            or self._backward_hooks
+            or self._backward_pre_hooks
+            or module_hooks.EVERY_MODULE.any
+        ):
+            return module_hooks.call(self, args, kwargs)
+        return self.forward(*args, **kwargs)
 
     # --- registration -------------------------------------------------------------------------
 

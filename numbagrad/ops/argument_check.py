@@ -104,7 +104,6 @@ def checked(
             renamed = kinds.in_torchs_names(keywords) if keywords else None
             if renamed is None:
                 argument_errors.explain(kinds, arguments, keywords, error)
-                argument_errors.name_function(kinds.name, error)
                 raise
         return public(*arguments, **renamed)
 
@@ -179,7 +178,6 @@ def check_constructor(kind: type[Any], package: str) -> None:
             if outermost is kind:
                 if not isinstance(error, ValueError):  # which speaks of values already
                     argument_errors.explain(kinds, (self, *arguments), keywords, error)
-                argument_errors.name_function(kinds.name, error)
             raise
 
     kind.__init__ = __init__

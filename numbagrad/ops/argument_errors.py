@@ -387,26 +387,6 @@ def _class_of(error: BaseException) -> type[Exception]:
     return RuntimeError
 
 
-#: How errors begin that say whose they are.
-_NAMED = re.compile(r"^[\w.]+\(\)|^[a-z_][\w.]*:|^\"\w+\" not implemented")
-
-
-def name_function(name: str, error: BaseException) -> None:
-    """Put the name of a function before what this library's errors say, if they name none.
-
-    Errors of functions that users wrote, and that were called on the way, stay as they are.
-    """
-    text = error.args[0] if error.args else None
-    if not isinstance(text, str) or isinstance(error, KeyError):
-        return
-    if _NAMED.search(text) or name.strip("_").lower() in text.lower():
-        return
-    last = _innermost(error.__traceback__)
-    room = "" if last is None else str(last.tb_frame.f_globals.get("__name__", ""))
-    if room.partition(".")[0] in ("numbagrad", "numpy", "inspect"):
-        error.args = (f"{name}(): {text}", *error.args[1:])
-
-
 def explain(
     kinds: Kinds, arguments: Sequence[Any], keywords: dict[str, Any], error: Exception
 ) -> None:
