@@ -83,15 +83,27 @@ def checked(
             if right is not Right.BY_VALUES:
                 known.add(types if right is Right.BY_TYPES else elements)
 
-    # What follows is written out, since every call between a program and an operator is felt.
+    def checked_keywords(arguments: tuple[Any, ...], keywords: dict[str, Any]) -> None:
+        types = (*map(type, arguments), *keywords, *map(type, keywords.values()))
+        if types not in known:
+            look(arguments, keywords, types)
+
+    def explained(
+        arguments: tuple[Any, ...], keywords: dict[str, Any], error: Exception
+    ) -> dict[str, Any] | None:
+        """The keywords under torch's names, if they had NumPy's; else what is wrong is raised."""
+        renamed = kinds.in_torchs_names(keywords) if keywords else None
+        if renamed is None:
+            argument_errors.explain(kinds, arguments, keywords, error)
+        return renamed
+
+    # This is short, since every call between a program and an operator is felt.
     def public(*arguments: Any, **keywords: Any) -> Any:
         if keywords:
             if how and (target := keywords.pop("out", None)) is not None:
                 return write_results(kinds.name, how, public, arguments, keywords, target)
             if looks:
-                types = (*map(type, arguments), *keywords, *map(type, keywords.values()))
-                if types not in known:
-                    look(arguments, keywords, types)
+                checked_keywords(arguments, keywords)
         elif looks:
             types = (*map(type, arguments),)
             if types not in known:
@@ -101,9 +113,8 @@ def checked(
         try:
             return function(*arguments, **keywords)
         except _FAILURES as error:
-            renamed = kinds.in_torchs_names(keywords) if keywords else None
+            renamed = explained(arguments, keywords, error)
             if renamed is None:
-                argument_errors.explain(kinds, arguments, keywords, error)
                 raise
         return public(*arguments, **renamed)
 

@@ -31,15 +31,17 @@ def sizes_of(arguments: Sequence[Any]) -> Shape:
         arguments = only if isinstance(only, (tuple, list)) else _several(only)
     for size in arguments:
         if size.__class__ is not int:
-            what = "sizes must be ints, but got"
-            # As in torch a bool is refused in the first place only.
-            return tuple(
-                [
-                    int(size) if place and isinstance(size, bool) else as_int(size, what)
-                    for place, size in enumerate(arguments)
-                ]
-            )
+            return _converted(arguments)
     return tuple(arguments)
+
+
+def _converted(sizes: Sequence[Any]) -> Shape:
+    """Sizes as ints; as in torch a bool is refused in the first place only."""
+    found = []
+    for place, size in enumerate(sizes):
+        known = place and isinstance(size, bool)
+        found.append(int(size) if known else as_int(size, "sizes must be ints, but got"))
+    return tuple(found)
 
 
 def nothing_given(function: str) -> TypeError:
