@@ -38,7 +38,8 @@ MAY_WORK = re.compile(
 MAY_WORK_BACKWARD = re.compile(
     r"doesn't match the broadcast shape|INTERNAL ASSERT FAILED|Found dtype|"
     r"can't be cast to the desired output type|backward through the graph a second time|"
-    r"with a bool tensor is not supported|must have a last dimension with stride 1"
+    r"with a bool tensor is not supported|must have a last dimension with stride 1|"
+    r"Could this error message be improved"
 )
 
 #: What this library says that it does not have.

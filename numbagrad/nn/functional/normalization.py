@@ -191,7 +191,7 @@ def batch_norm(
     In training over the batch, counted into the running averages in place; else by them.
     """
     if input._array.ndim < 2:
-        raise RuntimeError(
+        raise (IndexError if training and running_mean is None else RuntimeError)(
             "batch_norm(): expected an input of 2 or more dimensions, the second that of channels, "
             f"but got shape {list(input._array.shape)}"
         )
