@@ -15,6 +15,15 @@ from numbagrad import nn, optim
 from numbagrad.executor.program.program import Program
 from numbagrad.interrupts import uninterrupted
 
+
+@pytest.fixture(autouse=True)
+def _interrupts_raise():
+    """Also in a process that was started to ignore them, as shells start jobs behind."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 #: Interrupts itself at an import of Numba's or llvmlite's, compiles, and says what happened.
 PROGRAM = """
 import signal, sys
@@ -28,6 +37,7 @@ def kernel(args, lo, hi):
     store(args, 0, 42, int64)
 '''
 place, seen = int(sys.argv[1]), 0
+signal.signal(signal.SIGINT, signal.default_int_handler)  # shells start jobs that ignore it
 
 
 def hear(event, arguments):
