@@ -430,8 +430,8 @@ def check_cast(result: DType, stored: DType) -> None:
     """Raise torch's error unless results of this dtype may be written to memory of that one."""
     if not can_cast(result, stored):
         raise RuntimeError(
-            f"result type {scalar_type_name(result)} can't be cast to the desired "
-            f"output type {scalar_type_name(stored)}"
+            f"result type {scalar_type_name(result)} can't be cast to the desired output "
+            f"type {scalar_type_name(stored)}"
         )
 
 

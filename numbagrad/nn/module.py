@@ -26,7 +26,7 @@ __all__ = ["Module"]
 
 Self = TypeVar("Self", bound="Module")
 
-#: The package of the layers whose names are put before what their errors say.
+#: The package of the layers whose constructors say which argument is of another kind.
 _HERE = __name__.rpartition(".")[0] + "."
 
 

@@ -19,7 +19,7 @@ from ..autocast_state import state as autocast
 from . import argument_errors
 from .argument_errors import Kinds, Right, check_tensors, element_types
 from .dtype_rules import rule_of
-from .out_argument import OUT, write_results
+from .out_argument import OUT, call_into
 
 __all__ = [
     "as_method", "check_constructor", "check_namespace", "check_tensors", "checked",
@@ -36,7 +36,7 @@ _FAILURES = (ArithmeticError, AssertionError, AttributeError, LookupError, Runti
 _HOT = frozenset(
     """
     sum mean max min amax amin argmax argmin var std prod cumsum softmax log_softmax logsumexp
-    cat stack concat gather scatter scatter_add index_select take_along_dim where
+    cat stack concat gather scatter scatter_add index_select take_along_dim
     masked_fill outer dot bmm addmm baddbmm
     reshape view transpose permute unsqueeze squeeze expand flatten unflatten unbind split chunk
     narrow select movedim t swapaxes zeros ones empty full zeros_like ones_like empty_like
@@ -101,7 +101,7 @@ def checked(
     def public(*arguments: Any, **keywords: Any) -> Any:
         if keywords:
             if how and (target := keywords.pop("out", None)) is not None:
-                return write_results(kinds.name, how, public, arguments, keywords, target)
+                return call_into(kinds.name, how, public, arguments, keywords, target)
             if looks:
                 checked_keywords(arguments, keywords)
         elif looks:
@@ -171,7 +171,7 @@ def as_method(function: Any, name: str) -> Any:
 
 
 def check_constructor(kind: type[Any], package: str) -> None:
-    """Let what the constructor of a class raises name the class, and arguments of another kind.
+    """Let the constructor of a class say which of its arguments is of another kind.
 
     Constructors that another class of ``package`` calls leave that to it.
     """

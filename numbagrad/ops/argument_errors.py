@@ -127,9 +127,9 @@ class Right(enum.IntEnum):
     BY_VALUES = 2  #: nothing less than the values
 
 
-def element_types(values: Iterable[Any]) -> list[tuple[type, ...]]:
-    """The types of the elements of the tuples and lists among ``values``."""
-    return [(*map(type, x),) for x in values if x.__class__ is tuple or x.__class__ is list]
+def element_types(values: Iterable[Any]) -> list[frozenset[type]]:
+    """The types of the elements of the tuples and lists among ``values``, however many they are."""
+    return [frozenset(map(type, x)) for x in values if x.__class__ is tuple or x.__class__ is list]
 
 
 class _Parameter:
@@ -309,8 +309,6 @@ class Kinds:
         if len({(name, form.wanted(name)) for form, name, _ in fitting}) == 1:  # all want the same
             form, name, value = fitting[0]
             place = list(form.parameters).index(name) + self.first
-            if form.wanted(name) == "Tensor":
-                require_tensor(self.name, value, name, place)
             where = "" if name in keywords else f" (position {place})"
             if form.wanted(name) == "Tensor":
                 require_tensor(self.name, value, name, place)

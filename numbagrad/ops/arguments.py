@@ -68,11 +68,7 @@ def kind_of_new(
     else:
         if not isinstance(out, Tensor):
             raise TypeError(f"{function}(): argument 'out' must be Tensor, not {type_name(out)}")
-        if out._requires_grad and grad_mode.enabled:
-            raise RuntimeError(
-                f"{function}(): functions with out=... arguments don't support automatic "
-                "differentiation, but one of the arguments requires grad."
-            )
+        refuse_gradients(function, out)
         kind = out._array.dtype
         if dtype is not None and numpy_dtype(function, dtype) != kind:
             given = scalar_type_name(dtype_of(numpy_dtype(function, dtype)))
@@ -204,6 +200,15 @@ def leaf(array: np.ndarray[Any, Any], requires_grad: bool, out: Tensor | None = 
     if requires_grad and array.dtype.kind not in "fcV":
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
     return new_tensor(array, bool(requires_grad))
+
+
+def refuse_gradients(function: str, *tensors: Tensor) -> None:
+    """Raise if autograd would have to follow what is written into an ``out``."""
+    if grad_mode.enabled and any([x._requires_grad for x in tensors]):
+        raise RuntimeError(
+            f"{function}(): functions with out=... arguments don't support automatic "
+            "differentiation, but one of the arguments requires grad."
+        )
 
 
 def resize_output(out: Tensor, shape: tuple[int, ...]) -> None:

@@ -15,7 +15,7 @@ from ..executor.pointwise import scalar_type_name
 from ..tensor import Tensor
 from ..type_names import type_name
 
-__all__ = ["OUT", "write_results"]
+__all__ = ["OUT", "call_into"]
 
 #: By function: whether an ``out`` has the dtype of the result ("same"), one to which that can be
 #: cast ("casts"), bool or uint8 ("truth"), or any ("any"), as in torch.
@@ -67,7 +67,7 @@ def _check_separate(outputs: Sequence[Tensor], arguments: Sequence[Any]) -> None
                     )
 
 
-def write_results(
+def call_into(
     name: str,
     how: str,
     function: Callable[..., Any],

@@ -8,13 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..autograd.grad_mode import state as grad_mode
 from ..dtype import can_cast
 from ..executor.pointwise import check_written_once, scalar_type_name
 from ..tensor import Tensor
 from ..transforms.reading import refuse_tangents
 from ..type_names import type_name
-from .arguments import resize_output
+from .arguments import refuse_gradients, resize_output
 from .inplace import copy_
 
 __all__: list[str] = []
@@ -41,16 +40,12 @@ def write_result(
 
     Raises:
         RuntimeError: if autograd would have to follow, or the dtypes differ (with ``casts``, if the
-            dtype of ``out`` is of a lower kind; that is an error of the class ``refused``).
+            dtype of ``out`` is of a lower kind; then the error is an ``uncastable``).
     """
     if out is None:
         return result
     require_output(name, out)
-    if grad_mode.enabled and (result._requires_grad or out._requires_grad):
-        raise RuntimeError(
-            f"{name}(): functions with out=... arguments don't support automatic differentiation, "
-            "but one of the arguments requires grad."
-        )
+    refuse_gradients(name, result, out)
     refuse_tangents(name, (result, out))
     if casts and not can_cast(result.dtype, out.dtype):
         raise uncastable(

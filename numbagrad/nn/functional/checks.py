@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ...executor.pointwise import scalar_type_name
+from ...ops.arguments import is_complex_number
 from ...tensor import Tensor
 from ...type_names import type_name
 
@@ -38,7 +39,7 @@ def real_number(function: str, value: Any, argument: str, position: int) -> floa
                 f"Tensor of shape {shape}; give a number"
             )
         return float(value)
-    if isinstance(value, (complex, np.complexfloating)):
+    if is_complex_number(value):
         if value.imag:
             raise RuntimeError(
                 f"{function}(): argument '{argument}' (position {position}) is {value}, which "

@@ -7,12 +7,13 @@ that have ended; the longest is the first. Recurrent layers take and return them
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...executor import capture
 from ...ops.argument_check import check_namespace
+from ...ops.argument_kinds import Real
 from ...ops.arguments import check_elements, require_tensor
 from ...ops.creation import full
 from ...ops.from_data import as_tensor, tensor
@@ -25,10 +26,6 @@ __all__ = [
     "PackedSequence", "invert_permutation", "pack_padded_sequence", "pack_sequence",
     "pad_packed_sequence", "pad_sequence", "unpack_sequence", "unpad_sequence",
 ]  # fmt: skip
-
-
-#: A number that is not complex: ``ops/argument_errors.py`` reads this name in annotations.
-Real: TypeAlias = float
 
 
 class _Packed(NamedTuple):
