@@ -17,13 +17,13 @@ import numpy as np
 import numbagrad as torch
 from numbagrad import func, random
 from numbagrad.executor import builtin, copying, indexing, matmul
-from numbagrad.executor.program.guards import Guards
-from numbagrad.executor.program.program import Program
 from numbagrad.executor.words import WordKernel
 from numbagrad.ops import matmul as ops_matmul
 from numbagrad.ops import recorder
 from numbagrad.ops import view as ops_view
 from numbagrad.ops.operator import pointwise
+from numbagrad.program.compiled_guards import Guards
+from numbagrad.program.program import Program
 
 KERNELS = pathlib.Path(builtin.__file__).parent.parent / "kernels"
 

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import numbagrad as torch
-from numbagrad.executor.program import cost
+from numbagrad.program import cost
 
 UNARY = (
     "neg", "abs", "exp", "sin", "tanh", "sigmoid", "relu", "square", "sign", "floor", "clone",

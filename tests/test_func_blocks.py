@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import numbagrad as ng
-from numbagrad.executor.program import repeated
 from numbagrad.func import blocks, grad, hessian, jacfwd, jacrev, vmap
 from numbagrad.func.block_program import Dependent
+from numbagrad.program import repeated
 from numbagrad.structure import flatten
 
 COUNT = 24

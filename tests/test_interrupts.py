@@ -12,8 +12,8 @@ import pytest
 
 import numbagrad as ng
 from numbagrad import nn, optim
-from numbagrad.executor.program.program import Program
 from numbagrad.interrupts import uninterrupted
+from numbagrad.program.program import Program
 
 
 @pytest.fixture(autouse=True)

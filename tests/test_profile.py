@@ -9,7 +9,7 @@ import pytest
 import numbagrad as torch
 from numbagrad.executor import capture
 from numbagrad.executor.pointwise import JIT_DISABLED
-from numbagrad.executor.program import timing
+from numbagrad.program import timing
 
 pytestmark = pytest.mark.skipif(JIT_DISABLED, reason="there are no launches")
 

@@ -11,12 +11,12 @@ import pytest
 import numbagrad as torch
 from numbagrad.executor import library
 from numbagrad.executor.pointwise import JIT_DISABLED
-from numbagrad.executor.program import cost, lowering, row_stages
-from numbagrad.executor.program.graph import Call, Check, Pointwise, View, numbered_apart, overlap
-from numbagrad.executor.program.recorder import Recorder
 from numbagrad.kernels import loader
 from numbagrad.kernels import rows as kernel_rows
 from numbagrad.kernels.compiler import assembly
+from numbagrad.program import cost, lowering, row_stages
+from numbagrad.program.operations import Call, Check, Pointwise, View, numbered_apart, overlap
+from numbagrad.program.recorder import Recorder
 
 F = torch.nn.functional
 

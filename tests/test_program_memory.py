@@ -11,7 +11,7 @@ import pytest
 
 import numbagrad as torch
 from numbagrad.executor.pointwise import JIT_DISABLED
-from numbagrad.executor.program import cost
+from numbagrad.program import cost
 
 pytestmark = pytest.mark.skipif(JIT_DISABLED, reason="compile() runs functions as they are")
 

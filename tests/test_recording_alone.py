@@ -1,6 +1,6 @@
 """What a recording computes without launchers has the bits, and the strides, that these return.
 
-``executor/program/alone.py`` runs one operation at once where eager execution has no launcher yet.
+``program/run_single.py`` runs one operation at once where eager execution has no launcher yet.
 """
 
 import numpy as np
@@ -11,8 +11,8 @@ from operator_table import ENTRIES, POINTWISE_ENTRIES
 import numbagrad as torch
 from numbagrad.executor import library
 from numbagrad.executor.pointwise import JIT_DISABLED
-from numbagrad.executor.program import alone
-from numbagrad.executor.program.recorder import Recorder
+from numbagrad.program import run_single as alone
+from numbagrad.program.recorder import Recorder
 
 pytestmark = pytest.mark.skipif(JIT_DISABLED, reason="nothing is recorded")
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import numbagrad as torch
-from numbagrad.executor.program.program import Program
+from numbagrad.program.program import Program
 
 DEPTH = 100_000
 

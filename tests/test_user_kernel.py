@@ -13,7 +13,7 @@ import pytest
 import numbagrad as torch
 from numbagrad.autograd import gradcheck, gradgradcheck
 from numbagrad.executor.pointwise import JIT_DISABLED
-from numbagrad.executor.program.graph import Call, Opaque
+from numbagrad.program.operations import Call, Opaque
 
 compiles = pytest.mark.skipif(JIT_DISABLED, reason="compile() runs functions as they are")
 EXAMPLE = pathlib.Path(__file__).parent.parent / "examples" / "recurrence.py"

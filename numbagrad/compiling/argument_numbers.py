@@ -2,7 +2,7 @@
 
 A number that the call only computed with is given to each run; any other has to be what it was.
 ``recorded.py`` asks here; what the call did with a number is found by
-``executor/program/numbers.py``.
+``program/input_numbers.py``.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..executor.program.numbers import NumberInputs, is_given
+from ..program.input_numbers import NumberInputs, is_given
 from ..structure import flatten, rebuild
 
 

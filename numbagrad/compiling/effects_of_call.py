@@ -11,9 +11,9 @@ from typing import Any
 
 from ..autograd.inplace import MULTIPLE
 from ..autograd.node import Node
-from ..executor.program.graph import Memory
-from ..executor.program.numbers import DrawnNumber, is_given
-from ..executor.program.recorder import Recorder
+from ..program.input_numbers import DrawnNumber, is_given
+from ..program.operations import Memory
+from ..program.recorder import Recorder
 from ..structure import containers_in, flatten
 from ..tensor import Tensor
 from .effects import COMPUTED, CONSTANT, INFERENCE, KNOWN, MADE, Effects, Made, Place, Unusable

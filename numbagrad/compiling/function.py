@@ -1,6 +1,6 @@
 """``compile``: a function that is recorded once a signature and then runs as one program.
 
-The first calls of a signature run as always and are recorded (``executor/program``); later calls
+The first calls of a signature run as always and are recorded (``program/``); later calls
 check that everything the function can reach is what it was (``surroundings.py``), and run the
 program. What cannot be recorded runs as always.
 """
@@ -23,8 +23,8 @@ from ..dtype import dtype
 from ..executor import capture
 from ..executor.forking import new_lock
 from ..executor.pointwise import JIT_DISABLED
-from ..executor.program.callers import is_library
-from ..executor.program.numbers import NumberInputs
+from ..program.callers import is_library
+from ..program.input_numbers import NumberInputs
 from ..structure import LEAF, flatten, picker
 from ..tensor import Tensor
 from ..torch_function import contexts

@@ -1,7 +1,7 @@
 """What is read of functions, classes, cells and tensors to tell whether they are what they were.
 
 ``walk.py`` gives these functions to ``Watched``: each reads, in Python, what the words of
-``executor/program/object_words.py`` tell to compiled code.
+``program/object_words.py`` tell to compiled code.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from ..executor.program.guards import Words
-from ..executor.program.object_words import PARTS_OF_FUNCTION, has_attributes, words_of_default
 from ..ops.on_demand import METHODS
 from ..optim.optimizer import Optimizer
+from ..program.compiled_guards import Words
+from ..program.object_words import PARTS_OF_FUNCTION, has_attributes, words_of_default
 from ..tensor import Tensor
 from .object_state import is_plain
 

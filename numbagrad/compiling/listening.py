@@ -20,9 +20,9 @@ import numpy as np
 
 from .. import printing, switches, warn_once
 from ..executor import capture, pool
-from ..executor.program.callers import is_library, running_code
-from ..executor.program.recorder import Recorder
 from ..ops import argument_check
+from ..program.callers import is_library, running_code
+from ..program.recorder import Recorder
 from .c_functions import is_known
 from .code_names import UNKNOWN, name_argument
 from .origins import is_standard_library

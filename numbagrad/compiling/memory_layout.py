@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ..executor.program.graph import Array, extent
-from ..executor.program.recorder import root_of
+from ..program.operations import Array, extent
+from ..program.recorder import root_of
 
 
 class Layout:

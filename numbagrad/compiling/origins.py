@@ -17,7 +17,7 @@ import sys
 import sysconfig
 from collections.abc import Iterable, Iterator
 
-from ..executor.program.callers import is_library
+from ..program.callers import is_library
 
 #: What lies in the folder of Python's library and is no module that ``sys`` lists.
 _STANDARD_FOLDERS = frozenset(("lib-dynload", "test"))

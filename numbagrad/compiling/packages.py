@@ -9,7 +9,7 @@ import functools
 import sys
 import types
 
-from ..executor.program.callers import is_library
+from ..program.callers import is_library
 from .origins import is_installed_file
 
 #: Where a module or a class comes from. Python's own library counts as installed.

@@ -1,6 +1,6 @@
 """``explain``: what a call does, for people: of a compiled function its program, else the kernels.
 
-The program itself is described by ``executor/program/explanation.py``, the kernels of an ordinary
+The program itself is described by ``program/explanation.py``, the kernels of an ordinary
 call by ``executor/explain.py``.
 """
 
@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..executor.explain import explain as explain_kernels
-from ..executor.program.explanation import Description, describe
+from ..program.explanation import Description, describe
 from .function import CompiledFunction
 from .module import OptimizedModule
 from .recorded import Recorded

@@ -11,11 +11,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..executor.capture import Outdated
-from ..executor.program import timing
-from ..executor.program.graph import Array, may_raise
-from ..executor.program.numbers import NumberInputs
-from ..executor.program.program import Program
 from ..interrupts import uninterrupted
+from ..program import timing
+from ..program.input_numbers import NumberInputs
+from ..program.operations import Array, may_raise
+from ..program.program import Program
 from ..structure import LEAF, rebuild
 from ..tensor import Tensor
 from .argument_numbers import ArgumentNumbers

@@ -15,13 +15,13 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from ..autograd.node import next_sequence_nr
-from ..executor.program.fusion import optimise
-from ..executor.program.graph import Memory
-from ..executor.program.numbers import NumberInputs
-from ..executor.program.program import Program
-from ..executor.program.recorder import Recorder, root_of
 from ..optim.optimizer import Optimizer, noting_state
 from ..optim.parameter_group import observing
+from ..program.fusion import optimise
+from ..program.input_numbers import NumberInputs
+from ..program.operations import Memory
+from ..program.program import Program
+from ..program.recorder import Recorder, root_of
 from ..structure import flatten
 from ..tensor import Tensor, new_tensor
 from .argument_names import names_of_leaves

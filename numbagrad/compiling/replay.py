@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from ..executor.builtin import launcher, make_builtin
-from ..executor.program.graph import Array
-from ..executor.program.program import NativeRun, Program
-from ..executor.program.recorder import root_of
 from ..kernels import replay_layout as words
 from ..ops.recorder import described_runtime
+from ..program.operations import Array
+from ..program.program import NativeRun, Program
+from ..program.recorder import root_of
 from ..tensor import Tensor
 
 #: A list in the table: the word of its length, and the number of words of an entry.

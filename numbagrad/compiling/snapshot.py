@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..executor.program.graph import Array, Memory, Range, View
-from ..executor.program.recorder import Recorder, root_of
+from ..program.operations import Array, Memory, Range, View
+from ..program.recorder import Recorder, root_of
 from ..tensor import Tensor
 from .effects import Place
 from .surroundings import Surroundings

@@ -14,10 +14,10 @@ import types
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
-from ..executor.program.guards import Entries, Guards
-from ..executor.program.numbers import is_given
 from ..nn.module_hooks import EVERY_MODULE
 from ..optim.optimizer import Optimizer
+from ..program.compiled_guards import Entries, Guards
+from ..program.input_numbers import is_given
 from ..random import Generator, default_generator
 from ..tensor import Tensor
 from .code_names import line_with, names_of

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from ..executor.program.graph import Array, Call, View, may_raise
-from ..executor.program.program import Program, as_view
+from ..program.operations import Array, Call, View, may_raise
+from ..program.program import Program, as_view
 from ..random import Generator
 
 _NOTHING = np.empty(0, np.int64)

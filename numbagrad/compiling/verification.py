@@ -12,10 +12,10 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 from .. import half_precision as half
-from ..executor.program.graph import Array, Call
-from ..executor.program.numbers import NumberInputs
-from ..executor.program.program import Program, as_view
-from ..executor.program.recorder import Recorder, root_of
+from ..program.input_numbers import NumberInputs
+from ..program.operations import Array, Call
+from ..program.program import Program, as_view
+from ..program.recorder import Recorder, root_of
 from ..random import Generator
 from .effects import Unusable
 from .recorded import Recorded

@@ -18,8 +18,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..executor.program.guards import Entries
-from ..executor.program.object_words import (
+from ..ops.composite import Composite
+from ..optim.optimizer import Optimizer
+from ..optim.parameter_group import ParameterGroup
+from ..program.compiled_guards import Entries
+from ..program.object_words import (
     has_attributes,
     words_of_class,
     words_of_function,
@@ -27,9 +30,6 @@ from ..executor.program.object_words import (
     words_of_object,
     words_without_dictionary,
 )
-from ..ops.composite import Composite
-from ..optim.optimizer import Optimizer
-from ..optim.parameter_group import ParameterGroup
 from ..random import Generator
 from ..tensor import Tensor
 from .c_functions import is_known, is_known_class

@@ -2,7 +2,7 @@
 
 Made by ``surroundings.py`` for each container, object and class that a function can reach. Python
 compares entry by entry; where the container is of a kind that compiled code can look into
-(``executor/program/guards.py``), that does it in nanoseconds.
+(``program/compiled_guards.py``), that does it in nanoseconds.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import operator
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from ..executor.program.guards import ANY, can_watch
+from ..program.compiled_guards import ANY, can_watch
 from ..tensor import Tensor
 from .object_state import is_plain, same
 

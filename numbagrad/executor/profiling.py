@@ -20,14 +20,14 @@ from typing import Any
 import numpy as np
 
 from ..kernels import program_layout as words
+from ..program import timing
+from ..program.observer import Onlooker
+from ..program.operations import Array, Call, Operation, moved
+from ..program.program import Program
+from ..program.work import flops, space
 from . import capture, library
 from .limits import Limits, limits
 from .pointwise import JIT_DISABLED
-from .program import timing
-from .program.graph import Array, Call, Operation, moved
-from .program.onlooker import Onlooker
-from .program.program import Program
-from .program.work import flops, space
 
 _CLOCK = time.CLOCK_MONOTONIC
 

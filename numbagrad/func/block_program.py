@@ -14,8 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..executor.pool import get_num_threads
-from ..executor.program import timing
-from ..executor.program.graph import (
+from ..ops.program_call import ProgramCall
+from ..program import timing
+from ..program.operations import (
     Array,
     Memory,
     Number,
@@ -26,9 +27,8 @@ from ..executor.program.graph import (
     Rowwise,
     View,
 )
-from ..executor.program.program import Program, as_view
-from ..executor.program.repeated import Repeated
-from ..ops.program_call import ProgramCall
+from ..program.program import Program, as_view
+from ..program.repeated import Repeated
 from ..tensor import new_tensor
 
 __all__ = ["BlockProgram", "Dependent", "Launches", "Units"]

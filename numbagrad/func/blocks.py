@@ -23,9 +23,9 @@ from ..executor import capture
 from ..executor.arrays import new_array
 from ..executor.pointwise import JIT_DISABLED
 from ..executor.pool import get_num_threads
-from ..executor.program.graph import Memory
-from ..executor.program.recorder import Recorder
 from ..ops.join import cat
+from ..program.operations import Memory
+from ..program.recorder import Recorder
 from ..tensor import Tensor, new_tensor
 from ..transforms import levels
 from .block_program import BlockProgram, Dependent, Launches, Units

@@ -1,6 +1,6 @@
 """Whether dictionaries, lists and the like hold what they held: the check before a program runs.
 
-Installed as a builtin by ``executor/program/guards.py``. It compares addresses of objects and words
+Installed as a builtin by ``program/compiled_guards.py``. It compares addresses of objects and words
 of their heads, and calls nothing that could run Python code; the table keeps what it names alive.
 """
 

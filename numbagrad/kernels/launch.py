@@ -72,7 +72,7 @@ def raise_miss(runtime, reason):
 
 @subroutine
 def is_captured(runtime):
-    """Whether the calling thread records its launches (``executor/program``)."""
+    """Whether the calling thread records its launches (``program/``)."""
     recording = load(runtime, RUNTIME_CAPTURE, int64)
     return recording != NULL and recording == thread_state()
 

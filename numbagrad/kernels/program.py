@@ -1,6 +1,6 @@
 """Run a program: a table of launches over planned memory, in one call.
 
-Installed as a builtin by ``executor/program/program.py``. Between its kernels there is no Python:
+Installed as a builtin by ``program/program.py``. Between its kernels there is no Python:
 it writes the addresses that change from run to run into the packed arguments, lets go of the GIL,
 and runs the launches one after another, each over threads if it is worth that.
 """

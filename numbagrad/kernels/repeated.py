@@ -1,6 +1,6 @@
 """A program of launches, run for blocks of unit vectors: each block as a whole in one thread.
 
-Launched by ``numbagrad/executor/program/repeated.py``. Threads that share every launch of a program
+Launched by ``numbagrad/program/repeated.py``. Threads that share every launch of a program
 wait for each other after each; here nobody waits before all blocks are done.
 """
 

@@ -1,6 +1,6 @@
 """Source of row kernels: pointwise work and reductions of the same rows, one row after another.
 
-Called by ``executor/program/rows.py`` with the formulas already printed; returns the text of a
+Called by ``program/rows.py`` with the formulas already printed; returns the text of a
 module with one function ``kernel(args, lo, hi)`` over chunks of rows. A row passes through stages:
 a loop over its columns that combines and stores, then statements on what was combined. While it
 does, it stays in the cache, so that softmax or layer normalisation read memory once. What is

@@ -1,7 +1,7 @@
 """The two programs of a composite operator: one signature, its forward and its backward.
 
 ``composite.py`` makes a ``Pair`` for every form of the arguments. The definition and a walk of its
-graph are traced (``executor/program/tracer.py``): nothing is computed, so that this takes a few
+graph are traced (``program/tracer.py``): nothing is computed, so that this takes a few
 milliseconds, and what the fused kernels replace is never compiled. What the backward reads of the
 forward is cut: pointwise values are computed again from the inputs and from what was reduced, and
 only the latter is kept.
@@ -19,11 +19,11 @@ import numpy as np
 from ..autograd.engine import run_backward
 from ..autograd.grad_mode import state as grad_mode
 from ..autograd.node import wanted_edge
-from ..executor.program.expansion import in_primitives
-from ..executor.program.fusion import optimise
-from ..executor.program.graph import Array, Memory, Operation, Pointwise, View, renamed
-from ..executor.program.program import Program, as_view
-from ..executor.program.tracer import CannotTrace, Tracer
+from ..program.expansion import in_primitives
+from ..program.fusion import optimise
+from ..program.operations import Array, Memory, Operation, Pointwise, View, renamed
+from ..program.program import Program, as_view
+from ..program.tracer import CannotTrace, Tracer
 from ..tensor import Tensor, new_tensor
 from .program_call import ProgramCall
 

@@ -2,7 +2,7 @@
 
 ``utils/selective_checkpoint.py`` keeps the results of some operators in one context, and gives them
 back in another one instead of computing them again. While such a context is open, an onlooker has
-every operator of the thread come by Python (``executor/program/onlooker.py``), where the classes of
+every operator of the thread come by Python (``program/observer.py``), where the classes of
 operators ask ``current``. Views compute nothing, and writes in place have to happen: nobody is
 asked about them, or about what makes new tensors of numbers.
 """
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from ..executor import capture
 
 if TYPE_CHECKING:
-    from ..executor.program.onlooker import Onlooker
+    from ..program.observer import Onlooker
 
 __all__ = ["Interceptor", "computed", "current", "finished", "run", "suspended"]
 
@@ -109,7 +109,7 @@ class Interceptor:
             self.onlooker = interceptors[0].onlooker
         else:
             capture.refuse("a selective checkpoint")
-            from ..executor.program.onlooker import Onlooker  # few programs need it
+            from ..program.observer import Onlooker  # few programs need it
 
             self.onlooker = Onlooker()
             self.onlooker.needs_operators = True

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from ..executor.builtin import launcher, make_builtin
-from ..executor.program import timing
-from ..executor.program.graph import Array, may_raise
-from ..executor.program.program import Program
 from ..kernels import program_layout
 from ..kernels import replay_layout as words
+from ..program import timing
+from ..program.operations import Array, may_raise
+from ..program.program import Program
 from ..tensor import Tensor
 from .recorder import described_runtime
 

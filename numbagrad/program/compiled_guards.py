@@ -1,0 +1,140 @@
+"""A native check that dictionaries, lists, cells, sets and heads of objects are what they were."""
+
+from __future__ import annotations
+
+import collections
+import ctypes
+import functools
+import sys
+import types
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..executor.builtin import launcher, make_builtin, runtime
+from ..kernels import guard_layout as words
+
+_KINDS = {
+    dict: words.DICTIONARY, list: words.LIST, types.CellType: words.CELL, set: words.EMPTY_SET,
+}  # fmt: skip
+
+#: Stands for an entry that is not there.
+ABSENT = object()
+#: Stands for a value of a dictionary that may be anything.
+ANY = object()
+
+
+class Entries:
+    """Some entries of a dictionary, by their keys: a container whose other entries may change."""
+
+    __slots__ = ("dictionary", "keys")
+
+    def __init__(self, dictionary: dict[Any, Any], keys: Sequence[Any]):
+        self.dictionary = dictionary
+        self.keys = list(keys)
+
+    def read(self) -> list[Any]:
+        """The keys followed by what they map to, or by ``ABSENT``."""
+        return [*self.keys, *[self.dictionary.get(key, ABSENT) for key in self.keys]]
+
+
+class Words:
+    """Words of memory in the heads of objects, which change when Python gives the object others.
+
+    ``read`` says where they are, the bits that matter, and what these are now: for a class that an
+    object has, its dictionary, the code of a function (``object_words.py``). ``owner`` is kept
+    alive, so that the words stay its own.
+    """
+
+    __slots__ = ("owner", "read")
+
+    def __init__(self, owner: Any, read: Callable[[], list[tuple[int, int, int]]]):
+        self.owner = owner
+        self.read = read
+
+
+Container = dict[Any, Any] | list[Any] | types.CellType | Entries | set[Any] | Words
+
+
+def can_watch(container: Any) -> bool:
+    """Whether :class:`Guards` knows how to look into a container; into sets, if they are empty.
+
+    An ordered dictionary keeps an order of its own where it has more than one entry.
+    """
+    if isinstance(container, set):
+        return not container
+    if isinstance(container, collections.OrderedDict):
+        return len(container) < 2
+    return isinstance(container, (dict, list, types.CellType, Entries, Words))
+
+
+@functools.lru_cache(maxsize=1)
+def _changes_are_counted() -> bool:
+    """Whether each change of a dictionary gives it a number of its own, as PEP 509 says.
+
+    CPython does so up to 3.11; later the word is used for something else.
+    """
+    if sys.implementation.name != "cpython" or sys.version_info >= (3, 12):
+        return False
+    probe: dict[str, Any] = {}
+    number = ctypes.c_int64.from_address(id(probe) + words.DICTIONARY_VERSION)
+    found = [number.value]
+    for change in (
+        lambda: probe.update(a=1.5), lambda: probe.update(a=2.5), lambda: probe.pop("a"),
+        lambda: probe.setdefault("b"), probe.clear,
+    ):  # fmt: skip
+        change()
+        found.append(number.value)
+    return len(set(found)) == len(found)
+
+
+class Guards:
+    """Containers and the values they are expected to hold, in their order.
+
+    For a dictionary, and for entries, the values are the keys followed by what they map to. In a
+    dictionary ``ANY`` stands for a value that does not matter.
+
+    Calling ``unchanged()`` returns True if all of them hold exactly these objects. The containers
+    and values are kept alive.
+    """
+
+    def __init__(self, containers: Sequence[tuple[Container, list[Any]]]):
+        heads = [container for container, _ in containers if isinstance(container, Words)]
+        found = [word for head in heads for word in head.read()]
+        self._kept = [
+            (container, list(values))
+            for container, values in containers
+            if not isinstance(container, Words)
+        ]
+        self._heads = [head.owner for head in heads]
+        head_words = np.array(found or [(0, 0, 0)], dtype=np.uint64).view(np.int64)
+        table = np.zeros(words.GUARD_WORDS, dtype=np.int64)
+        entries = np.zeros((len(self._kept) + 1, words.CONTAINER_WORDS), dtype=np.int64)
+        entries[0] = words.WORDS, 0, len(found), head_words.ctypes.data, -1
+        addresses = np.array(
+            [
+                0 if value is ABSENT or value is ANY else id(value)
+                for _, values in self._kept
+                for value in values
+            ]
+            or [0],
+            dtype=np.int64,
+        )
+        start = addresses.ctypes.data
+        watched: Any
+        for entry, (container, values) in zip(entries[1:], self._kept, strict=True):
+            if isinstance(container, Entries):
+                kind, watched = words.ENTRIES, container.dictionary
+            else:
+                kind = next(_KINDS[base] for base in type(container).__mro__ if base in _KINDS)
+                watched = container
+            keyed = kind in (words.DICTIONARY, words.ENTRIES)
+            entry[:] = kind, id(watched), len(values) // (2 if keyed else 1), start, -1
+            start += 8 * len(values)
+        table[0] = runtime().ctypes.data
+        table[words.GUARD_CONTAINERS] = len(entries)
+        table[words.GUARD_CONTAINERS_AT] = entries.ctypes.data
+        table[words.GUARD_VERSIONED] = _changes_are_counted()
+        self._tables = entries, addresses, head_words
+        self.unchanged = make_builtin("unchanged", launcher("unchanged", "guards"), table)

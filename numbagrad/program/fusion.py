@@ -1,0 +1,616 @@
+"""Fewer passes over memory: copies forwarded, dead work dropped, pointwise operations in one loop.
+
+``optimise`` takes what a recorder noted and returns operations that compute the same. Order is kept
+wherever two operations touch the same bytes and one of them writes.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from ..dtype import from_numpy as dtype_of
+from ..formula import Formula, as_boolean, constant, symbol
+from ..formula.expression import Expression, postorder, substitute
+from . import cost
+from .blocks import apart, recomputed
+from .expansion import with_elements
+from .grouping import grouped
+from .in_place import written_in_place
+from .operations import (
+    Call,
+    Check,
+    Memory,
+    Operand,
+    Operation,
+    Pointwise,
+    View,
+    covers,
+    is_check,
+    may_raise,
+    overlap,
+    renamed,
+)
+from .products import summed, with_epilogues
+from .result_aliasing import cut_for_factors
+from .rows import (
+    COLUMN_TOTAL,
+    REDUCTION,
+    ROWS,
+    TOTAL,
+    Computation,
+    compute_of,
+    placed,
+    reduced_space,
+    role,
+    row_operations,
+    row_step,
+)
+from .tiling import chained
+
+
+def optimise(operations: Sequence[Operation], kept: Iterable[Memory]) -> list[Operation]:
+    """The operations with fewer and larger steps.
+
+    ``kept`` is memory made by them that somebody reads afterwards; what is written to given memory
+    always counts as read.
+    """
+    alive = set(kept)
+    remaining = without_fills(checks_first(with_elements(operations)))
+    remaining = without_dead(forward_copies(remaining, alive), alive)
+    remaining = summed(in_parts(remaining, alive), alive)
+    remaining = without_dead(fuse(remaining, alive), alive)
+    remaining = recomputed(apart(remaining, alive), alive)
+    remaining = without_dead(with_epilogues(remaining, alive), alive)
+    remaining = chained(written_in_place(remaining, alive), alive)
+    return grouped(cut_for_factors(remaining, alive))
+
+
+# --- checks ---------------------------------------------------------------------------------------
+
+
+def checks_first(operations: list[Operation]) -> list[Operation]:
+    """The operations with the checks of what no operation before them writes at the front."""
+    written: set[Memory] = set()
+    checks: list[Operation] = []
+    rest: list[Operation] = []
+    for operation in operations:
+        early = is_check(operation) and not any([v.memory in written for v in operation.reads])
+        if early and any([_asks_the_same(operation, other) for other in checks]):
+            continue
+        (checks if early else rest).append(operation)
+        written.update([view.memory for view in operation.writes])
+    checks.sort(key=lambda check: isinstance(check, Check))  # those in Python are called before
+    return checks + rest
+
+
+def _asks_the_same(check: Operation, other: Operation) -> bool:
+    if isinstance(check, Call) and isinstance(other, Call):
+        return check.function is other.function and check.arguments == other.arguments
+    if isinstance(check, Check) and isinstance(other, Check):
+        return check.kernel is other.kernel and check.words == other.words
+    return False
+
+
+# --- dead work ------------------------------------------------------------------------------------
+
+
+def without_dead(operations: list[Operation], kept: set[Memory]) -> list[Operation]:
+    """The operations but those whose results nobody reads, and that cannot raise."""
+    needed = set(kept)
+    found: list[Operation] = []
+    for operation in reversed(operations):
+        wanted = [v for v in operation.writes if not v.memory.made or v.memory in needed]
+        if not (wanted or may_raise(operation)):
+            continue
+        found.append(operation)
+        needed.update([view.memory for view in operation.reads])
+    found.reverse()
+    return found
+
+
+# --- fills ----------------------------------------------------------------------------------------
+
+#: Numbers that a formula may know: others are passed to the kernel, which serves them all.
+_KNOWN_NUMBERS = (0.0, 1.0, -1.0)
+
+
+def without_fills(operations: list[Operation]) -> list[Operation]:
+    """Pointwise operations that read memory of one known number take the number instead."""
+    writes: dict[Memory, int] = {}
+    for operation in operations:
+        for memory in {view.memory for view in operation.writes}:
+            writes[memory] = writes.get(memory, 0) + 1
+    filled: dict[Memory, float] = {}
+    found: list[Operation] = []
+    for operation in operations:
+        if isinstance(operation, Pointwise):
+            if any([isinstance(x, View) and x.memory in filled for x in operation.operands]):
+                operation = _with_numbers(operation, filled)
+            (target, *more), (result, *_) = operation.outputs, operation.formula.outputs
+            once = target.memory.made and writes[target.memory] == 1 and not more
+            if once and result.operation == "constant" and covers(target):
+                filled[target.memory] = result.value
+        found.append(operation)
+    return found
+
+
+def _with_numbers(operation: Pointwise, filled: dict[Memory, float]) -> Pointwise:
+    """The operation with numbers for the operands that are filled with one."""
+    formula = operation.formula
+    operands, numbers = list(operation.operands), list(operation.numbers)
+    known: dict[str, Expression] = {}
+    for k, (name, x) in enumerate(zip(formula.inputs, operation.operands, strict=True)):
+        if not isinstance(x, View) or x.memory not in filled or dtype_of(x.dtype).is_half:
+            continue
+        value = filled[x.memory]
+        operands[k], numbers[k] = value, dtype_of(x.dtype).name
+        exact = x.dtype.name == operation.compute and name not in formula.booleans
+        if exact and isinstance(value, float) and value in _KNOWN_NUMBERS:
+            known[name] = constant(value)
+    kept = [k for k, name in enumerate(formula.inputs) if name not in known]
+    if known:
+        formula = formula.substitute(known, [formula.inputs[k] for k in kept])
+    return dataclasses.replace(
+        operation,
+        formula=formula,
+        operands=tuple([operands[k] for k in kept]),
+        numbers=tuple([numbers[k] for k in kept]),
+    )
+
+
+# --- copies ---------------------------------------------------------------------------------------
+
+
+def _is_copy(operation: Operation) -> bool:
+    if not isinstance(operation, Pointwise) or len(operation.operands) != 1:
+        return False
+    source, target = operation.operands[0], operation.outputs[0]
+    return (
+        operation.formula.outputs[0].operation == "input"
+        and isinstance(source, View)
+        and source.dtype == target.dtype
+        and (source.shape, source.strides) == (target.shape, target.strides)
+    )
+
+
+def forward_copies(operations: list[Operation], kept: set[Memory]) -> list[Operation]:
+    """Without copies of whole blocks where the original could be used, or made in place.
+
+    The two blocks become one if neither is written after the copy, or if the original is not used
+    any more; and if nobody used the new block before.
+    """
+    names: dict[Memory, Memory] = {}
+    dropped = set()
+    first: dict[Memory, int] = {}  # the first operation that touches a block
+    for at, operation in enumerate(operations):
+        for view in (*operation.reads, *operation.writes):
+            first.setdefault(view.memory, at)
+    for at, operation in enumerate(operations):
+        if not _is_copy(operation):
+            continue
+        assert isinstance(operation, Pointwise)
+        source, target = operation.operands[0], operation.outputs[0]
+        assert isinstance(source, View)
+        old, new = _name(source.memory, names), _name(target.memory, names)
+        if not (old.made and new.made and covers(source) and covers(target)):
+            continue
+        if (old in kept and new in kept) or first[new] < at:
+            continue
+        later = operations[at + 1 :]
+        read = old in kept or any([_name(v.memory, names) is old for o in later for v in o.reads])
+        written = any([_name(v.memory, names) in (old, new) for o in later for v in o.writes])
+        if read and written:
+            continue
+        # The block that is kept stays; its array says how it lies.
+        if old in kept:
+            names[new] = old
+        else:
+            names[old], first[new] = new, first[old]
+        dropped.add(at)
+    if not dropped:
+        return operations
+    return [
+        renamed(operation, lambda memory: _name(memory, names))
+        for at, operation in enumerate(operations)
+        if at not in dropped
+    ]
+
+
+def _name(memory: Memory, names: dict[Memory, Memory]) -> Memory:
+    while memory in names:
+        memory = names[memory]
+    return memory
+
+
+# --- parts ----------------------------------------------------------------------------------------
+
+
+def in_parts(operations: list[Operation], kept: set[Memory]) -> list[Operation]:
+    """Pointwise operations whose result is read in parts, as by ``chunk``, made part by part.
+
+    So each part can join the loop that reads it.
+    """
+    readers: dict[Memory, list[tuple[Operation, View]]] = {}
+    writers: dict[Memory, int] = {}
+    for operation in operations:
+        for view in operation.reads:
+            readers.setdefault(view.memory, []).append((operation, view))
+        for view in operation.writes:
+            writers[view.memory] = writers.get(view.memory, 0) + 1
+    found: list[Operation] = []
+    for operation in operations:
+        parts: list[Operation] | None = None
+        if isinstance(operation, Pointwise) and len(operation.outputs) == 1:
+            memory = operation.outputs[0].memory
+            if memory.made and memory not in kept and writers[memory] == 1:
+                parts = _parts_of(operation, readers.get(memory, []))
+        found += [operation] if parts is None else parts
+    return found
+
+
+def _parts_of(
+    operation: Pointwise, readers: list[tuple[Operation, View]]
+) -> list[Operation] | None:
+    """The operation as one for each part that others read, or None if there is no need."""
+    output = operation.outputs[0]
+    views = list(dict.fromkeys([view for _, view in readers]))
+    plain = all([isinstance(reader, Pointwise) for reader, _ in readers])
+    if len(views) < 2 or not plain or not output.contiguous:
+        return None
+    made: list[Operation] = []
+    for k, view in enumerate(views):
+        start = _start_of(view, output)
+        if start is None or any([overlap(view, other) for other in views[:k]]):
+            return None
+        operands = tuple(
+            [
+                _part(x.expanded(output.shape), start, view.shape) if isinstance(x, View) else x
+                for x in operation.operands
+            ]
+        )
+        made.append(dataclasses.replace(operation, operands=operands, outputs=(view,)))
+    return made
+
+
+def _start_of(view: View, whole: View) -> tuple[int, ...] | None:
+    """The index of the first element of a part with all dimensions of the whole, or None."""
+    if len(view.shape) != len(whole.shape) or view.dtype != whole.dtype or view.size == 0:
+        return None
+    rest, start = view.offset - whole.offset, []
+    for size, length, step, own in zip(
+        view.shape, whole.shape, whole.strides, view.strides, strict=True
+    ):
+        place, rest = divmod(rest, step) if length > 1 else (0, rest)
+        if place + size > length or (size > 1 and own != step):
+            return None
+        start.append(place)
+    return None if rest else tuple(start)
+
+
+def _part(view: View, start: tuple[int, ...], shape: tuple[int, ...]) -> View:
+    offset = sum([k * step for k, step in zip(start, view.strides, strict=True)])
+    return dataclasses.replace(view, offset=view.offset + offset, shape=shape)
+
+
+# --- loops ----------------------------------------------------------------------------------------
+
+
+class _Step:
+    """One or more operations that will run together.
+
+    Attributes:
+        space: the shape that a loop runs over, None for what is no loop. The rows of a space are
+            all its dimensions but the last.
+        by_rows: whether the loop reduces rows, so that it passes over one after another.
+        raises: whether it may raise.
+        outside: whether it writes memory that is there before the program.
+    """
+
+    def __init__(self, operation: Operation):
+        self.members = [operation]
+        self.inputs: set[View] = set()
+        #: What its operations read, and what they write, by the memory it lies in.
+        self.read: dict[Memory, set[View]] = {}
+        self.written: dict[Memory, set[View]] = {}
+        self.nodes = 0
+        self.compute = ""
+        self.by_rows = False
+        self.raises = may_raise(operation)
+        self.outside = False
+        self.space: tuple[int, ...] | None = None
+        if isinstance(operation, Pointwise):
+            self.space = operation.shape
+        else:
+            self.space = reduced_space(operation)
+            self.by_rows = self.space is not None
+        if self.space is not None:
+            self.compute = compute_of(operation)
+        self._note(operation)
+
+    @property
+    def loop(self) -> bool:
+        """Whether it is a loop that others may join."""
+        return self.space is not None
+
+    def _note(self, operation: Operation) -> None:
+        self.inputs.update(operation.reads)
+        self.nodes += _nodes(operation)
+        self.outside = self.outside or _writes_outside(operation)
+        for views, known in ((operation.reads, self.read), (operation.writes, self.written)):
+            for view in views:
+                known.setdefault(view.memory, set()).add(view)
+
+    def join(self, operations: Iterable[Operation], before: bool = False) -> None:
+        """Take more operations into the loop, after the present ones or before them."""
+        new = list(operations)
+        self.members = new + self.members if before else self.members + new
+        self.by_rows = self.by_rows or any([not isinstance(x, Pointwise) for x in new])
+        for operation in new:
+            self._note(operation)
+
+    def conflicts(self, other: _Step) -> bool:
+        """Whether the order of this and of another step matters.
+
+        It does if one may raise and the other writes what is there before the program: a run that
+        fails leaves behind what the function itself would, no more.
+        """
+        return (
+            (self.raises and other.outside)
+            or (self.outside and other.raises)
+            or _meet(self.written, other.written)
+            or _meet(self.written, other.read)
+            or _meet(self.read, other.written)
+        )
+
+
+def _nodes(operation: Operation) -> int:
+    if isinstance(operation, Pointwise):
+        return len(postorder(operation.formula.outputs))
+    return 8
+
+
+def _meet(views: dict[Memory, set[View]], others: dict[Memory, set[View]]) -> bool:
+    """Whether one of some views may share a byte with one of others."""
+    return any(
+        [
+            overlap(view, other)
+            for memory in views.keys() & others.keys()
+            for view in views[memory]
+            for other in others[memory]
+        ]
+    )
+
+
+def _writes_outside(operation: Operation) -> bool:
+    return not all([view.memory.made for view in operation.writes])
+
+
+def fuse(operations: list[Operation], kept: set[Memory]) -> list[Operation]:
+    """The operations with pointwise ones that can share a loop joined.
+
+    An operation joins the last step it depends on, if that is a loop over the same elements; loops
+    that it reads from are moved down to it where nothing in between depends on them; and it joins a
+    later loop that reads the same elements anyway.
+    """
+    steps: list[_Step] = []
+    touched: dict[Any, dict[int, _Step]] = {}
+    for operation in operations:
+        near = _near(operation, touched)
+        places = [k for k, step in enumerate(steps) if id(step) in near]
+        alone = _Step(operation)
+        depends = [k for k in places if steps[k].conflicts(alone)]
+        target = _target(steps, operation, depends)
+        if target is None:
+            target = alone
+            steps.append(target)
+        else:
+            target.join([operation])
+        if target.loop:
+            _pull(steps, target, [steps[k] for k in depends if steps[k] is not target])
+        _touch(target, touched)
+    emitted: list[Operation] = []
+    readers = _readers(steps)
+    for k, step in enumerate(steps):
+        made = _emit(step, k, readers, kept)
+        for each in made:
+            each.parts = tuple([member.name for member in step.members])
+        emitted += made
+    return emitted
+
+
+#: Stand for a block that is touched by what may raise, and for one by what writes outside.
+_RAISES, _OUTSIDE = "raises", "outside"
+
+
+def _near(operation: Operation, touched: dict[Any, dict[int, _Step]]) -> set[int]:
+    """The steps that touch a block that the operation touches, by their ids."""
+    keys: list[Any] = [view.memory for view in (*operation.reads, *operation.writes)]
+    keys += [_OUTSIDE] * may_raise(operation) + [_RAISES] * _writes_outside(operation)
+    return {number for key in keys for number in touched.get(key, ())}
+
+
+def _touch(step: _Step, touched: dict[Any, dict[int, _Step]]) -> None:
+    marks = [_RAISES] * step.raises + [_OUTSIDE] * step.outside
+    for key in (*step.read, *step.written, *marks):
+        touched.setdefault(key, {})[id(step)] = step
+
+
+def _target(steps: list[_Step], operation: Operation, depends: list[int]) -> _Step | None:
+    """The loop that an operation joins, if any."""
+    last = depends[-1] if depends else -1
+    if last >= 0 and _fits(steps[last], [operation]):
+        return steps[last]
+    read = {view for view in operation.reads if view.size > 1}
+    for step in reversed(steps[last + 1 :]):
+        if step.loop and read & step.inputs and _fits(step, [operation]):
+            return step
+    return None
+
+
+def _pull(steps: list[_Step], target: _Step, candidates: list[_Step]) -> None:
+    """Move loops that ``target`` depends on down into it, where that changes no order."""
+    for step in reversed(candidates):
+        if not step.loop:
+            continue
+        at, end = steps.index(step), steps.index(target)
+        if at > end or not _fits(target, step.members, before=True):
+            continue
+        if any([between.conflicts(step) for between in steps[at + 1 : end]]):
+            continue
+        target.join(step.members, before=True)
+        steps.remove(step)
+
+
+def _fits(step: _Step, operations: Sequence[Operation], before: bool = False) -> bool:
+    """Whether operations can run in the loop of a step, element by element or row by row."""
+    space = step.space
+    if space is None:
+        return False
+    nodes = step.nodes
+    by_rows = step.by_rows
+    for operation in operations:
+        found = role(operation, space)
+        if found is None or compute_of(operation) != step.compute:
+            return False
+        by_rows = by_rows or found in (REDUCTION, TOTAL, COLUMN_TOTAL)
+        if found == ROWS and not by_rows:
+            return False
+        nodes += _nodes(operation)
+    members = [*operations, *step.members] if before else [*step.members, *operations]
+    made = {view.memory for member in members for view in member.writes}
+    inputs = {view for member in members for view in member.reads if view.memory not in made}
+    if nodes > cost.model.nodes or len(inputs) > cost.model.streams:
+        return False
+    for mine in step.members:
+        for other in operations:
+            earlier, later = (other, mine) if before else (mine, other)
+            if not _in_place(earlier, later, space, step.compute):
+                return False
+    return not by_rows or _by_rows(members, space)
+
+
+def _in_place(a: Operation, b: Operation, space: tuple[int, ...], compute: str) -> bool:
+    """Whether ``b`` needs of ``a`` only the element, or the row, that it is at itself."""
+    for written in a.writes:
+        for view in (*b.reads, *b.writes):
+            if overlap(written, view):
+                if placed(b, view, space) != placed(a, written, space):
+                    return False
+                if written.dtype.name not in (compute, "bool"):
+                    return False
+    for read in a.reads:
+        for written in b.writes:
+            if overlap(read, written) and placed(a, read, space) != placed(b, written, space):
+                return False
+    return True
+
+
+def _by_rows(members: Sequence[Operation], space: tuple[int, ...]) -> bool:
+    """Whether operations can run row by row: rows follow each other, and no input is overwritten.
+
+    A row loop may read an input again after it has stored an output.
+    """
+    made: list[View] = []
+    read: list[View] = []
+    for member in members:
+        total = role(member, space) in (TOTAL, COLUMN_TOTAL)
+        used = [placed(member, view, space) for view in member.reads]
+        written = [] if total else [placed(member, view, space) for view in member.writes]
+        if None in [row_step(view) for view in (*used, *written)]:
+            return False
+        known = set(made)
+        read += [view for view in used if view not in known]
+        made += written
+    return not any([overlap(a, b) for a in read for b in made])
+
+
+def _readers(steps: Sequence[_Step]) -> dict[Memory, list[tuple[int, View]]]:
+    """Which steps, by their number, read a block of memory, and what of it."""
+    readers: dict[Memory, list[tuple[int, View]]] = {}
+    for k, step in enumerate(steps):
+        for memory, views in step.read.items():
+            readers.setdefault(memory, []).extend([(k, view) for view in views])
+    return readers
+
+
+def _emit(
+    step: _Step, at: int, readers: dict[Memory, list[tuple[int, View]]], kept: set[Memory]
+) -> list[Operation]:
+    """The operations of the step with number ``at``."""
+    if len(step.members) == 1:
+        return step.members
+    space = step.space
+    assert space is not None
+    computation = Computation(space, step.compute)
+    for member in step.members:
+        if isinstance(member, Pointwise):
+            _add_pointwise(computation, member)
+        else:
+            computation.add(member)
+    stored = [v for v in computation.values if _is_needed(v, at, readers, kept)]
+    name = "_".join(_names(step))
+    if step.by_rows:
+        return row_operations(name, computation, stored)
+    if not stored:
+        return []
+    inputs = computation.inputs
+    names = [name for name, _ in inputs.values()]
+    formula = Formula(names, [computation.values[view] for view in stored])
+    operands = {name: (operand, number) for (operand, _), (name, number) in inputs.items()}
+    used = [name for name in formula.inputs if name in formula.uses]
+    order = {old: f"x{k}" for k, old in enumerate(used)}
+    formula = formula.substitute(
+        {old: symbol(new) for old, new in order.items()}, list(order.values())
+    )
+    fused = Pointwise(
+        name,
+        formula,
+        tuple([operands[name][0] for name in used]),
+        tuple(stored),
+        step.compute,
+        tuple([operands[name][1] for name in used]),
+    )
+    return [fused]
+
+
+def _add_pointwise(computation: Computation, operation: Pointwise) -> None:
+    """Take the formula of an operation into a loop."""
+    replacements: dict[str, Expression] = {}
+    formula = operation.formula
+    for name, operand, number in zip(
+        formula.inputs, operation.operands, operation.numbers, strict=True
+    ):
+        boolean = name in formula.booleans
+        key: Operand = operand
+        if isinstance(operand, View):
+            key = placed(operation, operand, computation.space)
+            if key in computation.values:
+                value = computation.values[key]
+                replacements[name] = as_boolean(value) if boolean else value
+                continue
+        replacements[name] = computation.input(key, boolean, number)
+    made = substitute(formula.outputs, replacements)
+    for view, value in zip(operation.outputs, made, strict=True):
+        computation.values[placed(operation, view, computation.space)] = value
+
+
+def _names(step: _Step) -> Iterator[str]:
+    for member in step.members[:6]:
+        yield member.name
+    if len(step.members) > 6:
+        yield "etc"
+
+
+def _is_needed(
+    view: View, at: int, readers: dict[Memory, list[tuple[int, View]]], kept: set[Memory]
+) -> bool:
+    """Whether what a loop, the step with number ``at``, computes for a view is read after it."""
+    if not view.memory.made or view.memory in kept:
+        return True
+    found = readers.get(view.memory, ())
+    return any([k > at and overlap(view, read) for k, read in found])
+
+
+__all__ = ["fuse", "optimise", "without_dead"]

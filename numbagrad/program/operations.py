@@ -1,0 +1,586 @@
+"""What a program is made of: memory, views of it, and operations on views, in the order they ran.
+
+The recorder writes a list of these operations; fusion, planning and lowering read it. Everything
+here is about addresses and arrays; Tensors and gradients have already become plain operations.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import textwrap
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+from ..formula import Expression, Formula
+from ..kernels.layout import APART
+from ..kernels.rows import ClassKind
+
+Array = np.ndarray[Any, Any]
+
+#: Bytes between the first and the last element of a view, the last one included.
+Range = tuple[int, int]
+
+
+class Memory:
+    """One block of memory: given from outside, or made by an operation of the program.
+
+    Attributes:
+        array: the ndarray that owns the block while the program is recorded; afterwards one that
+            only lies like it.
+        made: whether an operation of the program makes it.
+        whole: the view that ``array`` is, once somebody asked for it.
+    """
+
+    __slots__ = ("array", "made", "address", "nbytes", "whole")
+
+    def __init__(self, array: Array, made: bool):
+        self.array = array
+        self.made = made
+        self.whole: View | None = None
+        self.address, end = extent(array)
+        self.nbytes = end - self.address
+
+    @classmethod
+    def scratch(cls, nbytes: int) -> Memory:
+        """Memory that only the launches of one operation use."""
+        memory = cls.__new__(cls)
+        memory.array, memory.made, memory.address = np.empty(0), True, 0
+        memory.nbytes, memory.whole = nbytes, None
+        return memory
+
+    @property
+    def is_scratch(self) -> bool:
+        """Whether no array was recorded for it."""
+        return self.address == 0
+
+    def release(self) -> None:
+        """Let go of the memory itself; ``array`` still says how the block lies."""
+        one = np.empty(1, self.array.dtype)
+        self.array = as_strided(one, self.array.shape, self.array.strides, writeable=False)
+
+    def __repr__(self) -> str:
+        return f"Memory({'made' if self.made else 'given'}, {self.nbytes} bytes)"
+
+
+def extent(array: Array) -> Range:
+    """First address of an array's elements, and the one after its last."""
+    low = high = array.__array_interface__["data"][0]
+    if array.flags.c_contiguous:
+        return low, low + array.nbytes
+    if array.size:
+        for size, stride in zip(array.shape, array.strides, strict=True):
+            if stride < 0:
+                low += (size - 1) * stride
+            else:
+                high += (size - 1) * stride
+        high += array.itemsize
+    return low, high
+
+
+@dataclasses.dataclass(frozen=True)
+class View:
+    """Elements of a block of memory, as an ndarray sees them. Offset and strides are in bytes."""
+
+    memory: Memory
+    offset: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    dtype: np.dtype[Any]
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        count = 1
+        for size in self.shape:
+            count *= size
+        return count
+
+    @property
+    def bytes(self) -> Range:
+        """The range of bytes of the memory that the elements lie in."""
+        low = high = self.offset
+        if self.size == 0:
+            return low, low
+        for size, stride in zip(self.shape, self.strides, strict=True):
+            if stride < 0:
+                low += (size - 1) * stride
+            else:
+                high += (size - 1) * stride
+        return low, high + self.dtype.itemsize
+
+    @property
+    def contiguous(self) -> bool:
+        """Whether the elements lie side by side in C order."""
+        step = self.dtype.itemsize
+        for size, stride in zip(reversed(self.shape), reversed(self.strides), strict=True):
+            if size != 1 and stride != step:
+                return False
+            step *= size
+        return True
+
+    def expanded(self, shape: tuple[int, ...]) -> View:
+        """This view broadcast to ``shape``."""
+        if shape == self.shape:
+            return self
+        missing = len(shape) - len(self.shape)
+        strides = [0] * missing
+        for wanted, size, stride in zip(shape[missing:], self.shape, self.strides, strict=True):
+            strides.append(stride if size == wanted else 0)
+        return View(self.memory, self.offset, shape, tuple(strides), self.dtype)
+
+
+@dataclasses.dataclass(frozen=True)
+class Number:
+    """A Python number that the program is given anew at each run."""
+
+    index: int
+
+
+#: What an operation reads: memory, a number given at each run, or a number that never changes.
+Operand = View | Number | bool | int | float
+
+
+def overlap(first: View, second: View) -> bool:
+    """Whether two views may share a byte."""
+    if first.memory is not second.memory:
+        return False
+    (low, high), (other_low, other_high) = first.bytes, second.bytes
+    if low >= other_high or other_low >= high:
+        return False
+    return not any(
+        [_are_columns_apart(first, second, step) for step in {*first.strides, *second.strides}]
+    )
+
+
+def _are_columns_apart(first: View, second: View, step: int) -> bool:
+    """Whether two views lie in different columns of rows that are ``step`` bytes long."""
+    if step <= 0:
+        return False
+    columns, others = _columns(first, step), _columns(second, step)
+    if columns is None or others is None:
+        return False
+    return columns[1] <= others[0] or others[1] <= columns[0]
+
+
+def _columns(view: View, step: int) -> Range | None:
+    """The bytes of each row of ``step`` bytes that a view has, if they are one range."""
+    start = view.offset % step
+    end = start + view.dtype.itemsize
+    for size, stride in zip(view.shape, view.strides, strict=True):
+        if stride < 0:
+            return None
+        if stride % step and size > 1:
+            end += (size - 1) * stride
+    return (start, end) if end <= step else None
+
+
+def covers(view: View) -> bool:
+    """Whether a view is all of its memory, each element once."""
+    step = view.dtype.itemsize
+    for stride, size in sorted(zip(view.strides, view.shape, strict=True)):
+        if size != 1:
+            if stride != step:
+                return False
+            step *= size
+    return view.offset == 0 and step == view.memory.nbytes
+
+
+def numbered_apart(views: Sequence[View | None]) -> list[int]:
+    """A number for each view, the same for views that may share a byte; 0 where it is not known.
+
+    Memory that was given counts as another than what its address says only if that lies apart.
+    """
+    groups: list[list[View]] = []
+    for view in views:
+        if view is None:
+            continue
+        touching = [group for group in groups if any([_may_share(view, x) for x in group])]
+        groups = [group for group in groups if group not in touching]
+        groups.append([*[x for group in touching for x in group], view])
+    if len(groups) > APART:
+        return [0] * len(views)
+    group_of = {id(view): k for k, group in enumerate(groups) for view in group}
+    numbers: dict[int, int] = {}
+    return [
+        0 if view is None else numbers.setdefault(group_of[id(view)], len(numbers) + 1)
+        for view in views
+    ]
+
+
+def _may_share(first: View, second: View) -> bool:
+    if first.memory is second.memory:
+        return overlap(first, second)
+    a, b = first.memory, second.memory
+    if a.made or b.made:
+        return False
+    return a.address < b.address + b.nbytes and b.address < a.address + a.nbytes
+
+
+class Operation:
+    """One step of a program. Subclasses say what it does."""
+
+    name: str
+    #: The operators that were fused into it, in the order they ran.
+    parts: tuple[str, ...] = ()
+
+    def commented(self, source: str) -> str:
+        """The source of its kernel, with the operators that were fused named below the header."""
+        if len(self.parts) < 2:
+            return source
+        header, _, body = source.partition("\n")
+        names = textwrap.wrap(f"fuses {', '.join(self.parts)}", 97)
+        return "\n".join([header, *[f"# {line}" for line in names], body])
+
+    @property
+    def reads(self) -> Iterator[View]:
+        """The views it reads."""
+        raise NotImplementedError
+
+    @property
+    def writes(self) -> Iterator[View]:
+        """The views it writes."""
+        raise NotImplementedError
+
+
+@dataclasses.dataclass(eq=False)
+class Pointwise(Operation):
+    """A formula over operands broadcast to the shape of the outputs.
+
+    ``compute`` is the dtype it computes in; ``numbers`` the dtype in which each Python number among
+    the operands reaches it (None for views). An ``eager`` one has the kernel that launchers run,
+    which knows nothing of where operands lie.
+    """
+
+    name: str
+    formula: Formula
+    operands: tuple[Operand, ...]
+    outputs: tuple[View, ...]
+    compute: str
+    numbers: tuple[str | None, ...]
+    eager: bool = False
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The iteration space."""
+        return self.outputs[0].shape
+
+    @property
+    def reads(self) -> Iterator[View]:
+        return (x for x in self.operands if isinstance(x, View))
+
+    @property
+    def writes(self) -> Iterator[View]:
+        return iter(self.outputs)
+
+
+@dataclasses.dataclass(eq=False)
+class Product(Operation):
+    """``c = a @ b`` for float32 or float64 stacks of matrices; the batches broadcast.
+
+    It may be ``c += a @ b``, ``c`` may be a sum with ``further`` products of equal shapes and
+    strides, and an ``epilogue`` over all of ``c``, which it reads, may run on what was written.
+    """
+
+    a: View
+    b: View
+    c: View
+    name: str = "matmul"
+    accumulates: bool = False
+    further: tuple[tuple[View, View], ...] = ()
+    epilogue: Pointwise | None = None
+
+    @property
+    def terms(self) -> tuple[tuple[View, View], ...]:
+        """The factors of each product that it sums."""
+        return ((self.a, self.b), *self.further)
+
+    @property
+    def reads(self) -> Iterator[View]:
+        for term in self.terms:
+            yield from term
+        if self.accumulates:
+            yield self.c
+        if self.epilogue is not None:
+            yield from [view for view in self.epilogue.reads if view != self.c]
+
+    @property
+    def writes(self) -> Iterator[View]:
+        yield self.c
+        if self.epilogue is not None:
+            yield from [view for view in self.epilogue.writes if view != self.c]
+
+
+@dataclasses.dataclass(eq=False)
+class Reduce(Operation):
+    """A reduction of some dimensions (bits of ``mask``) as ``program`` defines it.
+
+    ``parameter`` is the number ``p`` of its formulas.
+    """
+
+    program: Any
+    source: View
+    mask: int
+    keepdim: bool
+    shift: View | None
+    output: View
+    parameter: float | None = None
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        return str(self.program.definition.name)
+
+    @property
+    def reads(self) -> Iterator[View]:
+        return iter((self.source,) if self.shift is None else (self.source, self.shift))
+
+    @property
+    def writes(self) -> Iterator[View]:
+        return iter((self.output,))
+
+
+@dataclasses.dataclass(eq=False)
+class Rowwise(Operation):
+    """A kernel along one dimension of contiguous arrays, as ``program`` defines it."""
+
+    program: Any
+    dim: int
+    inputs: tuple[View, ...]
+    outputs: tuple[View, ...]
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        return str(self.program.name)
+
+    @property
+    def reads(self) -> Iterator[View]:
+        return iter(self.inputs)
+
+    @property
+    def writes(self) -> Iterator[View]:
+        return iter(self.outputs)
+
+
+@dataclasses.dataclass(frozen=True)
+class Input:
+    """An operand of a :class:`RowLoop`: as a variable, and what is read of it.
+
+    Views are as large as the space; ``number`` is the dtype in which a Python number arrives.
+    """
+
+    name: str
+    operand: Operand
+    #: A truth value or not, or what is known of the class of a row (``kernels/rows.py``).
+    kind: bool | ClassKind
+    number: str | None
+
+
+@dataclasses.dataclass(frozen=True)
+class Total:
+    """What a :class:`RowLoop` combines over its rows: of every column, or of all elements."""
+
+    partials: View  # (chunks, columns) or (chunks,)
+    combine: str
+    value: Expression
+    by_columns: bool
+
+
+@dataclasses.dataclass(eq=False)
+class RowLoop(Operation):
+    """Formulas and reductions over the rows of a space (all its dimensions but the last).
+
+    ``reductions`` lists variable, combination and what is combined; expressions may use inputs and
+    the variables of reductions before. Outputs with a last stride of 0 have one element a row.
+    ``totals`` are reductions over rows, one result for every ``chunk`` of rows. ``elements`` is the
+    number of elements, less than the space has if its last row is not full.
+    """
+
+    name: str
+    space: tuple[int, ...]
+    compute: str
+    inputs: tuple[Input, ...]
+    reductions: tuple[tuple[str, str, Expression], ...]
+    outputs: tuple[tuple[View, Expression], ...]
+    totals: tuple[Total, ...]
+    chunk: int
+    elements: int
+
+    @property
+    def reads(self) -> Iterator[View]:
+        return (x.operand for x in self.inputs if isinstance(x.operand, View))
+
+    @property
+    def writes(self) -> Iterator[View]:
+        yield from [view for view, _ in self.outputs]
+        yield from [total.partials for total in self.totals]
+
+
+@dataclasses.dataclass(eq=False)
+class Kernel(Operation):
+    """A ``WordKernel`` over ``total`` units of work; the first of its words is what it writes.
+
+    With ``updates`` it reads that as well.
+    """
+
+    kernel: Any
+    total: int
+    grain: int
+    words: tuple[Any, ...]
+    updates: bool = False
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        return str(self.kernel.name)
+
+    @property
+    def reads(self) -> Iterator[View]:
+        return views_in(self.words if self.updates else self.words[1:])
+
+    @property
+    def writes(self) -> Iterator[View]:
+        return iter(self.words[:1])
+
+
+@dataclasses.dataclass(eq=False)
+class Call(Operation):
+    """A Python function of arrays, called at each run: what has no kernel a program can hold.
+
+    ``arguments`` holds a View where the function gets an array. What it returns is stored in
+    ``outputs``; ``written`` are the arguments that it writes.
+    """
+
+    name: str
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...]
+    outputs: tuple[View, ...]
+    written: tuple[View, ...] = ()
+    #: Whether it must run though nobody reads what it makes, as a random draw.
+    effect: bool = False
+    #: Whether it only raises or does nothing.
+    check: bool = False
+
+    @property
+    def reads(self) -> Iterator[View]:
+        return views_in(self.arguments)
+
+    @property
+    def writes(self) -> Iterator[View]:
+        return iter((*self.outputs, *self.written))
+
+
+@dataclasses.dataclass(eq=False)
+class Check(Operation):
+    """A ``WordKernel`` that only says whether a check fails: ``explain(*arguments)`` then raises.
+
+    ``words`` are its words but for the first two, which are those of a launch that may fail.
+    """
+
+    kernel: Any
+    total: int
+    grain: int
+    words: tuple[Any, ...]
+    arguments: tuple[Any, ...]
+    explain: Callable[..., None]
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        return f"check_{self.kernel.name}"
+
+    @property
+    def reads(self) -> Iterator[View]:
+        return views_in(self.arguments)
+
+    @property
+    def writes(self) -> Iterator[View]:
+        return iter(())
+
+
+@dataclasses.dataclass(eq=False)
+class Opaque(Operation):
+    """A function that a user compiled with Numba: it reads its arguments and writes the outputs.
+
+    ``arguments`` are all that it is called with, in order, the outputs among them; views are in C
+    order.
+    """
+
+    name: str
+    function: Any
+    arguments: tuple[Operand, ...]
+    outputs: tuple[View, ...]
+
+    @property
+    def reads(self) -> Iterator[View]:
+        return (x for x in self.arguments if isinstance(x, View) and x not in self.outputs)
+
+    @property
+    def writes(self) -> Iterator[View]:
+        return iter(self.outputs)
+
+
+def moved(operation: Operation) -> int:
+    """Bytes that one run reads and writes, each view once."""
+    return sum([bytes_of(view) for view in (*set(operation.reads), *set(operation.writes))])
+
+
+def bytes_of(view: View) -> int:
+    """Bytes of the elements of a view; what is broadcast is read once."""
+    size = view.dtype.itemsize
+    for length, stride in zip(view.shape, view.strides, strict=True):
+        size *= length if stride else 1
+    return size
+
+
+def is_check(operation: Operation) -> bool:
+    """Whether an operation only raises or does nothing."""
+    return isinstance(operation, Check) or (isinstance(operation, Call) and operation.check)
+
+
+def may_raise(operation: Operation) -> bool:
+    """Whether there are values that make an operation fail."""
+    return isinstance(operation, (Call, Check, Opaque))
+
+
+def mapped(value: Any, function: Callable[[Any], Any]) -> Any:
+    """Arguments with ``function(x)`` for every x, which may be nested in lists and tuples."""
+    if not isinstance(value, (tuple, list)):
+        return function(value)
+    entries = [mapped(each, function) for each in value]
+    return type(value)(*entries) if hasattr(value, "_fields") else type(value)(entries)
+
+
+def views_in(value: Any) -> Iterator[View]:
+    """The views among arguments, which may be nested in lists and tuples."""
+    if isinstance(value, View):
+        yield value
+    elif isinstance(value, (tuple, list)):
+        for each in value:
+            yield from views_in(each)
+
+
+def with_views(operation: Operation, function: Callable[[View], View]) -> Operation:
+    """The operation on other views: ``function`` maps each to the one it is now."""
+
+    def replace(value: Any) -> Any:
+        if isinstance(value, View):
+            return function(value)
+        if isinstance(value, Input):
+            return dataclasses.replace(value, operand=replace(value.operand))
+        if isinstance(value, Total):
+            return dataclasses.replace(value, partials=replace(value.partials))
+        return with_views(value, function) if isinstance(value, Operation) else value
+
+    changes = {
+        field.name: mapped(getattr(operation, field.name), replace)
+        for field in dataclasses.fields(operation)  # type: ignore[arg-type]
+        if isinstance(getattr(operation, field.name), (View, Operation, tuple, list))
+    }
+    made = dataclasses.replace(operation, **changes)  # type: ignore[type-var]
+    made.parts = operation.parts
+    return made
+
+
+def renamed(operation: Operation, name: Callable[[Memory], Memory]) -> Operation:
+    """The operation on other blocks of memory: ``name`` maps each to the one it is now."""
+    return with_views(operation, lambda view: dataclasses.replace(view, memory=name(view.memory)))

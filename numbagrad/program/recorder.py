@@ -1,0 +1,655 @@
+"""Recording: what the executor computes on behalf of one thread, as a list of operations.
+
+While a recorder is active the launchers of its thread raise ``LaunchMiss`` with
+``layout.MISS_CAPTURE``; the programs of the executor pass such calls to the recorder, which runs
+them as always and writes down what ran. Arrays are told apart by the memory they lie in, so that
+views need no operation of their own. Called by ``numbagrad.compiling``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import dataclasses
+import functools
+import itertools
+import os
+import threading
+import types
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from .. import half_precision as half
+from ..dtype import computed_as
+from ..dtype import from_numpy as dtype_of
+from ..executor import capture, numba_function
+from ..executor.builtin import LaunchMiss, runtime
+from ..formula import Formula, constant, trace
+from ..kernels import layout
+from .callers import line_of_user, running_code
+from .input_numbers import DrawnNumber, is_given
+from .operations import (
+    Array,
+    Call,
+    Check,
+    Kernel,
+    Memory,
+    Number,
+    Opaque,
+    Operation,
+    Pointwise,
+    Product,
+    Reduce,
+    Rowwise,
+    View,
+    mapped,
+    views_in,
+)
+
+_thread_state = ctypes.pythonapi.PyThreadState_Get
+_thread_state.restype = ctypes.c_void_p
+_thread_state.argtypes = []
+
+#: One thread records at a time.
+_lock = threading.RLock()
+
+
+@contextlib.contextmanager
+def one_at_a_time() -> Iterator[None]:
+    """Wait until no other thread records, and have others wait for the end of the block."""
+    if capture.exclusive.held:
+        yield
+        return
+    lock = _lock
+    with lock:
+        capture.exclusive.held = True
+        try:
+            yield
+        finally:
+            capture.exclusive.held = False
+
+
+#: Operators that only copy their first argument, in C order.
+_COPIES = frozenset(("clone", "unsafe_view"))
+
+
+def _parts_of_cat(made: Array, dim: int, arrays: list[Array]) -> list[tuple[Array, Array]]:
+    parts, start = [], 0
+    dim %= made.ndim
+    before = (slice(None),) * dim
+    for array in arrays:
+        if array.shape != (0,) or made.ndim == 1:
+            end = start + array.shape[dim]
+            parts.append((array, made[before + (slice(start, end),)]))
+            start = end
+    return parts
+
+
+def _parts_of_stack(made: Array, dim: int, arrays: list[Array]) -> list[tuple[Array, Array]]:
+    before: tuple[Any, ...] = (slice(None),) * (dim % made.ndim)
+    # The ellipsis keeps the part of a vector an array, where NumPy would make a number of it.
+    return [(x, made[before + (k, ...)]) for k, x in enumerate(arrays)]
+
+
+#: Operators that only copy arrays into the parts of a new one: pairs of array and part.
+_PARTS = {"cat": _parts_of_cat, "stack": _parts_of_stack}
+
+
+@functools.cache
+def _copy_formula() -> Formula:
+    return trace(lambda x: x)
+
+
+class Recorder:
+    """The operations that one thread ran, and the memory they touched."""
+
+    #: Whether it only looks on: then what runs is no recording, and another recorder comes first.
+    observes = False
+    #: Whether compiled functions are to run as Python: their operators are looked at one by one.
+    needs_operators = True
+    #: Whether it notes what would run, and nothing runs: elements of arrays mean nothing.
+    traces = False
+
+    def __init__(self) -> None:
+        self.operations: list[Operation] = []
+        self.memories: dict[int, Memory] = {}
+        #: Functions that are called before each run, each for some of the numbers.
+        self.number_sources: list[Callable[[], tuple[float, ...]]] = []
+        self.numbers: dict[int, Number] = {}
+        self.drawn: list[float] = []
+        #: Memory of the tensors that were there before, by the id of its owner.
+        self.outside: set[int] = set()
+        #: Memory that the sources of numbers write, by the id of its owner.
+        self.managed: set[int] = set()
+        #: Entries of dictionaries that the sources of numbers read: they may change between runs.
+        self.anew: list[tuple[dict[Any, Any], Any, bool]] = []
+        self._kept: list[Any] = []
+        self._checked = 0
+        #: The tensors from which backward freed the graph, by their ids, which stay their own.
+        self.used_up: dict[int, Any] = {}
+        #: Arrays that every run may read and none writes.
+        self.constants: list[Array] = []
+        self.thread = threading.get_ident()
+        self._runtime = runtime()
+        self.paused = False
+        #: Why what ran cannot become a program, and the line of the user's code; None if it can.
+        self.failure: str | None = None
+        #: The code that was running when it failed, and its line, from the inside out.
+        self.failed_at: list[tuple[types.CodeType, int]] = []
+        #: Whether that is an exception, which another call may not raise.
+        self.raised = False
+        #: Called with the tensors whose graph is about to be walked.
+        self.when_walked: Callable[[Any], None] = lambda tensors: None
+        #: Called with the failure, at once.
+        self.when_failed: Callable[[str], None] | None = None
+
+    # --- being active -----------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def recording(self) -> Iterator[Recorder]:
+        """Record what this thread computes inside the ``with`` block."""
+        if capture.is_recording():
+            raise RuntimeError("this thread records already")
+        with one_at_a_time():
+            before = capture.active
+            try:
+                capture.active = self
+                self._attend(True)
+                yield self
+            finally:
+                self._attend(False)
+                capture.active = before
+                capture.attend_again()
+
+    def pause(self) -> contextlib.AbstractContextManager[None]:
+        """Compute without recording inside the ``with`` block."""
+        return _Pause(self)
+
+    def attend_again(self) -> None:
+        """Go on, after another recorder took this one's place for a while."""
+        self._attend(not self.paused)
+
+    def _attend(self, active: bool) -> None:
+        self._runtime[layout.RUNTIME_CAPTURE] = _thread_state() if active else 0
+
+    def fail(self, what: str, at: list[tuple[types.CodeType, int]] | None = None) -> None:
+        """Note that ``what`` cannot be part of a program, and compute the rest as always.
+
+        ``at`` is the code that is running, each with its line, if that is not the present one.
+        """
+        if self.failure is None:
+            where = f"{at[0][0].co_filename}:{at[0][1]}" if at else line_of_user()
+            self.failure = f"{what}, called at {where}"
+            self.failed_at = at or running_code()
+        self.paused = True
+        self._attend(False)
+        if self.when_failed is not None:
+            self.when_failed(self.failure)
+
+    def note_raised(self, error: Exception) -> None:
+        """Note that values made an operator raise: if the caller catches that, no program does."""
+        if isinstance(error, LaunchMiss):  # whoever catches it does what was asked for
+            return
+        if self.failure is None:
+            self.failure = f"{type(error).__name__}, raised and caught, called at {line_of_user()}"
+            self.failed_at = running_code()
+            self.raised = True
+        self.paused = True
+        self._attend(False)
+
+    def keep(self, value: Any) -> None:
+        """Keep an object, so that its id stays its own."""
+        self._kept.append(value)
+
+    # --- memory -----------------------------------------------------------------------------------
+
+    def memory(self, array: Array, made: bool = False) -> Memory:
+        """The block of memory that an array lies in."""
+        root = root_of(array)
+        found = self.memories.get(id(root))
+        if found is None:
+            found = self.memories[id(root)] = Memory(root, made)
+        return found
+
+    def knows(self, array: Array) -> bool:
+        """Whether the memory of an array has been seen."""
+        return id(root_of(array)) in self.memories
+
+    def view(self, array: Array, made: bool = False) -> View:
+        """An array as a view of its memory."""
+        memory = self.memory(array, made)
+        whole = array is memory.array
+        if whole and memory.whole is not None:
+            return memory.whole
+        offset = 0
+        if not (whole and array.flags.c_contiguous):
+            offset = array.__array_interface__["data"][0] - memory.address
+        found = View(memory, offset, array.shape, array.strides, array.dtype)
+        if whole:
+            memory.whole = found
+        return found
+
+    def _is_new(self, array: Array) -> bool:
+        """Whether an array that is written as a whole is all of memory that nobody had before."""
+        root = root_of(array)
+        return id(root) not in self.outside and array.nbytes == root.nbytes
+
+    def number(self, value: Any, dtype: str | None) -> Any:
+        """A number given at each run as such; any other as the constant it is.
+
+        ``dtype`` is that in which it is used.
+        """
+        if is_given(value):
+            if dtype is None or not dtype.startswith("float"):  # others may not be whole
+                return value.concrete()
+            if id(value) not in self.numbers:
+                value.inputs.computed[len(self.numbers)] = value.compute
+                self._add(value, value.plain())
+                self.number_sources.append(lambda: (value.compute(),))
+        return self.numbers.get(id(value), value)
+
+    def _add(self, number: float, value: float) -> None:
+        self.numbers[id(number)] = Number(len(self.numbers))
+        self.drawn.append(value)
+        self.keep(number)
+
+    def add_numbers(self, source: Callable[[], tuple[float, ...]]) -> tuple[float, ...]:
+        """Numbers that ``source`` computes, now and before each run of the program."""
+        with self.pause():
+            values = tuple([DrawnNumber(value) for value in source()])
+        for value in values:
+            self._add(value, value)
+        self.number_sources.append(source)
+        return values
+
+    def manage(self, array: Array) -> None:
+        """Leave the memory of an array to a source of numbers."""
+        root = root_of(array)
+        self.managed.add(id(root))
+        self.keep(root)
+
+    # --- operations -------------------------------------------------------------------------------
+
+    def pointwise(self, program: Any, operands: tuple[Any, ...], into: bool) -> Any:
+        """A call of a ``PointwiseProgram``."""
+        operands = tuple([x.item() if isinstance(x, np.generic) else x for x in operands])
+        inputs = operands[:-1] if into else operands
+        operands = tuple([x.plain() if is_given(x) else x for x in operands])
+        values = operands[: len(inputs)]
+        written: Any = operands[-1] if into else None
+        with self.pause():
+            outputs = self._alone("pointwise", program, values, written)
+            if outputs is None:
+                run = program.into if into else program.call
+                try:
+                    made = run(*operands)
+                except LaunchMiss as miss:
+                    made = program.resolve(miss, operands, into)
+                outputs = (written,) if into else made if isinstance(made, tuple) else (made,)
+        new = not into or self._is_new(written)
+        self.operations.append(self.pointwise_operation(program, inputs, outputs, new))
+        return returned(outputs, into)
+
+    def _alone(self, kind: str, *arguments: Any) -> Any:
+        """What a function of ``alone.py`` makes of a call; None if launchers are to be used."""
+        if self.observes:
+            return None
+        from . import run_single as alone  # which imports what needs this module
+
+        return getattr(alone, kind)(self, *arguments)
+
+    def pointwise_operation(
+        self, program: Any, inputs: tuple[Any, ...], outputs: tuple[Array, ...], new: bool
+    ) -> Pointwise:
+        """A call of a ``PointwiseProgram``; ``new`` says that its outputs are memory it made."""
+        inputs = self._rounded(program, inputs, outputs[0].ndim)
+        values = tuple([x.plain() if is_given(x) else x for x in inputs])
+        compute, numbers = program.signature_of(values, outputs[0])
+        passed = tuple(
+            [
+                self.view(x) if isinstance(x, np.ndarray) else self.number(x, number)
+                for x, number in zip(inputs, numbers, strict=True)
+            ]
+        )
+        views = tuple([self.view(x, made=new) for x in outputs])
+        return Pointwise(program.name, program.formula, passed, views, compute.name, numbers)
+
+    def _rounded(self, program: Any, inputs: tuple[Any, ...], rank: int) -> tuple[Any, ...]:
+        """The inputs, with numbers rounded to half precision where the operator compares them."""
+        kind = program.rounds_to(inputs, rank) if program.rounds_operands else None
+        if kind is None:
+            return inputs
+        if any([is_given(x) or (isinstance(x, np.ndarray) and x.dtype != kind) for x in inputs]):
+            self.fail("a comparison of half precision with what is to be rounded to it")
+            return inputs
+        return tuple(
+            [x if isinstance(x, np.ndarray) else half.rounded_number(x, kind) for x in inputs]
+        )
+
+    def fill(self, array: Array, value: float, made: bool) -> Array:
+        """An array of which every element was set to ``value``."""
+        value = _concrete(value)
+        kind = dtype_of(array.dtype)
+        compute = computed_as(kind).name
+        element = half.converted(np.array(value), kind.numpy)
+        formula = Formula((), [constant(half.readable(element).item())])
+        view = self.view(array, made)
+        self.operations.append(Pointwise("fill", formula, (), (view,), compute, ()))
+        return array
+
+    def copy(self, source: Array, target: Array, made: bool = False) -> None:
+        """``target[...] = source`` for arrays of one dtype, in C order if the shapes differ."""
+        kind = dtype_of(target.dtype)
+        compute = computed_as(kind).name
+        written = self.view(target, made)
+        if target.size == source.size and target.flags.c_contiguous:
+            steps = np.empty(source.shape, target.dtype).strides
+            written = dataclasses.replace(written, shape=source.shape, strides=steps)
+        read = self.view(source).expanded(written.shape)
+        self.operations.append(
+            Pointwise("copy", _copy_formula(), (read,), (written,), compute, (None,))
+        )
+
+    def constant(self, array: Array) -> None:
+        """An array that Python made, and would make again with the same elements."""
+        kept = array.copy()
+        self.constants.append(kept)
+        self.copy(kept, array, made=True)
+
+    def product(self, function: Callable[..., Array], a: Array, b: Array) -> Array:
+        """A call of the matrix product."""
+        with self.pause():
+            c = self._alone("product", a, b)
+            if c is None:
+                c = function(a, b)
+        if a.dtype.kind == "f" and a.itemsize >= 4 and a.ndim == b.ndim <= 4:
+            views = self.view(a), self.view(b), self.view(c, made=True)
+            self.operations.append(Product(*views))
+            return c
+        return self._note(Call("matmul", function, (a, b), ()), (a, b), c)
+
+    def reduce(self, program: Any, arguments: tuple[Any, ...]) -> Any:
+        """A call of a ``ReductionProgram``."""
+        with self.pause():
+            made = self._alone("reduce", program, arguments)
+            if made is None:
+                made = program.run(*arguments)
+        if isinstance(made, tuple):
+            return self._note(Call(program.definition.name, program.run, (), ()), arguments, made)
+        self.operations.append(self.reduce_operation(program, arguments, made))
+        return made
+
+    def reduce_operation(self, program: Any, arguments: tuple[Any, ...], made: Array) -> Reduce:
+        """A call of a ``ReductionProgram`` that made an array."""
+        array, mask, keepdim, *rest = arguments
+        shift, parameters = (*rest, None, None)[:2]
+        return Reduce(
+            program, self.view(array), int(mask), bool(keepdim),
+            None if shift is None else self.view(shift), self.view(made, made=True),
+            None if parameters is None else float(parameters[0]),
+        )  # fmt: skip
+
+    def rowwise(self, program: Any, dim: int, arrays: tuple[Array, ...]) -> Any:
+        """A call of a ``RowwiseProgram``."""
+        with self.pause():
+            made = self._alone("rowwise", program, dim, arrays)
+            if made is None:
+                made = program.run(dim, *arrays)
+        if not all([x.flags.c_contiguous for x in arrays]):
+            return self._note(Call(program.name, program.run, (), ()), (dim, *arrays), made)
+        outputs = made if isinstance(made, tuple) else (made,)
+        self.operations.append(self.rowwise_operation(program, dim, arrays, outputs))
+        return made
+
+    def rowwise_operation(
+        self, program: Any, dim: int, arrays: tuple[Array, ...], outputs: tuple[Array, ...]
+    ) -> Rowwise:
+        """A call of a ``RowwiseProgram`` on contiguous arrays."""
+        inputs = tuple([self.view(x) for x in arrays])
+        return Rowwise(program, dim, inputs, tuple([self.view(x, made=True) for x in outputs]))
+
+    def opaque(
+        self,
+        name: str,
+        function: Any,
+        run: Callable[..., None],
+        arguments: tuple[Any, ...],
+        outputs: list[Array],
+    ) -> None:
+        """``run(*arguments)`` for a user's function that writes ``outputs``, new arrays."""
+        with capture.noting_exceptions(), self.pause():
+            values = tuple([x.plain() if is_given(x) else x for x in arguments])
+            run(*values)
+            native = numba_function.is_native(function, values)
+        made = tuple([self.view(array, made=True) for array in outputs])
+        if native:
+            passed = tuple(
+                [
+                    self.view(x)
+                    if isinstance(x, np.ndarray)
+                    else self.number(x, "float64" if isinstance(x, float) else None)
+                    for x in arguments
+                ]
+            )
+            self.operations.append(Opaque(name, function, passed, made))
+        else:
+            self.operations.append(Call(name, run, self._passed(arguments), (), made))
+
+    def call(self, function: Callable[..., Any], *arguments: Any, effect: bool = False) -> Any:
+        """``function(*arguments)`` as one operation that runs in Python each time."""
+        with capture.noting_exceptions(), self.pause():
+            made = function(*arguments)
+        operation = Call(_name_of(function), function, (), (), effect=effect)
+        return self._note(operation, arguments, made)
+
+    def check(self, function: Callable[..., None], arguments: tuple[Any, ...]) -> None:
+        """``function(*arguments)``, which raises or does nothing."""
+        with capture.noting_exceptions(), self.pause():
+            function(*arguments)
+        passed = self._passed(arguments)
+        if not all([self._is_constant(view.memory) for view in views_in(passed)]):
+            self.operations.append(Call(_name_of(function), function, passed, (), check=True))
+
+    def _is_constant(self, memory: Memory) -> bool:
+        """Whether all that was written to memory is a constant: what holds now always will."""
+        writers = [x for x in self.operations if any([v.memory is memory for v in x.writes])]
+        kept = {id(array) for array in self.constants}
+        sources = [view.memory.array for x in writers for view in x.reads]
+        return len(writers) == 1 and [id(array) in kept for array in sources] == [True]
+
+    def note_check(
+        self,
+        kernel: Any,
+        launch: tuple[int, int, tuple[Any, ...]],
+        explain: Callable[..., None],
+        arguments: tuple[Any, ...],
+    ) -> None:
+        """A check that a ``WordKernel`` made."""
+        total, grain, words = launch
+        passed = self._passed(words), self._passed(arguments)
+        if not all([self._is_constant(view.memory) for view in views_in(passed)]):
+            self.operations.append(Check(kernel, total, grain, *passed, explain))
+
+    def kernel(self, kernel: Any, total: int, grain: int, words: tuple[Any, ...]) -> None:
+        """A call of a ``WordKernel``."""
+        output = words[0]
+        fresh = not kernel.updates and id(root_of(output)) not in self.outside
+        self.memory(output, made=fresh)
+        passed = self._passed(words)
+        self.operations.append(Kernel(kernel, total, grain, passed, kernel.updates))
+
+    def forward(self, name: str, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+        """``function(*arguments)``, the forward of an operator, which returns new arrays or views.
+
+        Launches inside of it are noted as such, unless they read memory that Python made: then,
+        and where nothing explains the result, the call is noted in their place.
+        """
+        before = len(self.operations), len(self.memories), len(self.constants)
+        with capture.noting_exceptions():
+            made = function(*arguments)
+        if not self.paused:
+            effect = self._forget_unexplained(before, arguments)
+            self._result_of(name, function, arguments, made, effect)
+        return made
+
+    def _forget_unexplained(self, before: tuple[int, int, int], arguments: tuple[Any, ...]) -> bool:
+        """Forget what a forward noted if it read memory of unknown origin.
+
+        Returns whether what is forgotten drew random numbers.
+        """
+        operations, memories, constants = before
+        new = dict(itertools.islice(self.memories.items(), memories, None))
+        known = {id(root_of(x)) for x in arrays_in(arguments)} | self.outside
+        known.update([id(array) for array in self.constants[constants:]])
+        unknown = {memory for key, memory in new.items() if not memory.made and key not in known}
+        inside = self.operations[operations:]
+        written = {view.memory for operation in inside for view in operation.writes}
+        if not unknown or not written.issubset(new.values()):
+            return False
+        del self.operations[operations:], self.constants[constants:]
+        for key in new:
+            del self.memories[key]
+        return any([isinstance(x, Call) and x.effect for x in inside])
+
+    def _result_of(
+        self,
+        name: str,
+        function: Callable[..., Any],
+        arguments: tuple[Any, ...],
+        made: Any,
+        effect: bool,
+    ) -> None:
+        """Note what a function made, unless operations noted before, or views, explain it."""
+        outputs = made if isinstance(made, (tuple, list)) else (made,)
+        if all([self.knows(x) or self._within(x, arguments) for x in outputs]):
+            return
+        if name in _PARTS and isinstance(made, np.ndarray) and made.flags.c_contiguous:
+            pieces = _PARTS[name](made, *arguments)
+            if all([array.dtype == part.dtype for array, part in pieces]):
+                for array, part in pieces:
+                    self.copy(array, part, made=True)
+                return
+        if name in _COPIES and isinstance(made, np.ndarray) and made.dtype == arguments[0].dtype:
+            self.copy(arguments[0], made, made=True)
+        else:
+            self._note(Call(name, function, (), (), effect=effect), arguments, made)
+
+    def _within(self, array: Array, arguments: tuple[Any, ...]) -> bool:
+        root = root_of(array)
+        return any([root_of(x) is root for x in arrays_in(arguments)])
+
+    def write(self, function: Callable[..., Any], *arguments: Any, effect: bool = False) -> None:
+        """``function(*arguments)``, which writes its first argument and returns nothing."""
+        with capture.noting_exceptions(), self.pause():
+            function(*arguments)
+        name = _name_of(function)
+        self.memory(arguments[0], made=id(root_of(arguments[0])) not in self.outside)
+        passed = self._passed(arguments)
+        self.operations.append(Call(name, function, passed, (), (passed[0],), effect))
+
+    def check_written(self, array: Array) -> None:
+        """Fail unless an operation since the last check writes the memory of an array."""
+        root = root_of(array)
+        new = self.operations[self._checked :]
+        self._checked = len(self.operations)
+        if not any([view.memory.array is root for each in new for view in each.writes]):
+            self.fail("a write in place that no kernel does")
+
+    def _passed(self, arguments: Any) -> Any:
+        """Arguments with views in the places of arrays."""
+        return mapped(arguments, self._passed_as)
+
+    def _passed_as(self, argument: Any) -> Any:
+        if isinstance(argument, np.ndarray):
+            return self.view(argument)
+        if is_given(argument):
+            return argument.concrete()
+        if id(argument) in self.numbers:
+            self.fail("a number that changes from step to step, given to a Python function")
+        return argument
+
+    def _note(self, operation: Call, arguments: tuple[Any, ...], made: Any) -> Any:
+        operation.arguments = self._passed(tuple(arguments))
+        outputs = made if isinstance(made, (tuple, list)) else (made,)
+        for each in outputs:
+            if not isinstance(each, np.ndarray):
+                self.fail(f"{operation.name}, which returns {type(each).__name__}")
+                return made
+        operation.outputs = tuple([self.view(x, made=True) for x in outputs])
+        self.operations.append(operation)
+        return made
+
+
+def _forget_others() -> None:
+    """In a forked child: another thread of the parent may have been recording."""
+    global _lock
+    active = capture.active
+    if active is not None and active.thread != threading.get_ident():
+        capture.active = None
+        runtime()[layout.RUNTIME_CAPTURE] = 0
+    _lock = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_others)
+
+
+def _name_of(function: Any) -> str:
+    inner = getattr(function, "func", function)  # of a partial function
+    return getattr(inner, "__name__", type(inner).__name__)
+
+
+def returned(outputs: tuple[Array, ...], into: bool) -> Any:
+    """What a pointwise call with these outputs returns."""
+    if into:
+        return None
+    return outputs if len(outputs) > 1 else outputs[0]
+
+
+def _concrete(value: Any) -> Any:
+    """A number as the constant it is for this program."""
+    return value.concrete() if is_given(value) else value
+
+
+class _Pause:
+    """The ``with`` block of :meth:`Recorder.pause`, which each operation enters."""
+
+    __slots__ = ("_before", "_recorder")
+
+    def __init__(self, recorder: Recorder):
+        self._recorder = recorder
+
+    def __enter__(self) -> None:
+        recorder = self._recorder
+        self._before, recorder.paused = recorder.paused, True
+        recorder._attend(False)
+
+    def __exit__(self, *raised: object) -> None:
+        recorder = self._recorder
+        recorder.paused = self._before or recorder.failure is not None
+        recorder._attend(not recorder.paused)
+
+
+def root_of(array: Array) -> Array:
+    """The ndarray that owns the memory of an array, or the last one before foreign memory."""
+    root = array
+    base: Any = array.base
+    while base is not None:
+        if isinstance(base, np.ndarray):
+            root = base
+        base = getattr(base, "base", None)  # what stands between a strided view and its array
+    return root
+
+
+def arrays_in(value: Any) -> Iterator[Array]:
+    """The arrays among arguments, which may be nested in lists and tuples."""
+    if isinstance(value, np.ndarray):
+        yield value
+    elif isinstance(value, (tuple, list)):
+        for each in value:
+            yield from arrays_in(each)
+
+
+__all__ = ["Recorder", "root_of"]

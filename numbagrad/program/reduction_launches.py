@@ -1,0 +1,157 @@
+"""The launches of reductions and of kernels along one dimension, for sizes known beforehand.
+
+Called by ``lowering.py``. Where the work is cut is decided by ``kernels/reduction_layout.py`` and
+``kernels/rowwise.py``, as in the launchers of eager calls, so a program gives the bits of these.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..dtype import from_numpy as dtype_of
+from ..kernels import reduction_layout as layout
+from ..kernels import rowwise
+from .launch import Launch
+from .operations import Memory, Reduce, Rowwise, View
+
+
+class Run(NamedTuple):
+    """Neighbouring dimensions that are walked as one: strides in bytes, and in results."""
+
+    size: int
+    step: int
+    output_step: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Space:
+    """What a reduction walks: runs outside in, and how many elements they have."""
+
+    kept: list[Run]
+    reduced: list[Run]
+    outputs: int
+    number: int
+
+    @classmethod
+    def of(cls, source: View, mask: int) -> Space:
+        """The dimensions of an array, sorted by stride; bit d of ``mask`` says d is reduced."""
+        dims = range(len(source.shape))
+        reduced_dims = [d for d in dims if (mask >> d) & 1]
+        kept_dims = [d for d in dims if not (mask >> d) & 1]
+        output_steps = [0] * len(source.shape)
+        outputs = 1
+        for d in reversed(kept_dims):
+            output_steps[d] = outputs
+            outputs *= source.shape[d]
+        number = math.prod([source.shape[d] for d in reduced_dims])
+        kept = _runs(source, kept_dims, output_steps)
+        reduced = _runs(source, reduced_dims, output_steps)
+        if not reduced:
+            reduced = [Run(1, 0 if kept else source.dtype.itemsize, 0)]
+        return cls(kept, reduced, outputs, number)
+
+    @property
+    def innermost(self) -> Run:
+        """The innermost kept run, or one of zeros."""
+        return self.kept[-1] if self.kept else Run(0, 0, 0)
+
+    def joining(self, segments: int, state_size: int) -> Space:
+        """What the kernel walks that joins the results of segments, as they lie."""
+        kept = [x._replace(step=x.output_step * state_size) for x in self.kept]
+        reduced = [Run(segments, self.outputs * state_size, 0)]
+        return Space(kept, reduced, self.outputs, self.number)
+
+    def words(self, segments: int, length: int) -> np.ndarray[Any, Any]:
+        """The packed arguments, but for addresses: so many segments of so many elements each."""
+        words = np.zeros(layout.WORDS, dtype=np.int64)
+        for place, run in enumerate((*self.kept, *self.reduced)):
+            words[layout.SIZES + place] = run.size
+            words[layout.INPUT_STEPS + place] = run.step
+            words[layout.OUTPUT_STEPS + place] = run.output_step
+        words[[layout.KEPT, layout.REDUCED]] = len(self.kept), len(self.reduced)
+        words[[layout.OUTPUTS, layout.NUMBER]] = self.outputs, self.number
+        words[layout.ELEMENTS] = math.prod([run.size for run in self.reduced])
+        words[[layout.SEGMENTS, layout.LENGTH]] = segments, length
+        return words
+
+
+def _runs(source: View, dims: list[int], output_steps: list[int]) -> list[Run]:
+    """The runs of some dimensions, sorted by stride."""
+    found = [
+        Run(source.shape[d], source.strides[d], output_steps[d])
+        for d in dims
+        if source.shape[d] != 1
+    ]
+    found.sort(key=lambda run: -run.step)
+    runs: list[Run] = []
+    for run in found:
+        outer = runs[-1] if runs else None
+        inner = run.step * run.size, run.output_step * run.size
+        if outer is not None and (outer.step, outer.output_step) == inner:
+            runs[-1] = run._replace(size=outer.size * run.size)
+        else:
+            runs.append(run)
+    return runs
+
+
+def lower_reduction(operation: Reduce) -> list[Launch]:
+    """One launch, or where few results have much work one over segments and one that joins them."""
+    source = operation.source
+    state_size = operation.program.state_size(dtype_of(source.dtype))
+    space = Space.of(source, operation.mask)
+    innermost, outputs = space.innermost, space.outputs
+    variant = layout.variant_of(innermost.step, space.reduced[-1].step, source.dtype.itemsize)
+    groups, together = layout.groups_of(variant, outputs, innermost.size, state_size)
+    segments, length = layout.segments_of(space.number, outputs, groups, together)
+    units, elements = groups * segments, together * length
+    first = _launch(operation, variant << layout.VARIANT_SHIFT, space.words(segments, length))
+    first.addresses.append((layout.INPUT, source.memory, source.offset))
+    first.total, first.work = units, outputs * space.number
+    first.grain = units if layout.is_small(units, elements) else layout.grain_of(elements)
+    if segments == 1:
+        return [first]
+
+    partials = Memory.scratch(segments * outputs * state_size)
+    first.addresses.append((layout.PARTIALS, partials, 0))
+    variant = layout.join_variant_of(innermost.output_step)
+    walk = (variant << layout.VARIANT_SHIFT) | (1 << layout.JOIN_SHIFT)
+    second = _launch(operation, walk, space.joining(segments, state_size).words(1, segments))
+    second.addresses.append((layout.INPUT, partials, 0))
+    second.total = second.grain = layout.groups_of(variant, outputs, innermost.size, state_size)[0]
+    return [first, second]
+
+
+def _launch(operation: Reduce, walk: int, words: np.ndarray[Any, Any]) -> Launch:
+    """The launch of the kernel that walks so, without its work and what it reads."""
+    program, stored = operation.program, dtype_of(operation.source.dtype)
+    kernel = program.kernel(stored.type_num | walk, stored)
+    launch = Launch(operation.name, kernel, words, 0, 0, [])
+    launch.addresses.append((layout.OUTPUT, operation.output.memory, operation.output.offset))
+    if operation.shift is not None:
+        launch.addresses.append((layout.SHIFT, operation.shift.memory, operation.shift.offset))
+    if operation.parameter is not None:
+        launch.numbers.append((layout.PARAMETERS_AT, operation.parameter, "float64"))
+    return launch
+
+
+def lower_rowwise(operation: Rowwise) -> list[Launch]:
+    """The launch of a kernel along one dimension of contiguous operands."""
+    first = operation.inputs[0]
+    outer = math.prod(first.shape[: operation.dim])
+    size = first.shape[operation.dim] if first.shape else 1
+    inner = math.prod(first.shape[operation.dim + 1 :])
+    variant, tile, units, grain = rowwise.cut(outer, size, inner)
+    words = np.zeros(rowwise.WORDS, dtype=np.int64)
+    words[[rowwise.SIZE, rowwise.INNER_SIZE, rowwise.TILE]] = size, inner, tile
+    addresses = [
+        (rowwise.OPERANDS + k, x.memory, x.offset)
+        for k, x in enumerate((*operation.inputs, *operation.outputs))
+    ]
+    kernel = operation.program.kernel(dtype_of(first.dtype), variant)
+    total = outer * size * inner
+    units = units if total else 0
+    return [Launch(operation.name, kernel, words, units, grain, addresses, work=total)]

@@ -1,0 +1,120 @@
+"""One operation at once, run as programs run it: lowered, and without a launcher.
+
+Called by the ``Recorder``. What eager execution compiles once, to be fast at every call, would cost
+a call that is recorded once more than all of its kernels. So a recording uses the launchers that
+are there, in this process or on disk, and otherwise does without, until they have become worth
+compiling. The bits are the same.
+
+Each function returns what the call made, or None where that is left to the launcher.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..executor.builtin import launcher
+from . import result_forms as forms
+from .input_numbers import DrawnNumber
+from .operations import Array, Operation, Product
+from .program import Program
+
+if TYPE_CHECKING:
+    from .recorder import Recorder
+
+
+#: Calls without a launcher after which it is compiled: each costs a fifth of a millisecond more.
+CALLS_WORTH_COMPILING = 256
+
+#: How many calls of this process did without a launcher; as many as that if it is there.
+_calls: dict[str, int] = {}
+
+
+def pointwise(
+    recorder: Recorder, program: Any, inputs: tuple[Any, ...], into: Array | None
+) -> tuple[Array, ...] | None:
+    """A call of a ``PointwiseProgram`` with ndarrays and plain numbers."""
+    if _uses_launcher("pointwise") and (
+        _is_short(inputs) or _uses_launcher("pointwise_general", "broadcast")
+    ):
+        return None
+    inputs = tuple([float(x) if isinstance(x, DrawnNumber) else x for x in inputs])
+    outputs = forms.pointwise_outputs(program, inputs, into)
+    if outputs is not None:
+        operation = recorder.pointwise_operation(program, inputs, outputs, into is None)
+        _run(recorder, dataclasses.replace(operation, eager=True))
+    return outputs
+
+
+def reduce(recorder: Recorder, program: Any, arguments: tuple[Any, ...]) -> Array | None:
+    """A call of a ``ReductionProgram``."""
+    array, mask, keepdim, *_ = arguments
+    if _uses_launcher("reduce_all", "reduction_launch") and _uses_launcher(
+        "reduce", "reduction_launch"
+    ):
+        return None
+    made = forms.reduced(program, array, int(mask), bool(keepdim))
+    if made is None or not array.size:
+        return None
+    _run(recorder, recorder.reduce_operation(program, arguments, made))
+    return made
+
+
+def rowwise(recorder: Recorder, program: Any, dim: int, arrays: tuple[Array, ...]) -> Array | None:
+    """A call of a ``RowwiseProgram``."""
+    if _uses_launcher("along", "rowwise_launch"):
+        return None
+    made = forms.row_result(program, arrays)
+    if made is None or not made.size:
+        return None
+    _run(recorder, recorder.rowwise_operation(program, dim, arrays, (made,)))
+    return made
+
+
+def product(recorder: Recorder, a: Array, b: Array) -> Array | None:
+    """A call of the matrix product."""
+    if _uses_launcher("matmul", "matmul_launch"):
+        return None
+    made = forms.product(a, b)
+    if made is not None:
+        views = recorder.view(a), recorder.view(b), recorder.view(made, made=True)
+        _run(recorder, Product(*views))
+    return made
+
+
+#: Launchers that were found to be there, by name and module; they stay.
+_found: set[tuple[str, str]] = set()
+
+
+def _uses_launcher(name: str, module: str = "launch") -> bool:
+    """Whether a launcher is there, or has become worth compiling. Counts the calls without it."""
+    calls = _calls.get(name, 0)
+    if calls >= CALLS_WORTH_COMPILING:
+        return True
+    there = _is_there(name, module)
+    _calls[name] = CALLS_WORTH_COMPILING if there else calls + 1
+    return there
+
+
+def _is_there(name: str, module: str) -> bool:
+    """Whether a launcher need not be compiled."""
+    return launcher(name, module, compiling=False) != 0
+
+
+def _is_short(operands: tuple[Any, ...]) -> bool:
+    """Whether the launcher of contiguous arrays of one shape does not ask for the general one."""
+    arrays = [x for x in operands if isinstance(x, np.ndarray) and x.ndim]
+    one_shape = len({x.shape for x in arrays}) < 2
+    return one_shape and all([x.flags.c_contiguous for x in arrays])
+
+
+def _run(recorder: Recorder, operation: Operation) -> None:
+    """Run an operation on the memory that it was recorded with."""
+    views = *operation.reads, *operation.writes
+    arrays = {view.memory: view.memory.array for view in views}
+    Program([operation], [recorder.view(x) for x in arrays.values()], []).run([*arrays.values()])
+
+
+__all__ = ["pointwise", "product", "reduce", "rowwise"]

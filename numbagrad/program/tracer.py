@@ -1,0 +1,85 @@
+"""Recording without computing: operations of arrays that have a form and no meaningful elements.
+
+``ops/composite_pair.py`` runs definitions under a ``Tracer``: what the executor would compute is
+written down as by the ``Recorder``, but nothing is compiled and nothing runs. So a definition must
+not look at elements, and whatever would run in Python ends the trace with ``CannotTrace``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from . import result_forms as forms
+from .operations import Array, Product
+from .recorder import Recorder, returned
+
+
+class CannotTrace(Exception):  # noqa: N818 - a signal to the caller
+    """Raised for what depends on elements, or runs in Python; the text says what."""
+
+
+class Tracer(Recorder):
+    """A recorder that makes arrays of the right form in the place of computing them."""
+
+    traces = True
+
+    def fail(self, what: str, at: Any = None) -> NoReturn:
+        """Stop at once: there is no result to go on with."""
+        raise CannotTrace(what)
+
+    def pointwise(self, program: Any, operands: tuple[Any, ...], into: bool) -> Any:
+        """See :class:`Recorder`."""
+        inputs = operands[:-1] if into else operands
+        written = forms.pointwise_outputs(program, inputs, operands[-1] if into else None)
+        if written is None:
+            self.fail(f"{program.name} of what no loop takes as it is")
+        self.operations.append(self.pointwise_operation(program, inputs, written, not into))
+        return returned(written, into)
+
+    def reduce(self, program: Any, arguments: tuple[Any, ...]) -> Any:
+        """See :class:`Recorder`."""
+        array, mask, keepdim, *rest = arguments
+        made = forms.reduced(program, array, int(mask), bool(keepdim))
+        if made is None or (len(rest) > 1 and rest[1] is not None):
+            self.fail(f"{program.definition.name}, which no loop can do")
+        self.operations.append(self.reduce_operation(program, arguments, made))
+        return made
+
+    def rowwise(self, program: Any, dim: int, arrays: tuple[Array, ...]) -> Any:
+        """See :class:`Recorder`."""
+        made = forms.row_result(program, arrays)
+        if made is None:
+            self.fail(f"{program.name} of arrays that are not contiguous")
+        self.operations.append(self.rowwise_operation(program, dim, arrays, (made,)))
+        return made
+
+    def product(self, function: Callable[..., Array], a: Array, b: Array) -> Array:
+        """See :class:`Recorder`."""
+        made = forms.product(a, b)
+        if made is None:
+            self.fail(f"a product of {a.dtype} {a.shape} and {b.dtype} {b.shape}")
+        self.operations.append(Product(self.view(a), self.view(b), self.view(made, made=True)))
+        return made
+
+    def call(self, function: Callable[..., Any], *arguments: Any, effect: bool = False) -> Any:
+        """See :class:`Recorder`."""
+        self.fail(f"{getattr(function, '__name__', function)}, which runs in Python")
+
+    def check(self, function: Callable[..., None], arguments: tuple[Any, ...]) -> None:
+        """See :class:`Recorder`."""
+        self.fail(f"{getattr(function, '__name__', function)}, which looks at elements")
+
+    def opaque(self, name: str, *arguments: Any) -> None:
+        """See :class:`Recorder`."""
+        self.fail(f"the function {name} of a user")
+
+    def write(self, function: Callable[..., Any], *arguments: Any, effect: bool = False) -> None:
+        """See :class:`Recorder`."""
+        self.fail(f"{getattr(function, '__name__', function)}, which writes in Python")
+
+    def _note(self, operation: Any, arguments: tuple[Any, ...], made: Any) -> Any:
+        self.fail(f"{operation.name}, which runs in Python")
+
+
+__all__ = ["CannotTrace", "Tracer"]
