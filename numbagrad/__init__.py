@@ -88,7 +88,7 @@ from .ops.lobpcg import *
 from .ops.mask_write import *
 from .ops.matmul import *
 from .ops.parts import *
-from .ops.pending import *
+from .ops.lazy_conj import *
 from .ops.query import *
 from .ops.random import *
 from .ops.rearrange import *

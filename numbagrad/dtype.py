@@ -7,7 +7,7 @@ Python's. The package also exports the class ``dtype``, so import from this modu
 
 NumPy has no bfloat16. Its arrays are of the void type of two bytes, kind ``"V"``, which NumPy
 moves, indexes and joins but refuses to compute with: a way that does not know of it raises. Kernels
-read and write it as float32 (``kernels/intrinsics.py``); ``half_precision.py`` does the same for
+read and write it as float32 (``codegen/intrinsics.py``); ``half_precision.py`` does the same for
 what NumPy computes.
 """
 

@@ -1,7 +1,7 @@
 """Numbers of two bytes, float16 and bfloat16, where no kernel of their own computes with them.
 
 NumPy moves elements of bfloat16 but knows nothing of their values (``dtype.py``). ``converted`` is
-NumPy's ``astype`` for all dtypes; kernels do the same in ``kernels/intrinsics.py``.
+NumPy's ``astype`` for all dtypes; kernels do the same in ``codegen/intrinsics.py``.
 """
 
 from __future__ import annotations

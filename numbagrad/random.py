@@ -49,7 +49,7 @@ INTEGERS = "void(int64, int64, int64, int64, int64)"
 @library.remembered
 def _kernel(name: str, signature: str) -> Callable[..., None]:
     # No fastmath flag at all: the kernels say themselves which operations are fused.
-    address = library.hand_written("random_numbers", name, signature, fastmath=())
+    address = library.hand_written("kernels.random_numbers", name, signature, fastmath=())
     parameter = ctypes.c_double if signature is _REALS else ctypes.c_int64
     types = [ctypes.c_int64] * 3 + [parameter] * 2
     return ctypes.CFUNCTYPE(None, *types)(address)
@@ -57,7 +57,7 @@ def _kernel(name: str, signature: str) -> Callable[..., None]:
 
 #: Arrays of at most so many elements are drawn by the launcher, which keeps the GIL.
 _SMALL = 1024
-_launchers = Deferred({"draw": "drawing"}, lambda: None)
+_launchers = Deferred({"draw": "random_fill"}, lambda: None)
 
 
 #: ``draw(state, array, first, second)`` for contiguous arrays, by the name of the kernel.
@@ -69,9 +69,9 @@ def _small_kernel(name: str) -> Callable[..., None] | None:
     """Look up a launcher that is not in ``_small_kernels`` yet; None if there is to be none."""
     if not _launchers.ready():
         return None
-    address = library.hand_written("random_numbers", name, _REALS, fastmath=())
+    address = library.hand_written("kernels.random_numbers", name, _REALS, fastmath=())
     table = np.array([runtime().ctypes.data, address])
-    made = _small_kernels[name] = make_builtin(name, launcher("draw", "drawing"), table)
+    made = _small_kernels[name] = make_builtin(name, launcher("draw", "random_fill"), table)
     return made
 
 

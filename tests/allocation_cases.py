@@ -17,20 +17,20 @@ import numpy as np
 import numbagrad as torch
 from numbagrad import func, random
 from numbagrad.executor import builtin, copying, indexing, matmul
-from numbagrad.executor.words import WordKernel
+from numbagrad.executor.word_kernel import WordKernel
 from numbagrad.ops import matmul as ops_matmul
-from numbagrad.ops import recorder
+from numbagrad.ops import native_launchers as recorder
 from numbagrad.ops import view as ops_view
 from numbagrad.ops.operator import pointwise
 from numbagrad.program.compiled_guards import Guards
 from numbagrad.program.program import Program
 
-KERNELS = pathlib.Path(builtin.__file__).parent.parent / "kernels"
+NATIVE = pathlib.Path(builtin.__file__).parent.parent / "native"
 
 
 def all_launchers() -> Iterator[tuple[str, str]]:
-    """Module and name of every launcher in ``numbagrad/kernels``."""
-    for path in sorted(KERNELS.glob("*.py")):
+    """Module and name of every launcher in ``numbagrad/native``."""
+    for path in sorted(NATIVE.glob("*.py")):
         for function in ast.parse(path.read_text()).body:
             if isinstance(function, ast.FunctionDef) and not function.decorator_list:
                 if [x.arg for x in function.args.args] == ["self", "arguments", "given"]:
@@ -113,7 +113,7 @@ def pointwise_arrays() -> Iterator[Case]:
     x, y = tensor(300, requires_grad=True), tensor(300)
     (x * y).sum().backward()
     half = tensor(4).to(torch.bfloat16)
-    yield Case("bfloat16", lambda: half * half, ["record.pointwise_recorded"])
+    yield Case("bfloat16", lambda: half * half, ["pointwise_operator.pointwise_recorded"])
 
 
 def _resolved(program: Any, *arrays: Any) -> None:
@@ -136,7 +136,7 @@ def recorded() -> Iterator[Case]:
     leaf, other = tensor(2, 300, requires_grad=True), tensor(2, 300)
     row, column = tensor(300, requires_grad=True), tensor(2, 1, requires_grad=True)
     inner = leaf * 2
-    name = ["record.pointwise_recorded"]
+    name = ["pointwise_operator.pointwise_recorded"]
     python = ["compute", "record", "_run"]
     watched = [leaf, other, row, column, inner]
 
@@ -154,7 +154,7 @@ def recorded() -> Iterator[Case]:
     counted.add_(1)
     yield case("written before", lambda: row * counted)
     g = torch.ones(2, 300)
-    gradient = ["record.pointwise_gradients"]
+    gradient = ["pointwise_operator.pointwise_gradients"]
     for text, made in (
         ("product", leaf * other), ("both", leaf * column), ("twice", leaf * leaf),
         ("sum", leaf + other), ("exp", inner.exp()), ("number", leaf.clamp(min=0.5)),
@@ -177,7 +177,7 @@ def inplace() -> Iterator[Case]:
     """Writes in place."""
     target, other = torch.ones(300), tensor(300)
     add = pointwise("add")
-    name = ["record.pointwise_into"]
+    name = ["pointwise_operator.pointwise_into"]
     python = ["_resolve_into", "_write_in_python"]
     watched = [target, other]
     reset, observe = written(target), seen(target)
@@ -231,10 +231,10 @@ def attached() -> Iterator[Case]:
         return made.requires_grad, len(made.grad_fn.next_edges), len(made.grad_fn.saved)
 
     watched = [leaf, inner, counted, array, node_class]
-    yield Case("attach", attach, ["record.attach"], ["_attached"], watched)
-    yield Case("sum", lambda: leaf.sum(), ["record.attach"], ["_attached"], watched)
+    yield Case("attach", attach, ["pointwise_operator.attach"], ["_attached"], watched)
+    yield Case("sum", lambda: leaf.sum(), ["pointwise_operator.attach"], ["_attached"], watched)
     repeated = recorder.repeated
-    yield Case("repeated", lambda: repeated(element, (300, 2)), ["record.repeated"], [], [element])
+    yield Case("repeated", lambda: repeated(element, (300, 2)), ["pointwise_operator.repeated"], [], [element])
 
 
 # --- reductions, rows, products -------------------------------------------------------------------
@@ -280,7 +280,7 @@ def products() -> Iterator[Case]:
         )
     with_numbers_of_nodes()
     x, w = tensor(8, 8, requires_grad=True), tensor(8, 8, requires_grad=True)
-    operator = ["record_operator.operator"]
+    operator = ["tensor_operator.operator"]
     yield Case("recorded", lambda: x @ w, [*operator, *name], ["_compute"], [x, w])
 
 
@@ -292,7 +292,7 @@ def views() -> Iterator[Case]:
     with_numbers_of_nodes()
     leaf, plain = tensor(4, 300, requires_grad=True), tensor(4, 300)
     inner = leaf * 2
-    one, several = ["record_operator.view"], ["record_operator.views"]
+    one, several = ["tensor_operator.view"], ["tensor_operator.views"]
     python = ["_leave_view", "_view_in_python"]
     watched = [leaf, plain, inner]
 
@@ -339,7 +339,7 @@ def views() -> Iterator[Case]:
     array = plain._array
     strided(array, (3,), (4,), 0)
     yield Case(
-        "strides", lambda: strided(array, (3, 2), (4, 8), 4), ["indexing.strided_view"], [], [array]
+        "strides", lambda: strided(array, (3, 2), (4, 8), 4), ["array_launch.strided_view"], [], [array]
     )
 
 
@@ -350,7 +350,7 @@ def operators() -> Iterator[Case]:
     inner = leaf * 2
     index = torch.tensor([1, 0, 3])
     wide = index.view(3, 1).expand(3, 300).contiguous()
-    one = ["record_operator.operator"]
+    one = ["tensor_operator.operator"]
     python = ["_compute", "_finish"]
     watched = [leaf, plain, inner, index]
     for text, run, names in (
@@ -368,13 +368,13 @@ def operators() -> Iterator[Case]:
         run()
         yield Case(text, run, names, python, watched)
     moved = torch.zeros(4, 300).index_add(0, index, plain[:3])._array
-    add = WordKernel("indexing", "index_add_float32")
+    add = WordKernel("kernels.indexing", "index_add_float32")
     words = moved, np.ones((3, 300), np.float32), index._array, 4, 3, 300
     add.launch(300, 1000, *words)
     launch_words = add._run
     assert launch_words is not None
     yield Case(
-        "launch_words", lambda: launch_words(300, 1000, *words), ["indexing.launch_words"], [],
+        "launch_words", lambda: launch_words(300, 1000, *words), ["array_launch.launch_words"], [],
         [moved],
     )  # fmt: skip
     array, rows, whole = plain._array, index._array, np.ascontiguousarray(index._array)
@@ -531,7 +531,7 @@ def drawings() -> Iterator[Case]:
     def reset() -> None:
         generator._words[:] = state
 
-    yield Case("drawing", drawn, ["drawing.draw"], [], [array], reset)
+    yield Case("drawing", drawn, ["random_fill.draw"], [], [array], reset)
 
 
 def _no_grad(run: Callable[[], Any]) -> Callable[[], Any]:
@@ -557,7 +557,7 @@ def large() -> Iterator[Case]:
     memory.BYTES_WORTH_COMPILING = -1
     x = torch.ones(1 << 16)
     x + 1
-    yield Case("output", lambda: x + 1, ["record.pointwise_recorded"], (), [x])
+    yield Case("output", lambda: x + 1, ["pointwise_operator.pointwise_recorded"], (), [x])
     yield Case("softmax", lambda: torch.softmax(x, 0), ["rowwise_launch.along"], (), [x])
 
 
@@ -581,7 +581,7 @@ def accumulation() -> Iterator[Case]:
 
     for _ in range(3):
         walk()
-    names = ["record.pointwise_recorded", "record.pointwise_gradients", "record_operator.view"]
+    names = ["pointwise_operator.pointwise_recorded", "pointwise_operator.pointwise_gradients", "tensor_operator.view"]
     yield Case("walk", walk, names, (), [w, x])
     yield Case("accumulated", again, names[:2], (), [w, x], reset)
 

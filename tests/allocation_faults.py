@@ -41,8 +41,8 @@ ARMED, COUNT, FIRST, END = range(4)
 STATE, CONTEXT, MALLOC, CALLOC, REALLOC, FREE = range(6)
 
 _FAILING = f"""
-from numbagrad.kernels.atomics import call_2, call_5
-from numbagrad.kernels.intrinsics import int64, load, store
+from numbagrad.codegen.atomics import call_2, call_5
+from numbagrad.codegen.intrinsics import int64, load, store
 
 def kernel({{parameters}}):
     state = load(context, {STATE}, int64)
@@ -55,8 +55,8 @@ def kernel({{parameters}}):
 """
 _BEFORE = f"load(context, {{word}}, int64), load(context, {CONTEXT}, int64)"
 _FREE = f"""
-from numbagrad.kernels.atomics import call_2
-from numbagrad.kernels.intrinsics import int64, load
+from numbagrad.codegen.atomics import call_2
+from numbagrad.codegen.intrinsics import int64, load
 
 def kernel(context, memory):
     call_2({_BEFORE.format(word=FREE)}, memory)

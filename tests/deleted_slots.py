@@ -17,7 +17,7 @@ import numbagrad as torch
 from numbagrad import func
 from numbagrad.autograd import forward_ad
 from numbagrad.executor import deferred
-from numbagrad.ops import recorder
+from numbagrad.ops import native_launchers as recorder
 from numbagrad.tensor import TensorState
 from numbagrad.transforms import levels
 

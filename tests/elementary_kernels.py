@@ -12,10 +12,10 @@ from collections.abc import Callable
 
 import numpy as np
 
+from numbagrad.codegen.compiler import compile_to_object
+from numbagrad.codegen.loader import host_vector_bits, load
 from numbagrad.formula import print_numba, trace
 from numbagrad.formula.expression import make
-from numbagrad.kernels.compiler import compile_to_object
-from numbagrad.kernels.loader import host_vector_bits, load
 from numbagrad.kernels.vector_math import CPU_BOUNDED, CPU_INSTRUCTED, CPU_LOWERING
 
 SIGNATURE = "void(int64, int64, int64)"
@@ -61,8 +61,8 @@ def loop(function: str, dtype: str, kind: str = ANY) -> Callable[[int, int, int]
     body = "\n".join(f"        {line}" for line in lines)
     source = (
         "import math\n"
-        "from numbagrad.kernels.intrinsics import *\n"
-        "from numbagrad.kernels.instructions import *\n"
+        "from numbagrad.codegen.intrinsics import *\n"
+        "from numbagrad.codegen.instructions import *\n"
         "def kernel(source, target, count):\n"
         "    for i in range(count):\n"
         f"        x = load(source, i, {dtype})\n"

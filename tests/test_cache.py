@@ -4,6 +4,7 @@ import ctypes
 import errno
 import os
 import pathlib
+import re
 import shutil
 import stat
 import subprocess
@@ -15,10 +16,10 @@ import warnings
 import pytest
 
 import numbagrad
+from numbagrad.codegen import compiler, loader
+from numbagrad.codegen.compiler import compile_to_object
 from numbagrad.executor import library, stats
 from numbagrad.executor.cache import ObjectCache
-from numbagrad.kernels import compiler, loader
-from numbagrad.kernels.compiler import compile_to_object
 
 KEY = "0123456789abcdef"
 ENTRY = f"{KEY}.o"
@@ -27,7 +28,7 @@ ENTRY = f"{KEY}.o"
 def constant_source(number):
     """Source of a kernel that writes `number` to the address it is given."""
     return (
-        f"# answer: {number}\nfrom numbagrad.kernels.intrinsics import *\n\n\n"
+        f"# answer: {number}\nfrom numbagrad.codegen.intrinsics import *\n\n\n"
         f"def kernel(args, lo, hi):\n    store(args, 0, {number}, int64)\n"
     )
 
@@ -274,8 +275,8 @@ def test_keys_tell_apart_what_is_compiled():
 
 
 def test_keys_tell_apart_where_it_is_compiled(tmp_path, monkeypatch):
-    def environment():
-        return library._environment.__wrapped__()
+    def environment(rooms=("codegen", "kernels")):
+        return library._environment.__wrapped__(rooms)
 
     found = [environment()]
     assert environment() == found[0]
@@ -291,13 +292,27 @@ def test_keys_tell_apart_where_it_is_compiled(tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr("llvmlite.__version__", "0.0.0")
         found.append(environment())
-    shutil.copytree(library._KERNEL_FOLDER, tmp_path / "kernels")
-    monkeypatch.setattr(library, "_KERNEL_FOLDER", tmp_path / "kernels")
+    for room in library._ROOMS:
+        shutil.copytree(library._PACKAGE / room, tmp_path / room)
+    monkeypatch.setattr(library, "_PACKAGE", tmp_path)
     assert environment() == found[0]
-    with open(tmp_path / "kernels" / "threads.py", "a") as file:
-        file.write("\n")
-    found.append(environment())
-    assert len(set(found)) == len(found)
+    launchers = [environment(library._ROOMS)]
+    for file in ("native/threads.py", "kernels/matmul/blocks.py", "codegen/compiler.py"):
+        with open(tmp_path / file, "a") as text:
+            text.write("\n")
+        launchers.append(environment(library._ROOMS))
+        if file.startswith("native"):
+            assert environment() == found[0]  # kernels call no launcher
+        else:
+            found.append(environment())
+    assert len({*found, *launchers}) == len(found) + len(launchers)
+
+
+def test_kernels_import_nothing_of_the_launchers():
+    """The key of a kernel does not cover ``native``, so nothing that it calls may lie there."""
+    for room in ("kernels", "codegen"):
+        for path in (library._PACKAGE / room).rglob("*.py"):
+            assert not re.search(r"(from|import) [.\w]*native\b", path.read_text()), path
 
 
 def test_keys_are_the_same_in_every_process(tmp_path):
@@ -434,7 +449,7 @@ _COUNT = (
     "import ctypes, sys\n"
     "from numbagrad.executor import library, stats\n"
     "def answer(number):\n"
-    "    source = 'from numbagrad.kernels.intrinsics import *\\ndef kernel(args, lo, hi):\\n'\n"
+    "    source = 'from numbagrad.codegen.intrinsics import *\\ndef kernel(args, lo, hi):\\n'\n"
     "    source += f'    store(args, 0, {number}, int64)\\n'\n"
     "    address = library.generated('answer', source)\n"
     "    word = ctypes.c_int64(0)\n"

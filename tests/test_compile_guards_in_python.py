@@ -62,7 +62,7 @@ def test_an_object_changes(change, in_python, monkeypatch):
         assert step(torch.ones(1)).item() == 2.0
     if in_python and not JIT_DISABLED:
         ((recorded,),) = step._programs.values()
-        assert recorded.surroundings._rest  # what compiled code cannot look at
+        assert recorded.reachable._rest  # what compiled code cannot look at
     change(rate)
     for _ in range(4):
         assert step(torch.ones(1)).item() == rate.read()

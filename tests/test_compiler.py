@@ -8,9 +8,9 @@ import pytest
 from numba import njit
 from numba.core.errors import NumbaError, TypingError
 
-from numbagrad.kernels import compiler, loader
-from numbagrad.kernels.compiler import assembly, compile_to_module, compile_to_object, subroutine
-from numbagrad.kernels.intrinsics import external, float32, float64, int64, load, store, types
+from numbagrad.codegen import compiler, loader
+from numbagrad.codegen.compiler import assembly, compile_to_module, compile_to_object, subroutine
+from numbagrad.codegen.intrinsics import external, float32, float64, int64, load, store, types
 
 UNIFORM = "void(int64, int64, int64)"
 CODES = ("loops", "formula", "calls")

@@ -51,8 +51,11 @@ def test_hand_written_kernels_are_named_by_module_and_function():
     for _ in range(2):
         explanation = executor.explain(torch.mm, a, a)
         (kernel,) = explanation.kernels
-        assert (kernel.module, kernel.name) == ("numbagrad.kernels.matmul", "matmul_tiles_float32")
-        assert "numbagrad.kernels.matmul.matmul_tiles_float32" in str(explanation)
+        assert (kernel.module, kernel.name) == (
+            "numbagrad.kernels.matmul.blocks",
+            "matmul_tiles_float32",
+        )
+        assert "numbagrad.kernels.matmul.blocks.matmul_tiles_float32" in str(explanation)
 
 
 def test_a_call_without_kernels_says_so():

@@ -30,7 +30,7 @@ import signal, sys
 import numbagrad
 from numbagrad.executor import library
 
-SOURCE = '''from numbagrad.kernels.intrinsics import *
+SOURCE = '''from numbagrad.codegen.intrinsics import *
 
 
 def kernel(args, lo, hi):

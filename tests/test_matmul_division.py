@@ -12,7 +12,7 @@ import pytest
 import numbagrad as torch
 from numbagrad.executor import pool
 from numbagrad.executor.pointwise import JIT_DISABLED
-from numbagrad.kernels import matmul_layout as layout
+from numbagrad.kernels.matmul import layout
 
 pytestmark = pytest.mark.skipif(JIT_DISABLED, reason="there are no kernels")
 

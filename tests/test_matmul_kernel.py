@@ -17,8 +17,8 @@ import numpy as np
 import pytest
 
 import numbagrad
-from numbagrad.kernels import loader
-from numbagrad.kernels import matmul_layout as layout
+from numbagrad.codegen import loader
+from numbagrad.kernels.matmul import layout
 
 SIZES = (1, 2, 3, 5, 7, 8, 11, 12, 13, 16, 17, 31, 32, 33, 48, 64, 100, 129)
 DTYPES = ("float32", "float64")
@@ -31,7 +31,8 @@ def kernel(
 ) -> Callable[[int, int, int], None]:
     import numba
 
-    from numbagrad.kernels import compiler, matmul
+    from numbagrad.codegen import compiler
+    from numbagrad.kernels.matmul import blocks as matmul
 
     function = matmul.BUILDERS[method](getattr(numba, dtype), vector_bits)
     symbol = f"matmul_{method}_{dtype}_{vector_bits}"

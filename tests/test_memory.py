@@ -13,7 +13,7 @@ import pytest
 
 import numbagrad
 from numbagrad.executor import memory
-from numbagrad.kernels import buffer_layout
+from numbagrad.native import buffer_layout
 
 #: Elements of float32 that make a large array.
 LARGE = buffer_layout.LARGE_BYTES // 4

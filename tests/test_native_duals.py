@@ -20,8 +20,8 @@ from numbagrad.executor import deferred
 from numbagrad.executor.matmul import matmul, matmul_and_tangent
 from numbagrad.executor.pointwise import JIT_DISABLED
 from numbagrad.func import grad, jvp
-from numbagrad.kernels import layout
-from numbagrad.ops import recorder
+from numbagrad.native import layout
+from numbagrad.ops import native_launchers as recorder
 from numbagrad.transforms import dispatch
 from numbagrad.transforms.levels import Transformed
 

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 import numbagrad as torch
+from numbagrad.codegen import loader
+from numbagrad.codegen.compiler import assembly
 from numbagrad.executor import library
 from numbagrad.executor.pointwise import JIT_DISABLED
-from numbagrad.kernels import loader
 from numbagrad.kernels import rows as kernel_rows
-from numbagrad.kernels.compiler import assembly
 from numbagrad.program import cost, lowering, row_stages
 from numbagrad.program.operations import Call, Check, Pointwise, View, numbered_apart, overlap
 from numbagrad.program.recorder import Recorder
@@ -411,7 +411,7 @@ def test_a_loop_over_many_arrays_uses_vectors():
         f"        store_apart(y{k}, i, a{k} * a{(k + 1) % 6}, float32, {7 + k})" for k in outputs
     ]
     namespace = {}
-    exec("from numbagrad.kernels.intrinsics import *\n" + "\n".join(lines), namespace)
+    exec("from numbagrad.codegen.intrinsics import *\n" + "\n".join(lines), namespace)
     text = assembly(namespace["kernel"], "void(int64, int64, int64)", code="formula")
     assert text.count("mulps") >= 6
 

@@ -1,6 +1,6 @@
 """The compiled way from Tensors to Tensors does what the Python code does, and loses no reference.
 
-``ops/recorder.py`` installs it; each test of a result runs once with it and once without.
+``ops/native_launchers.py`` installs it; each test of a result runs once with it and once without.
 """
 
 import gc
@@ -12,7 +12,7 @@ import pytest
 import numbagrad as torch
 from numbagrad.autograd.saved import SavedInput, SavedOutput
 from numbagrad.executor import deferred
-from numbagrad.ops import recorder
+from numbagrad.ops import native_launchers as recorder
 from numbagrad.ops.definition import POINTWISE
 from numbagrad.ops.operator import PointwiseOperator, binary, unary
 from numbagrad.ops.tensor_operator import TensorOperator
@@ -220,7 +220,9 @@ def test_compiling_waits_until_it_pays(mode, monkeypatch):
     monkeypatch.undo()
     monkeypatch.setattr(deferred, "CALLS_WORTH_COMPILING", 3)
     installed = []
-    group = deferred.Deferred({"never_compiled": "record"}, lambda: installed.append(True))
+    group = deferred.Deferred(
+        {"never_compiled": "pointwise_operator"}, lambda: installed.append(True)
+    )
     monkeypatch.setattr(deferred, "launcher", lambda *names, compiling: 0)
     assert [group.ready() for _ in range(5)] == [False, False, False, True, True]
     assert installed == [True]

@@ -16,7 +16,7 @@ from numbagrad.program.recorder import Recorder
 
 pytestmark = pytest.mark.skipif(JIT_DISABLED, reason="nothing is recorded")
 
-#: Functions of ``alone.py`` that the tests below are about.
+#: Functions of ``run_single.py`` that the tests below are about.
 KINDS = "pointwise", "reduce", "rowwise", "product"
 
 

@@ -12,7 +12,7 @@ from numbagrad.executor.pointwise import PointwiseProgram
 from numbagrad.executor.reduction import Reduction, ReductionProgram
 from numbagrad.executor.rowwise import RowDefinition
 from numbagrad.formula import trace
-from numbagrad.kernels import layout
+from numbagrad.native import layout
 from numbagrad.ops.definition import POINTWISE
 from numbagrad.ops.operator import pointwise
 

@@ -12,8 +12,8 @@ import pytest
 import numbagrad
 from numbagrad.executor import library, memory
 from numbagrad.executor.builtin import runtime
-from numbagrad.kernels import layout
 from numbagrad.kernels.pointwise import BLOCK
+from numbagrad.native import layout
 from numbagrad.ops.operator import pointwise
 
 #: Columns: whole blocks, whole lines, neither; and rows so short that they are not streamed.

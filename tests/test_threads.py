@@ -17,8 +17,8 @@ from numbagrad.executor import library, pool
 
 #: Adds 1 to each element of the range and counts the calls; args are the two addresses.
 COUNT = """
-from numbagrad.kernels.atomics import fetch_add
-from numbagrad.kernels.intrinsics import int64, load, store
+from numbagrad.codegen.atomics import fetch_add
+from numbagrad.codegen.intrinsics import int64, load, store
 
 def kernel(args, lo, hi):
     out = load(args, 0, int64)
@@ -29,8 +29,8 @@ def kernel(args, lo, hi):
 
 #: For each index: a launch of its own over a row; args are pool, kernel, argument blocks and width.
 NESTED = """
-from numbagrad.kernels.intrinsics import int64, load
-from numbagrad.kernels.threads import parallel_for
+from numbagrad.codegen.intrinsics import int64, load
+from numbagrad.native.threads import parallel_for
 
 def kernel(args, lo, hi):
     blocks = load(args, 2, int64)
@@ -44,7 +44,7 @@ LAUNCH = "void(int64, int64, int64, int64, int64)"
 
 
 def compiled_launch():
-    address = library.hand_written("threads", "parallel_for", LAUNCH)
+    address = library.hand_written("native.threads", "parallel_for", LAUNCH)
     return ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 5)(address)
 
 
@@ -125,7 +125,7 @@ def test_what_waits_for_shared_work_is_called_once(launch, monkeypatch):
 def test_workers_take_part(launch):
     """A kernel that waits until two threads are inside it returns only if a worker comes."""
     source = """
-        from numbagrad.kernels.atomics import atomic_load, fetch_add
+        from numbagrad.codegen.atomics import atomic_load, fetch_add
         def kernel(args, lo, hi):
             fetch_add(args, 1)
             while atomic_load(args) < 2:
@@ -226,7 +226,7 @@ def test_address_never_changes():
 
 
 def test_both_sides_agree_on_the_control_block():
-    from numbagrad.kernels import threads
+    from numbagrad.native import threads
 
     assert pool._LINE * 8 == threads.LINE
     assert pool._CAPACITY == threads.CAPACITY

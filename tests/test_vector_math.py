@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 from elementary_kernels import BOUNDED, LOWERINGS, SIGNATURE, compiled, loop, rules, within_bound
 
+from numbagrad.codegen.compiler import compile_to_module
 from numbagrad.formula import print_numba, trace
 from numbagrad.formula.expression import make
-from numbagrad.kernels.compiler import compile_to_module
 
 DTYPES = ("float32", "float64")
 

@@ -3,7 +3,7 @@
 ``function.py`` decides between recording and running. ``recording.py`` turns a recorded call into
 a program (``snapshot.py`` and ``effects_of_call.py`` say what the call did, ``backward.py`` takes
 care of what is differentiated later, ``verification.py`` tries the program), ``recorded.py`` runs
-it. ``surroundings.py`` knows what a call can read: it walks there (``walk.py``) while
+it. ``reachable_state.py`` knows what a call can read: it walks there (``walk.py``) while
 ``listening.py`` reports what runs.
 """
 

@@ -1,7 +1,7 @@
 """What code names: the globals, attributes, modules and texts that a function may read by name.
 
-``surroundings.py`` watches what the code that runs can name, and ``listening.py`` asks which name a
-call of ``getattr`` was given. Both need instructions alone, not the source.
+``reachable_state.py`` watches what the code that runs can name, and ``listening.py`` asks which
+name a call of ``getattr`` was given. Both need instructions alone, not the source.
 """
 
 from __future__ import annotations

@@ -17,8 +17,8 @@ from ..program.recorder import Recorder
 from ..structure import containers_in, flatten
 from ..tensor import Tensor
 from .effects import COMPUTED, CONSTANT, INFERENCE, KNOWN, MADE, Effects, Made, Place, Unusable
+from .reachable_state import ReachableState, extras_of
 from .snapshot import Owners, Snapshot
-from .surroundings import Surroundings, extras_of
 from .watched import Assigned
 
 
@@ -35,14 +35,14 @@ class EffectsOfCall:
     def __init__(
         self,
         recorder: Recorder,
-        surroundings: Surroundings,
+        reachable: ReachableState,
         before: Snapshot,
         owners: Owners,
         may_be_written: bool,
     ):
         self._may_be_written = may_be_written
         self._recorder = recorder
-        self._surroundings = surroundings
+        self._reachable = reachable
         self._before = before
         self._owners = owners
         self._results: dict[Memory, int] = {}
@@ -82,7 +82,7 @@ class EffectsOfCall:
         leaves, structure = flatten(result)
         containers = {id(x) for x in containers_in((args, kwargs))}
         for container in containers_in(result):
-            if id(container) in self._surroundings.reached or id(container) in containers:
+            if id(container) in self._reachable.reached or id(container) in containers:
                 raise Unusable("a list, dict or dataclass that outlives the call, returned")
         for leaf in leaves:
             if not isinstance(leaf, (Tensor, bool, int, float, str, bytes, type(None))):

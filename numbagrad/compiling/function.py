@@ -1,7 +1,7 @@
 """``compile``: a function that is recorded once a signature and then runs as one program.
 
 The first calls of a signature run as always and are recorded (``program/``); later calls
-check that everything the function can reach is what it was (``surroundings.py``), and run the
+check that everything the function can reach is what it was (``reachable_state.py``), and run the
 program. What cannot be recorded runs as always.
 """
 
@@ -30,10 +30,10 @@ from ..tensor import Tensor
 from ..torch_function import contexts
 from ..transforms.levels import is_transformed
 from .argument_numbers import direct_numbers, is_free
+from .reachable_state import extras_of
 from .recorded import CHANGED, Recorded
 from .recording import Recording, States
 from .settings import global_settings
-from .surroundings import extras_of
 from .undoing import Failed
 
 if TYPE_CHECKING:

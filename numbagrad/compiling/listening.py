@@ -1,7 +1,7 @@
 """What runs in a recorded call, as Python reports it: functions that are entered, and calls of C.
 
 ``recording.py`` listens while it calls the function. What functions in Python read is watched from
-the moment they are entered (``surroundings.py``); a function in C has to be one that is known to
+the moment they are entered (``reachable_state.py``); a function in C has to be one that is known to
 depend on its arguments alone (``c_functions.py``), or the recording ends.
 """
 
@@ -26,7 +26,7 @@ from ..program.recorder import Recorder
 from .c_functions import is_known
 from .code_names import UNKNOWN, name_argument
 from .origins import is_standard_library
-from .surroundings import Surroundings
+from .reachable_state import ReachableState
 
 #: Functions in C that read or write an attribute by a name that they are given.
 _BY_NAME = frozenset(("getattr", "hasattr", "setattr", "delattr", "__getattribute__"))
@@ -41,11 +41,11 @@ _ENVIRONMENT = os.getenv.__code__.co_filename
 
 
 class listening:  # noqa: N801 - a context, named for how it reads
-    """Tell the surroundings what runs, and end the recording at what a program would leave out."""
+    """Tell the reachable state what runs; end the recording at what a program would leave out."""
 
-    def __init__(self, recorder: Recorder, surroundings: Surroundings | None = None):
+    def __init__(self, recorder: Recorder, reachable: ReachableState | None = None):
         self._recorder = recorder
-        self._surroundings = surroundings
+        self._reachable = reachable
         self._seen: set[types.CodeType] = set()
         #: Whether garbage is being collected: what Python calls meanwhile is no part of the call.
         self._collecting = False
@@ -103,10 +103,10 @@ class listening:  # noqa: N801 - a context, named for how it reads
         if is_standard_library(file) and _works_for_library(frame):
             return
         self._seen.add(code)
-        if self._surroundings is None:
+        if self._reachable is None:
             return
-        self._surroundings.entered(frame)
-        refused = self._surroundings.refused_by(code)
+        self._reachable.entered(frame)
+        refused = self._reachable.refused_by(code)
         if refused is not None:
             what, line = refused
             self._recorder.fail(what, [(code, line), *running_code(frame.f_back)])
@@ -123,8 +123,8 @@ class listening:  # noqa: N801 - a context, named for how it reads
         name = getattr(function, "__name__", "")
         if not is_known(function) or file == _ENVIRONMENT or (name in _ADDRESSES and not standard):
             self._recorder.fail(f"{name}(), which a program cannot repeat")
-        elif self._surroundings is not None and name in _BY_NAME | _ALL_NAMES:
-            self._surroundings.named(UNKNOWN if name in _ALL_NAMES else name_argument(frame))
+        elif self._reachable is not None and name in _BY_NAME | _ALL_NAMES:
+            self._reachable.named(UNKNOWN if name in _ALL_NAMES else name_argument(frame))
 
 
 #: Functions of this package that read or write what is set for the whole process, and is no part

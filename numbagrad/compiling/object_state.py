@@ -1,6 +1,6 @@
 """What the state of an object consists of, for every kind of object that can be watched.
 
-``surroundings.py`` follows what is read here and compares it before each run. A class whose
+``reachable_state.py`` follows what is read here and compares it before each run. A class whose
 instances hold state in C that is not listed here is *hidden*: a function that names such an object
 cannot be compiled, since nobody would notice when it changes.
 """

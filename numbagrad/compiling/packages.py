@@ -1,6 +1,7 @@
 """Where modules and classes come from: this package, NumPy, an installed package, or a user.
 
-``surroundings.py`` looks into what users wrote as a whole, and into the rest where code names it.
+``reachable_state.py`` looks into what users wrote as a whole, and into the rest where code names
+it.
 """
 
 from __future__ import annotations

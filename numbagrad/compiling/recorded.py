@@ -21,9 +21,9 @@ from ..tensor import Tensor
 from .argument_numbers import ArgumentNumbers
 from .effects import COMPUTED, KNOWN, MADE, Effects, Place, Run, finder_of_all, version_cell_of
 from .memory_layout import Layout
+from .reachable_state import ReachableState, extras_of
 from .replay import Found, Replay
 from .reused_gradients import ReusedGradients
-from .surroundings import Surroundings, extras_of
 from .undoing import Failed, Undo
 
 #: Returned in the place of a result by a program of which it is not sure that it holds.
@@ -44,7 +44,7 @@ class Recorded:
     """A program and what surrounds it: ready to stand for a call of the function.
 
     Args:
-        surroundings: the Python values that it holds for.
+        reachable: the Python values that it holds for.
         leaves: the arguments of the recorded call.
         places: all tensors and gradients that the call could reach, as they were before it.
         owners: for each block of memory that the program is given, the place that leads to it.
@@ -56,7 +56,7 @@ class Recorded:
 
     def __init__(
         self,
-        surroundings: Surroundings,
+        reachable: ReachableState,
         leaves: list[Any],
         places: list[Place],
         owners: list[Place],
@@ -67,7 +67,7 @@ class Recorded:
         gradient_flags: list[bool],
         numbers: NumberInputs,
     ):
-        self.surroundings = surroundings
+        self.reachable = reachable
         self.numbers = ArgumentNumbers(leaves, numbers)
         self.program = program
         self._effects = effects
@@ -88,14 +88,14 @@ class Recorded:
         self._with_gradient = [x for x, had in zip(self._tensors, self._had, strict=True) if had]
         self._flags = flags
         self._gradient_flags = gradient_flags
-        self._known = surroundings.known
+        self._known = reachable.known
         self._same = [
             (k, leaf) for k, leaf in enumerate(leaves)
             if isinstance(leaf, Tensor) and id(leaf) in self._known
         ]  # fmt: skip
         # What users wrote, or is in Python, may raise: checks before anything is written.
         unsure = [each for each in program.operations if may_raise(each)]
-        self._undo = Undo(program, surroundings.generators)
+        self._undo = Undo(program, reachable.generators)
         sure = len(unsure) == program.first_checks
         self._reused = ReusedGradients(effects, possible=sure and any(self._had))
         self._replay = Replay(program)
@@ -130,7 +130,7 @@ class Recorded:
 
     def holds_but_for_numbers(self, leaves: list[Any]) -> bool:
         """Whether it would, had the numbers among the arguments the values that it expects."""
-        if not self.surroundings.hold():
+        if not self.reachable.hold():
             return False
         if list(map(_flag_of, self._tensors)) != self._flags:
             return False
@@ -186,7 +186,7 @@ class Recorded:
         # Compiled code knows numbers by their identity.
         arguments = self.numbers.known(given) if numbers else given
         keep = self._replay.holds(*arguments)
-        if keep is None or not (self.surroundings.unchanged() or self.surroundings.hold()):
+        if keep is None or not (self.reachable.unchanged() or self.reachable.hold()):
             return CHANGED
         if numbers:
             self.numbers.give(given)

@@ -32,10 +32,10 @@ from .effects import Live, Place, Unusable
 from .effects_of_call import EffectsOfCall
 from .listening import listening
 from .memory_layout import Layout, shared
+from .reachable_state import ReachableState
 from .recorded import Recorded
 from .settings import global_settings
 from .snapshot import Elements, Owners, Snapshot
-from .surroundings import Surroundings
 from .verification import Previous, RandomStates, verify
 from .watched import Assigned
 
@@ -108,60 +108,60 @@ class Recording:
     def run(self) -> tuple[Any, Recorded | None, str]:
         """The result of the call; what later calls can use, or None and why not."""
         recorder = self.recorder
-        surroundings = self._surroundings = Surroundings(
+        reachable = self._reachable = ReachableState(
             {"the function": self.function}, self.leaves, self._states.idle, self._states.ran
         )
-        if surroundings.always_refused is not None:
-            return self.function(*self.args, **self.kwargs), None, surroundings.always_refused
-        before = Snapshot(surroundings, self.leaves)
+        if reachable.always_refused is not None:
+            return self.function(*self.args, **self.kwargs), None, reachable.always_refused
+        before = Snapshot(reachable, self.leaves)
         recorder.outside = set(before.copies)
-        self.random = RandomStates(surroundings.generators)
+        self.random = RandomStates(reachable.generators)
         settings = global_settings()
         recorder.when_walked = functools.partial(self._check_walked, next_sequence_nr())
-        if surroundings.may_read_numbers:
+        if reachable.may_read_numbers:
             self.numbers.values.clear()
         args, kwargs = with_inputs(self.args, self.kwargs, self.numbers)
         previous = None if self.earlier is None else Previous(self.earlier)
-        finder = self._change_finder(surroundings)
+        finder = self._change_finder(reachable)
         read: list[Optimizer] = []
         # One thread records at a time, hence first.
-        groups = [group for each in surroundings.optimizers for group in each.param_groups]
+        groups = [group for each in reachable.optimizers for group in each.param_groups]
         with (
             recorder.recording(),
             noting_state(read.append),
             observing(groups) as self._options_read,
-            listening(recorder, surroundings),
+            listening(recorder, reachable),
             finder,
         ):
             found = self.function(*args, **kwargs)
         result = with_plain_numbers(found) if self.numbers.values else found
-        self._states.ran += surroundings.found_late
+        self._states.ran += reachable.found_late
         if recorder.failure is not None:
             self.may_settle = recorder.raised
             return result, None, recorder.failure
-        refused = self._refused(surroundings)
+        refused = self._refused(reachable)
         if refused is not None:
             return result, None, refused
-        if not surroundings.is_complete:
+        if not reachable.is_complete:
             self.may_settle = True
             return result, None, "tensors that a function of another package was found to read"
-        if surroundings.may_read_numbers:
+        if reachable.may_read_numbers:
             self.numbers.pin_all()
-        if not self._states.found(surroundings.optimizers, read):
+        if not self._states.found(reachable.optimizers, read):
             self.may_settle = True
             return result, None, "the state of an optimizer, which calls before did not read"
         if global_settings() != settings:
             return result, None, "a setting of the whole process that the function changes"
         if not self._arguments_unchanged():
             return result, None, "a list, dict or dataclass among the arguments, which it changes"
-        changed = self._changed(surroundings)
+        changed = self._changed(reachable)
         if changed is not None:
-            surroundings.forget_input_numbers()
+            reachable.forget_input_numbers()
             self.may_settle = True
             self.changed_at = finder.found
             return result, None, f"a change during the call, of {changed}"
         try:
-            return result, self._recorded(surroundings, before, found, previous), ""
+            return result, self._recorded(reachable, before, found, previous), ""
         except Unusable as reason:
             self.may_settle = reason.may_settle
             if self.assigned:  # what was there before was read, or is needed otherwise
@@ -169,27 +169,27 @@ class Recording:
                 return result, None, f"a change during the call, of {self.assigned[0].watched.what}"
             return result, None, str(reason)
 
-    def _refused(self, surroundings: Surroundings) -> str | None:
+    def _refused(self, reachable: ReachableState) -> str | None:
         """What the call reads that nobody can watch, found out after it was read."""
-        if surroundings.always_refused is not None:
-            return surroundings.always_refused
-        for code in surroundings.executed:
-            refused = surroundings.refused_by(code)
+        if reachable.always_refused is not None:
+            return reachable.always_refused
+        for code in reachable.executed:
+            refused = reachable.refused_by(code)
             if refused is not None:
                 self.changed_at = [(code, refused[1])]
                 return refused[0]
         return None
 
-    def _changed(self, surroundings: Surroundings) -> str | None:
+    def _changed(self, reachable: ReachableState) -> str | None:
         """What the call has changed so far that its program would depend on."""
         for dictionary, key, positive in self.recorder.anew:
-            surroundings.ignore(dictionary, key, positive, self._options_read)
+            reachable.ignore(dictionary, key, positive, self._options_read)
         if self._states.may_assign:
-            self.assigned = surroundings.assigned()
-        return surroundings.changed()
+            self.assigned = reachable.assigned()
+        return reachable.changed()
 
-    def _change_finder(self, surroundings: Surroundings) -> ChangeFinder:
-        return ChangeFinder(self.code, lambda: self._changed(surroundings) is not None)
+    def _change_finder(self, reachable: ReachableState) -> ChangeFinder:
+        return ChangeFinder(self.code, lambda: self._changed(reachable) is not None)
 
     def _check_walked(self, begin: int, tensors: list[Tensor]) -> None:
         """Fail if the graph of some tensors is older than the call."""
@@ -207,7 +207,7 @@ class Recording:
 
         ``keys`` are all signatures, each with an entry for every leaf of the arguments at its end.
         """
-        found = [each.surroundings.changed() for each in programs[:-1]]
+        found = [each.reachable.changed() for each in programs[:-1]]
         names = names_of_leaves(self.function, self.args, self.kwargs)
         count = len(names)
         for k, name in enumerate(names):
@@ -219,14 +219,14 @@ class Recording:
         return ", ".join(sorted({text for text in found if text})) or "the number of arguments"
 
     def _recorded(
-        self, surroundings: Surroundings, before: Snapshot, result: Any, previous: Previous | None
+        self, reachable: ReachableState, before: Snapshot, result: Any, previous: Previous | None
     ) -> Recorded:
         """The program of the call, and all that has to be done around it."""
         recorder = self.recorder
         before.forget([each.old for each in self.assigned])
         owners = Owners()
         owners.find(recorder, before.places, before.arrays)
-        found = EffectsOfCall(recorder, surroundings, before, owners, self.is_piece)
+        found = EffectsOfCall(recorder, reachable, before, owners, self.is_piece)
         effects = found.find(self.args, self.kwargs, result, self.assigned)
         results, count, own = found.results, len(recorder.operations), set()
         if found.live:
@@ -261,7 +261,7 @@ class Recording:
             for of_gradient in (False, True)
         )
         return Recorded(
-            surroundings, self.leaves, before.places, [place for place, _ in owners.values()],
+            reachable, self.leaves, before.places, [place for place, _ in owners.values()],
             layout, program, effects, flags, of_gradients, self.numbers,
         )  # fmt: skip
 
@@ -283,7 +283,7 @@ class Recording:
         ]
         tensors = [place.find(self.leaves) for place in inputs]
         try:
-            with listening(self.recorder, self._surroundings):
+            with listening(self.recorder, self._reachable):
                 backward, count = record_backward(self.recorder, found.live, tensors, results)
         except CannotDifferentiate as reason:
             raise Unusable(str(reason)) from None

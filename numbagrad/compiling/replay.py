@@ -1,7 +1,7 @@
-"""The compiled way through a recorded call whose surroundings are what they were.
+"""The compiled way through a recorded call whose reachable are what they were.
 
 ``recording.py`` knows, in Python, all that has to hold for a program. What it last found to hold is
-written into the tables of ``kernels/replay.py`` here, whose builtins then see in a microsecond that
+written into the tables of ``native/replay.py`` here, whose builtins then see in a microsecond that
 nothing has changed. For anything else they say so, and the Python code decides.
 """
 
@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from ..executor.builtin import launcher, make_builtin
-from ..kernels import replay_layout as words
-from ..ops.recorder import described_runtime
+from ..native import replay_layout as words
+from ..ops.native_launchers import described_runtime
 from ..program.operations import Array
 from ..program.program import NativeRun, Program
 from ..program.recorder import root_of

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from ..kernels.replay_layout import OWNERS_OF_ARRAY, OWNERS_OF_GRADIENT
+from ..native.replay_layout import OWNERS_OF_ARRAY, OWNERS_OF_GRADIENT
 from ..program.operations import Array
 from ..tensor import Tensor
 from .effects import MADE, Effects

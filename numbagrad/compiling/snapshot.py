@@ -13,7 +13,7 @@ from ..program.operations import Array, Memory, Range, View
 from ..program.recorder import Recorder, root_of
 from ..tensor import Tensor
 from .effects import Place
-from .surroundings import Surroundings
+from .reachable_state import ReachableState
 
 
 class State:
@@ -40,9 +40,9 @@ class Snapshot:
         copies: copies of the memory of these arrays, by the id of its owner.
     """
 
-    def __init__(self, surroundings: Surroundings, leaves: list[Any]):
+    def __init__(self, reachable: ReachableState, leaves: list[Any]):
         self.leaves = leaves
-        self.places = _places(surroundings, leaves)
+        self.places = _places(reachable, leaves)
         self._states: dict[int, State] = {}
         for place in self.places:
             tensor = place.find(leaves)
@@ -70,14 +70,14 @@ class Snapshot:
         return self._states[id(self.tensor(place))]
 
 
-def _places(surroundings: Surroundings, leaves: list[Any]) -> list[Place]:
+def _places(reachable: ReachableState, leaves: list[Any]) -> list[Place]:
     # A tensor that the function reaches by itself is that tensor, also as an argument.
     arguments = {
         id(leaf): k
         for k, leaf in reversed([*enumerate(leaves)])
-        if isinstance(leaf, Tensor) and id(leaf) not in surroundings.known
+        if isinstance(leaf, Tensor) and id(leaf) not in reachable.known
     }
-    fixed = [tensor for tensor in surroundings.tensors if id(tensor) not in arguments]
+    fixed = [tensor for tensor in reachable.tensors if id(tensor) not in arguments]
     places = [Place(tensor, None) for tensor in fixed]
     places += [Place(x, None, of_gradient=True) for x in fixed if x._grad is not None]
     for k in arguments.values():

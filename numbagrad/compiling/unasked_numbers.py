@@ -2,7 +2,7 @@
 
 A recorded call is given numbers that say how they are used (``program/input_numbers.py``).
 Classes written in C take the value of what looks like a number unnoticed; where code of users
-names such a class, numbers are constants of the program. Asked by ``surroundings.py``.
+names such a class, numbers are constants of the program. Asked by ``reachable_state.py``.
 """
 
 from __future__ import annotations

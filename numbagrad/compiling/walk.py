@@ -1,7 +1,8 @@
 """The walk through all that a call can read: functions, globals, objects, classes, containers.
 
 What it finds is watched (``watched.py``); what cannot be watched is kept as a refusal, under the
-name that leads to it. ``surroundings.py`` begins the walk, and goes on when functions are entered.
+name that leads to it. ``reachable_state.py`` begins the walk, and goes on when functions are
+entered.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The entries of one container as they were when a call was recorded, and whether they still are.
 
-Made by ``surroundings.py`` for each container, object and class that a function can reach. Python
-compares entry by entry; where the container is of a kind that compiled code can look into
+Made by ``reachable_state.py`` for each container, object and class that a function can reach.
+Python compares entry by entry; where the container is of a kind that compiled code can look into
 (``program/compiled_guards.py``), that does it in nanoseconds.
 """
 

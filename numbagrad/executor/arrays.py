@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .. import half_precision as half
-from ..kernels import buffer_layout
+from ..native import buffer_layout
 from . import capture, memory
 from .builtin import runtime
 from .pointwise import JIT_DISABLED

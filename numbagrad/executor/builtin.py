@@ -1,6 +1,6 @@
 """Compiled functions as CPython builtins, and the tables they read.
 
-A launcher (``numbagrad/kernels/launch.py``) becomes callable from Python as an ordinary builtin
+A launcher (``numbagrad/native/launch.py``) becomes callable from Python as an ordinary builtin
 whose ``self`` is an ndarray of 64-bit words: the table of one operator. Calling it costs what
 calling any builtin costs, with no boxing of arguments in between.
 """
@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..dtype import bfloat16
-from ..kernels import layout
+from ..native import layout
 from ..type_names import type_name
 from . import capture, library, memory, pool
 
@@ -100,12 +100,12 @@ def make_builtin(name: str, address: int, table: np.ndarray) -> Callable[..., An
 
 
 def launcher(function: str, module: str = "launch", compiling: bool = True) -> int:
-    """Address of a launcher of ``numbagrad/kernels/<module>.py``.
+    """Address of a launcher of ``numbagrad/native/<module>.py``.
 
     Without ``compiling`` it is 0 if neither this process nor the disk cache has it.
     """
     return library.hand_written(
-        module, function, _FASTCALL_SIGNATURE, code="calls", compiling=compiling
+        f"native.{module}", function, _FASTCALL_SIGNATURE, code="calls", compiling=compiling
     )
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from ..dtype import name_of
 from . import capture
 from .pointwise import JIT_DISABLED
-from .words import WordKernel
+from .word_kernel import WordKernel
 
 Array = np.ndarray[Any, Any]
 
@@ -26,7 +26,7 @@ _GRAIN = 32768  # elements that are worth a thread of their own
 
 @functools.cache
 def _kernel(name: str) -> WordKernel:
-    return WordKernel("checks", name)
+    return WordKernel("kernels.checks", name)
 
 
 def check(name: str, words: tuple[Any, ...], explain: Callable[..., None], *arguments: Any) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..dtype import name_of
 from .pointwise import JIT_DISABLED
-from .words import WordKernel
+from .word_kernel import WordKernel
 
 Array = np.ndarray[Any, Any]
 
@@ -24,7 +24,7 @@ _PICKS = 4096  # the same, where each is read from a place of its own
 
 @functools.cache
 def _kernel(name: str, kind: np.dtype[Any] | None = None) -> WordKernel:
-    return WordKernel("class_loss", name if kind is None else f"{name}_{name_of(kind)}")
+    return WordKernel("kernels.class_loss", name if kind is None else f"{name}_{name_of(kind)}")
 
 
 def factors(

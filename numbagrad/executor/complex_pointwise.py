@@ -61,8 +61,8 @@ class LiftedFormula:
 class ComplexProgram:
     """One lifted formula and its kernels, with the interface of a ``PointwiseProgram``.
 
-    ``passive`` names inputs that take the dtype of the others, ``result`` is "bool" where the
-    result is, and ``check`` raises for dtypes of operands, by name, that the operator refuses.
+    ``weak_dtype_inputs`` names inputs that take the dtype of the others, ``result`` is "bool" where
+    the result is, and ``check`` raises for dtypes of operands, by name, that the operator refuses.
     """
 
     def __init__(
@@ -70,13 +70,13 @@ class ComplexProgram:
         name: str,
         formula: LiftedFormula,
         result: str = "same",
-        passive: frozenset[str] = frozenset(),
+        weak_dtype_inputs: frozenset[str] = frozenset(),
         check: Callable[[dict[str, DType]], None] | None = None,
     ):
         self.name = name
         self.formula = formula
         self.result = result
-        self.passive = passive
+        self.weak_dtype_inputs = weak_dtype_inputs
         self.check = check
         self._kernels: dict[Any, int] = {}
         library.when_forgetting(self._kernels.clear)
@@ -144,7 +144,7 @@ class ComplexProgram:
         values = [
             code
             for name, code in zip(formula.inputs, codes, strict=True)
-            if name not in formula.real.booleans and name not in self.passive
+            if name not in formula.real.booleans and name not in self.weak_dtype_inputs
         ]
         found = promote(values or codes)
         if float16 in [code.dtype for code in values] and real_of(found).itemsize < 8:
@@ -297,7 +297,7 @@ def _packed(shape: tuple[int, ...], operands: list[Array]) -> tuple[Array, int]:
 
 @library.remembered
 def _parallel_for() -> Callable[..., None]:
-    """``kernels/threads.py``'s function of that name."""
+    """``native/threads.py``'s function of that name."""
     signature = "void(int64, int64, int64, int64, int64)"
-    address = library.hand_written("threads", "parallel_for", signature, code="calls")
+    address = library.hand_written("native.threads", "parallel_for", signature, code="calls")
     return ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 5)(address)

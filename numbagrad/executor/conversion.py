@@ -17,7 +17,7 @@ from ..dtype import bfloat16, bool_, computed_as, float16, float32, int64
 from ..dtype import dtype as DType
 from ..dtype import from_numpy as dtype_of
 from ..formula import trace
-from ..kernels.buffer_layout import LARGE_BYTES
+from ..native.buffer_layout import LARGE_BYTES
 from . import capture, library
 from .arrays import new_array
 from .builtin import LaunchMiss

@@ -2,7 +2,7 @@
 
 Called by ``ops/gather.py``, ``indexing.py`` and ``join.py``. Each function returns None for what is
 not the ordinary case, contiguous arrays and indices in range; its caller then goes another way.
-The launchers are in ``kernels/copying.py``.
+The launchers are in ``native/copying.py``.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..kernels import indexing_layout as layout
+from ..native import array_launch_layout as layout
 from . import library
 from .builtin import launcher, make_builtin, runtime
 from .deferred import Deferred
@@ -66,7 +66,7 @@ def _reading_table(kernel: str) -> Array:
     table[layout.READ_RUNTIME] = runtime().ctypes.data
     table[layout.READ_GRAIN] = _GRAIN
     for place in range(4):
-        word = library.hand_written("indexing", f"{kernel}_{1 << place}")
+        word = library.hand_written("kernels.indexing", f"{kernel}_{1 << place}")
         table[layout.READ_KERNELS + place] = word
     return table
 

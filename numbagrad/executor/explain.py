@@ -61,7 +61,7 @@ def explain(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Explanat
 
     def record(kernel: Kernel) -> None:
         launcher = not kernel.signature.startswith("void")
-        if not launcher and kernel.module != "numbagrad.kernels.threads":
+        if not launcher and kernel.module != "numbagrad.native.threads":
             seen.setdefault(kernel)
 
     with _lock:

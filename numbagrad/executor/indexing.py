@@ -14,12 +14,12 @@ import numpy as np
 
 from .. import half_precision as half
 from ..dtype import name_of
-from ..kernels import indexing_layout as layout
+from ..native import array_launch_layout as layout
 from . import capture
 from .builtin import launcher, make_builtin, numpy_function
 from .complex_parts import from_parts, parts_of_array
 from .pointwise import JIT_DISABLED
-from .words import WordKernel
+from .word_kernel import WordKernel
 
 Array = np.ndarray[Any, Any]
 
@@ -33,7 +33,7 @@ def _native_view() -> Callable[..., Array]:
     table[layout.VIEW_NEW_FROM_DESCRIPTOR] = numpy_function(_NEW_FROM_DESCRIPTOR_SLOT)
     table[layout.VIEW_SET_BASE] = numpy_function(_SET_BASE_SLOT)
     table[layout.VIEW_ARRAY_TYPE] = id(np.ndarray)
-    return make_builtin("strided_view", launcher("strided_view", "indexing"), table)
+    return make_builtin("strided_view", launcher("strided_view", "array_launch"), table)
 
 
 def _first_view(array: Array, shape: Any, strides: Any, offset: int) -> Array:
@@ -91,12 +91,12 @@ _GRAIN = 32768  # elements that are worth a thread of their own
 
 @functools.cache
 def _kernel(name: str) -> WordKernel:
-    return WordKernel("indexing", name)
+    return WordKernel("kernels.indexing", name)
 
 
 @functools.cache
 def _adding(name: str, kind: np.dtype[Any]) -> WordKernel:
-    return WordKernel("indexing", f"{name}_{name_of(kind)}", updates=True)
+    return WordKernel("kernels.indexing", f"{name}_{name_of(kind)}", updates=True)
 
 
 def _split(shape: tuple[int, ...], dim: int) -> tuple[int, int, int]:

@@ -1,8 +1,8 @@
 """Kernels by description: found in memory, loaded from disk, or compiled, in that order.
 
 Called by everything that runs a kernel. ``generated`` takes source text, ``hand_written`` names a
-function of ``numbagrad/kernels``. Both return the address of a function that lives as long as the
-process, and count what they did in :func:`stats`.
+function of ``numbagrad/kernels`` or ``numbagrad/native``. Both return the address of a function
+that lives as long as the process, and count what they did in :func:`stats`.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from typing import Any, TypeVar
 
 from .. import dtype
 from .._version import __version__
+from ..codegen import loader
 from ..interrupts import uninterrupted
-from ..kernels import loader
 from . import capture
 from .cache import ObjectCache, default_directory
 
 #: Signature of a kernel: address of packed arguments, and a range of work.
 UNIFORM = "void(int64, int64, int64)"
 
-_KERNEL_FOLDER = pathlib.Path(__file__).parent.parent / "kernels"
+_PACKAGE = pathlib.Path(__file__).parent.parent
 
 #: Compiled functions are never freed, so a program that keeps making new ones is told.
 KERNEL_BOUND = 10_000
@@ -150,17 +150,22 @@ def cache() -> ObjectCache:
     return ObjectCache(default_directory())
 
 
-@functools.lru_cache(maxsize=1)
-def _environment() -> str:
-    """What decides the machine code beside the source: CPU, versions, and our kernel files."""
+#: The rooms whose text decides machine code; kernels call nothing of the last.
+_ROOMS = ("codegen", "kernels", "native")
+
+
+@functools.cache
+def _environment(rooms: tuple[str, ...]) -> str:
+    """What decides the machine code beside the source: CPU, versions, and the files of rooms."""
     with uninterrupted():
         import llvmlite
 
     digest = hashlib.sha256()
     digest.update("\n".join((*loader.host_cpu(), llvmlite.__version__, __version__)).encode())
     digest.update(_numba_version())
-    for path in sorted(_KERNEL_FOLDER.glob("*.py")):
-        digest.update(path.read_bytes())
+    for room in rooms:
+        for path in sorted((_PACKAGE / room).rglob("*.py")):
+            digest.update(path.read_bytes())
     return digest.hexdigest()
 
 
@@ -176,8 +181,8 @@ def _numba_version() -> bytes:
     return metadata.version("numba").encode()
 
 
-def _key(*parts: str) -> str:
-    digest = hashlib.sha256(_environment().encode())
+def _key(rooms: tuple[str, ...], *parts: str) -> str:
+    digest = hashlib.sha256(_environment(rooms).encode())
     for part in parts:
         digest.update(b"\0" + part.encode())
     return digest.hexdigest()[:40]
@@ -243,7 +248,7 @@ def hand_written(
     code: str = "loops",
     compiling: bool = True,
 ) -> int:
-    """Address of ``function`` of ``numbagrad.kernels.<module>``, compiled for ``signature``.
+    """Address of ``function`` of ``numbagrad.<module>``, compiled for ``signature``.
 
     ``code`` is "calls" for functions without a loop that matters: they compile faster. Without
     ``compiling`` the address is 0 for what would have to be compiled first.
@@ -251,18 +256,19 @@ def hand_written(
     symbol = _symbol(function)
 
     def compile_object() -> bytes:
-        from ..kernels.compiler import compile_to_object
+        from ..codegen.compiler import compile_to_object
 
-        python = getattr(importlib.import_module(f"numbagrad.kernels.{module}"), function)
+        python = getattr(importlib.import_module(f"numbagrad.{module}"), function)
         python = getattr(python, "py_func", python)
         return compile_to_object(python, signature, symbol, fastmath, code)
 
-    key = _key("hand written", module, function, signature, code, *fastmath)
+    rooms = _ROOMS if module.startswith("native.") else _ROOMS[:2]
+    key = _key(rooms, "hand written", module, function, signature, code, *fastmath)
     if not compiling and key not in _addresses and cache().read(key) is None:
         return 0
     address = _address(key, symbol, compile_object)
     if recorder is not None:
-        recorder(Kernel(function, _origins[key], signature, module=f"numbagrad.kernels.{module}"))
+        recorder(Kernel(function, _origins[key], signature, module=f"numbagrad.{module}"))
     return address
 
 
@@ -281,7 +287,7 @@ def generated(
     symbol = _symbol(name)
 
     def compile_object() -> bytes:
-        from ..kernels.compiler import compile_to_object
+        from ..codegen.compiler import compile_to_object
 
         return compile_to_object(_function(key, source), signature, symbol, fastmath, code)
 
@@ -296,7 +302,7 @@ def source_key(
     name: str, source: str, signature: str = UNIFORM, fastmath: tuple[str, ...] = ("contract",)
 ) -> str:
     """The key under which a generated kernel is kept."""
-    return _key("generated", name, source, signature, *fastmath)
+    return _key(_ROOMS[:2], "generated", name, source, signature, *fastmath)
 
 
 def _function(key: str, source: str) -> Callable[..., None]:

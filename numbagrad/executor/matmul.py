@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ..kernels import layout, matmul_layout
+from ..kernels.matmul import layout as matmul_layout
+from ..native import layout
 from . import capture, library, pool
 from .builtin import LaunchMiss, Repairs, launcher, leave_to_recorder, make_builtin, runtime
 from .conversion import has_half, narrowed, widened
@@ -20,7 +21,7 @@ from .pointwise import JIT_DISABLED
 
 Array = np.ndarray[Any, Any]
 
-#: Names of the methods of ``kernels/matmul_layout.py``, in their order.
+#: Names of the methods of ``kernels/matmul/layout.py``, in their order.
 _METHODS = ("tiles", "dots", "row")
 
 
@@ -33,7 +34,7 @@ def _launcher() -> tuple[Callable[[Array, Array], Array], Array]:
     def prepare_to_share() -> None:
         signature = "int64(int64, int64, int64, int64, int64)"
         table[layout.MATMUL_DIVIDE] = library.hand_written(
-            "matmul_division", "divide", signature, code="calls"
+            "kernels.matmul.division", "divide", signature, code="calls"
         )
 
     pool.when_sharing(prepare_to_share)
@@ -129,10 +130,10 @@ def matmul_and_tangent(
 
 
 def kernel_of(method: int, dtype: str) -> int:
-    """Address of the kernel of a method (``kernels/matmul_layout.py``) for float32 or float64."""
+    """Address of the kernel of a method (``kernels/matmul/layout.py``) for float32 or float64."""
     # Its vector code is written by hand: the long list of passes would find nothing to do.
     name = f"matmul_{_METHODS[method]}_{dtype}"
-    address = library.hand_written("matmul", name, code="calls")
+    address = library.hand_written("kernels.matmul.blocks", name, code="calls")
     if address not in _reserved:
         _reserve_scratch(name, address)
         _reserved.add(address)

@@ -1,7 +1,7 @@
 """Memory of large arrays: a pool of buffers for them, and when they are written past the caches.
 
 Called by ``builtin.py``, which tells the launchers. The pool itself is compiled
-(``numbagrad/kernels/buffers.py``) when the first large array is made: NumPy allocates those that
+(``numbagrad/native/buffers.py``) when the first large array is made: NumPy allocates those that
 launchers return, and only those, through a handler of ours (NEP 49). Users set its limit.
 """
 
@@ -19,7 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from ..kernels import buffer_layout, layout, loader
+from ..codegen import loader
+from ..native import buffer_layout, layout
 from . import library
 
 _CACHES = pathlib.Path("/sys/devices/system/cpu/cpu0/cache")
@@ -100,7 +101,7 @@ def set_pool_limit(limit: int) -> None:
     words = _control_block()
     words[buffer_layout.LIMIT] = limit
     if words[buffer_layout.KEPT] > limit:
-        drop = library.hand_written("buffers", "drop_free", code="calls")
+        drop = library.hand_written("native.buffers", "drop_free", code="calls")
         _C_KERNEL(drop)(words.ctypes.data, limit, 0)
 
 
@@ -158,7 +159,7 @@ _C_KERNEL = ctypes.PYFUNCTYPE(None, _WORD, _WORD, _WORD)
 _C_NEW_LARGE_ARRAY = ctypes.PYFUNCTYPE(ctypes.py_object, *[_WORD] * 5)
 
 
-#: The functions of ``kernels/buffers.py`` that make up the pool, with their signatures.
+#: The functions of ``native/buffers.py`` that make up the pool, with their signatures.
 _FUNCTIONS = (
     ("buffer_malloc", "int64(int64, int64)"),
     ("buffer_calloc", "int64(int64, int64, int64)"),
@@ -254,7 +255,9 @@ def _make_pool(words: np.ndarray, compiling: bool) -> int:
     """
     with library.lock:
         found = [
-            library.hand_written("buffers", name, signature, code="calls", compiling=compiling)
+            library.hand_written(
+                "native.buffers", name, signature, code="calls", compiling=compiling
+            )
             for name, signature in _FUNCTIONS
         ]
         if not all(found):

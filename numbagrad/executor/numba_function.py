@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from ..codegen import loader
 from ..interrupts import uninterrupted
-from ..kernels import loader
 from ..kernels.program_layout import FAILED, FAILURE
 
 #: The words behind those of a launch that may fail: the compiled function, then the arguments.

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from .. import half_precision as half
+from ..codegen import loader
 from ..dtype import (
     FROM_TYPE_NUM,
     bool_,
@@ -33,8 +34,9 @@ from ..formula import Formula, print_numba, print_numpy
 from ..formula import abs as magnitude
 from ..formula.expression import postorder
 from ..formula.lowering import Lowering
-from ..kernels import layout, loader, pointwise
+from ..kernels import layout, pointwise
 from ..kernels.vector_math import CPU_BOUNDED, CPU_INSTRUCTED, CPU_LOWERING
+from ..native import layout as native_layout
 from ..type_names import given_for_tensor
 from . import capture, library
 from .builtin import (
@@ -67,21 +69,25 @@ class OperandCode:
 #: NumPy kinds of the dtypes that a definition's ``dtypes`` admits.
 _ACCEPTED = {"any": "fiub", "number": "fiu", "float": "f", "integral": "iub", "integer": "iu"}
 
-_NUMBERS = {layout.PYTHON_BOOL: bool, layout.PYTHON_INT: int, layout.PYTHON_FLOAT: float}
+_NUMBERS = {
+    native_layout.PYTHON_BOOL: bool,
+    native_layout.PYTHON_INT: int,
+    native_layout.PYTHON_FLOAT: float,
+}
 
 
 def decode(key: int, count: int) -> list[OperandCode]:
     """The operands of a signature key."""
     operands = []
     for k in range(count):
-        word = key >> (layout.OPERAND_BITS * k)
-        code = word & ((1 << layout.CODE_BITS) - 1)
+        word = key >> (native_layout.OPERAND_BITS * k)
+        code = word & ((1 << native_layout.CODE_BITS) - 1)
         number = _NUMBERS.get(code)
         operands.append(
             OperandCode(
                 None if number else FROM_TYPE_NUM[code],
-                (word >> layout.CODE_BITS) & ((1 << layout.LAYOUT_BITS) - 1),
-                bool((word >> layout.SCALAR_BIT) & 1),
+                (word >> native_layout.CODE_BITS) & ((1 << native_layout.LAYOUT_BITS) - 1),
+                bool((word >> native_layout.SCALAR_BIT) & 1),
                 number,
             )
         )
@@ -112,15 +118,16 @@ class PointwiseProgram:
             and Python numbers. Raises ``LaunchMiss``; pass that to :meth:`resolve`.
         into: the same with a last argument, the ndarray to write.
         accepts: the dtypes it computes in, a key of ``_ACCEPTED``.
-        passive: names of the inputs that take the dtype of the others.
+        weak_dtype_inputs: names of the inputs that take the dtype of the others.
         check: raises for dtypes of operands, by name, that the operator refuses.
-        divides: whether integers raise if the second input has a zero.
+        refuses_zero_divisors: whether integers raise if the second input has a zero.
         rounds_operands: whether numbers beside operands of half precision are rounded first.
     """
 
     __slots__ = (
-        "name", "formula", "result", "accepts", "passive", "check", "divides", "rounds_operands",
-        "call", "into", "grain", "_make_formula", "_signatures", "_tables", "_is_set_up",
+        "name", "formula", "result", "accepts", "weak_dtype_inputs", "check",
+        "refuses_zero_divisors", "rounds_operands", "call", "into", "grain",
+        "_make_formula", "_signatures", "_tables", "_is_set_up",
     )  # fmt: skip
 
     def __init__(
@@ -130,16 +137,16 @@ class PointwiseProgram:
         result: str,
         grain: int,
         accepts: str = "any",
-        passive: frozenset[str] = frozenset(),
+        weak_dtype_inputs: frozenset[str] = frozenset(),
         check: Callable[[dict[str, DType]], None] | None = None,
-        divides: bool = False,
+        refuses_zero_divisors: bool = False,
         rounds_operands: bool = False,
     ):
         self.name = name
         self.accepts = accepts
-        self.passive = passive
+        self.weak_dtype_inputs = weak_dtype_inputs
         self.check = check
-        self.divides = divides
+        self.refuses_zero_divisors = refuses_zero_divisors
         self.rounds_operands = rounds_operands
         self.result = result
         self.grain = grain
@@ -155,7 +162,7 @@ class PointwiseProgram:
     def table(self, into: bool = False) -> KernelTable | None:
         """The table that ``call`` (or ``into``) reads; None if that is not the launcher alone."""
         self._set_up()
-        return None if self._tables is None or self.divides else self._tables[into]
+        return None if self._tables is None or self.refuses_zero_divisors else self._tables[into]
 
     def prepare(self) -> Formula:
         """Trace the formula when the operator is first used; returns it."""
@@ -194,8 +201,8 @@ class PointwiseProgram:
                 self._tables = tables
                 call = make_builtin(self.name, launch, tables[0].words)
                 into = make_builtin(self.name, launch, tables[1].words)
-            self.call = _looking_for_zeros(call) if self.divides else call
-            self.into = _looking_for_zeros(into) if self.divides else into
+            self.call = _looking_for_zeros(call) if self.refuses_zero_divisors else call
+            self.into = _looking_for_zeros(into) if self.refuses_zero_divisors else into
             self._is_set_up = True
 
     def _first_call(self, *operands: Any) -> Any:
@@ -217,7 +224,7 @@ class PointwiseProgram:
         repairs = Repairs(self.name)
         code = miss.args[0]  # the exception itself would be in a cycle with this frame
         while True:
-            if code == layout.MISS_CAPTURE:
+            if code == native_layout.MISS_CAPTURE:
                 if made := capture.hand_over("pointwise", self, operands, into):
                     return made[0]
             elif code < 0:
@@ -237,22 +244,22 @@ class PointwiseProgram:
     def _repair(self, code: int, operands: tuple[Any, ...], into: bool) -> tuple[Any, ...]:
         """Operands that the launcher can take, or the error that says why there are none."""
         inputs = operands[:-1] if into else operands
-        if code == layout.MISS_GENERAL:
+        if code == native_layout.MISS_GENERAL:
             address = launcher("pointwise_general", "broadcast")
-            runtime()[layout.RUNTIME_GENERAL] = address
+            runtime()[native_layout.RUNTIME_GENERAL] = address
             return operands
-        if code == layout.MISS_OPERAND:
+        if code == native_layout.MISS_OPERAND:
             taken = tuple([_as_operand(self.name, x) for x in operands])
             require_array(self.name, taken)
             return taken
-        if code == layout.MISS_SHAPES:
+        if code == native_layout.MISS_SHAPES:
             raise_shapes(self.name, inputs, operands[-1] if into else None)
-        if code == layout.MISS_OVERLAP:
+        if code == native_layout.MISS_OVERLAP:
             output = operands[-1]
             check_written_once(output)
             copies = [x.copy() if isinstance(x, np.ndarray) else x for x in inputs]
             return (*copies, output)
-        if code == layout.MISS_NUMBER:
+        if code == native_layout.MISS_NUMBER:
             whole = self._whole(inputs)
             if any(new is not old for new, old in zip(whole, inputs, strict=True)):
                 return (*whole, *operands[len(inputs) :])
@@ -270,7 +277,9 @@ class PointwiseProgram:
         assert self.formula is not None
         return tuple(
             [
-                int(x) if name in self.passive and isinstance(x, float) and np.isfinite(x) else x
+                int(x)
+                if name in self.weak_dtype_inputs and isinstance(x, float) and np.isfinite(x)
+                else x
                 for name, x in zip(self.formula.inputs, inputs, strict=True)
             ]
         )
@@ -282,7 +291,7 @@ class PointwiseProgram:
         values = [
             operand
             for name, operand in zip(formula.inputs, operands, strict=True)
-            if name not in formula.booleans and name not in self.passive
+            if name not in formula.booleans and name not in self.weak_dtype_inputs
         ]
         compute = promote(values or operands)
         if self.check is not None:
@@ -341,9 +350,9 @@ class PointwiseProgram:
         kernel = library.generated(self.name, source, code=code)
         scalar_types = output_types = 0
         for k in range(count):
-            scalar_types |= self.number_dtype(k, compute).type_num << (layout.CODE_BITS * k)
+            scalar_types |= self.number_dtype(k, compute).type_num << (native_layout.CODE_BITS * k)
         for j in range(len(formula.outputs)):
-            output_types |= result.type_num << (layout.CODE_BITS * j)
+            output_types |= result.type_num << (native_layout.CODE_BITS * j)
         self._tables[into].insert(key, kernel, output_types, scalar_types)
 
     def _rounds_to(self, operands: list[OperandCode]) -> DType | None:
@@ -378,9 +387,9 @@ class PointwiseProgram:
         count = len(formula.outputs)
         names = ["out"] if count == 1 else [f"out{j}" for j in range(count)]
         outputs = [pointwise.Operand(name, result.name, place) for name in names]
-        flat = bool(key & layout.FLAT)
+        flat = bool(key & native_layout.FLAT)
         plain = all(code.layout in (layout.UNIT, layout.ZERO) for code in codes)
-        streamed = plain and bool(key & layout.STREAMED)
+        streamed = plain and bool(key & native_layout.STREAMED)
         inputs, outputs = told_apart(inputs, outputs)
         return kernel_source(self.name, formula, inputs, outputs, compute.name, flat, streamed)
 
@@ -391,9 +400,9 @@ class PointwiseProgram:
         if not all([is_operand(x) and not _is_complex(x) for x in operands]) or (
             output is not None and output.dtype.kind == "c"
         ):
-            raise LaunchMiss(layout.MISS_OPERAND)
+            raise LaunchMiss(native_layout.MISS_OPERAND)
         if output is None and not any([isinstance(x, np.ndarray) for x in operands]):
-            raise LaunchMiss(layout.MISS_OPERAND)
+            raise LaunchMiss(native_layout.MISS_OPERAND)
         refuse_subclasses(*operands, output)
         operands = tuple([_as_operand(self.name, x) for x in operands])
         try:
@@ -575,7 +584,7 @@ def refuse_subclasses(*operands: Any) -> None:
     """
     for operand in operands:
         if isinstance(operand, np.ndarray) and operand.__class__ is not np.ndarray:
-            raise LaunchMiss(layout.MISS_OPERAND)
+            raise LaunchMiss(native_layout.MISS_OPERAND)
 
 
 def require_array(name: str, operands: Sequence[Any]) -> None:

@@ -1,6 +1,6 @@
 """The worker threads of the process: how many, where their control block lies, and forks.
 
-Launchers pass ``pool_address()`` to ``kernels/threads.py``, whose compiled functions start and run
+Launchers pass ``pool_address()`` to ``native/threads.py``, whose compiled functions start and run
 the workers; ``get_num_threads`` and ``set_num_threads`` are part of the public namespace. Nothing
 is compiled, loaded or started before the first call of ``pool_address``.
 """
@@ -18,7 +18,7 @@ import numpy as np
 
 from . import library
 
-# The layout of the control block, as kernels/threads.py defines it (a test compares the two:
+# The layout of the control block, as native/threads.py defines it (a test compares the two:
 # that file imports Numba, so this one cannot import it).
 _LINE = 16
 _WORKERS, _STARTED, _SPIN, _START_WORKERS, _ACQUIRE_LOCK, _RELEASE_LOCK, _SHARE_OUT = range(7)
@@ -179,7 +179,7 @@ def _before_alone(block: np.ndarray) -> None:
     if compiling or _seconds_alone < 0:
         _seconds_alone = max(_seconds_alone, 0.0)
         address = library.hand_written(
-            "threads", "share_out", _SHARE_OUT_SIGNATURE, code="calls", compiling=compiling
+            "native.threads", "share_out", _SHARE_OUT_SIGNATURE, code="calls", compiling=compiling
         )
     _sharing = address != 0
     while _sharing and _waiting:
@@ -210,7 +210,7 @@ def _start_workers(block: np.ndarray) -> None:
     start.argtypes, start.restype = [ctypes.c_void_p, ctypes.c_void_p], ctypes.c_ulong
     refused = ctypes.c_ulong(-1).value
     global _spin_count
-    worker_loop = library.hand_written("threads", "worker_loop", "void(int64)", code="calls")
+    worker_loop = library.hand_written("native.threads", "worker_loop", "void(int64)", code="calls")
     if _spin_count == 0:
         _spin_count = _measure_spin()
         _apply_num_threads(block)
@@ -230,7 +230,7 @@ def _start_workers(block: np.ndarray) -> None:
 
 def _measure_spin() -> int:
     """How many times a thread can look for work in ``SPIN_MICROSECONDS``."""
-    address = library.hand_written("threads", "spin", "void(int64)", code="calls")
+    address = library.hand_written("native.threads", "spin", "void(int64)", code="calls")
     spin = ctypes.CFUNCTYPE(None, ctypes.c_int64)(address)
     count = 500
     shortest = float("inf")

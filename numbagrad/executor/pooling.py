@@ -15,7 +15,7 @@ import numpy as np
 from ..dtype import from_numpy, name_of
 from . import capture
 from .complex_pointwise import refused
-from .words import WordKernel
+from .word_kernel import WordKernel
 
 Array = np.ndarray[Any, Any]
 
@@ -26,7 +26,7 @@ _GRAIN = 32768  # elements that are worth a thread of their own
 def _kernel(kind: np.dtype[Any]) -> WordKernel:
     if kind.kind == "c":
         raise refused("max_pool", from_numpy(kind))
-    return WordKernel("pooling", f"largest_{name_of(kind)}")
+    return WordKernel("kernels.pooling", f"largest_{name_of(kind)}")
 
 
 @functools.lru_cache(maxsize=256)

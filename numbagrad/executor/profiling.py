@@ -21,7 +21,7 @@ import numpy as np
 
 from ..kernels import program_layout as words
 from ..program import timing
-from ..program.observer import Onlooker
+from ..program.observer import Observer
 from ..program.operations import Array, Call, Operation, moved
 from ..program.program import Program
 from ..program.work import flops, space
@@ -208,8 +208,8 @@ def _clock_address() -> int:
     return ctypes.cast(function, ctypes.c_void_p).value or 0
 
 
-class _Observer(Onlooker):
-    """An onlooker that notes when eager operators ran."""
+class _Observer(Observer):
+    """An observer that notes when eager operators ran."""
 
     def __init__(self, profile: Profile):
         super().__init__()

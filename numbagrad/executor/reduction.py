@@ -14,12 +14,13 @@ from typing import Any
 import numpy as np
 
 from .. import half_precision as half
+from ..codegen.template import renamed
 from ..dtype import bool_, computed_as, dtype_from_name, from_numpy, int64
 from ..dtype import dtype as DType
 from ..formula import Formula, print_numba, print_numpy, trace
 from ..kernels import layout, reduction, reduction_layout
-from ..kernels.template import renamed
 from ..kernels.vector_math import CPU_LOWERING
+from ..native import layout as native_layout
 from ..type_names import given_for_tensor
 from . import capture, library
 from .builtin import (
@@ -122,7 +123,7 @@ class ReductionProgram:
         repairs = Repairs(self.definition.name)
         code = miss.args[0]  # the exception itself would be in a cycle with this frame
         while True:
-            if code == layout.MISS_CAPTURE:
+            if code == native_layout.MISS_CAPTURE:
                 if made := capture.hand_over("reduce", self, arguments):
                     return made[0]
             else:
@@ -168,11 +169,11 @@ class ReductionProgram:
 
     def _compile(self, key: int, array: Array) -> None:
         """Compile the kernel, or the launcher, that a call missed."""
-        if key == layout.MISS_GENERAL:
+        if key == native_layout.MISS_GENERAL:
             assert self._table is not None
             self._install("reduce", self._table)
             return
-        if key == layout.MISS_LIMIT:
+        if key == native_layout.MISS_LIMIT:
             raise RuntimeError(
                 f"{self.definition.name}: at most {layout.MAX_DIMENSIONS} dimensions are "
                 f"supported, got {array.ndim}"

@@ -21,6 +21,7 @@ from ..formula.rows import RowFormula, trace_rows
 from ..kernels import layout, rowwise
 from ..kernels.pointwise import Operand
 from ..kernels.vector_math import CPU_LOWERING
+from ..native import layout as native_layout
 from . import capture, library
 from .builtin import (
     KernelTable,
@@ -74,7 +75,7 @@ class RowwiseProgram:
                 return self.call(dim, *arrays)
             except LaunchMiss as miss:
                 key = miss.args[0]
-            if key == layout.MISS_CAPTURE:
+            if key == native_layout.MISS_CAPTURE:
                 if made := capture.hand_over("rowwise", self, dim, arrays):
                     return made[0]
                 continue
@@ -82,7 +83,7 @@ class RowwiseProgram:
             repairs.add(key, (dim, *arrays))
             if key == rowwise.MISS_CONTIGUOUS:
                 arrays = tuple([np.ascontiguousarray(x).reshape(x.shape) for x in arrays])
-            elif key == layout.MISS_OPERAND:
+            elif key == native_layout.MISS_OPERAND:
                 raise TypeError(f"{self.name}: expected Tensors, got {type(arrays[0]).__name__}")
             elif arrays[0].dtype.kind == "c":
                 return self.of_complex(dim, *arrays)
@@ -95,7 +96,7 @@ class RowwiseProgram:
         kernel = self.kernel(stored, variant)
         types = 0
         for j, result in enumerate(self.results(stored)):
-            types |= result.type_num << (layout.CODE_BITS * j)
+            types |= result.type_num << (native_layout.CODE_BITS * j)
         self._table.insert(key, kernel, types, 0)
 
     def results(self, stored: DType) -> tuple[DType, ...]:

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..dtype import name_of
 from .pointwise import JIT_DISABLED
-from .words import WordKernel
+from .word_kernel import WordKernel
 
 Array = np.ndarray[Any, Any]
 
@@ -34,7 +34,7 @@ class Targets(NamedTuple):
 
 @functools.cache
 def _kernel(name: str, kind: np.dtype[Any]) -> WordKernel:
-    return WordKernel("sequence_loss", f"{name}_{name_of(kind)}")
+    return WordKernel("kernels.sequence_loss", f"{name}_{name_of(kind)}")
 
 
 def _run(name: str, made: Array, logs: Array, targets: Targets, *others: Any) -> Array:

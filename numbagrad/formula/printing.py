@@ -22,7 +22,7 @@ _INFIX = {
     "lshift": "<<", "rshift": ">>", "shift_left": "<<", "shift_right": ">>",
 }  # fmt: skip
 
-# Functions of numbagrad.kernels.intrinsics; each keeps the dtype of its operand.
+# Functions of numbagrad.codegen.intrinsics; each keeps the dtype of its operand.
 _INTRINSICS = {
     **{
         name: name for name in "fma fmod bits from_bits rint floor ceil trunc copysign sqrt".split()
@@ -64,7 +64,7 @@ def print_numba(
     """`formula` computing in `dtype`, as straight-line Python statements for Numba.
 
     Returns the statements and the names of the variables that hold the outputs. The inputs are
-    variables named as in the formula; the other names come from `numbagrad.kernels.intrinsics` and
+    variables named as in the formula; the other names come from `numbagrad.codegen.intrinsics` and
     `math`. `lowering` maps (function, dtype) to the function over Expressions that
     replaces it.
     """

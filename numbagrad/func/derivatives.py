@@ -14,7 +14,7 @@ from ..autograd import engine_interface
 from ..autograd.forward_ad import dual_view, parts
 from ..autograd.grad_mode import enable_grad, no_grad
 from ..autograd.grad_mode import state as grad_mode
-from ..ops import recorder
+from ..ops import native_launchers as recorder
 from ..ops.creation import zeros_like
 from ..structure import builder, flatten, picker, rebuild
 from ..tensor import Tensor

@@ -6,6 +6,7 @@ their arguments.
 
 from __future__ import annotations
 
+from ..codegen.intrinsics import call_kernel, int64, load, store, subroutine
 from .bundle_layout import (
     CHAIN_LAST_AT,
     CHAIN_LAST_UNIT,
@@ -25,7 +26,6 @@ from .bundle_layout import (
     PART_TOTAL,
     PART_WORDS,
 )
-from .intrinsics import call_kernel, int64, load, store, subroutine
 
 
 def run_group(args, lo, hi):

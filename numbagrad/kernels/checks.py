@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from .intrinsics import bfloat16, float16, float32, float64, int64, load, store
+from ..codegen.intrinsics import bfloat16, float16, float32, float64, int64, load, store
 from .program_layout import FAILED, FAILURE
 
 

@@ -7,7 +7,7 @@ counts for nothing. Imported only to compile.
 
 from __future__ import annotations
 
-from .intrinsics import bfloat16, float16, float32, float64, int64, load, store
+from ..codegen.intrinsics import bfloat16, float16, float32, float64, int64, load, store
 
 
 def _factors(kind, real):

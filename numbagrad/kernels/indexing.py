@@ -1,27 +1,16 @@
-"""Views by strides, and kernels that read and write elements chosen by index arrays.
+"""Kernels that read and write elements chosen by index arrays.
 
-``executor/indexing.py`` compiles these by name: ``strided_view`` and ``launch_words`` are launchers
-(see ``launch.py``), the others have the uniform entry of a kernel. Imported only to compile.
+``executor/indexing.py`` compiles these by name; they have the uniform entry of a kernel. Imported
+only to compile.
 
-The kernels see contiguous arrays as (outer, size, inner), the middle dimension being the indexed
-one. Those that add run over columns (outer, inner), so that each element is added to by one thread
-in the order of the indices: the result has the same bits for any number of threads.
+They see contiguous arrays as (outer, size, inner), the middle dimension being the indexed one.
+Those that add run over columns (outer, inner), so that each element is added to by one thread in
+the order of the indices: the result has the same bits for any number of threads.
 """
 
 from __future__ import annotations
 
-from .indexing_layout import (
-    LAUNCH_KERNEL,
-    LAUNCH_RUNTIME,
-    LAUNCH_WORDS,
-    VIEW_ARRAY_TYPE,
-    VIEW_DIMENSIONS,
-    VIEW_FRAME_WORDS,
-    VIEW_NEW_FROM_DESCRIPTOR,
-    VIEW_SET_BASE,
-)
-from .intrinsics import (
-    address_of_stack,
+from ..codegen.intrinsics import (
     bfloat16,
     float16,
     float32,
@@ -31,74 +20,9 @@ from .intrinsics import (
     int32,
     int64,
     load,
-    new_from_descriptor,
     store,
     uint8,
 )
-from .launch import run_range
-from .layout import (
-    ARRAY_DATA,
-    ARRAY_DESCRIPTOR,
-    ARRAY_FLAGS,
-    OBJECT_TYPE,
-    RUNTIME_ARRAY_TYPE,
-    RUNTIME_NONE,
-)
-from .objects import long_as_long, new_reference, tuple_get_item, tuple_size
-from .tensors import set_base
-
-FLAG_WRITEABLE = 0x0400
-
-
-def strided_view(self, arguments, given):
-    """``builtin(array, shape, strides, offset) -> ndarray``; strides and offset are bytes.
-
-    The caller answers for the elements lying in the memory of ``array``.
-    """
-    table = load(self + ARRAY_DATA, 0, int64)
-    frame = address_of_stack(VIEW_FRAME_WORDS)
-    array = load(arguments, 0, int64)
-    shape = load(arguments, 1, int64)
-    strides = load(arguments, 2, int64)
-    rank = tuple_size(shape)
-    for d in range(rank):
-        store(frame, d, long_as_long(tuple_get_item(shape, d)), int64)
-        store(frame, VIEW_DIMENSIONS + d, long_as_long(tuple_get_item(strides, d)), int64)
-    descriptor = new_reference(load(array + ARRAY_DESCRIPTOR, 0, int64))
-    view = new_from_descriptor(
-        load(table, VIEW_NEW_FROM_DESCRIPTOR, int64),
-        load(table, VIEW_ARRAY_TYPE, int64),
-        descriptor,
-        rank,
-        frame,
-        frame + 8 * VIEW_DIMENSIONS,
-        load(array + ARRAY_DATA, 0, int64) + long_as_long(load(arguments, 3, int64)),
-        int64(load(array + ARRAY_FLAGS, 0, int32)) & FLAG_WRITEABLE,
-    )
-    return set_base(load(table, VIEW_SET_BASE, int64), view, array)
-
-
-def launch_words(self, arguments, given):
-    """``builtin(total, grain, *words)``: run the kernel of the table over ``[0, total)``.
-
-    The packed arguments are the words: the address of an ndarray's memory, or an int as it is.
-    """
-    table = load(self + ARRAY_DATA, 0, int64)
-    runtime = load(table, LAUNCH_RUNTIME, int64)
-    kernel = load(table, LAUNCH_KERNEL, int64)
-    frame = address_of_stack(LAUNCH_WORDS)
-    array_type = load(runtime, RUNTIME_ARRAY_TYPE, int64)
-    total = long_as_long(load(arguments, 0, int64))
-    grain = long_as_long(load(arguments, 1, int64))
-    for k in range(2, given):
-        word = load(arguments, k, int64)
-        if load(word + OBJECT_TYPE, 0, int64) == array_type:
-            store(frame, k - 2, load(word + ARRAY_DATA, 0, int64), int64)
-        else:
-            store(frame, k - 2, long_as_long(word), int64)
-    run_range(runtime, kernel, frame, total, grain)
-    return new_reference(load(runtime, RUNTIME_NONE, int64))
-
 
 # Words of a kernel: output, source, index, size of the indexed dimension, indices, inner size.
 

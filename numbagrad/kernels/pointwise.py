@@ -12,7 +12,9 @@ import dataclasses
 import functools
 from collections.abc import Callable
 
-from . import layout, loader, matmul_layout
+from ..codegen import loader
+from . import layout
+from .matmul import layout as matmul_layout
 
 
 @dataclasses.dataclass(frozen=True)
@@ -175,11 +177,11 @@ def _imports(bodies: list[Body]) -> list[str]:
     modules += [""] if modules else []
     special = ("_estimate(", "multiply_by_power(")
     instructions = (
-        ["from numbagrad.kernels.instructions import *"]
+        ["from numbagrad.codegen.instructions import *"]
         if any([name in text for name in special])
         else []
     )
-    return [*modules, "from numbagrad.kernels.intrinsics import *", *instructions]
+    return [*modules, "from numbagrad.codegen.intrinsics import *", *instructions]
 
 
 def _own_words(operands: list[Operand]) -> dict[str, int]:

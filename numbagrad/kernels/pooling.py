@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from .intrinsics import (
+from ..codegen.intrinsics import (
     float16,
     float32,
     float64,

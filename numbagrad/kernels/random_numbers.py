@@ -11,8 +11,8 @@ from __future__ import annotations
 import numpy as np
 from numba import uint32, uint64
 
-from .compiler import subroutine
-from .intrinsics import (
+from ..codegen.compiler import subroutine
+from ..codegen.intrinsics import (
     address_of_stack,
     bfloat16,
     bits,

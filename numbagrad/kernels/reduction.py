@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import dataclasses
 
+from ..codegen.template import fill, lines_of
 from .pointwise import ITEM_SIZES, loaded_as, numba_name
 from .reduction_layout import *
-from .template import fill, lines_of
 
 #: The values that the functions of numbagrad.kernels.combine leave unchanged, by kind of dtype.
 IDENTITIES = {
@@ -101,7 +101,7 @@ _HEAD = lines_of("""
 import math
 import numpy as np
 from numbagrad.kernels.combine import <COMBINE> as combine
-from numbagrad.kernels.intrinsics import *
+from numbagrad.codegen.intrinsics import *
 from numbagrad.kernels.reduction import *
 
 

@@ -6,8 +6,8 @@ wait for each other after each; here nobody waits before all blocks are done.
 
 from __future__ import annotations
 
-from .atomics import atomic_store, compare_exchange
-from .intrinsics import call_kernel, float32, float64, int64, load, store, subroutine
+from ..codegen.atomics import atomic_store, compare_exchange
+from ..codegen.intrinsics import call_kernel, float32, float64, int64, load, store, subroutine
 from .program_layout import (
     LAUNCH_ARGUMENTS,
     LAUNCH_KERNEL,

@@ -5,8 +5,7 @@ Used by kernels that ``pointwise.py`` writes, hence imported only to compile.
 
 from __future__ import annotations
 
-from .copying import copy_memory
-from .intrinsics import subroutine
+from ..codegen.intrinsics import copy_memory, subroutine
 
 __all__ = ["repeat_row"]
 

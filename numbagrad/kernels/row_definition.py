@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 
+from ..codegen.template import fill
 from .pointwise import load_text, store_text
 from .reduction import identity
 from .rows import Stage
 from .rowwise import BEGIN_COLUMNS, COLUMNS, HEAD, addresses
-from .template import fill
 
 
 def stages_source(

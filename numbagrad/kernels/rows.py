@@ -14,6 +14,7 @@ import dataclasses
 import functools
 from collections.abc import Callable
 
+from ..codegen.alias_scopes import APART
 from . import layout
 from .pointwise import (
     BLOCK,
@@ -132,7 +133,7 @@ def source(
         "import numpy as np",
         "",
         "from numbagrad.kernels import combine",
-        "from numbagrad.kernels.intrinsics import *",
+        "from numbagrad.codegen.intrinsics import *",
         "from numbagrad.kernels.rows import *",
         *(["from numbagrad.kernels.streaming import *"] if streamed else []),
         *(["from numbagrad.kernels.repeated_rows import *"] if repeated else []),
@@ -209,7 +210,7 @@ def source(
 def _number_of_place(last: int, place: int) -> int:
     """The number of a row of scratch memory, after the ``last`` one of the operands."""
     number = last + 1 + place
-    return number if number <= layout.APART else 0
+    return number if number <= APART else 0
 
 
 def _stage(

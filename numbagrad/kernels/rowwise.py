@@ -8,8 +8,8 @@ narrow enough for its elements to stay in the cache between passes.
 
 from __future__ import annotations
 
+from ..codegen.template import fill, lines_of
 from .pointwise import loaded_as, numba_name
-from .template import fill, lines_of
 
 # --- packed arguments (64-bit words), written by the launcher ---------------------------------
 SIZE = 0  # of the dimension
@@ -59,7 +59,7 @@ HEAD = lines_of("""
 import math
 import numpy as np
 from numbagrad.kernels import combine
-from numbagrad.kernels.intrinsics import *
+from numbagrad.codegen.intrinsics import *
 from numbagrad.kernels.rowwise import *
 
 

@@ -8,7 +8,7 @@ Imported only to compile.
 
 from __future__ import annotations
 
-from .intrinsics import external, float32, float64, int64, load, store, subroutine
+from ..codegen.intrinsics import external, float32, float64, int64, load, store, subroutine
 
 _exp = external("exp", float64, float64)
 _log = external("log", float64, float64)

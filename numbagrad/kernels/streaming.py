@@ -12,7 +12,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from .intrinsics import int8, load, store, subroutine
+from ..codegen.intrinsics import int8, load, store, subroutine
 
 __all__ = ["LINE_BYTES", "stream", "streams_done"]
 

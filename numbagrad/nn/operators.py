@@ -18,7 +18,8 @@ from ..executor.builtin import LaunchMiss
 from ..executor.conversion import convert, widened
 from ..executor.matmul import HalfPrecision
 from ..executor.matmul import matmul as product
-from ..ops import interception, recorder
+from ..ops import interception
+from ..ops import native_launchers as recorder
 from ..ops.expand import sum_to_size
 from ..ops.matmul import mm
 from ..ops.operator import pointwise

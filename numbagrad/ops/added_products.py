@@ -18,6 +18,7 @@ from .arguments import is_complex_number, require_real
 from .conversion import cast
 from .expand import expand, sum_to_size
 from .inplace import install_in_place
+from .lazy_conj import conjugate
 from .matmul import (
     bmm,
     check_bmm,
@@ -32,7 +33,6 @@ from .matmul import (
 )
 from .operator import pointwise
 from .output import write_result
-from .pending import conjugate
 from .registry import method
 from .shapes import check_expands
 from .tensor_operator import TensorOperator

@@ -1,7 +1,7 @@
 """Complex tensors: how they are made, their parts, conjugates and angles.
 
 Most functions take real tensors too, and return them. Views that are conjugates are those of
-``pending.py``. Arithmetic of complex numbers is in ``complex_operator.py``.
+``lazy_conj.py``. Arithmetic of complex numbers is in ``complex_operator.py``.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from ..formula.complex import Complex
 from ..tensor import Tensor, new_tensor
 from ..transforms.batching import stacked
 from .complex_operator import derived
+from .lazy_conj import _conj_physical, _neg_view, conj, is_conj
 from .operator import pointwise
 from .output import write_result
 from .parts import select
-from .pending import _conj_physical, _neg_view, conj, is_conj
 from .registry import method
 from .view_operator import ViewOperator
 

@@ -26,7 +26,8 @@ from ..executor.conversion import has_half
 from ..executor.pointwise import JIT_DISABLED, code_of, promote
 from ..tensor import Tensor, new_tensor
 from ..transforms.levels import is_transformed
-from . import interception, recorder
+from . import interception
+from . import native_launchers as recorder
 from .conversion import cast
 
 if TYPE_CHECKING:

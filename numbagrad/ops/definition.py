@@ -59,12 +59,13 @@ class PointwiseDefinition:
     from: there the operator is defined and smooth. `dtypes` is "any", "number" (not bool), "float",
     "integral" (integers and bool) or "integer"; `result` is "same", "bool", or "float" (integers
     become the default float first). `check` is given the dtype of every operand by name and raises
-    for what torch refuses beyond that. An operator that `divides` raises for integers whose
-    divisor, the second input, has a zero. One that is not `differentiable` raises in backward.
-    `complex` says what it is for complex operands: None where there is no such thing, `Refused`
-    if torch has an error of its own for that. One that `jumps`, as each with a result of bool does,
-    has numbers beside operands of half precision rounded to these first; else only results are.
-    One that `takes_numbers` takes operands none of which is a Tensor, as torch's arithmetic does.
+    for what torch refuses beyond that. An operator that `refuses_zero_divisors` raises for integers
+    whose divisor, the second input, has a zero. One that is not `differentiable` raises in
+    backward. `complex` says what it is for complex operands: None where there is no such thing,
+    `Refused` if torch has an error of its own for that. One that is `discontinuous`, as each with a
+    result of bool does, has numbers beside operands of half precision rounded to these first; else
+    only results are. One that `takes_numbers` takes operands none of which is a Tensor, as torch's
+    arithmetic does.
     """
 
     name: str
@@ -76,19 +77,19 @@ class PointwiseDefinition:
     dtypes: str = "any"
     result: str = "same"
     check: Callable[[Mapping[str, DType]], None] | None = None
-    divides: bool = False
+    refuses_zero_divisors: bool = False
     aliases: tuple[str, ...] = ()
     in_place: bool = True
     differentiable: bool = True
     grad_fn: str = ""
     complex: ComplexRule | Refused | None = None
-    jumps: bool = False
+    discontinuous: bool = False
     takes_numbers: bool = False
 
     @property
     def rounds_operands(self) -> bool:
         """Whether operands are rounded to their common dtype of half precision."""
-        return self.jumps or self.result == "bool"
+        return self.discontinuous or self.result == "bool"
 
     @cached_property
     def traced(self) -> Formula:

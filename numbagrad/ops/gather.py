@@ -17,7 +17,7 @@ from ..executor import indexing as executor
 from ..executor.arrays import embedded, filled
 from ..executor.checks import check_inside
 from ..executor.pointwise import scalar_type_name
-from ..kernels.indexing_layout import ALL_IN_A_ROW
+from ..native.array_launch_layout import ALL_IN_A_ROW
 from ..tensor import Tensor, new_tensor
 from ..transforms.batching import after_samples, samples_first, stacked, with_samples
 from ..transforms.levels import Transformed, is_transformed, refuse_samples

@@ -15,10 +15,11 @@ from ..autograd import tensor_interface as tensors
 from ..autograd.grad_mode import state as grad_mode
 from ..executor.builtin import LaunchMiss
 from ..formula import Formula, symbol
-from ..kernels import layout
+from ..native import layout
 from ..tensor import Tensor, new_tensor
 from ..transforms.levels import is_transformed
-from . import recorder, saved_names
+from . import native_launchers as recorder
+from . import saved_names
 from .definition import PointwiseDefinition
 
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
 """Who decides for each operator whether it is computed: contexts around a part of a program.
 
 ``utils/selective_checkpoint.py`` keeps the results of some operators in one context, and gives them
-back in another one instead of computing them again. While such a context is open, an onlooker has
+back in another one instead of computing them again. While such a context is open, an observer has
 every operator of the thread come by Python (``program/observer.py``), where the classes of
 operators ask ``current``. Views compute nothing, and writes in place have to happen: nobody is
 asked about them, or about what makes new tensors of numbers.
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from ..executor import capture
 
 if TYPE_CHECKING:
-    from ..program.observer import Onlooker
+    from ..program.observer import Observer
 
 __all__ = ["Interceptor", "computed", "current", "finished", "run", "suspended"]
 
@@ -84,7 +84,7 @@ def suspended() -> Iterator[None]:
         return
     _state.interceptors = []
     try:
-        with interceptors[0].onlooker.pause():
+        with interceptors[0].observer.pause():
             yield
     finally:
         _state.interceptors = interceptors
@@ -97,7 +97,7 @@ class Interceptor:
     record a program.
     """
 
-    onlooker: Onlooker
+    observer: Observer
 
     def __init__(self) -> None:
         self._opened: list[contextlib.ExitStack] = []
@@ -106,14 +106,14 @@ class Interceptor:
         opened = contextlib.ExitStack()
         interceptors = _state.interceptors
         if interceptors:
-            self.onlooker = interceptors[0].onlooker
+            self.observer = interceptors[0].observer
         else:
             capture.refuse("a selective checkpoint")
-            from ..program.observer import Onlooker  # few programs need it
+            from ..program.observer import Observer  # few programs need it
 
-            self.onlooker = Onlooker()
-            self.onlooker.needs_operators = True
-            opened.enter_context(self.onlooker.instead())
+            self.observer = Observer()
+            self.observer.needs_operators = True
+            opened.enter_context(self.observer.instead())
         interceptors.append(self)
         self._opened.append(opened)
         return self

@@ -26,9 +26,9 @@ from ..transforms.levels import is_transformed, may_be_checked
 from .argument_check import check_tensors
 from .expand import sum_to_size
 from .functions import where
+from .lazy_conj import conjugate
 from .operator import pointwise
 from .output import write_result
-from .pending import conjugate
 from .registry import method
 from .shapes import common_shape, dimension
 from .statistics import vector_norm

@@ -22,8 +22,8 @@ from ..transforms.levels import is_transformed
 from ..transforms.tangents import multilinear
 from .argument_check import check_tensors
 from .expand import sum_to_size
+from .lazy_conj import conjugate
 from .output import write_result
-from .pending import conjugate
 from .registry import method
 from .tensor_operator import TensorOperator
 

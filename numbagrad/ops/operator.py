@@ -28,7 +28,8 @@ from ..tensor import Tensor, new_tensor
 from ..transforms import batching, dispatch
 from ..transforms.levels import is_transformed
 from ..transforms.tangents import transposed
-from . import interception, recorder
+from . import interception
+from . import native_launchers as recorder
 from .definition import POINTWISE, PointwiseDefinition
 from .gradient_rule import GradientRule, PointwiseNode
 from .operand_kinds import check_operands
@@ -94,9 +95,9 @@ class PointwiseOperator:
             definition.result,
             GRAIN,
             definition.dtypes,
-            passive=frozenset(definition.scalars).difference(definition.promoting),
+            weak_dtype_inputs=frozenset(definition.scalars).difference(definition.promoting),
             check=definition.check,
-            divides=definition.divides,
+            refuses_zero_divisors=definition.refuses_zero_divisors,
             rounds_operands=definition.rounds_operands,
         )
         #: What has no gradient by its nature, as a comparison, is a leaf without one.

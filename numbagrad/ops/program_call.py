@@ -1,6 +1,6 @@
 """A program called with Tensors: one builtin that makes the arrays of its results and runs it.
 
-``composite_pair.py`` uses it for its programs. The builtin is ``replay`` of ``kernels/replay.py``
+``composite_pair.py`` uses it for its programs. The builtin is ``replay`` of ``native/replay.py``
 with nothing to check and nothing to put back.
 """
 
@@ -14,12 +14,12 @@ import numpy as np
 
 from ..executor.builtin import launcher, make_builtin
 from ..kernels import program_layout
-from ..kernels import replay_layout as words
+from ..native import replay_layout as words
 from ..program import timing
 from ..program.operations import Array, may_raise
 from ..program.program import Program
 from ..tensor import Tensor
-from .recorder import described_runtime
+from .native_launchers import described_runtime
 
 
 class ProgramCall:

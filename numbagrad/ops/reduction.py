@@ -29,12 +29,13 @@ from ..transforms import dispatch, tangents
 from ..transforms.batching import over_dimensions
 from ..transforms.levels import Transformed, is_transformed
 from ..type_names import type_name
-from . import interception, recorder
+from . import interception
+from . import native_launchers as recorder
 from .argument_kinds import NOT_GIVEN, takes
 from .expand import expand
 from .join import cat
+from .lazy_conj import conjugate
 from .operator import pointwise
-from .pending import conjugate
 from .registry import method
 from .saved_names import dims_of_mask
 from .shapes import dimension, dimensions
@@ -160,14 +161,14 @@ def _node_class(name: str) -> type[SumNode]:
 class LinearReduction:
     """A sum or a mean: reductions whose gradient does not depend on the values."""
 
-    __slots__ = ("definition", "program", "programs", "nodes", "divides")
+    __slots__ = ("definition", "program", "programs", "nodes", "divides_by_count")
 
-    def __init__(self, definition: Reduction, nodes: tuple[str, str], divides: bool):
+    def __init__(self, definition: Reduction, nodes: tuple[str, str], divides_by_count: bool):
         self.definition = definition
         self.program = ReductionProgram(definition)
         self.programs: dict[DType | None, ReductionProgram] = {None: self.program}
         self.nodes = tuple([_node_class(name) for name in nodes])
-        self.divides = divides
+        self.divides_by_count = divides_by_count
 
     def program_for(self, requested: DType) -> ReductionProgram:
         """The program that computes in a requested dtype."""
@@ -227,7 +228,7 @@ class LinearReduction:
         node: Any = result._grad_fn
         node.shape = array.shape
         node.mask = mask
-        node.divisor = count_of(array.shape, mask) if self.divides else 1
+        node.divisor = count_of(array.shape, mask) if self.divides_by_count else 1
         node.dtype = array.dtype
         if watching.count:
             creation_hooks.announce(node)

@@ -23,8 +23,8 @@ from ..transforms.batching import after_samples, stacked
 from .functions import where as choose
 from .inplace import install_in_place
 from .join import cat
+from .lazy_conj import conjugate
 from .operator import pointwise
-from .pending import conjugate
 from .registry import method
 from .shapes import dimension
 from .tensor_operator import TensorOperator

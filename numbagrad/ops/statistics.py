@@ -33,8 +33,8 @@ from .complex_numbers import complex, imag, real
 from .expand import expand
 from .extremum import shared
 from .functions import where as choose
+from .lazy_conj import conjugate
 from .operator import pointwise
-from .pending import conjugate
 from .reduction import count_of, mask_of, not_a_bool, numpy_names, with_dims
 from .registry import method
 from .shapes import dimension

@@ -25,7 +25,8 @@ from ..tensor import Tensor, new_tensor
 from ..transforms import dispatch
 from ..transforms.levels import is_transformed
 from ..transforms.tangents import multilinear
-from . import interception, recorder, saved_names
+from . import interception, saved_names
+from . import native_launchers as recorder
 
 _new = object.__new__
 

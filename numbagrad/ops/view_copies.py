@@ -13,9 +13,9 @@ from ..type_names import type_name
 from .argument_kinds import takes
 from .complex_numbers import view_as_complex, view_as_real
 from .expand import expand
+from .lazy_conj import _conj, _neg_view
 from .output import write_result
 from .parts import diagonal, narrow, select, unfold
-from .pending import _conj, _neg_view
 from .registry import method
 from .splitting import split, split_with_sizes, unbind
 from .strided import as_strided

@@ -12,7 +12,7 @@ from typing import Any
 from ..autograd.regions import Geometry, region_of
 from ..executor.indexing import reach
 from ..tensor import Tensor
-from .pending import view_as_pending
+from .lazy_conj import view_as_pending
 from .registry import method
 from .strided import extent, view_region
 

@@ -18,7 +18,7 @@ from ..autograd.node import next_sequence_nr
 from ..tensor import Tensor, new_tensor
 from ..transforms import dispatch, tangents
 from ..transforms.levels import is_transformed
-from . import recorder
+from . import native_launchers as recorder
 from .tensor_operator import GradientPlan, TensorOperator, share_memory
 
 __all__: list[str] = []

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from ..formula import Expression, Formula, symbol
 from ..formula.expression import substitute
 from . import cost
-from .index import Places
+from .index import OperationIndex
 from .operations import (
     Memory,
     Operation,
@@ -79,48 +79,52 @@ def recomputed(operations: Sequence[Operation], kept: set[Memory]) -> list[Opera
 
     As in a recurrence, where backward reads a difference and, besides, both that it is made of.
     """
-    places = Places(operations)
+    index = OperationIndex(operations)
     for at, operation in enumerate(operations):
         if isinstance(operation, Pointwise) and len(operation.outputs) > 1:
             for output in operation.outputs:
-                _compute_again(places, at, output, kept)
-    return places.remaining()
+                _compute_again(index, at, output, kept)
+    return index.remaining()
 
 
-def _compute_again(places: Places, at: int, output: View, kept: set[Memory]) -> None:
+def _compute_again(index: OperationIndex, at: int, output: View, kept: set[Memory]) -> None:
     """Do without an output of the loop at a place, if its readers can compute it."""
-    maker, memory = places.operations[at], output.memory
+    maker, memory = index.operations[at], output.memory
     assert isinstance(maker, Pointwise)
-    if not memory.made or memory in kept or places.writers(memory) != [at]:
+    if not memory.made or memory in kept or index.writers(memory) != [at]:
         return
-    number, readers = maker.outputs.index(output), places.readers(memory)
+    number, readers = maker.outputs.index(output), index.readers(memory)
     if not readers or readers[0] - at < cost.model.far or len(maker.outputs) == 1:
         return
     for k in readers:
-        reader = places.operations[k]
+        reader = index.operations[k]
         if not isinstance(reader, Pointwise) or not _reads_only(reader, output, maker):
             return
     found = _Cheap(maker, number)
     if found.value is None:
         return
     for leaf in found.leaves.values():
-        if not _stays(places, leaf, at, readers, kept):
+        if not _stays(index, leaf, at, readers, kept):
             return
     outputs = [x for k, x in enumerate(maker.outputs) if k != number]
     results = [x for k, x in enumerate(maker.formula.outputs) if k != number]
-    _put(places, at, maker, Formula(maker.formula.inputs, results), outputs=tuple(outputs))
+    _put(index, at, maker, Formula(maker.formula.inputs, results), outputs=tuple(outputs))
     for k in readers:
-        reader = places.operations[k]
+        reader = index.operations[k]
         assert isinstance(reader, Pointwise)
-        _read_leaves(places, k, reader, output, found)
+        _read_leaves(index, k, reader, output, found)
 
 
 def _put(
-    places: Places, at: int, before: Pointwise, formula: Formula, **changes: tuple[object, ...]
+    index: OperationIndex,
+    at: int,
+    before: Pointwise,
+    formula: Formula,
+    **changes: tuple[object, ...],
 ) -> None:
     made = dataclasses.replace(before, formula=formula, **changes)  # type: ignore[arg-type]
     made.parts = before.parts
-    places.put(at, made)
+    index.put(at, made)
 
 
 def _reads_only(reader: Pointwise, output: View, maker: Pointwise) -> bool:
@@ -181,16 +185,20 @@ class _Cheap:
         return Expression(node.operation, known, node.value)
 
 
-def _stays(places: Places, leaf: View, at: int, readers: list[int], kept: set[Memory]) -> bool:
+def _stays(
+    index: OperationIndex, leaf: View, at: int, readers: list[int], kept: set[Memory]
+) -> bool:
     """Whether a view holds what it held in the loop at a place until the last of the readers."""
     last = readers[-1]
     needed = not leaf.memory.made or leaf.memory in kept
-    if not needed and max(places.readers(leaf.memory), default=-1) < last:
+    if not needed and max(index.readers(leaf.memory), default=-1) < last:
         return False
-    return not places.written([leaf], at, last + 1)
+    return not index.written([leaf], at, last + 1)
 
 
-def _read_leaves(places: Places, at: int, reader: Pointwise, output: View, found: _Cheap) -> None:
+def _read_leaves(
+    index: OperationIndex, at: int, reader: Pointwise, output: View, found: _Cheap
+) -> None:
     """Have a loop compute a value from what it is made of."""
     formula, value = reader.formula, found.value
     assert value is not None
@@ -213,7 +221,7 @@ def _read_leaves(places: Places, at: int, reader: Pointwise, output: View, found
     left = [k for k, name in enumerate(names) if name not in replaced]
     formula = formula.substitute(dict.fromkeys(replaced, again), [names[k] for k in left])
     _put(
-        places, at, reader, formula,
+        index, at, reader, formula,
         operands=tuple([operands[k] for k in left]), numbers=tuple([numbers[k] for k in left]),
     )  # fmt: skip
 

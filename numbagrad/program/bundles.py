@@ -15,7 +15,7 @@ import numpy as np
 
 from ..executor import library
 from ..kernels import bundle_layout as layout
-from ..kernels import matmul_layout
+from ..kernels.matmul import layout as matmul_layout
 from .operations import Array, Memory, Operation, Product, View, moved
 
 #: Work (elements) from which on the units of a chain are shared out among threads.
@@ -110,7 +110,7 @@ def lower_chain(
         words[[at + layout.MOVE_PLACE, at + layout.MOVE_STEP]] = base + place, step
     work = operation.units * operation.tiles * sum([launch.work for launch in parts])
     grain = 1 if work >= _SHARED else operation.units
-    kernel = library.hand_written("bundle", "run_chain", code="calls")
+    kernel = library.hand_written("kernels.bundle", "run_chain", code="calls")
     made = make_launch(operation.name, kernel, words, operation.units, grain, [], work=work)
     made.changing = bool(moves)
     blocks = _Blocks(operation)
@@ -209,7 +209,7 @@ def lower_group(
     starts = np.cumsum([start, *[launch.words.size for launch in launches]])
     words = np.zeros(starts[-1], dtype=np.int64)
     words[layout.GROUP_PARTS] = len(launches)
-    kernel = library.hand_written("bundle", "run_group", code="calls")
+    kernel = library.hand_written("kernels.bundle", "run_group", code="calls")
     work = sum([launch.work for launch in launches])
     if isinstance(operation.members[0], Product):
         shares = sum([launch.total / launch.grain for launch in launches])

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..executor.builtin import launcher, make_builtin, runtime
-from ..kernels import guard_layout as words
+from ..native import guard_layout as words
 
 _KINDS = {
     dict: words.DICTIONARY, list: words.LIST, types.CellType: words.CELL, set: words.EMPTY_SET,

@@ -9,7 +9,7 @@ from .operations import Memory, Operation, View, may_raise, overlap, renamed
 _Touched = dict[Memory, dict[int, list[View]]]
 
 
-class Places:
+class OperationIndex:
     """The operations of a program by their places, and which of them touch a block of memory."""
 
     def __init__(self, operations: Iterable[Operation]):
@@ -101,4 +101,4 @@ def _overlap(known: dict[Memory, list[View]], views: Iterable[View]) -> bool:
     return any([overlap(view, other) for view in views for other in known.get(view.memory, ())])
 
 
-__all__ = ["Places", "Touched"]
+__all__ = ["OperationIndex", "Touched"]

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..codegen.loader import host_vector_bits
 from ..dtype import from_numpy as dtype_of
 from ..executor import library, numba_function, pool
 from ..executor.matmul import kernel_of
@@ -18,8 +19,8 @@ from ..executor.memory import stream_bytes
 from ..executor.pointwise import GRAIN, is_guarded, kernel_source, told_apart
 from ..formula import Formula, constant
 from ..formula.expression import postorder
-from ..kernels import layout, matmul_layout, pointwise
-from ..kernels.loader import host_vector_bits
+from ..kernels import layout, pointwise
+from ..kernels.matmul import layout as matmul_layout
 from .bundles import Chain, Group, lower_chain, lower_group
 from .launch import Launch
 from .operations import (
@@ -206,7 +207,7 @@ def _aliased(
 
 
 def _product(operation: Product, alone: bool = False) -> list[Launch]:
-    """What ``kernels/matmul_launch.py`` does, for sizes that are known beforehand.
+    """What ``native/matmul_launch.py`` does, for sizes that are known beforehand.
 
     A product that is ``alone`` runs on one thread, whatever the others do.
     """

@@ -1,6 +1,6 @@
 """Where CPython keeps the class, dictionary and code of an object, found by looking at real ones.
 
-``compiling/surroundings.py`` asks for the words that change when an object gets another class or
+``compiling/reachable_state.py`` asks for the words that change when an object gets another class or
 dictionary, a function other code or defaults, or a class other attributes; the native check of
 ``guards.py`` compares them. Each place is found at the first use by a probe that changes what it
 looks for; where a probe does not find it, there are no words, and Python compares instead.

@@ -1,4 +1,4 @@
-"""``Onlooker``: a recorder that sees what the eager operators of a thread run, and keeps nothing.
+"""``Observer``: a recorder that sees what the eager operators of a thread run, and keeps nothing.
 
 ``profile`` times launches with one, and ``ops/interception.py`` has operators come by Python with
 one, so that somebody may decide what to do with them.
@@ -15,22 +15,22 @@ from ..executor import capture
 from .operations import Array, Operation
 from .recorder import Recorder, one_at_a_time
 
-__all__ = ["Onlooker"]
+__all__ = ["Observer"]
 
 
 class _Log(list[Operation]):
-    """Operations that are not kept but shown to an onlooker."""
+    """Operations that are not kept but shown to an observer."""
 
-    def __init__(self, onlooker: Onlooker):
+    def __init__(self, observer: Observer):
         super().__init__()
-        self._onlooker = onlooker
+        self._onlooker = observer
 
     def append(self, operation: Operation) -> None:
         """Show an operation."""
         self._onlooker.note(operation)
 
 
-class Onlooker(Recorder):
+class Observer(Recorder):
     """A recorder that forgets at once what ran."""
 
     observes = True

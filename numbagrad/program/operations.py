@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
+from ..codegen.alias_scopes import APART
 from ..formula import Expression, Formula
-from ..kernels.layout import APART
 from ..kernels.rows import ClassKind
 
 Array = np.ndarray[Any, Any]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-from .index import Places
+from .index import OperationIndex
 from .operations import Memory, Operation, Pointwise, Product, View, covers, overlap
 
 #: Depth up to which the terms of a sum share a launch. C is then read and written once for all of
@@ -36,11 +36,11 @@ def summed(operations: Sequence[Operation], kept: set[Memory]) -> list[Operation
     Where such products of little depth follow each other, as the gradients of a weight that is used
     in every step of a recurrence, several become one launch.
     """
-    places = Places(operations)
+    index = OperationIndex(operations)
     for at, operation in enumerate(operations):
         if isinstance(operation, Pointwise) and _is_sum(operation):
-            _add_up(places, at, kept)
-    return places.remaining()
+            _add_up(index, at, kept)
+    return index.remaining()
 
 
 def _is_sum(operation: Pointwise) -> bool:
@@ -59,75 +59,77 @@ def _is_sum(operation: Pointwise) -> bool:
     return known and all(same) and operation.compute == output.dtype.name
 
 
-def _add_up(places: Places, at: int, kept: set[Memory]) -> None:
+def _add_up(index: OperationIndex, at: int, kept: set[Memory]) -> None:
     """Make the sum at a place a product that accumulates, if one of the two is a product."""
-    operation = places.operations[at]
+    operation = index.operations[at]
     assert isinstance(operation, Pointwise)
     output, pair = operation.outputs[0], [x for x in operation.operands if isinstance(x, View)]
     for total, made in (pair, pair[::-1]):
-        place = _only_product(places, made, at, kept)
-        if place is None or not _takes_place(places, output, total, at, kept):
+        place = _only_product(index, made, at, kept)
+        if place is None or not _takes_place(index, output, total, at, kept):
             continue
-        product = places.operations[place]
+        product = index.operations[place]
         assert isinstance(product, Product)
         if any([overlap(x, total) or overlap(x, output) for x in _factors(product)]):
             continue
-        places.put(place, None)
-        places.put(at, dataclasses.replace(product, c=output, accumulates=True))
+        index.put(place, None)
+        index.put(at, dataclasses.replace(product, c=output, accumulates=True))
         if output.memory is not total.memory:
-            places.rename(total.memory, output.memory)
-        _join(places, at)
+            index.rename(total.memory, output.memory)
+        _join(index, at)
         return
 
 
-def _only_product(places: Places, view: View, at: int, kept: set[Memory]) -> int | None:
+def _only_product(index: OperationIndex, view: View, at: int, kept: set[Memory]) -> int | None:
     """Where the product is that makes a view, if only the operation ``at`` reads it."""
     memory = view.memory
-    writers = places.writers(memory)
+    writers = index.writers(memory)
     made = memory.made and memory not in kept and _is_whole(view)
-    if not made or len(writers) != 1 or places.readers(memory) != [at]:
+    if not made or len(writers) != 1 or index.readers(memory) != [at]:
         return None
-    product = places.operations[writers[0]]
+    product = index.operations[writers[0]]
     if not isinstance(product, Product) or product.accumulates or product.c != view:
         return None
-    return None if places.written(_factors(product), writers[0], at) else writers[0]
+    return None if index.written(_factors(product), writers[0], at) else writers[0]
 
 
-def _takes_place(places: Places, output: View, total: View, at: int, kept: set[Memory]) -> bool:
+def _takes_place(
+    index: OperationIndex, output: View, total: View, at: int, kept: set[Memory]
+) -> bool:
     """Whether a sum may lie where one of the two that it is made of lies."""
     if output == total:
         return total.strides[-1] == total.dtype.itemsize
     if not (_is_whole(total) and _is_whole(output) and total.memory.made and output.memory.made):
         return False
-    begin, *_ = places.writers(total.memory) or [at]
-    if begin == at or places.readers(total.memory)[0] <= begin:
+    begin, *_ = index.writers(total.memory) or [at]
+    if begin == at or index.readers(total.memory)[0] <= begin:
         return False  # another program made it
-    first = min([*places.readers(output.memory), *places.writers(output.memory)])
-    last = max([*places.readers(total.memory), *places.writers(total.memory)])
+    first = min([*index.readers(output.memory), *index.writers(output.memory)])
+    last = max([*index.readers(total.memory), *index.writers(total.memory)])
     return first == last == at and total.memory not in kept
 
 
-def _join(places: Places, at: int) -> None:
+def _join(index: OperationIndex, at: int) -> None:
     """Take the terms that were summed just before into the launch of the product at a place."""
-    product = places.operations[at]
+    product = index.operations[at]
     assert isinstance(product, Product)
-    place = max([k for k in places.writers(product.c.memory) if k < at], default=None)
-    before = None if place is None else places.operations[place]
+    place = max([k for k in index.writers(product.c.memory) if k < at], default=None)
+    before = None if place is None else index.operations[place]
     if place is None or not isinstance(before, Product):
         return
     depth = (len(before.terms) + 1) * product.a.shape[-1]
     if before.c != product.c or not _alike(before, product) or depth > _DEPTH:
         return
-    if places.written(_factors(before), place, at) or places.touched([product.c], place, at):
+    if index.written(_factors(before), place, at) or index.touched([product.c], place, at):
         return
-    if places.visible([product.c], place, at):
+    if index.visible([product.c], place, at):
         return
     (a, b), *further = (*before.terms, *product.terms)
     joined = dataclasses.replace(
         product, a=a, b=b, further=tuple(further), accumulates=before.accumulates
     )
-    places.put(place, None)
-    places.put(at, joined)
+    index.put(place, None)
+    index.put(at, joined)
 
 
 def _alike(first: Product, second: Product) -> bool:
@@ -145,39 +147,39 @@ def _alike(first: Product, second: Product) -> bool:
 
 def with_epilogues(operations: Sequence[Operation], kept: set[Memory]) -> list[Operation]:
     """The operations with loops over what a product wrote as the epilogue of the product."""
-    places = Places(operations)
+    index = OperationIndex(operations)
     for at, operation in enumerate(operations):
         if isinstance(operation, Pointwise) and len(operation.shape) >= 2:
-            _become_epilogue(places, at, kept)
-    return places.remaining()
+            _become_epilogue(index, at, kept)
+    return index.remaining()
 
 
-def _become_epilogue(places: Places, at: int, kept: set[Memory]) -> None:
+def _become_epilogue(index: OperationIndex, at: int, kept: set[Memory]) -> None:
     """Let the last product that a loop reads run it, if that changes nothing."""
-    loop = places.operations[at]
+    loop = index.operations[at]
     assert isinstance(loop, Pointwise)
     found = {}
     for view in loop.reads:
-        writers = [k for k in places.writers(view.memory) if k < at]
-        product = places.operations[writers[-1]] if writers else None
+        writers = [k for k in index.writers(view.memory) if k < at]
+        product = index.operations[writers[-1]] if writers else None
         if isinstance(product, Product) and product.c == view and product.epilogue is None:
             found[writers[-1]] = product
     for place in sorted(found, reverse=True):
         product = found[place]
         if loop.shape != product.c.shape or not _apart(loop, product):
             continue
-        if places.visible([product.c, *loop.writes], place, at):
+        if index.visible([product.c, *loop.writes], place, at):
             continue
-        moved = _meeting_place(places, place, at, product, loop)
+        moved = _meeting_place(index, place, at, product, loop)
         if moved is None:
             continue
         parts = (*(product.parts or (product.name,)), *(loop.parts or (loop.name,)))
-        product, loop = _without_block(places, product, loop, at, kept)
+        product, loop = _without_block(index, product, loop, at, kept)
         fused = dataclasses.replace(product, name=f"{product.name}_{loop.name}", epilogue=loop)
         fused.parts = parts
         for k in (place, at):
-            places.put(k, None)
-        places.put(moved, fused)
+            index.put(k, None)
+        index.put(moved, fused)
         return
 
 
@@ -191,27 +193,27 @@ def _apart(loop: Pointwise, product: Product) -> bool:
 
 
 def _meeting_place(
-    places: Places, place: int, at: int, product: Product, loop: Pointwise
+    index: OperationIndex, place: int, at: int, product: Product, loop: Pointwise
 ) -> int | None:
     """Where a product and a loop can run together: at the place of one of the two, or nowhere.
 
     Rather at that of the product, since its factors need not wait then.
     """
     reads = [view for view in loop.reads if view != product.c]
-    if not (places.touched(list(loop.writes), place, at) or places.written(reads, place, at)):
+    if not (index.touched(list(loop.writes), place, at) or index.written(reads, place, at)):
         return place
     factors = _factors(product)
-    if not (places.touched([product.c], place, at) or places.written(factors, place, at)):
+    if not (index.touched([product.c], place, at) or index.written(factors, place, at)):
         return at
     return None
 
 
 def _without_block(
-    places: Places, product: Product, loop: Pointwise, at: int, kept: set[Memory]
+    index: OperationIndex, product: Product, loop: Pointwise, at: int, kept: set[Memory]
 ) -> tuple[Product, Pointwise]:
     """The two, with the product written where the loop stores, if nobody else reads it."""
     c = product.c
-    needed = not c.memory.made or c.memory in kept or places.readers(c.memory) != [at]
+    needed = not c.memory.made or c.memory in kept or index.readers(c.memory) != [at]
     if needed or product.accumulates or c in loop.outputs:
         return product, loop
     others = [view for view in loop.reads if view != c]

@@ -27,7 +27,7 @@ from ..dtype import from_numpy as dtype_of
 from ..executor import capture, numba_function
 from ..executor.builtin import LaunchMiss, runtime
 from ..formula import Formula, constant, trace
-from ..kernels import layout
+from ..native import layout
 from .callers import line_of_user, running_code
 from .input_numbers import DrawnNumber, is_given
 from .operations import (
@@ -293,7 +293,7 @@ class Recorder:
         return returned(outputs, into)
 
     def _alone(self, kind: str, *arguments: Any) -> Any:
-        """What a function of ``alone.py`` makes of a call; None if launchers are to be used."""
+        """The result of a function of ``run_single.py``; None if launchers are to be used."""
         if self.observes:
             return None
         from . import run_single as alone  # which imports what needs this module

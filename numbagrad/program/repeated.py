@@ -11,12 +11,12 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from ..executor.words import WordKernel
+from ..executor.word_kernel import WordKernel
 from ..kernels import repeated_layout as w
 from .operations import Array
 from .program import Program
 
-_run_blocks = WordKernel("repeated", "run_blocks")
+_run_blocks = WordKernel("kernels.repeated", "run_blocks")
 
 
 class Repeated:

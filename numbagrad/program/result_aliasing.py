@@ -13,24 +13,24 @@ from collections.abc import Collection, Sequence
 
 from ..executor import pool
 from ..formula import Formula, symbol
-from ..kernels.matmul_layout import UNIT_ROWS, WIDE_FROM_ROWS
+from ..kernels.matmul.layout import UNIT_ROWS, WIDE_FROM_ROWS
 from . import cost
-from .index import Places
+from .index import OperationIndex
 from .operations import Memory, Operation, Pointwise, Product, View, covers
 
 
 def cut_for_factors(operations: Sequence[Operation], kept: Collection[Memory]) -> list[Operation]:
     """The operations, with products cut whose factor then fits into the result; see above."""
-    places = Places(operations)
+    index = OperationIndex(operations)
     found: list[Operation] = []
     for at, operation in enumerate(operations):
-        rest = _rows_apart(places, at, operation, kept)
+        rest = _rows_apart(index, at, operation, kept)
         found += [operation] if rest is None else _cut(operation, rest)
     return found
 
 
 def _rows_apart(
-    places: Places, at: int, product: Operation, kept: Collection[Memory]
+    index: OperationIndex, at: int, product: Operation, kept: Collection[Memory]
 ) -> int | None:
     """How many rows of a product had better be a piece of its own, or None."""
     if not isinstance(product, Product) or len(product.c.shape) != 2 or len(product.terms) > 1:
@@ -39,15 +39,15 @@ def _rows_apart(
     result, block = c.memory, a.memory
     if not (result.made and result in kept and c.contiguous and covers(c)):
         return None
-    fills = places.writers(result) == [at] and places.readers(result) in ([], [at])
+    fills = index.writers(result) == [at] and index.readers(result) in ([], [at])
     own = block.made and block not in kept and not block.is_scratch and covers(a)
-    if not fills or not own or places.readers(block) != [at]:
+    if not fills or not own or index.readers(block) != [at]:
         return None
-    writers = places.writers(block)
+    writers = index.writers(block)
     least = cost.model.least_factor(pool.get_num_threads())
     if not writers or writers[-1] >= at or block.nbytes < least:
         return None
-    later = [x for x in kept if x.nbytes >= block.nbytes and (places.writers(x) or [at])[0] > at]
+    later = [x for x in kept if x.nbytes >= block.nbytes and (index.writers(x) or [at])[0] > at]
     if later:  # there is room already
         return None
     rows = -(-block.nbytes // c.strides[0]) + 1

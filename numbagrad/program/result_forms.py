@@ -1,7 +1,8 @@
 """The arrays that launchers would make: their shapes, dtypes and strides, without the elements.
 
-For who records calls without the launchers (``tracer.py``, ``alone.py``). Each function returns
-None for a call that is not of the ordinary kind: one that a launcher refuses, or does more for.
+For who records calls without the launchers (``tracer.py``, ``run_single.py``). Each function
+returns None for a call that is not of the ordinary kind: one that a launcher refuses, or does more
+for.
 """
 
 from __future__ import annotations
@@ -41,10 +42,10 @@ def pointwise_outputs(
         return None
     result = program.result_dtype(inputs)
     compute, numbers = program.signature_of(inputs, np.empty((0,) * rank))
-    if program.divides and not compute.is_floating_point:
+    if program.refuses_zero_divisors and not compute.is_floating_point:
         return None
     for name, x, kind in zip(formula.inputs, inputs, numbers, strict=True):
-        converted = name in program.passive and not compute.is_floating_point
+        converted = name in program.weak_dtype_inputs and not compute.is_floating_point
         if kind is not None and (converted or not _is_ordinary(x, kind)):
             return None
     if into is None:
@@ -113,7 +114,7 @@ def _is_ordinary(number: Any, kind: str) -> bool:
 def _strides_of_output(arrays: list[Array], shape: tuple[int, ...]) -> list[int]:
     """Steps of a new output in elements: dense, in the order in which operands lie.
 
-    As ``kernels/broadcast.py`` decides it: the first operand that has a say about two dimensions.
+    As ``native/broadcast.py`` decides it: the first operand that has a say about two dimensions.
     """
     rank = len(shape)
     steps = [

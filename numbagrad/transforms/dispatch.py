@@ -27,8 +27,8 @@ from .levels import (
     GRAD,
     PENDING,
     Batched,
+    LazyConj,
     Level,
-    Pending,
     Transformed,
     batched,
     dual,
@@ -188,7 +188,7 @@ _resolve: Any = None
 
 
 def install_resolve(resolve: Callable[[Tensor], Tensor]) -> None:
-    """Set the function that gives the elements of a Tensor whose state is ``Pending``."""
+    """Set the function that gives the elements of a Tensor whose state is ``LazyConj``."""
     global _resolve
     _resolve = resolve
 
@@ -196,7 +196,7 @@ def install_resolve(resolve: Callable[[Tensor], Tensor]) -> None:
 def resolved(argument: Any) -> Any:
     """An argument with elements as they are read; lists of Tensors give lists."""
     if isinstance(argument, Tensor):
-        return _resolve(argument) if state_of(argument).__class__ is Pending else argument
+        return _resolve(argument) if state_of(argument).__class__ is LazyConj else argument
     if argument.__class__ is list:
         return [resolved(item) for item in argument]
     return argument
@@ -219,7 +219,7 @@ def _apply_to_pending(operator: Any, arguments: Sequence[Any]) -> Any:
     return operator.remember(tuple(views) if several else views[0], tuple(arguments))
 
 
-def _pending_as(state: Pending, array: Any) -> Tensor:
+def _pending_as(state: LazyConj, array: Any) -> Tensor:
     memory = new_tensor(array)
     memory._version_cell = state.primal._version_cell
     return pending(memory, state.conjugated, state.negated)

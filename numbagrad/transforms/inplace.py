@@ -23,7 +23,7 @@ from ..autograd.node import edge_of
 from ..autograd.regions import Geometry, region_of
 from ..ops.creation import zeros_like
 from ..ops.inplace import copy_
-from ..ops.pending import as_pending, view_as_pending
+from ..ops.lazy_conj import as_pending, view_as_pending
 from ..ops.strided import view_region
 from ..tensor import Tensor, new_tensor
 from .dispatch import below, deepest, resolved, split

@@ -13,7 +13,7 @@ import numpy as np
 from ..autograd.regions import Geometry
 from ..executor import capture
 from ..executor.indexing import reach, strided_view
-from ..ops.pending import view_as_pending
+from ..ops.lazy_conj import view_as_pending
 from ..tensor import Tensor, new_tensor
 from ..untyped_storage import owner_of
 from .dispatch import new_samples

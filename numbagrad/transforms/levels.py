@@ -102,7 +102,7 @@ class Dual:
     """A Tensor and its directional derivative, both of the level below.
 
     At a level of kind ``GRAD`` there is no derivative; the Tensor that shows this has a history.
-    Compiled launchers (``kernels/duals.py``) give arrays, which become Tensors when somebody asks.
+    Compiled launchers (``native/duals.py``) give arrays, which become Tensors when somebody asks.
     """
 
     __slots__ = ("level", "_primal", "_tangent", "_version_cell")
@@ -137,7 +137,7 @@ class Dual:
         self._tangent = tangent
 
 
-class Pending:
+class LazyConj:
     """A Tensor whose elements are conjugated, negated or both when they are read.
 
     ``primal`` is a Tensor of the same memory as it is, without a history. The level lies below all
@@ -154,8 +154,8 @@ class Pending:
         self.negated = negated
 
 
-Pending.level = Level(PENDING)
-Pending.level.alive = True
+LazyConj.level = Level(PENDING)
+LazyConj.level.alive = True
 
 
 class Transformed(np.ndarray):
@@ -167,8 +167,8 @@ class Transformed(np.ndarray):
 
     __slots__ = (*Dual.__slots__, "state")  # compiled launchers read them where they lie
 
-    #: ``Batched``, ``Dual`` or ``Pending``; not set for an array that was derived from one past the
-    #: operators.
+    #: ``Batched``, ``Dual`` or ``LazyConj``; not set for an array that was derived from one past
+    #: the operators.
     state: Any
 
     def __getattr__(self, name: str) -> Any:
@@ -187,7 +187,7 @@ class Transformed(np.ndarray):
         array: Any = self
         while array.__class__ is Transformed:
             state = getattr(array, "state", None)
-            if state.__class__ is Pending:
+            if state.__class__ is LazyConj:
                 return state.conjugated, state.negated
             if state is None:
                 break
@@ -273,7 +273,7 @@ def _unknown(function: str) -> NotImplementedError:
 
 
 def state_of(tensor: Any) -> Any:
-    """The ``Batched``, ``Dual`` or ``Pending`` of a Tensor, None for an ordinary one.
+    """The ``Batched``, ``Dual`` or ``LazyConj`` of a Tensor, None for an ordinary one.
 
     Raises:
         NotImplementedError: for a Tensor that was made past the operators.
@@ -365,7 +365,7 @@ def pending(memory: Tensor, conjugated: bool, negated: bool) -> Tensor:
     if not (conjugated or negated):
         return memory
     shown = memory._array.view(Transformed)
-    shown.state = Pending(memory, conjugated, negated)
+    shown.state = LazyConj(memory, conjugated, negated)
     result = new_tensor(shown)
     if memory._version_cell is None:
         memory._version_cell = [0]

@@ -21,7 +21,7 @@ from .levels import (
     NO_MEMORY,
     Batched,
     Dual,
-    Pending,
+    LazyConj,
     batched,
     is_transformed,
     pending,
@@ -46,7 +46,7 @@ def detached(tensor: Tensor) -> Tensor:
         return alias(tensor)
     if state.__class__ is Dual:
         return detached(state.primal)
-    if state.__class__ is Pending:
+    if state.__class__ is LazyConj:
         return tensor._with_own_memory(
             pending(alias(state.primal), state.conjugated, state.negated)
         )
@@ -69,7 +69,7 @@ def values_of(tensor: Tensor, error: str = NO_MEMORY) -> Tensor:
         return tensor
     if state.__class__ is Batched:
         raise RuntimeError(error)
-    if state.__class__ is Pending:
+    if state.__class__ is LazyConj:
         with no_grad():
             found: Tensor = resolved(tensor)
         return found
@@ -99,7 +99,7 @@ def elements_of(tensor: Tensor) -> np.ndarray[Any, Any]:
     """The elements of all samples, without tangents."""
     tensor = settled(tensor)
     state = state_of(tensor)
-    while state is not None and state.__class__ is not Pending:
+    while state is not None and state.__class__ is not LazyConj:
         tensor = settled(state.value if state.__class__ is Batched else state.primal)
         state = state_of(tensor)
     return values_of(tensor)._array

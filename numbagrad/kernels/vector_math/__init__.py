@@ -64,7 +64,7 @@ CPU_BOUNDED: Mapping[tuple[str, str], tuple[float, Callable[..., Value]]] = {
 }
 
 #: What CPUs with AVX-512 have instead: estimates of reciprocals for a division, and powers of two
-#: multiplied by one of the instructions of `kernels/instructions.py`.
+#: multiplied by one of the instructions of `codegen/instructions.py`.
 CPU_INSTRUCTED: Mapping[tuple[str, str], Callable[..., Value]] = {
     ("near_quotient", "float32"): near_quotient_refined,
     ("near_sqrt", "float32"): near_sqrt_refined,

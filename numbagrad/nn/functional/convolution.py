@@ -18,7 +18,7 @@ from ...executor import capture
 from ...executor.matmul import matmul as product
 from ...executor.pointwise import scalar_type_name
 from ...ops.argument_kinds import Sizes
-from ...ops.pending import conjugate
+from ...ops.lazy_conj import conjugate
 from ...ops.tensor_operator import TensorOperator
 from ...tensor import Tensor
 from ...transforms.batching import folded, with_samples

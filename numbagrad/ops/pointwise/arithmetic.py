@@ -152,7 +152,7 @@ define(
     domain={"x": (2.1, 2.4), "y": (0.9, 1.0)},
     dtypes="number",
     grad_fn="DivBackward2",
-    divides=True,
+    refuses_zero_divisors=True,
     takes_numbers=True,
 )
 define(
@@ -161,7 +161,7 @@ define(
     domain={"x": (-0.9, -0.6), "y": (1.0, 3.0)},
     dtypes="number",
     grad_fn="DivBackward2",
-    divides=True,
+    refuses_zero_divisors=True,
     takes_numbers=True,
 )
 define(
@@ -170,8 +170,8 @@ define(
     domain={"y": NONZERO},
     dtypes="number",
     differentiable=False,
-    divides=True,
-    jumps=True,
+    refuses_zero_divisors=True,
+    discontinuous=True,
     takes_numbers=True,
 )
 define(
@@ -180,8 +180,8 @@ define(
     domain={"x": (2.1, 2.9), "y": (-2.0, -1.5)},
     dtypes="number",
     grad_fn="RemainderBackward1",
-    divides=True,
-    jumps=True,
+    refuses_zero_divisors=True,
+    discontinuous=True,
 )
 define(
     "fmod",
@@ -189,8 +189,8 @@ define(
     domain={"x": (-2.9, -2.1), "y": (1.5, 2.0)},
     dtypes="number",
     grad_fn="FmodBackward1",
-    divides=True,
-    jumps=True,
+    refuses_zero_divisors=True,
+    discontinuous=True,
 )
 define("neg", lambda x: -x, dtypes="number", aliases=("negative",), complex=HOLOMORPHIC)
 define(

@@ -1,0 +1,406 @@
+"""What kernels are written in, beyond plain arithmetic: memory by address, bits, fused operations.
+
+Imported by generated kernels and by the hand-written ones, therefore only when compiling. Every
+function is a Numba intrinsic that becomes one or two machine instructions.
+"""
+
+from __future__ import annotations
+
+import weakref
+
+from llvmlite import ir
+from numba import (
+    boolean,
+    float32,
+    float64,
+    int8,
+    int16,
+    int32,
+    int64,
+    types,
+    uint8,
+)
+from numba.core import cgutils
+from numba.core.types import float16
+from numba.extending import intrinsic
+
+from .alias_scopes import APART
+from .compiler import subroutine
+
+__all__ = [
+    "absolute", "address_of_stack", "bfloat16", "bits", "boolean", "call_kernel", "call_launcher",
+    "ceil", "copysign", "external", "float16", "float32", "float64", "floor", "fma", "fmod",
+    "from_bits", "int8", "int16", "int32", "int64", "load", "load_apart", "new_array",
+    "new_from_descriptor", "rint", "rounded", "select", "sqrt", "store", "store_apart",
+    "subroutine", "trunc", "uint8",
+]  # fmt: skip
+
+_HALF = ir.HalfType()
+
+
+class _BFloat16(types.Number):
+    """The upper half of a float32: a type of elements in memory, which Numba does not have."""
+
+    bitwidth = 16
+
+
+bfloat16 = _BFloat16("bfloat16")
+
+
+def _memory_type(context, dtype):
+    """LLVM type of an element in memory, and its alignment in bytes."""
+    if dtype == types.float16:
+        return _HALF, 2
+    if dtype == bfloat16:
+        return ir.IntType(16), 2
+    if dtype == types.boolean:
+        return ir.IntType(8), 1
+    return context.get_data_type(dtype), dtype.bitwidth // 8
+
+
+def _pointer(builder, address, element_type):
+    return builder.inttoptr(address, element_type.as_pointer())
+
+
+#: Of the modules that are being made: the alias scope of every number, and what tells one of them
+#: from all others.
+_scopes: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
+
+
+def _scopes_of(module, memory):
+    """The metadata of the scope of one number, and of those of all others."""
+    if module not in _scopes:
+        domain = module.add_metadata(["numbagrad"])
+        numbers = range(1, APART + 1)
+        _scopes[module] = [module.add_metadata([f"memory {k}", domain]) for k in numbers], {}
+    scopes, found = _scopes[module]
+    if memory not in found:
+        others = [*scopes[: memory - 1], *scopes[memory:]]
+        found[memory] = module.add_metadata([scopes[memory - 1]]), module.add_metadata(others)
+    return found[memory]
+
+
+def _note_memory(builder, instruction, memory):
+    """Tell LLVM that an access shares no byte with those of other numbers (its alias scopes)."""
+    own, others = _scopes_of(builder.module, memory)
+    instruction.set_metadata("alias.scope", own)
+    instruction.set_metadata("noalias", others)
+
+
+def _is_half(dtype):
+    """Whether values of a dtype are float32 outside of memory."""
+    return dtype == types.float16 or dtype == bfloat16
+
+
+def _widened(builder, value):
+    """The float32 of an element of float16 or bfloat16."""
+    if value.type == _HALF:
+        return builder.fpext(value, ir.FloatType())
+    word = ir.IntType(32)
+    pattern = builder.shl(builder.zext(value, word), ir.Constant(word, 16))
+    return builder.bitcast(pattern, ir.FloatType())
+
+
+def _narrowed(builder, value, element_type):
+    """The element of float16 or bfloat16 that is nearest to a float32; of two, the even one.
+
+    Half of a unit is added, a little less where the last bit is even; a carry moves on to the
+    exponent, up to infinity. NaN would come out as something else.
+    """
+    if element_type == _HALF:
+        return builder.fptrunc(value, _HALF)
+    word = ir.IntType(32)
+    pattern = builder.bitcast(value, word)
+    odd = builder.and_(builder.lshr(pattern, ir.Constant(word, 16)), ir.Constant(word, 1))
+    rounded = builder.add(pattern, builder.add(odd, ir.Constant(word, 0x7FFF)))
+    high = builder.lshr(rounded, ir.Constant(word, 16))
+    is_number = builder.fcmp_ordered("ord", value, value)
+    kept = builder.select(is_number, high, ir.Constant(word, 0x7FC0))
+    return builder.trunc(kept, element_type)
+
+
+def _load(stored, memory=0):
+    """Type that a load of ``stored`` returns, and the code of it."""
+    returned = types.float32 if _is_half(stored) else stored
+
+    def codegen(context, builder, signature, arguments):
+        element_type, alignment = _memory_type(context, stored)
+        pointer = builder.gep(_pointer(builder, arguments[0], element_type), [arguments[1]])
+        value = builder.load(pointer, align=alignment)
+        if memory:
+            _note_memory(builder, value, memory)
+        if _is_half(stored):
+            return _widened(builder, value)
+        if stored == types.boolean:
+            return builder.icmp_unsigned("!=", value, ir.Constant(value.type, 0))
+        return value
+
+    return returned, codegen
+
+
+def _store(stored, memory=0):
+    """Type of the value that a store of ``stored`` takes, and the code of it."""
+    passed = types.float32 if _is_half(stored) else stored
+
+    def codegen(context, builder, signature, arguments):
+        element_type, alignment = _memory_type(context, stored)
+        pointer = builder.gep(_pointer(builder, arguments[0], element_type), [arguments[1]])
+        value = arguments[2]
+        if _is_half(stored):
+            value = _narrowed(builder, value, element_type)
+        elif stored == types.boolean:
+            value = builder.zext(value, element_type)
+        instruction = builder.store(value, pointer, align=alignment)
+        if memory:
+            _note_memory(builder, instruction, memory)
+        return context.get_dummy_value()
+
+    return passed, codegen
+
+
+@intrinsic
+def load(typing_context, address, index, dtype):
+    """Element ``index`` of the array at ``address``; float16 and bfloat16 come back as float32."""
+    returned, codegen = _load(dtype.dtype)
+    return returned(types.int64, types.int64, dtype), codegen
+
+
+@intrinsic
+def store(typing_context, address, index, value, dtype):
+    """Write ``value``, converted to ``dtype``, to element ``index`` of the array at ``address``."""
+    passed, codegen = _store(dtype.dtype)
+    return types.void(types.int64, types.int64, passed, dtype), codegen
+
+
+@intrinsic
+def rounded(typing_context, value, dtype):
+    """A float32 rounded to ``dtype``, float16 or bfloat16, as a float32."""
+    stored = dtype.dtype
+
+    def codegen(context, builder, signature, arguments):
+        element_type, _ = _memory_type(context, stored)
+        return _widened(builder, _narrowed(builder, arguments[0], element_type))
+
+    return types.float32(types.float32, dtype), codegen
+
+
+@intrinsic
+def load_apart(typing_context, address, index, dtype, memory):
+    """``load`` from memory number ``memory`` (a literal), of which no other number has a byte.
+
+    LLVM then vectorises without comparing addresses first, which it gives up for many arrays.
+    """
+    if not isinstance(memory, types.IntegerLiteral):
+        return None
+    returned, codegen = _load(dtype.dtype, memory.literal_value)
+    return returned(types.int64, types.int64, dtype, memory), codegen
+
+
+@intrinsic
+def store_apart(typing_context, address, index, value, dtype, memory):
+    """``store`` to memory number ``memory``, as :func:`load_apart` has it."""
+    if not isinstance(memory, types.IntegerLiteral):
+        return None
+    passed, codegen = _store(dtype.dtype, memory.literal_value)
+    return types.void(types.int64, types.int64, passed, dtype, memory), codegen
+
+
+def _integer_of(dtype):
+    return {32: types.int32, 64: types.int64}[dtype.bitwidth]
+
+
+@intrinsic
+def bits(typing_context, value):
+    """The bit pattern of a float as a signed integer of the same size."""
+    returned = _integer_of(value)
+
+    def codegen(context, builder, signature, arguments):
+        return builder.bitcast(arguments[0], context.get_value_type(returned))
+
+    return returned(value), codegen
+
+
+@intrinsic
+def from_bits(typing_context, value):
+    """The float whose bit pattern is the given integer."""
+    returned = {32: types.float32, 64: types.float64}[value.bitwidth]
+
+    def codegen(context, builder, signature, arguments):
+        return builder.bitcast(arguments[0], context.get_value_type(returned))
+
+    return returned(value), codegen
+
+
+@intrinsic
+def select(typing_context, condition, first, second):
+    """``first if condition else second`` without a branch; both are evaluated."""
+    if first != second:
+        raise TypeError(f"select needs two values of one type, got {first} and {second}")
+
+    def codegen(context, builder, signature, arguments):
+        return builder.select(*arguments)
+
+    return first(types.boolean, first, first), codegen
+
+
+def _float_intrinsic(name, operands, doc):
+    """A Numba intrinsic for the LLVM intrinsic ``llvm.<name>`` on float32 and float64."""
+
+    def emit(context, builder, signature, arguments):
+        value_type = arguments[0].type
+        function_type = ir.FunctionType(value_type, [value_type] * operands)
+        function = builder.module.declare_intrinsic(f"llvm.{name}", [value_type], function_type)
+        return builder.call(function, arguments)
+
+    def unary(typing_context, x):
+        return x(x), emit
+
+    def binary(typing_context, x, y):
+        return x(x, x), emit
+
+    def ternary(typing_context, x, y, z):
+        return x(x, x, x), emit
+
+    typed = (unary, binary, ternary)[operands - 1]
+    typed.__name__ = name
+    typed.__doc__ = doc
+    return intrinsic(typed)
+
+
+floor = _float_intrinsic("floor", 1, "Largest whole number not above x.")
+ceil = _float_intrinsic("ceil", 1, "Smallest whole number not below x.")
+trunc = _float_intrinsic("trunc", 1, "x without its fraction.")
+rint = _float_intrinsic("rint", 1, "Nearest whole number, ties to even.")
+sqrt = _float_intrinsic("sqrt", 1, "Square root.")
+absolute = _float_intrinsic("fabs", 1, "x without its sign bit.")
+copysign = _float_intrinsic("copysign", 2, "x with the sign bit of y.")
+fma = _float_intrinsic("fma", 3, "``x * y + z``, rounded once.")
+
+
+@intrinsic
+def fmod(typing_context, x, y):
+    """What remains of x / y rounded towards zero, with the sign of x: C's function."""
+
+    def codegen(context, builder, signature, arguments):
+        return builder.frem(*arguments)
+
+    return x(x, x), codegen
+
+
+@intrinsic
+def call_kernel(typing_context, function, args, lo, hi):
+    """Call the uniform kernel entry at address ``function``."""
+
+    def codegen(context, builder, signature, arguments):
+        word = ir.IntType(64)
+        function_type = ir.FunctionType(ir.VoidType(), [word] * 3)
+        pointer = builder.inttoptr(arguments[0], function_type.as_pointer())
+        builder.call(pointer, arguments[1:])
+        return context.get_dummy_value()
+
+    return types.void(*[types.int64] * 4), codegen
+
+
+@intrinsic
+def call_launcher(typing_context, function, self, arguments, given):
+    """Call the launcher (a function with the fastcall convention) at address ``function``."""
+
+    def codegen(context, builder, signature, arguments):
+        word = ir.IntType(64)
+        function_type = ir.FunctionType(word, [word] * 3)
+        pointer = builder.inttoptr(arguments[0], function_type.as_pointer())
+        return builder.call(pointer, arguments[1:])
+
+    return types.int64(*[types.int64] * 4), codegen
+
+
+@intrinsic
+def address_of_stack(typing_context, words):
+    """Address of ``words`` (a literal) int64 words on the stack of the calling function."""
+    if not isinstance(words, types.IntegerLiteral):
+        return None
+    count = words.literal_value
+
+    def codegen(context, builder, signature, arguments):
+        word = ir.IntType(64)
+        with builder.goto_entry_block():
+            memory = builder.alloca(ir.ArrayType(word, count))
+            memory.align = 64
+        return builder.ptrtoint(memory, word)
+
+    return types.int64(words), codegen
+
+
+@intrinsic
+def new_array(typing_context, function, subtype, dimensions, sizes, type_number, strides):
+    """NumPy's ``PyArray_New`` at address ``function``; strides may be NULL."""
+
+    def codegen(context, builder, signature, arguments):
+        word, half = ir.IntType(64), ir.IntType(32)
+        function_type = ir.FunctionType(
+            word, [word, half, word, half, word, word, half, half, word]
+        )
+        address, subtype, dimensions, sizes, type_number, strides = arguments
+        pointer = builder.inttoptr(address, function_type.as_pointer())
+        null, zero = ir.Constant(word, 0), ir.Constant(half, 0)
+        return builder.call(
+            pointer,
+            [
+                subtype,
+                builder.trunc(dimensions, half),
+                sizes,
+                builder.trunc(type_number, half),
+                strides,
+                null,
+                zero,
+                zero,
+                null,
+            ],
+        )
+
+    return types.int64(*[types.int64] * 6), codegen
+
+
+@intrinsic
+def new_from_descriptor(
+    typing_context, function, subtype, descriptor, dimensions, sizes, strides, data, flags
+):
+    """NumPy's ``PyArray_NewFromDescr`` at address ``function``; takes over ``descriptor``."""
+
+    def codegen(context, builder, signature, arguments):
+        word, half = ir.IntType(64), ir.IntType(32)
+        function_type = ir.FunctionType(word, [word, word, half, word, word, word, half, word])
+        address, subtype, descriptor, dimensions, sizes, strides, data, flags = arguments
+        pointer = builder.inttoptr(address, function_type.as_pointer())
+        dimensions, flags = builder.trunc(dimensions, half), builder.trunc(flags, half)
+        null = ir.Constant(word, 0)
+        return builder.call(
+            pointer, [subtype, descriptor, dimensions, sizes, strides, data, flags, null]
+        )
+
+    return types.int64(*[types.int64] * 8), codegen
+
+
+def external(name, returned, *arguments):
+    """A C function of the process as an intrinsic over int64 and float64 values."""
+
+    def emit(context, builder, signature, values):
+        function_type = ir.FunctionType(
+            context.get_value_type(returned) if returned != types.void else ir.VoidType(),
+            [context.get_value_type(a) for a in arguments],
+        )
+        function = cgutils.get_or_insert_function(builder.module, function_type, name)
+        result = builder.call(function, values)
+        return result if returned != types.void else context.get_dummy_value()
+
+    parameters = ", ".join(f"a{i}" for i in range(len(arguments)))
+    namespace = {"signature": returned(*arguments), "emit": emit}
+    source = f"def typed(typing_context{', ' if parameters else ''}{parameters}):\n"
+    exec(source + "    return signature, emit\n", namespace)
+    typed = namespace["typed"]
+    typed.__name__ = name
+    return intrinsic(typed)
+
+
+#: C's function: target, source, number of bytes.
+copy_memory = external("memcpy", types.int64, types.int64, types.int64, types.int64)

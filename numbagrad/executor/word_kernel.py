@@ -1,0 +1,64 @@
+"""Hand-written kernels whose packed arguments are the memory of arrays, and ints.
+
+Called by the families of operators that have such kernels (``class_loss.py``). A call runs at once;
+while a program is recorded it is also noted, as an operation that later runs without Python.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy import ndarray
+
+from ..native import array_launch_layout as layout
+from . import capture, library
+from .builtin import launcher, make_builtin, runtime
+
+
+class WordKernel:
+    """``kernel(total, grain, *words)``: ``numbagrad.kernels.<module>.<name>`` over ``[0, total)``.
+
+    ``grain`` units of work are worth a thread of their own. Words are contiguous ndarrays and ints;
+    the first is the array that is written; ``updates`` says that it is read as well.
+    """
+
+    def __init__(self, module: str, name: str, updates: bool = False):
+        self.module = module
+        self.name = name
+        self.updates = updates
+        self._run: Callable[..., None] | None = None
+        library.when_forgetting(self._forget)
+
+    def _forget(self) -> None:
+        self._run = None
+
+    @property
+    def address(self) -> int:
+        """Where its machine code is, compiled if need be."""
+        return library.hand_written(self.module, self.name)
+
+    def __call__(self, total: int, grain: int, *words: Any) -> None:
+        if capture.computes():
+            self.launch(total, grain, *words)
+        if capture.active is not None:
+            capture.note_kernel(self, total, grain, words)
+
+    def launch(self, total: int, grain: int, *words: Any) -> None:
+        """A call that no recorder is told of."""
+        run = self._run
+        if run is None:
+            table = np.zeros(layout.LAUNCH_TABLE_WORDS, dtype=np.int64)
+            table[layout.LAUNCH_RUNTIME] = runtime().ctypes.data
+            table[layout.LAUNCH_KERNEL] = self.address
+            address = launcher("launch_words", "array_launch")
+            run = self._run = make_builtin(self.name, address, table)
+        for word in words:
+            kind = word.__class__
+            if kind is not int and kind is not ndarray and isinstance(word, ndarray):
+                raise NotImplementedError(
+                    f"{self.name}: the kernel reads plain memory, but is given a {kind.__name__} "
+                    "array, which stands for a Tensor under a transformation"
+                )
+        run(total, grain, *words)

@@ -1,0 +1,316 @@
+"""The general launcher of formulas: broadcasting, any strides, any order of dimensions.
+
+``launch.pointwise`` passes on to it what is not a plain run over contiguous arrays. It brings the
+operands to one shape, sorts the dimensions by stride so that the innermost loop walks through
+memory, and merges neighbours, so that most calls land on a handful of kernels.
+"""
+
+from __future__ import annotations
+
+from ..codegen.intrinsics import address_of_stack, int32, int64, load, store, subroutine
+from ..kernels.layout import *  # noqa: F403 - the words of the tables
+from .launch import (
+    FRAME_WORDS,
+    NULL,
+    NUMBERS,
+    ORDER,
+    OUTPUT_STRIDES,
+    RAW_SIZES,
+    RAW_STRIDES,
+    finish,
+    number_code,
+    operand_word,
+    raise_miss,
+    type_number,
+)
+from .layout import *  # noqa: F403 - the words of the tables, all of them
+
+
+@subroutine
+def broadcast(frame, arguments, count, runtime):
+    """Common shape of the operands into RAW_SIZES; returns its rank.
+
+    -1 if the shapes do not fit together, -2 if there are too many dimensions.
+    """
+    rank = 0
+    array_type = load(runtime, RUNTIME_ARRAY_TYPE, int64)
+    for k in range(count):
+        operand = load(arguments, k, int64)
+        if load(operand + OBJECT_TYPE, 0, int64) == array_type:
+            rank = max(rank, int64(load(operand + ARRAY_DIMENSIONS, 0, int32)))
+    if rank > MAX_DIMENSIONS:
+        return -2
+    for d in range(rank):
+        store(frame, RAW_SIZES + d, 1, int64)
+    for k in range(count):
+        operand = load(arguments, k, int64)
+        if load(operand + OBJECT_TYPE, 0, int64) != array_type:
+            continue
+        dimensions = int64(load(operand + ARRAY_DIMENSIONS, 0, int32))
+        sizes = load(operand + ARRAY_SHAPE, 0, int64)
+        for d in range(dimensions):
+            size = load(sizes, d, int64)
+            where = RAW_SIZES + rank - dimensions + d
+            common = load(frame, where, int64)
+            if common == 1:
+                store(frame, where, size, int64)
+            elif size != common and size != 1:
+                return -1
+    return rank
+
+
+@subroutine
+def raw_strides(frame, operand, k, rank):
+    """Strides in bytes of an array broadcast to ``rank`` dimensions, 0 where it repeats."""
+    dimensions = int64(load(operand + ARRAY_DIMENSIONS, 0, int32))
+    sizes = load(operand + ARRAY_SHAPE, 0, int64)
+    strides = load(operand + ARRAY_STRIDES, 0, int64)
+    base = RAW_STRIDES + k * MAX_DIMENSIONS
+    for d in range(rank - dimensions):
+        store(frame, base + d, 0, int64)
+    for d in range(dimensions):
+        stride = load(strides, d, int64)
+        if load(sizes, d, int64) == 1:
+            stride = 0
+        store(frame, base + rank - dimensions + d, stride, int64)
+
+
+@subroutine
+def belongs_outside(frame, count, first, second):
+    """Whether dimension ``second`` should be outside ``first`` (larger strides go outside)."""
+    for k in range(count):
+        base = RAW_STRIDES + k * MAX_DIMENSIONS
+        a = load(frame, base + first, int64)
+        b = load(frame, base + second, int64)
+        if a == 0 or b == 0:
+            continue
+        if a != b:
+            return b > a
+    return False
+
+
+@subroutine
+def order_dimensions(frame, count, rank):
+    """Sort dimensions by stride into ORDER, outermost first, keeping the order of ties."""
+    sorted_already = True
+    for d in range(rank):
+        store(frame, ORDER + d, d, int64)
+        position = d
+        while position > 0:
+            before = load(frame, ORDER + position - 1, int64)
+            if not belongs_outside(frame, count, before, d):
+                break
+            store(frame, ORDER + position, before, int64)
+            position -= 1
+            sorted_already = False
+        store(frame, ORDER + position, d, int64)
+    return sorted_already
+
+
+@subroutine
+def can_merge(frame, count, last, size, dimension):
+    """Whether every operand steps through ``dimension`` right inside kept dimension ``last``."""
+    for k in range(count):
+        outer = load(frame, operand_word(k) + 1 + last, int64)
+        inner = load(frame, RAW_STRIDES + k * MAX_DIMENSIONS + dimension, int64)
+        if outer != inner * size:
+            return False
+    return True
+
+
+@subroutine
+def merge_dimensions(frame, count, rank):
+    """Sizes and strides into the packed arguments, in ORDER, neighbours merged."""
+    kept = 0
+    for position in range(rank):
+        dimension = load(frame, ORDER + position, int64)
+        size = load(frame, RAW_SIZES + dimension, int64)
+        if size == 1:
+            continue
+        merge = kept > 0 and can_merge(frame, count, kept - 1, size, dimension)
+        if merge:
+            size *= load(frame, ARGUMENT_SIZES + kept - 1, int64)
+        else:
+            kept += 1
+        store(frame, ARGUMENT_SIZES + kept - 1, size, int64)
+        for k in range(count):
+            stride = load(frame, RAW_STRIDES + k * MAX_DIMENSIONS + dimension, int64)
+            store(frame, operand_word(k) + kept, stride, int64)
+    if kept == 0:
+        kept = 1
+        store(frame, ARGUMENT_SIZES, 1, int64)
+        for k in range(count):
+            store(frame, operand_word(k) + 1, 0, int64)
+    store(frame, ARGUMENT_DIMENSIONS, kept, int64)
+    return kept
+
+
+@subroutine
+def overlaps_itself(array):
+    sizes = load(array + ARRAY_SHAPE, 0, int64)
+    strides = load(array + ARRAY_STRIDES, 0, int64)
+    repeats = False
+    for d in range(load(array + ARRAY_DIMENSIONS, 0, int32)):
+        size = load(sizes, d, int64)
+        if size == 0:  # nothing to write, and NumPy's strides of such arrays may be 0
+            return False
+        repeats = repeats or (load(strides, d, int64) == 0 and size > 1)
+    return repeats
+
+
+@subroutine
+def same_elements(frame, count, rank, k):
+    """Whether operand ``k`` and the output (the last operand) step through memory alike."""
+    mine = RAW_STRIDES + k * MAX_DIMENSIONS
+    output = RAW_STRIDES + (count - 1) * MAX_DIMENSIONS
+    for d in range(rank):
+        if load(frame, mine + d, int64) != load(frame, output + d, int64):
+            return False
+    return True
+
+
+@subroutine
+def extent(array, item_size):
+    """Bytes from the first to past the last element of an array without negative strides."""
+    reach = item_size
+    sizes = load(array + ARRAY_SHAPE, 0, int64)
+    strides = load(array + ARRAY_STRIDES, 0, int64)
+    for d in range(load(array + ARRAY_DIMENSIONS, 0, int32)):
+        reach += (load(sizes, d, int64) - 1) * load(strides, d, int64)
+    return reach
+
+
+@subroutine
+def runs_backwards(array):
+    """Whether a stride is negative, which only arrays that are no Tensor's have."""
+    strides = load(array + ARRAY_STRIDES, 0, int64)
+    for d in range(load(array + ARRAY_DIMENSIONS, 0, int32)):
+        if load(strides, d, int64) < 0:
+            return True
+    return False
+
+
+@subroutine
+def bad_output(frame, output, rank):
+    """Why the output cannot be written: its shape, or memory it has twice; 0 if it can."""
+    if int64(load(output + ARRAY_DIMENSIONS, 0, int32)) != rank:
+        return MISS_SHAPES
+    sizes = load(output + ARRAY_SHAPE, 0, int64)
+    for d in range(rank):
+        if load(sizes, d, int64) != load(frame, RAW_SIZES + d, int64):
+            return MISS_SHAPES
+    if overlaps_itself(output):
+        return MISS_OVERLAP
+    return 0
+
+
+@subroutine
+def classify(frame, runtime, operand, k, kept, total):
+    """Code and layout of array operand ``k``, whose address goes into the packed arguments."""
+    code = type_number(operand)
+    word = operand_word(k)
+    store(frame, word, load(operand + ARRAY_DATA, 0, int64), int64)
+    stride = load(frame, word + kept, int64)
+    layout = STRIDED
+    if stride == load(runtime, RUNTIME_ITEM_SIZES + code, int64) or total <= 1:
+        layout = UNIT
+    elif stride == 0:
+        layout = ZERO
+    return code | (layout << CODE_BITS)
+
+
+@subroutine
+def iteration_space(frame, arguments, given, runtime, rank):
+    """Strides of every operand over the common shape, dimensions ordered and merged."""
+    array_type = load(runtime, RUNTIME_ARRAY_TYPE, int64)
+    for k in range(given):
+        operand = load(arguments, k, int64)
+        if load(operand + OBJECT_TYPE, 0, int64) == array_type:
+            raw_strides(frame, operand, k, rank)
+        else:
+            for d in range(rank):
+                store(frame, RAW_STRIDES + k * MAX_DIMENSIONS + d, 0, int64)
+    ordered = order_dimensions(frame, given, rank)
+    merge_dimensions(frame, given, rank)
+    return ordered
+
+
+@subroutine
+def overlap(frame, runtime, output, operand, code, given, rank, k):
+    """How operand ``k`` shares memory with the output: 0 not, 1 element for element, -1 else."""
+    if runs_backwards(operand):
+        return -1
+    output_code = type_number(output)
+    start = load(output + ARRAY_DATA, 0, int64)
+    end = start + extent(output, load(runtime, RUNTIME_ITEM_SIZES + output_code, int64))
+    address = load(operand + ARRAY_DATA, 0, int64)
+    reach = address + extent(operand, load(runtime, RUNTIME_ITEM_SIZES + code, int64))
+    if address >= end or start >= reach:
+        return 0
+    if address == start and code == output_code and same_elements(frame, given, rank, k):
+        return 1
+    return -1
+
+
+def pointwise_general(self, arguments, given):
+    """What ``launch.pointwise`` does, for operands of any strides and shapes that broadcast."""
+    table = load(self + ARRAY_DATA, 0, int64)
+    runtime = load(table, TABLE_RUNTIME, int64)
+    into = load(table, TABLE_INTO, int64)
+    array_type = load(runtime, RUNTIME_ARRAY_TYPE, int64)
+    if given > MAX_OPERANDS:
+        return raise_miss(runtime, MISS_LIMIT)
+    arrays = 0
+    for k in range(given):
+        kind = load(load(arguments, k, int64) + OBJECT_TYPE, 0, int64)
+        arrays += int64(kind == array_type)
+        if kind != array_type and number_code(runtime, kind) < 0:
+            return raise_miss(runtime, MISS_OPERAND)
+    if arrays == 0:
+        return raise_miss(runtime, MISS_OPERAND)
+    frame = address_of_stack(FRAME_WORDS)
+    rank = broadcast(frame, arguments, given, runtime)
+    if rank < 0:
+        return raise_miss(runtime, MISS_SHAPES if rank == -1 else MISS_LIMIT)
+    ordered = iteration_space(frame, arguments, given, runtime, rank)
+    kept = load(frame, ARGUMENT_DIMENSIONS, int64)
+    total = 1
+    for d in range(rank):
+        total *= load(frame, RAW_SIZES + d, int64)
+    output = load(arguments, given - 1, int64)
+    if into == 1:
+        reason = bad_output(frame, output, rank)
+        if reason != 0:
+            return raise_miss(runtime, reason)
+
+    key = 0
+    strided = False
+    for k in range(given):
+        operand = load(arguments, k, int64)
+        kind = load(operand + OBJECT_TYPE, 0, int64)
+        if kind == array_type:
+            code = classify(frame, runtime, operand, k, kept, total)
+            strided = strided or code >> CODE_BITS == STRIDED
+            if into == 1 and k < given - 1 and total > 0:
+                shared = overlap(
+                    frame, runtime, output, operand, type_number(operand), given, rank, k
+                )
+                if shared < 0:
+                    return raise_miss(runtime, MISS_OVERLAP)
+                if shared == 1:
+                    code |= ALIAS << CODE_BITS
+            if rank > 0 and load(operand + ARRAY_DIMENSIONS, 0, int32) == 0:
+                code |= 1 << SCALAR_BIT
+        else:
+            code = number_code(runtime, kind) | (ZERO << CODE_BITS)
+            store(frame, operand_word(k), frame + 8 * (NUMBERS + k), int64)
+        key |= code << (OPERAND_BITS * k)
+    if strided:
+        for k in range(given):
+            shift = OPERAND_BITS * k + CODE_BITS
+            key = (key & ~(3 << shift)) | (STRIDED << shift)
+    elif kept == 1:
+        key |= FLAT
+    strides = NULL if ordered else frame + 8 * OUTPUT_STRIDES
+    sizes = frame + 8 * RAW_SIZES
+    return finish(table, frame, arguments, given, key, total, rank, sizes, strides)

@@ -1,0 +1,411 @@
+"""Launchers: from Python objects to a running kernel without Python in between.
+
+Compiled once and installed as CPython builtins with the fastcall convention by
+``numbagrad.executor.builtin``. A launcher reads addresses, shapes and strides from the ndarray
+objects, broadcasts them, orders and merges dimensions, looks the kernel of that signature up in the
+operator's table, allocates the outputs and runs the kernel. What it cannot do it raises as
+``LaunchMiss``, with a reason or with the key of the kernel that is missing.
+"""
+
+from __future__ import annotations
+
+from numba import types
+
+from ..codegen.intrinsics import (
+    address_of_stack,
+    call_kernel,
+    call_launcher,
+    external,
+    float32,
+    float64,
+    int8,
+    int16,
+    int32,
+    int64,
+    load,
+    store,
+    subroutine,
+)
+from ..kernels.layout import *  # noqa: F403 - the words of the tables
+from .allocation import new_output
+from .layout import *  # noqa: F403 - the words of the tables, all of them
+from .objects import (
+    decrement_reference,
+    error_clear,
+    error_occurred,
+    error_set_object,
+    fill,
+    float_as_double,
+    long_as_long,
+    long_from_long,
+    new_reference,
+    tuple_new,
+)
+from .threads import parallel_for
+
+release_gil = external("PyEval_SaveThread", types.int64)
+restore_gil = external("PyEval_RestoreThread", types.void, types.int64)
+
+thread_state = external("PyThreadState_Get", types.int64)
+
+NULL = 0
+
+# The frame of a launch on the stack: packed arguments, the Python numbers among the operands, and
+# for the general launcher the broadcast sizes and strides before dimensions are ordered and merged.
+NUMBERS = ARGUMENT_OPERANDS + OPERAND_WORDS * 2 * MAX_OPERANDS
+SHORT_FRAME_WORDS = NUMBERS + MAX_OPERANDS
+RAW_SIZES = SHORT_FRAME_WORDS
+RAW_STRIDES = RAW_SIZES + MAX_DIMENSIONS
+ORDER = RAW_STRIDES + MAX_DIMENSIONS * MAX_OPERANDS
+OUTPUT_STRIDES = ORDER + MAX_DIMENSIONS
+FRAME_WORDS = OUTPUT_STRIDES + MAX_DIMENSIONS
+
+
+@subroutine
+def raise_miss(runtime, reason):
+    """Set LaunchMiss(reason) as the current exception; returns NULL for the caller to return."""
+    value = long_from_long(reason)
+    if value != NULL:
+        error_set_object(load(runtime, RUNTIME_MISS, int64), value)
+        decrement_reference(value)
+    return NULL
+
+
+@subroutine
+def is_captured(runtime):
+    """Whether the calling thread records its launches (``program/``)."""
+    recording = load(runtime, RUNTIME_CAPTURE, int64)
+    return recording != NULL and recording == thread_state()
+
+
+@subroutine
+def type_number(array):
+    """NumPy's number of the dtype of an array, or FOREIGN."""
+    descriptor = load(array + ARRAY_DESCRIPTOR, 0, int64)
+    number = int64(load(descriptor + DESCRIPTOR_TYPE_NUMBER, 0, int32))
+    order = load(descriptor + DESCRIPTOR_BYTE_ORDER, 0, int8)
+    if number > 23 or order == 60 or order == 62:  # "<" or ">": NumPy calls the host's order "="
+        return FOREIGN
+    return number
+
+
+@subroutine
+def same_shape(first, second):
+    dimensions = load(first + ARRAY_DIMENSIONS, 0, int32)
+    if load(second + ARRAY_DIMENSIONS, 0, int32) != dimensions:
+        return False
+    sizes = load(first + ARRAY_SHAPE, 0, int64)
+    others = load(second + ARRAY_SHAPE, 0, int64)
+    for d in range(dimensions):
+        if load(sizes, d, int64) != load(others, d, int64):
+            return False
+    return True
+
+
+@subroutine
+def element_count(array):
+    count = 1
+    sizes = load(array + ARRAY_SHAPE, 0, int64)
+    for d in range(load(array + ARRAY_DIMENSIONS, 0, int32)):
+        count *= load(sizes, d, int64)
+    return count
+
+
+@subroutine
+def number_code(runtime, kind):
+    """Key code of a Python number of this type, or -1."""
+    if kind == load(runtime, RUNTIME_FLOAT_TYPE, int64):
+        return PYTHON_FLOAT
+    if kind == load(runtime, RUNTIME_INT_TYPE, int64):
+        return PYTHON_INT
+    if kind == load(runtime, RUNTIME_BOOL_TYPE, int64):
+        return PYTHON_BOOL
+    return -1
+
+
+@subroutine
+def write_number(runtime, value, target, type_code):
+    """Write a Python number at ``target`` as ``type_code``; False if it does not fit."""
+    if type_code == 11 or type_code == 12 or type_code == 23 or type_code == BFLOAT16:
+        number = float_as_double(value)
+        if type_code == 12:
+            store(target, 0, number, float64)
+        else:  # float16 and bfloat16 compute in float32
+            store(target, 0, float32(number), float32)
+    else:
+        if load(value + OBJECT_TYPE, 0, int64) == load(runtime, RUNTIME_BOOL_TYPE, int64):
+            integer = int64(value == load(runtime, RUNTIME_TRUE, int64))
+        else:
+            integer = long_as_long(value)
+        size = load(runtime, RUNTIME_ITEM_SIZES + type_code, int64)
+        if size == 1:
+            store(target, 0, int8(integer), int8)
+        elif size == 2:
+            store(target, 0, int16(integer), int16)
+        elif size == 4:
+            store(target, 0, int32(integer), int32)
+        else:
+            store(target, 0, integer, int64)
+    if error_occurred() != NULL:
+        error_clear()
+        return False
+    return True
+
+
+@subroutine
+def operand_word(k):
+    return ARGUMENT_OPERANDS + k * OPERAND_WORDS
+
+
+@subroutine
+def find_slot(table, key):
+    """Address of the slot of ``key``, or NULL."""
+    mask = load(table, TABLE_MASK, int64)
+    slots = load(table, TABLE_SLOTS, int64)
+    position = ((key * HASH_MULTIPLIER) >> HASH_SHIFT) & mask
+    while True:
+        slot = slots + 8 * SLOT_WORDS * position
+        found = load(slot, SLOT_KEY, int64)
+        if found == key:
+            return slot
+        if found == EMPTY_KEY:
+            return NULL
+        position = (position + 1) & mask
+
+
+@subroutine
+def too_large_to_cache(frame, runtime, code, total):
+    """Whether outputs of type ``code`` are so large that their kernel should stream them."""
+    item_size = load(runtime, RUNTIME_ITEM_SIZES + code, int64)
+    row = load(frame, load(frame, ARGUMENT_DIMENSIONS, int64), int64)  # sizes are words 1 and on
+    large = total * item_size >= load(runtime, RUNTIME_STREAM_BYTES, int64)
+    return large and row * item_size >= STREAM_ROW_BYTES
+
+
+@subroutine
+def run_in_threads(runtime, kernel, frame, total, grain):
+    """Run the kernel without the GIL, on several threads where there are several chunks."""
+    state = release_gil()
+    parallel_for(load(runtime, RUNTIME_POOL, int64), kernel, frame, total, grain)
+    restore_gil(state)
+
+
+@subroutine
+def run_range(runtime, kernel, frame, total, grain):
+    """Run the kernel; work for more than one thread lets go of the GIL and uses the pool."""
+    if total < 2 * grain:
+        call_kernel(kernel, frame, 0, total)
+    else:
+        run_in_threads(runtime, kernel, frame, total, grain)
+
+
+@subroutine
+def run(frame, table, runtime, kernel, total):
+    """Run the kernel over the whole space, unless that is empty."""
+    if total == 0:
+        return
+    run_range(runtime, kernel, frame, total, load(table, TABLE_GRAIN, int64))
+
+
+@subroutine
+def write_numbers(frame, runtime, arguments, given, scalar_types):
+    """The Python numbers among the operands, in the dtypes the kernel reads; False on overflow."""
+    array_type = load(runtime, RUNTIME_ARRAY_TYPE, int64)
+    for k in range(given):
+        operand = load(arguments, k, int64)
+        if load(operand + OBJECT_TYPE, 0, int64) != array_type:
+            code = (scalar_types >> (CODE_BITS * k)) & 31
+            if not write_number(runtime, operand, frame + 8 * (NUMBERS + k), code):
+                return False
+    return True
+
+
+@subroutine
+def add_output(frame, runtime, place, code, rank, sizes, strides):
+    """A new ndarray as operand ``place`` of the kernel, dense in the order of the dimensions."""
+    item_size = load(runtime, RUNTIME_ITEM_SIZES + code, int64)
+    if strides != NULL:
+        step = item_size
+        for p in range(rank):
+            dimension = load(frame, ORDER + rank - 1 - p, int64)
+            store(strides, dimension, step, int64)
+            step *= max(load(sizes, dimension, int64), 1)
+    array = new_output(runtime, rank, sizes, code, strides)
+    if array == NULL:
+        return NULL
+    word = operand_word(place)
+    store(frame, word, load(array + ARRAY_DATA, 0, int64), int64)
+    step = item_size
+    kept = load(frame, ARGUMENT_DIMENSIONS, int64)
+    for p in range(kept):
+        d = kept - 1 - p
+        store(frame, word + 1 + d, step, int64)
+        step *= load(frame, ARGUMENT_SIZES + d, int64)
+    return array
+
+
+@subroutine
+def finish_pair(table, frame, given, output_types, kernel, total, rank, sizes, strides):
+    """Allocate two outputs and run a kernel: returns one, leaves the other in the runtime block."""
+    runtime = load(table, TABLE_RUNTIME, int64)
+    code = output_types & 31
+    first = add_output(frame, runtime, given, code, rank, sizes, strides)
+    if first == NULL:
+        return NULL
+    code = (output_types >> CODE_BITS) & 31
+    second = add_output(frame, runtime, given + 1, code, rank, sizes, strides)
+    if second == NULL:
+        decrement_reference(first)
+        return NULL
+    run(frame, table, runtime, kernel, total)
+    store(runtime, RUNTIME_SECOND, second, int64)  # last: other threads may have run meanwhile
+    return first
+
+
+@subroutine
+def finish(table, frame, arguments, given, key, total, rank, sizes, strides):
+    """Find the kernel of ``key``, allocate what it returns, and run it.
+
+    ``sizes`` and ``strides`` (or NULL) describe new outputs; the packed arguments are complete but
+    for those and for the Python numbers.
+    """
+    runtime = load(table, TABLE_RUNTIME, int64)
+    slot = find_slot(table, key)
+    if slot == NULL:
+        return raise_miss(runtime, key)
+    output_types = load(slot, SLOT_OUTPUT_TYPES, int64)
+    if too_large_to_cache(frame, runtime, output_types & 31, total):
+        key |= STREAMED
+        slot = find_slot(table, key)
+        if slot == NULL:
+            return raise_miss(runtime, key)
+    if not write_numbers(frame, runtime, arguments, given, load(slot, SLOT_SCALAR_TYPES, int64)):
+        return raise_miss(runtime, MISS_NUMBER)
+    kernel = load(slot, SLOT_KERNEL, int64)
+    if load(table, TABLE_INTO, int64) == 1:
+        run(frame, table, runtime, kernel, total)
+        return new_reference(load(runtime, RUNTIME_NONE, int64))
+    outputs = load(table, TABLE_OUTPUTS, int64)
+    if load(runtime, RUNTIME_PAIR, int64) == 1:
+        store(runtime, RUNTIME_PAIR, 0, int64)  # what is launched from here on returns tuples
+        return finish_pair(table, frame, given, output_types, kernel, total, rank, sizes, strides)
+    if outputs == 1:
+        result = add_output(frame, runtime, given, output_types & 31, rank, sizes, strides)
+        if result == NULL:
+            return NULL
+    else:
+        result = tuple_new(outputs)
+        if result == NULL:
+            return NULL
+        for j in range(outputs):
+            code = (output_types >> (CODE_BITS * j)) & 31
+            array = add_output(frame, runtime, given + j, code, rank, sizes, strides)
+            if not fill(result, j, array):
+                return NULL
+    run(frame, table, runtime, kernel, total)
+    return result
+
+
+@subroutine
+def is_contiguous(array):
+    return load(array + ARRAY_FLAGS, 0, int32) & FLAG_CONTIGUOUS != 0
+
+
+@subroutine
+def repeats_one_element(array):
+    strides = load(array + ARRAY_STRIDES, 0, int64)
+    for d in range(load(array + ARRAY_DIMENSIONS, 0, int32)):
+        if load(strides, d, int64) != 0:
+            return False
+    return True
+
+
+@subroutine
+def full_operand(runtime, arguments, given):
+    """A contiguous array, one with dimensions if there is any; NULL if there is none."""
+    array_type = load(runtime, RUNTIME_ARRAY_TYPE, int64)
+    found = NULL
+    for k in range(given):
+        operand = load(arguments, k, int64)
+        if load(operand + OBJECT_TYPE, 0, int64) == array_type and is_contiguous(operand):
+            if found == NULL or load(found + ARRAY_DIMENSIONS, 0, int32) == 0:
+                found = operand
+    return found
+
+
+@subroutine
+def pass_on(self, arguments, given, runtime):
+    """Leave the call to the general launcher, or ask Python to compile that first."""
+    general = load(runtime, RUNTIME_GENERAL, int64)
+    if general == NULL:
+        return raise_miss(runtime, MISS_GENERAL)
+    return call_launcher(general, self, arguments, given)
+
+
+def pointwise(self, arguments, given):
+    """``builtin(*operands) -> ndarray``, or a tuple of them: the launcher of a formula.
+
+    If the table says so the last argument is the output, and None is returned. This is the short
+    way, for contiguous arrays of one shape, arrays of one repeated element, and Python numbers;
+    everything else goes on to ``broadcast.pointwise_general``.
+    """
+    table = load(self + ARRAY_DATA, 0, int64)
+    runtime = load(table, TABLE_RUNTIME, int64)
+    if is_captured(runtime):
+        return raise_miss(runtime, MISS_CAPTURE)
+    array_type = load(runtime, RUNTIME_ARRAY_TYPE, int64)
+    full = NULL
+    if given <= MAX_OPERANDS:
+        full = full_operand(runtime, arguments, given)
+    if full == NULL:
+        return pass_on(self, arguments, given, runtime)
+    frame = address_of_stack(SHORT_FRAME_WORDS)
+    rank = int64(load(full + ARRAY_DIMENSIONS, 0, int32))
+    total = element_count(full)
+    output_start = 0
+    output_end = 0
+    output_code = 0
+    if load(table, TABLE_INTO, int64) == 1:
+        output = load(arguments, given - 1, int64)
+        output_code = type_number(output)
+        output_start = load(output + ARRAY_DATA, 0, int64)
+        output_end = output_start + total * load(runtime, RUNTIME_ITEM_SIZES + output_code, int64)
+        if not (is_contiguous(output) and same_shape(full, output)):
+            return pass_on(self, arguments, given, runtime)
+    store(frame, ARGUMENT_DIMENSIONS, 1, int64)
+    store(frame, ARGUMENT_SIZES, total, int64)
+    key = FLAT
+    for k in range(given):
+        operand = load(arguments, k, int64)
+        kind = load(operand + OBJECT_TYPE, 0, int64)
+        word = operand_word(k)
+        layout = ZERO
+        if kind == array_type:
+            code = type_number(operand)
+            item_size = load(runtime, RUNTIME_ITEM_SIZES + code, int64)
+            address = load(operand + ARRAY_DATA, 0, int64)
+            store(frame, word, address, int64)
+            store(frame, word + 1, item_size, int64)
+            size = item_size
+            if same_shape(full, operand):
+                if is_contiguous(operand):
+                    layout = UNIT
+                    size = total * item_size
+                elif not repeats_one_element(operand):
+                    return pass_on(self, arguments, given, runtime)
+            elif load(operand + ARRAY_DIMENSIONS, 0, int32) == 0:
+                code |= 1 << SCALAR_BIT
+            else:
+                return pass_on(self, arguments, given, runtime)
+            if address < output_end and output_start < address + size and k < given - 1:
+                if address != output_start or code != output_code or layout != UNIT:
+                    return raise_miss(runtime, MISS_OVERLAP)
+                layout = ALIAS
+        else:
+            code = number_code(runtime, kind)
+            if code < 0:
+                return raise_miss(runtime, MISS_OPERAND)
+            store(frame, word, frame + 8 * (NUMBERS + k), int64)
+        key |= (code | (layout << CODE_BITS)) << (OPERAND_BITS * k)
+    sizes = load(full + ARRAY_SHAPE, 0, int64)
+    return finish(table, frame, arguments, given, key, total, rank, sizes, NULL)

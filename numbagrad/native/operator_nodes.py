@@ -1,0 +1,164 @@
+"""The nodes of views and of operators that are no formula, made by launchers.
+
+``tensor_operator.py`` makes them, as recipes say that ``numbagrad/ops/native_launchers.py`` writes.
+A node is complete, or it is NULL (see ``objects.py``). Imported only to compile.
+"""
+
+from __future__ import annotations
+
+from ..codegen.intrinsics import int64, load, subroutine
+from ..kernels.layout import *  # noqa: F403 - the words of the tables
+from .layout import *  # noqa: F403 - the words of the tables, all of them
+from .objects import (
+    allocate,
+    decrement_reference,
+    field,
+    fill,
+    fill_list,
+    give,
+    has_type,
+    list_get_item,
+    list_new,
+    list_size,
+    long_from_long,
+    new_reference,
+    next_of,
+    put,
+    replace,
+    tuple_new,
+)
+from .tensors import edge_or_none, is_tensor, save, save_output, shape_of
+
+NULL = 0
+
+
+@subroutine
+def shapes_of(runtime, tensors):
+    """A list of the shapes of a list of Tensors."""
+    count = list_size(tensors)
+    shapes = list_new(count)
+    if shapes == NULL:
+        return NULL
+    for k in range(count):
+        shape = shape_of(field(runtime, list_get_item(tensors, k), FIELD_ARRAY))
+        if not fill_list(shapes, k, shape):
+            return NULL
+    return shapes
+
+
+@subroutine
+def kept_value(runtime, argument, as_shape):
+    """What a node keeps of an argument: the value, its shape, or the shapes of a list."""
+    if as_shape == 0:
+        return new_reference(argument)
+    if is_tensor(runtime, argument):
+        return shape_of(field(runtime, argument, FIELD_ARRAY))
+    return shapes_of(runtime, argument)
+
+
+@subroutine
+def kept_values(runtime, keeps, arguments):
+    """``values`` of a node; ``keeps`` has places plus one, and a mark for shapes."""
+    count = 0
+    while keeps >> (KEPT_BITS * count) != 0:
+        count += 1
+    values = tuple_new(count)
+    if values == NULL:
+        return NULL
+    for k in range(count):
+        kept = keeps >> (KEPT_BITS * k)
+        argument = load(arguments, (kept & KEPT_PLACE) - 1, int64)
+        if not fill(values, k, kept_value(runtime, argument, kept & KEPT_AS_SHAPE)):
+            return NULL
+    return values
+
+
+@subroutine
+def is_list(runtime, argument):
+    return has_type(argument, load(runtime, RUNTIME_LIST_TYPE, int64))
+
+
+@subroutine
+def edges_to(runtime, inputs, arguments):
+    """``next_edges``: one for each of the places ``inputs``, or for each Tensor of a list."""
+    count = 0
+    k = 0
+    while inputs >> (PLACE_BITS * k) != 0:
+        argument = load(arguments, ((inputs >> (PLACE_BITS * k)) & 15) - 1, int64)
+        count += list_size(argument) if is_list(runtime, argument) else 1
+        k += 1
+    edges = tuple_new(count)
+    if edges == NULL:
+        return NULL
+    position = 0
+    k = 0
+    while inputs >> (PLACE_BITS * k) != 0:
+        argument = load(arguments, ((inputs >> (PLACE_BITS * k)) & 15) - 1, int64)
+        listed = is_list(runtime, argument)
+        for i in range(list_size(argument) if listed else 1):
+            operand = list_get_item(argument, i) if listed else argument
+            if not fill(edges, position, edge_or_none(runtime, operand)):
+                return NULL
+            position += 1
+        k += 1
+    return edges
+
+
+@subroutine
+def saved_tensors(runtime, recipe, arguments, results):
+    """``saved`` of a node: inputs first, then outputs; ``results`` is an array of Tensors."""
+    saves = load(recipe, NODE_SAVES, int64)
+    numbers = load(recipe, NODE_RESULTS, int64)
+    count = 0
+    while saves >> (PLACE_BITS * count) != 0:
+        count += 1
+    outputs = 0
+    while numbers >> (PLACE_BITS * outputs) != 0:
+        outputs += 1
+    saved = tuple_new(count + outputs)
+    if saved == NULL:
+        return NULL
+    for k in range(count):
+        entry = load(arguments, ((saves >> (PLACE_BITS * k)) & 15) - 1, int64)
+        kept = save(runtime, entry) if is_tensor(runtime, entry) else new_reference(entry)
+        if not fill(saved, k, kept):
+            return NULL
+    for k in range(outputs):
+        n = ((numbers >> (PLACE_BITS * k)) & 15) - 1
+        if not fill(saved, count + k, save_output(runtime, load(results, n, int64), n)):
+            return NULL
+    return saved
+
+
+@subroutine
+def new_node(runtime, recipe, arguments, results, outputs):
+    """A node as a recipe says, for the Tensors at ``results``; or NULL."""
+    node = allocate(load(recipe, NODE_TYPE, int64), 0)
+    if node == NULL:
+        return NULL
+    put(runtime, node, FIELD_HOOKS, load(runtime, RUNTIME_NONE, int64))
+    put(runtime, node, FIELD_PLAN, load(recipe, NODE_PLAN, int64))
+    inputs, keeps = load(recipe, NODE_INPUTS, int64), load(recipe, NODE_KEEPS, int64)
+    if not (
+        give(runtime, node, FIELD_NEXT_EDGES, edges_to(runtime, inputs, arguments))
+        and give(runtime, node, FIELD_SEQUENCE_NR, next_of(load(runtime, RUNTIME_SEQUENCE, int64)))
+        and give(runtime, node, FIELD_OUTPUT_COUNT, long_from_long(outputs))
+        and give(runtime, node, FIELD_VALUES, kept_values(runtime, keeps, arguments))
+        and give(runtime, node, FIELD_SAVED, saved_tensors(runtime, recipe, arguments, results))
+    ):
+        decrement_reference(node)
+        return NULL
+    return node
+
+
+@subroutine
+def set_history(runtime, tensor, node, number):
+    """Make a new Tensor output ``number`` of a node; False if that failed."""
+    place = long_from_long(number)
+    if place == NULL:
+        return False
+    replace(runtime, tensor, FIELD_OUTPUT_NR, place)
+    true = load(runtime, RUNTIME_TRUE, int64)
+    replace(runtime, tensor, FIELD_REQUIRES_GRAD, new_reference(true))
+    replace(runtime, tensor, FIELD_GRAD_FN, new_reference(node))
+    return True

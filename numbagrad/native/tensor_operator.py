@@ -1,0 +1,528 @@
+"""Launchers that take and return Tensors for what is no formula: views, and operators in Python.
+
+``numbagrad.ops.native_launchers`` installs them as builtins. A ``view`` becomes a Tensor that
+shares the version count and the history of another; an ``operator`` calls the forward of a
+``TensorOperator`` on the memory of its arguments and records the node. What is not the ordinary
+case is left to the Python code of ``numbagrad/ops``, which does the same.
+"""
+
+from __future__ import annotations
+
+from ..codegen.intrinsics import address_of_stack, call_launcher, int64, load, store, subroutine
+from ..kernels.layout import *  # noqa: F403 - the words of the tables
+from .launch import is_captured, type_number
+from .layout import *  # noqa: F403 - the words of the tables, all of them
+from .objects import (
+    call,
+    decrement_reference,
+    error_clear,
+    field,
+    fill,
+    fill_list,
+    get_attribute,
+    has_type,
+    let_go_of_all,
+    list_append,
+    list_get_item,
+    list_new,
+    list_size,
+    new_reference,
+    new_weak_reference,
+    replace,
+    set_attribute,
+    tuple_get_item,
+    tuple_new,
+    tuple_size,
+)
+from .operator_nodes import is_list, new_node, set_history
+from .tensors import (
+    FAILED,
+    OFF,
+    ON,
+    inference_mode,
+    is_array,
+    is_inference,
+    is_tensor,
+    is_watched,
+    new_tensor,
+    recording_mode,
+    shared_cell,
+)
+
+NULL = 0
+
+
+@subroutine
+def has_fractions(array):
+    """Whether an array is of a float or complex dtype, which may have a gradient."""
+    code = type_number(array)
+    return code == 11 or code == 12 or code == 23 or code == BFLOAT16 or code == 14 or code == 15
+
+
+@subroutine
+def is_half(array):
+    """Whether an array is of float16 or bfloat16."""
+    code = type_number(array)
+    return code == 23 or code == BFLOAT16
+
+
+# --- views ----------------------------------------------------------------------------------------
+
+
+@subroutine
+def register_view(runtime, tensor, cell):
+    """Remember a view made while recording: ``autograd.inplace.register_view``."""
+    if cell == load(runtime, RUNTIME_INFERENCE_CELL, int64):
+        return True
+    reference = new_weak_reference(tensor, NULL)
+    if reference == NULL:
+        return False
+    failed = list_append(cell, reference) != 0
+    decrement_reference(reference)
+    if failed:
+        return False
+    count = list_size(cell)
+    if count >= load(runtime, RUNTIME_PRUNE_FROM, int64) and count & (count - 1) == 0:
+        frame = address_of_stack(1)
+        store(frame, 0, cell, int64)
+        made = call(load(runtime, RUNTIME_PRUNE, int64), frame, 1)
+        if made == NULL:
+            return False
+        decrement_reference(made)
+    return True
+
+
+@subroutine
+def set_base_of(runtime, tensor, input):
+    """Set the base of a new Tensor in the memory of ``input``; whether that is a view itself."""
+    none = load(runtime, RUNTIME_NONE, int64)
+    base = field(runtime, input, FIELD_BASE)
+    is_view = base != none
+    replace(runtime, tensor, FIELD_BASE, new_reference(base if is_view else input))
+    return is_view
+
+
+@subroutine
+def set_base_of_view(runtime, tensor, input):
+    """Set the base of a view; its origin too, if the input is a view that has one."""
+    none = load(runtime, RUNTIME_NONE, int64)
+    if not set_base_of(runtime, tensor, input):
+        return True
+    origin_name = load(runtime, RUNTIME_NAME_VIEW_ORIGIN, int64)
+    origin = get_attribute(input, origin_name)
+    if origin == NULL:
+        return False
+    failed = False
+    if origin != none:
+        failed = set_attribute(tensor, origin_name, origin) != 0
+    decrement_reference(origin)
+    return not failed
+
+
+@subroutine
+def share(runtime, array, input):
+    """A new Tensor of an array in the memory of ``input``, with its version cell and base."""
+    cell = shared_cell(runtime, input)
+    if cell == NULL:
+        return NULL
+    result = new_tensor(runtime, new_reference(array), load(runtime, RUNTIME_FALSE, int64))
+    if result == NULL:
+        return NULL
+    replace(runtime, result, FIELD_VERSION_CELL, new_reference(cell))
+    if not set_base_of_view(runtime, result, input):
+        decrement_reference(result)
+        return NULL
+    return result
+
+
+@subroutine
+def set_origin(runtime, tensor, origin):
+    """Note why a view may not be written while recording."""
+    return set_attribute(tensor, load(runtime, RUNTIME_NAME_VIEW_ORIGIN, int64), origin) == 0
+
+
+@subroutine
+def unrecorded_origin(runtime):
+    """Why a view that was not recorded may not be written while recording; NULL if that failed."""
+    mode = inference_mode(runtime)
+    if mode == FAILED:
+        return NULL
+    return load(runtime, RUNTIME_INFERENCE_ORIGIN if mode == ON else RUNTIME_NO_GRAD, int64)
+
+
+@subroutine
+def set_unrecorded(runtime, view):
+    """Note why a view that was not recorded has no history, and the count of writes until now."""
+    count = list_get_item(field(runtime, view, FIELD_VERSION_CELL), 0)
+    name = load(runtime, RUNTIME_NAME_UNRECORDED_AT, int64)
+    origin = unrecorded_origin(runtime)
+    if origin == NULL or not set_origin(runtime, view, origin):
+        return False
+    return set_attribute(view, name, count) == 0
+
+
+@subroutine
+def known_arguments(input, values, known):
+    """Write the arguments of a view operator to ``known``."""
+    store(known, 0, input, int64)
+    for k in range(tuple_size(values)):
+        store(known, 1 + k, tuple_get_item(values, k), int64)
+
+
+@subroutine
+def is_transformed(runtime, tensor):
+    """Whether the array of a Tensor is more than an ndarray: it is under a transformation."""
+    array = field(runtime, tensor, FIELD_ARRAY)
+    return not has_type(array, load(runtime, RUNTIME_ARRAY_TYPE, int64))
+
+
+@subroutine
+def any_transformed(runtime, arguments, count, variadic):
+    """Whether one of the Tensors among the arguments of an operator is."""
+    for k in range(count):
+        argument = load(arguments, k, int64)
+        if is_tensor(runtime, argument):
+            if field(runtime, argument, FIELD_ARRAY) != NULL and is_transformed(runtime, argument):
+                return True
+        elif variadic and is_list(runtime, argument):
+            for i in range(list_size(argument)):
+                item = list_get_item(argument, i)
+                if is_tensor(runtime, item) and is_transformed(runtime, item):
+                    return True
+    return False
+
+
+@subroutine
+def is_followed(runtime, tensor):
+    """Whether views of a Tensor have its history: it requires grad, and is no inference tensor."""
+    true = load(runtime, RUNTIME_TRUE, int64)
+    requires_grad = field(runtime, tensor, FIELD_REQUIRES_GRAD) == true
+    return requires_grad and not is_inference(runtime, tensor)
+
+
+@subroutine
+def wrapped_view(runtime, recipe, array, input, values):
+    """``array`` as a Tensor in the memory of ``input``, with its history."""
+    mode = recording_mode(runtime)
+    result = NULL
+    if mode != FAILED:
+        result = share(runtime, array, input)
+    if result == NULL:
+        return NULL
+    if mode == ON:
+        done = register_view(runtime, result, field(runtime, input, FIELD_VERSION_CELL))
+        if done and is_followed(runtime, input) and has_fractions(array):
+            known = address_of_stack(MAX_VALUES)
+            known_arguments(input, values, known)
+            node = new_node(runtime, recipe, known, NULL, 1)
+            done = node != NULL and set_history(runtime, result, node, 0)
+            decrement_reference(node)
+    else:
+        done = set_unrecorded(runtime, result)
+    if not done:
+        decrement_reference(result)
+        return NULL
+    return result
+
+
+def view(self, arguments, given):
+    """``builtin(array, input, values) -> Tensor``: ``array``, in the memory of ``input``.
+
+    ``values`` are the further arguments of the operator, of which the node may keep some.
+    """
+    recipe = load(self + ARRAY_DATA, 0, int64)
+    runtime = load(recipe, NODE_RUNTIME, int64)
+    if is_watched(runtime):
+        return call(load(recipe, NODE_PYTHON, int64), arguments, 3)
+    array = load(arguments, 0, int64)
+    input = load(arguments, 1, int64)
+    values = load(arguments, 2, int64)
+    if is_transformed(runtime, input):
+        of_duals = load(runtime, RUNTIME_DUAL_VIEW, int64)
+        if of_duals != NULL:
+            return call_launcher(of_duals, self, arguments, given)
+        return call(load(recipe, NODE_PYTHON, int64), arguments, given)
+    return wrapped_view(runtime, recipe, array, input, values)
+
+
+@subroutine
+def one_of_views(runtime, array, input, node, n, mode):
+    """View number ``n`` that an operator of several makes; ``node`` is NULL without a history."""
+    result = share(runtime, array, input)
+    if result == NULL:
+        return NULL
+    if mode == OFF:
+        done = set_unrecorded(runtime, result)
+    else:
+        cell = field(runtime, input, FIELD_VERSION_CELL)
+        done = (
+            set_origin(runtime, result, load(runtime, RUNTIME_MULTIPLE, int64))
+            and register_view(runtime, result, cell)
+            and (node == NULL or set_history(runtime, result, node, n))
+        )
+    if not done:
+        decrement_reference(result)
+        return NULL
+    return result
+
+
+@subroutine
+def views_of_all(runtime, arrays, input, node, mode):
+    """A tuple of what ``one_of_views`` makes of each of a tuple of arrays."""
+    count = tuple_size(arrays)
+    results = tuple_new(count)
+    if results == NULL:
+        return NULL
+    for n in range(count):
+        array = tuple_get_item(arrays, n)
+        if not fill(results, n, one_of_views(runtime, array, input, node, n, mode)):
+            return NULL
+    return results
+
+
+def views(self, arguments, given):
+    """``builtin(arrays, input, values) -> tuple``: a Tensor for each array of a tuple.
+
+    Once they are recorded, none of them may be written.
+    """
+    recipe = load(self + ARRAY_DATA, 0, int64)
+    runtime = load(recipe, NODE_RUNTIME, int64)
+    if is_watched(runtime):
+        return call(load(recipe, NODE_PYTHON, int64), arguments, 3)
+    arrays = load(arguments, 0, int64)
+    input = load(arguments, 1, int64)
+    if is_transformed(runtime, input):
+        return call(load(recipe, NODE_PYTHON, int64), arguments, given)
+    count = tuple_size(arrays)
+    mode = recording_mode(runtime)
+    if mode == FAILED:
+        return NULL
+    node = NULL
+    if mode == ON and is_followed(runtime, input) and count > 0:
+        known = address_of_stack(MAX_VALUES)
+        known_arguments(input, load(arguments, 2, int64), known)
+        node = new_node(runtime, recipe, known, NULL, count)
+        if node == NULL:
+            return NULL
+    results = views_of_all(runtime, arrays, input, node, mode)
+    decrement_reference(node)
+    return results
+
+
+# --- operators ------------------------------------------------------------------------------------
+
+
+@subroutine
+def array_of(runtime, argument):
+    """The array of a Tensor, or the argument itself; a new reference."""
+    array = argument
+    if is_tensor(runtime, argument):
+        array = field(runtime, argument, FIELD_ARRAY)
+        if array == NULL:  # a Tensor that was not made by this package: forward will say so
+            array = argument
+    return new_reference(array)
+
+
+@subroutine
+def arrays_of(runtime, tensors):
+    """A list of the arrays of a list of Tensors."""
+    count = list_size(tensors)
+    arrays = list_new(count)
+    if arrays != NULL:
+        for k in range(count):
+            fill_list(arrays, k, array_of(runtime, list_get_item(tensors, k)))
+    return arrays
+
+
+@subroutine
+def holds_tensors(runtime, argument):
+    """Whether there are only Tensors in a list."""
+    for k in range(list_size(argument)):
+        if not is_tensor(runtime, list_get_item(argument, k)):
+            return False
+    return True
+
+
+@subroutine
+def any_needs_gradient(runtime, argument, variadic):
+    """Whether a Tensor requires grad, or one of a list of them if lists are ``variadic``."""
+    true = load(runtime, RUNTIME_TRUE, int64)
+    if is_tensor(runtime, argument):
+        return field(runtime, argument, FIELD_REQUIRES_GRAD) == true
+    if variadic and is_list(runtime, argument):
+        for k in range(list_size(argument)):
+            if field(runtime, list_get_item(argument, k), FIELD_REQUIRES_GRAD) == true:
+                return True
+    return False
+
+
+@subroutine
+def find_node_recipe(runtime, table, arguments, count):
+    """The recipe for the node, NULL if Python has to make it; NOT_RECORDED if there is none."""
+    needed = 0
+    inference = False
+    variadic = load(table, OPERATOR_VARIADIC, int64) == 1
+    takes_half = load(table, OPERATOR_TAKES_HALF, int64) == 1
+    for k in range(count):
+        argument = load(arguments, k, int64)
+        if variadic and is_list(runtime, argument) and not holds_tensors(runtime, argument):
+            return NULL
+        if is_tensor(runtime, argument):
+            inference = inference or is_inference(runtime, argument)
+            array = field(runtime, argument, FIELD_ARRAY)
+            if not takes_half and array != NULL and is_half(array):
+                return NULL
+        if any_needs_gradient(runtime, argument, variadic):
+            needed |= 1 << k
+    if needed == 0:
+        return NOT_RECORDED
+    mode = recording_mode(runtime)
+    if mode == FAILED:
+        error_clear()  # Python raises it again
+        return NULL
+    if mode == OFF:
+        return NOT_RECORDED
+    recipes = load(table, OPERATOR_RECIPES, int64)
+    if recipes == NULL or count > OPERATOR_ARGUMENTS or inference or is_watched(runtime):
+        return NULL
+    recipe = recipes + 8 * NODE_WORDS * needed
+    if load(recipe, NODE_PLAN, int64) == NULL:
+        return NULL
+    return recipe
+
+
+@subroutine
+def count_arrays(runtime, made):
+    """1 for an array, how many for a tuple of them, and -1 for anything else."""
+    if is_array(runtime, made):
+        return 1
+    if load(made + OBJECT_TYPE, 0, int64) != load(runtime, RUNTIME_TUPLE_TYPE, int64):
+        return -1
+    count = tuple_size(made)
+    for k in range(count):
+        if not is_array(runtime, tuple_get_item(made, k)):
+            return -1
+    return count if count <= MAX_RESULTS else -1
+
+
+@subroutine
+def run_forward(runtime, table, arguments, count):
+    """What forward returns for the arguments with their arrays in place of Tensors."""
+    operands = address_of_stack(MAX_VALUES)
+    variadic = load(table, OPERATOR_VARIADIC, int64) == 1
+    for k in range(count):
+        argument = load(arguments, k, int64)
+        if variadic and is_list(runtime, argument):
+            argument = arrays_of(runtime, argument)
+        else:
+            argument = array_of(runtime, argument)
+        if argument == NULL:
+            let_go_of_all(operands, k)
+            return NULL
+        store(operands, k, argument, int64)
+    made = call(load(table, OPERATOR_FORWARD, int64), operands, count)
+    let_go_of_all(operands, count)
+    return made
+
+
+@subroutine
+def leave_to_python(table, made, arguments, count):
+    """Have Python make Tensors of what forward returned; takes over the reference to it."""
+    rest = tuple_new(count)
+    if rest == NULL:
+        decrement_reference(made)
+        return NULL
+    for k in range(count):
+        fill(rest, k, new_reference(load(arguments, k, int64)))
+    frame = address_of_stack(2)
+    store(frame, 0, made, int64)
+    store(frame, 1, rest, int64)
+    finished = call(load(table, OPERATOR_FINISH, int64), frame, 2)
+    decrement_reference(made)
+    decrement_reference(rest)
+    return finished
+
+
+@subroutine
+def new_results(runtime, made, count, results):
+    """Write a new Tensor for each array that forward returned; how many of them are floats.
+
+    -1 if there is no memory for them.
+    """
+    floats = 0
+    false = load(runtime, RUNTIME_FALSE, int64)
+    several = not is_array(runtime, made)
+    for n in range(count):
+        array = made
+        if several:
+            array = tuple_get_item(made, n)
+        floats += int64(has_fractions(array))
+        result = new_tensor(runtime, new_reference(array), false)
+        if result == NULL:
+            let_go_of_all(results, n)
+            return -1
+        store(results, n, result, int64)
+    return floats
+
+
+@subroutine
+def add_history(runtime, recipe, arguments, results, count):
+    """Make the node of new Tensors; False if that failed."""
+    node = new_node(runtime, recipe, arguments, results, count)
+    done = node != NULL
+    for n in range(count):
+        result = load(results, n, int64)
+        if done and has_fractions(field(runtime, result, FIELD_ARRAY)):
+            done = set_history(runtime, result, node, n)
+    decrement_reference(node)
+    return done
+
+
+@subroutine
+def tuple_of_all(results, count):
+    """A tuple of an array of references, which it takes over; or NULL."""
+    together = tuple_new(count)
+    if together == NULL:
+        let_go_of_all(results, count)
+        return NULL
+    for n in range(count):
+        fill(together, n, load(results, n, int64))
+    return together
+
+
+def operator(self, arguments, given):
+    """``builtin(*arguments)``: a Tensor or a tuple of them, computed by forward and recorded.
+
+    A node of a kind that was not met before is left to the Python function that the table names.
+    """
+    table = load(self + ARRAY_DATA, 0, int64)
+    runtime = load(table, OPERATOR_RUNTIME, int64)
+    recipe = NULL
+    variadic = load(table, OPERATOR_VARIADIC, int64) == 1
+    transformed = any_transformed(runtime, arguments, given, variadic)
+    of_duals = load(runtime, RUNTIME_DUAL_OPERATOR, int64)
+    if transformed and of_duals != NULL:
+        return call_launcher(of_duals, self, arguments, given)
+    if given <= MAX_VALUES and not transformed and not is_captured(runtime):
+        recipe = find_node_recipe(runtime, table, arguments, given)
+    if recipe == NULL:
+        return call(load(table, OPERATOR_PYTHON, int64), arguments, given)
+    made = run_forward(runtime, table, arguments, given)
+    if made == NULL:
+        return NULL
+    count = count_arrays(runtime, made)
+    if count < 0:
+        return leave_to_python(table, made, arguments, given)
+    results = address_of_stack(MAX_RESULTS)
+    several = not is_array(runtime, made)
+    floats = new_results(runtime, made, count, results)
+    decrement_reference(made)
+    if floats < 0:
+        return NULL
+    if recipe != NOT_RECORDED and floats > 0:
+        if not add_history(runtime, recipe, arguments, results, count):
+            let_go_of_all(results, count)
+            return NULL
+    if several:
+        return tuple_of_all(results, count)
+    return load(results, 0, int64)

@@ -1,0 +1,505 @@
+"""The compiled way from Tensors to Tensors, for programs whose tensors are small.
+
+``operator.py`` and the families ask here for the builtins of ``native/``, which make Tensors and
+nodes by themselves. This file tells them where the slots of those objects are, keeps the recipes
+for the nodes of an operator, and decides when compiling them pays. Until then, and without a
+compiler, Python code does the same.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..autograd import inplace, watching
+from ..autograd.grad_mode import state as grad_mode
+from ..autograd.node import Node, edge_of, next_sequence_nr
+from ..autograd.saved import SavedInput, SavedOutput, save
+from ..executor.builtin import launcher, make_builtin, runtime
+from ..executor.deferred import Deferred
+from ..executor.pointwise import PointwiseProgram
+from ..native import layout
+from ..tensor import Tensor, TensorState, new_tensor
+from ..transforms import levels
+
+_new = object.__new__
+
+
+class PointwiseState(Node):
+    """The slots of the node of a pointwise operator: the builtins fill them."""
+
+    __slots__ = ("rule", "numbers", "restore")
+
+    rule: Any
+    numbers: tuple[Any, ...] | None
+    restore: Sequence[Any] | None
+
+
+class OperatorState(Node):
+    """The slots of the node of a ``TensorOperator``."""
+
+    __slots__ = ("plan", "values", "_output_count")
+
+    plan: Any
+    values: tuple[Any, ...]
+
+
+def ready() -> bool:
+    """Whether the builtins of pointwise operators, ``attach`` and ``repeated`` are to be used."""
+    return _of_formulas.ready()
+
+
+def operators_ready() -> bool:
+    """Whether the builtins of views and of operators that are no formula are to be used."""
+    return _of_operators.ready()
+
+
+def duals_ready() -> bool:
+    """Whether the builtins of forward mode are to be used; other builtins then go on to them."""
+    return _of_duals.ready()
+
+
+# --- what the builtins must know of objects -------------------------------------------------------
+
+_FIELDS: dict[type, dict[int, str]] = {
+    TensorState: {
+        layout.FIELD_ARRAY: "_array",
+        layout.FIELD_REQUIRES_GRAD: "_requires_grad",
+        layout.FIELD_GRAD_FN: "_grad_fn",
+        layout.FIELD_OUTPUT_NR: "_output_nr",
+        layout.FIELD_VERSION_CELL: "_version_cell",
+        layout.FIELD_GRAD: "_grad",
+        layout.FIELD_BASE: "_base",
+    },
+    PointwiseState: {
+        layout.FIELD_NEXT_EDGES: "next_edges",
+        layout.FIELD_HOOKS: "_hooks",
+        layout.FIELD_SAVED: "saved",
+        layout.FIELD_SEQUENCE_NR: "sequence_nr",
+        layout.FIELD_RULE: "rule",
+        layout.FIELD_NUMBERS: "numbers",
+        layout.FIELD_RESTORE: "restore",
+    },
+    OperatorState: {
+        layout.FIELD_PLAN: "plan",
+        layout.FIELD_VALUES: "values",
+        layout.FIELD_OUTPUT_COUNT: "_output_count",
+    },
+    SavedInput: {
+        layout.FIELD_INPUT_TENSOR: "tensor",
+        layout.FIELD_INPUT_CELL: "_version_cell",
+        layout.FIELD_INPUT_VERSION: "version",
+    },
+    SavedOutput: {
+        layout.FIELD_KEPT_ARRAY: "array",
+        layout.FIELD_KEPT_CELL: "_version_cell",
+        layout.FIELD_KEPT_VERSION: "version",
+        layout.FIELD_KEPT_OUTPUT_NR: "output_nr",
+    },
+    levels.Transformed: {layout.FIELD_STATE: "state", layout.FIELD_OWN_LEVEL: "level"},
+    levels.Dual: {
+        layout.FIELD_DUAL_LEVEL: "level",
+        layout.FIELD_DUAL_PRIMAL: "_primal",
+        layout.FIELD_DUAL_TANGENT: "_tangent",
+        layout.FIELD_DUAL_CELL: "_version_cell",
+    },
+    levels.Level: {
+        layout.FIELD_LEVEL_KIND: "kind",
+        layout.FIELD_LEVEL_ALIVE: "alive",
+        layout.FIELD_LEVEL_PAUSED: "paused",
+        layout.FIELD_LEVEL_DEPTH: "depth",
+        layout.FIELD_LEVEL_EXPLICIT: "explicit",
+        layout.FIELD_LEVEL_HISTORY: "has_history",
+        layout.FIELD_LEVEL_SIZE: "size",
+        layout.FIELD_LEVEL_RANDOMNESS: "randomness",
+    },
+}
+
+
+_DELETED = "an attribute that autograd needs was deleted from a Tensor, a node or a saved tensor"
+
+
+def _slot_offset(cls: type, name: str) -> int:
+    """Bytes from the start of an instance to one of its slots."""
+    probe: Any = np.zeros(()).view(cls) if issubclass(cls, np.ndarray) else _new(cls)
+    marker = object()
+    setattr(probe, name, marker)
+    words = (ctypes.c_int64 * (cls.__basicsize__ // 8)).from_address(id(probe))
+    return 8 * list(words).index(id(marker))
+
+
+def _distance_of_slots(of: type, within: type) -> int:
+    """How many bytes further from the start the slots of one class lie in another that has them."""
+    slots = of.__slots__  # type: ignore[attr-defined]
+    (distance,) = {_slot_offset(within, name) - _slot_offset(of, name) for name in slots}
+    return distance
+
+
+@functools.lru_cache(maxsize=1)
+def described_runtime() -> np.ndarray[Any, Any]:
+    """The runtime block, with what compiled code must know of Tensors and nodes."""
+    block = runtime()
+    for cls, slots in _FIELDS.items():
+        for word, name in slots.items():
+            block[word] = _slot_offset(cls, name)
+    block[layout.RUNTIME_TENSOR_TYPE] = id(Tensor)
+    block[layout.RUNTIME_SAVED_INPUT_TYPE] = id(SavedInput)
+    block[layout.RUNTIME_SAVED_OUTPUT_TYPE] = id(SavedOutput)
+    block[layout.RUNTIME_ZERO] = id(0)
+    block[layout.RUNTIME_DELETED_ERROR] = id(AttributeError)
+    block[layout.RUNTIME_DELETED_TEXT] = id(_DELETED)
+    block[layout.RUNTIME_SEQUENCE] = id(next_sequence_nr.__self__)  # type: ignore[attr-defined]
+    block[layout.RUNTIME_LIST_TYPE] = id(list)
+    block[layout.RUNTIME_TUPLE_TYPE] = id(tuple)
+    block[layout.RUNTIME_GRAD_MODE] = id(grad_mode)
+    block[layout.RUNTIME_NAME_ENABLED] = id(sys.intern("enabled"))
+    block[layout.RUNTIME_NAME_VIEW_ORIGIN] = id(sys.intern("_view_origin"))
+    block[layout.RUNTIME_NAME_UNRECORDED_AT] = id(sys.intern("_unrecorded_at"))
+    block[layout.RUNTIME_NO_GRAD] = id(inplace.NO_GRAD)
+    block[layout.RUNTIME_MULTIPLE] = id(inplace.MULTIPLE)
+    block[layout.RUNTIME_PRUNE] = id(inplace.prune)
+    block[layout.RUNTIME_PRUNE_FROM] = inplace.PRUNE_FROM
+    block[layout.RUNTIME_NAME_INFERENCE] = id(sys.intern("inference"))
+    block[layout.RUNTIME_INFERENCE_CELL] = id(watching.INFERENCE_CELL)
+    block[layout.RUNTIME_INFERENCE_ORIGIN] = id(inplace.INFERENCE)
+    block[layout.RUNTIME_ATTACH] = id(_attached)
+    watching.mirror(block, layout.RUNTIME_WATCHED, layout.RUNTIME_INFERENCE_THREADS)
+    return block
+
+
+def _install() -> None:
+    """Replace the functions of this file that are compiled."""
+    global attach, repeated
+    block = described_runtime()
+    attach = make_builtin("attach", launcher("attach", "pointwise_operator"), block)
+    repeated = make_builtin("repeated", launcher("repeated", "pointwise_operator"), block)
+
+
+_of_formulas = Deferred(
+    dict.fromkeys(
+        ("pointwise_recorded", "pointwise_gradients", "pointwise_into", "attach", "repeated"),
+        "pointwise_operator",
+    ),
+    _install,
+)
+_of_operators = Deferred(
+    dict.fromkeys(("view", "views", "operator"), "tensor_operator"), lambda: None
+)
+
+
+def _install_duals() -> None:
+    """Have the other launchers go on to those of forward mode."""
+    global duals, jvp, linear_of_dual
+    block = described_runtime()
+    block[layout.RUNTIME_DUAL_TYPE] = id(levels.Dual)
+    block[layout.RUNTIME_OWN_STATE] = _distance_of_slots(levels.Dual, levels.Transformed)
+    block[layout.RUNTIME_FORWARD_MODE] = id(levels.DUAL)
+    block[layout.RUNTIME_LEVEL_TYPE] = id(levels.Level)
+    block[layout.RUNTIME_LEVEL_STACK] = id(levels.stack)
+    block[layout.RUNTIME_NAME_LEVELS] = id(sys.intern("levels"))
+    block[layout.RUNTIME_NAME_TANGENTS_ENABLED] = id(sys.intern("tangents_enabled"))
+    block[layout.RUNTIME_RANDOMNESS] = id(levels.RAISES)
+    block[layout.RUNTIME_CLOSE_LEVEL] = id(levels.Level.__exit__)
+    block[layout.RUNTIME_DUAL_OPERATOR] = launcher("dual_operator", "duals")
+    block[layout.RUNTIME_DUAL_VIEW] = launcher("dual_view", "duals")
+    block[layout.RUNTIME_DUAL_POINTWISE] = launcher("dual_pointwise", "duals")
+    block[layout.RUNTIME_TRANSFORMED_TYPE] = id(levels.Transformed)  # last: from here on it is used
+    duals = make_builtin("duals", launcher("duals", "jvp"), block)
+    jvp = make_builtin("jvp", launcher("jvp", "jvp"), block)
+    linear_of_dual = make_builtin("linear", launcher("linear_of_dual", "duals"), block)
+
+
+_of_duals = Deferred(
+    dict.fromkeys(("dual_pointwise", "dual_operator", "dual_view", "linear_of_dual"), "duals")
+    | dict.fromkeys(("duals", "jvp"), "jvp"),
+    _install_duals,
+)
+
+
+# --- Tensors and nodes of any operator ------------------------------------------------------------
+
+
+def _attached(
+    array: np.ndarray[Any, Any],
+    node_class: type[Node],
+    inputs: tuple[Any, ...],
+    saved: tuple[Tensor | None, ...],
+) -> Tensor:
+    node = _new(node_class)
+    node.next_edges = tuple([edge_of(x) if isinstance(x, Tensor) else None for x in inputs])
+    node._hooks = None
+    node.sequence_nr = next_sequence_nr()
+    node.saved = tuple([save(x) for x in saved])
+    result = new_tensor(array, True, node)
+    if watching.count:
+        watching.made(node)
+    return result
+
+
+def _attach_in_python(*arguments: Any) -> Tensor:
+    ready()
+    return _attached(*arguments)
+
+
+def _repeated_in_python(array: np.ndarray[Any, Any], shape: tuple[int, ...]) -> Tensor:
+    strides = (0,) * len(shape)
+    return new_tensor(np.ndarray.__new__(np.ndarray, shape, array.dtype, array, 0, strides))
+
+
+#: ``attach(array, node_class, inputs, saved)``: a Tensor made by a new node with edges to
+#: those ``inputs`` that are Tensors, and keeps the Tensors ``saved``, which may have None among
+#: them. The other slots of the node are not set.
+attach: Callable[..., Tensor] = _attach_in_python
+
+#: ``repeated(array, shape)``: a Tensor of that shape, all of it the element of a 0-dim array.
+repeated: Callable[..., Tensor] = _repeated_in_python
+
+
+# --- forward mode ---------------------------------------------------------------------------------
+
+
+def _duals_in_python(
+    level: levels.Level,
+    primals: list[Tensor],
+    tangents: list[Tensor],
+    make: Callable[[levels.Level, Tensor, Tensor], Tensor],
+) -> list[Tensor]:
+    duals_ready()
+    return [make(level, *pair) for pair in zip(primals, tangents, strict=True)]
+
+
+#: ``duals(level, primals, tangents, make)``: a dual Tensor for each pair of two equally long lists,
+#: made by ``make`` (``forward_ad.dual_view``) or as it would.
+duals: Callable[..., list[Tensor]] = _duals_in_python
+
+
+def _jvp_in_python(
+    function: Callable[..., Any],
+    primals: Any,
+    tangents: Any,
+    strict: bool,
+    has_aux: bool,
+    unpack: Callable[..., Any],
+) -> Any:
+    duals_ready()
+
+
+#: ``jvp(function, primals, tangents, strict, has_aux, unpack)``: what ``func.jvp`` returns, for two
+#: tuples of ordinary Tensors; None for what is left to ``func/derivatives.py``.
+#: ``unpack(level, made, strict, has_aux)`` takes apart what is more than one dual Tensor.
+jvp: Callable[..., Any] = _jvp_in_python
+
+
+def _linear_in_python(function: Callable[..., Any], input: Tensor, *values: Any) -> Tensor | None:
+    duals_ready()
+    return None
+
+
+#: ``linear_of_dual(function, input, *values)``: the dual Tensor of ``function(array, *values)``,
+#: which is linear in the array, for the primal and for the tangent of ``input``; None for what is
+#: left to ``transforms/dispatch.py``.
+linear_of_dual: Callable[..., Tensor | None] = _linear_in_python
+
+
+class Tangents:
+    """The programs of value and tangent of one pointwise operator, as launchers see them."""
+
+    __slots__ = ("_kept", "_table", "_words")
+
+    def __init__(self, program: PointwiseProgram) -> None:
+        self._table = program.table()
+        self._kept: list[PointwiseProgram] = []
+        self._words = np.zeros(1 << layout.TANGENT_OPERANDS, dtype=np.int64)
+
+    def add(self, which: Sequence[bool], both: PointwiseProgram) -> None:
+        """Have launchers run ``both`` where it is ``which`` operands that have a tangent."""
+        own = both.table()
+        if self._table is None or own is None or len(which) > layout.TANGENT_OPERANDS:
+            return
+        own.words[layout.TABLE_LAUNCHER] = launcher("pointwise")
+        self._kept.append(both)
+        mask = sum([has_tangent << place for place, has_tangent in enumerate(which)])
+        self._words[mask] = id(own.words)
+        self._table.words[layout.TABLE_TANGENTS] = self._words.ctypes.data
+
+
+# --- pointwise operators --------------------------------------------------------------------------
+
+
+def operator_launcher(program: PointwiseProgram, recorded: bool) -> Callable[..., Tensor] | None:
+    """``launch(*operands, recording)`` of an operator; None if it is left to Python.
+
+    Results require grad only if they are ``recorded``.
+    """
+    launch = _native(program, "pointwise_recorded")
+    if launch is not None:
+        program.table().words[layout.TABLE_RECORDED] = recorded  # type: ignore[union-attr]
+    return launch
+
+
+def gradient_launcher(
+    program: PointwiseProgram, places: Sequence[int]
+) -> Callable[..., Any] | None:
+    """``launch(node, grad)`` of a gradient whose inputs get what ``places`` says, PLACE words."""
+    launch = _native(program, "pointwise_gradients")
+    if launch is not None:
+        words = program.table().words  # type: ignore[union-attr]
+        words[layout.TABLE_INPUTS] = len(places)
+        words[layout.TABLE_PLACES] = _packed(places)
+    return launch
+
+
+def writing_launcher(program: PointwiseProgram) -> Callable[..., None] | None:
+    """``write(output, *operands)`` of an operator; None if it is left to Python."""
+    return _native(program, "pointwise_into", into=True)
+
+
+def _native(
+    program: PointwiseProgram, function: str, into: bool = False
+) -> Callable[..., Any] | None:
+    table = program.table(into)
+    if table is None:
+        return None
+    table.words[layout.TABLE_LAUNCHER] = launcher("pointwise")
+    return make_builtin(program.name, launcher(function, "pointwise_operator"), table.words)
+
+
+def _packed(places: Sequence[int], bits: int = layout.PLACE_BITS) -> int:
+    return sum(place << (bits * k) for k, place in enumerate(places))
+
+
+class Recipes:
+    """How the nodes of one operator are made, for every choice of operands that came up."""
+
+    __slots__ = ("_known", "_words")
+
+    def __init__(self, program: PointwiseProgram) -> None:
+        self._known: set[tuple[int | None, ...]] = set()
+        self._words = np.zeros((layout.RECIPES, layout.RECIPE_WORDS), dtype=np.int64)
+        table = program.table()
+        assert table is not None
+        table.words[layout.TABLE_RECIPES] = self._words.ctypes.data
+
+    def add(self, needed: tuple[int | None, ...], rule: Any, node_class: type[Node]) -> None:
+        """Let nodes for this choice (see ``GradientRule``) be made natively from now on."""
+        if needed in self._known or len(needed) > layout.RECIPE_OPERANDS:
+            return
+        self._known.add(needed)
+        which = 0
+        for place, group in enumerate(needed):
+            if group is not None:
+                which |= 1 << place
+                if group == 0:  # the first operand, or the same Tensor again
+                    which |= 1 << (place + layout.RECIPE_OPERANDS)
+        recipe = self._words[which]
+        recipe[layout.RECIPE_NODE_TYPE] = id(node_class)
+        recipe[layout.RECIPE_USES] = _packed([place + 1 for place in rule.uses])
+        recipe[layout.RECIPE_USES_RESULT] = rule.uses_result
+        recipe[layout.RECIPE_RULE] = id(rule)  # last: another thread may look
+
+
+# --- other operators ------------------------------------------------------------------------------
+
+#: Functions whose addresses are in tables: operators live as long as the program does.
+_KEPT_ALIVE: list[Callable[..., Any]] = []
+
+
+def _write_recipe(recipe: np.ndarray[Any, Any], plan: Any, node_class: type[Node]) -> bool:
+    """Say how the nodes of a plan are made; False if a word does not hold what it keeps."""
+    places = [*plan.inputs, *plan.saves, *[place for place, _ in plan.keeps]]
+    counts = (len(plan.inputs), len(plan.saves), len(plan.keeps))
+    if max(places, default=0) >= layout.KEPT_PLACE or max(counts) * layout.KEPT_BITS >= 63:
+        return False
+    recipe[layout.NODE_RUNTIME] = described_runtime().ctypes.data
+    recipe[layout.NODE_TYPE] = id(node_class)
+    recipe[layout.NODE_INPUTS] = _packed([place + 1 for place in plan.inputs])
+    recipe[layout.NODE_SAVES] = _packed([place + 1 for place in plan.saves])
+    recipe[layout.NODE_KEEPS] = _packed(
+        [(place + 1) | (layout.KEPT_AS_SHAPE if shape else 0) for place, shape in plan.keeps],
+        layout.KEPT_BITS,
+    )
+    recipe[layout.NODE_RESULTS] = _packed([number + 1 for number in plan.results])
+    recipe[layout.NODE_PLAN] = id(plan)  # last: another thread may look
+    return True
+
+
+def view_launcher(
+    name: str,
+    plan: Any,
+    node_class: type[Node],
+    several: bool = False,
+    *,
+    python: Callable[..., Any],
+    forward: Callable[..., Any] | None = None,
+) -> Callable[..., Any]:
+    """``wrap(array, input, values)`` of a view operator, whose nodes all have one plan.
+
+    An operator of ``several`` views takes and returns a tuple. ``python`` does the same; it gets
+    inputs under a transformation, and those whose nodes are watched. It is kept alive from here on.
+    ``forward(array, *values)`` is given if the tangent of the view is that view of the tangent.
+    """
+    recipe = np.zeros(layout.NODE_WORDS, dtype=np.int64)
+    if not _write_recipe(recipe, plan, node_class):
+        raise ValueError(f"{name}: a view that keeps so many values has no compiled node")
+    _KEPT_ALIVE.append(python)
+    recipe[layout.NODE_PYTHON] = id(python)
+    if forward is not None:
+        _KEPT_ALIVE.append(forward)
+        recipe[layout.NODE_FORWARD] = id(forward)
+    return make_builtin(name, launcher("views" if several else "view", "tensor_operator"), recipe)
+
+
+class OperatorLauncher:
+    """``launch(*arguments)`` of a ``TensorOperator``, and how its nodes are made."""
+
+    __slots__ = ("launch", "_recipes", "_table")
+
+    def __init__(
+        self,
+        name: str,
+        forward: Callable[..., Any],
+        python: Callable[..., Any],
+        finish: Callable[..., Any],
+        variadic: bool,
+        add: Callable[..., None] | None = None,
+        with_directions: Callable[..., Any] | None = None,
+        directions_builtin: np.ndarray[Any, Any] | None = None,
+        takes_half: bool = True,
+    ) -> None:
+        """``python(*arguments)`` is the operator; ``finish(made, arguments)`` its last part.
+
+        ``add(total, term)`` is given where the operator is linear in each Tensor, and then perhaps
+        its ``with_directions``, and the word that ``directions_builtin`` is. What is not known to
+        take half precision gets it from Python.
+        """
+        self._table = np.zeros(layout.OPERATOR_WORDS, dtype=np.int64)
+        self._table[layout.OPERATOR_RUNTIME] = described_runtime().ctypes.data
+        self._table[layout.OPERATOR_FORWARD] = id(forward)
+        self._table[layout.OPERATOR_PYTHON] = id(python)
+        self._table[layout.OPERATOR_FINISH] = id(finish)
+        self._table[layout.OPERATOR_VARIADIC] = variadic
+        self._table[layout.OPERATOR_ADD] = 0 if add is None else id(add)
+        self._table[layout.OPERATOR_BOTH] = 0 if with_directions is None else id(with_directions)
+        if directions_builtin is not None:
+            self._table[layout.OPERATOR_BOTH_BUILTIN] = directions_builtin.ctypes.data
+        self._table[layout.OPERATOR_TAKES_HALF] = takes_half
+        self._recipes: np.ndarray[Any, Any] | None = None
+        self.launch = make_builtin(name, launcher("operator", "tensor_operator"), self._table)
+
+    def add(self, needed: Sequence[bool], plan: Any, node_class: type[Node]) -> None:
+        """Let nodes for these arguments that need a gradient be made natively from now on."""
+        if len(needed) > layout.OPERATOR_ARGUMENTS:
+            return
+        if self._recipes is None:
+            count = 1 << layout.OPERATOR_ARGUMENTS
+            self._recipes = np.zeros((count, layout.NODE_WORDS), dtype=np.int64)
+            self._table[layout.OPERATOR_RECIPES] = self._recipes.ctypes.data
+        which = sum([need << place for place, need in enumerate(needed)])
+        if self._recipes[which, layout.NODE_PLAN]:
+            return  # Python recorded a call that the launcher left to it for another reason
+        _write_recipe(self._recipes[which], plan, node_class)
