@@ -19,7 +19,7 @@ from numbagrad import func, random
 from numbagrad.executor import builtin, copying, indexing, matmul
 from numbagrad.executor.word_kernel import WordKernel
 from numbagrad.ops import matmul as ops_matmul
-from numbagrad.ops import native_launchers as recorder
+from numbagrad.ops import native_launchers
 from numbagrad.ops import view as ops_view
 from numbagrad.ops.operator import pointwise
 from numbagrad.program.compiled_guards import Guards
@@ -227,14 +227,22 @@ def attached() -> Iterator[Case]:
     torch.zeros(()).requires_grad_().expand(3)
 
     def attach() -> Any:
-        made = recorder.attach(array, node_class, (leaf, inner, None), (leaf, None, counted))
+        made = native_launchers.attach(
+            array, node_class, (leaf, inner, None), (leaf, None, counted)
+        )
         return made.requires_grad, len(made.grad_fn.next_edges), len(made.grad_fn.saved)
 
     watched = [leaf, inner, counted, array, node_class]
     yield Case("attach", attach, ["pointwise_operator.attach"], ["_attached"], watched)
     yield Case("sum", lambda: leaf.sum(), ["pointwise_operator.attach"], ["_attached"], watched)
-    repeated = recorder.repeated
-    yield Case("repeated", lambda: repeated(element, (300, 2)), ["pointwise_operator.repeated"], [], [element])
+    repeated = native_launchers.repeated
+    yield Case(
+        "repeated",
+        lambda: repeated(element, (300, 2)),
+        ["pointwise_operator.repeated"],
+        [],
+        [element],
+    )
 
 
 # --- reductions, rows, products -------------------------------------------------------------------
@@ -339,7 +347,11 @@ def views() -> Iterator[Case]:
     array = plain._array
     strided(array, (3,), (4,), 0)
     yield Case(
-        "strides", lambda: strided(array, (3, 2), (4, 8), 4), ["array_launch.strided_view"], [], [array]
+        "strides",
+        lambda: strided(array, (3, 2), (4, 8), 4),
+        ["array_launch.strided_view"],
+        [],
+        [array],
     )
 
 
@@ -440,12 +452,12 @@ def forward_mode() -> Iterator[Case]:
         watched,
     )  # fmt: skip
     yield Case(
-        "linear", lambda: parts([recorder.linear_of_dual(np.negative, dual)]),
+        "linear", lambda: parts([native_launchers.linear_of_dual(np.negative, dual)]),
         ["duals.linear_of_dual"], ["apply"], watched,
     )  # fmt: skip
     yield Case(
         "duals",
-        lambda: parts(recorder.duals(_level_of(dual), [x, x], [t, t], forward_ad.make_dual)),
+        lambda: parts(native_launchers.duals(_level_of(dual), [x, x], [t, t], forward_ad.make_dual)),
         ["jvp.duals"], ["make_dual"], watched,
     )  # fmt: skip
     # Made here: CPython 3.13.0 crashes if there is no memory for a function.
@@ -581,7 +593,11 @@ def accumulation() -> Iterator[Case]:
 
     for _ in range(3):
         walk()
-    names = ["pointwise_operator.pointwise_recorded", "pointwise_operator.pointwise_gradients", "tensor_operator.view"]
+    names = [
+        "pointwise_operator.pointwise_recorded",
+        "pointwise_operator.pointwise_gradients",
+        "tensor_operator.view",
+    ]
     yield Case("walk", walk, names, (), [w, x])
     yield Case("accumulated", again, names[:2], (), [w, x], reset)
 

@@ -17,7 +17,7 @@ import numbagrad as torch
 from numbagrad import func
 from numbagrad.autograd import forward_ad
 from numbagrad.executor import deferred
-from numbagrad.ops import native_launchers as recorder
+from numbagrad.ops import native_launchers
 from numbagrad.tensor import TensorState
 from numbagrad.transforms import levels
 
@@ -244,7 +244,7 @@ def _with_dual(change: Callable[[Any], None], use: Use) -> Any:
 
 def slots_of(cls: type) -> list[str]:
     """The slots of a class that launchers read."""
-    return list(recorder._FIELDS[cls].values())
+    return list(native_launchers._FIELDS[cls].values())
 
 
 def of_tensor(make: Any, slot: str, use: Use) -> Any:
@@ -282,8 +282,8 @@ def combinations() -> Iterator[tuple[str, Callable[..., Any], tuple[Any, ...]]]:
         for slot in slots_of(TensorState):
             for name, use in TENSOR_USES.items():
                 yield f"{make.__name__} {slot}, {name}", of_tensor, (make, slot, use)
-    nodes = {*slots_of(recorder.PointwiseState), *slots_of(recorder.OperatorState)}
-    saved = {*slots_of(recorder.SavedInput), *slots_of(recorder.SavedOutput)}
+    nodes = {*slots_of(native_launchers.PointwiseState), *slots_of(native_launchers.OperatorState)}
+    saved = {*slots_of(native_launchers.SavedInput), *slots_of(native_launchers.SavedOutput)}
     holders: tuple[tuple[str, set[str], Callable[[Any], Any]], ...] = (
         ("node", nodes, lambda node: [node]),
         ("saved", saved, lambda node: node.saved),

@@ -21,7 +21,7 @@ from numbagrad.executor.matmul import matmul, matmul_and_tangent
 from numbagrad.executor.pointwise import JIT_DISABLED
 from numbagrad.func import grad, jvp
 from numbagrad.native import layout
-from numbagrad.ops import native_launchers as recorder
+from numbagrad.ops import native_launchers
 from numbagrad.transforms import dispatch
 from numbagrad.transforms.levels import Transformed
 
@@ -36,7 +36,11 @@ SWITCHES = (
 def compiled(monkeypatch):
     """All launchers are at work from the first call on."""
     monkeypatch.setattr(deferred, "CALLS_WORTH_COMPILING", 0)
-    for ready in (recorder.ready, recorder.operators_ready, recorder.duals_ready):
+    for ready in (
+        native_launchers.ready,
+        native_launchers.operators_ready,
+        native_launchers.duals_ready,
+    ):
         ready()
         assert ready()
 
@@ -44,18 +48,19 @@ def compiled(monkeypatch):
 @contextlib.contextmanager
 def in_python():
     """Leave duals to Python within it."""
-    block = recorder.described_runtime()
+    block = native_launchers.described_runtime()
     before = block[list(SWITCHES)]
-    native = recorder.duals, recorder.jvp, recorder.linear_of_dual
+    native = native_launchers.duals, native_launchers.jvp, native_launchers.linear_of_dual
     block[list(SWITCHES)] = 0
-    recorder.duals, recorder.jvp, recorder.linear_of_dual = (
-        recorder._duals_in_python, recorder._jvp_in_python, recorder._linear_in_python
+    native_launchers.duals, native_launchers.jvp, native_launchers.linear_of_dual = (
+        native_launchers._duals_in_python, native_launchers._jvp_in_python,
+        native_launchers._linear_in_python
     )  # fmt: skip
     try:
         yield
     finally:
         block[list(SWITCHES)] = before
-        recorder.duals, recorder.jvp, recorder.linear_of_dual = native
+        native_launchers.duals, native_launchers.jvp, native_launchers.linear_of_dual = native
 
 
 @pytest.fixture

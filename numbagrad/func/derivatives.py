@@ -14,7 +14,7 @@ from ..autograd import engine_interface
 from ..autograd.forward_ad import dual_view, parts
 from ..autograd.grad_mode import enable_grad, no_grad
 from ..autograd.grad_mode import state as grad_mode
-from ..ops import native_launchers as recorder
+from ..ops import native_launchers
 from ..ops.creation import zeros_like
 from ..structure import builder, flatten, picker, rebuild
 from ..tensor import Tensor
@@ -211,7 +211,7 @@ def jvp(
     Raises:
         RuntimeError: if structures, shapes or dtypes differ, or for what ``strict`` refuses.
     """
-    made = recorder.jvp(func, primals, tangents, strict, has_aux, _unpack)
+    made = native_launchers.jvp(func, primals, tangents, strict, has_aux, _unpack)
     if made is None and primals.__class__ is tuple:
         made = _of_nested(func, primals, tangents, strict, has_aux)
     if made is not None:
@@ -237,7 +237,7 @@ def jvp(
     _check_tensors(values, "primals")
     _check_tensors(directions, "tangents")
     with Level(DUAL) as level:
-        duals = recorder.duals(level, values, directions, dual_view)
+        duals = native_launchers.duals(level, values, directions, dual_view)
         made = func(*rebuild(structure, iter(duals)))
         return _unpack(level, made, strict, has_aux)
 
@@ -270,7 +270,7 @@ def _of_nested(
     def of_leaves(*duals: Any) -> Any:
         return func(*build(duals))
 
-    return recorder.jvp(of_leaves, values, directions, strict, has_aux, _unpack)
+    return native_launchers.jvp(of_leaves, values, directions, strict, has_aux, _unpack)
 
 
 def _unpack(level: Level, made: Any, strict: bool, has_aux: bool) -> tuple[Any, ...]:

@@ -18,8 +18,7 @@ from ..executor.builtin import LaunchMiss
 from ..executor.conversion import convert, widened
 from ..executor.matmul import HalfPrecision
 from ..executor.matmul import matmul as product
-from ..ops import interception
-from ..ops import native_launchers as recorder
+from ..ops import interception, native_launchers
 from ..ops.expand import sum_to_size
 from ..ops.matmul import mm
 from ..ops.operator import pointwise
@@ -153,7 +152,7 @@ def linear_2d(
     input_needed, weight_needed = input._requires_grad, weight._requires_grad
     if not ((bias._requires_grad or input_needed or weight_needed) and grad_mode.enabled):
         return new_tensor(made)
-    result = recorder.attach(
+    result = native_launchers.attach(
         made,
         _AddmmBackward0,
         (bias, input, weight),

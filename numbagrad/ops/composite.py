@@ -26,8 +26,7 @@ from ..executor.conversion import has_half
 from ..executor.pointwise import JIT_DISABLED, code_of, promote
 from ..tensor import Tensor, new_tensor
 from ..transforms.levels import is_transformed
-from . import interception
-from . import native_launchers as recorder
+from . import interception, native_launchers
 from .conversion import cast
 
 if TYPE_CHECKING:
@@ -139,7 +138,7 @@ class Composite:
         )
         array = made[pair.place] if pair.view is None else pair.array_of(made)
         if pair.differentiable:
-            result = recorder.attach(array, pair.node, tuple(tensors), pair.saves(tensors))
+            result = native_launchers.attach(array, pair.node, tuple(tensors), pair.saves(tensors))
             node: Any = result._grad_fn
             node.pair = pair
             node.kept = pair.keeps(made)

@@ -18,8 +18,7 @@ from ..formula import Formula, symbol
 from ..native import layout
 from ..tensor import Tensor, new_tensor
 from ..transforms.levels import is_transformed
-from . import native_launchers as recorder
-from . import saved_names
+from . import native_launchers, saved_names
 from .definition import PointwiseDefinition
 
 if TYPE_CHECKING:
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 _new = object.__new__
 
 
-class PointwiseNode(recorder.PointwiseState):
+class PointwiseNode(native_launchers.PointwiseState):
     """Node of a pointwise operator. Subclasses are named as torch's nodes."""
 
     __slots__ = ()
@@ -125,7 +124,7 @@ class GradientRule:
 
     def _launch_in_python(self, node: PointwiseNode, grad: Tensor) -> None:
         """Leave the node to Python, as the compiled launcher does if it meets what is unusual."""
-        if not recorder.ready():
+        if not native_launchers.ready():
             return
         assert self.joint is not None
         places = [layout.PLACE_NOTHING] * len(self.needed)
@@ -133,7 +132,7 @@ class GradientRule:
             places[place] = layout.PLACE_PASSED
         for output, place in enumerate(self._places):
             places[place] = layout.PLACE_OUTPUT + output
-        found = recorder.gradient_launcher(self.joint.program, places)
+        found = native_launchers.gradient_launcher(self.joint.program, places)
         if found is not None:
             self.launch = found
 

@@ -28,8 +28,7 @@ from ..tensor import Tensor, new_tensor
 from ..transforms import batching, dispatch
 from ..transforms.levels import is_transformed
 from ..transforms.tangents import transposed
-from . import interception
-from . import native_launchers as recorder
+from . import interception, native_launchers
 from .definition import POINTWISE, PointwiseDefinition
 from .gradient_rule import GradientRule, PointwiseNode
 from .operand_kinds import check_operands
@@ -104,11 +103,11 @@ class PointwiseOperator:
         self.recorded = definition.result != "bool"
         self._rules: dict[tuple[int | None, ...], GradientRule] = {}
         self._tangents: dict[tuple[bool, ...], TangentRule] = {}
-        self._native_tangents: recorder.Tangents | None = None
+        self._native_tangents: native_launchers.Tangents | None = None
         #: Operators for operands of which some are complex, by which of them.
         self.variants: dict[tuple[bool, ...], Any] = {}
         self._node: type[PointwiseNode] | None = None
-        self._recipes: recorder.Recipes | None = None
+        self._recipes: native_launchers.Recipes | None = None
         #: ``launch(*operands, recording)``: the result; if it requires grad but has no node, that
         #: is still to be recorded. Compiled as soon as that pays. Raises ``LaunchMiss``.
         self.launch: Callable[..., Tensor] = self._launch_in_python
@@ -116,10 +115,10 @@ class PointwiseOperator:
         self.write: Callable[..., None] = self._write_in_python
 
     def _launch_in_python(self, *arguments: Any) -> Tensor:
-        if recorder.ready():
-            found = recorder.operator_launcher(self.program, self.recorded)
+        if native_launchers.ready():
+            found = native_launchers.operator_launcher(self.program, self.recorded)
             if found is not None:
-                self._recipes = recorder.Recipes(self.program)
+                self._recipes = native_launchers.Recipes(self.program)
             self.launch = found or self._run
             return self.launch(*arguments)
         return self._run(*arguments)
@@ -325,9 +324,9 @@ class PointwiseOperator:
         if not self.recorded:
             return None
         rule = self._tangent_rule(tangents)
-        if rule.program is not None and not rule.is_native and recorder.duals_ready():
+        if rule.program is not None and not rule.is_native and native_launchers.duals_ready():
             if self._native_tangents is None:
-                self._native_tangents = recorder.Tangents(self.program)
+                self._native_tangents = native_launchers.Tangents(self.program)
             self._native_tangents.add([x is not None for x in tangents], rule.program)
             rule.is_native = True
         return rule.both(primals, tangents)
@@ -370,8 +369,8 @@ class PointwiseOperator:
         tensors.bump_version(output)
 
     def _write_in_python(self, output: Tensor, *operands: Any) -> None:
-        if recorder.ready():
-            found = recorder.writing_launcher(self.program)
+        if native_launchers.ready():
+            found = native_launchers.writing_launcher(self.program)
             if found is not None:
                 self.write = found
                 found(output, *operands)

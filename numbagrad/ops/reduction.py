@@ -29,8 +29,7 @@ from ..transforms import dispatch, tangents
 from ..transforms.batching import over_dimensions
 from ..transforms.levels import Transformed, is_transformed
 from ..type_names import type_name
-from . import interception
-from . import native_launchers as recorder
+from . import interception, native_launchers
 from .argument_kinds import NOT_GIVEN, takes
 from .expand import expand
 from .join import cat
@@ -117,7 +116,7 @@ def spread(grad: Tensor, shape: tuple[int, ...], mask: int) -> Tensor:
     """The gradient of a sum: ``grad`` repeated, without a copy, to the shape of what was summed."""
     if grad._array.ndim == 0 and not grad_mode.enabled and not is_transformed(grad):
         array = grad._array
-        return recorder.repeated(array, shape)
+        return native_launchers.repeated(array, shape)
     if grad._array.ndim == 0:
         return expand(grad, shape)
     return expand(with_dims(grad, shape, mask), shape)
@@ -217,14 +216,14 @@ class LinearReduction:
     ) -> Tensor | None:
         """The reduction of both parts of an ordinary dual Tensor; None for any other."""
         try:
-            return recorder.linear_of_dual(program.call, input, mask, keepdim)
+            return native_launchers.linear_of_dual(program.call, input, mask, keepdim)
         except LaunchMiss:  # a kernel is to be compiled
             return None
 
     def _attach(self, made: np.ndarray[Any, Any], input: Tensor, mask: int) -> Tensor:
         """The result as a Tensor with the node of this reduction."""
         array = input._array
-        result = recorder.attach(made, self.nodes[mask != ALL], (input,), ())
+        result = native_launchers.attach(made, self.nodes[mask != ALL], (input,), ())
         node: Any = result._grad_fn
         node.shape = array.shape
         node.mask = mask

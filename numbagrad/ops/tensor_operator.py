@@ -25,13 +25,12 @@ from ..tensor import Tensor, new_tensor
 from ..transforms import dispatch
 from ..transforms.levels import is_transformed
 from ..transforms.tangents import multilinear
-from . import interception, saved_names
-from . import native_launchers as recorder
+from . import interception, native_launchers, saved_names
 
 _new = object.__new__
 
 
-class OperatorNode(recorder.OperatorState):
+class OperatorNode(native_launchers.OperatorState):
     """Node of a :class:`TensorOperator`. Subclasses are named as torch's nodes."""
 
     __slots__ = ()
@@ -267,7 +266,7 @@ class TensorOperator:
         self._differentiable = tuple([name in gradient for name in self.parameters])
         self._plans: dict[tuple[bool, ...], GradientPlan] = {}
         self._node: Any = type(self.grad_fn, (node,), {"__slots__": (), "operator": self})
-        self._native: recorder.OperatorLauncher | None = None
+        self._native: native_launchers.OperatorLauncher | None = None
         #: What the launcher calls: it holds no references itself.
         self._python = (self._compute, self._finish)
         #: ``launch(*arguments)``: the operator, compiled around its forward as soon as that pays.
@@ -278,8 +277,8 @@ class TensorOperator:
         return self.launch(*arguments)
 
     def _launch_in_python(self, *arguments: Any) -> Any:
-        if recorder.operators_ready():
-            self._native = recorder.OperatorLauncher(
+        if native_launchers.operators_ready():
+            self._native = native_launchers.OperatorLauncher(
                 self.name, self.forward, *self._python, bool(self.variadic),
                 add=_add if self._is_multilinear else None, with_directions=self.with_directions,
                 directions_builtin=self.directions_builtin,

@@ -18,7 +18,7 @@ from ..autograd.node import next_sequence_nr
 from ..tensor import Tensor, new_tensor
 from ..transforms import dispatch, tangents
 from ..transforms.levels import is_transformed
-from . import native_launchers as recorder
+from . import native_launchers
 from .tensor_operator import GradientPlan, TensorOperator, share_memory
 
 __all__: list[str] = []
@@ -64,8 +64,8 @@ class ViewOperator(TensorOperator):
     def _wrap_in_python(
         self, array: np.ndarray[Any, Any], input: Tensor, values: tuple[Any, ...]
     ) -> Tensor:
-        if recorder.operators_ready():
-            self.wrap = recorder.view_launcher(
+        if native_launchers.operators_ready():
+            self.wrap = native_launchers.view_launcher(
                 self.name, self._plan, self._node, python=self._leave_view,
                 forward=self.forward if self.tangent is tangents.multilinear else None,
             )  # fmt: skip
@@ -173,8 +173,8 @@ class MultiViewOperator(TensorOperator):
     def _wrap_in_python(
         self, arrays: tuple[np.ndarray[Any, Any], ...], input: Tensor, values: tuple[Any, ...]
     ) -> tuple[Tensor, ...]:
-        if recorder.operators_ready():
-            self.wrap = recorder.view_launcher(
+        if native_launchers.operators_ready():
+            self.wrap = native_launchers.view_launcher(
                 self.name, self._plan, self._node, several=True, python=self._leave_views
             )
             return self.wrap(arrays, input, values)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..executor.builtin import launcher
-from . import result_forms as forms
+from . import result_forms
 from .input_numbers import DrawnNumber
 from .operations import Array, Operation, Product
 from .program import Program
@@ -41,7 +41,7 @@ def pointwise(
     ):
         return None
     inputs = tuple([float(x) if isinstance(x, DrawnNumber) else x for x in inputs])
-    outputs = forms.pointwise_outputs(program, inputs, into)
+    outputs = result_forms.pointwise_outputs(program, inputs, into)
     if outputs is not None:
         operation = recorder.pointwise_operation(program, inputs, outputs, into is None)
         _run(recorder, dataclasses.replace(operation, eager=True))
@@ -55,7 +55,7 @@ def reduce(recorder: Recorder, program: Any, arguments: tuple[Any, ...]) -> Arra
         "reduce", "reduction_launch"
     ):
         return None
-    made = forms.reduced(program, array, int(mask), bool(keepdim))
+    made = result_forms.reduced(program, array, int(mask), bool(keepdim))
     if made is None or not array.size:
         return None
     _run(recorder, recorder.reduce_operation(program, arguments, made))
@@ -66,7 +66,7 @@ def rowwise(recorder: Recorder, program: Any, dim: int, arrays: tuple[Array, ...
     """A call of a ``RowwiseProgram``."""
     if _uses_launcher("along", "rowwise_launch"):
         return None
-    made = forms.row_result(program, arrays)
+    made = result_forms.row_result(program, arrays)
     if made is None or not made.size:
         return None
     _run(recorder, recorder.rowwise_operation(program, dim, arrays, (made,)))
@@ -77,7 +77,7 @@ def product(recorder: Recorder, a: Array, b: Array) -> Array | None:
     """A call of the matrix product."""
     if _uses_launcher("matmul", "matmul_launch"):
         return None
-    made = forms.product(a, b)
+    made = result_forms.product(a, b)
     if made is not None:
         views = recorder.view(a), recorder.view(b), recorder.view(made, made=True)
         _run(recorder, Product(*views))

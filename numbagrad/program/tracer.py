@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from . import result_forms as forms
+from . import result_forms
 from .operations import Array, Product
 from .recorder import Recorder, returned
 
@@ -31,7 +31,7 @@ class Tracer(Recorder):
     def pointwise(self, program: Any, operands: tuple[Any, ...], into: bool) -> Any:
         """See :class:`Recorder`."""
         inputs = operands[:-1] if into else operands
-        written = forms.pointwise_outputs(program, inputs, operands[-1] if into else None)
+        written = result_forms.pointwise_outputs(program, inputs, operands[-1] if into else None)
         if written is None:
             self.fail(f"{program.name} of what no loop takes as it is")
         self.operations.append(self.pointwise_operation(program, inputs, written, not into))
@@ -40,7 +40,7 @@ class Tracer(Recorder):
     def reduce(self, program: Any, arguments: tuple[Any, ...]) -> Any:
         """See :class:`Recorder`."""
         array, mask, keepdim, *rest = arguments
-        made = forms.reduced(program, array, int(mask), bool(keepdim))
+        made = result_forms.reduced(program, array, int(mask), bool(keepdim))
         if made is None or (len(rest) > 1 and rest[1] is not None):
             self.fail(f"{program.definition.name}, which no loop can do")
         self.operations.append(self.reduce_operation(program, arguments, made))
@@ -48,7 +48,7 @@ class Tracer(Recorder):
 
     def rowwise(self, program: Any, dim: int, arrays: tuple[Array, ...]) -> Any:
         """See :class:`Recorder`."""
-        made = forms.row_result(program, arrays)
+        made = result_forms.row_result(program, arrays)
         if made is None:
             self.fail(f"{program.name} of arrays that are not contiguous")
         self.operations.append(self.rowwise_operation(program, dim, arrays, (made,)))
@@ -56,7 +56,7 @@ class Tracer(Recorder):
 
     def product(self, function: Callable[..., Array], a: Array, b: Array) -> Array:
         """See :class:`Recorder`."""
-        made = forms.product(a, b)
+        made = result_forms.product(a, b)
         if made is None:
             self.fail(f"a product of {a.dtype} {a.shape} and {b.dtype} {b.shape}")
         self.operations.append(Product(self.view(a), self.view(b), self.view(made, made=True)))

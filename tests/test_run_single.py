@@ -11,7 +11,7 @@ from operator_table import ENTRIES, POINTWISE_ENTRIES
 import numbagrad as torch
 from numbagrad.executor import library
 from numbagrad.executor.pointwise import JIT_DISABLED
-from numbagrad.program import run_single as alone
+from numbagrad.program import run_single
 from numbagrad.program.recorder import Recorder
 
 pytestmark = pytest.mark.skipif(JIT_DISABLED, reason="nothing is recorded")
@@ -25,7 +25,7 @@ def computed(monkeypatch):
     """Count the calls that ran alone, by kind."""
     counts = dict.fromkeys(KINDS, 0)
     for kind in KINDS:
-        monkeypatch.setattr(alone, kind, counting(getattr(alone, kind), kind, counts))
+        monkeypatch.setattr(run_single, kind, counting(getattr(alone, kind), kind, counts))
     return counts
 
 
@@ -40,7 +40,7 @@ def counting(function, kind, counts):
 
 def arrays_of(function, monkeypatch, launchers):
     """What a call of a function makes inside of a recording, with or without launchers."""
-    monkeypatch.setattr(alone, "_uses_launcher", lambda *name: launchers)
+    monkeypatch.setattr(run_single, "_uses_launcher", lambda *name: launchers)
     torch.manual_seed(0)
     with Recorder().recording():
         results = as_tuple(function())
@@ -147,9 +147,9 @@ def test_errors_are_those_of_launchers(name, monkeypatch):
 
 
 def test_launchers_are_compiled_when_many_calls_did_without(monkeypatch, computed):
-    monkeypatch.setattr(alone, "_is_there", lambda *name: False)
-    monkeypatch.setattr(alone, "_calls", {})
-    monkeypatch.setattr(alone, "CALLS_WORTH_COMPILING", 3)
+    monkeypatch.setattr(run_single, "_is_there", lambda *name: False)
+    monkeypatch.setattr(run_single, "_calls", {})
+    monkeypatch.setattr(run_single, "CALLS_WORTH_COMPILING", 3)
     x = draw(3, 4)
     with Recorder().recording() as recorder:
         for _ in range(5):

@@ -12,7 +12,7 @@ import pytest
 import numbagrad as torch
 from numbagrad.autograd.saved import SavedInput, SavedOutput
 from numbagrad.executor import deferred
-from numbagrad.ops import native_launchers as recorder
+from numbagrad.ops import native_launchers
 from numbagrad.ops.definition import POINTWISE
 from numbagrad.ops.operator import PointwiseOperator, binary, unary
 from numbagrad.ops.tensor_operator import TensorOperator
@@ -24,14 +24,14 @@ def mode(request, monkeypatch):
     """Both ways, for operators that are made within the test."""
     if request.param == "compiled":
         monkeypatch.setattr(deferred, "CALLS_WORTH_COMPILING", 0)
-        for ready in (recorder.ready, recorder.operators_ready):
+        for ready in (native_launchers.ready, native_launchers.operators_ready):
             ready()
             assert ready()
     else:
-        monkeypatch.setattr(recorder, "ready", lambda: False)
-        monkeypatch.setattr(recorder, "operators_ready", lambda: False)
-        monkeypatch.setattr(recorder, "attach", recorder._attach_in_python)
-        monkeypatch.setattr(recorder, "repeated", recorder._repeated_in_python)
+        monkeypatch.setattr(native_launchers, "ready", lambda: False)
+        monkeypatch.setattr(native_launchers, "operators_ready", lambda: False)
+        monkeypatch.setattr(native_launchers, "attach", native_launchers._attach_in_python)
+        monkeypatch.setattr(native_launchers, "repeated", native_launchers._repeated_in_python)
     return request.param
 
 
