@@ -457,7 +457,9 @@ def forward_mode() -> Iterator[Case]:
     )  # fmt: skip
     yield Case(
         "duals",
-        lambda: parts(native_launchers.duals(_level_of(dual), [x, x], [t, t], forward_ad.make_dual)),
+        lambda: parts(
+            native_launchers.duals(_level_of(dual), [x, x], [t, t], forward_ad.make_dual)
+        ),
         ["jvp.duals"], ["make_dual"], watched,
     )  # fmt: skip
     # Made here: CPython 3.13.0 crashes if there is no memory for a function.

@@ -25,7 +25,7 @@ def computed(monkeypatch):
     """Count the calls that ran alone, by kind."""
     counts = dict.fromkeys(KINDS, 0)
     for kind in KINDS:
-        monkeypatch.setattr(run_single, kind, counting(getattr(alone, kind), kind, counts))
+        monkeypatch.setattr(run_single, kind, counting(getattr(run_single, kind), kind, counts))
     return counts
 
 
