@@ -1,4 +1,4 @@
-"""Atomic operations on int64 words, and calls through function addresses, as Numba intrinsics.
+"""Atomic operations on int64 words, and calls through function addresses, as primitives.
 
 Called by ``threads``; imported only when compiling. The atomic operations are sequentially
 consistent: the thread pool relies on "I announced myself, then I looked" being seen in one order by
@@ -7,12 +7,43 @@ everyone, and on the common CPUs the weaker orders would save nothing that can b
 
 from __future__ import annotations
 
+import ctypes
+import threading
+
 import llvmlite.binding as llvm
+import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.extending import intrinsic
+
+from .addresses import load_element, store_element
+from .primitive import primitive
 
 _WORD = ir.IntType(64)
+
+#: In Python one thread at a time does what is atomic in machine code.
+_lock = threading.Lock()
+
+
+def _fetch_add(address, value):
+    with _lock:
+        before = load_element(address, 0, "int64")
+        store_element(address, 0, before + value, "int64")
+        return before
+
+
+def _compare_exchange(address, expected, desired):
+    with _lock:
+        found = load_element(address, 0, "int64") == expected
+        if found:
+            store_element(address, 0, desired, "int64")
+        return found
+
+
+def _call(function, *arguments):
+    kinds = [ctypes.c_int64] * (len(arguments) + 1)
+    return np.int64(ctypes.CFUNCTYPE(*kinds)(int(function))(*map(int, arguments)))
+
+
 _ORDER = "seq_cst"
 
 
@@ -20,7 +51,7 @@ def _pointer(builder, address):
     return builder.inttoptr(address, _WORD.as_pointer())
 
 
-@intrinsic
+@primitive(lambda address, offset: load_element(address + offset, 0, "int64"))
 def read_word(typing_context, address, offset):
     """The word ``offset`` bytes behind ``address``, by an ordinary load."""
 
@@ -30,7 +61,7 @@ def read_word(typing_context, address, offset):
     return types.int64(types.int64, types.int64), codegen
 
 
-@intrinsic
+@primitive(lambda address, offset, value: store_element(address + offset, 0, value, "int64"))
 def write_word(typing_context, address, offset, value):
     """Write the word ``offset`` bytes behind ``address``, by an ordinary store."""
 
@@ -42,7 +73,7 @@ def write_word(typing_context, address, offset, value):
     return types.void(types.int64, types.int64, types.int64), codegen
 
 
-@intrinsic
+@primitive(lambda address: load_element(address, 0, "int64"))
 def atomic_load(typing_context, address):
     """The word at ``address``."""
 
@@ -52,7 +83,7 @@ def atomic_load(typing_context, address):
     return types.int64(types.int64), codegen
 
 
-@intrinsic
+@primitive(lambda address, value: store_element(address, 0, value, "int64"))
 def atomic_store(typing_context, address, value):
     """Write ``value`` to the word at ``address``."""
 
@@ -63,7 +94,7 @@ def atomic_store(typing_context, address, value):
     return types.void(types.int64, types.int64), codegen
 
 
-@intrinsic
+@primitive(_fetch_add)
 def fetch_add(typing_context, address, value):
     """Add ``value`` to the word at ``address``; returns what it was before."""
 
@@ -73,7 +104,7 @@ def fetch_add(typing_context, address, value):
     return types.int64(types.int64, types.int64), codegen
 
 
-@intrinsic
+@primitive(_compare_exchange)
 def compare_exchange(typing_context, address, expected, desired):
     """Replace the word at ``address`` by ``desired`` if it is ``expected``; whether it was."""
 
@@ -85,7 +116,7 @@ def compare_exchange(typing_context, address, expected, desired):
     return types.boolean(types.int64, types.int64, types.int64), codegen
 
 
-@intrinsic
+@primitive(lambda: None)
 def pause(typing_context):
     """Tell the CPU that this is a spinning loop (nothing on CPUs without such a hint)."""
     architecture = llvm.get_process_triple().split("-", 1)[0]
@@ -112,19 +143,19 @@ def _emit_call(context, builder, signature, arguments):
     return builder.call(pointer, arguments[1:])
 
 
-@intrinsic
+@primitive(_call)
 def call_0(typing_context, function):
     """Call the C function at address ``function`` without arguments."""
     return types.int64(types.int64), _emit_call
 
 
-@intrinsic
+@primitive(_call)
 def call_1(typing_context, function, first):
     """Call the C function at address ``function`` with one integer or pointer."""
     return types.int64(types.int64, types.int64), _emit_call
 
 
-@intrinsic
+@primitive(_call)
 def call_2(typing_context, function, first, second):
     """Call the C function at address ``function`` with two integers or pointers.
 
@@ -134,7 +165,7 @@ def call_2(typing_context, function, first, second):
     return types.int64(types.int64, types.int64, types.int64), _emit_call
 
 
-@intrinsic
+@primitive(_call)
 def call_5(typing_context, function, first, second, third, fourth, fifth):
     """Call the C function at address ``function`` with five integers or pointers, as ``call_2``."""
     return types.int64(*[types.int64] * 6), _emit_call

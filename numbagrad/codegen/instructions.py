@@ -8,7 +8,7 @@ once: zero, a subnormal number or infinity where these are right.
 LLVM makes vectors of a call to an unknown function only where the function says what its variants
 for whole vectors are called; so a kernel calls functions that ``declared`` adds to its module, and
 ``defined`` gives them bodies, of one instruction, when its loops have become vectors. Called by
-``compiler.py``; the intrinsics are used by generated kernels.
+``compiler.py``; generated kernels use the primitives. In Python the estimates are exact.
 """
 
 from __future__ import annotations
@@ -16,9 +16,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import llvmlite.binding as llvm
+import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.extending import intrinsic
+
+from .primitive import primitive
 
 __all__ = ["multiply_by_power", "reciprocal_estimate", "rsqrt_estimate"]
 
@@ -143,19 +145,19 @@ def _called(name, dtype):
     return dtype(*[dtype] * function.operands), codegen
 
 
-@intrinsic
+@primitive(lambda x: np.float32(1) / x)
 def reciprocal_estimate(typing_context, x):
     """1 / x to 14 bits, of float32."""
     return _called("reciprocal_estimate", x)
 
 
-@intrinsic
+@primitive(lambda x: np.float32(1) / np.sqrt(x))
 def rsqrt_estimate(typing_context, x):
     """1 / sqrt(x) to 14 bits, of float32."""
     return _called("rsqrt_estimate", x)
 
 
-@intrinsic
+@primitive(lambda x, n: np.ldexp(x, np.int64(n)).astype(x.dtype))
 def multiply_by_power(typing_context, x, n):
     """x * 2**n, of float32 or float64."""
     return _called("multiply_by_power", x) if x == n else None

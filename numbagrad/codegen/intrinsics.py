@@ -1,13 +1,15 @@
 """What kernels are written in, beyond plain arithmetic: memory by address, bits, fused operations.
 
 Imported by generated kernels and by the hand-written ones, therefore only when compiling. Every
-function is a Numba intrinsic that becomes one or two machine instructions.
+function becomes one or two machine instructions; called from Python, it does the same there.
 """
 
 from __future__ import annotations
 
+import ctypes
 import weakref
 
+import numpy as np
 from llvmlite import ir
 from numba import (
     boolean,
@@ -22,16 +24,24 @@ from numba import (
 )
 from numba.core import cgutils
 from numba.core.types import float16
-from numba.extending import intrinsic
 
+from .addresses import (
+    call_function,
+    fused_multiply_add,
+    load_element,
+    rounded_element,
+    store_element,
+    words_on_stack,
+)
 from .alias_scopes import APART
 from .compiler import subroutine
+from .primitive import primitive
 
 __all__ = [
-    "absolute", "address_of_stack", "bfloat16", "bits", "boolean", "call_kernel", "call_launcher",
+    "absolute", "address_of_stack", "bfloat16", "bits", "boolean", "call_kernel",
     "ceil", "copysign", "external", "float16", "float32", "float64", "floor", "fma", "fmod",
-    "from_bits", "int8", "int16", "int32", "int64", "load", "load_apart", "new_array",
-    "new_from_descriptor", "rint", "rounded", "select", "sqrt", "store", "store_apart",
+    "from_bits", "int8", "int16", "int32", "int64", "load", "load_apart",
+    "rint", "rounded", "select", "sqrt", "store", "store_apart",
     "subroutine", "trunc", "uint8",
 ]  # fmt: skip
 
@@ -158,21 +168,21 @@ def _store(stored, memory=0):
     return passed, codegen
 
 
-@intrinsic
+@primitive(load_element)
 def load(typing_context, address, index, dtype):
     """Element ``index`` of the array at ``address``; float16 and bfloat16 come back as float32."""
     returned, codegen = _load(dtype.dtype)
     return returned(types.int64, types.int64, dtype), codegen
 
 
-@intrinsic
+@primitive(store_element)
 def store(typing_context, address, index, value, dtype):
     """Write ``value``, converted to ``dtype``, to element ``index`` of the array at ``address``."""
     passed, codegen = _store(dtype.dtype)
     return types.void(types.int64, types.int64, passed, dtype), codegen
 
 
-@intrinsic
+@primitive(rounded_element)
 def rounded(typing_context, value, dtype):
     """A float32 rounded to ``dtype``, float16 or bfloat16, as a float32."""
     stored = dtype.dtype
@@ -184,7 +194,7 @@ def rounded(typing_context, value, dtype):
     return types.float32(types.float32, dtype), codegen
 
 
-@intrinsic
+@primitive(lambda address, index, dtype, memory: load_element(address, index, dtype))
 def load_apart(typing_context, address, index, dtype, memory):
     """``load`` from memory number ``memory`` (a literal), of which no other number has a byte.
 
@@ -196,7 +206,7 @@ def load_apart(typing_context, address, index, dtype, memory):
     return returned(types.int64, types.int64, dtype, memory), codegen
 
 
-@intrinsic
+@primitive(lambda address, index, value, dtype, memory: store_element(address, index, value, dtype))
 def store_apart(typing_context, address, index, value, dtype, memory):
     """``store`` to memory number ``memory``, as :func:`load_apart` has it."""
     if not isinstance(memory, types.IntegerLiteral):
@@ -209,7 +219,7 @@ def _integer_of(dtype):
     return {32: types.int32, 64: types.int64}[dtype.bitwidth]
 
 
-@intrinsic
+@primitive(lambda value: value.view(np.int32 if value.itemsize == 4 else np.int64))
 def bits(typing_context, value):
     """The bit pattern of a float as a signed integer of the same size."""
     returned = _integer_of(value)
@@ -220,7 +230,7 @@ def bits(typing_context, value):
     return returned(value), codegen
 
 
-@intrinsic
+@primitive(lambda value: value.view(np.float32 if value.itemsize == 4 else np.float64))
 def from_bits(typing_context, value):
     """The float whose bit pattern is the given integer."""
     returned = {32: types.float32, 64: types.float64}[value.bitwidth]
@@ -231,7 +241,7 @@ def from_bits(typing_context, value):
     return returned(value), codegen
 
 
-@intrinsic
+@primitive(lambda condition, first, second: first if condition else second)
 def select(typing_context, condition, first, second):
     """``first if condition else second`` without a branch; both are evaluated."""
     if first != second:
@@ -243,8 +253,8 @@ def select(typing_context, condition, first, second):
     return first(types.boolean, first, first), codegen
 
 
-def _float_intrinsic(name, operands, doc):
-    """A Numba intrinsic for the LLVM intrinsic ``llvm.<name>`` on float32 and float64."""
+def _float_primitive(name, body, operands, doc):
+    """The LLVM intrinsic ``llvm.<name>`` on float32 and float64; ``body`` on NumPy's scalars."""
 
     def emit(context, builder, signature, arguments):
         value_type = arguments[0].type
@@ -264,20 +274,20 @@ def _float_intrinsic(name, operands, doc):
     typed = (unary, binary, ternary)[operands - 1]
     typed.__name__ = name
     typed.__doc__ = doc
-    return intrinsic(typed)
+    return primitive(body)(typed)
 
 
-floor = _float_intrinsic("floor", 1, "Largest whole number not above x.")
-ceil = _float_intrinsic("ceil", 1, "Smallest whole number not below x.")
-trunc = _float_intrinsic("trunc", 1, "x without its fraction.")
-rint = _float_intrinsic("rint", 1, "Nearest whole number, ties to even.")
-sqrt = _float_intrinsic("sqrt", 1, "Square root.")
-absolute = _float_intrinsic("fabs", 1, "x without its sign bit.")
-copysign = _float_intrinsic("copysign", 2, "x with the sign bit of y.")
-fma = _float_intrinsic("fma", 3, "``x * y + z``, rounded once.")
+floor = _float_primitive("floor", np.floor, 1, "Largest whole number not above x.")
+ceil = _float_primitive("ceil", np.ceil, 1, "Smallest whole number not below x.")
+trunc = _float_primitive("trunc", np.trunc, 1, "x without its fraction.")
+rint = _float_primitive("rint", np.rint, 1, "Nearest whole number, ties to even.")
+sqrt = _float_primitive("sqrt", np.sqrt, 1, "Square root.")
+absolute = _float_primitive("fabs", np.abs, 1, "x without its sign bit.")
+copysign = _float_primitive("copysign", np.copysign, 2, "x with the sign bit of y.")
+fma = _float_primitive("fma", fused_multiply_add, 3, "``x * y + z``, rounded once.")
 
 
-@intrinsic
+@primitive(np.fmod)
 def fmod(typing_context, x, y):
     """What remains of x / y rounded towards zero, with the sign of x: C's function."""
 
@@ -287,7 +297,7 @@ def fmod(typing_context, x, y):
     return x(x, x), codegen
 
 
-@intrinsic
+@primitive(call_function)
 def call_kernel(typing_context, function, args, lo, hi):
     """Call the uniform kernel entry at address ``function``."""
 
@@ -301,20 +311,7 @@ def call_kernel(typing_context, function, args, lo, hi):
     return types.void(*[types.int64] * 4), codegen
 
 
-@intrinsic
-def call_launcher(typing_context, function, self, arguments, given):
-    """Call the launcher (a function with the fastcall convention) at address ``function``."""
-
-    def codegen(context, builder, signature, arguments):
-        word = ir.IntType(64)
-        function_type = ir.FunctionType(word, [word] * 3)
-        pointer = builder.inttoptr(arguments[0], function_type.as_pointer())
-        return builder.call(pointer, arguments[1:])
-
-    return types.int64(*[types.int64] * 4), codegen
-
-
-@intrinsic
+@primitive(words_on_stack)
 def address_of_stack(typing_context, words):
     """Address of ``words`` (a literal) int64 words on the stack of the calling function."""
     if not isinstance(words, types.IntegerLiteral):
@@ -331,54 +328,7 @@ def address_of_stack(typing_context, words):
     return types.int64(words), codegen
 
 
-@intrinsic
-def new_array(typing_context, function, subtype, dimensions, sizes, type_number, strides):
-    """NumPy's ``PyArray_New`` at address ``function``; strides may be NULL."""
-
-    def codegen(context, builder, signature, arguments):
-        word, half = ir.IntType(64), ir.IntType(32)
-        function_type = ir.FunctionType(
-            word, [word, half, word, half, word, word, half, half, word]
-        )
-        address, subtype, dimensions, sizes, type_number, strides = arguments
-        pointer = builder.inttoptr(address, function_type.as_pointer())
-        null, zero = ir.Constant(word, 0), ir.Constant(half, 0)
-        return builder.call(
-            pointer,
-            [
-                subtype,
-                builder.trunc(dimensions, half),
-                sizes,
-                builder.trunc(type_number, half),
-                strides,
-                null,
-                zero,
-                zero,
-                null,
-            ],
-        )
-
-    return types.int64(*[types.int64] * 6), codegen
-
-
-@intrinsic
-def new_from_descriptor(
-    typing_context, function, subtype, descriptor, dimensions, sizes, strides, data, flags
-):
-    """NumPy's ``PyArray_NewFromDescr`` at address ``function``; takes over ``descriptor``."""
-
-    def codegen(context, builder, signature, arguments):
-        word, half = ir.IntType(64), ir.IntType(32)
-        function_type = ir.FunctionType(word, [word, word, half, word, word, word, half, word])
-        address, subtype, descriptor, dimensions, sizes, strides, data, flags = arguments
-        pointer = builder.inttoptr(address, function_type.as_pointer())
-        dimensions, flags = builder.trunc(dimensions, half), builder.trunc(flags, half)
-        null = ir.Constant(word, 0)
-        return builder.call(
-            pointer, [subtype, descriptor, dimensions, sizes, strides, data, flags, null]
-        )
-
-    return types.int64(*[types.int64] * 8), codegen
+_C_TYPES = {types.int64: ctypes.c_int64, types.float64: ctypes.c_double, types.void: None}
 
 
 def external(name, returned, *arguments):
@@ -393,13 +343,19 @@ def external(name, returned, *arguments):
         result = builder.call(function, values)
         return result if returned != types.void else context.get_dummy_value()
 
+    def body(*values):
+        kinds = [_C_TYPES[argument] for argument in arguments]
+        function = ctypes.CFUNCTYPE(_C_TYPES[returned], *kinds)((name, ctypes.CDLL(None)))
+        found = function(*[value.item() if hasattr(value, "item") else value for value in values])
+        return None if returned == types.void else returned(found)
+
     parameters = ", ".join(f"a{i}" for i in range(len(arguments)))
     namespace = {"signature": returned(*arguments), "emit": emit}
     source = f"def typed(typing_context{', ' if parameters else ''}{parameters}):\n"
     exec(source + "    return signature, emit\n", namespace)
     typed = namespace["typed"]
     typed.__name__ = name
-    return intrinsic(typed)
+    return primitive(body)(typed)
 
 
 #: C's function: target, source, number of bytes.

@@ -2,7 +2,7 @@
 
 Used by ``matmul_tile`` and ``matmul_packing``; imported only to compile. A :class:`TileShape` says
 what the registers of a CPU hold, an :class:`Emitter` has the vector operations, and functions made
-of them become Numba intrinsics over addresses.
+of them become primitives over addresses.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 import llvmlite.binding as llvm
 from llvmlite import ir
 from numba import types
-from numba.extending import intrinsic
 
 from .loader import host_vector_bits
+from .primitive import primitive
 
 WORD = ir.IntType(64)
 _LANE = ir.IntType(32)
@@ -64,6 +64,11 @@ class TileShape(NamedTuple):
     def slack(self) -> int:
         """Runs that packing may write behind the end of a panel."""
         return 2 * self.lanes + 1
+
+    @property
+    def dtype(self) -> str:
+        """Name of the dtype of the elements."""
+        return "float32" if self.bytes == 4 else "float64"
 
     @property
     def vector(self) -> ir.VectorType:
@@ -274,8 +279,13 @@ def emitted_function(module: ir.Module, name: str, shape: TileShape, kinds: str,
     return function
 
 
-def as_intrinsic(name: str, kinds: str, function: Callable[[ir.Module], Any]) -> Any:
-    """A Numba intrinsic that calls ``function(module)``; for ``kinds`` see ``emitted_function``."""
+def as_primitive(
+    name: str, kinds: str, function: Callable[[ir.Module], Any], body: Callable[..., None]
+) -> Any:
+    """A primitive that calls ``function(module)``; for ``kinds`` see ``emitted_function``.
+
+    ``body`` does the same in Python, element by element.
+    """
 
     def emit(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Values) -> Any:
         passed = [
@@ -292,4 +302,4 @@ def as_intrinsic(name: str, kinds: str, function: Callable[[ir.Module], Any]) ->
     exec(f"def typed(typing_context, {names}): return typing", namespace)
     typed: Any = namespace["typed"]
     typed.__name__ = name
-    return intrinsic(typed)
+    return primitive(body)(typed)

@@ -1,36 +1,41 @@
 """The operations that join two partial results of a reduction, in any order.
 
-Imported by generated reduction kernels, therefore only when compiling. Each is an intrinsic whose
+Imported by generated reduction kernels, therefore only when compiling. Each is a primitive whose
 instruction alone may be reordered, so that LLVM turns a plain loop into several vectors of partial
 results, while the arithmetic around it keeps its order.
 """
 
 from __future__ import annotations
 
+import numpy as np
 from llvmlite import ir
 from numba.core import types
-from numba.extending import intrinsic
+
+from ..codegen.primitive import primitive
 
 __all__ = ["add", "both", "either", "maximum", "minimum", "multiply"]
 
 _ANY_ORDER = ("reassoc", "contract")
 
 
-def _combination(emit):
-    """A Numba intrinsic over two values of one type; ``emit(builder, dtype, a, b)`` joins them."""
+def _combination(body):
+    """A primitive over two values of one type; ``emit(builder, dtype, a, b)`` joins them."""
 
-    def typed(typing_context, a, b):
-        def codegen(context, builder, signature, arguments):
-            return emit(builder, signature.return_type, *arguments)
+    def decorate(emit):
+        def typed(typing_context, a, b):
+            def codegen(context, builder, signature, arguments):
+                return emit(builder, signature.return_type, *arguments)
 
-        return a(a, a), codegen
+            return a(a, a), codegen
 
-    typed.__name__ = emit.__name__
-    typed.__doc__ = emit.__doc__
-    return intrinsic(typed)
+        typed.__name__ = emit.__name__
+        typed.__doc__ = emit.__doc__
+        return primitive(body)(typed)
+
+    return decorate
 
 
-@_combination
+@_combination(np.add)
 def add(builder, dtype, a, b):
     """Sum; of floats in any order."""
     if isinstance(dtype, types.Float):
@@ -38,7 +43,7 @@ def add(builder, dtype, a, b):
     return builder.add(a, b)
 
 
-@_combination
+@_combination(np.multiply)
 def multiply(builder, dtype, a, b):
     """Product; of floats in any order."""
     if isinstance(dtype, types.Float):
@@ -56,25 +61,25 @@ def _extremum(builder, dtype, a, b, name, comparison):
     return builder.select(compare(comparison, a, b), a, b)
 
 
-@_combination
+@_combination(np.maximum)
 def maximum(builder, dtype, a, b):
     """The larger, or NaN if one of them is."""
     return _extremum(builder, dtype, a, b, "maximum", ">")
 
 
-@_combination
+@_combination(np.minimum)
 def minimum(builder, dtype, a, b):
     """The smaller, or NaN if one of them is."""
     return _extremum(builder, dtype, a, b, "minimum", "<")
 
 
-@_combination
+@_combination(np.bitwise_or)
 def either(builder, dtype, a, b):
     """Whether one is true."""
     return builder.or_(a, b)
 
 
-@_combination
+@_combination(np.bitwise_and)
 def both(builder, dtype, a, b):
     """Whether both are true."""
     return builder.and_(a, b)

@@ -8,11 +8,13 @@ write whole lines to memory. Imported by the kernels that ``pointwise.py`` print
 
 from __future__ import annotations
 
+import ctypes
+
 from llvmlite import ir
 from numba import types
-from numba.extending import intrinsic
 
 from ..codegen.intrinsics import int8, load, store, subroutine
+from ..codegen.primitive import primitive
 
 __all__ = ["LINE_BYTES", "stream", "streams_done"]
 
@@ -21,7 +23,7 @@ LINE_BYTES = 64
 _LINE = ir.VectorType(ir.IntType(32), LINE_BYTES // 4)
 
 
-@intrinsic
+@primitive(lambda target, source: ctypes.memmove(int(target), int(source), LINE_BYTES))
 def _stream_line(typing_context, target, source):
     """Copy a line between addresses that are multiples of its size; the target is not cached."""
 
@@ -36,7 +38,7 @@ def _stream_line(typing_context, target, source):
     return types.void(types.int64, types.int64), codegen
 
 
-@intrinsic
+@primitive(lambda: None)
 def streams_done(typing_context):
     """Make what was streamed visible to other threads before whatever follows."""
 

@@ -6,7 +6,8 @@ Imported by the launchers, therefore only when compiling.
 from __future__ import annotations
 
 from ..codegen.atomics import call_5
-from ..codegen.intrinsics import int64, load, new_array, new_from_descriptor, store, subroutine
+from ..codegen.intrinsics import int64, load, store, subroutine
+from .calls import new_array, new_from_descriptor
 from .layout import (
     BFLOAT16,
     RUNTIME_ARRAY_TYPE,

@@ -6,7 +6,7 @@ compile.
 
 from __future__ import annotations
 
-from ..codegen.intrinsics import address_of_stack, int32, int64, load, new_from_descriptor, store
+from ..codegen.intrinsics import address_of_stack, int32, int64, load, store
 from .array_launch_layout import (
     LAUNCH_KERNEL,
     LAUNCH_RUNTIME,
@@ -17,6 +17,7 @@ from .array_launch_layout import (
     VIEW_NEW_FROM_DESCRIPTOR,
     VIEW_SET_BASE,
 )
+from .calls import new_from_descriptor
 from .launch import run_range
 from .layout import (
     ARRAY_DATA,

@@ -13,17 +13,10 @@ from __future__ import annotations
 from numba import types
 
 from ..codegen.atomics import atomic_store, compare_exchange, pause
-from ..codegen.intrinsics import (
-    external,
-    int32,
-    int64,
-    load,
-    new_from_descriptor,
-    store,
-    subroutine,
-)
+from ..codegen.intrinsics import external, int32, int64, load, store, subroutine
 from .allocation import usual_array
 from .buffer_layout import *  # noqa: F403 - the words of the pool, all of them
+from .calls import new_from_descriptor
 from .layout import (
     ARRAY_FLAGS,
     ARRAY_HANDLER,

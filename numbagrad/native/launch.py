@@ -14,7 +14,6 @@ from numba import types
 from ..codegen.intrinsics import (
     address_of_stack,
     call_kernel,
-    call_launcher,
     external,
     float32,
     float64,
@@ -28,6 +27,7 @@ from ..codegen.intrinsics import (
 )
 from ..kernels.layout import *  # noqa: F403 - the words of the tables
 from .allocation import new_output
+from .calls import call_launcher
 from .layout import *  # noqa: F403 - the words of the tables, all of them
 from .objects import (
     decrement_reference,

@@ -8,8 +8,9 @@ ordinary case is left to the Python code of ``numbagrad/ops/operator.py``, which
 
 from __future__ import annotations
 
-from ..codegen.intrinsics import address_of_stack, call_launcher, int64, load, store, subroutine
+from ..codegen.intrinsics import address_of_stack, int64, load, store, subroutine
 from ..kernels.layout import *  # noqa: F403 - the words of the tables
+from .calls import call_launcher
 from .launch import raise_miss, same_shape
 from .layout import *  # noqa: F403 - the words of the tables, all of them
 from .objects import (

@@ -7,10 +7,11 @@ left to Python, which may know better.
 
 from __future__ import annotations
 
-from ..codegen.intrinsics import call_launcher, int32, int64, load, store, subroutine
+from ..codegen.intrinsics import int32, int64, load, store, subroutine
 from ..kernels.layout import *  # noqa: F403 - the words of the tables
 from ..kernels.program_layout import PROGRAM_FAILED
 from .allocation import new_output
+from .calls import call_launcher
 from .layout import *  # noqa: F403 - the words of the tables, all of them
 from .objects import (
     attributes_of,

@@ -12,8 +12,9 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from ..codegen.intrinsics import int32, int64, load, new_from_descriptor, subroutine
+from ..codegen.intrinsics import int32, int64, load, subroutine
 from ..kernels.layout import *  # noqa: F403 - the words of the tables
+from .calls import new_from_descriptor
 from .layout import *  # noqa: F403 - the words of the tables, all of them
 from .objects import (
     allocate,

@@ -13,9 +13,10 @@ from typing import Any
 
 from llvmlite import ir
 
+from ...codegen.addresses import load_element, store_element
 from ...codegen.atomics import atomic_store, fetch_add
 from ...codegen.intrinsics import subroutine
-from ...codegen.vector_emitter import Emitter, TileShape, Values, as_intrinsic, emitted_function
+from ...codegen.vector_emitter import Emitter, TileShape, Values, as_primitive, emitted_function
 from .layout import C_ROW, COUNTERS, JOINED_ROWS, PARTIALS, PIECES, C, M, N
 from .problem import matrix_at, quotient, smaller, word
 
@@ -131,4 +132,16 @@ def add_matrices(shape: TileShape) -> Any:
 
     They are contiguous; ``step`` is the distance from one to the next, and ``count`` is not 0.
     """
-    return as_intrinsic("add_matrices", "iipiipi", lambda module: _add_matrices(module, shape))
+
+    def body(rows, columns, c, c_row, count, partial, step):
+        for row in range(rows):
+            for column in range(columns):
+                total = load_element(c, row * c_row + column, shape.dtype)
+                for number in range(count):
+                    place = number * step + row * columns + column
+                    total = total + load_element(partial, place, shape.dtype)
+                store_element(c, row * c_row + column, total, shape.dtype)
+
+    return as_primitive(
+        "add_matrices", "iipiipi", lambda module: _add_matrices(module, shape), body
+    )

@@ -10,12 +10,13 @@ from typing import Any
 
 from llvmlite import ir
 
+from ...codegen.addresses import load_element, store_element
 from ...codegen.vector_emitter import (
     POINTER,
     Emitter,
     TileShape,
     Values,
-    as_intrinsic,
+    as_primitive,
     emitted_function,
 )
 
@@ -202,7 +203,17 @@ def _pack_rows(module: ir.Module, shape: TileShape) -> Any:
 
 def pack_rows(shape: TileShape) -> Any:
     """``(rows, depth, target, source, across, step)``: see ``_pack_rows``."""
-    return as_intrinsic("pack_rows", "iippii", lambda module: _pack_rows(module, shape))
+
+    def body(rows, depth, target, source, across, step):
+        for row in range(rows):
+            panel, place = divmod(row, shape.heights[0])
+            for k in range(depth):
+                value = load_element(source, row * across + k * step, shape.dtype)
+                store_element(
+                    target, (panel * depth + k) * shape.panel_a + place, value, shape.dtype
+                )
+
+    return as_primitive("pack_rows", "iippii", lambda module: _pack_rows(module, shape), body)
 
 
 def pack_panels(shape: TileShape) -> Any:
@@ -211,4 +222,12 @@ def pack_panels(shape: TileShape) -> Any:
     Panels of B have ``width`` columns, panels of A ``width`` rows; ``across`` is the stride from
     one to the next, ``step`` the stride along the depth.
     """
-    return as_intrinsic("pack_panels", "iippiii", lambda module: _pack(module, shape))
+
+    def body(count, depth, target, source, across, step, width):
+        for number in range(count):
+            panel, place = divmod(number, width)
+            for k in range(depth):
+                value = load_element(source, number * across + k * step, shape.dtype)
+                store_element(target, (panel * depth + k) * width + place, value, shape.dtype)
+
+    return as_primitive("pack_panels", "iippiii", lambda module: _pack(module, shape), body)

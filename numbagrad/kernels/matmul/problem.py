@@ -1,6 +1,6 @@
 """A matrix product as the kernels see it: the argument words of ``matmul_layout``, and arithmetic.
 
-Used by ``matmul``, hence imported only to compile. Each of these intrinsics would be several
+Used by ``matmul``, hence imported only to compile. Each of these primitives would be several
 statements of Numba code otherwise.
 """
 
@@ -12,9 +12,10 @@ from typing import Any
 
 from llvmlite import ir
 from numba import types
-from numba.extending import intrinsic
 
+from ...codegen.addresses import load_element
 from ...codegen.intrinsics import subroutine
+from ...codegen.primitive import primitive
 from . import layout
 
 _WORD = ir.IntType(64)
@@ -26,7 +27,7 @@ def compiled(function: Callable[..., Any], **called: Any) -> Any:
     return subroutine(FunctionType(function.__code__, namespace, function.__name__))
 
 
-@intrinsic
+@primitive(min)
 def smaller(typing_context, first, second):
     """The smaller of two integers (``min`` would have Numba compile a function for each use)."""
 
@@ -36,7 +37,7 @@ def smaller(typing_context, first, second):
     return types.int64(types.int64, types.int64), codegen
 
 
-@intrinsic
+@primitive(lambda dividend, divisor: dividend // divisor)
 def quotient(typing_context, dividend, divisor):
     """``dividend // divisor`` of integers that are not negative; the divisor is not 0."""
 
@@ -53,7 +54,7 @@ def _read(builder, args, index):
     return builder.load(builder.gep(words, [index]))
 
 
-@intrinsic
+@primitive(lambda args, index: load_element(args, index, "int64"))
 def word(typing_context, args, index):
     """Word ``index`` of the arguments."""
 
@@ -63,7 +64,15 @@ def word(typing_context, args, index):
     return types.int64(types.int64, types.int64), codegen
 
 
-@intrinsic
+def _matrix_at(args, operand, item_size, batch):
+    outer, inner = divmod(batch, load_element(args, layout.INNER, "int64"))
+    place = operand * (layout.B_ROW - layout.A_ROW)
+    offset = outer * load_element(args, place + layout.A_OUTER, "int64")
+    offset += inner * load_element(args, place + layout.A_INNER, "int64")
+    return load_element(args, operand, "int64") + offset * item_size
+
+
+@primitive(_matrix_at)
 def matrix_at(typing_context, args, operand, item_size, batch):
     """Address of a matrix of operand ``A``, ``B`` or ``C``, by its number in the batch."""
 

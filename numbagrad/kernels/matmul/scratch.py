@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from llvmlite import ir
 from numba import types
-from numba.extending import intrinsic
 
 from ...codegen.atomics import pause
 from ...codegen.intrinsics import external, subroutine
+from ...codegen.primitive import primitive
 
 #: Buffers kept for later calls; more threads than this at once allocate and free their own.
 SLOTS = 64
@@ -24,7 +24,16 @@ _malloc = external("malloc", types.int64, types.int64)
 _free = external("free", types.void, types.int64)
 
 
-@intrinsic
+#: The slots of kernels that run as Python.
+_buffers = [0] * SLOTS
+
+
+def _exchange_in_python(index, buffer):
+    before, _buffers[index] = _buffers[index], buffer
+    return before
+
+
+@primitive(_exchange_in_python)
 def _exchange(typing_context, index, buffer):
     """Put ``buffer`` into a slot, atomically; returns what was there: 0, or a free buffer."""
 

@@ -1,7 +1,7 @@
 """Register-blocked micro-kernels of the matrix product, built as LLVM IR for any vector width.
 
 Used by ``matmul``, whose loops over cache blocks are ordinary Numba code; imported only to compile.
-Each public builder takes a :class:`TileShape` and returns a Numba intrinsic over addresses. All
+Each public builder takes a :class:`TileShape` and returns a primitive over addresses. All
 strides are in elements, the columns of C are contiguous, no size is 0, and no element outside the
 operands is ever read or written.
 
@@ -16,9 +16,11 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from llvmlite import ir
 
-from ...codegen.vector_emitter import Emitter, TileShape, Values, as_intrinsic, emitted_function
+from ...codegen.addresses import fused_multiply_add, load_element, store_element
+from ...codegen.vector_emitter import Emitter, TileShape, Values, as_primitive, emitted_function
 
 #: Dot products beside each other in a tile of them.
 DOT_COLUMNS = 4
@@ -290,7 +292,23 @@ def _combine_rows(module: ir.Module, shape: TileShape) -> Any:
 
 
 # ------------------------------------------------------------------------------------------------
-# The functions above as Numba intrinsics over addresses
+# The functions above as primitives over addresses
+
+
+def _dot(shape: TileShape, depth: int, a: int, a_step: int, b: int, b_step: int) -> Any:
+    """The sum of products of two runs of elements, in order: what each element of C is."""
+    total = np.dtype(shape.dtype).type(0)
+    for k in range(depth):
+        first = load_element(a, k * a_step, shape.dtype)
+        second = load_element(b, k * b_step, shape.dtype)
+        total = fused_multiply_add(first, second, total) if shape.fused else first * second + total
+    return total
+
+
+def _write_element(shape: TileShape, c: int, place: int, total: Any, accumulate: bool) -> None:
+    if accumulate:
+        total = load_element(c, place, shape.dtype) + total
+    store_element(c, place, total, shape.dtype)
 
 
 def multiply_tiles(shape: TileShape) -> Any:
@@ -301,7 +319,19 @@ def multiply_tiles(shape: TileShape) -> Any:
     ``shape.panel_b`` columns; ``b_panel`` is the distance of the panels. ``a_tile`` is the distance
     of the tallest tiles in a: that of as many rows, unless a lies in panels of that height.
     """
-    return as_intrinsic("multiply_tiles", "iiipiiipiipib", lambda m: _tiles(m, shape))
+
+    def body(rows, columns, depth, a, a_row, a_step, a_tile, b, b_step, b_panel, c, c_row,
+             accumulate):  # fmt: skip
+        for row in range(rows):
+            tile, below = divmod(row, shape.heights[0])
+            first = a + (tile * a_tile + below * a_row) * shape.bytes
+            for column in range(columns):
+                panel, beside = divmod(column, shape.panel_b)
+                second = b + (panel * b_panel + beside) * shape.bytes
+                total = _dot(shape, depth, first, a_step, second, b_step)
+                _write_element(shape, c, row * c_row + column, total, accumulate)
+
+    return as_primitive("multiply_tiles", "iiipiiipiipib", lambda m: _tiles(m, shape), body)
 
 
 def multiply_dots(shape: TileShape) -> Any:
@@ -309,7 +339,15 @@ def multiply_dots(shape: TileShape) -> Any:
 
     As ``multiply_tiles``, where the columns of a and the rows of b are contiguous.
     """
-    return as_intrinsic("multiply_dots", "iiipipipib", lambda m: _dots(m, shape))
+
+    def body(rows, columns, depth, a, a_row, b, b_column, c, c_row, accumulate):
+        for row in range(rows):
+            for column in range(columns):
+                first = a + row * a_row * shape.bytes
+                total = _dot(shape, depth, first, 1, b + column * b_column * shape.bytes, 1)
+                _write_element(shape, c, row * c_row + column, total, accumulate)
+
+    return as_primitive("multiply_dots", "iiipipipib", lambda m: _dots(m, shape), body)
 
 
 def combine_rows(shape: TileShape) -> Any:
@@ -317,4 +355,12 @@ def combine_rows(shape: TileShape) -> Any:
 
     The columns of b are contiguous.
     """
-    return as_intrinsic("combine_rows", "iippipi", lambda module: _combine_rows(module, shape))
+
+    def body(columns, depth, c, a, a_step, b, b_row):
+        for column in range(columns):
+            total = _dot(shape, depth, a, a_step, b + column * shape.bytes, b_row)
+            store_element(c, column, total, shape.dtype)
+
+    return as_primitive(
+        "combine_rows", "iippipi", lambda module: _combine_rows(module, shape), body
+    )

@@ -1,0 +1,170 @@
+"""Memory at addresses, for kernels that run as Python: elements, words and scratch memory.
+
+``intrinsics`` gives its functions Python bodies that call these, so that a kernel is an ordinary
+Python function as well, which reads and writes the same memory and can be stepped through. Elements
+are NumPy scalars, whose arithmetic keeps their dtype. Addresses are not checked, as in C.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import math
+import threading
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+_CTYPES = {
+    "bool": ctypes.c_uint8, "boolean": ctypes.c_uint8,
+    "int8": ctypes.c_int8, "int16": ctypes.c_int16, "int32": ctypes.c_int32,
+    "int64": ctypes.c_int64, "uint8": ctypes.c_uint8, "uint16": ctypes.c_uint16,
+    "uint32": ctypes.c_uint32, "uint64": ctypes.c_uint64,
+    "float16": ctypes.c_uint16, "bfloat16": ctypes.c_uint16,
+    "float32": ctypes.c_float, "float64": ctypes.c_double,
+}  # fmt: skip
+
+
+def load_element(address: int, index: int, dtype: Any) -> Any:
+    """Element ``index`` of the array of ``dtype`` at ``address``; half precision as float32."""
+    name = str(dtype)
+    kind = _CTYPES[name]
+    value = kind.from_address(int(address) + int(index) * ctypes.sizeof(kind)).value
+    if name == "bfloat16":
+        return np.uint32(value << 16).view(np.float32)
+    if name == "float16":
+        return np.float32(np.uint16(value).view(np.float16))
+    if name in ("bool", "boolean"):
+        return np.bool_(value != 0)
+    return getattr(np, name)(value)
+
+
+def store_element(address: int, index: int, value: Any, dtype: Any) -> None:
+    """Write ``value``, converted to ``dtype``, to element ``index`` of the array at ``address``."""
+    name = str(dtype)
+    kind = _CTYPES[name]
+    if name == "bfloat16":
+        stored: Any = _bfloat16_bits(np.float32(value))
+    elif name == "float16":
+        stored = int(np.float16(np.float32(value)).view(np.uint16))
+    elif name.startswith("float"):
+        stored = float(value)
+    elif name in ("bool", "boolean"):
+        stored = int(bool(value))
+    else:
+        stored = int(value)  # ctypes keeps the low bits, as C does
+    kind.from_address(int(address) + int(index) * ctypes.sizeof(kind)).value = stored
+
+
+def _bfloat16_bits(value: Any) -> int:
+    """The pattern of the bfloat16 nearest to a float32; of two, the even one."""
+    if np.isnan(value):
+        return 0x7FC0
+    pattern = int(value.view(np.uint32))
+    return (pattern + 0x7FFF + (pattern >> 16 & 1)) >> 16 & 0xFFFF
+
+
+def rounded_element(value: Any, dtype: Any) -> Any:
+    """A float32 rounded to float16 or bfloat16, as a float32."""
+    if str(dtype) == "float16":
+        return np.float32(np.float16(np.float32(value)))
+    return np.uint32(_bfloat16_bits(np.float32(value)) << 16).view(np.float32)
+
+
+def fused_multiply_add(x: Any, y: Any, z: Any) -> Any:
+    """``x * y + z``, rounded once to the dtype of x."""
+    if not (np.isfinite(x) and np.isfinite(y) and np.isfinite(z)):
+        return x * y + z
+    exact = Fraction(float(x)) * Fraction(float(y)) + Fraction(float(z))
+    if not exact:
+        return x * y + z  # the sign of zero follows from those of the operands
+    if isinstance(x, np.float32):
+        return _nearest_float32(exact)
+    try:
+        return np.float64(float(exact))
+    except OverflowError:
+        return np.float64(math.copysign(math.inf, exact))
+
+
+def _nearest_float32(exact: Fraction) -> Any:
+    """A fraction as a float32, rounded once."""
+    try:
+        found = np.float32(float(exact))
+    except OverflowError:
+        return np.float32(math.copysign(math.inf, exact))
+    # A float64 half-way between two float32 may have been rounded to lie there.
+    if np.isfinite(found):
+        for other in (
+            np.nextafter(found, np.float32(-np.inf)),
+            np.nextafter(found, np.float32(np.inf)),
+        ):
+            if np.isfinite(other):
+                own, its = abs(Fraction(float(found)) - exact), abs(Fraction(float(other)) - exact)
+                if its < own or (its == own and not int(other.view(np.uint32)) & 1):
+                    found = other
+    return found
+
+
+# --- scratch memory and calls ---------------------------------------------------------------------
+
+
+class _Running(threading.local):
+    def __init__(self) -> None:
+        self.depth = 0
+        self.stack: list[Any] = []
+
+
+_running = _Running()
+
+#: Kernels that other kernels call by address, where they run as Python.
+_functions: dict[int, Callable[[int, int, int], None]] = {}
+
+
+def words_on_stack(count: int) -> int:
+    """Address of so many int64 words, which stay until the kernel that runs returns."""
+    memory = np.zeros(int(count) + 8, dtype=np.int64)
+    if _running.depth:
+        _running.stack.append(memory)
+    else:
+        raise RuntimeError("scratch memory is there only while run_kernel() runs")
+    return (memory.ctypes.data + 63) & -64
+
+
+def register(kernel: Callable[[int, int, int], None]) -> int:
+    """A number that stands for a kernel in arguments, where machine code has its address."""
+    number = -id(kernel)  # no address is negative
+    _functions[number] = kernel
+    return number
+
+
+def call_function(function: int, args: int, lo: int, hi: int) -> None:
+    """Call the kernel with this number, or the compiled one at this address."""
+    found = _functions.get(int(function))
+    if found is not None:
+        found(args, lo, hi)
+    else:
+        _KERNEL(int(function))(int(args), int(lo), int(hi))
+
+
+_KERNEL = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
+
+
+@contextlib.contextmanager
+def _frame() -> Iterator[None]:
+    _running.depth += 1
+    kept = len(_running.stack)
+    try:
+        # What machine code computes without a word: overflow, NaN, division by zero.
+        with np.errstate(all="ignore"):
+            yield
+    finally:
+        _running.depth -= 1
+        del _running.stack[kept:]
+
+
+def run_kernel(kernel: Callable[..., Any], *arguments: int) -> Any:
+    """Run a kernel as Python: ``kernel(address of packed arguments, first unit, end)``."""
+    with _frame():
+        return kernel(*map(np.int64, arguments))
