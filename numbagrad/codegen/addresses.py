@@ -75,35 +75,37 @@ def rounded_element(value: Any, dtype: Any) -> Any:
 
 def fused_multiply_add(x: Any, y: Any, z: Any) -> Any:
     """``x * y + z``, rounded once to the dtype of x."""
+    if isinstance(x, np.float32):
+        wide = np.float64(x) * np.float64(y) + np.float64(z)  # only the sum is rounded
+        if not _is_half_way(wide):
+            return np.float32(wide)
     if not (np.isfinite(x) and np.isfinite(y) and np.isfinite(z)):
         return x * y + z
     exact = Fraction(float(x)) * Fraction(float(y)) + Fraction(float(z))
     if not exact:
         return x * y + z  # the sign of zero follows from those of the operands
-    if isinstance(x, np.float32):
-        return _nearest_float32(exact)
-    try:
-        return np.float64(float(exact))
-    except OverflowError:
-        return np.float64(math.copysign(math.inf, exact))
+    return _nearest(exact, type(x))
 
 
-def _nearest_float32(exact: Fraction) -> Any:
-    """A fraction as a float32, rounded once."""
+def _is_half_way(wide: Any) -> bool:
+    """Whether a float64, itself rounded, might round to another float32 than the exact value."""
+    return int(wide.view(np.int64)) & 0x1FFFFFFF == 0x10000000 or abs(wide) < 2.0**-126
+
+
+def _nearest(exact: Fraction, dtype: Any) -> Any:
+    """A fraction as a float32 or float64, rounded once, to the even one of two that are as near."""
     try:
-        found = np.float32(float(exact))
+        found = dtype(float(exact))
     except OverflowError:
-        return np.float32(math.copysign(math.inf, exact))
-    # A float64 half-way between two float32 may have been rounded to lie there.
-    if np.isfinite(found):
-        for other in (
-            np.nextafter(found, np.float32(-np.inf)),
-            np.nextafter(found, np.float32(np.inf)),
-        ):
-            if np.isfinite(other):
-                own, its = abs(Fraction(float(found)) - exact), abs(Fraction(float(other)) - exact)
-                if its < own or (its == own and not int(other.view(np.uint32)) & 1):
-                    found = other
+        return dtype(math.copysign(math.inf, exact))
+    if dtype is np.float64 or not np.isfinite(found):
+        return found
+    for end in (-np.inf, np.inf):
+        other = np.nextafter(found, np.float32(end))
+        if np.isfinite(other):
+            own, its = abs(Fraction(float(found)) - exact), abs(Fraction(float(other)) - exact)
+            if its < own or (its == own and not int(other.view(np.uint32)) & 1):
+                found = other
     return found
 
 
@@ -118,7 +120,8 @@ class _Running(threading.local):
 
 _running = _Running()
 
-#: Kernels that other kernels call by address, where they run as Python.
+#: What makes the Python functions of kernels, by address, or by what stands for one.
+_makers: dict[int, Callable[[], Callable[[int, int, int], None]]] = {}
 _functions: dict[int, Callable[[int, int, int], None]] = {}
 
 
@@ -132,23 +135,26 @@ def words_on_stack(count: int) -> int:
     return (memory.ctypes.data + 63) & -64
 
 
-def register(kernel: Callable[[int, int, int], None]) -> int:
-    """A number that stands for a kernel in arguments, where machine code has its address."""
-    number = -id(kernel)  # no address is negative
-    _functions[number] = kernel
-    return number
+def register(address: int, maker: Callable[[], Callable[[int, int, int], None]]) -> None:
+    """Say how the Python function of the kernel at an address is made, when one asks for it."""
+    _makers[address] = maker
 
 
-def call_function(function: int, args: int, lo: int, hi: int) -> None:
-    """Call the kernel with this number, or the compiled one at this address."""
-    found = _functions.get(int(function))
-    if found is not None:
-        found(args, lo, hi)
-    else:
-        _KERNEL(int(function))(int(args), int(lo), int(hi))
+def function_at(address: int) -> Callable[[int, int, int], None]:
+    """The Python function of the kernel at an address.
+
+    Raises:
+        KeyError: if no kernel is there.
+    """
+    found = _functions.get(int(address))
+    if found is None:
+        found = _functions[int(address)] = _makers[int(address)]()
+    return found
 
 
-_KERNEL = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
+def call_function(address: int, args: int, lo: int, hi: int) -> None:
+    """Call the kernel at an address, as Python."""
+    function_at(address)(args, lo, hi)
 
 
 @contextlib.contextmanager
@@ -164,7 +170,8 @@ def _frame() -> Iterator[None]:
         del _running.stack[kept:]
 
 
-def run_kernel(kernel: Callable[..., Any], *arguments: int) -> Any:
-    """Run a kernel as Python: ``kernel(address of packed arguments, first unit, end)``."""
+def run_kernel(address: int, *arguments: int) -> Any:
+    """Run the kernel at an address as Python: arguments are as machine code has them, all int64."""
+    kernel = function_at(address)
     with _frame():
         return kernel(*map(np.int64, arguments))

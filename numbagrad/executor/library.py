@@ -24,7 +24,7 @@ from typing import Any, TypeVar
 
 from .. import dtype
 from .._version import __version__
-from ..codegen import loader
+from ..codegen import addresses, loader
 from ..interrupts import uninterrupted
 from . import capture
 from .cache import ObjectCache, default_directory
@@ -188,7 +188,10 @@ def _key(rooms: tuple[str, ...], *parts: str) -> str:
     return digest.hexdigest()[:40]
 
 
-def _address(key: str, symbol: str, compile_object: Callable[[], bytes]) -> int:
+def _address(
+    key: str, symbol: str, python: Callable[[], Callable[..., Any]], options: tuple[Any, ...]
+) -> int:
+    """Address of ``python()``, compiled with these options of ``compile_to_object`` if need be."""
     with lock:
         address = _addresses.get(key)
         if address is not None:
@@ -203,11 +206,15 @@ def _address(key: str, symbol: str, compile_object: Callable[[], bytes]) -> int:
         else:
             # An interrupt waits until the kernel is there, for the next call.
             with capture.unheard(), uninterrupted():
-                data = compile_object()
+                from ..codegen.compiler import compile_to_object
+
+                signature, fastmath, code = options
+                data = compile_to_object(python(), signature, symbol, fastmath, code)
                 cache().write(key, data)
                 _addresses[key] = address = loader.load(data, symbol)
                 _origins[key] = "compiled"
                 _statistics.compiled += 1
+        addresses.register(address, python)
         _statistics.seconds += time.perf_counter() - start
         if len(_addresses) == KERNEL_BOUND * 9 // 10:
             warnings.warn(
@@ -255,18 +262,15 @@ def hand_written(
     """
     symbol = _symbol(function)
 
-    def compile_object() -> bytes:
-        from ..codegen.compiler import compile_to_object
-
-        python = getattr(importlib.import_module(f"numbagrad.{module}"), function)
-        python = getattr(python, "py_func", python)
-        return compile_to_object(python, signature, symbol, fastmath, code)
+    def python() -> Callable[..., Any]:
+        found = getattr(importlib.import_module(f"numbagrad.{module}"), function)
+        return getattr(found, "py_func", found)
 
     rooms = _ROOMS if module.startswith("native.") else _ROOMS[:2]
     key = _key(rooms, "hand written", module, function, signature, code, *fastmath)
     if not compiling and key not in _addresses and cache().read(key) is None:
         return 0
-    address = _address(key, symbol, compile_object)
+    address = _address(key, symbol, python, (signature, fastmath, code))
     if recorder is not None:
         recorder(Kernel(function, _origins[key], signature, module=f"numbagrad.{module}"))
     return address
@@ -286,13 +290,10 @@ def generated(
     """
     symbol = _symbol(name)
 
-    def compile_object() -> bytes:
-        from ..codegen.compiler import compile_to_object
-
-        return compile_to_object(_function(key, source), signature, symbol, fastmath, code)
-
     key = source_key(name, source, signature, fastmath)
-    address = _address(key, symbol, compile_object)
+    address = _address(
+        key, symbol, functools.partial(_function, key, source), (signature, fastmath, code)
+    )
     if recorder is not None:
         recorder(Kernel(name, _origins[key], signature, source, cache().source_path(key)))
     return address
