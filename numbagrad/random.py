@@ -52,7 +52,7 @@ def _kernel(name: str, signature: str) -> Callable[..., None]:
     address = library.hand_written("kernels.random_numbers", name, signature, fastmath=())
     parameter = ctypes.c_double if signature is _REALS else ctypes.c_int64
     types = [ctypes.c_int64] * 3 + [parameter] * 2
-    return ctypes.CFUNCTYPE(None, *types)(address)
+    return library.callable_at(address, types)
 
 
 #: Arrays of at most so many elements are drawn by the launcher, which keeps the GIL.

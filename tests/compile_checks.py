@@ -12,7 +12,7 @@ import pytest
 
 import numbagrad as torch
 from numbagrad.compiling import CompileError
-from numbagrad.executor.pointwise import JIT_DISABLED
+from numbagrad.executor.mode import NATIVE
 
 
 def programs(compiled):
@@ -22,7 +22,7 @@ def programs(compiled):
 
 def assert_compiled(compiled, count=None):
     """Check that a function has programs, and how many; without a compiler there are none."""
-    if JIT_DISABLED:
+    if not NATIVE:
         return
     assert not compiled._given_up
     assert programs(compiled) == count if count is not None else programs(compiled)
@@ -69,7 +69,7 @@ def follow(make, calls, warn=False):
             torch.manual_seed(k)
             same(values(compiled(*calls(k))), expected)
     said = breaks_said(caught)
-    if not JIT_DISABLED:
+    if NATIVE:
         assert len(said) == (1 if warn else 0), said
         assert warn or programs(compiled)
         if isinstance(warn, str):
@@ -90,7 +90,7 @@ def left_to_python(step, *arguments, match, line=True):
         warnings.simplefilter("always")
         for _ in range(12):
             compiled(*arguments)
-    if JIT_DISABLED:
+    if not NATIVE:
         assert not caught
         return
     said = breaks_said(caught)

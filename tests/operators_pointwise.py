@@ -7,10 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy_formulas import print_numpy
 from operator_entry import FLOATS, Entry, Input
 
 import numbagrad
-from numbagrad.formula import print_numpy
 from numbagrad.ops.definition import POINTWISE, PointwiseDefinition
 from numbagrad.ops.operator import pointwise
 

@@ -22,7 +22,7 @@ import pytest
 from compile_checks import breaks_said
 
 import numbagrad as torch
-from numbagrad.executor.pointwise import JIT_DISABLED
+from numbagrad.executor.mode import NATIVE
 
 #: What ``change`` is given before a call, by the number of the call. 2.0 is how a world begins.
 CHANGES = {4: 3.0, 6: 2.0, 7: 5.0}
@@ -298,7 +298,7 @@ def check(kind: Kind, role: str, place: str, folder: Path, name: str) -> Played:
         for k, (a, b) in enumerate(zip(found.outcomes, eager.outcomes, strict=True)):
             compare(a[0], b[0], f"result of call {k}")
             compare(a[1], b[1], f"state after call {k}")
-    if not JIT_DISABLED:
+    if NATIVE:
         if kind.compiles and role == "read":
             assert found.how == "whole", found.said
         if found.step._given_up and "too few" not in found.step._reason:

@@ -30,7 +30,7 @@ from compile_checks import assert_compiled, follow, left_to_python, programs, sa
 
 import numbagrad as torch
 from numbagrad import nn, optim
-from numbagrad.executor.pointwise import JIT_DISABLED
+from numbagrad.executor.mode import NATIVE
 
 F = nn.functional
 
@@ -63,7 +63,7 @@ def test_a_number_that_is_always_new_does_not_fill_the_memory():
         warnings.simplefilter("always")
         for k in range(80):
             assert compiled(torch.ones(1), k).item() == k
-    if not JIT_DISABLED:
+    if NATIVE:
         assert len(caught) == 1
         assert programs(compiled) <= 64
 
@@ -87,7 +87,7 @@ def test_too_many_recordings_name_the_argument_that_changes(said):
         warnings.simplefilter("always")
         for k in range(70):
             same(values(compiled(*arguments(k))), values(function(*arguments(k))))
-    if not JIT_DISABLED:
+    if NATIVE:
         (warning,) = caught
         assert said in str(warning.message)
 
@@ -353,7 +353,7 @@ def test_printing_goes_on(capsys):
         return x + 1
 
     left_to_python(step, torch.ones(1), match="print()")
-    assert JIT_DISABLED or capsys.readouterr().out.count("called") >= 12
+    assert not NATIVE or capsys.readouterr().out.count("called") >= 12
 
 
 def test_writing_to_a_stream_goes_on(capsys):
@@ -664,7 +664,7 @@ def test_memory_does_not_grow():
     gc.disable()
     try:
         before = len(gc.get_objects())
-        for _ in range(10_000 if not JIT_DISABLED else 200):
+        for _ in range(10_000 if NATIVE else 200):
             step(x)
         assert len(gc.get_objects()) - before < 100
     finally:

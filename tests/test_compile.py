@@ -11,7 +11,7 @@ import pytest
 import numbagrad as torch
 from numbagrad import nn, optim
 from numbagrad.compiling import CompileError
-from numbagrad.executor.pointwise import JIT_DISABLED
+from numbagrad.executor.mode import NATIVE
 
 F = nn.functional
 
@@ -33,7 +33,7 @@ def follow(make, arguments, steps=8, exact=False):
         np.testing.assert_allclose(
             found.detach().numpy(), expected.detach().numpy(), rtol=1e-5, atol=1e-6
         )
-    assert programs(compiled) or JIT_DISABLED
+    assert programs(compiled) or not NATIVE
     assert not compiled._given_up
     return compiled
 
@@ -75,7 +75,7 @@ def test_two_layer_net():
     compiled = follow(two_layer, (torch.randn(6, 30), torch.randn(6, 5)))
     for program in programs(compiled):
         assert len(program.launches) < 14
-    assert len(programs(compiled)) == (0 if JIT_DISABLED else 1)
+    assert len(programs(compiled)) == (1 if NATIVE else 0)
 
 
 @pytest.mark.parametrize("options", [{"lr": 0.1}, {"lr": 0.1, "momentum": 0.9}])
@@ -153,7 +153,7 @@ def test_sizes_are_planned_anew():
     for size in (3, 5, 3, 5, 9):
         x = torch.randn(4, size)
         np.testing.assert_allclose(step(x).numpy(), (x.softmax(-1) * 2).numpy(), rtol=1e-5)
-    assert len(programs(step)) == (0 if JIT_DISABLED else 3)
+    assert len(programs(step)) == (0 if not NATIVE else 3)
 
 
 def test_a_flag_that_changes_is_seen():
@@ -178,7 +178,7 @@ def test_what_cannot_be_part_of_a_program_runs_as_always():
 
     compiled = torch.compile(step)
     said = "runs uncompiled, because of a branch on the value"
-    with contextlib.nullcontext() if JIT_DISABLED else pytest.warns(UserWarning, match=said):
+    with contextlib.nullcontext() if not NATIVE else pytest.warns(UserWarning, match=said):
         compiled(torch.ones(3))
     np.testing.assert_allclose(compiled(-torch.ones(3)).numpy(), [-3.0] * 3)
 
@@ -188,7 +188,7 @@ def test_fullgraph_raises():
     def step(x):
         return x * x.sum().item()
 
-    if JIT_DISABLED:  # everything runs as it is, and nothing is refused
+    if not NATIVE:  # everything runs as it is, and nothing is refused
         same = step(torch.ones(3))
         np.testing.assert_allclose(same.numpy(), [3.0] * 3)
         return
@@ -244,7 +244,7 @@ def test_row_loops_agree_with_the_operators():
     x, g = torch.randn(40, 33, requires_grad=True), torch.randn(40, 33)
     compiled = follow(make, (x, g), steps=5)
     names = [type(o).__name__ for p in programs(compiled) for o in p.operations]
-    assert "RowLoop" in names or JIT_DISABLED
+    assert "RowLoop" in names or not NATIVE
 
 
 def test_sums_of_many_chunks_and_of_columns():
@@ -283,7 +283,7 @@ def test_a_module_compiles_with_its_backward():
     np.testing.assert_allclose(train(net, compiled), train(plain, plain), rtol=1e-5)
     assert list(compiled.state_dict()) == [f"_orig_mod.{name}" for name in net.state_dict()]
     compiled(torch.ones(2, 6))
-    node = "AddmmBackward0" if JIT_DISABLED else "CompiledFunctionBackward"
+    node = "AddmmBackward0" if not NATIVE else "CompiledFunctionBackward"
     assert compiled(torch.ones(2, 6)).grad_fn.name() == node
 
 

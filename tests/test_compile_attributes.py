@@ -10,7 +10,7 @@ from compile_checks import assert_compiled
 
 import numbagrad as torch
 from numbagrad import nn, optim
-from numbagrad.executor.pointwise import JIT_DISABLED
+from numbagrad.executor.mode import NATIVE
 
 CALLS = 14
 
@@ -130,7 +130,7 @@ def test_what_was_kept_is_read_by_the_next_call():
         cell = Recurrent()
         return cell.step, lambda: [cell.state]
 
-    with pytest.warns() if not JIT_DISABLED else torch.no_grad():
+    with pytest.warns() if NATIVE else torch.no_grad():
         both(make, fullgraph=False)
 
 

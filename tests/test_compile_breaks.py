@@ -17,7 +17,7 @@ from compile_checks import assert_compiled, breaks_said, same, values
 import numbagrad as torch
 from numbagrad import nn, optim
 from numbagrad.compiling import CompileError
-from numbagrad.executor.pointwise import JIT_DISABLED
+from numbagrad.executor.mode import NATIVE
 from numbagrad.optim import lr_scheduler
 
 F = nn.functional
@@ -62,7 +62,7 @@ def work(x):
 def in_pieces(make, calls=rows, pieces=None, steps=6, breaks=1):
     """Check that a function computes the same in pieces, and which lines are in programs."""
     compiled, said = follow(make, calls, steps)
-    if JIT_DISABLED:
+    if not NATIVE:
         return compiled
     assert not compiled._given_up
     if breaks is not None:
@@ -98,7 +98,7 @@ def test_a_step_that_returns_a_number():
         return step
 
     compiled, said = follow(make, batch, 8)
-    if not JIT_DISABLED:
+    if NATIVE:
         assert lines_of(compiled) == [(1, 4)]
         assert len(said) == 1
         assert "item()" in said[0]
@@ -121,7 +121,7 @@ def test_a_step_that_looks_at_the_loss_before_it_goes_back():
         return step
 
     compiled, said = follow(make, batch, 8)
-    if not JIT_DISABLED:
+    if NATIVE:
         assert lines_of(compiled) == [(1, 2), (6, 6)]
         assert len(said) == 2  # the loss, and the walk of a graph that another piece made
 
@@ -255,7 +255,7 @@ def test_counters_and_logs_of_the_user():
         for k in range(12):
             x = rows(k)[0]
             same(values(other(x)), values(plain(x)))
-    if not JIT_DISABLED:
+    if NATIVE:
         assert [(b - a) for a, b in lines_of(compiled)] == [0, 0, 0]
         assert len(breaks_said(caught)) == 1
 
@@ -292,7 +292,7 @@ def test_a_scheduler_in_the_step(make):
             losses = [run(torch.full((4, 3), 0.1 * k)) for k in range(12)]
         outcomes.append([x.detach().numpy() for x in [*losses, *network.parameters()]])
         assert optimizer.param_groups[0]["lr"] == scheduler.get_last_lr()[0]
-        if compiles and not JIT_DISABLED:
+        if compiles and NATIVE:
             line = step.__code__.co_firstlineno + 5
             (warning,) = caught
             assert str(warning.message).endswith(f"at line {line}")
@@ -308,7 +308,7 @@ def test_fullgraph_raises():
         y = work(x)
         return y.sum().item()
 
-    if not JIT_DISABLED:
+    if NATIVE:
         with pytest.raises(CompileError, match=r"item\(\).* cannot be part of a program"):
             torch.compile(step, fullgraph=True)(*rows(0))
 
@@ -322,7 +322,7 @@ def test_pieces_of_a_few_operators_are_left_to_python():
         return step
 
     compiled = in_pieces(make)
-    assert JIT_DISABLED or lines_of(compiled) == []
+    assert not NATIVE or lines_of(compiled) == []
 
 
 def test_a_module_with_a_break_in_forward():
@@ -715,7 +715,7 @@ def test_an_explanation_lists_the_pieces():
         for _ in range(3):
             compiled(*rows(0))
     found = torch.explain(compiled)(*rows(0))
-    if not JIT_DISABLED:
+    if NATIVE:
         start = step.__code__.co_firstlineno
         assert [piece.call.split(", ")[1] for piece in found.pieces] == [
             f"lines {start + 1} to {start + 2}", f"line {start + 3}"

@@ -12,7 +12,7 @@ from compile_checks import assert_compiled
 import numbagrad as torch
 from numbagrad.compiling import walk
 from numbagrad.executor import capture
-from numbagrad.executor.pointwise import JIT_DISABLED
+from numbagrad.executor.mode import NATIVE
 
 
 class Rate:
@@ -60,7 +60,7 @@ def test_an_object_changes(change, in_python, monkeypatch):
 
     for _ in range(4):
         assert step(torch.ones(1)).item() == 2.0
-    if in_python and not JIT_DISABLED:
+    if in_python and NATIVE:
         ((recorded,),) = step._programs.values()
         assert recorded.reachable._rest  # what compiled code cannot look at
     change(rate)

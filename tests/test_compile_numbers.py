@@ -21,7 +21,7 @@ from compile_checks import assert_compiled, follow, programs, same, values
 import numbagrad as torch
 from numbagrad import nn
 from numbagrad.autograd import Function
-from numbagrad.executor.pointwise import JIT_DISABLED
+from numbagrad.executor.mode import NATIVE
 
 F = nn.functional
 
@@ -187,7 +187,7 @@ def test_a_number_that_the_function_keeps():
 
     scaled = Scaled()
     compiled = torch.compile(scaled)
-    with pytest.warns() if not JIT_DISABLED else torch.no_grad():
+    with pytest.warns() if NATIVE else torch.no_grad():
         for k in range(12):
             same(values(compiled(torch.ones(2), k / 2)), np.full(2, k / 2, np.float32))
             assert scaled.last == k / 2
@@ -212,7 +212,7 @@ def test_a_learning_rate_as_argument():
 
     x = torch.randn(8, 4)
     compiled = follow(make, lambda k: (x, 0.1 / (k + 1)))
-    if not JIT_DISABLED:
+    if NATIVE:
         assert programs(compiled) <= 3  # gradients are None at first
 
 
@@ -386,7 +386,7 @@ def test_adam_written_out_with_its_step_count():
         return step
 
     compiled = follow(make, lambda k: (torch.ones(5, 4), k + 1))
-    if not JIT_DISABLED:
+    if NATIVE:
         assert programs(compiled) <= 3  # the gradient is None at first
 
 

@@ -16,7 +16,7 @@ from operator_table import ENTRIES, POINTWISE_ENTRIES
 
 import numbagrad
 import numbagrad.nn.functional as F
-from numbagrad.executor.pointwise import JIT_DISABLED
+from numbagrad.executor.mode import NATIVE
 
 #: Operators that end a recording by their nature, and how the warning says what about them does.
 REFUSED = {
@@ -135,7 +135,7 @@ def follow(step, inputs, what: str, calls: int = 4) -> str:
             numbagrad.manual_seed(seed)
             check_equal(compiled(*inputs(seed)), expected, f"{what}, call {seed}")
     said = [str(each.message) for each in caught if "because of" in str(each.message)]
-    if not JIT_DISABLED:
+    if NATIVE:
         assert bool(said) != bool(compiled._programs), what
     return said[0] if said else ""
 
@@ -158,7 +158,7 @@ def check_row(entry: Entry, dtype: str, calls: int = 4) -> None:
     both = entry.differentiable and dtype.startswith("float")
     for differentiate in (False, True) if both else (False,):
         reason = reason_of(entry, dtype, differentiate, calls)
-        assert (refused in reason) if refused and not JIT_DISABLED else not reason
+        assert (refused in reason) if refused and NATIVE else not reason
 
 
 @pytest.mark.parametrize("dtype", ["float32", "int64"])
@@ -429,7 +429,7 @@ def _compiled_reader(name):
     x = numbagrad.arange(4.0)
     for _ in range(3):
         step(x, numbagrad.tensor([2, 0]))
-    assert step._programs or JIT_DISABLED
+    assert step._programs or not NATIVE
     return step, x
 
 
@@ -471,6 +471,6 @@ def test_reading_and_adding_at_constant_places_runs_without_python():
 
     for _ in range(3):
         step(numbagrad.ones(3, 4, requires_grad=True))
-    if not JIT_DISABLED:
+    if NATIVE:
         (recorded,) = next(iter(step._programs.values()))
         assert recorded.program.native is not None

@@ -11,10 +11,10 @@ import pytest
 
 import numbagrad as torch
 from numbagrad.executor import pool
-from numbagrad.executor.pointwise import JIT_DISABLED
+from numbagrad.executor.mode import NATIVE
 from numbagrad.kernels.matmul import layout
 
-pytestmark = pytest.mark.skipif(JIT_DISABLED, reason="there are no kernels")
+pytestmark = pytest.mark.skipif(not NATIVE, reason="there are no kernels")
 
 DTYPES = [torch.float32, torch.float64]
 THREADS = [2, 3, 4]

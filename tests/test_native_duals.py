@@ -18,14 +18,14 @@ import numbagrad as torch
 from numbagrad.autograd import forward_ad
 from numbagrad.executor import deferred
 from numbagrad.executor.matmul import matmul, matmul_and_tangent
-from numbagrad.executor.pointwise import JIT_DISABLED
+from numbagrad.executor.mode import NATIVE
 from numbagrad.func import grad, jvp
 from numbagrad.native import layout
 from numbagrad.ops import native_launchers
 from numbagrad.transforms import dispatch
 from numbagrad.transforms.levels import Transformed
 
-pytestmark = pytest.mark.skipif(JIT_DISABLED, reason="there are no launchers")
+pytestmark = pytest.mark.skipif(not NATIVE, reason="there are no launchers")
 
 SWITCHES = (
     layout.RUNTIME_TRANSFORMED_TYPE, layout.RUNTIME_DUAL_OPERATOR, layout.RUNTIME_DUAL_VIEW,

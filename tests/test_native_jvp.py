@@ -10,12 +10,12 @@ from test_native_duals import compiled, in_python, tensor  # noqa: F401 - a fixt
 
 import numbagrad as torch
 from numbagrad.autograd import forward_ad
-from numbagrad.executor.pointwise import JIT_DISABLED
+from numbagrad.executor.mode import NATIVE
 from numbagrad.func import derivatives, jvp
 from numbagrad.structure import flatten
 from numbagrad.transforms import levels
 
-pytestmark = pytest.mark.skipif(JIT_DISABLED, reason="there are no launchers")
+pytestmark = pytest.mark.skipif(not NATIVE, reason="there are no launchers")
 
 
 @pytest.fixture

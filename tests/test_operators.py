@@ -23,7 +23,7 @@ from operators_pointwise import CALLS, ELEMENTARY, FUNCTIONAL, INDEPENDENT, oper
 
 import numbagrad as torch
 from numbagrad.autograd import gradcheck, gradgradcheck
-from numbagrad.executor.pointwise import JIT_DISABLED
+from numbagrad.executor.mode import NATIVE
 from numbagrad.ops.definition import POINTWISE
 from numbagrad.ops.operator import pointwise
 
@@ -684,7 +684,7 @@ class TestTable:
 # --- without a compiler ---------------------------------------------------------------------------
 
 
-@pytest.mark.skipif(JIT_DISABLED, reason="this is the process that the test starts")
+@pytest.mark.skipif(not NATIVE, reason="this is the process that the test starts")
 def test_the_same_without_a_compiler():
     """NUMBAGRAD_DISABLE_JIT=1: the NumPy sources pass the tests of values, gradients and errors."""
     command = [sys.executable, "-m", "pytest", "-q", "-x", "--no-header", "-p", "no:cacheprovider"]

@@ -7,10 +7,10 @@ import pytest
 from numba import njit, prange
 
 import numbagrad as torch
+from numbagrad.executor.mode import NATIVE
 from numbagrad.executor.overwriting import may_overwrite
-from numbagrad.executor.pointwise import JIT_DISABLED
 
-pytestmark = pytest.mark.skipif(JIT_DISABLED, reason="compile() runs functions as they are")
+pytestmark = pytest.mark.skipif(not NATIVE, reason="compile() runs functions as they are")
 
 
 # --- functions whose output may lie over their input ----------------------------------------------

@@ -9,9 +9,9 @@ import pytest
 
 import numbagrad as torch
 from numbagrad import nn
-from numbagrad.executor.pointwise import JIT_DISABLED
+from numbagrad.executor.mode import NATIVE
 
-pytestmark = pytest.mark.skipif(JIT_DISABLED, reason="compile() runs functions as they are")
+pytestmark = pytest.mark.skipif(not NATIVE, reason="compile() runs functions as they are")
 
 
 def two_layer():

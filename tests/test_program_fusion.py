@@ -12,15 +12,16 @@ import numbagrad as torch
 from numbagrad.codegen import loader
 from numbagrad.codegen.compiler import assembly
 from numbagrad.executor import library
-from numbagrad.executor.pointwise import JIT_DISABLED
+from numbagrad.executor.mode import NATIVE
+from numbagrad.executor.plan import lowering
+from numbagrad.executor.plan.operations import Call, Check, Pointwise, View, numbered_apart, overlap
 from numbagrad.kernels import rows as kernel_rows
-from numbagrad.program import cost, lowering, row_stages
-from numbagrad.program.operations import Call, Check, Pointwise, View, numbered_apart, overlap
+from numbagrad.program import cost, row_stages
 from numbagrad.program.recorder import Recorder
 
 F = torch.nn.functional
 
-pytestmark = pytest.mark.skipif(JIT_DISABLED, reason="compile() runs functions as they are")
+pytestmark = pytest.mark.skipif(not NATIVE, reason="compile() runs functions as they are")
 
 
 def compiled_operations(step, arguments, calls=4, rtol=1e-5):

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import numbagrad as torch
-from numbagrad.executor.pointwise import JIT_DISABLED
+from numbagrad.executor.mode import NATIVE
 from numbagrad.program import cost
 
-pytestmark = pytest.mark.skipif(JIT_DISABLED, reason="compile() runs functions as they are")
+pytestmark = pytest.mark.skipif(not NATIVE, reason="compile() runs functions as they are")
 
 
 def groups_of(step, *arguments):

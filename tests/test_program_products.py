@@ -7,9 +7,9 @@ import pytest
 
 import numbagrad as torch
 from numbagrad.executor import library
-from numbagrad.executor.pointwise import JIT_DISABLED
+from numbagrad.executor.mode import NATIVE
 
-pytestmark = pytest.mark.skipif(JIT_DISABLED, reason="compile() runs functions as they are")
+pytestmark = pytest.mark.skipif(not NATIVE, reason="compile() runs functions as they are")
 
 
 def launches(step, *arguments):

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import numbagrad as torch
-from numbagrad.executor.pointwise import JIT_DISABLED
+from numbagrad.executor.mode import NATIVE
 from numbagrad.structure import builder, flatten, picker, rebuild
 
-pytestmark = pytest.mark.skipif(JIT_DISABLED, reason="without a compiler nothing is recorded")
+pytestmark = pytest.mark.skipif(not NATIVE, reason="without a compiler nothing is recorded")
 
 
 def learned(function, *arguments):

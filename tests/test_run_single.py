@@ -10,11 +10,11 @@ from operator_table import ENTRIES, POINTWISE_ENTRIES
 
 import numbagrad as torch
 from numbagrad.executor import library
-from numbagrad.executor.pointwise import JIT_DISABLED
+from numbagrad.executor.mode import NATIVE
 from numbagrad.program import run_single
 from numbagrad.program.recorder import Recorder
 
-pytestmark = pytest.mark.skipif(JIT_DISABLED, reason="nothing is recorded")
+pytestmark = pytest.mark.skipif(not NATIVE, reason="nothing is recorded")
 
 #: Functions of ``run_single.py`` that the tests below are about.
 KINDS = "pointwise", "reduce", "rowwise", "product"

@@ -11,6 +11,7 @@ import contextlib
 import ctypes
 import math
 import threading
+import types
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import Any
@@ -109,6 +110,29 @@ def _nearest(exact: Fraction, dtype: Any) -> Any:
     return found
 
 
+class _CMath:
+    """Functions of C's library under the names of ``math``, which raise nothing.
+
+    They compute in float64; a float32 comes back as one.
+    """
+
+    inf, nan = math.inf, math.nan
+
+    def __getattr__(self, name: str) -> Any:
+        count = 2 if name in ("atan2", "hypot", "pow", "fmod", "copysign") else 1
+        kinds = [ctypes.c_double] * (count + 1)
+        function = ctypes.CFUNCTYPE(*kinds)((name, ctypes.CDLL(None)))
+
+        def call(*values: Any) -> Any:
+            return np.asarray(values[0]).dtype.type(function(*map(float, values)))
+
+        setattr(self, name, call)
+        return call
+
+
+c_math = _CMath()
+
+
 # --- scratch memory and calls ---------------------------------------------------------------------
 
 
@@ -148,7 +172,11 @@ def function_at(address: int) -> Callable[[int, int, int], None]:
     """
     found = _functions.get(int(address))
     if found is None:
-        found = _functions[int(address)] = _makers[int(address)]()
+        made = _makers[int(address)]()
+        names = {**made.__globals__, "math": c_math} if "math" in made.__globals__ else None
+        if names is not None:
+            made = types.FunctionType(made.__code__, names, made.__name__, made.__defaults__)
+        found = _functions[int(address)] = made
     return found
 
 
@@ -170,8 +198,9 @@ def _frame() -> Iterator[None]:
         del _running.stack[kept:]
 
 
-def run_kernel(address: int, *arguments: int) -> Any:
-    """Run the kernel at an address as Python: arguments are as machine code has them, all int64."""
+def run_kernel(address: int, *arguments: float) -> Any:
+    """Run the kernel at an address as Python, with arguments as int64 or float64."""
     kernel = function_at(address)
+    values = [np.float64(x) if isinstance(x, float) else np.int64(x) for x in arguments]
     with _frame():
-        return kernel(*map(np.int64, arguments))
+        return kernel(*values)

@@ -21,8 +21,8 @@ from ..autograd.function import BackwardCFunction
 from ..autograd.grad_mode import state as grad_mode
 from ..autograd.node import Node, edge_of, wanted_edge
 from ..autograd.saved import FREED
+from ..executor.plan.operations import Array, Memory, View
 from ..program.fusion import optimise
-from ..program.operations import Array, Memory, View
 from ..program.program import Program, as_view
 from ..program.recorder import Recorder
 from ..tensor import Tensor, new_tensor

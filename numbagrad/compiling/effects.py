@@ -14,7 +14,7 @@ from ..autograd.inplace import register_view
 from ..autograd.node import Node
 from ..autograd.saved import FREED
 from ..autograd.watching import INFERENCE_CELL
-from ..program.operations import Array, Memory, View
+from ..executor.plan.operations import Array, Memory, View
 from ..program.program import as_view
 from ..structure import LEAF, rebuild
 from ..tensor import Tensor, new_tensor

@@ -11,8 +11,8 @@ from typing import Any
 
 from ..autograd.inplace import MULTIPLE
 from ..autograd.node import Node
+from ..executor.plan.operations import Memory
 from ..program.input_numbers import DrawnNumber, is_given
-from ..program.operations import Memory
 from ..program.recorder import Recorder
 from ..structure import containers_in, flatten
 from ..tensor import Tensor

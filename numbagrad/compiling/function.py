@@ -22,7 +22,7 @@ from ..device import device
 from ..dtype import dtype
 from ..executor import capture
 from ..executor.forking import new_lock
-from ..executor.pointwise import JIT_DISABLED
+from ..executor.mode import NATIVE
 from ..program.callers import is_library
 from ..program.input_numbers import NumberInputs
 from ..structure import LEAF, flatten, picker
@@ -152,7 +152,7 @@ class CompiledFunction:
         """A call that the quick way does not take."""
         # Inside of another compiled function this one is a part of what that does; a selective
         # checkpoint asks about each operator.
-        if self._given_up or JIT_DISABLED or capture.needs_operators() or contexts.here():
+        if self._given_up or not NATIVE or capture.needs_operators() or contexts.here():
             return self._function(*args, **kwargs)
         if self._broken is not None:
             return self._broken(*args, **kwargs)
@@ -304,7 +304,7 @@ class CompiledFunction:
     @property
     def reason(self) -> str:
         """Why the last call that could not be recorded could not."""
-        return "NUMBAGRAD_DISABLE_JIT is set" if JIT_DISABLED else self._reason
+        return "NUMBAGRAD_DISABLE_JIT is set" if not NATIVE else self._reason
 
     @property
     def fullgraph(self) -> bool:

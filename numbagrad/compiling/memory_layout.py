@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ..program.operations import Array, extent
+from ..executor.plan.operations import Array, extent
 from ..program.recorder import root_of
 
 

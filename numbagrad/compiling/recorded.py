@@ -11,10 +11,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..executor.capture import Outdated
+from ..executor.plan.operations import Array, may_raise
 from ..interrupts import uninterrupted
 from ..program import timing
 from ..program.input_numbers import NumberInputs
-from ..program.operations import Array, may_raise
 from ..program.program import Program
 from ..structure import LEAF, rebuild
 from ..tensor import Tensor

@@ -15,11 +15,11 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from ..autograd.node import next_sequence_nr
+from ..executor.plan.operations import Memory
 from ..optim.optimizer import Optimizer, noting_state
 from ..optim.parameter_group import observing
 from ..program.fusion import optimise
 from ..program.input_numbers import NumberInputs
-from ..program.operations import Memory
 from ..program.program import Program
 from ..program.recorder import Recorder, root_of
 from ..structure import flatten

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from ..executor.builtin import launcher, make_builtin
+from ..executor.plan.operations import Array
 from ..native import replay_layout as words
 from ..ops.native_launchers import described_runtime
-from ..program.operations import Array
 from ..program.program import NativeRun, Program
 from ..program.recorder import root_of
 from ..tensor import Tensor

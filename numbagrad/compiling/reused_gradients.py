@@ -11,8 +11,8 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+from ..executor.plan.operations import Array
 from ..native.replay_layout import OWNERS_OF_ARRAY, OWNERS_OF_GRADIENT
-from ..program.operations import Array
 from ..tensor import Tensor
 from .effects import MADE, Effects
 

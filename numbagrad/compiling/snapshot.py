@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..program.operations import Array, Memory, Range, View
+from ..executor.plan.operations import Array, Memory, Range, View
 from ..program.recorder import Recorder, root_of
 from ..tensor import Tensor
 from .effects import Place

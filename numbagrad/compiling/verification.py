@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 from .. import half_precision as half
+from ..executor.plan.operations import Array, Call
 from ..program.input_numbers import NumberInputs
-from ..program.operations import Array, Call
 from ..program.program import Program, as_view
 from ..program.recorder import Recorder, root_of
 from ..random import Generator

@@ -15,13 +15,13 @@ from .. import half_precision as half
 from ..native import buffer_layout
 from . import capture, memory
 from .builtin import runtime
-from .pointwise import JIT_DISABLED
+from .mode import NATIVE
 
 
 def new_array(shape: Sequence[int], kind: np.dtype[Any]) -> np.ndarray[Any, Any]:
     """An ndarray in C order whose elements are not set."""
     made: np.ndarray[Any, Any] = np.empty(shape, kind)  # a large one costs nothing until it is used
-    if made.nbytes < buffer_layout.LARGE_BYTES or JIT_DISABLED:
+    if made.nbytes < buffer_layout.LARGE_BYTES or not NATIVE:
         return made
     runtime()
     large = memory.new_large_array(shape, kind)

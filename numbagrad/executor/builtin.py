@@ -19,6 +19,7 @@ from ..dtype import bfloat16
 from ..native import layout
 from ..type_names import type_name
 from . import capture, library, memory, pool
+from .mode import NATIVE
 
 _METHOD_FASTCALL = 0x0080
 _FASTCALL_SIGNATURE = "int64(int64, int64, int64)"
@@ -127,6 +128,8 @@ def runtime() -> np.ndarray:
 @functools.lru_cache(maxsize=1)
 def _runtime() -> np.ndarray:
     block = np.zeros(layout.RUNTIME_WORDS, dtype=np.int64)
+    if not NATIVE:
+        return block  # nothing reads it
     block[layout.RUNTIME_ARRAY_TYPE] = id(np.ndarray)
     block[layout.RUNTIME_FLOAT_TYPE] = id(float)
     block[layout.RUNTIME_INT_TYPE] = id(int)

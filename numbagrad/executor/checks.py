@@ -16,7 +16,6 @@ import numpy as np
 
 from ..dtype import name_of
 from . import capture
-from .pointwise import JIT_DISABLED
 from .word_kernel import WordKernel
 
 Array = np.ndarray[Any, Any]
@@ -36,7 +35,7 @@ def check(name: str, words: tuple[Any, ...], explain: Callable[..., None], *argu
         name: of a kernel in ``kernels/checks.py``, over the elements of the first of the words.
         words: its words behind the first two: an array, and ints.
     """
-    if JIT_DISABLED or not words[0].flags.c_contiguous:
+    if not words[0].flags.c_contiguous:
         capture.check(explain, *arguments)
         return
     kernel, total, failed = _kernel(name), words[0].size, np.zeros(1, np.int64)

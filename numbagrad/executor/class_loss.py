@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from ..dtype import name_of
-from .pointwise import JIT_DISABLED
 from .word_kernel import WordKernel
 
 Array = np.ndarray[Any, Any]
@@ -31,13 +30,6 @@ def factors(
     target: Array, weights: Array | None, ignored: int, mean: bool, kind: np.dtype[Any]
 ) -> Array:
     """The factor of every element: the weight of its class or 1, over their sum for a mean."""
-    if JIT_DISABLED:
-        counts = target != ignored
-        known = np.where(counts, target, 0)
-        values = np.ones(target.shape, kind) if weights is None else weights[known]
-        values = np.where(counts, values, 0)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            return (values / values.sum(dtype=np.float64) if mean else values).astype(kind)
     made = np.empty(target.shape, kind)
     given = 0 if weights is None else weights
     _kernel("factors", kind)(1, 1, made, target, target.size, ignored, int(mean), given)
@@ -54,9 +46,6 @@ def _sizes(shape: tuple[int, ...]) -> tuple[int, int]:
 
 def elements(input: Array, target: Array, factor: Array, ignored: int) -> Array:
     """Minus the entry of its class, of every element, times its factor."""
-    if JIT_DISABLED:
-        picked = np.take_along_axis(input, np.where(target == ignored, 0, target)[:, None], 1)
-        return np.where(target == ignored, 0, -picked[:, 0] * factor).astype(input.dtype)
     made = np.empty(target.shape, input.dtype)
     words = made, input, target, factor, *_sizes(input.shape), ignored
     _kernel("elements", input.dtype)(target.size, _PICKS, *words)
@@ -65,8 +54,6 @@ def elements(input: Array, target: Array, factor: Array, ignored: int) -> Array:
 
 def total(input: Array, target: Array, factor: Array, ignored: int) -> Array:
     """The sum of :func:`elements`."""
-    if JIT_DISABLED:
-        return np.asarray(elements(input, target, factor, ignored).sum(), input.dtype)
     made = np.empty((), input.dtype)
     words = made, input, target, factor, *_sizes(input.shape), ignored, target.size
     _kernel("total", input.dtype)(1, 1, *words)
@@ -77,11 +64,6 @@ def placed(
     grad: Array, target: Array, factor: Array, ignored: int, shape: tuple[int, ...]
 ) -> Array:
     """The gradient of the input: ``grad`` is one number, or has one for every element."""
-    if JIT_DISABLED:
-        made = np.zeros(shape, grad.dtype)
-        values = np.where(target == ignored, 0, -grad * factor).astype(grad.dtype)
-        np.put_along_axis(made, np.where(target == ignored, 0, target)[:, None], values[:, None], 1)
-        return made
     made = np.empty(shape, grad.dtype)
     classes, inner = _sizes(shape)
     words = made, grad, target, factor, classes, inner, ignored, int(grad.ndim > 0)

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from .. import half_precision as half
 from ..dtype import bool_, complex_of, float16, from_numpy, real_of, scalar_dtype
 from ..dtype import dtype as DType
 from ..formula import Formula
@@ -23,9 +22,9 @@ from ..kernels import layout
 from ..kernels.pointwise import Operand
 from ..type_names import given_for_tensor
 from . import capture, library
+from .mode import NATIVE
 from .pointwise import (
     GRAIN,
-    JIT_DISABLED,
     OperandCode,
     check_cast,
     check_written_once,
@@ -35,7 +34,6 @@ from .pointwise import (
     kernel_source,
     promote,
     raise_shapes,
-    reference_of,
     scalar_type_name,
 )
 from .pool import pool_address
@@ -80,7 +78,6 @@ class ComplexProgram:
         self.check = check
         self._kernels: dict[Any, int] = {}
         library.when_forgetting(self._kernels.clear)
-        self._references: Callable[[str], Callable[..., Any]] | None = None
 
     def prepare(self) -> LiftedFormula:
         """The formula."""
@@ -182,9 +179,6 @@ class ComplexProgram:
 
     def _compute_parts(self, inputs: list[Array], outputs: list[Array], dtype: DType) -> None:
         """Write real arrays from real arrays."""
-        if JIT_DISABLED:
-            self._run_reference(inputs, outputs, dtype)
-            return
         shape = outputs[0].shape
         spread = [np.broadcast_to(x, shape) if x.ndim else x for x in inputs]
         words, total = _packed(shape, [*spread, *outputs])
@@ -192,6 +186,11 @@ class ComplexProgram:
         kernel = self._kernels.get(key)
         if kernel is None:
             kernel = self._kernels[key] = self._compiled(dtype, inputs, outputs)
+        if not NATIVE:
+            from .plan import direct  # which asks for the kernels of other families
+
+            direct.run_kernel(kernel, words, total)
+            return
         # Threads share the work, and the interpreter's lock is let go of meanwhile.
         _parallel_for()(pool_address(), kernel, words.ctypes.data, total, GRAIN)
 
@@ -216,20 +215,6 @@ class ComplexProgram:
         source = kernel_source(self.name, formula, described, written, dtype.name)
         code = "guarded" if guard_of(formula, dtype.name) else "formula"
         return library.generated(f"{self.name}_complex", source, code=code)
-
-    def _run_reference(self, inputs: list[Array], outputs: list[Array], dtype: DType) -> None:
-        if self._references is None:
-            self._references = reference_of(self.formula.real)
-        booleans = self.formula.real.booleans
-        arrays = [
-            half.readable(x).astype(bool if name in booleans else dtype.numpy)
-            for name, x in zip(self.formula.real.inputs, inputs, strict=True)
-        ]
-        made = self._references(dtype.name)(*arrays)
-        for output, values in zip(
-            outputs, made if isinstance(made, tuple) else (made,), strict=True
-        ):
-            output[...] = values
 
 
 def refused(name: str, dtype: DType) -> NotImplementedError:

@@ -21,7 +21,7 @@ from ..native.buffer_layout import LARGE_BYTES
 from . import capture, library
 from .arrays import new_array
 from .builtin import LaunchMiss
-from .pointwise import GRAIN, JIT_DISABLED, PointwiseProgram, decode
+from .pointwise import GRAIN, PointwiseProgram, decode
 
 
 class ConversionProgram(PointwiseProgram):
@@ -37,6 +37,11 @@ class ConversionProgram(PointwiseProgram):
     ) -> tuple[DType, tuple[str | None, ...]]:
         """See :class:`PointwiseProgram`."""
         return _computed_in(dtype_of(operands[0].dtype), dtype_of(output.dtype)), (None,)
+
+    def computed_as(self, operands: tuple[Any, ...], rank: int, output: Any) -> tuple[DType, DType]:
+        """See :class:`PointwiseProgram`; every dtype may become any other."""
+        stored = dtype_of(output.dtype)
+        return _computed_in(dtype_of(operands[0].dtype), stored), stored
 
     def _compile(self, key: int, into: bool) -> None:
         assert self._tables is not None
@@ -117,11 +122,8 @@ def convert(array: np.ndarray[Any, Any], kind: np.dtype[Any]) -> np.ndarray[Any,
     """A copy of ``array`` as ``kind``; dense, in the order of its strides."""
     dtype_of(kind)
     converted = dense_like(array, kind)
-    if array.dtype != kind and JIT_DISABLED and "c" in (array.dtype.kind, kind.kind):
-        return _convert_complex(array, converted)
-    if array.dtype == kind or JIT_DISABLED:
-        with np.errstate(invalid="ignore", over="ignore"):
-            np.copyto(converted, half.converted(array, kind), casting="unsafe")
+    if array.dtype == kind:
+        np.copyto(converted, array)
         return converted
     program = _program()
     try:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 
 from . import library
 from .builtin import launcher
-from .pointwise import JIT_DISABLED
+from .mode import NATIVE
 
 #: Compiling a group takes a quarter of a second, and then every call saves a microsecond or so. A
 #: program that made so many calls is likely to make many more; others are faster without. What is
@@ -34,7 +34,7 @@ class Deferred:
 
     def ready(self) -> bool:
         """Whether the launchers are to be used. Counts the calls that had to do without."""
-        if self.installed or JIT_DISABLED:
+        if self.installed or not NATIVE:
             return self.installed
         on_disk = False
         if not self._asked_disk:

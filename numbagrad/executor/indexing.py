@@ -18,7 +18,7 @@ from ..native import array_launch_layout as layout
 from . import capture
 from .builtin import launcher, make_builtin, numpy_function
 from .complex_parts import from_parts, parts_of_array
-from .pointwise import JIT_DISABLED
+from .mode import NATIVE
 from .word_kernel import WordKernel
 
 Array = np.ndarray[Any, Any]
@@ -52,7 +52,7 @@ def strided_view(
 
     The caller answers for all elements lying in memory that ``array`` keeps alive.
     """
-    if JIT_DISABLED or len(shape) > layout.VIEW_DIMENSIONS:
+    if not NATIVE or len(shape) > layout.VIEW_DIMENSIONS:
         return view_at(array, shape, strides, offset)
     return _strided_view(array, shape, strides, offset)
 
@@ -118,8 +118,6 @@ def gather(array: Array, dim: int, index: Array) -> Array:
     """``array`` at the indices of int64 ``index``, each along ``dim``; all in range."""
     if not (array.ndim and index.ndim):
         return gather(np.atleast_1d(array), dim, np.atleast_1d(index)).reshape(index.shape)
-    if JIT_DISABLED:
-        return np.take_along_axis(_cut(array, dim, index), index, dim)
     if array.dtype.kind == "c":
         return from_parts(gather(parts_of_array(array), dim, _for_parts(index)))
     array, index = np.ascontiguousarray(_cut(array, dim, index)), np.ascontiguousarray(index)
@@ -148,8 +146,6 @@ def _cut(array: Array, dim: int, index: Array) -> Array:
 
 def index_select(array: Array, dim: int, index: Array) -> Array:
     """The entries of one dimension at the indices of a vector of int64; all in range."""
-    if JIT_DISABLED:
-        return np.take(array, index, dim)
     if array.dtype.kind == "c":
         return from_parts(index_select(parts_of_array(array), dim, index))
     array, index = np.ascontiguousarray(array), np.ascontiguousarray(index)
@@ -167,7 +163,7 @@ def scatter_add(output: Array, dim: int, index: Array, source: Array) -> None:
         output, index, source = np.atleast_1d(output, index, source)
     if source.shape != index.shape:
         source = source[tuple([slice(size) for size in index.shape])]
-    if JIT_DISABLED or output.dtype.kind == "b":
+    if output.dtype.kind == "b":
         capture.write(_add_at, output, _places(output.shape, dim, index), source)
         return
     if output.dtype.kind == "c":
@@ -186,7 +182,7 @@ def scatter_add(output: Array, dim: int, index: Array, source: Array) -> None:
 
 def index_add(output: Array, dim: int, index: Array, source: Array) -> None:
     """Add the entries of one dimension of ``source`` to those of ``output`` at the indices."""
-    if JIT_DISABLED or output.dtype.kind == "b":
+    if output.dtype.kind == "b":
         capture.write(_add_at, output, (*(slice(None),) * dim, index), source)
         return
     if output.dtype.kind == "c":

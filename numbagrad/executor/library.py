@@ -7,6 +7,7 @@ that lives as long as the process, and count what they did in :func:`stats`.
 
 from __future__ import annotations
 
+import ctypes
 import dataclasses
 import functools
 import hashlib
@@ -19,7 +20,7 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from .. import dtype
@@ -28,6 +29,7 @@ from ..codegen import addresses, loader
 from ..interrupts import uninterrupted
 from . import capture
 from .cache import ObjectCache, default_directory
+from .mode import JIT_DISABLED
 
 #: Signature of a kernel: address of packed arguments, and a range of work.
 UNIFORM = "void(int64, int64, int64)"
@@ -197,6 +199,11 @@ def _address(
         if address is not None:
             _statistics.hits += 1
             return address
+        if JIT_DISABLED:
+            address = _addresses[key] = -1 - len(_addresses)  # no machine code is there
+            _origins[key] = "python"
+            addresses.register(address, python)
+            return address
         start = time.perf_counter()
         address = _load(key, symbol)
         if address is not None:
@@ -241,6 +248,20 @@ def _load(key: str, symbol: str) -> int | None:
             stacklevel=2,
         )
         return None
+
+
+_WORDS = (ctypes.c_int64,) * 3
+
+
+def callable_at(address: int, parameters: Sequence[Any] = _WORDS) -> Callable[..., None]:
+    """The kernel at an address as a function that Python can call, compiled or as Python.
+
+    ``parameters`` are the ctypes of its arguments, those of a kernel with the uniform entry if they
+    are not given.
+    """
+    if JIT_DISABLED:
+        return functools.partial(addresses.run_kernel, address)
+    return ctypes.CFUNCTYPE(None, *parameters)(address)
 
 
 def _symbol(name: str) -> str:
@@ -291,9 +312,8 @@ def generated(
     symbol = _symbol(name)
 
     key = source_key(name, source, signature, fastmath)
-    address = _address(
-        key, symbol, functools.partial(_function, key, source), (signature, fastmath, code)
-    )
+    python = functools.partial(_function, key, source)
+    address = _address(key, symbol, python, (signature, fastmath, code))
     if recorder is not None:
         recorder(Kernel(name, _origins[key], signature, source, cache().source_path(key)))
     return address

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from ..formula import Formula, symbol, trace
-from ..program.operations import Memory, Pointwise, View
 from ..program.program import Program
 from . import pool
+from .plan.operations import Memory, Pointwise, View
 
 _REPETITIONS = 15
 _COPIED = 1 << 24  # elements, more than caches hold

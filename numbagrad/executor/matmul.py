@@ -6,7 +6,6 @@ computes in float32, integers go to NumPy.
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable
 from typing import Any
 
@@ -17,7 +16,7 @@ from ..native import layout
 from . import capture, library, pool
 from .builtin import LaunchMiss, Repairs, launcher, leave_to_recorder, make_builtin, runtime
 from .conversion import has_half, narrowed, widened
-from .pointwise import JIT_DISABLED
+from .mode import NATIVE
 
 Array = np.ndarray[Any, Any]
 
@@ -79,16 +78,12 @@ def matmul(a: Array, b: Array, rounded: bool = True) -> Array:
     Both have the same dtype and at least two dimensions; the caller has checked the shapes. Where
     the result of half precision is not to be ``rounded``, raises ``HalfPrecision``.
     """
-    if JIT_DISABLED:
-        if not rounded and has_half((a, b)):
-            raise HalfPrecision
-        return _reference(a, b)
     repairs = None
     while True:
         try:
             if capture.active is not None:
                 leave_to_recorder()
-            return _launcher()[0](a, b)
+            return _launched(a, b)
         except LaunchMiss as miss:
             code = miss.args[0]
         if a.dtype.kind == "c":
@@ -114,7 +109,7 @@ def matmul_and_tangent(
     Each of the two by one launch; None where it takes more, or another way. As for ``matmul``;
     ``da`` and ``db``, of which one is given, have the shapes of ``a`` and ``b``.
     """
-    if JIT_DISABLED:
+    if not NATIVE:
         return None
     repairs = None
     while True:
@@ -127,6 +122,15 @@ def matmul_and_tangent(
         repairs = repairs or Repairs("matmul_and_tangent")
         repairs.add(code, (a, b, da, db))
         _compile(code, a.dtype.name)
+
+
+def _launched(a: Array, b: Array) -> Array:
+    """The product by the launcher, or without one."""
+    if NATIVE:
+        return _launcher()[0](a, b)
+    from .plan import direct  # which asks this file
+
+    return direct.product(a, b)
 
 
 def kernel_of(method: int, dtype: str) -> int:
@@ -142,13 +146,12 @@ def kernel_of(method: int, dtype: str) -> int:
 
 #: Kernels that have memory for what they pack: they cannot raise when they run.
 _reserved: set[int] = set()
-_KERNEL = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 3)
 
 
 def _reserve_scratch(name: str, address: int) -> None:
     words = np.zeros(matmul_layout.WORDS, dtype=np.int64)
     words[matmul_layout.PACKS] = words[matmul_layout.WIDTH] = 1
-    _KERNEL(address)(words.ctypes.data, 0, 0)
+    library.callable_at(address)(words.ctypes.data, 0, 0)
     if words[matmul_layout.PACKS] == 0:
         raise MemoryError(f"{name}: no memory for the operands that it packs")
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -30,7 +29,7 @@ from ..dtype import (
     scalar_dtype,
 )
 from ..dtype import dtype as DType
-from ..formula import Formula, print_numba, print_numpy
+from ..formula import Formula, print_numba
 from ..formula import abs as magnitude
 from ..formula.expression import postorder
 from ..formula.lowering import Lowering
@@ -48,9 +47,7 @@ from .builtin import (
     make_builtin,
     runtime,
 )
-
-#: ``NUMBAGRAD_DISABLE_JIT=1`` runs the NumPy source of every formula instead of compiled kernels.
-JIT_DISABLED = os.environ.get("NUMBAGRAD_DISABLE_JIT", "0") not in ("", "0")
+from .mode import NATIVE
 
 #: Elements that are worth a thread of their own: cheap formulas are bound by memory.
 GRAIN = 32768
@@ -182,15 +179,8 @@ class PointwiseProgram:
                 return
             call: Callable[..., Any]
             into: Callable[..., Any]
-            if JIT_DISABLED:
-                reference = reference_of(formula)
-
-                def call(*operands: Any) -> Any:
-                    return self._run_reference(reference, operands, None)
-
-                def into(*operands: Any) -> Any:
-                    return self._run_reference(reference, operands[:-1], operands[-1])
-
+            if not NATIVE:
+                call, into = self._call_directly, self._write_directly
             else:
                 outputs = len(formula.outputs)
                 tables = (
@@ -207,14 +197,14 @@ class PointwiseProgram:
 
     def _first_call(self, *operands: Any) -> Any:
         self.prepare()
-        if not JIT_DISABLED:
+        if NATIVE:
             leave_to_recorder()
         self._set_up()
         return self.call(*operands)
 
     def _first_into(self, *operands: Any) -> Any:
         self.prepare()
-        if not JIT_DISABLED:
+        if NATIVE:
             leave_to_recorder()
         self._set_up()
         return self.into(*operands)
@@ -393,46 +383,67 @@ class PointwiseProgram:
         inputs, outputs = told_apart(inputs, outputs)
         return kernel_source(self.name, formula, inputs, outputs, compute.name, flat, streamed)
 
-    def _run_reference(
-        self, reference: Callable[..., Any], operands: tuple[Any, ...], output: Any
-    ) -> Any:
-        """Run the NumPy source: the same dtypes and errors, no compiler."""
-        if not all([is_operand(x) and not _is_complex(x) for x in operands]) or (
-            output is not None and output.dtype.kind == "c"
-        ):
-            raise LaunchMiss(native_layout.MISS_OPERAND)
-        if output is None and not any([isinstance(x, np.ndarray) for x in operands]):
-            raise LaunchMiss(native_layout.MISS_OPERAND)
-        refuse_subclasses(*operands, output)
-        operands = tuple([_as_operand(self.name, x) for x in operands])
+    # --- without launchers: what ``plan/direct.py`` asks ---
+
+    def _call_directly(self, *operands: Any) -> Any:
+        from .plan import direct  # which asks this file
+
+        return direct.pointwise(self, operands, None)
+
+    def _write_directly(self, *operands: Any) -> None:
+        from .plan import direct
+
+        direct.pointwise(self, operands[:-1], operands[-1])
+
+    def broadcast(self, operands: tuple[Any, ...], output: Any) -> tuple[int, ...]:
+        """The shape of the result; raises torch's error where there is none, or another output."""
         try:
             shape = np.broadcast_shapes(*[np.shape(x) for x in operands])
         except ValueError:
             raise_shapes(self.name, operands, output)
+            raise
         if output is not None and shape != output.shape:
             raise_shapes(self.name, operands, output)
-        compute, result = self.dtypes_of([code_of(x, len(shape)) for x in operands])
-        formula = self.formula
-        assert formula is not None
-        narrow = self._rounds_to([code_of(x, len(shape)) for x in operands])
-        if narrow is not None:
-            operands = tuple([half.converted(np.asarray(x), narrow.numpy) for x in operands])
-        arrays = [
-            half.converted(np.asarray(x), self.number_dtype(k, compute).numpy)
-            for k, x in enumerate(operands)
-        ]
-        values = reference(compute.name)(*arrays)
-        values = values if isinstance(values, tuple) else (values,)
+        return shape
+
+    def computed_as(self, operands: tuple[Any, ...], rank: int, output: Any) -> tuple[DType, DType]:
+        """The dtype a call computes in, and that of its result; raises for one that is refused."""
+        compute, result = self.dtypes_of([code_of(x, rank) for x in operands])
         if output is not None:
             check_cast(result, from_numpy(output.dtype))
-            check_written_once(output)
-            output[...] = half.converted(values[0], output.dtype)
-            return None
-        made = [
-            np.array(half.converted(np.broadcast_to(v, shape), result.numpy), order="C")
-            for v in values
-        ]
-        return made[0] if len(made) == 1 else tuple(made)
+        return compute, result
+
+    def arrays_of(self, operands: tuple[Any, ...], rank: int, compute: DType) -> list[Any]:
+        """The operands as kernels read them: numbers as arrays without dimensions.
+
+        Raises:
+            LaunchMiss: for a number that does not fit its dtype.
+        """
+        narrow = self._rounds_to([code_of(x, rank) for x in operands])
+        arrays = []
+        for k, x in enumerate(operands):
+            if narrow is not None:
+                x = half.converted(np.asarray(x), narrow.numpy)
+            arrays.append(
+                x if isinstance(x, np.ndarray) else _number_as(x, self.number_dtype(k, compute))
+            )
+        return arrays
+
+
+def _number_as(number: Any, dtype: DType) -> np.ndarray[Any, Any]:
+    """A Python number as an array without dimensions."""
+    if dtype.numpy.kind in "iu":
+        limits = np.iinfo(dtype.numpy)
+        fits = isinstance(number, int) and limits.min <= number <= limits.max
+    elif dtype.numpy.kind == "f":
+        largest = float(np.finfo(dtype.numpy).max)
+        fits = not np.isfinite(number) if isinstance(number, float) else False
+        fits = fits or abs(number) <= largest
+    else:
+        fits = True
+    if not fits:
+        raise LaunchMiss(native_layout.MISS_NUMBER)
+    return np.array(number, dtype.numpy)
 
 
 def check_cast(result: DType, stored: DType) -> None:
@@ -555,36 +566,12 @@ def _has_fractions(operand: Any) -> bool:
     return isinstance(operand, (float, np.floating))
 
 
-def reference_of(formula: Formula) -> Callable[[str], Callable[..., Any]]:
-    """From the name of a compute dtype to the NumPy function of a formula."""
-    functions: dict[str, Callable[..., Any]] = {}
-
-    def of(compute: str) -> Callable[..., Any]:
-        if compute not in functions:
-            namespace: dict[str, Any] = {}
-            exec(print_numpy(formula, compute), namespace)
-            functions[compute] = namespace["formula"]
-        return functions[compute]
-
-    return of
-
-
 def code_of(operand: Any, rank: int) -> OperandCode:
     """What an operand is to the rules of promotion; ``rank`` is that of the result."""
     if isinstance(operand, np.ndarray):
         zero_dim = operand.ndim == 0 and rank > 0
         return OperandCode(from_numpy(operand.dtype), layout.UNIT, zero_dim, None)
     return OperandCode(None, layout.ZERO, False, type(operand))
-
-
-def refuse_subclasses(*operands: Any) -> None:
-    """Raise what launchers raise for an array that is more than an ndarray.
-
-    It may stand for something, as under a transformation, that NumPy would not see.
-    """
-    for operand in operands:
-        if isinstance(operand, np.ndarray) and operand.__class__ is not np.ndarray:
-            raise LaunchMiss(native_layout.MISS_OPERAND)
 
 
 def require_array(name: str, operands: Sequence[Any]) -> None:

@@ -22,12 +22,12 @@ import numpy as np
 from ..kernels import program_layout as words
 from ..program import timing
 from ..program.observer import Observer
-from ..program.operations import Array, Call, Operation, moved
 from ..program.program import Program
 from ..program.work import flops, space
 from . import capture, library
 from .limits import Limits, limits
-from .pointwise import JIT_DISABLED
+from .mode import NATIVE
+from .plan.operations import Array, Call, Operation, moved
 
 _CLOCK = time.CLOCK_MONOTONIC
 
@@ -69,7 +69,7 @@ class Profile:
     def __init__(self, eager: bool = True) -> None:
         self.events: list[Event] = []
         self.nanoseconds = 0
-        self._observer = _Observer(self) if eager and not JIT_DISABLED else None
+        self._observer = _Observer(self) if eager and NATIVE else None
         self._times: dict[int, tuple[Array, Array]] = {}
         self._started = 0
 

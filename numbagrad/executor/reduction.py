@@ -13,11 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from .. import half_precision as half
 from ..codegen.template import renamed
 from ..dtype import bool_, computed_as, dtype_from_name, from_numpy, int64
 from ..dtype import dtype as DType
-from ..formula import Formula, print_numba, print_numpy, trace
+from ..formula import Formula, print_numba, trace
 from ..kernels import layout, reduction, reduction_layout
 from ..kernels.vector_math import CPU_LOWERING
 from ..native import layout as native_layout
@@ -33,7 +32,7 @@ from .builtin import (
 )
 from .complex_parts import from_parts, parts_of_array
 from .complex_pointwise import refused
-from .pointwise import JIT_DISABLED, refuse_subclasses
+from .mode import NATIVE
 
 Array = np.ndarray[Any, Any]
 
@@ -97,7 +96,7 @@ class ReductionProgram:
         self.requested = requested
         self._table: KernelTable | None = None
         self._formulas: tuple[Formula | None, Formula | None] | None = None
-        self.call: Callable[..., Array] = self.reference if JIT_DISABLED else self._first_call
+        self.call: Callable[..., Array] = self._first_call if NATIVE else self._call_directly
 
     #: How many arrays a call returns.
     outputs = 1
@@ -221,33 +220,14 @@ class ReductionProgram:
             reduction.Formulas(lines, mapped, final_lines, finalised, frozenset(uses)),
         )
 
-    def reference(
-        self, array: Array, mask: int, keepdim: bool, shift: Any = None, parameters: Any = None
-    ) -> Array:
-        """The same with NumPy: formulas printed for it, and its own reductions."""
-        refuse_subclasses(array)
-        stored = from_numpy(array.dtype)
-        if stored.is_complex:
-            return self._of_complex(array, mask, keepdim)
-        computed, state, result = self.definition.dtypes_of(stored, self.requested)
-        axes = tuple([d for d in range(array.ndim) if (mask >> d) & 1])
-        kept = tuple([1 if d in axes else size for d, size in enumerate(array.shape)])
-        known = {"x": half.converted(array, np.dtype(_numpy_name(computed)))}
-        if shift is not None:
-            known["shift"] = half.converted(shift.reshape(kept), np.dtype(_numpy_name(computed)))
-        if parameters is not None:
-            known["p"] = parameters[0].astype(_numpy_name(computed))
-        map_formula, finalise = self.formulas
-        values = _evaluate(map_formula, "x", computed, known).astype(_numpy_name(state))
-        known["total"] = _NUMPY_REDUCTIONS[self.definition.combine](values, axes, state)
-        known["number"] = np.asarray(
-            np.prod([array.shape[d] for d in axes]), dtype=_numpy_name(state)
-        )
-        made = _evaluate(finalise, "total", state, known)
-        shape = kept if keepdim else tuple([n for d, n in enumerate(array.shape) if d not in axes])
-        with np.errstate(over="ignore"):
-            made = half.converted(np.asarray(made), dtype_from_name(result).numpy)
-            return made.reshape(shape)
+    def _call_directly(self, *arguments: Any) -> Any:
+        from .plan import direct  # which asks this file
+
+        return direct.reduce(self, *arguments)
+
+    def results(self, stored: DType) -> tuple[DType, ...]:
+        """The dtypes of what a call returns."""
+        return (dtype_from_name(self.definition.dtypes_of(stored, self.requested)[2]),)
 
 
 class SelectionProgram(ReductionProgram):
@@ -265,44 +245,10 @@ class SelectionProgram(ReductionProgram):
         variant = (key >> reduction_layout.VARIANT_SHIFT) & 3
         return reduction.selection_source(self.definition.name, stored.name, variant)
 
-    def reference(self, array: Array, mask: int, keepdim: bool, *_: Any) -> Any:
-        """The same with NumPy."""
-        refuse_subclasses(array)
-        axis = next((d for d in range(array.ndim) if (mask >> d) & 1), None)
-        find = np.argmax if self.definition.name == "max" else np.argmin
-        if axis is None:
-            return array.copy(), np.zeros((), dtype=np.int64)
-        indices = np.expand_dims(find(half.readable(array), axis=axis), axis)
-        values = np.take_along_axis(array, indices, axis)
-        made = (values, indices)
-        return made if keepdim else tuple([np.asarray(x.squeeze(axis)) for x in made])
+    def results(self, stored: DType) -> tuple[DType, ...]:
+        """The dtypes of values and indices."""
+        return stored, int64
 
-
-def _numpy_name(dtype: str) -> str:
-    return "bool_" if dtype == "bool" else dtype
-
-
-def _evaluate(formula: Formula | None, name: str, dtype: str, known: dict[str, Any]) -> Any:
-    if formula is None:
-        return known[name]
-    namespace: dict[str, Any] = {}
-    exec(print_numpy(formula, dtype), namespace)
-    return namespace["formula"](*[known[x] for x in formula.inputs])
-
-
-def _lowest(dtype: str) -> Any:
-    return -np.inf if dtype.startswith("f") else False if dtype == "bool" else np.iinfo(dtype).min
-
-
-def _highest(dtype: str) -> Any:
-    return np.inf if dtype.startswith("f") else True if dtype == "bool" else np.iinfo(dtype).max
-
-
-_NUMPY_REDUCTIONS: dict[str, Callable[[Array, tuple[int, ...], str], Any]] = {
-    "add": lambda x, axes, dtype: x.sum(axes, dtype=dtype, keepdims=True),
-    "multiply": lambda x, axes, dtype: x.prod(axes, dtype=dtype, keepdims=True),
-    "maximum": lambda x, axes, dtype: x.max(axes, initial=_lowest(dtype), keepdims=True),
-    "minimum": lambda x, axes, dtype: x.min(axes, initial=_highest(dtype), keepdims=True),
-    "either": lambda x, axes, dtype: x.any(axes, keepdims=True),
-    "both": lambda x, axes, dtype: x.all(axes, keepdims=True),
-}
+    def state_size(self, stored: DType) -> int:
+        """Bytes of an element: no result is made of parts."""
+        return stored.itemsize

@@ -16,7 +16,7 @@ import numpy as np
 from .. import half_precision as half
 from ..dtype import dtype as DType
 from ..dtype import dtype_from_name, from_numpy, int64
-from ..formula import Expression, Formula, print_numba, print_numpy, symbol, trace
+from ..formula import Expression, Formula, print_numba, symbol, trace
 from ..formula.rows import RowFormula, trace_rows
 from ..kernels import layout, rowwise
 from ..kernels.pointwise import Operand
@@ -32,7 +32,7 @@ from .builtin import (
     make_builtin,
 )
 from .complex_pointwise import refused
-from .pointwise import JIT_DISABLED
+from .mode import NATIVE
 
 Array = np.ndarray[Any, Any]
 Printed = tuple[list[str], str]
@@ -44,7 +44,7 @@ def _printed(formula: Formula, dtype: str) -> Printed:
 
 
 class RowwiseProgram:
-    """A kernel family along one dimension; subclasses say its source, dtypes and reference.
+    """A kernel family along one dimension; subclasses say its source and dtypes.
 
     Attributes:
         call: ``call(dim, *arrays) -> ndarray``, or a tuple of them. Raises ``LaunchMiss``.
@@ -55,7 +55,7 @@ class RowwiseProgram:
     def __init__(self, name: str):
         self.name = name
         self._table: KernelTable | None = None
-        self.call: Callable[..., Any] = self.reference if JIT_DISABLED else self._first_call
+        self.call: Callable[..., Any] = self._first_call if NATIVE else self._call_directly
 
     def _first_call(self, *arguments: Any) -> Any:
         leave_to_recorder()
@@ -116,9 +116,10 @@ class RowwiseProgram:
         """The same for complex numbers, where there is such a thing."""
         raise refused(self.name, from_numpy(arrays[0].dtype))
 
-    def reference(self, dim: int, *arrays: Array) -> Any:
-        """The same with NumPy."""
-        raise NotImplementedError(self.name)
+    def _call_directly(self, dim: int, *arrays: Array) -> Any:
+        from .plan import direct  # which asks this file
+
+        return direct.rowwise(self, dim, *arrays)
 
 
 # --- definitions over rows ------------------------------------------------------------------------
@@ -161,27 +162,6 @@ class RowDefinition(RowwiseProgram):
             cut = Cut(work, keep=math.inf)
         described = f"{self.name} of {stored.name}{', long rows' * (variant == rowwise.LONG_ROWS)}"
         return row_definition.stages_source(described, stored.name, variant, inputs, cut.stages)
-
-    def reference(self, dim: int, *arrays: Array) -> Array:
-        """See :class:`RowwiseProgram`."""
-        if arrays[0].size == 0:
-            return arrays[0].copy()
-        known = dict(zip(self.rows.inputs, arrays, strict=True))
-
-        def value_of(expression: Expression) -> Array:
-            formula = Formula(list(known), [expression])
-            return np.asarray(_numpy(formula, arrays[0].dtype.name)(*known.values()))
-
-        with np.errstate(all="ignore"):
-            for name, kind, value in self.rows.reductions:
-                known[name] = getattr(np, kind).reduce(value_of(value), axis=dim, keepdims=True)
-            return value_of(self.rows.output)
-
-
-def _numpy(formula: Formula, dtype: str) -> Callable[..., Any]:
-    namespace: dict[str, Any] = {}
-    exec(print_numpy(formula, dtype), namespace)
-    return namespace["formula"]
 
 
 # --- scans ----------------------------------------------------------------------------------------
@@ -241,13 +221,6 @@ class Scan(RowwiseProgram):
         capture.refuse("a scan of complex numbers")
         return self._run_steps(self._of_numbers, "complex128", dim, arrays)
 
-    def reference(self, dim: int, *arrays: Array) -> Array:
-        """See :class:`RowwiseProgram`."""
-        if arrays[0].dtype.kind == "c":
-            return self.of_complex(dim, *arrays)
-        name = self._state(from_numpy(arrays[0].dtype))
-        return self._run_steps(_numpy(self._step, name), name, dim, arrays)
-
     def _run_steps(
         self, step: Callable[..., Any], name: str, dim: int, arrays: tuple[Array, ...]
     ) -> Array:
@@ -275,22 +248,6 @@ class RunningExtremum(RowwiseProgram):
     def source(self, stored: DType, variant: int) -> str:
         """See :class:`RowwiseProgram`."""
         return rowwise.running_extremum_source(self.name, stored.name, variant)
-
-    def reference(self, dim: int, *arrays: Array) -> tuple[Array, Array]:
-        """See :class:`RowwiseProgram`."""
-        x = np.moveaxis(np.atleast_1d(half.readable(arrays[0])), dim, 0)
-        values = x.copy()
-        indices = np.zeros(x.shape, dtype=np.int64)
-        beats = np.greater_equal if self.name == "cummax" else np.less_equal
-        for k in range(1, len(x)):
-            better = beats(x[k], values[k - 1]) | (x[k] != x[k])
-            values[k] = np.where(better, x[k], values[k - 1])
-            indices[k] = np.where(better, k, indices[k - 1])
-        shape = arrays[0].shape
-        return tuple([
-            np.ascontiguousarray(np.moveaxis(made, 0, dim)).reshape(shape)
-            for made in (half.converted(values, arrays[0].dtype), indices)
-        ])  # fmt: skip
 
 
 __all__ = [

@@ -15,6 +15,7 @@ from numpy import ndarray
 from ..native import array_launch_layout as layout
 from . import capture, library
 from .builtin import launcher, make_builtin, runtime
+from .mode import NATIVE
 
 
 class WordKernel:
@@ -47,13 +48,6 @@ class WordKernel:
 
     def launch(self, total: int, grain: int, *words: Any) -> None:
         """A call that no recorder is told of."""
-        run = self._run
-        if run is None:
-            table = np.zeros(layout.LAUNCH_TABLE_WORDS, dtype=np.int64)
-            table[layout.LAUNCH_RUNTIME] = runtime().ctypes.data
-            table[layout.LAUNCH_KERNEL] = self.address
-            address = launcher("launch_words", "array_launch")
-            run = self._run = make_builtin(self.name, address, table)
         for word in words:
             kind = word.__class__
             if kind is not int and kind is not ndarray and isinstance(word, ndarray):
@@ -61,4 +55,20 @@ class WordKernel:
                     f"{self.name}: the kernel reads plain memory, but is given a {kind.__name__} "
                     "array, which stands for a Tensor under a transformation"
                 )
+        if not NATIVE:
+            self._run_directly(total, words)
+            return
+        run = self._run
+        if run is None:
+            table = np.zeros(layout.LAUNCH_TABLE_WORDS, dtype=np.int64)
+            table[layout.LAUNCH_RUNTIME] = runtime().ctypes.data
+            table[layout.LAUNCH_KERNEL] = self.address
+            address = launcher("launch_words", "array_launch")
+            run = self._run = make_builtin(self.name, address, table)
         run(total, grain, *words)
+
+    def _run_directly(self, total: int, words: tuple[Any, ...]) -> None:
+        from .plan import direct  # which asks for kernels of matrix products first
+
+        packed = [x.ctypes.data if isinstance(x, ndarray) else x for x in words]
+        direct.run_kernel(self.address, np.array(packed, dtype=np.int64), total)

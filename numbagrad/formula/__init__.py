@@ -79,7 +79,7 @@ from .expression import (
     trunc_divide,
     where,
 )
-from .printing import print_numba, print_numpy
+from .printing import print_numba
 from .simplify import simplify, simplify_all
 from .trace import Formula, trace
 from .types import Typing
@@ -91,7 +91,7 @@ __all__ = [
     "floor", "floor_divide", "fma", "fmod", "from_bits", "gelu", "gelu_gradient", "hypot",
     "isfinite", "isinf", "isnan", "lgamma", "log", "log10", "log1p", "log2", "logical_and",
     "logical_not", "logical_or", "logical_xor", "maximum", "minimum", "multiply_by_power", "ndtr",
-    "near_quotient", "near_sqrt", "polygamma", "pow", "print_numba", "print_numpy",
+    "near_quotient", "near_sqrt", "polygamma", "pow", "print_numba",
     "reciprocal_estimate", "remainder", "rint", "rough_reciprocal", "round", "rsqrt",
     "rsqrt_estimate", "sigmoid", "sign", "simplify", "simplify_all", "sin", "sinh", "sqrt",
     "substitute", "symbol", "tan", "tanh", "trace", "trunc", "trunc_divide", "where",

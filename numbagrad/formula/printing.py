@@ -1,8 +1,7 @@
-"""Printing: a formula as the statements of a CPU kernel, or as a NumPy function.
+"""Printing: a formula as the statements of a kernel.
 
-The executor pastes the Numba statements into the loop of a kernel; tests and runs without a
-compiler use the NumPy function as reference. The text depends on the formula alone, since it is
-part of a cache key.
+The executor pastes them into the loop of a kernel. The text depends on the formula alone, since it
+is part of a cache key.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from .lowering import Lowering, lower
 from .trace import Formula
 from .types import FLOATS, Typing
 
-_INFIX = {
+INFIX = {
     "add": "+", "sub": "-", "mul": "*", "div": "/", "integer_divide": "//",
     "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!=",
     "and": "&", "or": "|", "xor": "^",
@@ -39,24 +38,6 @@ _MATH = frozenset(
     "erf erfc lgamma atan2 hypot pow".split()
 )
 
-_NUMPY = {
-    **{
-        name: f"np.{name}"
-        for name in (
-            "exp exp2 expm1 log log1p log2 log10 sqrt sin cos tan sinh cosh tanh hypot fmod "
-            "floor ceil trunc rint copysign minimum maximum isnan isinf isfinite where"
-        ).split()
-    },
-    **{
-        name: f"np.arc{name[1:]}"
-        for name in ("asin", "acos", "atan", "asinh", "acosh", "atanh", "atan2")
-    },
-    **{name: name for name in ("erf", "erfc", "lgamma", "fma")},
-    "abs": "np.abs",
-    "pow": "np.power",
-    "round": "np.rint",
-}
-
 
 def print_numba(
     formula: Formula, dtype: str, lowering: Lowering | None = None
@@ -70,42 +51,21 @@ def print_numba(
     """
     typing = Typing(dtype, formula.booleans)
     outputs = lower(formula.outputs, typing, lowering)
-    return _statements(formula, outputs, typing, _numba_literal, _numba_text)
+    return statements(formula, outputs, typing, _numba_literal, _numba_cast, _numba_text)
 
 
-def print_numpy(formula: Formula, dtype: str, name: str = "formula") -> str:
-    """The source of a NumPy function that computes `formula` in `dtype`.
-
-    The function takes arrays, or NumPy scalars, in the order of the inputs, and returns one result
-    or a tuple of them.
-    """
-    typing = Typing(dtype, formula.booleans)
-    outputs = lower(formula.outputs, typing, native=_NUMPY)
-    lines, results = _statements(formula, outputs, typing, _numpy_literal, _numpy_text)
-    body = [f"        {line}" for line in [*lines, f"return {', '.join(results)}"]]
-    return "\n".join(
-        [
-            "import numpy as np",
-            "",
-            "from numbagrad.formula.reference import erf, erfc, fma, lgamma",
-            "",
-            "",
-            f"def {name}({', '.join(formula.inputs)}):",
-            '    with np.errstate(all="ignore"):',
-            *body,
-            "",
-        ]
-    )
-
-
-def _statements(
+def statements(
     formula: Formula,
     outputs: tuple[Expression, ...],
     typing: Typing,
     literal: Callable[[float, str], str],
+    cast: Callable[[str, str], str],
     text: Callable[..., str],
 ) -> tuple[list[str], list[str]]:
-    """One assignment for every distinct operation, in the order in which they are needed."""
+    """One assignment for every distinct operation, in the order in which they are needed.
+
+    ``literal``, ``cast`` and ``text`` print a number, a conversion and an operation.
+    """
     names: dict[int, str] = {}
     fresh = _fresh_names(formula.inputs)
     lines = []
@@ -115,7 +75,7 @@ def _statements(
         if node.operation == "constant":
             return literal(node.value, wanted)
         given = typing.of(node)
-        return names[id(node)] if given == wanted else _CASTS[text](names[id(node)], wanted)
+        return names[id(node)] if given == wanted else cast(names[id(node)], wanted)
 
     for node in postorder(outputs):
         if node.operation == "input":
@@ -145,11 +105,11 @@ def _fresh_names(taken: tuple[str, ...]) -> Iterator[str]:
         number += 1
 
 
-def _unsupported(node: Expression, dtype: str) -> TypeError:
+def unsupported(node: Expression, dtype: str) -> TypeError:
     return TypeError(f"{node.operation} in {node!r} has no meaning for {dtype}")
 
 
-def _number(value: float, dtype: str) -> bool | int | float:
+def number_for(value: float, dtype: str) -> bool | int | float:
     """`value` as a Python number that `dtype` can hold."""
     if dtype in FLOATS:
         return float(value)
@@ -162,15 +122,12 @@ def _number(value: float, dtype: str) -> bool | int | float:
     return wrapped - (1 << width) if dtype[0] == "i" and wrapped >> (width - 1) else wrapped
 
 
-# Numba
-
-
 def _numba_cast(text: str, dtype: str) -> str:
     return f"{'boolean' if dtype == 'bool' else dtype}({text})"
 
 
 def _numba_literal(value: float, dtype: str) -> str:
-    number = _number(value, dtype)
+    number = number_for(value, dtype)
     if isinstance(number, float) and not math.isfinite(number):
         special = "math.nan" if number != number else f"{'-' * (number < 0)}math.inf"
         return f"{dtype}({special})"
@@ -190,57 +147,16 @@ def _numba_text(node: Expression, parts: list[str], dtype: str, result: str) -> 
         return f"float32({call})" if dtype == "float32" else call
     if operation == "invert":
         return f"not {arguments}" if dtype == "bool" else f"{dtype}(~{arguments})"
-    if dtype == "bool" and result == "bool" and operation in _ARITHMETIC:
-        raise _unsupported(node, dtype)
+    if dtype == "bool" and result == "bool" and operation in ARITHMETIC:
+        raise unsupported(node, dtype)
     if operation == "neg":
         text = f"-{arguments}"
-    elif operation in _INFIX:
-        text = f"{parts[0]} {_INFIX[operation]} {parts[1]}"
+    elif operation in INFIX:
+        text = f"{parts[0]} {INFIX[operation]} {parts[1]}"
     else:
-        raise _unsupported(node, dtype)
+        raise unsupported(node, dtype)
     # Numba widens integer arithmetic to int64; the cast makes it wrap as the dtype does.
     return text if dtype in FLOATS or result == "bool" else f"{result}({text})"
 
 
-_ARITHMETIC = frozenset(("add", "sub", "mul", "div", "neg", "integer_divide"))
-
-
-# NumPy
-
-
-def _numpy_cast(text: str, dtype: str) -> str:
-    return f"{text}.astype(np.{'bool_' if dtype == 'bool' else dtype})"
-
-
-def _numpy_literal(value: float, dtype: str) -> str:
-    number = _number(value, dtype)
-    if isinstance(number, float) and not math.isfinite(number):
-        return f"np.{dtype}({repr(number)!r})"
-    return f"np.{'bool_' if dtype == 'bool' else dtype}({number!r})"
-
-
-def _numpy_text(node: Expression, parts: list[str], dtype: str, result: str) -> str:
-    """The right-hand side of the assignment of `node`."""
-    operation = node.operation
-    arguments = ", ".join(parts)
-    if operation == "cast":
-        return _numpy_cast(arguments, node.value)
-    if operation in ("bits", "from_bits"):
-        return f"{arguments}.view(np.{result})"
-    if operation in _NUMPY:
-        return f"{_NUMPY[operation]}({arguments})"
-    if operation == "invert":
-        return f"~{arguments}"
-    if dtype == "bool" and result == "bool" and operation in _ARITHMETIC:
-        raise _unsupported(node, dtype)
-    if operation == "neg":
-        return f"-{arguments}"
-    if operation in _INFIX:
-        return f"{parts[0]} {_INFIX[operation]} {parts[1]}"
-    raise _unsupported(node, dtype)
-
-
-_CASTS: dict[Callable[..., str], Callable[[str, str], str]] = {
-    _numba_text: _numba_cast,
-    _numpy_text: _numpy_cast,
-}
+ARITHMETIC = frozenset(("add", "sub", "mul", "div", "neg", "integer_divide"))

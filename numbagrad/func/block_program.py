@@ -13,10 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..executor.pool import get_num_threads
-from ..ops.program_call import ProgramCall
-from ..program import timing
-from ..program.operations import (
+from ..executor.plan.operations import (
     Array,
     Memory,
     Number,
@@ -27,6 +24,9 @@ from ..program.operations import (
     Rowwise,
     View,
 )
+from ..executor.pool import get_num_threads
+from ..ops.program_call import ProgramCall
+from ..program import timing
 from ..program.program import Program, as_view
 from ..program.repeated import Repeated
 from ..tensor import new_tensor

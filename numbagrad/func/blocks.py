@@ -21,10 +21,10 @@ from ..autograd import watching
 from ..autograd.grad_mode import state as grad_mode
 from ..executor import capture
 from ..executor.arrays import new_array
-from ..executor.pointwise import JIT_DISABLED
+from ..executor.mode import NATIVE
+from ..executor.plan.operations import Memory
 from ..executor.pool import get_num_threads
 from ..ops.join import cat
-from ..program.operations import Memory
 from ..program.recorder import Recorder
 from ..tensor import Tensor, new_tensor
 from ..transforms import levels
@@ -108,7 +108,7 @@ def _experience_of(
     function: Callable[..., Any], like: Sequence[Tensor], count: int
 ) -> _Experience | None:
     """What is known of a function, if its basis is to be cut at all."""
-    if count < MANY_VECTORS or JIT_DISABLED or capture.active is not None or watching.count:
+    if count < MANY_VECTORS or not NATIVE or capture.active is not None or watching.count:
         return None
     if levels.stack.levels or not all([x._array.dtype.char in "fd" for x in like]):
         return None

@@ -23,7 +23,8 @@ from ..autograd.saved import unpack_entries
 from ..dtype import float32
 from ..executor import capture
 from ..executor.conversion import has_half
-from ..executor.pointwise import JIT_DISABLED, code_of, promote
+from ..executor.mode import NATIVE
+from ..executor.pointwise import code_of, promote
 from ..tensor import Tensor, new_tensor
 from ..transforms.levels import is_transformed
 from . import interception, native_launchers
@@ -201,7 +202,7 @@ class Composite:
         tensors = [x for x in arguments if isinstance(x, Tensor)]
         floats = {x._array.dtype.name for x in tensors if x._array.dtype.kind in "fcV"}
         known = floats in ({"float32"}, {"float64"})
-        if JIT_DISABLED or not known or 0 in [x._array.size for x in tensors]:
+        if not NATIVE or not known or 0 in [x._array.size for x in tensors]:
             return None
         from .composite_pair import CannotTrace, Pair  # most programs do without the fuser
 

@@ -19,9 +19,9 @@ import numpy as np
 from ..autograd.engine import run_backward
 from ..autograd.grad_mode import state as grad_mode
 from ..autograd.node import wanted_edge
+from ..executor.plan.operations import Array, Memory, Operation, Pointwise, View, renamed
 from ..program.expansion import in_primitives
 from ..program.fusion import optimise
-from ..program.operations import Array, Memory, Operation, Pointwise, View, renamed
 from ..program.program import Program, as_view
 from ..program.tracer import CannotTrace, Tracer
 from ..tensor import Tensor, new_tensor

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from ..executor.builtin import launcher, make_builtin
+from ..executor.plan.operations import Array, may_raise
 from ..kernels import program_layout
 from ..native import replay_layout as words
 from ..program import timing
-from ..program.operations import Array, may_raise
 from ..program.program import Program
 from ..tensor import Tensor
 from .native_launchers import described_runtime

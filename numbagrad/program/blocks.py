@@ -10,11 +10,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-from ..formula import Expression, Formula, symbol
-from ..formula.expression import substitute
-from . import cost
-from .index import OperationIndex
-from .operations import (
+from ..executor.plan.operations import (
     Memory,
     Operation,
     Pointwise,
@@ -25,6 +21,10 @@ from .operations import (
     overlap,
     with_views,
 )
+from ..formula import Expression, Formula, symbol
+from ..formula.expression import substitute
+from . import cost
+from .index import OperationIndex
 
 
 def apart(operations: Sequence[Operation], kept: set[Memory]) -> list[Operation]:

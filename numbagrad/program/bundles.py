@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from ..executor import library
+from ..executor.plan.operations import Array, Memory, Operation, Product, View, moved
 from ..kernels import bundle_layout as layout
 from ..kernels.matmul import layout as matmul_layout
-from .operations import Array, Memory, Operation, Product, View, moved
 
 #: Work (elements) from which on the units of a chain are shared out among threads.
 _SHARED = 1 << 16

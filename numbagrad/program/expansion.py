@@ -13,10 +13,19 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from ..executor import class_loss
+from ..executor.plan.operations import (
+    Kernel,
+    Memory,
+    Operation,
+    Pointwise,
+    Product,
+    Reduce,
+    Rowwise,
+    View,
+)
 from ..executor.reduction import Reduction, ReductionProgram
 from ..executor.rowwise import RowDefinition
 from ..formula import Expression, Formula
-from .operations import Kernel, Memory, Operation, Pointwise, Product, Reduce, Rowwise, View
 from .rows import joining, reduced_space
 
 #: The reductions of a definition over rows.

@@ -12,9 +12,9 @@ from collections.abc import Iterator
 
 from ..executor import library
 from ..executor.library import Kernel
+from ..executor.plan.lowering import lower
+from ..executor.plan.operations import Call, Memory, Operation, View, moved
 from .drawing import Band, Box, draw
-from .lowering import lower
-from .operations import Call, Memory, Operation, View, moved
 from .program import Program
 from .work import flops, space
 

@@ -11,14 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from ..dtype import from_numpy as dtype_of
-from ..formula import Formula, as_boolean, constant, symbol
-from ..formula.expression import Expression, postorder, substitute
-from . import cost
-from .blocks import apart, recomputed
-from .expansion import with_elements
-from .grouping import grouped
-from .in_place import written_in_place
-from .operations import (
+from ..executor.plan.operations import (
     Call,
     Check,
     Memory,
@@ -32,6 +25,13 @@ from .operations import (
     overlap,
     renamed,
 )
+from ..formula import Formula, as_boolean, constant, symbol
+from ..formula.expression import Expression, postorder, substitute
+from . import cost
+from .blocks import apart, recomputed
+from .expansion import with_elements
+from .grouping import grouped
+from .in_place import written_in_place
 from .products import summed, with_epilogues
 from .result_aliasing import cut_for_factors
 from .rows import (

@@ -9,9 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from . import cost
-from .bundles import Group
-from .operations import (
+from ..executor.plan.operations import (
     Memory,
     Operation,
     Pointwise,
@@ -22,6 +20,8 @@ from .operations import (
     moved,
     overlap,
 )
+from . import cost
+from .bundles import Group
 from .work import flops
 
 

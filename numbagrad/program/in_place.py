@@ -11,8 +11,18 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from ..executor.overwriting import may_overwrite
+from ..executor.plan.operations import (
+    Call,
+    Memory,
+    Opaque,
+    Operation,
+    Pointwise,
+    Product,
+    View,
+    covers,
+    renamed,
+)
 from ..executor.pointwise import is_guarded
-from .operations import Call, Memory, Opaque, Operation, Pointwise, Product, View, covers, renamed
 
 
 def written_in_place(operations: Sequence[Operation], kept: Collection[Memory]) -> list[Operation]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from .operations import Memory, Operation, View, may_raise, overlap, renamed
+from ..executor.plan.operations import Memory, Operation, View, may_raise, overlap, renamed
 
 _Touched = dict[Memory, dict[int, list[View]]]
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ..executor import capture
-from .operations import Array, Operation
+from ..executor.plan.operations import Array, Operation
 from .recorder import Recorder, one_at_a_time
 
 __all__ = ["Observer"]

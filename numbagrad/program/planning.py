@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from .operations import Memory
+from ..executor.plan.operations import Memory
 
 #: Of the blocks in the arena, in bytes: a line of the cache.
 ALIGNMENT = 64

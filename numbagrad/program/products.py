@@ -10,8 +10,8 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
+from ..executor.plan.operations import Memory, Operation, Pointwise, Product, View, covers, overlap
 from .index import OperationIndex
-from .operations import Memory, Operation, Pointwise, Product, View, covers, overlap
 
 #: Depth up to which the terms of a sum share a launch. C is then read and written once for all of
 #: them, but their operands have to wait for the last.

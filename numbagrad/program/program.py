@@ -19,11 +19,8 @@ from ..executor.capture import Outdated
 from ..executor.forking import let_go, new_lock, restore
 from ..executor.indexing import view_at
 from ..executor.memory import maker_like
-from ..kernels import program_layout as words
-from ..kernels.pointwise import loaded_as
-from . import timing
-from .lowering import Launch, lower
-from .operations import (
+from ..executor.plan.lowering import Launch, lower
+from ..executor.plan.operations import (
     Array,
     Call,
     Check,
@@ -35,6 +32,9 @@ from .operations import (
     is_check,
     mapped,
 )
+from ..kernels import program_layout as words
+from ..kernels.pointwise import loaded_as
+from . import timing
 from .planning import ALIGNMENT, Touch, plan
 from .recorder import root_of
 

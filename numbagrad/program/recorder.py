@@ -26,11 +26,7 @@ from ..dtype import computed_as
 from ..dtype import from_numpy as dtype_of
 from ..executor import capture, numba_function
 from ..executor.builtin import LaunchMiss, runtime
-from ..formula import Formula, constant, trace
-from ..native import layout
-from .callers import line_of_user, running_code
-from .input_numbers import DrawnNumber, is_given
-from .operations import (
+from ..executor.plan.operations import (
     Array,
     Call,
     Check,
@@ -47,6 +43,10 @@ from .operations import (
     mapped,
     views_in,
 )
+from ..formula import Formula, constant, trace
+from ..native import layout
+from .callers import line_of_user, running_code
+from .input_numbers import DrawnNumber, is_given
 
 _thread_state = ctypes.pythonapi.PyThreadState_Get
 _thread_state.restype = ctypes.c_void_p

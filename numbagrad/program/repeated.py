@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from ..executor.plan.operations import Array
 from ..executor.word_kernel import WordKernel
 from ..kernels import repeated_layout as w
-from .operations import Array
 from .program import Program
 
 _run_blocks = WordKernel("kernels.repeated", "run_blocks")

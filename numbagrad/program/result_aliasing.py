@@ -12,11 +12,11 @@ import dataclasses
 from collections.abc import Collection, Sequence
 
 from ..executor import pool
+from ..executor.plan.operations import Memory, Operation, Pointwise, Product, View, covers
 from ..formula import Formula, symbol
 from ..kernels.matmul.layout import UNIT_ROWS, WIDE_FROM_ROWS
 from . import cost
 from .index import OperationIndex
-from .operations import Memory, Operation, Pointwise, Product, View, covers
 
 
 def cut_for_factors(operations: Sequence[Operation], kept: Collection[Memory]) -> list[Operation]:

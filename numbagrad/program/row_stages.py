@@ -14,11 +14,11 @@ import numpy as np
 from ..dtype import from_numpy as dtype_of
 from ..executor import library
 from ..executor.memory import stream_bytes
+from ..executor.plan.launch import Launch
+from ..executor.plan.operations import Input, Memory, RowLoop, View, numbered_apart
 from ..kernels import layout, rows, rowwise
 from ..kernels.pointwise import BLOCK, is_short
 from ..kernels.pointwise import Operand as KernelOperand
-from .launch import Launch
-from .operations import Input, Memory, RowLoop, View, numbered_apart
 from .rows import CHUNK, row_step
 from .stages import Cut, Work
 

@@ -14,12 +14,7 @@ import numpy as np
 
 from ..dtype import from_numpy as dtype_of
 from ..executor import class_loss
-from ..executor.reduction import Reduction, ReductionProgram
-from ..executor.rowwise import RowDefinition
-from ..formula import Expression, constant, symbol, where
-from ..formula.expression import postorder, substitute
-from ..kernels.rows import ClassKind
-from .operations import (
+from ..executor.plan.operations import (
     Input,
     Kernel,
     Memory,
@@ -31,6 +26,11 @@ from .operations import (
     Total,
     View,
 )
+from ..executor.reduction import Reduction, ReductionProgram
+from ..executor.rowwise import RowDefinition
+from ..formula import Expression, constant, symbol, where
+from ..formula.expression import postorder, substitute
+from ..kernels.rows import ClassKind
 
 Shape = tuple[int, ...]
 

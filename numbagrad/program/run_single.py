@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..executor.builtin import launcher
-from . import result_forms
+from ..executor.plan import result_forms
+from ..executor.plan.operations import Array, Operation, Product
 from .input_numbers import DrawnNumber
-from .operations import Array, Operation, Product
 from .program import Program
 
 if TYPE_CHECKING:
@@ -56,21 +56,21 @@ def reduce(recorder: Recorder, program: Any, arguments: tuple[Any, ...]) -> Arra
     ):
         return None
     made = result_forms.reduced(program, array, int(mask), bool(keepdim))
-    if made is None or not array.size:
+    if made is None or len(made) > 1 or not array.size:
         return None
-    _run(recorder, recorder.reduce_operation(program, arguments, made))
-    return made
+    _run(recorder, recorder.reduce_operation(program, arguments, made[0]))
+    return made[0]
 
 
 def rowwise(recorder: Recorder, program: Any, dim: int, arrays: tuple[Array, ...]) -> Array | None:
     """A call of a ``RowwiseProgram``."""
     if _uses_launcher("along", "rowwise_launch"):
         return None
-    made = result_forms.row_result(program, arrays)
-    if made is None or not made.size:
+    made = result_forms.row_results(program, arrays)
+    if made is None or len(made) > 1 or not made[0].size:
         return None
-    _run(recorder, recorder.rowwise_operation(program, dim, arrays, (made,)))
-    return made
+    _run(recorder, recorder.rowwise_operation(program, dim, arrays, made))
+    return made[0]
 
 
 def product(recorder: Recorder, a: Array, b: Array) -> Array | None:

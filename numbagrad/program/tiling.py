@@ -13,11 +13,7 @@ import dataclasses
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 
-from ..formula import Formula, symbol
-from . import cost
-from .bundles import Chain, Tile
-from .index import Touched
-from .operations import (
+from ..executor.plan.operations import (
     Memory,
     Operation,
     Pointwise,
@@ -31,6 +27,10 @@ from .operations import (
     overlap,
     with_views,
 )
+from ..formula import Formula, symbol
+from . import cost
+from .bundles import Chain, Tile
+from .index import Touched
 from .ordering import scheduled
 from .planning import plan
 from .rows import as_rows, is_flat, joining

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from . import result_forms
-from .operations import Array, Product
+from ..executor.plan import result_forms
+from ..executor.plan.operations import Array, Product
 from .recorder import Recorder, returned
 
 
@@ -41,18 +41,18 @@ class Tracer(Recorder):
         """See :class:`Recorder`."""
         array, mask, keepdim, *rest = arguments
         made = result_forms.reduced(program, array, int(mask), bool(keepdim))
-        if made is None or (len(rest) > 1 and rest[1] is not None):
+        if made is None or len(made) > 1 or (len(rest) > 1 and rest[1] is not None):
             self.fail(f"{program.definition.name}, which no loop can do")
-        self.operations.append(self.reduce_operation(program, arguments, made))
-        return made
+        self.operations.append(self.reduce_operation(program, arguments, made[0]))
+        return made[0]
 
     def rowwise(self, program: Any, dim: int, arrays: tuple[Array, ...]) -> Any:
         """See :class:`Recorder`."""
-        made = result_forms.row_result(program, arrays)
-        if made is None:
+        made = result_forms.row_results(program, arrays)
+        if made is None or len(made) > 1:
             self.fail(f"{program.name} of arrays that are not contiguous")
-        self.operations.append(self.rowwise_operation(program, dim, arrays, (made,)))
-        return made
+        self.operations.append(self.rowwise_operation(program, dim, arrays, made))
+        return made[0]
 
     def product(self, function: Callable[..., Array], a: Array, b: Array) -> Array:
         """See :class:`Recorder`."""

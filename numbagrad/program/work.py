@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from ..formula.expression import postorder
-from .bundles import Chain, Group
-from .operations import (
+from ..executor.plan.operations import (
     Call,
     Check,
     Kernel,
@@ -22,6 +20,8 @@ from .operations import (
     RowLoop,
     Rowwise,
 )
+from ..formula.expression import postorder
+from .bundles import Chain, Group
 
 _FREE = frozenset(("input", "constant", "cast"))
 

@@ -15,7 +15,6 @@ import numpy as np
 
 from ...executor import capture, indexing
 from ...executor import pooling as executor
-from ...executor.pointwise import JIT_DISABLED
 from ...half_precision import converted
 from ...ops.argument_kinds import Sizes
 from ...ops.creation import zeros
@@ -104,58 +103,10 @@ def _flat(places: Sequence[Array], sizes: Sequence[int]) -> Array:
     return np.asarray(np.ravel_multi_index(np.broadcast_arrays(*grid), tuple(sizes), mode="clip"))
 
 
-def _first_inside(windows: Windows, counts: Sequence[int]) -> list[Array]:
-    """Along each dimension, the first element of every window that is not padding."""
-    found = []
-    for count, s, p, d in zip(
-        counts, windows.stride, windows.padding, windows.dilation, strict=True
-    ):
-        start = np.arange(count) * s - p
-        found.append(np.where(start < 0, start + -(start // d) * d, start))
-    return found
-
-
 def _largest(array: Array, counts: tuple[int, ...], windows: Windows) -> Array:
     if array.dtype.kind == "b":
         raise NotImplementedError(f"\"max_pool{len(counts)}d\" not implemented for 'Bool'")
-    if not JIT_DISABLED:
-        return executor.largest(np.ascontiguousarray(array), counts, windows)
-    return _largest_by_numpy(array, counts, windows)
-
-
-def _largest_by_numpy(array: Array, counts: tuple[int, ...], windows: Windows) -> Array:
-    """Where in the flattened spatial dimensions the largest element of every window is.
-
-    The first of equal ones; NaN is larger than all numbers.
-    """
-    lowest = -np.inf if array.dtype.kind in "fV" else np.iinfo(array.dtype).min
-    padded = windows.padded(array, counts, lowest)
-    best = np.full((*array.shape[:2], *counts), lowest, array.dtype)
-    # The number of the place in the kernel, and none where nothing was larger than the lowest.
-    chosen = np.full(best.shape, -1, np.int16)
-    for number, (_, index) in enumerate(windows.places(counts)):
-        values = padded[index]
-        larger = values > best
-        if array.dtype.kind in "fV":
-            larger |= np.isnan(values)
-        np.copyto(best, values, where=larger)
-        np.copyto(chosen, number, where=larger)
-    return _flat_places(chosen, windows, array.shape[2:])
-
-
-def _flat_places(chosen: Array, windows: Windows, sizes: tuple[int, ...]) -> Array:
-    """Indices in the flattened spatial dimensions, from numbers of places in the kernel."""
-    counts = chosen.shape[2:]
-    steps = np.cumprod([1, *sizes[:0:-1]])[::-1]
-    starts, offsets = np.zeros((), np.int64), np.zeros((), np.int64)
-    for count, step, k, s, p, d in zip(counts, steps, *windows, strict=True):
-        starts = np.add.outer(starts, (np.arange(count) * s - p) * step)
-        offsets = np.add.outer(offsets, np.arange(k) * d * step)
-    where = offsets.reshape(-1)[chosen] + starts
-    if chosen.min(initial=0) < 0:
-        first = _flat(_first_inside(windows, counts), sizes)
-        where = np.where(chosen < 0, first, where)
-    return where
+    return executor.largest(np.ascontiguousarray(array), counts, windows)
 
 
 def _flattened(where: Array) -> Array:

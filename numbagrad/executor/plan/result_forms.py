@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ..dtype import can_cast, dtype_from_name, from_numpy
-from ..kernels import layout
+from ...dtype import can_cast, from_numpy
+from ...kernels import layout
 from .operations import Array
 
 #: Numbers of a smaller magnitude are exact, or at least finite, in every dtype for fractions.
@@ -49,30 +49,29 @@ def pointwise_outputs(
         if kind is not None and (converted or not _is_ordinary(x, kind)):
             return None
     if into is None:
-        strides = _strides_of_output(arrays, shape)
-        return tuple([_empty(shape, strides, result.numpy) for _ in range(outputs)])
+        strides = strides_of_output(arrays, shape)
+        return tuple([empty(shape, strides, result.numpy) for _ in range(outputs)])
     stored = from_numpy(into.dtype)
     if into.shape != shape or outputs > 1 or not can_cast(result, stored) or _repeats(into):
         return None
-    return (into,) if all([_apart_or_same(x, into) for x in arrays]) else None
+    return (into,) if all([apart_or_same(x, into) for x in arrays]) else None
 
 
-def reduced(program: Any, array: Array, mask: int, keepdim: bool) -> Array | None:
-    """What a ``ReductionProgram`` of one output makes of an array."""
-    if program.outputs > 1 or not _is_plain(array) or array.ndim > layout.MAX_DIMENSIONS:
+def reduced(program: Any, array: Array, mask: int, keepdim: bool) -> tuple[Array, ...] | None:
+    """The results of a ``ReductionProgram`` for an array."""
+    if not _is_plain(array) or array.ndim > layout.MAX_DIMENSIONS:
         return None
-    *_, result = program.definition.dtypes_of(from_numpy(array.dtype), program.requested)
     kept = [(size, (mask >> d) & 1) for d, size in enumerate(array.shape)]
     shape = [1 if gone else size for size, gone in kept if keepdim or not gone]
-    return np.empty(shape, dtype_from_name(result).numpy)
+    return tuple([np.empty(shape, x.numpy) for x in program.results(from_numpy(array.dtype))])
 
 
-def row_result(program: Any, arrays: tuple[Array, ...]) -> Array | None:
-    """What a ``RowwiseProgram`` of one output makes of contiguous arrays."""
-    if program.outputs > 1 or not all([_is_plain(x) and x.flags.c_contiguous for x in arrays]):
+def row_results(program: Any, arrays: tuple[Array, ...]) -> tuple[Array, ...] | None:
+    """The results of a ``RowwiseProgram`` for contiguous arrays."""
+    if not all([_is_plain(x) and x.flags.c_contiguous for x in arrays]):
         return None
-    (result,) = program.results(from_numpy(arrays[0].dtype))
-    return np.empty(arrays[0].shape, result.numpy)
+    kinds = program.results(from_numpy(arrays[0].dtype))
+    return tuple([np.empty(arrays[0].shape, kind.numpy) for kind in kinds])
 
 
 def product(a: Array, b: Array) -> Array | None:
@@ -111,7 +110,7 @@ def _is_ordinary(number: Any, kind: str) -> bool:
     return bool(limits.min <= number <= limits.max)
 
 
-def _strides_of_output(arrays: list[Array], shape: tuple[int, ...]) -> list[int]:
+def strides_of_output(arrays: list[Array], shape: tuple[int, ...]) -> list[int]:
     """Steps of a new output in elements: dense, in the order in which operands lie.
 
     As ``native/broadcast.py`` decides it: the first operand that has a say about two dimensions.
@@ -142,7 +141,7 @@ def _belongs_outside(steps: list[tuple[int, ...]], first: int, second: int) -> b
     return False
 
 
-def _empty(shape: tuple[int, ...], strides: list[int], dtype: np.dtype[Any]) -> Array:
+def empty(shape: tuple[int, ...], strides: list[int], dtype: np.dtype[Any]) -> Array:
     """A new array that owns dense memory with these steps."""
     order = sorted(range(len(shape)), key=lambda d: -strides[d])
     if order == list(range(len(shape))):
@@ -156,7 +155,7 @@ def _repeats(array: Array) -> bool:
     return bool(array.size) and any([step == 0 and size > 1 for step, size in steps])
 
 
-def _apart_or_same(array: Array, output: Array) -> bool:
+def apart_or_same(array: Array, output: Array) -> bool:
     """Whether an operand shares no memory with the output, or is that, element for element."""
     if not np.may_share_memory(array, output):
         return True
@@ -168,4 +167,4 @@ def _apart_or_same(array: Array, output: Array) -> bool:
     )
 
 
-__all__ = ["pointwise_outputs", "product", "reduced", "row_result"]
+__all__ = ["pointwise_outputs", "product", "reduced", "row_results"]

@@ -1,6 +1,7 @@
 """The functions that formulas know and NumPy does not, for the NumPy source of a formula.
 
-Imported by the source that `print_numpy` makes; slow, by way of Python's math module.
+Imported by the source that `numpy_formulas.print_numpy` makes; slow, by way of Python's math
+module.
 """
 
 from __future__ import annotations

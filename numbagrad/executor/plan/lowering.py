@@ -11,17 +11,18 @@ from typing import Any
 
 import numpy as np
 
-from ..codegen.loader import host_vector_bits
-from ..dtype import from_numpy as dtype_of
-from ..executor import library, numba_function, pool
-from ..executor.matmul import kernel_of
-from ..executor.memory import stream_bytes
-from ..executor.pointwise import GRAIN, is_guarded, kernel_source, told_apart
-from ..formula import Formula, constant
-from ..formula.expression import postorder
-from ..kernels import layout, pointwise
-from ..kernels.matmul import layout as matmul_layout
-from .bundles import Chain, Group, lower_chain, lower_group
+from ...codegen.loader import host_vector_bits
+from ...dtype import from_numpy as dtype_of
+from ...formula import Formula, constant
+from ...formula.expression import postorder
+from ...kernels import layout, pointwise
+from ...kernels.matmul import layout as matmul_layout
+from ...program.bundles import Chain, Group, lower_chain, lower_group
+from ...program.row_stages import lower_rows
+from .. import library, numba_function, pool
+from ..matmul import kernel_of
+from ..memory import stream_bytes
+from ..pointwise import GRAIN, is_guarded, kernel_source, told_apart
 from .launch import Launch
 from .operations import (
     Check,
@@ -40,7 +41,6 @@ from .operations import (
     numbered_apart,
 )
 from .reduction_launches import lower_reduction, lower_rowwise
-from .row_stages import lower_rows
 
 Shape = tuple[int, ...]
 

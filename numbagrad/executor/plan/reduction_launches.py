@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..dtype import from_numpy as dtype_of
-from ..kernels import reduction_layout as layout
-from ..kernels import rowwise
+from ...dtype import from_numpy as dtype_of
+from ...kernels import reduction_layout as layout
+from ...kernels import rowwise
 from .launch import Launch
 from .operations import Memory, Reduce, Rowwise, View
 
@@ -131,6 +131,10 @@ def _launch(operation: Reduce, walk: int, words: np.ndarray[Any, Any]) -> Launch
     kernel = program.kernel(stored.type_num | walk, stored)
     launch = Launch(operation.name, kernel, words, 0, 0, [])
     launch.addresses.append((layout.OUTPUT, operation.output.memory, operation.output.offset))
+    if operation.indices is not None:
+        launch.addresses.append(
+            (layout.INDICES, operation.indices.memory, operation.indices.offset)
+        )
     if operation.shift is not None:
         launch.addresses.append((layout.SHIFT, operation.shift.memory, operation.shift.offset))
     if operation.parameter is not None:

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from ..codegen.alias_scopes import APART
-from ..formula import Expression, Formula
-from ..kernels.rows import ClassKind
+from ...codegen.alias_scopes import APART
+from ...formula import Expression, Formula
+from ...kernels.rows import ClassKind
 
 Array = np.ndarray[Any, Any]
 
@@ -327,6 +327,8 @@ class Reduce(Operation):
     shift: View | None
     output: View
     parameter: float | None = None
+    #: Of a selection: where the indices go.
+    indices: View | None = None
 
     @property
     def name(self) -> str:  # type: ignore[override]
@@ -338,7 +340,7 @@ class Reduce(Operation):
 
     @property
     def writes(self) -> Iterator[View]:
-        return iter((self.output,))
+        return iter((self.output,) if self.indices is None else (self.output, self.indices))
 
 
 @dataclasses.dataclass(eq=False)

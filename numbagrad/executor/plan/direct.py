@@ -1,0 +1,158 @@
+"""One operation on arrays, planned and run at once, without a compiled launcher.
+
+Called by the families of operators where launchers are switched off (``mode.py``). Each function
+takes what the launcher of its family takes and returns what that returns; it raises ``LaunchMiss``
+for what is repaired outside, and torch's errors for the rest.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...dtype import from_numpy
+from ...kernels.layout import MAX_DIMENSIONS, MAX_OPERANDS
+from ...native.layout import MISS_LIMIT, MISS_OPERAND
+from .. import capture, library
+from ..builtin import LaunchMiss, leave_to_recorder
+from ..pointwise import check_written_once
+from . import lowering, result_forms
+from .launch import Launch
+from .operations import Array, Memory, Operation, Pointwise, Product, Reduce, Rowwise, View
+
+
+def view_of(array: Array, made: bool = False) -> View:
+    """An array as a view of a block of memory of its own."""
+    memory = Memory(array, made)
+    offset = array.__array_interface__["data"][0] - memory.address
+    return View(memory, offset, array.shape, array.strides, array.dtype)
+
+
+def run(operation: Operation) -> None:
+    """Run an operation on the memory that its views lie in, on this thread."""
+    for launch in lowering.lower(operation):
+        _run_launch(launch)
+
+
+def _run_launch(launch: Launch) -> None:
+    words = launch.words
+    kept: list[Any] = []
+    for word, memory, offset in launch.addresses:
+        if memory.is_scratch and memory not in kept:
+            memory.array = np.empty(memory.nbytes, np.uint8)
+            kept.append(memory)
+        address = memory.array.ctypes.data if memory.is_scratch else memory.address
+        words[word] = address + offset
+    for word, number, dtype in launch.numbers:
+        cell = np.array([number], dtype)
+        kept.append(cell)
+        words[word] = cell.ctypes.data
+    run_kernel(launch.kernel, words, launch.total)
+
+
+def run_kernel(kernel: int, words: Array, total: int) -> None:
+    """Run a kernel over all of its work on this thread, compiled or as Python."""
+    library.callable_at(kernel)(words.ctypes.data, 0, total)
+
+
+def _refuse_others(arrays: tuple[Any, ...]) -> None:
+    """Raise what launchers raise for what is no ndarray that kernels read, or is more than one."""
+    if capture.active is not None:
+        leave_to_recorder()
+    for x in arrays:
+        if x.__class__ is not np.ndarray or x.dtype.kind not in "fiubV":
+            raise LaunchMiss(MISS_OPERAND)
+        if x.ndim > MAX_DIMENSIONS:
+            raise LaunchMiss(MISS_LIMIT)
+
+
+def _readable(array: Array) -> Array:
+    """An array that kernels read as it is: in this machine's byte order, with no stride below 0."""
+    if not array.dtype.isnative:
+        return array.astype(array.dtype.newbyteorder("="))
+    return array.copy() if any([stride < 0 for stride in array.strides]) else array
+
+
+# --- families -------------------------------------------------------------------------------------
+
+
+def pointwise(program: Any, operands: tuple[Any, ...], into: Array | None) -> Any:
+    """A call of a ``PointwiseProgram``: new arrays, or None where it writes ``into``."""
+    given = [x for x in operands if isinstance(x, np.ndarray)]
+    _refuse_others((*given, *([] if into is None else [into])))
+    if any([x.__class__ not in (bool, int, float, np.ndarray) for x in operands]) or not given:
+        raise LaunchMiss(MISS_OPERAND)
+    formula = program.formula
+    if len(operands) + len(formula.outputs) > MAX_OPERANDS:
+        raise LaunchMiss(MISS_LIMIT)
+    shape = program.broadcast(operands, into)
+    if len(shape) > MAX_DIMENSIONS:
+        raise LaunchMiss(MISS_LIMIT)
+    compute, result = program.computed_as(operands, len(shape), into)
+    arrays = [_readable(x) for x in program.arrays_of(operands, len(shape), compute)]
+    if into is None:
+        strides = result_forms.strides_of_output([_readable(x) for x in given], shape)
+        outputs = [result_forms.empty(shape, strides, result.numpy) for _ in formula.outputs]
+    else:
+        check_written_once(into)
+        outputs = [into]
+        arrays = [x if result_forms.apart_or_same(x, into) else x.copy() for x in arrays]
+    if outputs[0].size:
+        views = tuple([view_of(x) for x in arrays]), tuple([view_of(x) for x in outputs])
+        numbers = (None,) * len(arrays)
+        run(Pointwise(program.name, formula, *views, compute.name, numbers, eager=True))
+    if into is not None:
+        return None
+    return outputs[0] if len(outputs) == 1 else tuple(outputs)
+
+
+def reduce(
+    program: Any,
+    array: Any,
+    mask: int,
+    keepdim: bool,
+    shift: Array | None = None,
+    parameters: Array | None = None,
+) -> Any:
+    """A call of a ``ReductionProgram``, or of a ``SelectionProgram``, which makes two arrays."""
+    given = (array,) if shift is None else (array, shift)
+    _refuse_others(given)
+    array = _readable(array)
+    if shift is not None:
+        shift = _readable(shift)
+    mask = int(mask) & ((1 << array.ndim) - 1)
+    outputs = result_forms.reduced(program, array, mask, bool(keepdim))
+    assert outputs is not None
+    run(
+        Reduce(
+            program, view_of(array), mask, bool(keepdim),
+            None if shift is None else view_of(np.ascontiguousarray(shift)), view_of(outputs[0]),
+            None if parameters is None else float(parameters[0]),
+            view_of(outputs[1]) if len(outputs) > 1 else None,
+        )
+    )  # fmt: skip
+    return outputs[0] if len(outputs) == 1 else outputs
+
+
+def rowwise(program: Any, dim: int, *arrays: Any) -> Any:
+    """A call of a ``RowwiseProgram``."""
+    _refuse_others(arrays)
+    arrays = tuple([np.ascontiguousarray(_readable(x)).reshape(x.shape) for x in arrays])
+    kinds = program.results(from_numpy(arrays[0].dtype))
+    outputs = tuple([np.empty(arrays[0].shape, kind.numpy) for kind in kinds])
+    views = [tuple([view_of(x) for x in each]) for each in (arrays, outputs)]
+    if arrays[0].size:
+        run(Rowwise(program, dim, *views))
+    return outputs[0] if len(outputs) == 1 else outputs
+
+
+def product(a: Any, b: Any) -> Array:
+    """The matrix product of two stacks of float32 or float64 matrices of one rank, up to 4."""
+    _refuse_others((a, b))
+    made = result_forms.product(a, b)
+    if made is None:
+        raise LaunchMiss(MISS_OPERAND)
+    a, b = _readable(a), _readable(b)
+    run(Product(view_of(a), view_of(b), view_of(made)))
+    return made
