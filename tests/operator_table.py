@@ -71,7 +71,7 @@ NO_OPERATORS = {
     "legacy": "names of torch's older interface",
     "method_functions": "methods of Tensor as functions; what they compute is in the table",
     "foreach": "operators of the table on lists of tensors; test_foreach.py runs each",
-    "pending": "conjugates and negatives that are not computed yet; of complex tensors",
+    "lazy_conj": "conjugates and negatives that are not computed yet; of complex tensors",
     "view_copies": "copies of what views show, which are in the table",
     "windows": "makes tensors of one formula; see test_fourier.py",
     "user_kernel": "makes operators of the loops that users write",

@@ -681,17 +681,24 @@ class TestTable:
         assert not NO_ENTRY.keys() & {name for entry in ALL for name in entry.covers}
 
 
-# --- without a compiler ---------------------------------------------------------------------------
+# --- other ways to run kernels --------------------------------------------------------------------
 
 
 @pytest.mark.skipif(not NATIVE, reason="this is the process that the test starts")
-def test_the_same_without_a_compiler():
-    """NUMBAGRAD_DISABLE_JIT=1: the NumPy sources pass the tests of values, gradients and errors."""
+@pytest.mark.parametrize(
+    "setting, chosen",
+    [
+        ("NUMBAGRAD_DISABLE_JIT=1", "TestPromotion or TestErrors"),
+        ("NUMBAGRAD_NATIVE=0", "TestPromotion or TestErrors or TestGradients"),
+    ],
+)
+def test_the_same_in_another_way(setting, chosen):
+    """Kernels that run as Python, and compiled ones without launchers, pass the same tests."""
     command = [sys.executable, "-m", "pytest", "-q", "-x", "--no-header", "-p", "no:cacheprovider"]
-    chosen = "TestValues or TestGradients or TestPromotion or TestErrors"
+    name, value = setting.split("=")
     finished = subprocess.run(
         [*command, __file__, "-k", chosen],
-        env={**os.environ, "NUMBAGRAD_DISABLE_JIT": "1"},
+        env={**os.environ, name: value},
         cwd=os.path.dirname(os.path.dirname(os.path.abspath(__file__))),
         capture_output=True,
         text=True,

@@ -10,6 +10,7 @@ import math
 
 import numpy as np
 import pytest
+from numpy_reductions import reduced_by_numpy
 
 import numbagrad as ng
 from numbagrad.autograd import gradcheck, gradgradcheck
@@ -63,7 +64,7 @@ def test_kernels_compute_what_their_numpy_reference_does(name):
         for array in layouts(random_array(shape, dtype)):
             for (mask, _), keepdim in itertools.product(masks(array.ndim), (False, True)):
                 made = program.run(array, mask, keepdim)
-                expected = program.reference(array, mask, keepdim)
+                expected = reduced_by_numpy(program, array, mask, keepdim)
                 assert made.shape == expected.shape and made.dtype == expected.dtype
                 tolerance = {"float16": 2e-3, "float32": 2e-5}.get(made.dtype.name, 1e-12)
                 np.testing.assert_allclose(made, expected, tolerance, tolerance)

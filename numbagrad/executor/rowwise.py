@@ -83,10 +83,10 @@ class RowwiseProgram:
             repairs.add(key, (dim, *arrays))
             if key == rowwise.MISS_CONTIGUOUS:
                 arrays = tuple([np.ascontiguousarray(x).reshape(x.shape) for x in arrays])
+            elif arrays[0].__class__ is np.ndarray and arrays[0].dtype.kind == "c":
+                return self.of_complex(dim, *arrays)
             elif key == native_layout.MISS_OPERAND:
                 raise TypeError(f"{self.name}: expected Tensors, got {type(arrays[0]).__name__}")
-            elif arrays[0].dtype.kind == "c":
-                return self.of_complex(dim, *arrays)
             else:
                 self._compile(key, from_numpy(arrays[0].dtype))
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ...dtype import from_numpy
-from ...kernels.layout import MAX_DIMENSIONS, MAX_OPERANDS
+from ...kernels.layout import MAX_DIMENSIONS
 from ...native.layout import MISS_LIMIT, MISS_OPERAND
 from .. import capture, library
 from ..builtin import LaunchMiss, leave_to_recorder
@@ -31,22 +31,22 @@ def view_of(array: Array, made: bool = False) -> View:
 
 def run(operation: Operation) -> None:
     """Run an operation on the memory that its views lie in, on this thread."""
+    scratch: dict[int, Array] = {}  # its launches hand partial results to one another
     for launch in lowering.lower(operation):
-        _run_launch(launch)
+        _run_launch(launch, scratch)
 
 
-def _run_launch(launch: Launch) -> None:
+def _run_launch(launch: Launch, scratch: dict[int, Array]) -> None:
     words = launch.words
-    kept: list[Any] = []
     for word, memory, offset in launch.addresses:
-        if memory.is_scratch and memory not in kept:
-            memory.array = np.empty(memory.nbytes, np.uint8)
-            kept.append(memory)
-        address = memory.array.ctypes.data if memory.is_scratch else memory.address
+        address = memory.address
+        if memory.is_scratch:
+            if id(memory) not in scratch:
+                scratch[id(memory)] = np.empty(memory.nbytes, np.uint8)
+            address = scratch[id(memory)].ctypes.data
         words[word] = address + offset
-    for word, number, dtype in launch.numbers:
-        cell = np.array([number], dtype)
-        kept.append(cell)
+    cells = [np.array([number], dtype) for _, number, dtype in launch.numbers]
+    for (word, _, _), cell in zip(launch.numbers, cells, strict=True):
         words[word] = cell.ctypes.data
     run_kernel(launch.kernel, words, launch.total)
 
@@ -84,8 +84,6 @@ def pointwise(program: Any, operands: tuple[Any, ...], into: Array | None) -> An
     if any([x.__class__ not in (bool, int, float, np.ndarray) for x in operands]) or not given:
         raise LaunchMiss(MISS_OPERAND)
     formula = program.formula
-    if len(operands) + len(formula.outputs) > MAX_OPERANDS:
-        raise LaunchMiss(MISS_LIMIT)
     shape = program.broadcast(operands, into)
     if len(shape) > MAX_DIMENSIONS:
         raise LaunchMiss(MISS_LIMIT)

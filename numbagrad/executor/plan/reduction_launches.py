@@ -107,6 +107,8 @@ def lower_reduction(operation: Reduce) -> list[Launch]:
     variant = layout.variant_of(innermost.step, space.reduced[-1].step, source.dtype.itemsize)
     groups, together = layout.groups_of(variant, outputs, innermost.size, state_size)
     segments, length = layout.segments_of(space.number, outputs, groups, together)
+    if operation.indices is not None:  # what is selected is not joined from parts
+        segments, length = 1, space.number
     units, elements = groups * segments, together * length
     first = _launch(operation, variant << layout.VARIANT_SHIFT, space.words(segments, length))
     first.addresses.append((layout.INPUT, source.memory, source.offset))
