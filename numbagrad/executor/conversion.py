@@ -120,9 +120,7 @@ def convert(array: np.ndarray[Any, Any], kind: np.dtype[Any]) -> np.ndarray[Any,
     if array.dtype != kind and JIT_DISABLED and "c" in (array.dtype.kind, kind.kind):
         return _convert_complex(array, converted)
     if array.dtype == kind or JIT_DISABLED:
-        with np.errstate(invalid="ignore", over="ignore"):
-            np.copyto(converted, half.converted(array, kind), casting="unsafe")
-        return converted
+        return _convert_in_numpy(array, converted)
     program = _program()
     try:
         program.into(array, converted)
@@ -131,6 +129,14 @@ def convert(array: np.ndarray[Any, Any], kind: np.dtype[Any]) -> np.ndarray[Any,
             return _convert_complex(array, converted)
         program.resolve(miss, (array, converted), into=True)
     return converted
+
+
+def _convert_in_numpy(
+    array: np.ndarray[Any, Any], made: np.ndarray[Any, Any]
+) -> np.ndarray[Any, Any]:
+    with np.errstate(invalid="ignore", over="ignore"):
+        np.copyto(made, half.converted(array, made.dtype), casting="unsafe")
+    return made
 
 
 # --- half precision, computed in float32 ----------------------------------------------------------

@@ -212,14 +212,15 @@ def _generated(function: Any, level: Level, values: list[Any], mapped: list[bool
         @staticmethod
         def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
             ctx.own = own = _Context(ctx)
+            outputs = output if isinstance(output, tuple) else (output,)
             with samples.opened() as inner:
                 own._level = inner
-                outputs = output if isinstance(output, tuple) else (output,)
                 shown = tuple(samples.of(inner, outputs))
                 own._outputs = list(zip(shown, outputs, strict=True))
                 given = tuple(samples.of(inner, inputs, mapped))
-                function.setup_context(own, given, shown if isinstance(output, tuple) else shown[0])
-                own._level, own._outputs = None, []
+                seen = shown if isinstance(output, tuple) else shown[0]
+                function.setup_context(own, given, seen)
+            own._level, own._outputs = None, []
 
         @staticmethod
         def backward(ctx: Any, *grads: Any) -> Any:

@@ -277,20 +277,23 @@ class Recorder:
         operands = tuple([x.item() if isinstance(x, np.generic) else x for x in operands])
         inputs = operands[:-1] if into else operands
         operands = tuple([x.plain() if is_given(x) else x for x in operands])
-        values = operands[: len(inputs)]
-        written: Any = operands[-1] if into else None
         with self.pause():
-            outputs = self._alone("pointwise", program, values, written)
-            if outputs is None:
-                run = program.into if into else program.call
-                try:
-                    made = run(*operands)
-                except LaunchMiss as miss:
-                    made = program.resolve(miss, operands, into)
-                outputs = (written,) if into else made if isinstance(made, tuple) else (made,)
-        new = not into or self._is_new(written)
+            outputs = self._outputs_of(program, operands, into)
+        new = not into or self._is_new(operands[-1])
         self.operations.append(self.pointwise_operation(program, inputs, outputs, new))
         return returned(outputs, into)
+
+    def _outputs_of(self, program: Any, operands: tuple[Any, ...], into: bool) -> tuple[Array, ...]:
+        """What a ``PointwiseProgram`` computes of operands; with ``into`` the last is written."""
+        values, written = (operands[:-1], operands[-1]) if into else (operands, None)
+        outputs = self._alone("pointwise", program, values, written)
+        if outputs is not None:
+            return outputs
+        try:
+            made = (program.into if into else program.call)(*operands)
+        except LaunchMiss as miss:
+            made = program.resolve(miss, operands, into)
+        return (written,) if into else made if isinstance(made, tuple) else (made,)
 
     def _alone(self, kind: str, *arguments: Any) -> Any:
         """What a function of ``alone.py`` makes of a call; None if launchers are to be used."""
