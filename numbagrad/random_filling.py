@@ -39,8 +39,12 @@ def _fill(array: np.ndarray, dtype: np.dtype, draw: Callable[[np.ndarray], None]
     if array.dtype == np.float16 and drawn.dtype != np.float16:
         # torch has no shorter way from wider types to float16; to bfloat16 there is none anyway
         drawn = half.converted(drawn, np.dtype(np.float32))
+    _copy_without_overflow(ordered, drawn)
+
+
+def _copy_without_overflow(target: np.ndarray, source: np.ndarray) -> None:
     with np.errstate(over="ignore"):
-        half.copy_into(ordered, drawn)
+        half.copy_into(target, source)
 
 
 _LIMITS = {each.numpy: finfo(each) for each in (float16, bfloat16, float32, float64)}

@@ -468,26 +468,37 @@ def _finish(leaves: dict[int, list[Any]], create_graph: bool, accumulate: bool) 
 
     Nothing is added to a leaf without hooks before every node has run that may raise.
     """
-    late = None
     if accumulate:
-        _ACCUMULATE_LOCK.acquire()  # a with statement takes three times as long
-        try:
-            for buffer in leaves.values():
-                grad = buffer[0]._grad
-                if buffer[0]._hooks is not None:
-                    late = [*(late or ()), buffer]
-                elif grad is None or create_graph or buffer[1] is None:
-                    _accumulate(buffer, create_graph)
-                else:
-                    interface.add_(grad, buffer[1])
-                    buffer[1] = None
-        finally:
-            _ACCUMULATE_LOCK.release()
+        late = _accumulate_all(leaves, create_graph)
     else:
         late = [buffer for buffer in leaves.values() if buffer[0]._hooks is not None]
     for buffer in late or ():
         if len(buffer) == 2:
             _finish_leaf(buffer, create_graph, accumulate)
+
+
+def _accumulate_all(leaves: dict[int, list[Any]], create_graph: bool) -> list[Any] | None:
+    """Add the gradients of the leaves without hooks; returns the buffers of the others, if any."""
+    late = None
+    _ACCUMULATE_LOCK.acquire()  # a with statement takes three times as long
+    try:
+        for buffer in leaves.values():
+            grad = buffer[0]._grad
+            if buffer[0]._hooks is not None:
+                late = [*(late or ()), buffer]
+            elif grad is None or create_graph or buffer[1] is None:
+                _accumulate(buffer, create_graph)
+            else:
+                interface.add_(grad, buffer[1])
+                buffer[1] = None
+    finally:
+        _ACCUMULATE_LOCK.release()
+    return late
+
+
+def _accumulate_alone(buffer: list[Any], create_graph: bool) -> None:
+    with _ACCUMULATE_LOCK:
+        _accumulate(buffer, create_graph)
 
 
 def _finish_leaf(buffer: list[Any], create_graph: bool, accumulate: bool) -> None:
@@ -510,8 +521,7 @@ def _finish_leaf(buffer: list[Any], create_graph: bool, accumulate: bool) -> Non
     seen = gradients if hooks.post and not becomes_grad else None
     gradients = None  # type: ignore[assignment]  # it must not be held while it is accumulated
     if wanted:
-        with _ACCUMULATE_LOCK:
-            _accumulate(buffer, create_graph)
+        _accumulate_alone(buffer, create_graph)
     if becomes_grad and hooks.post:
         seen = [leaf._grad]
     if accumulated:

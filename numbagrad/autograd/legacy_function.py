@@ -37,11 +37,7 @@ class InstanceNode(BackwardCFunction):
     def _call_backward(self, *gradients: Any) -> tuple[Any, ...]:
         """Run the instance's ``backward`` unrecorded; its results cannot be differentiated."""
         recording = grad_mode.enabled
-        grad_mode.enabled = False
-        try:
-            results = self._instance.backward(*[_plain(gradient) for gradient in gradients])
-        finally:
-            grad_mode.enabled = recording
+        results = self._run_backward(gradients)
         if not isinstance(results, tuple):
             results = (results,)
         if not recording:
@@ -50,6 +46,14 @@ class InstanceNode(BackwardCFunction):
         edges = tuple([edge for edge in (*sources, *self.next_edges) if edge is not None])
         name = type(self._instance).__name__
         return tuple([with_history(result, UnrecordedGradient(name, edges)) for result in results])
+
+    def _run_backward(self, gradients: tuple[Any, ...]) -> Any:
+        recording = grad_mode.enabled
+        grad_mode.enabled = False
+        try:
+            return self._instance.backward(*[_plain(gradient) for gradient in gradients])
+        finally:
+            grad_mode.enabled = recording
 
 
 class UnrecordedGradient(Node):

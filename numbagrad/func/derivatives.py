@@ -66,6 +66,11 @@ def grad_and_value(
             made = func(*replaced_arguments(args, followed.value, chosen), **kwargs)
             output, aux = value_and_aux(made, has_aux, what)
             _check_scalar(output, what)
+        return gradients_and_value(followed, output, aux, recorded_outside)
+
+    def gradients_and_value(
+        followed: Followed, output: Tensor, aux: Any, recorded_outside: bool
+    ) -> tuple[Any, Any]:
         needed = recorded_outside and followed.needed_outside([output])
         gradients = _gradients([output], followed, None, needed)
         value = (output, aux) if has_aux else output
@@ -143,9 +148,7 @@ def vjp(func: Function, *primals: Any, has_aux: bool = False) -> Any:
     """
     what = "vjp(f, *primals)"
     recorded_outside = grad_mode.enabled
-    with Level(GRAD) as level, enable_grad():
-        followed = Followed(level, primals, what)
-        made, aux = value_and_aux(func(*followed.value), has_aux, what)
+    followed, made, aux = _followed_call(func, primals, has_aux, what)
     outputs, structure = flatten(made)
     _check_outputs(outputs, what)
     for output in outputs:
@@ -173,6 +176,15 @@ def vjp(func: Function, *primals: Any, has_aux: bool = False) -> Any:
     if not has_aux:
         return result, vjp_fn
     return result, vjp_fn, handed_out(aux, kept)
+
+
+def _followed_call(
+    func: Function, primals: tuple[Any, ...], has_aux: bool, what: str
+) -> tuple[Followed, Any, Any]:
+    """The primals as they are followed, and what the function returns for them."""
+    with Level(GRAD) as level, enable_grad():
+        followed = Followed(level, primals, what)
+        return followed, *value_and_aux(func(*followed.value), has_aux, what)
 
 
 def _check_outputs(outputs: Sequence[Any], api: str) -> None:

@@ -76,17 +76,20 @@ def write_out(operator: PointwiseOperator, operands: tuple[Any, ...], out: Tenso
     refuse_tangents(operator.name, (out, *operands))
     operands = operator.with_tensor(operands)
     shapes = [x._array.shape for x in operands if isinstance(x, Tensor)]
-    try:
-        shape = np.broadcast_shapes(*shapes)
-    except ValueError:
-        shape = out._array.shape  # the launcher names the shapes at fault
     if operator.name in _TRUTH_ALONE and out._array.dtype.kind != "b":
         raise RuntimeError(
             f"{operator.name} does not support non-boolean outputs, but out is of {out.dtype}"
         )
-    resize_output(out, shape)
+    resize_output(out, _shape_of_output(shapes, out))
     operator.into(out, operands)
     return out
+
+
+def _shape_of_output(shapes: list[tuple[int, ...]], out: Tensor) -> tuple[int, ...]:
+    try:
+        return np.broadcast_shapes(*shapes)
+    except ValueError:
+        return out._array.shape  # the launcher names the shapes at fault
 
 
 def _public(name: str, function: Any) -> None:

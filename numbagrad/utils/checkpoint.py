@@ -301,8 +301,7 @@ class CheckpointFunction(Function):
         ctx.places = [i for i, value in enumerate(args) if isinstance(value, Tensor)]
         ctx.arguments = [None if isinstance(value, Tensor) else value for value in args]
         ctx.save_for_backward(*[args[i] for i in ctx.places])
-        with no_grad():
-            outputs = run_function(*args)
+        outputs = _unrecorded(run_function, args)
         ctx.random_state.settle()
         return outputs
 
@@ -334,6 +333,11 @@ class CheckpointFunction(Function):
         backward([output for output, _ in roots], [gradient for _, gradient in roots])
         gradients = [value.grad if isinstance(value, Tensor) else None for value in leaves]
         return (None, None, *gradients)
+
+
+def _unrecorded(function: Any, args: tuple[Any, ...]) -> Any:
+    with no_grad():
+        return function(*args)
 
 
 def _run_as_before(ctx: Any, leaves: tuple[Any, ...]) -> Any:
