@@ -519,17 +519,22 @@ class Function(FunctionCtx):
         ctx._hooks = Hooks() if cls.boxed_grads_call else None
         needs = [isinstance(value, Tensor) and value._requires_grad for value in args]
         ctx.needs_input_grad = tuple(needs)
-        recording = grad_mode.enabled
         unrecorded = volatile.in_use and volatile.touched(args)
-        record = recording and True in needs and not unrecorded
+        record = grad_mode.enabled and True in needs and not unrecorded
         if record:
             connect(ctx, args)
+        output = cls._unrecorded(ctx, args, record)
+        return ctx, volatile.mark(output) if unrecorded else output
+
+    @classmethod
+    def _unrecorded(cls, ctx: Any, args: tuple[Any, ...], record: bool) -> Any:
+        """``_computed`` with recording off."""
+        recording = grad_mode.enabled
         grad_mode.enabled = False
         try:
-            output = cls._computed(ctx, args, record)
+            return cls._computed(ctx, args, record)
         finally:
             grad_mode.enabled = recording
-        return ctx, volatile.mark(output) if unrecorded else output
 
     @classmethod
     def _computed(cls, ctx: Any, args: tuple[Any, ...], record: bool) -> Any:

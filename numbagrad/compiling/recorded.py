@@ -167,18 +167,23 @@ class Recorded:
             Failed: if an operation raised; everything is as it was before.
         """
         with uninterrupted():
-            self.numbers.give(leaves)
-            reused = self._reused.take()
-            try:
-                results = self._undoing(leaves, self.program.run, self._given, reused)
-            except Outdated:
-                return CHANGED
-            self._count_writes(leaves)
-            result = self._leave(Run(results, leaves), attach=reused is None)
-        self._looks += 1
-        if self._looks & (self._looks - 1) == 0:  # seldom, if it does not help
-            self._learn(leaves)
+            result = self._run_whole(leaves)
+        if result is not CHANGED:
+            self._looks += 1
+            if self._looks & (self._looks - 1) == 0:  # seldom, if it does not help
+                self._learn(leaves)
         return result
+
+    def _run_whole(self, leaves: Sequence[Any]) -> Any:
+        """``run``, which is not interrupted."""
+        self.numbers.give(leaves)
+        reused = self._reused.take()
+        try:
+            results = self._undoing(leaves, self.program.run, self._given, reused)
+        except Outdated:
+            return CHANGED
+        self._count_writes(leaves)
+        return self._leave(Run(results, leaves), attach=reused is None)
 
     def replay(self, given: tuple[Any, ...]) -> Any:
         """What a call returns, if compiled code sees that nothing has changed; else CHANGED."""

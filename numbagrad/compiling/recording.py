@@ -303,13 +303,16 @@ class Recording:
             if not place.of_gradient and place.find(self.leaves)._requires_grad
         ]
         tensors = [place.find(self.leaves) for place in inputs]
-        try:
-            with listening(self.recorder, self._surroundings):
-                backward, count = record_backward(self.recorder, found.live, tensors, results)
-        except CannotDifferentiate as reason:
-            raise Unusable(str(reason)) from None
+        backward, count = self._walked(found.live, tensors, results)
         results += [memory for memory in backward.saved if memory not in results]
         return Live(backward, inputs, len(found.live), results, owners, found.made), count
+
+    def _walked(self, live: Any, tensors: list[Tensor], results: list[Memory]) -> tuple[Any, int]:
+        try:
+            with listening(self.recorder, self._surroundings):
+                return record_backward(self.recorder, live, tensors, results)
+        except CannotDifferentiate as reason:
+            raise Unusable(str(reason)) from None
 
     def _check_memory(self, known: set[Memory]) -> None:
         """Raise if the call read or wrote memory that nobody knows how to find."""

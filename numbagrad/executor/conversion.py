@@ -121,14 +121,18 @@ def convert(array: np.ndarray[Any, Any], kind: np.dtype[Any]) -> np.ndarray[Any,
         return _convert_complex(array, converted)
     if array.dtype == kind or JIT_DISABLED:
         return _convert_in_numpy(array, converted)
+    return _launch(array, converted)
+
+
+def _launch(array: np.ndarray[Any, Any], made: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     program = _program()
     try:
-        program.into(array, converted)
+        program.into(array, made)
     except LaunchMiss as miss:
-        if "c" in (array.dtype.kind, kind.kind):
-            return _convert_complex(array, converted)
-        program.resolve(miss, (array, converted), into=True)
-    return converted
+        if "c" in (array.dtype.kind, made.dtype.kind):
+            return _convert_complex(array, made)
+        program.resolve(miss, (array, made), into=True)
+    return made
 
 
 def _convert_in_numpy(

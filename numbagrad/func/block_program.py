@@ -216,10 +216,14 @@ class BlockProgram:
         free = self._repeated.setdefault((workers, *basis.items()), [])
         given = [x.memory.array for x in dependent.given]
         repeated = _taken(free) or Repeated(self._call.program, basis, workers)
-        try:
-            repeated.run(given, results, start, blocks)
-        finally:
-            free.append(repeated)
+        _run_and_give_back(repeated, free, given, results, start, blocks)
+
+
+def _run_and_give_back(repeated: Repeated, free: list[Repeated], *arguments: Any) -> None:
+    try:
+        repeated.run(*arguments)
+    finally:
+        free.append(repeated)
 
 
 def _taken(free: list[Repeated]) -> Repeated | None:

@@ -324,15 +324,20 @@ def power_operator(input: Any, exponent: Any) -> tuple[PointwiseOperator, tuple[
     integral = kind in "iub"
     if integral and isinstance(exponent, int) and exponent < 0:
         raise RuntimeError("Integers to negative integer powers are not allowed.")
-    try:
-        name = _POWERS.get(exponent)
-    except TypeError:  # what has no hash is no number
-        require_tensor_or_number("pow", exponent, "exponent", 2)
-        raise
+    name = _name_of_power(exponent)
     if name is not None and (exponent in (2, 3) or not integral) and kind != "b":
         if not (integral and isinstance(exponent, float)):
             return pointwise(name), (input,)
     return pointwise("pow_scalar"), (input, exponent)
+
+
+def _name_of_power(exponent: Any) -> str | None:
+    """The operator that has a formula of its own for a power, if there is one."""
+    try:
+        return _POWERS.get(exponent)
+    except TypeError:  # what has no hash is no number
+        require_tensor_or_number("pow", exponent, "exponent", 2)
+        raise
 
 
 @_export

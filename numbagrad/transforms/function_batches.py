@@ -203,6 +203,14 @@ def _generated(function: Any, level: Level, values: list[Any], mapped: list[bool
     boxed = function.boxed_grads_call
     compute_gradients = with_list(function) if boxed else gradient_method(function)
 
+    def set_up(
+        inner: Level, own: _Context, inputs: Any, outputs: tuple[Any, ...], several: bool
+    ) -> None:
+        shown = tuple(samples.of(inner, outputs))
+        own._outputs = list(zip(shown, outputs, strict=True))
+        given = tuple(samples.of(inner, inputs, mapped))
+        function.setup_context(own, given, shown if several else shown[0])
+
     class Generated(Function):
         @staticmethod
         def forward(*given: Any) -> Any:
@@ -215,11 +223,7 @@ def _generated(function: Any, level: Level, values: list[Any], mapped: list[bool
             outputs = output if isinstance(output, tuple) else (output,)
             with samples.opened() as inner:
                 own._level = inner
-                shown = tuple(samples.of(inner, outputs))
-                own._outputs = list(zip(shown, outputs, strict=True))
-                given = tuple(samples.of(inner, inputs, mapped))
-                seen = shown if isinstance(output, tuple) else shown[0]
-                function.setup_context(own, given, seen)
+                set_up(inner, own, inputs, outputs, isinstance(output, tuple))
             own._level, own._outputs = None, []
 
         @staticmethod

@@ -71,8 +71,7 @@ def apply_to_dual(function: Any, level: Level, args: tuple[Any, ...]) -> Any:
         RuntimeError: if ``jvp`` returns something that does not go with what ``forward`` returned.
     """
     tangents = [split(level, argument)[1] for argument in args]
-    with without_tangents(level):
-        ctx, output, made, inputs = _run_both(function, args, tangents)
+    ctx, output, made, inputs = _run_both(function, level, args, tangents)
     outputs = output if isinstance(output, tuple) else (output,)
     results = made if isinstance(made, tuple) else (made,)
     if len(results) != len(outputs):
@@ -88,16 +87,17 @@ def apply_to_dual(function: Any, level: Level, args: tuple[Any, ...]) -> Any:
 
 
 def _run_both(
-    function: Any, args: tuple[Any, ...], tangents: list[Any]
+    function: Any, level: Level, args: tuple[Any, ...], tangents: list[Any]
 ) -> tuple[Any, Any, Any, list[_Input]]:
-    """What ``forward`` and ``jvp`` return, with the node and the inputs that have tangents."""
-    ctx, output = function.run(args)
-    given = [_given(ctx, x, t) for x, t in zip(args, tangents, strict=True)]
-    pairs = [pair for pair in zip(args, tangents, strict=True) if pair[1] is not None]
-    inputs = [_Input(x, t, _writes(t)) for x, t in pairs]
-    if ctx.saved_for_forward is None:
-        ctx.saved_for_forward = ()  # what is saved for backward is not for jvp
-    return ctx, output, function.jvp(ctx, *given), inputs
+    """The node, what ``forward`` and ``jvp`` return, and the inputs that have tangents."""
+    with without_tangents(level):
+        ctx, output = function.run(args)
+        given = [_given(ctx, x, t) for x, t in zip(args, tangents, strict=True)]
+        pairs = [pair for pair in zip(args, tangents, strict=True) if pair[1] is not None]
+        inputs = [_Input(x, t, _writes(t)) for x, t in pairs]
+        if ctx.saved_for_forward is None:
+            ctx.saved_for_forward = ()  # what is saved for backward is not for jvp
+        return ctx, output, function.jvp(ctx, *given), inputs
 
 
 class _Input(NamedTuple):

@@ -97,23 +97,28 @@ def transposed(
     """
     recorded = grad_mode.enabled and requires_grad([*primals, *tangents])
     with Level(GRAD) as level, enable_grad():
-        followed: list[Tensor] = []
-        directions: list[Tensor] = []
-        arguments = [
-            _followed(level, x, t, followed, directions)
-            for x, t in zip(primals, tangents, strict=True)
-        ]
-        made = operator(*arguments)
-        if made.__class__ is not tuple:
-            made = (made,)
-        outputs = [x for x in made if x._requires_grad]
-        if not outputs:
-            return (None,) * len(results)
-        seeds = [follow(level, tensors.ones_like(output)) for output in outputs]
-        found = iter(_derivatives_by_seeds(outputs, followed, directions, seeds, recorded))
-    return tuple(
-        [_own(next(found), directions) if output._requires_grad else None for output in made]
-    )
+        found, directions = _derivatives_at_level(level, operator, primals, tangents, recorded)
+    return tuple([_own(tangent, directions) for tangent in found])
+
+
+def _derivatives_at_level(
+    level: Level, operator: Any, primals: Sequence[Any], tangents: Sequence[Any], recorded: bool
+) -> tuple[list[Tensor | None], list[Tensor]]:
+    """The tangent of each output of an operator, if it has one, and the tangents of its inputs."""
+    followed: list[Tensor] = []
+    directions: list[Tensor] = []
+    arguments = [
+        _followed(level, x, t, followed, directions) for x, t in zip(primals, tangents, strict=True)
+    ]
+    made = operator(*arguments)
+    if made.__class__ is not tuple:
+        made = (made,)
+    outputs = [x for x in made if x._requires_grad]
+    if not outputs:
+        return [None] * len(made), directions
+    seeds = [follow(level, tensors.ones_like(output)) for output in outputs]
+    found = iter(_derivatives_by_seeds(outputs, followed, directions, seeds, recorded))
+    return [next(found) if output._requires_grad else None for output in made], directions
 
 
 def _own(tangent: Tensor | None, directions: Sequence[Tensor]) -> Tensor | None:

@@ -421,8 +421,7 @@ class Recorder:
     ) -> None:
         """``run(*arguments)`` for a user's function that writes ``outputs``, new arrays."""
         values = _plain(arguments)
-        with capture.noting_exceptions(), self.pause():
-            run(*values)
+        self._run_paused(run, values)
         native = numba_function.is_native(function, values)
         made = tuple([self.view(array, made=True) for array in outputs])
         if native:
@@ -437,6 +436,10 @@ class Recorder:
             self.operations.append(Opaque(name, function, passed, made))
         else:
             self.operations.append(Call(name, run, self._passed(arguments), (), made))
+
+    def _run_paused(self, run: Callable[..., None], values: tuple[Any, ...]) -> None:
+        with capture.noting_exceptions(), self.pause():
+            run(*values)
 
     def call(self, function: Callable[..., Any], *arguments: Any, effect: bool = False) -> Any:
         """``function(*arguments)`` as one operation that runs in Python each time."""
