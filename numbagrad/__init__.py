@@ -8,6 +8,7 @@ up: what computes, then what is built from it.
 from math import e, inf, nan, pi
 
 from . import _C, autograd, cuda, executor, random
+from .native_stack import grow_stack as _grow_stack
 from ._version import __version__
 from .autograd.anomaly import (
     is_anomaly_check_nan_enabled,
@@ -151,6 +152,7 @@ check_namespace(globals(), f"{__name__}.ops")
 hardshrink = _public_function(hardshrink, __name__, __name__)
 threshold = _public_function(threshold, __name__, __name__)
 del check_namespace
+_grow_stack()
 
 # Imported when a program first asks for them. Overrides change what a call of a function does.
 # Autocast changes some as well, and most programs do without.

@@ -122,8 +122,7 @@ class Generator:
         """The state as uint8 array, in the format of torch's ``get_rng_state``."""
         capture.refuse("the state of a generator")
         state = np.zeros((), _TORCH_STATE)
-        with self._lock:
-            words = self._words.copy()
+        words = self._read()
         state["initial_seed"] = words[_SEED : _SEED + 1].view(np.uint64)[0]
         state["left"], state["next"], state["seeded"] = words[_LEFT], words[_NEXT], 1
         state["state"] = words[_HEADER:].view(np.uint32)
@@ -150,14 +149,22 @@ class Generator:
         left, following = int(state["left"]), int(state["next"])
         if not (state["seeded"] and 0 < left <= _STATE_SIZE and following <= _STATE_SIZE):
             raise RuntimeError("set_state: invalid mt19937 state; pass what get_state returned")
-        with self._lock:
-            words = self._words
-            words[_SEED] = state["initial_seed"].astype(np.int64)
-            words[_LEFT], words[_NEXT] = left, following
-            words[_HEADER:].view(np.uint32)[:] = state["state"].astype(np.uint32)
-            words[_NORMAL_IS_CACHED] = state["normal_is_valid"] != 0
-            words[_CACHED_NORMAL : _CACHED_NORMAL + 1].view(np.float64)[0] = state["normal_y"]
+        words = self._read()
+        words[_SEED] = state["initial_seed"].astype(np.int64)
+        words[_LEFT], words[_NEXT] = left, following
+        words[_HEADER:].view(np.uint32)[:] = state["state"].astype(np.uint32)
+        words[_NORMAL_IS_CACHED] = state["normal_is_valid"] != 0
+        words[_CACHED_NORMAL : _CACHED_NORMAL + 1].view(np.float64)[0] = state["normal_y"]
+        self._write(words)
         return self
+
+    def _read(self) -> np.ndarray:
+        with self._lock:
+            return self._words.copy()
+
+    def _write(self, words: np.ndarray) -> None:
+        with self._lock:
+            self._words[...] = words
 
     def rewind(self, words: np.ndarray) -> np.ndarray:
         """Go back to a state that this returned before; returns that of now. For compiled programs.

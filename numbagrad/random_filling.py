@@ -39,8 +39,12 @@ def _fill(array: np.ndarray, dtype: np.dtype, draw: Callable[[np.ndarray], None]
     if array.dtype == np.float16 and drawn.dtype != np.float16:
         # torch has no shorter way from wider types to float16; to bfloat16 there is none anyway
         drawn = half.converted(drawn, np.dtype(np.float32))
+    _copy_without_overflow(ordered, drawn)
+
+
+def _copy_without_overflow(target: np.ndarray, source: np.ndarray) -> None:
     with np.errstate(over="ignore"):
-        half.copy_into(ordered, drawn)
+        half.copy_into(target, source)
 
 
 _LIMITS = {each.numpy: finfo(each) for each in (float16, bfloat16, float32, float64)}
@@ -138,11 +142,16 @@ def fill_normal(
         # Rounded up to groups: the last group is that of the last 16 elements.
         drawn = np.empty(whole + (16 if flat.size > whole else 0), np.float32)
         generator.run("normal_float32", drawn, mean, std)
-        with np.errstate(over="ignore"):
-            half.copy_into(flat[:whole], drawn[:whole])
-            half.copy_into(flat[-16:], drawn[-16:])
+        _copy_groups(drawn, flat, whole)
     else:
         generator.run(_GROUPED_NORMAL[array.dtype], array, mean, std)
+
+
+def _copy_groups(drawn: np.ndarray, flat: np.ndarray, whole: int) -> None:
+    """Copy whole groups of 16, and the last group to the last 16 elements."""
+    with np.errstate(over="ignore"):
+        half.copy_into(flat[:whole], drawn[:whole])
+        half.copy_into(flat[-16:], drawn[-16:])
 
 
 def _fill_complex_normal(
@@ -358,12 +367,15 @@ def multinomial(
     # its probability among the others, and so on.
     drawn = np.empty_like(probabilities)
     fill_exponential(generator, drawn, 1.0)
-    with np.errstate(divide="ignore", over="ignore"):
-        quotients = weights / half.readable(drawn)
-    races = half.readable(half.converted(quotients, drawn.dtype))
+    races = half.readable(half.converted(_quotients(weights, drawn), drawn.dtype))
     if num_samples == 1:
         return races.argmax(-1, keepdims=True)
     return np.argsort(-races, axis=-1, kind="stable")[..., :num_samples].astype(np.int64)
+
+
+def _quotients(weights: np.ndarray, drawn: np.ndarray) -> np.ndarray:
+    with np.errstate(divide="ignore", over="ignore"):
+        return weights / half.readable(drawn)
 
 
 def _sample_with_replacement(

@@ -16,6 +16,7 @@ import numpy as np
 
 import numbagrad as torch
 from numbagrad import func, random
+from numbagrad.autograd import saved_hooks
 from numbagrad.executor import builtin, copying, indexing, matmul
 from numbagrad.executor.word_kernel import WordKernel
 from numbagrad.ops import matmul as ops_matmul
@@ -604,10 +605,36 @@ def accumulation() -> Iterator[Case]:
     yield Case("accumulated", again, names[:2], (), [w, x], reset)
 
 
+def contexts() -> Iterator[Case]:
+    """Hooks of saved tensors that could not be entered do not apply."""
+    x = tensor(2, 3, requires_grad=True)
+    hooks = torch.autograd.graph.saved_tensors_hooks(_same, _same)
+
+    def enter() -> None:
+        try:
+            hooks.__enter__()
+        except MemoryError:
+            if saved_hooks.stack():
+                raise RuntimeError("the hooks apply") from None
+            raise
+
+    def use() -> Any:
+        with hooks:
+            return x.sin()
+
+    for run in (enter, use):
+        # CPython 3.11 may fail to shrink the list of hooks where a block is left.
+        yield Case(run.__name__, run, [], reset=lambda: saved_hooks.restore(()), watched=[_same])
+
+
+def _same(thing: Any) -> Any:
+    return thing
+
+
 FAMILIES: dict[str, Callable[[], Iterator[Case]]] = {
     function.__name__: function
     for function in (
         pointwise_arrays, recorded, inplace, attached, small_sums, reductions, products, views,
-        operators, forward_mode, programs, drawings, large, accumulation,
+        operators, forward_mode, programs, drawings, large, accumulation, contexts,
     )
 }  # fmt: skip

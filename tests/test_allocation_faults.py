@@ -8,11 +8,15 @@ from __future__ import annotations
 
 import os
 import pathlib
+import re
 import subprocess
 import sys
+import time
 
 import pytest
 from allocation_cases import FAMILIES, all_launchers
+
+from numbagrad import native_stack
 
 TESTS = pathlib.Path(__file__).parent
 
@@ -77,3 +81,43 @@ def test_the_first_large_result_of_a_process(compiling: str) -> None:
     for expression, text, *total in found:
         assert text.startswith("Unable to allocate") and "with shape (" in text, (expression, text)
         assert total == ["131072.0"], expression
+
+
+linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="asks Linux for its limits")
+
+
+@linux
+def test_graphs_that_grow_until_memory_is_out() -> None:
+    done = child(str(TESTS / "growing_graphs.py"))
+    names = [line.partition(": ")[0] for line in done.stdout.splitlines()]
+    assert len(names) >= 14 and len(set(names)) == len(names), done.stdout
+    wrong = [line for line in done.stdout.splitlines() if not line.endswith(": fine")]
+    assert not wrong, "\n".join([*wrong, done.stderr[-3000:]])
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+STACK = """
+import resource, sys
+soft = int(sys.argv[1])
+resource.setrlimit(resource.RLIMIT_STACK, (soft, resource.getrlimit(resource.RLIMIT_STACK)[1]))
+import numbagrad
+print(next(line for line in open("/proc/self/status") if line.startswith("VmStk")))
+"""
+
+
+@linux
+@pytest.mark.parametrize("kilobytes", [100, 300, 1024, 8192])
+def test_the_stack_has_grown_after_the_import(kilobytes: int) -> None:
+    done = child("-c", STACK, str(kilobytes << 10))
+    assert (done.returncode, done.stderr) == (0, "")
+    found = re.fullmatch(r"VmStk:\s*(\d+) kB\s*", done.stdout)
+    assert found is not None and int(found[1]) >= kilobytes - (native_stack.MARGIN >> 10)
+
+
+def test_the_stack_grows_fast() -> None:
+    def seconds() -> float:
+        start = time.perf_counter()
+        native_stack.grow_stack()
+        return time.perf_counter() - start
+
+    assert min(seconds() for _ in range(20)) < 1e-3

@@ -145,22 +145,31 @@ def _call(
             found.append(value)
         elif value.__class__ is list or value.__class__ is tuple:
             found += [x for x in value if isinstance(x, Tensor)]
-    converted = policy(lower, found)
+    return _call_cast(original, policy(lower, found), args, kwargs)
 
-    def argument(value: Any) -> Any:
-        if isinstance(value, Tensor):
-            return converted(value)
-        if value.__class__ is list or value.__class__ is tuple:
-            return value.__class__([converted(x) if isinstance(x, Tensor) else x for x in value])
-        return value
 
-    # What the function calls is part of it.
+def _call_cast(
+    original: Callable[..., Any],
+    cast: Callable[[Tensor], Tensor],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> Any:
+    """The function on arguments that are cast. What it calls is part of it, and casts nothing."""
+    settings = state.settings
     state.settings = settings._replace(enabled=frozenset())
     try:
-        named = {name: argument(value) for name, value in kwargs.items()}
-        return original(*[argument(value) for value in args], **named)
+        named = {name: _cast_argument(value, cast) for name, value in kwargs.items()}
+        return original(*[_cast_argument(value, cast) for value in args], **named)
     finally:
         state.settings = settings
+
+
+def _cast_argument(value: Any, cast: Callable[[Tensor], Tensor]) -> Any:
+    if isinstance(value, Tensor):
+        return cast(value)
+    if value.__class__ is list or value.__class__ is tuple:
+        return value.__class__([cast(x) if isinstance(x, Tensor) else x for x in value])
+    return value
 
 
 def _eligible(tensor: Tensor) -> bool:

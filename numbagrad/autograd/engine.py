@@ -85,32 +85,31 @@ def run_backward(
         walk.depth = outer.depth + 1
     if retain_graph:
         walk.keeps_graph = True
-    noted = walk.note_nodes() if log.isEnabledFor(DEBUG) else ()
-    leaves: dict[int, list[Any]] = {}
-    buffers: dict[int, list[Any]] = {}
-    ready: list[int] = []
+    if log.isEnabledFor(DEBUG):
+        walk.note_nodes()
+    return _finished_walk(walk, outer, root_gradients, create_graph, inputs, accumulate)
+
+
+# Functions of a walk with exception handlers are short: tests/test_short_handlers.py says why.
+
+
+def _finished_walk(
+    walk: Walk,
+    outer: Walk | None,
+    root_gradients: Sequence[Any],
+    create_graph: bool,
+    inputs: Sequence[tuple[Any, int]] | None,
+    accumulate: bool,
+) -> list[Any]:
+    """``run_backward`` in the mode of the walk, which is the one of this thread meanwhile."""
+    switches = grad_mode.__dict__
     previous_mode = switches["enabled"]
     switches["enabled"] = create_graph
     switches["walk"] = walk
     try:
-        whole = True
         if inputs is not None:
-            walk.plan = Plan(roots, inputs, accumulate)
-            whole = walk.plan.is_whole
-        node = None
-        if whole and len(roots) == 1 and roots[0].__class__ is not tuple:
-            node = roots[0]._grad_fn
-        if node is not None and node._output_count == 1:
-            # One loss, by far the most frequent case.
-            buffers[-node.sequence_nr] = [node, root_gradients[0]]
-            ready.append(-node.sequence_nr)
-        else:
-            _hand_over_roots(walk, root_gradients, leaves, buffers, ready, create_graph)
-        careful = not whole or anomaly.enabled or priorities.in_use
-        if ready and not careful:
-            careful = _walk(leaves, buffers, ready, retain_graph, create_graph)
-        if careful:
-            _walk_with_care(walk, leaves, buffers, ready, retain_graph, create_graph, accumulate)
+            walk.plan = Plan(walk.roots, inputs, accumulate)
+        leaves = _walk_to_leaves(walk, root_gradients, create_graph, accumulate)
         _finish(leaves, create_graph, accumulate)
         if walk.callbacks is not None:
             switches["enabled"] = previous_mode
@@ -119,8 +118,37 @@ def run_backward(
     finally:
         switches["enabled"] = previous_mode
         switches["walk"] = outer
-        for handle in noted:
-            handle.remove()
+        if walk.noted:
+            walk.forget_nodes()
+
+
+def _walk_to_leaves(
+    walk: Walk,
+    root_gradients: Sequence[Any],
+    create_graph: bool,
+    accumulate: bool,
+) -> dict[int, list[Any]]:
+    """Run the nodes behind the roots; returns the buffers of the leaves, by their ids."""
+    leaves: dict[int, list[Any]] = {}
+    buffers: dict[int, list[Any]] = {}
+    ready: list[int] = []
+    roots, retain_graph = walk.roots, walk.keeps_graph
+    whole = walk.plan is None or walk.plan.is_whole
+    node = None
+    if whole and len(roots) == 1 and roots[0].__class__ is not tuple:
+        node = roots[0]._grad_fn
+    if node is not None and node._output_count == 1:
+        # One loss, by far the most frequent case.
+        buffers[-node.sequence_nr] = [node, root_gradients[0]]
+        ready.append(-node.sequence_nr)
+    else:
+        _hand_over_roots(walk, root_gradients, leaves, buffers, ready, create_graph)
+    careful = not whole or anomaly.enabled or priorities.in_use
+    if ready and not careful:
+        careful = _walk(leaves, buffers, ready, retain_graph, create_graph)
+    if careful:
+        _walk_with_care(walk, leaves, buffers, ready, retain_graph, create_graph, accumulate)
+    return leaves
 
 
 def _note_for_recorder(roots: Sequence[Any], retain_graph: bool) -> None:
@@ -319,27 +347,31 @@ def _run_with_hooks(buffer: list[Any], retain_graph: bool) -> Any:
     tensors that are entered or left meanwhile are as before afterwards.
     """
     node = buffer[0]
-    hooks = node._hooks
     walk: Any = grad_mode.walk
     walk.node = node
     pairs = tuple(saved_hooks.stack())
-    gradients = buffer[1:]
     try:
-        run_tensor_hooks(hooks, gradients)
-        gradients = run_pre_hooks(hooks, gradients)
-        seen = list(gradients) if hooks.post else [None] * len(gradients)
-        if node._takes_list:
-            del buffer[1:]
-            results = node.backward_of_list(gradients)
-            if not retain_graph:
-                node.release()
-        else:
-            results = _run(buffer, gradients, retain_graph)
-        return run_post_hooks(node._hooks, results, seen)
+        return _run_and_call_hooks(buffer, node._hooks, retain_graph)
     finally:
         walk.node = None
         if pairs != tuple(saved_hooks.stack()):
             saved_hooks.restore(pairs)
+
+
+def _run_and_call_hooks(buffer: list[Any], hooks: Any, retain_graph: bool) -> Any:
+    node = buffer[0]
+    gradients = buffer[1:]
+    run_tensor_hooks(hooks, gradients)
+    gradients = run_pre_hooks(hooks, gradients)
+    seen = list(gradients) if hooks.post else [None] * len(gradients)
+    if node._takes_list:
+        del buffer[1:]
+        results = node.backward_of_list(gradients)
+        if not retain_graph:
+            node.release()
+    else:
+        results = _run(buffer, gradients, retain_graph)
+    return run_post_hooks(node._hooks, results, seen)
 
 
 def _wrong_count(node: Node, results: Sequence[Any]) -> RuntimeError:
@@ -391,12 +423,7 @@ def _walk_with_care(
             if not needed:
                 continue
         walk.node = node
-        try:
-            results = _run_checked(buffer, retain_graph)
-        except Exception:
-            if anomaly.enabled and capture.computes():
-                explain(node)
-            raise
+        results = _run_explained(buffer, retain_graph)
         walk.node = buffer = None
         for edge, gradient in zip(node.next_edges, results, strict=True):
             if edge is None or not (plan is None or plan.leads_to_input(edge, node.sequence_nr)):
@@ -407,6 +434,16 @@ def _walk_with_care(
                     hooked = HookedLeaves(plan, {})
                 hooked.passed(edge[0])
         results = gradient = None
+
+
+def _run_explained(buffer: list[Any], retain_graph: bool) -> Any:
+    """Run a node and its hooks; anomaly detection tells where a node was made that raises."""
+    try:
+        return _run_checked(buffer, retain_graph)
+    except Exception:
+        if anomaly.enabled and capture.computes():
+            explain(buffer[0])
+        raise
 
 
 def _run_checked(buffer: list[Any], retain_graph: bool) -> Any:
@@ -431,26 +468,37 @@ def _finish(leaves: dict[int, list[Any]], create_graph: bool, accumulate: bool) 
 
     Nothing is added to a leaf without hooks before every node has run that may raise.
     """
-    late = None
     if accumulate:
-        _ACCUMULATE_LOCK.acquire()  # a with statement takes three times as long
-        try:
-            for buffer in leaves.values():
-                grad = buffer[0]._grad
-                if buffer[0]._hooks is not None:
-                    late = [*(late or ()), buffer]
-                elif grad is None or create_graph or buffer[1] is None:
-                    _accumulate(buffer, create_graph)
-                else:
-                    interface.add_(grad, buffer[1])
-                    buffer[1] = None
-        finally:
-            _ACCUMULATE_LOCK.release()
+        late = _accumulate_all(leaves, create_graph)
     else:
         late = [buffer for buffer in leaves.values() if buffer[0]._hooks is not None]
     for buffer in late or ():
         if len(buffer) == 2:
             _finish_leaf(buffer, create_graph, accumulate)
+
+
+def _accumulate_all(leaves: dict[int, list[Any]], create_graph: bool) -> list[Any] | None:
+    """Add the gradients of the leaves without hooks; returns the buffers of the others, if any."""
+    late = None
+    _ACCUMULATE_LOCK.acquire()  # a with statement takes three times as long
+    try:
+        for buffer in leaves.values():
+            grad = buffer[0]._grad
+            if buffer[0]._hooks is not None:
+                late = [*(late or ()), buffer]
+            elif grad is None or create_graph or buffer[1] is None:
+                _accumulate(buffer, create_graph)
+            else:
+                interface.add_(grad, buffer[1])
+                buffer[1] = None
+    finally:
+        _ACCUMULATE_LOCK.release()
+    return late
+
+
+def _accumulate_alone(buffer: list[Any], create_graph: bool) -> None:
+    with _ACCUMULATE_LOCK:
+        _accumulate(buffer, create_graph)
 
 
 def _finish_leaf(buffer: list[Any], create_graph: bool, accumulate: bool) -> None:
@@ -473,8 +521,7 @@ def _finish_leaf(buffer: list[Any], create_graph: bool, accumulate: bool) -> Non
     seen = gradients if hooks.post and not becomes_grad else None
     gradients = None  # type: ignore[assignment]  # it must not be held while it is accumulated
     if wanted:
-        with _ACCUMULATE_LOCK:
-            _accumulate(buffer, create_graph)
+        _accumulate_alone(buffer, create_graph)
     if becomes_grad and hooks.post:
         seen = [leaf._grad]
     if accumulated:

@@ -397,13 +397,17 @@ def _checked_root_gradient(index: int, root: Any, gradient: Any, create_graph: b
                 f"dtype. Mismatch in dtype: grad_output[{index}] has a dtype of "
                 f"torch.{gradient._array.dtype} and output[{index}] has a dtype of torch.{dtype}."
             )
-        previous_mode = grad_mode.enabled
-        grad_mode.enabled = create_graph
-        try:
-            gradient = interface.cast(gradient, dtype)
-        finally:
-            grad_mode.enabled = previous_mode
+        gradient = _cast_root_gradient(gradient, dtype, create_graph)
     return gradient
+
+
+def _cast_root_gradient(gradient: Any, dtype: Any, create_graph: bool) -> Any:
+    previous_mode = grad_mode.enabled
+    grad_mode.enabled = create_graph
+    try:
+        return interface.cast(gradient, dtype)
+    finally:
+        grad_mode.enabled = previous_mode
 
 
 def _size(shape: tuple[int, ...]) -> str:

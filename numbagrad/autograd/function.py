@@ -514,33 +514,43 @@ class Function(FunctionCtx):
     def run(cls, args: tuple[Any, ...]) -> tuple[Any, Any]:
         """Run ``forward`` on positional arguments and record its node; ``ctx`` and the output."""
         Tensor = interface.Tensor
-        separate_context = cls._has_setup_context()
         ctx = cls._backward_cls.__new__(cls._backward_cls)
         # A node with hooks is run where the engine can let go of the gradients.
         ctx._hooks = Hooks() if cls.boxed_grads_call else None
         needs = [isinstance(value, Tensor) and value._requires_grad for value in args]
         ctx.needs_input_grad = tuple(needs)
-        recording = grad_mode.enabled
         unrecorded = volatile.in_use and volatile.touched(args)
-        record = recording and True in needs and not unrecorded
+        record = grad_mode.enabled and True in needs and not unrecorded
         if record:
             connect(ctx, args)
+        output = cls._unrecorded(ctx, args, record)
+        return ctx, volatile.mark(output) if unrecorded else output
+
+    @classmethod
+    def _unrecorded(cls, ctx: Any, args: tuple[Any, ...], record: bool) -> Any:
+        """``_computed`` with recording off."""
+        recording = grad_mode.enabled
         grad_mode.enabled = False
         try:
-            if separate_context:
-                output = cls.forward(*args)
-                cls.setup_context(ctx, args, output)
-            else:
-                output = cls.forward(ctx, *args)
-            if isinstance(output, Tensor):
-                output = wrap_output(ctx, args, output, record)
-            elif isinstance(output, tuple):
-                output = wrap_outputs(ctx, args, output, record)
-            if ctx.to_save is not None:
-                keep(ctx, record)
+            return cls._computed(ctx, args, record)
         finally:
             grad_mode.enabled = recording
-        return ctx, volatile.mark(output) if unrecorded else output
+
+    @classmethod
+    def _computed(cls, ctx: Any, args: tuple[Any, ...], record: bool) -> Any:
+        """The output of ``forward``, with the node as its history if that is recorded."""
+        if cls._has_setup_context():
+            output = cls.forward(*args)
+            cls.setup_context(ctx, args, output)
+        else:
+            output = cls.forward(ctx, *args)
+        if isinstance(output, interface.Tensor):
+            output = wrap_output(ctx, args, output, record)
+        elif isinstance(output, tuple):
+            output = wrap_outputs(ctx, args, output, record)
+        if ctx.to_save is not None:
+            keep(ctx, record)
+        return output
 
 
 def connect(ctx: BackwardCFunction, args: tuple[Any, ...]) -> None:

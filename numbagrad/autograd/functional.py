@@ -66,9 +66,7 @@ def vjp(
         several_outputs, outputs = call(func, inputs, "vjp", strict)
         where = "user-provided function returns"
         v = vector_for(v, outputs, several_outputs, "vjp", create_graph, where)
-    with set_grad_enabled(create_graph or is_grad_enabled()):
-        results = differentiate(outputs, inputs, v, create_graph)
-        results = filled(results, inputs, strict, create_graph, OF_OUTPUT)
+    results = _products(outputs, inputs, v, inputs, strict, create_graph, OF_OUTPUT)
     return (
         given_back(outputs, several_outputs, create_graph),
         given_back(results, several_inputs, create_graph),
@@ -102,9 +100,7 @@ def jvp(
         gradients = differentiate(outputs, inputs, seeds, True)
         if strict:
             require_grad(gradients, GRADIENT_WITHOUT_GRAD)
-    with set_grad_enabled(create_graph or is_grad_enabled()):
-        results = differentiate(gradients, seeds, v, create_graph)
-        results = filled(results, outputs, strict, create_graph, OF_SEEDS)
+    results = _products(gradients, seeds, v, outputs, strict, create_graph, OF_SEEDS)
     return (
         given_back(outputs, several_outputs, create_graph),
         given_back(results, several_outputs, create_graph),
@@ -132,9 +128,7 @@ def vhp(
         several_inputs, inputs = variables_of(inputs, "vhp", create_graph)
         v = vector_for(v, inputs, several_inputs, "vhp", create_graph)
         output, gradients = _gradient(func, inputs, "vhp", strict)
-    with set_grad_enabled(create_graph or is_grad_enabled()):
-        results = differentiate(gradients, inputs, v, create_graph)
-        results = filled(results, inputs, strict, create_graph, OF_GRADIENT)
+    results = _products(gradients, inputs, v, inputs, strict, create_graph, OF_GRADIENT)
     return (
         given_back((output,), False, create_graph),
         given_back(results, several_inputs, create_graph),
@@ -162,13 +156,20 @@ def hvp(
         products = differentiate(gradients, inputs, seeds, True)
         if strict:
             require_grad(gradients, HESSIAN_WITHOUT_GRAD)
-    with set_grad_enabled(create_graph or is_grad_enabled()):
-        results = differentiate(products, seeds, v, create_graph)
-        results = filled(results, inputs, strict, create_graph, OF_GRADIENT_SEEDS)
+    results = _products(products, seeds, v, inputs, strict, create_graph, OF_GRADIENT_SEEDS)
     return (
         given_back((output,), False, create_graph),
         given_back(results, several_inputs, create_graph),
     )
+
+
+def _products(
+    outputs: Any, inputs: Any, v: Any, like: Any, strict: bool, create_graph: bool, words: Any
+) -> Any:
+    """The last walk: the derivatives of ``outputs`` times ``v``, each in the form of ``like``."""
+    with set_grad_enabled(create_graph or is_grad_enabled()):
+        results = differentiate(outputs, inputs, v, create_graph)
+        return filled(results, like, strict, create_graph, words)
 
 
 def _gradient(func: Function, inputs: Tensors, api: str, strict: bool) -> tuple[Tensor, Any]:

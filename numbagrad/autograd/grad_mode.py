@@ -115,11 +115,15 @@ def _decorate_generator(make_context: Callable[[], Any], function: Any) -> Any:
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         generator = function(*args, **kwargs)
         resume, value = generator.send, None
+
+        def step() -> Any:
+            with make_context():
+                return resume(value)
+
         try:
             while True:
                 try:
-                    with make_context():
-                        produced = resume(value)
+                    produced = step()
                 except StopIteration as stop:
                     return stop.value
                 try:

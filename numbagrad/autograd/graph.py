@@ -162,7 +162,8 @@ class saved_tensors_hooks:
     def __enter__(self) -> None:
         push_hooks(self.pack_hook, self.unpack_hook)
 
-    def __exit__(self, *exception: object) -> None:
+    # Without memory a tuple of the arguments may not be made, and the hooks would stay.
+    def __exit__(self, error_type: Any, error: Any, traceback: Any) -> None:
         pop_hooks()
 
 

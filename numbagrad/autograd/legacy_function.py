@@ -37,11 +37,7 @@ class InstanceNode(BackwardCFunction):
     def _call_backward(self, *gradients: Any) -> tuple[Any, ...]:
         """Run the instance's ``backward`` unrecorded; its results cannot be differentiated."""
         recording = grad_mode.enabled
-        grad_mode.enabled = False
-        try:
-            results = self._instance.backward(*[_plain(gradient) for gradient in gradients])
-        finally:
-            grad_mode.enabled = recording
+        results = self._run_backward(gradients)
         if not isinstance(results, tuple):
             results = (results,)
         if not recording:
@@ -50,6 +46,14 @@ class InstanceNode(BackwardCFunction):
         edges = tuple([edge for edge in (*sources, *self.next_edges) if edge is not None])
         name = type(self._instance).__name__
         return tuple([with_history(result, UnrecordedGradient(name, edges)) for result in results])
+
+    def _run_backward(self, gradients: tuple[Any, ...]) -> Any:
+        recording = grad_mode.enabled
+        grad_mode.enabled = False
+        try:
+            return self._instance.backward(*[_plain(gradient) for gradient in gradients])
+        finally:
+            grad_mode.enabled = recording
 
 
 class UnrecordedGradient(Node):
@@ -94,35 +98,49 @@ def call_instance(instance: Any, inputs: tuple[Any, ...]) -> Any:
     node._hooks = None
     node._instance = instance
     node.needs_input_grad = tuple([_is_tensor(x) and x._requires_grad for x in inputs])
-    recording = grad_mode.enabled
     unrecorded = volatile.in_use and volatile.touched(inputs)
-    record = recording and True in node.needs_input_grad and not unrecorded
+    record = grad_mode.enabled and True in node.needs_input_grad and not unrecorded
     if record:
         connect(node, inputs)
     instance._node = weakref.ref(node)
-    seen = [None if value is None else interface.alias(value) for value in inputs]
-    grad_mode.enabled = False
-    try:
-        output = instance.forward(*seen)
-        outputs = output if isinstance(output, tuple) else (output,)
-        # What the methods see stays plain, and what is returned is new: the instance may keep its
-        # outputs without closing a cycle through their history.
-        returned = _originals([_renewed(value, seen) for value in outputs], seen, inputs)
-        fixed = instance.non_differentiable or ()
-        node.non_differentiable = tuple(
-            [new for new, old in zip(returned, outputs, strict=True) if _among(old, fixed)]
-        )
-        node.dirty_tensors = _originals(instance.dirty_tensors or (), seen, inputs)
-        node.materialize_grads = instance.materialize_grads
-        results = wrap_outputs(node, inputs, returned, record)
-        node.to_save, instance.to_save = instance.to_save, None
-        if node.to_save is not None:
-            keep(node, record)
-    finally:
-        grad_mode.enabled = recording
+    results, single = _without_recording(instance, node, inputs, record)
     if unrecorded:
         volatile.mark(results)
-    return results if isinstance(output, tuple) else results[0]
+    return results[0] if single else results
+
+
+def _without_recording(
+    instance: Any, node: Any, inputs: tuple[Any, ...], record: bool
+) -> tuple[Any, bool]:
+    recording = grad_mode.enabled
+    grad_mode.enabled = False
+    try:
+        return _run_forward(instance, node, inputs, record)
+    finally:
+        grad_mode.enabled = recording
+
+
+def _run_forward(
+    instance: Any, node: Any, inputs: tuple[Any, ...], record: bool
+) -> tuple[Any, bool]:
+    """The outputs of ``forward``, with the node as their history; whether there is but one."""
+    seen = [None if value is None else interface.alias(value) for value in inputs]
+    output = instance.forward(*seen)
+    outputs = output if isinstance(output, tuple) else (output,)
+    # What the methods see stays plain, and what is returned is new: the instance may keep its
+    # outputs without closing a cycle through their history.
+    returned = _originals([_renewed(value, seen) for value in outputs], seen, inputs)
+    fixed = instance.non_differentiable or ()
+    node.non_differentiable = tuple(
+        [new for new, old in zip(returned, outputs, strict=True) if _among(old, fixed)]
+    )
+    node.dirty_tensors = _originals(instance.dirty_tensors or (), seen, inputs)
+    node.materialize_grads = instance.materialize_grads
+    results = wrap_outputs(node, inputs, returned, record)
+    node.to_save, instance.to_save = instance.to_save, None
+    if node.to_save is not None:
+        keep(node, record)
+    return results, not isinstance(output, tuple)
 
 
 def _renewed(value: Any, seen: list[Any]) -> Any:

@@ -65,8 +65,13 @@ def push_hooks(pack_hook: Hook, unpack_hook: Hook) -> None:
     """
     if _hooks.disabled is not None:
         raise RuntimeError(_hooks.disabled)
-    _hooks.stack.append((pack_hook, unpack_hook))
+    pairs, pair = _hooks.stack, (pack_hook, unpack_hook)
     watching.change(1)
+    try:
+        pairs.append(pair)  # last: hooks that could not be entered would stay for ever
+    except BaseException:
+        watching.change(-1)
+        raise
 
 
 def pop_hooks() -> None:
@@ -89,7 +94,10 @@ def _pack_all(node: Any) -> None:
     """Pass all that a new node saves through the hooks that apply."""
     hooks = default_hooks()
     if hooks is not None and node.saved:
-        node.saved = tuple([pack(entry, node, hooks) for entry in node.saved])
+        packed = []  # a comprehension would have cells, which CPython 3.11 may lose
+        for entry in node.saved:
+            packed.append(pack(entry, node, hooks))
+        node.saved = tuple(packed)
 
 
 def pack(entry: Any, node: Any, hooks: tuple[Hook, Hook] | None) -> Any:

@@ -52,6 +52,8 @@ class Walk:
     #: Whether nodes keep what they saved.
     keeps_graph = False
     callbacks: list[Callable[[], Any]] | None = None
+    #: What takes back that the nodes write into the log.
+    noted: Sequence[RemovableHandle] = ()
     _id: int | None = None
     _reachable: dict[int, Any] | None = None
 
@@ -67,10 +69,15 @@ class Walk:
         for callback in self.callbacks or ():
             callback()
 
-    def note_nodes(self) -> list[RemovableHandle]:
-        """Have all that lies behind the roots write into the log; returns what takes that back."""
+    def note_nodes(self) -> None:
+        """Have all that lies behind the roots write into the log."""
         targets = [edge[0] for edge in map(edge_of_root, self.roots) if edge is not None]
-        return note_nodes(reachable(targets))
+        self.noted = note_nodes(reachable(targets))
+
+    def forget_nodes(self) -> None:
+        """Take back what ``note_nodes`` did."""
+        for handle in self.noted:
+            handle.remove()
 
     def reaches(self, node: Any) -> bool:
         """Whether a node lies behind the roots. Leaves are asked for by their tensors."""

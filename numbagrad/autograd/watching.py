@@ -51,8 +51,13 @@ def change(by: int) -> None:
     """Count those who watch: one more or one less."""
     global count
     with _lock:
-        count += by
-        _write()
+        before = count
+        count = before + by
+        try:
+            _write()
+        except BaseException:
+            count = before  # one that is too high costs time, one too low would hide nodes
+            raise
 
 
 def change_inference(by: int) -> None:

@@ -187,6 +187,19 @@ def record_backward(
     ), start  # fmt: skip
 
 
+def _gradients(
+    recorder: Recorder, roots: list[Tensor], given: list[Tensor], inputs: list[Tensor]
+) -> tuple[list[View], list[Any]]:
+    """The recorded walk itself: where the gradients of the roots lie, and those of the inputs."""
+    with recorder.recording():
+        views = [recorder.view(gradient._array) for gradient in given]
+        edges = [wanted_edge(tensor) for tensor in inputs]
+        try:
+            return views, run_backward(roots, given, True, False, edges, accumulate=False)  # type: ignore[arg-type]
+        except Exception as error:  # the caller of the function may never walk there
+            raise CannotDifferentiate(f"a graph whose walk raises {error!r}") from error
+
+
 def _walk(
     recorder: Recorder,
     roots: list[Tensor],
@@ -196,13 +209,7 @@ def _walk(
 ) -> Walk:
     """Walk the graph from ``roots``, whose gradients are ``given``, and record it."""
     start = len(recorder.operations)
-    with recorder.recording():
-        views = [recorder.view(gradient._array) for gradient in given]
-        edges = [wanted_edge(tensor) for tensor in inputs]
-        try:
-            found = run_backward(roots, given, True, False, edges, accumulate=False)  # type: ignore[arg-type]
-        except Exception as error:  # the caller of the function may never walk there
-            raise CannotDifferentiate(f"a graph whose walk raises {error!r}") from error
+    views, found = _gradients(recorder, roots, given, inputs)
     if recorder.failure is not None:
         raise CannotDifferentiate(recorder.failure)
     results = [None if tensor is None else recorder.view(tensor._array) for tensor in found]

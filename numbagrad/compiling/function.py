@@ -162,31 +162,56 @@ class CompiledFunction:
         if is_transformed(leaves):
             return self._function(*args, **kwargs)
         if latest is not None and settings == latest.settings and structure == latest.structure:
-            with self._lock:
-                result = latest.recorded.replay(tuple(leaves))
+            result = self._replay(latest.recorded, leaves)
             if result is not CHANGED:
                 return result
+        result = self._run_or_record(settings, structure, leaves, args, kwargs)
+        return self._function(*args, **kwargs) if result is CHANGED else result
+
+    def _replay(self, recorded: Recorded, leaves: list[Any]) -> Any:
+        with self._lock:
+            return recorded.replay(tuple(leaves))
+
+    def _run_or_record(
+        self,
+        settings: Any,
+        structure: Any,
+        leaves: list[Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> Any:
+        """Run a program that holds, or record one; CHANGED if the function has to be called."""
         key = (structure, settings, *_signatures(leaves))
         with self._lock:
             for recorded in self._programs.get(key, ()):
                 if recorded.holds(leaves):
-                    self._latest = _Latest(settings, recorded, structure)
-                    self._quick = None if kwargs else _quick_way(settings, recorded, structure)
+                    latest = self._latest = _Latest(settings, recorded, structure)
+                    self._quick = None if kwargs else _quick_way(*latest)
                     result = recorded.run(leaves)
                     if result is not CHANGED:
                         return result
-            if self._may_record(key, leaves):
-                inputs, earlier = self._numbers_of(key, leaves, args, kwargs)
-                recording = Recording(
-                    self._function, leaves, args, kwargs, structure, inputs, earlier,
-                    self._is_piece, self._states,
-                )  # fmt: skip
-                try:
-                    return self._record(key, recording)
-                finally:
-                    if self._given_up or self._broken is not None:
-                        self._quick = None
-        return self._function(*args, **kwargs)
+            if not self._may_record(key, leaves):
+                return CHANGED
+            return self._record_call(key, structure, leaves, args, kwargs)
+
+    def _record_call(
+        self,
+        key: Any,
+        structure: Any,
+        leaves: list[Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> Any:
+        inputs, earlier = self._numbers_of(key, leaves, args, kwargs)
+        recording = Recording(
+            self._function, leaves, args, kwargs, structure, inputs, earlier,
+            self._is_piece, self._states,
+        )  # fmt: skip
+        try:
+            return self._record(key, recording)
+        finally:
+            if self._given_up or self._broken is not None:
+                self._quick = None
 
     def _may_record(self, key: Any, leaves: list[Any]) -> bool:
         """Whether another program would be worth its memory."""

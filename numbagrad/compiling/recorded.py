@@ -167,18 +167,23 @@ class Recorded:
             Failed: if an operation raised; everything is as it was before.
         """
         with uninterrupted():
-            self.numbers.give(leaves)
-            reused = self._reused.take()
-            try:
-                results = self._undoing(leaves, self.program.run, self._given, reused)
-            except Outdated:
-                return CHANGED
-            self._count_writes(leaves)
-            result = self._leave(Run(results, leaves), attach=reused is None)
-        self._looks += 1
-        if self._looks & (self._looks - 1) == 0:  # seldom, if it does not help
-            self._learn(leaves)
+            result = self._run_whole(leaves)
+        if result is not CHANGED:
+            self._looks += 1
+            if self._looks & (self._looks - 1) == 0:  # seldom, if it does not help
+                self._learn(leaves)
         return result
+
+    def _run_whole(self, leaves: Sequence[Any]) -> Any:
+        """``run``, which is not interrupted."""
+        self.numbers.give(leaves)
+        reused = self._reused.take()
+        try:
+            results = self._undoing(leaves, self.program.run, self._given, reused)
+        except Outdated:
+            return CHANGED
+        self._count_writes(leaves)
+        return self._leave(Run(results, leaves), attach=reused is None)
 
     def replay(self, given: tuple[Any, ...]) -> Any:
         """What a call returns, if compiled code sees that nothing has changed; else CHANGED."""
@@ -190,48 +195,68 @@ class Recorded:
             return CHANGED
         if numbers:
             self.numbers.give(given)
-        run = self._replay.run
-        if run is None or timing.active is not None:
+        if self._replay.run is None or timing.active is not None:
             self._given = self._given_with(arguments)
             return self.run(given)
-        try:
-            if self._may_raise:
-                with uninterrupted():
-                    results = self._undoing(arguments, self._run_natively, keep, arguments)
-            elif self._counts and self._effects.versions:
-                results = self._run_counted(keep, arguments)
-            elif self._counts:
-                with uninterrupted():  # or else the sources would count a run that never was
-                    self.program.draw_numbers()
-                    results = run(keep, *arguments)
-            else:
-                if self.program.sources:
-                    self.program.draw_numbers()
-                results = run(keep, *arguments)
-        except Outdated:
+        results = self._run_again(keep, arguments)
+        if results is CHANGED:
             return CHANGED
         if self._find_result is not None and (keep or not self._effects.gradients):
             return self._find_result(results, arguments)
         return self._leave(Run(results, arguments), attach=not keep)
 
-    def _run_counted(self, keep: bool, arguments: tuple[Any, ...]) -> tuple[Array, ...]:
-        """A run of which sources of numbers keep count, where an interrupt comes at any time.
+    def _run_again(self, keep: bool, arguments: tuple[Any, ...]) -> Any:
+        """The results of a run in compiled code; if it raises, nothing was run.
 
-        The counts are taken back if nothing was run. The version of a tensor that the program
-        writes tells: compiled code counts it up, in one call with the writing.
+        Returns CHANGED if the program does not hold for what the sources of its numbers read.
+        """
+        try:
+            if self._may_raise:
+                with uninterrupted():
+                    return self._undoing(arguments, self._run_natively, keep, arguments)
+            if self._counts:
+                return self._run_counted(keep, arguments)
+            if self.program.sources:
+                self.program.draw_numbers()
+            return self._replay.run(keep, *arguments)  # type: ignore[misc]
+        except Outdated:
+            return CHANGED
+
+    def _run_counted(self, keep: bool, arguments: tuple[Any, ...]) -> Sequence[Array]:
+        """A run of which sources of numbers keep count; taken back if nothing was run.
+
+        An interrupt comes at any time, also between the run and a note of it. The version of a
+        tensor that the program writes tells whether it was run: compiled code counts it up, in one
+        call with the writing. A step that hides its writes (``_unsafe_preserve_version_counter``)
+        is not interrupted.
         """
         for state in self._counts:
             state.forget()
-        cell = version_cell_of(self._effects.versions[0][0].find(arguments))
+        versions = self._effects.versions
+        if not versions:
+            with uninterrupted():
+                return self._run_hidden(keep, arguments)
+        cell = version_cell_of(versions[0][0].find(arguments))
         before = cell[0]
         try:
             self.program.draw_numbers()
-            results: tuple[Array, ...] = self._replay.run(keep, *arguments)  # type: ignore[misc]
-            return results
+            return self._replay.run(keep, *arguments)  # type: ignore[misc]
         except BaseException:
-            with uninterrupted():
-                if cell[0] == before:
-                    self.program.undo_sources()
+            self._undo_sources_if(cell, before)
+            raise
+
+    def _undo_sources_if(self, cell: list[Any], version: int) -> None:
+        """Take back the counts of a run if nothing was written since a version."""
+        with uninterrupted():
+            if cell[0] == version:
+                self.program.undo_sources()
+
+    def _run_hidden(self, keep: bool, arguments: tuple[Any, ...]) -> Sequence[Array]:
+        try:
+            self.program.draw_numbers()
+            return self._replay.run(keep, *arguments)  # type: ignore[misc]
+        except BaseException:
+            self.program.undo_sources()
             raise
 
     def _given_with(self, arguments: Sequence[Any]) -> list[Array]:

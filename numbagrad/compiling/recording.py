@@ -124,16 +124,7 @@ class Recording:
         previous = None if self.earlier is None else Previous(self.earlier)
         finder = self._change_finder(reachable)
         read: list[Optimizer] = []
-        # One thread records at a time, hence first.
-        groups = [group for each in reachable.optimizers for group in each.param_groups]
-        with (
-            recorder.recording(),
-            noting_state(read.append),
-            observing(groups) as self._options_read,
-            listening(recorder, reachable),
-            finder,
-        ):
-            found = self.function(*args, **kwargs)
+        found = self._call_and_listen(args, kwargs, reachable, finder, read)
         result = with_plain_numbers(found) if self.numbers.values else found
         self._states.ran += reachable.found_late
         if recorder.failure is not None:
@@ -160,14 +151,44 @@ class Recording:
             self.may_settle = True
             self.changed_at = finder.found
             return result, None, f"a change during the call, of {changed}"
+        return result, *self._recorded_or_why_not(reachable, before, found, previous)
+
+    def _call_and_listen(
+        self,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        reachable: ReachableState,
+        finder: ChangeFinder,
+        read: list[Optimizer],
+    ) -> Any:
+        """What the function returns; adds to ``read`` the optimizers whose state it asks for."""
+        groups = [group for each in reachable.optimizers for group in each.param_groups]
+        # One thread records at a time, hence first.
+        with self.recorder.recording(), noting_state(read.append):
+            with observing(groups) as self._options_read:
+                return self._call_and_look(args, kwargs, reachable, finder)
+
+    def _call_and_look(
+        self,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        reachable: ReachableState,
+        finder: ChangeFinder,
+    ) -> Any:
+        with listening(self.recorder, reachable), finder:
+            return self.function(*args, **kwargs)
+
+    def _recorded_or_why_not(
+        self, reachable: ReachableState, before: Snapshot, found: Any, previous: Previous | None
+    ) -> tuple[Recorded | None, str]:
         try:
-            return result, self._recorded(reachable, before, found, previous), ""
+            return self._recorded(reachable, before, found, previous), ""
         except Unusable as reason:
             self.may_settle = reason.may_settle
             if self.assigned:  # what was there before was read, or is needed otherwise
                 self._states.may_assign, self.may_settle = False, True
-                return result, None, f"a change during the call, of {self.assigned[0].watched.what}"
-            return result, None, str(reason)
+                return None, f"a change during the call, of {self.assigned[0].watched.what}"
+            return None, str(reason)
 
     def _refused(self, reachable: ReachableState) -> str | None:
         """What the call reads that nobody can watch, found out after it was read."""
@@ -282,13 +303,16 @@ class Recording:
             if not place.of_gradient and place.find(self.leaves)._requires_grad
         ]
         tensors = [place.find(self.leaves) for place in inputs]
-        try:
-            with listening(self.recorder, self._reachable):
-                backward, count = record_backward(self.recorder, found.live, tensors, results)
-        except CannotDifferentiate as reason:
-            raise Unusable(str(reason)) from None
+        backward, count = self._walked(found.live, tensors, results)
         results += [memory for memory in backward.saved if memory not in results]
         return Live(backward, inputs, len(found.live), results, owners, found.made), count
+
+    def _walked(self, live: Any, tensors: list[Tensor], results: list[Memory]) -> tuple[Any, int]:
+        try:
+            with listening(self.recorder, self._reachable):
+                return record_backward(self.recorder, live, tensors, results)
+        except CannotDifferentiate as reason:
+            raise Unusable(str(reason)) from None
 
     def _check_memory(self, known: set[Memory]) -> None:
         """Raise if the call read or wrote memory that nobody knows how to find."""

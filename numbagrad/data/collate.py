@@ -23,18 +23,21 @@ _WRONG_CONTENT = (
 )
 
 
+def _mapped_mapping(container: Mapping[Any, Any], entries: Any) -> Any:
+    try:
+        if not isinstance(container, MutableMapping):
+            return type(container)(entries)  # type: ignore[call-arg]
+        fresh = copy.copy(container)
+        fresh.update(entries)
+        return fresh
+    except TypeError:
+        return entries
+
+
 def _mapped(container: Any, entries: Any) -> Any:
     """A container like the given one, with other entries; a plain one where it cannot be made."""
-    fresh: Any
     if isinstance(container, Mapping):
-        try:
-            if not isinstance(container, MutableMapping):
-                return type(container)(entries)  # type: ignore[call-arg]
-            fresh = copy.copy(container)
-            fresh.update(entries)
-            return fresh
-        except TypeError:
-            return entries
+        return _mapped_mapping(container, entries)
     if hasattr(container, "_fields"):
         return type(container)(*entries)
     if isinstance(container, tuple):
@@ -42,7 +45,7 @@ def _mapped(container: Any, entries: Any) -> Any:
     try:
         if not isinstance(container, MutableSequence):
             return type(container)(entries)
-        fresh = copy.copy(container)
+        fresh: Any = copy.copy(container)
         for place, entry in enumerate(entries):
             fresh[place] = entry
         return fresh

@@ -42,9 +42,13 @@ def check(name: str, words: tuple[Any, ...], explain: Callable[..., None], *argu
     if capture.computes():
         kernel.launch(total, _GRAIN, failed, 1, *words)
     if failed[0]:
-        with capture.noting_exceptions():
-            explain(*arguments)
+        _explain(explain, arguments)
     capture.note_check(kernel, (total, _GRAIN, words), explain, arguments)
+
+
+def _explain(explain: Callable[..., None], arguments: tuple[Any, ...]) -> None:
+    with capture.noting_exceptions():
+        explain(*arguments)
 
 
 def check_classes(target: Array, classes: int, ignored: int) -> None:

@@ -125,19 +125,18 @@ def convert(array: np.ndarray[Any, Any], kind: np.dtype[Any]) -> np.ndarray[Any,
     if array.dtype == kind:
         np.copyto(converted, array)
         return converted
+    return _launch(array, converted)
+
+
+def _launch(array: np.ndarray[Any, Any], made: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     program = _program()
     try:
-        program.into(array, converted)
+        program.into(array, made)
     except LaunchMiss as miss:
-        if "c" in (array.dtype.kind, kind.kind):
-            return _convert_complex(array, converted)
-        program.resolve(miss, (array, converted), into=True)
-    return converted
-
-
-# --- half precision, computed in float32 ----------------------------------------------------------
-
-_HALF = (float16.numpy, bfloat16.numpy)
+        if "c" in (array.dtype.kind, made.dtype.kind):
+            return _convert_complex(array, made)
+        program.resolve(miss, (array, made), into=True)
+    return made
 
 
 def has_half(arguments: Sequence[Any]) -> bool:

@@ -217,19 +217,27 @@ class PointwiseProgram:
             if code == native_layout.MISS_CAPTURE:
                 if made := capture.hand_over("pointwise", self, operands, into):
                     return made[0]
-            elif code < 0:
-                before, operands = operands, self._repair(code, operands, into)
-                repairs.add(code, before)
             else:
-                repairs.add(code, operands)
-                for operand in operands:
-                    if isinstance(operand, np.ndarray):
-                        from_numpy(operand.dtype)  # raises for arrays that no kernel reads
-                self._compile(code, into)
+                operands = self._repaired(repairs, code, operands, into)
             try:
                 return (self.into if into else self.call)(*operands)
             except LaunchMiss as again:
                 code = again.args[0]
+
+    def _repaired(
+        self, repairs: Repairs, code: int, operands: tuple[Any, ...], into: bool
+    ) -> tuple[Any, ...]:
+        """Operands to call with again, once the kernel is there that was missing, if one was."""
+        if code < 0:
+            taken = self._repair(code, operands, into)
+            repairs.add(code, operands)
+            return taken
+        repairs.add(code, operands)
+        for operand in operands:
+            if isinstance(operand, np.ndarray):
+                from_numpy(operand.dtype)  # raises for arrays that no kernel reads
+        self._compile(code, into)
+        return operands
 
     def _repair(self, code: int, operands: tuple[Any, ...], into: bool) -> tuple[Any, ...]:
         """Operands that the launcher can take, or the error that says why there are none."""

@@ -214,14 +214,24 @@ class BlockProgram:
         basis = {k: firsts[x.memory] for k, x in enumerate(dependent.given) if x.memory in firsts}
         workers = min(get_num_threads(), blocks)
         free = self._repeated.setdefault((workers, *basis.items()), [])
-        try:
-            repeated = free.pop()
-        except IndexError:
-            repeated = Repeated(self._call.program, basis, workers)
-        try:
-            repeated.run([x.memory.array for x in dependent.given], results, start, blocks)
-        finally:
-            free.append(repeated)
+        given = [x.memory.array for x in dependent.given]
+        repeated = _taken(free) or Repeated(self._call.program, basis, workers)
+        _run_and_give_back(repeated, free, given, results, start, blocks)
+
+
+def _run_and_give_back(repeated: Repeated, free: list[Repeated], *arguments: Any) -> None:
+    try:
+        repeated.run(*arguments)
+    finally:
+        free.append(repeated)
+
+
+def _taken(free: list[Repeated]) -> Repeated | None:
+    """One of the programs that no thread runs, if there is any."""
+    try:
+        return free.pop()
+    except IndexError:
+        return None
 
 
 class Units:

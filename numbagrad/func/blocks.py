@@ -85,9 +85,7 @@ def products_in_blocks(
     rows, every = known.rows, vmap(product)
     recorder = Recorder()
     given = units(0, rows)
-    with recorder.recording():
-        basis = [recorder.view(array).memory for array in given]
-        first = every(*map(new_tensor, given))
+    basis, first = _recorded(recorder, every, given)
     program = None
     dependent = _dependent(recorder, basis, first)
     if dependent is not None and dependent.nbytes * count >= MANY_BYTES * rows:
@@ -102,6 +100,15 @@ def products_in_blocks(
         array[:rows] = tensor._array
     program.write_rows(dependent, units, made, count % rows or rows)  # some of the first again
     return [new_tensor(array) for array in made]
+
+
+def _recorded(
+    recorder: Recorder, every: Callable[..., Any], given: Sequence[Any]
+) -> tuple[list[Any], Any]:
+    """The memory of the vectors given, and what is computed of them."""
+    with recorder.recording():
+        basis = [recorder.view(array).memory for array in given]
+        return basis, every(*map(new_tensor, given))
 
 
 def _experience_of(

@@ -12,7 +12,7 @@ from typing import Any
 
 from ..autograd import engine_interface
 from ..autograd.forward_ad import dual_view, parts
-from ..autograd.grad_mode import enable_grad, no_grad
+from ..autograd.grad_mode import enable_grad
 from ..autograd.grad_mode import state as grad_mode
 from ..ops import native_launchers
 from ..ops.creation import zeros_like
@@ -65,22 +65,28 @@ def grad_and_value(
             followed = Followed(level, chosen_arguments(args, chosen), what)
             made = func(*replaced_arguments(args, followed.value, chosen), **kwargs)
             output, aux = value_and_aux(made, has_aux, what)
-            if not isinstance(output, Tensor):
-                raise RuntimeError(
-                    f"{what}: Expected f(*args) to return a Tensor, got {type(output)}"
-                )
-            if output._array.ndim != 0:
-                raise RuntimeError(
-                    f"{what}: Expected f(*args) to return a scalar Tensor, got tensor with "
-                    f"{output._array.ndim} dims. Maybe you wanted to use the vjp or jacrev APIs "
-                    "instead?"
-                )
+            _check_scalar(output, what)
+        return gradients_and_value(followed, output, aux, recorded_outside)
+
+    def gradients_and_value(
+        followed: Followed, output: Tensor, aux: Any, recorded_outside: bool
+    ) -> tuple[Any, Any]:
         needed = recorded_outside and followed.needed_outside([output])
         gradients = _gradients([output], followed, None, needed)
         value = (output, aux) if has_aux else output
         return followed.rebuild(gradients), handed_out(value, needed)
 
     return wrapper
+
+
+def _check_scalar(output: Any, what: str) -> None:
+    if not isinstance(output, Tensor):
+        raise RuntimeError(f"{what}: Expected f(*args) to return a Tensor, got {type(output)}")
+    if output._array.ndim != 0:
+        raise RuntimeError(
+            f"{what}: Expected f(*args) to return a scalar Tensor, got tensor with "
+            f"{output._array.ndim} dims. Maybe you wanted to use the vjp or jacrev APIs instead?"
+        )
 
 
 def _gradients(
@@ -142,9 +148,7 @@ def vjp(func: Function, *primals: Any, has_aux: bool = False) -> Any:
     """
     what = "vjp(f, *primals)"
     recorded_outside = grad_mode.enabled
-    with Level(GRAD) as level, enable_grad():
-        followed = Followed(level, primals, what)
-        made, aux = value_and_aux(func(*followed.value), has_aux, what)
+    followed, made, aux = _followed_call(func, primals, has_aux, what)
     outputs, structure = flatten(made)
     _check_outputs(outputs, what)
     for output in outputs:
@@ -172,6 +176,15 @@ def vjp(func: Function, *primals: Any, has_aux: bool = False) -> Any:
     if not has_aux:
         return result, vjp_fn
     return result, vjp_fn, handed_out(aux, kept)
+
+
+def _followed_call(
+    func: Function, primals: tuple[Any, ...], has_aux: bool, what: str
+) -> tuple[Followed, Any, Any]:
+    """The primals as they are followed, and what the function returns for them."""
+    with Level(GRAD) as level, enable_grad():
+        followed = Followed(level, primals, what)
+        return followed, *value_and_aux(func(*followed.value), has_aux, what)
 
 
 def _check_outputs(outputs: Sequence[Any], api: str) -> None:
@@ -217,11 +230,7 @@ def jvp(
     if made is not None:
         return made
     if not tangents_are_enabled():
-        enable_tangents(True)  # a program may leave them out of account, but not here
-        try:
-            return jvp(func, primals, tangents, strict=strict, has_aux=has_aux)
-        finally:
-            enable_tangents(False)
+        return _jvp_with_tangents(func, primals, tangents, strict, has_aux)
     if not isinstance(primals, tuple):
         raise RuntimeError(
             f"{_JVP}: Expected primals to be a tuple. E.g. it should be valid to call f(*primals)."
@@ -236,6 +245,23 @@ def jvp(
         )
     _check_tensors(values, "primals")
     _check_tensors(directions, "tangents")
+    return _of_duals(func, structure, values, directions, strict, has_aux)
+
+
+def _jvp_with_tangents(
+    func: Function, primals: Any, tangents: Any, strict: bool, has_aux: bool
+) -> Any:
+    enable_tangents(True)  # a program may leave them out of account, but not here
+    try:
+        return jvp(func, primals, tangents, strict=strict, has_aux=has_aux)
+    finally:
+        enable_tangents(False)
+
+
+def _of_duals(
+    func: Function, structure: Any, values: Any, directions: Any, strict: bool, has_aux: bool
+) -> Any:
+    """What ``jvp`` returns for the leaves of primals and of tangents."""
     with Level(DUAL) as level:
         duals = native_launchers.duals(level, values, directions, dual_view)
         made = func(*rebuild(structure, iter(duals)))
@@ -314,9 +340,8 @@ def linearize(func: Function, *primals: Any) -> tuple[Any, Function]:
     The returned function takes tangents and may be called often. It transposes the backward pass,
     so what does not depend on the tangents is computed once, here.
     """
-    with no_grad():
-        values, structure = flatten(primals)
-        _check_tensors(values, "primals")
+    values, structure = flatten(primals)
+    _check_tensors(values, "primals")
     output, vjp_fn = vjp(func, *primals)
     outputs, made = flatten(output)
     with Level(GRAD) as level, enable_grad():

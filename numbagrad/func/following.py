@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from ..autograd.node import Node
@@ -66,21 +66,19 @@ def _is_of(level: Level, tensor: Tensor) -> bool:
     return state is not None and state.level is level
 
 
-def _leaves_of(outputs: Sequence[Tensor]) -> Iterator[Tensor]:
+def _leaves_of(outputs: Sequence[Tensor]) -> list[Tensor]:
     """The leaves of a graph."""
     seen: set[int] = set()
     waiting: list[Any] = [x._grad_fn for x in outputs if x._grad_fn is not None]
-    yield from [x for x in outputs if x._requires_grad and x._grad_fn is None]
+    found = [x for x in outputs if x._requires_grad and x._grad_fn is None]
     while waiting:
         node = waiting.pop()
         for edge in node.next_edges:
             if edge is None or id(edge[0]) in seen:
                 continue
             seen.add(id(edge[0]))
-            if isinstance(edge[0], Node):
-                waiting.append(edge[0])
-            else:
-                yield edge[0]
+            (waiting if isinstance(edge[0], Node) else found).append(edge[0])
+    return found
 
 
 def handed_out(value: Any, needed: bool) -> Any:

@@ -41,34 +41,64 @@ def functional_call(
         RuntimeError: for what ``strict`` refuses.
     """
     given = _in_one(parameter_and_buffer_dicts)
+    wanted = _wanted(module, given, tie_weights, strict)
+    replaced: list[tuple[dict[str, Any], str, Any]] = []
+    try:
+        _replace(module, wanted, replaced)
+        return module(*_as_tuple(args), **(kwargs or {}))
+    finally:
+        updated = _put_back(wanted, replaced)
+        if isinstance(parameter_and_buffer_dicts, dict):  # what the module assigned is not lost
+            _note_assigned(parameter_and_buffer_dicts, given, updated)
+
+
+def _wanted(
+    module: Module, given: Mapping[str, Tensor], tie_weights: bool, strict: bool
+) -> dict[str, Tensor]:
+    """The tensors to call a module with, by all of their names."""
     tensors: dict[str, Tensor] = dict(module.named_parameters(remove_duplicate=False))
     tensors.update(module.named_buffers(remove_duplicate=False))
     if strict:
         _check_names(module, given, tensors)
-    wanted = _tied(given, tensors) if tie_weights else dict(given)
-    if args is None:
-        args = ()
-    elif not isinstance(args, tuple):
-        args = (args,)
-    replaced: list[tuple[dict[str, Any], str, Any]] = []
-    try:
-        for name, tensor in wanted.items():
-            home, last = _home_of(module, name)
-            replaced.append((home, last, home.get(last, _ABSENT)))
-            home[last] = tensor
-        return module(*args, **(kwargs or {}))
-    finally:
-        homes = zip(wanted, replaced, strict=False)  # fewer, if a name was not found
-        updated = {name: home[last] for name, (home, last, _) in homes}
-        for home, last, before in reversed(replaced):
-            if before is _ABSENT:
-                del home[last]
-            else:
-                home[last] = before
-        if isinstance(parameter_and_buffer_dicts, dict):  # what the module assigned is not lost
-            for name in given:
-                if name in updated and updated[name] is not given[name]:
-                    parameter_and_buffer_dicts[name] = updated[name]
+    return _tied(given, tensors) if tie_weights else dict(given)
+
+
+def _replace(
+    module: Module,
+    wanted: Mapping[str, Tensor],
+    replaced: list[tuple[dict[str, Any], str, Any]],
+) -> None:
+    """Give a module other tensors; adds to ``replaced`` where they are, and what was there."""
+    for name, tensor in wanted.items():
+        home, last = _home_of(module, name)
+        replaced.append((home, last, home.get(last, _ABSENT)))
+        home[last] = tensor
+
+
+def _as_tuple(args: Any) -> tuple[Any, ...]:
+    return args if isinstance(args, tuple) else () if args is None else (args,)
+
+
+def _put_back(
+    wanted: Mapping[str, Tensor], replaced: Sequence[tuple[dict[str, Any], str, Any]]
+) -> dict[str, Any]:
+    """Give a module its own tensors again; returns those that it held until now, by name."""
+    homes = zip(wanted, replaced, strict=False)  # fewer, if a name was not found
+    updated = {name: home[last] for name, (home, last, _) in homes}
+    for home, last, before in reversed(replaced):
+        if before is _ABSENT:
+            del home[last]
+        else:
+            home[last] = before
+    return updated
+
+
+def _note_assigned(
+    dictionary: dict[str, Any], given: Mapping[str, Tensor], updated: Mapping[str, Any]
+) -> None:
+    for name in given:
+        if name in updated and updated[name] is not given[name]:
+            dictionary[name] = updated[name]
 
 
 def _in_one(given: Any) -> dict[str, Tensor]:

@@ -123,13 +123,7 @@ class Composite:
                 key += (list, tuple(argument))
             else:
                 key += (kind, argument)
-        form = tuple(key)
-        try:
-            pair = self._pairs[form]
-        except KeyError:
-            pair = self._make(form, arguments)
-        except TypeError:  # an argument that cannot be hashed
-            pair = None
+        pair = self._pair_for(tuple(key), arguments)
         if pair is None:
             return self._defined(arguments)
         made = (
@@ -151,6 +145,15 @@ class Composite:
         if intercepted is not None:
             interception.finished(self.name, arguments, results)
         return results
+
+    def _pair_for(self, form: tuple[Any, ...], arguments: tuple[Any, ...]) -> Pair | None:
+        """The pair for arguments of a form; None if there is none, which runs the definition."""
+        try:
+            return self._pairs[form]
+        except KeyError:
+            return self._make(form, arguments)
+        except TypeError:  # an argument that cannot be hashed
+            return None
 
     def _defined(self, arguments: tuple[Any, ...]) -> Any:
         """What the definition says; of half precision in float32, rounded once, as one operator."""

@@ -399,14 +399,18 @@ def _median_places(array: Array, dim: int, ignore_nan: bool) -> Array:
     return np.take_along_axis(order, np.broadcast_to(place, shape), dim)
 
 
+def _nan_as(kind: np.dtype[Any]) -> Array:
+    with np.errstate(invalid="ignore"):  # as an integer, what the processor makes of NaN
+        return np.asarray(np.array(np.nan).astype(kind))
+
+
 def _full_median(name: str) -> TensorOperator:
     def forward(input: Array, rows: bool) -> Array:
         if rows:
             return np.array([forward(row, False) for row in input], input.dtype)
         flat = input.reshape(-1)
         if flat.size == 0:
-            with np.errstate(invalid="ignore"):  # as an integer, what the processor makes of NaN
-                return np.asarray(np.array(np.nan).astype(input.dtype))
+            return _nan_as(input.dtype)
         if name == "nanmedian" and flat.dtype.kind in "fV":
             return flat[_median_places(flat, 0, True)].reshape(())
         place = (flat.size - 1) // 2

@@ -140,15 +140,20 @@ def _array_of_leaves(leaves: list[Any], kind: np.dtype[Any] | None) -> np.ndarra
     inferred = _inferred(leaves)
     if kind is None:
         kind = inferred.numpy if inferred is not None else get_default_dtype().numpy
+    if complex in types and kind.kind in "fiu":
+        raise _no_number(1j, kind)
+    if kind.kind in "fbcV" or not leaves:
+        return _without_overflow(leaves, kind)
+    values = np.array(leaves, dtype=np.float64) if float in types else _integers(leaves)
+    return _as_integers(values, kind)
+
+
+def _without_overflow(leaves: list[Any], kind: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    """An array of what is no integer; what a dtype cannot hold is infinite."""
     with np.errstate(over="ignore"):
-        if complex in types and kind.kind in "fiu":
-            raise _no_number(1j, kind)
         if kind.kind == "V":
             return half.converted(np.array(leaves, dtype=np.float32), kind)
-        if kind.kind in "fbc" or not leaves:
-            return np.array(leaves, dtype=kind)
-        values = np.array(leaves, dtype=np.float64) if float in types else _integers(leaves)
-    return _as_integers(values, kind)
+        return np.array(leaves, dtype=kind)
 
 
 def _plain(value: Any, kind: np.dtype[Any] | None) -> Any:

@@ -76,17 +76,20 @@ def write_out(operator: PointwiseOperator, operands: tuple[Any, ...], out: Tenso
     refuse_tangents(operator.name, (out, *operands))
     operands = operator.with_tensor(operands)
     shapes = [x._array.shape for x in operands if isinstance(x, Tensor)]
-    try:
-        shape = np.broadcast_shapes(*shapes)
-    except ValueError:
-        shape = out._array.shape  # the launcher names the shapes at fault
     if operator.name in _TRUTH_ALONE and out._array.dtype.kind != "b":
         raise RuntimeError(
             f"{operator.name} does not support non-boolean outputs, but out is of {out.dtype}"
         )
-    resize_output(out, shape)
+    resize_output(out, _shape_of_output(shapes, out))
     operator.into(out, operands)
     return out
+
+
+def _shape_of_output(shapes: list[tuple[int, ...]], out: Tensor) -> tuple[int, ...]:
+    try:
+        return np.broadcast_shapes(*shapes)
+    except ValueError:
+        return out._array.shape  # the launcher names the shapes at fault
 
 
 def _public(name: str, function: Any) -> None:
@@ -321,15 +324,20 @@ def power_operator(input: Any, exponent: Any) -> tuple[PointwiseOperator, tuple[
     integral = kind in "iub"
     if integral and isinstance(exponent, int) and exponent < 0:
         raise RuntimeError("Integers to negative integer powers are not allowed.")
-    try:
-        name = _POWERS.get(exponent)
-    except TypeError:  # what has no hash is no number
-        require_tensor_or_number("pow", exponent, "exponent", 2)
-        raise
+    name = _name_of_power(exponent)
     if name is not None and (exponent in (2, 3) or not integral) and kind != "b":
         if not (integral and isinstance(exponent, float)):
             return pointwise(name), (input,)
     return pointwise("pow_scalar"), (input, exponent)
+
+
+def _name_of_power(exponent: Any) -> str | None:
+    """The operator that has a formula of its own for a power, if there is one."""
+    try:
+        return _POWERS.get(exponent)
+    except TypeError:  # what has no hash is no number
+        require_tensor_or_number("pow", exponent, "exponent", 2)
+        raise
 
 
 @_export

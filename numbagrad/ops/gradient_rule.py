@@ -49,26 +49,38 @@ class PointwiseNode(native_launchers.PointwiseState):
             except LaunchMiss:  # the kernel is to be compiled
                 results = None
         if results is None:
-            saved = self.unpack()
-            if is_transformed(grad) or is_transformed(saved):
-                results = rule.record(grad, _with_numbers(saved, self.numbers))
-            else:
-                arrays = [tensor._array for tensor in saved]
-                results = rule(grad, _with_numbers(arrays, self.numbers))
-        if self.restore is None:
-            return results
-        return tuple(
-            [
-                result if result is None or how is None else _restored(result, how)
-                for result, how in zip(results, self.restore, strict=True)
-            ]
-        )
+            results = self._computed(grad)
+        return results if self.restore is None else _all_restored(results, self.restore)
+
+    def _computed(self, grad: Tensor) -> tuple[Any, ...]:
+        """The gradients as Python computes them."""
+        saved = self.unpack()
+        if is_transformed(grad) or is_transformed(saved):
+            return self.rule.record(grad, _with_numbers(saved, self.numbers))
+        arrays = [tensor._array for tensor in saved]
+        return self.rule(grad, _with_numbers(arrays, self.numbers))
 
     def _saved_fields(self) -> dict[str, tuple[str, Any]]:
         return saved_names.of_pointwise(self)
 
     def _possible_fields(self) -> list[str]:
         return saved_names.possible(type(self), self.rule.operator.formula.inputs)
+
+
+def _called(program: Any, *operands: Any) -> Any:
+    try:
+        return program.call(*operands)
+    except LaunchMiss as miss:
+        return program.resolve(miss, operands)
+
+
+def _all_restored(results: tuple[Any, ...], restore: Sequence[Any]) -> tuple[Any, ...]:
+    return tuple(
+        [
+            result if result is None or how is None else _restored(result, how)
+            for result, how in zip(results, restore, strict=True)
+        ]
+    )
 
 
 def _with_numbers(saved: Sequence[Any], numbers: tuple[Any, ...] | None) -> list[Any]:
@@ -184,11 +196,7 @@ class GradientRule:
 
         ``arrays`` are the ndarrays and numbers that the gradient uses.
         """
-        program = self.joint.program  # type: ignore[union-attr]
-        try:
-            made = program.call(grad._array, *arrays)
-        except LaunchMiss as miss:
-            made = program.resolve(miss, (grad._array, *arrays))
+        made = _called(self.joint.program, grad._array, *arrays)  # type: ignore[union-attr]
         if made.__class__ is tuple:
             if len(made) == len(self.needed):
                 return tuple([new_tensor(array) for array in made])

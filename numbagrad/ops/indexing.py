@@ -75,19 +75,20 @@ def getitem(self: Tensor, key: Any) -> Tensor:
     try:
         array = self._array[key]
     except (IndexError, TypeError):
-        if self._is_data and kind is int and key[0] == 0:
-            capture.refuse("the value of a tensor as a Python number")
-            return self._array.item()  # loss.data[0], as in 2017
-        array = _retry(self._array, key)
+        return _get_again(self, key, operator)
     return operator.wrap(array, self, (key,))
 
 
-def _get_other(self: Tensor, key: Any) -> Tensor:
-    """``self[key]`` for keys that are neither an int nor a slice.
+def _get_again(self: Tensor, key: Any, operator: Any) -> Any:
+    """``self[key]`` for a key that NumPy does not take."""
+    if self._is_data and operator is select_view and key[0] == 0:
+        capture.refuse("the value of a tensor as a Python number")
+        return self._array.item()  # loss.data[0], as in 2017
+    return operator.wrap(_retry(self._array, key), self, (key,))
 
-    Functions with an exception handler are short: where there is no memory for the number of an
-    instruction beyond 256, CPython (3.11 and later) tries for ever to enter the handler.
-    """
+
+def _get_other(self: Tensor, key: Any) -> Tensor:
+    """``self[key]`` for keys that are neither an int nor a slice."""
     if key is None:
         key = (None, ...)
         operator = unsqueeze_view
@@ -104,13 +105,22 @@ def _get_other(self: Tensor, key: Any) -> Tensor:
         return _get_rows(self, key._array)
     else:
         return _get_advanced(self, key)
-    try:
-        array = self._array[key]
-    except (IndexError, TypeError):
-        array = _retry(self._array, key)
+    array = _part(self._array, key)
     if None in key:
         array = _with_strides(array, self._array, key)
     return operator.wrap(array, self, (key,))
+
+
+def _part(array: Array, key: Any) -> Array:
+    """``array[key]``.
+
+    Functions with an exception handler are short: where there is no memory for the number of an
+    instruction beyond 256, CPython (3.11 and later) tries for ever to enter the handler.
+    """
+    try:
+        return array[key]
+    except (IndexError, TypeError):
+        return _retry(array, key)
 
 
 def _with_strides(view: Array, array: Array, key: Key) -> Array:

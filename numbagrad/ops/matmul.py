@@ -401,6 +401,10 @@ def _any_product(input: Tensor, other: Tensor) -> Tensor:
         if b == 2:
             return _vector_times_matrix(input, other)
         return _stack_times_vector(other.mT, input)
+    return _stack_times_stack(input, other)
+
+
+def _stack_times_stack(input: Tensor, other: Tensor) -> Tensor:
     try:
         return _matmul(input, other)
     except ValueError:

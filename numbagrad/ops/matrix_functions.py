@@ -57,9 +57,7 @@ def _exponential(array: Array) -> Array:
         return array.copy()
     wide = array.astype(np.result_type(array.dtype, np.float64))
     norm = np.abs(wide).sum(-2).max(-1)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        needed = np.ceil(np.log2(norm / _PADE_REACH))
-    squarings = np.where(np.isfinite(needed), np.maximum(needed, 0), 0).astype(np.int64)
+    squarings = _squarings(norm)
     scaled = wide * np.exp2(-squarings)[..., None, None]
     eye = np.eye(array.shape[-1])
     two = scaled @ scaled
@@ -77,6 +75,13 @@ def _exponential(array: Array) -> Array:
         more = (squarings > number)[..., None, None]
         made = np.where(more, made @ made, made)
     return made.astype(array.dtype)
+
+
+def _squarings(norm: Array) -> Array:
+    """How often to halve matrices of these norms before the approximant."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        needed = np.ceil(np.log2(norm / _PADE_REACH))
+    return np.where(np.isfinite(needed), np.maximum(needed, 0), 0).astype(np.int64)
 
 
 def _exponential_gradient(grad: Tensor, A: Tensor) -> Tensor:

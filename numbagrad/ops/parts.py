@@ -6,6 +6,7 @@ with the operators of this file; all pieces along a dimension are in ``splitting
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -39,7 +40,7 @@ Array = np.ndarray[Any, Any]
 #: Zeros of a shape with the input in the part that a basic index ``key`` selects.
 embed = TensorOperator(
     "slice_backward",
-    lambda input, shape, key: embedded(input, shape, lambda zeros: zeros[key]),
+    lambda input, shape, key: embedded(input, shape, operator.itemgetter(key)),
     {"input": lambda grad, key: slice_view(grad, key)},
     batch=stacked(shape=samples_first, key=part_of_samples),
     tangent=multilinear,

@@ -47,19 +47,26 @@ class ProgramCall:
     def __call__(self, *tensors: Tensor) -> tuple[Array, ...]:
         if not self._long and timing.active is None and not self._checks:  # it keeps the GIL
             return self._run(False, *tensors)
+        native = self._take()
         try:
-            native = self._free.pop()
-        except IndexError:
-            native = _Native(self._make())
-        try:
-            if timing.active is not None:
-                return tuple(native.program.run([x._array for x in tensors]))
-            made = native.run(False, *tensors)
-            if self._checks:
-                native.program.check_launches(partial(_arrays, tensors, made))
-            return made
+            return self._run_with(native, tensors)
         finally:
             self._free.append(native)
+
+    def _take(self) -> _Native:
+        """A program that nobody else runs."""
+        try:
+            return self._free.pop()
+        except IndexError:
+            return _Native(self._make())
+
+    def _run_with(self, native: _Native, tensors: tuple[Tensor, ...]) -> tuple[Array, ...]:
+        if timing.active is not None:
+            return tuple(native.program.run([x._array for x in tensors]))
+        made = native.run(False, *tensors)
+        if self._checks:
+            native.program.check_launches(partial(_arrays, tensors, made))
+        return made
 
 
 def _arrays(tensors: Sequence[Tensor], made: Sequence[Array]) -> list[Array]:

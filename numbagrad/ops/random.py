@@ -285,15 +285,22 @@ def normal(
     _check_parameters(mean, std, out)
     if has_samples() or is_transformed(tensors):
         refuse_same(*tensors)
-        standard = _filled(kind, lambda array: filling.fill_normal(generator, array, 0.0, 1.0))
-        with no_grad():
-            return (_new(shape, standard, False) * std + mean).detach()
+        return _normal_of_operators(generator, shape, kind, mean, std)
     given = [x._array if isinstance(x, Tensor) else x for x in (mean, std)]
     array = capture.drawn(partial(_normal, generator), shape, kind, *given)
     result = leaf(array, requires_grad, out)
     if grad_mode.enabled and True in [x._requires_grad for x in tensors]:
         _HISTORIES[isinstance(mean, Tensor), isinstance(std, Tensor)].record((result,), (mean, std))
     return result
+
+
+def _normal_of_operators(
+    generator: Generator | None, shape: Any, kind: Any, mean: Any, std: Any
+) -> Tensor:
+    """Normal numbers for Tensors of a transformation, each of which has its own mean or std."""
+    standard = _filled(kind, lambda array: filling.fill_normal(generator, array, 0.0, 1.0))
+    with no_grad():
+        return (_new(shape, standard, False) * std + mean).detach()
 
 
 def _check_parameters(mean: Any, std: Any, out: Tensor | None) -> None:

@@ -182,19 +182,36 @@ class LinearReduction:
             program, input = self._in(dtype, input)
         array = input._array
         if array.__class__ is Transformed:
-            both = self._of_dual(program, input, mask, keepdim)
-            if both is not None:
-                return both
-            return dispatch.apply(self, (input, mask, keepdim, dtype))
+            return self._of_transformed(program, input, mask, keepdim, dtype)
         try:
             made = program.call(array, mask, keepdim)
         except LaunchMiss as miss:
-            if capture.active is not None and (intercepted := interception.current()) is not None:
-                return self._intercepted(intercepted, program, (input, mask, keepdim, dtype))
-            made = program.resolve(miss, array, mask, keepdim)
+            return self._of_missed(program, miss, (input, mask, keepdim, dtype))
+        return self._finished(made, input, mask)
+
+    def _of_missed(self, program: ReductionProgram, miss: LaunchMiss, arguments: Any) -> Tensor:
+        """The result where the launcher did not run."""
+        if capture.active is not None and interception.current() is not None:
+            return self._intercepted(program, arguments)
+        input, mask, keepdim, _ = arguments
+        made = program.resolve(miss, input._array, mask, keepdim)
+        return self._finished(made, input, mask)
+
+    def _finished(self, made: Array, input: Tensor, mask: int) -> Tensor:
         if not (input._requires_grad and grad_mode.enabled and made.dtype.kind in "fcV"):
             return new_tensor(made)
         return self._attach(made, input, mask)
+
+    def _of_transformed(
+        self,
+        program: ReductionProgram,
+        input: Tensor,
+        mask: int,
+        keepdim: bool,
+        dtype: DType | None,
+    ) -> Tensor:
+        both = self._of_dual(program, input, mask, keepdim)
+        return dispatch.apply(self, (input, mask, keepdim, dtype)) if both is None else both
 
     def _in(self, dtype: DType, input: Tensor) -> tuple[ReductionProgram, Tensor]:
         """The program and the input for a requested dtype."""
@@ -202,9 +219,10 @@ class LinearReduction:
             return self.program, tensors.cast(input, dtype.numpy)
         return self.program_for(dtype), input
 
-    def _intercepted(self, intercepted: Any, program: ReductionProgram, arguments: Any) -> Tensor:
+    def _intercepted(self, program: ReductionProgram, arguments: Any) -> Tensor:
         """The call handed to whoever intercepts it, computing and recording apart."""
         input, mask, keepdim, _ = arguments
+        intercepted: Any = interception.current()
         return intercepted(
             self.name, arguments, lambda: program.run(input._array, mask, keepdim),
             lambda made: self.remember(new_tensor(made), arguments),

@@ -285,20 +285,23 @@ def _as_int64(index: Array) -> Array:
     return index.astype(INT64)
 
 
+def _common_shape(shapes: list[tuple[int, ...]]) -> tuple[int, ...]:
+    try:
+        return np.broadcast_shapes(*shapes)
+    except ValueError:
+        found = ", ".join([str(list(shape)) for shape in shapes])
+        raise IndexError(
+            f"shape mismatch: indexing tensors could not be broadcast together with shapes {found}"
+        ) from None
+
+
 def _aligned(arrays: list[Any]) -> tuple[Any, ...]:
     """Index arrays broadcast together, without trailing slices."""
     while arrays[-1] is ALL:
         arrays.pop()
     chosen = [x for x in arrays if x is not ALL]
     if len(chosen) > 1 and any([x.shape != chosen[0].shape for x in chosen]):
-        try:
-            shape = np.broadcast_shapes(*[x.shape for x in chosen])
-        except ValueError:
-            shapes = ", ".join([str(list(x.shape)) for x in chosen])
-            raise IndexError(
-                "shape mismatch: indexing tensors could not be broadcast together with shapes "
-                f"{shapes}"
-            ) from None
+        shape = _common_shape([x.shape for x in chosen])
         if Transformed not in [x.__class__ for x in chosen]:
             arrays = [x if x is ALL else np.broadcast_to(x, shape) for x in arrays]
     return tuple(arrays)

@@ -276,21 +276,20 @@ class Recorder:
         """A call of a ``PointwiseProgram``."""
         operands = tuple([x.item() if isinstance(x, np.generic) else x for x in operands])
         inputs = operands[:-1] if into else operands
-        operands = tuple([x.plain() if is_given(x) else x for x in operands])
-        values = operands[: len(inputs)]
-        written: Any = operands[-1] if into else None
-        with self.pause():
-            outputs = self._alone("pointwise", program, values, written)
-            if outputs is None:
-                run = program.into if into else program.call
-                try:
-                    made = run(*operands)
-                except LaunchMiss as miss:
-                    made = program.resolve(miss, operands, into)
-                outputs = (written,) if into else made if isinstance(made, tuple) else (made,)
-        new = not into or self._is_new(written)
+        outputs = self._outputs_of(program, _plain(operands), into)
+        new = not into or self._is_new(operands[-1])
         self.operations.append(self.pointwise_operation(program, inputs, outputs, new))
         return returned(outputs, into)
+
+    def _outputs_of(self, program: Any, operands: tuple[Any, ...], into: bool) -> tuple[Array, ...]:
+        """What a ``PointwiseProgram`` computes of operands; with ``into`` the last is written."""
+        values, written = (operands[:-1], operands[-1]) if into else (operands, None)
+        with self.pause():
+            outputs = self._alone("pointwise", program, values, written)
+            if outputs is not None:
+                return outputs
+            made = _launched(program, operands, into)
+        return (written,) if into else made if isinstance(made, tuple) else (made,)
 
     def _alone(self, kind: str, *arguments: Any) -> Any:
         """The result of a function of ``run_single.py``; None if launchers are to be used."""
@@ -360,15 +359,17 @@ class Recorder:
 
     def product(self, function: Callable[..., Array], a: Array, b: Array) -> Array:
         """A call of the matrix product."""
-        with self.pause():
-            c = self._alone("product", a, b)
-            if c is None:
-                c = function(a, b)
+        c = self._product_of(function, a, b)
         if a.dtype.kind == "f" and a.itemsize >= 4 and a.ndim == b.ndim <= 4:
             views = self.view(a), self.view(b), self.view(c, made=True)
             self.operations.append(Product(*views))
             return c
         return self._note(Call("matmul", function, (a, b), ()), (a, b), c)
+
+    def _product_of(self, function: Callable[..., Array], a: Array, b: Array) -> Array:
+        with self.pause():
+            made = self._alone("product", a, b)
+            return function(a, b) if made is None else made
 
     def reduce(self, program: Any, arguments: tuple[Any, ...]) -> Any:
         """A call of a ``ReductionProgram``."""
@@ -419,10 +420,9 @@ class Recorder:
         outputs: list[Array],
     ) -> None:
         """``run(*arguments)`` for a user's function that writes ``outputs``, new arrays."""
-        with capture.noting_exceptions(), self.pause():
-            values = tuple([x.plain() if is_given(x) else x for x in arguments])
-            run(*values)
-            native = numba_function.is_native(function, values)
+        values = _plain(arguments)
+        self._run_paused(run, values)
+        native = numba_function.is_native(function, values)
         made = tuple([self.view(array, made=True) for array in outputs])
         if native:
             passed = tuple(
@@ -436,6 +436,10 @@ class Recorder:
             self.operations.append(Opaque(name, function, passed, made))
         else:
             self.operations.append(Call(name, run, self._passed(arguments), (), made))
+
+    def _run_paused(self, run: Callable[..., None], values: tuple[Any, ...]) -> None:
+        with capture.noting_exceptions(), self.pause():
+            run(*values)
 
     def call(self, function: Callable[..., Any], *arguments: Any, effect: bool = False) -> Any:
         """``function(*arguments)`` as one operation that runs in Python each time."""
@@ -580,6 +584,18 @@ class Recorder:
         operation.outputs = tuple([self.view(x, made=True) for x in outputs])
         self.operations.append(operation)
         return made
+
+
+def _plain(operands: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Operands with plain numbers in the place of those that a program is given."""
+    return tuple([x.plain() if is_given(x) else x for x in operands])
+
+
+def _launched(program: Any, operands: tuple[Any, ...], into: bool) -> Any:
+    try:
+        return (program.into if into else program.call)(*operands)
+    except LaunchMiss as miss:
+        return program.resolve(miss, operands, into)
 
 
 def _forget_others() -> None:

@@ -203,6 +203,14 @@ def _generated(function: Any, level: Level, values: list[Any], mapped: list[bool
     boxed = function.boxed_grads_call
     compute_gradients = with_list(function) if boxed else gradient_method(function)
 
+    def set_up(
+        inner: Level, own: _Context, inputs: Any, outputs: tuple[Any, ...], several: bool
+    ) -> None:
+        shown = tuple(samples.of(inner, outputs))
+        own._outputs = list(zip(shown, outputs, strict=True))
+        given = tuple(samples.of(inner, inputs, mapped))
+        function.setup_context(own, given, shown if several else shown[0])
+
     class Generated(Function):
         @staticmethod
         def forward(*given: Any) -> Any:
@@ -212,14 +220,11 @@ def _generated(function: Any, level: Level, values: list[Any], mapped: list[bool
         @staticmethod
         def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
             ctx.own = own = _Context(ctx)
+            outputs = output if isinstance(output, tuple) else (output,)
             with samples.opened() as inner:
                 own._level = inner
-                outputs = output if isinstance(output, tuple) else (output,)
-                shown = tuple(samples.of(inner, outputs))
-                own._outputs = list(zip(shown, outputs, strict=True))
-                given = tuple(samples.of(inner, inputs, mapped))
-                function.setup_context(own, given, shown if isinstance(output, tuple) else shown[0])
-                own._level, own._outputs = None, []
+                set_up(inner, own, inputs, outputs, isinstance(output, tuple))
+            own._level, own._outputs = None, []
 
         @staticmethod
         def backward(ctx: Any, *grads: Any) -> Any:

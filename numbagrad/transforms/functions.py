@@ -71,14 +71,7 @@ def apply_to_dual(function: Any, level: Level, args: tuple[Any, ...]) -> Any:
         RuntimeError: if ``jvp`` returns something that does not go with what ``forward`` returned.
     """
     tangents = [split(level, argument)[1] for argument in args]
-    with without_tangents(level):
-        ctx, output = function.run(args)
-        given = [_given(ctx, x, t) for x, t in zip(args, tangents, strict=True)]
-        pairs = [pair for pair in zip(args, tangents, strict=True) if pair[1] is not None]
-        inputs = [_Input(x, t, _writes(t)) for x, t in pairs]
-        if ctx.saved_for_forward is None:
-            ctx.saved_for_forward = ()  # what is saved for backward is not for jvp
-        made = function.jvp(ctx, *given)
+    ctx, output, made, inputs = _run_both(function, level, args, tangents)
     outputs = output if isinstance(output, tuple) else (output,)
     results = made if isinstance(made, tuple) else (made,)
     if len(results) != len(outputs):
@@ -91,6 +84,20 @@ def apply_to_dual(function: Any, level: Level, args: tuple[Any, ...]) -> Any:
     duals = tuple([_dual(ctx, level, x, t) for x, t in zip(outputs, results, strict=True)])
     ctx.saved_for_forward = None
     return duals if isinstance(output, tuple) else duals[0]
+
+
+def _run_both(
+    function: Any, level: Level, args: tuple[Any, ...], tangents: list[Any]
+) -> tuple[Any, Any, Any, list[_Input]]:
+    """The node, what ``forward`` and ``jvp`` return, and the inputs that have tangents."""
+    with without_tangents(level):
+        ctx, output = function.run(args)
+        given = [_given(ctx, x, t) for x, t in zip(args, tangents, strict=True)]
+        pairs = [pair for pair in zip(args, tangents, strict=True) if pair[1] is not None]
+        inputs = [_Input(x, t, _writes(t)) for x, t in pairs]
+        if ctx.saved_for_forward is None:
+            ctx.saved_for_forward = ()  # what is saved for backward is not for jvp
+        return ctx, output, function.jvp(ctx, *given), inputs
 
 
 class _Input(NamedTuple):

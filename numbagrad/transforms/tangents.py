@@ -58,6 +58,33 @@ def _or_zeros(primal: Any, tangent: Any) -> Any:
     return tensors.zeros(primal._array.shape, primal._array.dtype)
 
 
+def _derivatives_by_seeds(
+    outputs: list[Tensor],
+    inputs: list[Tensor],
+    directions: list[Tensor],
+    seeds: list[Tensor],
+    recorded: bool,
+) -> Sequence[Tensor | None]:
+    """The derivatives by ``seeds`` of the gradients that they give, times ``directions``."""
+    outside, stack.transposing = stack.transposing, True
+    try:
+        gradients = engine_interface.grad(
+            outputs, inputs, seeds, create_graph=True, allow_unused=True
+        )
+    finally:
+        stack.transposing = outside
+    pairs = [
+        (g, t) for g, t in zip(gradients, directions, strict=True)
+        if g is not None and g._requires_grad
+    ]  # fmt: skip
+    if not pairs:
+        return (None,) * len(seeds)
+    return engine_interface.grad(
+        [g for g, _ in pairs], seeds, [t for _, t in pairs],
+        create_graph=recorded, allow_unused=True,
+    )  # fmt: skip
+
+
 def transposed(
     operator: Any, primals: Sequence[Any], tangents: Sequence[Any], results: Sequence[Tensor]
 ) -> tuple[Tensor | None, ...]:
@@ -70,42 +97,28 @@ def transposed(
     """
     recorded = grad_mode.enabled and requires_grad([*primals, *tangents])
     with Level(GRAD) as level, enable_grad():
-        followed: list[Tensor] = []
-        directions: list[Tensor] = []
-        arguments = [
-            _followed(level, x, t, followed, directions)
-            for x, t in zip(primals, tangents, strict=True)
-        ]
-        made = operator(*arguments)
-        outputs = [x for x in (made if made.__class__ is tuple else (made,)) if x._requires_grad]
-        if not outputs:
-            return (None,) * len(results)
-        seeds = [follow(level, tensors.ones_like(output)) for output in outputs]
-        outside, stack.transposing = stack.transposing, True
-        try:
-            gradients = engine_interface.grad(
-                outputs, followed, seeds, create_graph=True, allow_unused=True
-            )
-        finally:
-            stack.transposing = outside
-        pairs = [
-            (g, t) for g, t in zip(gradients, directions, strict=True)
-            if g is not None and g._requires_grad
-        ]  # fmt: skip
-        found = iter(
-            engine_interface.grad(
-                [g for g, _ in pairs], seeds, [t for _, t in pairs],
-                create_graph=recorded, allow_unused=True,
-            )
-            if pairs
-            else (None,) * len(seeds)
-        )  # fmt: skip
-    return tuple(
-        [
-            _own(next(found), directions) if output._requires_grad else None
-            for output in (made if made.__class__ is tuple else (made,))
-        ]
-    )
+        found, directions = _derivatives_at_level(level, operator, primals, tangents, recorded)
+    return tuple([_own(tangent, directions) for tangent in found])
+
+
+def _derivatives_at_level(
+    level: Level, operator: Any, primals: Sequence[Any], tangents: Sequence[Any], recorded: bool
+) -> tuple[list[Tensor | None], list[Tensor]]:
+    """The tangent of each output of an operator, if it has one, and the tangents of its inputs."""
+    followed: list[Tensor] = []
+    directions: list[Tensor] = []
+    arguments = [
+        _followed(level, x, t, followed, directions) for x, t in zip(primals, tangents, strict=True)
+    ]
+    made = operator(*arguments)
+    if made.__class__ is not tuple:
+        made = (made,)
+    outputs = [x for x in made if x._requires_grad]
+    if not outputs:
+        return [None] * len(made), directions
+    seeds = [follow(level, tensors.ones_like(output)) for output in outputs]
+    found = iter(_derivatives_by_seeds(outputs, followed, directions, seeds, recorded))
+    return [next(found) if output._requires_grad else None for output in made], directions
 
 
 def _own(tangent: Tensor | None, directions: Sequence[Tensor]) -> Tensor | None:

@@ -301,8 +301,7 @@ class CheckpointFunction(Function):
         ctx.places = [i for i, value in enumerate(args) if isinstance(value, Tensor)]
         ctx.arguments = [None if isinstance(value, Tensor) else value for value in args]
         ctx.save_for_backward(*[args[i] for i in ctx.places])
-        with no_grad():
-            outputs = run_function(*args)
+        outputs = _unrecorded(run_function, args)
         ctx.random_state.settle()
         return outputs
 
@@ -320,8 +319,7 @@ class CheckpointFunction(Function):
         for place, tensor in zip(ctx.places, ctx.saved_tensors, strict=True):
             inputs[place] = tensor
         leaves = detach_variable(tuple(inputs))
-        with ctx.random_state.again(), restored(ctx.autocast), enable_grad():
-            outputs = ctx.run_function(*leaves)
+        outputs = _run_as_before(ctx, leaves)
         outputs = outputs if isinstance(outputs, tuple) else (outputs,)
         roots = [
             (output, gradient)
@@ -335,6 +333,16 @@ class CheckpointFunction(Function):
         backward([output for output, _ in roots], [gradient for _, gradient in roots])
         gradients = [value.grad if isinstance(value, Tensor) else None for value in leaves]
         return (None, None, *gradients)
+
+
+def _unrecorded(function: Any, args: tuple[Any, ...]) -> Any:
+    with no_grad():
+        return function(*args)
+
+
+def _run_as_before(ctx: Any, leaves: tuple[Any, ...]) -> Any:
+    with ctx.random_state.again(), restored(ctx.autocast), enable_grad():
+        return ctx.run_function(*leaves)
 
 
 # The variant without reentrant backward
@@ -467,20 +475,23 @@ class _Frame:
         return tensor
 
     def _run_again(self, run: _Run) -> None:
-        saved = [
-            v for v, is_tensor in zip(self._arguments, self._is_tensor, strict=True) if is_tensor
-        ]
-        no_node: Any = None
-        entries = iter(unpack_entries(tuple(saved), no_node))
-        arguments = [
-            next(entries) if is_tensor else value
-            for value, is_tensor in zip(self._arguments, self._is_tensor, strict=True)
-        ]
+        arguments = self._unpacked_arguments()
         with saved_tensors_hooks(lambda tensor: self._keep(run, tensor), _identity), enable_grad():
             with contextlib.suppress(_StopRecomputation):
                 self._run(*arguments)
         run.complete = True
         self._check(run)
+
+    def _unpacked_arguments(self) -> list[Any]:
+        saved = [
+            v for v, is_tensor in zip(self._arguments, self._is_tensor, strict=True) if is_tensor
+        ]
+        no_node: Any = None
+        entries = iter(unpack_entries(tuple(saved), no_node))
+        return [
+            next(entries) if is_tensor else value
+            for value, is_tensor in zip(self._arguments, self._is_tensor, strict=True)
+        ]
 
     def _keep(self, run: _Run, tensor: Tensor) -> Tensor:
         """Keep a tensor that the second run saves, if somebody still waits for it."""
@@ -578,14 +589,20 @@ def _checkpoint(
     stop = early_stop if _early_stop is None else _early_stop
     frame = _Frame(run_again, args, stop, _CHECKS[determinism_check])
     unpack = frame.unpack if logs is None else _reporting(frame.unpack, logs)
+    hooks = saved_tensors_hooks(frame.pack, unpack)
+    result = _first_run(hooks, first_context, lambda: function(*args, **kwargs))
+    random_state.settle()
+    frame.forward_completed = True
+    return result
+
+
+def _first_run(hooks: Any, context: Any, call: Callable[[], Any]) -> Any:
     completed = False
-    with saved_tensors_hooks(frame.pack, unpack), first_context:
-        result = function(*args, **kwargs)
+    with hooks, context:
+        result = call()
         completed = True
     if not completed:
         raise RuntimeError(_SUPPRESSED)
-    random_state.settle()
-    frame.forward_completed = True
     return result
 
 

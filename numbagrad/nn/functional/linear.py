@@ -6,6 +6,8 @@ Called by users and by the layers of ``nn/linear.py``; the product with its bias
 
 from __future__ import annotations
 
+from typing import Any
+
 from ...executor.pointwise import scalar_type_name
 from ...ops.argument_check import check_tensors
 from ...tensor import Tensor
@@ -24,32 +26,51 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """
     try:
         x, w = input._array, weight._array
-        plain = w.ndim == 2 and bias is not None and x.ndim and bias._array.dtype == x.dtype
+        b = None if bias is None else bias._array
     except AttributeError:
         check_tensors(linear, (input, weight, bias))
         raise
-    if x.dtype != w.dtype:
+    if b is None or w.ndim != 2 or not _alike(x, w, b):
+        return _of_operators(input, weight, bias)
+    if x.ndim == 2 and x.shape[1] == w.shape[1]:
+        return operators.linear_2d(bias, input, weight)  # type: ignore[arg-type]
+    return _of_rows(input, weight, bias)  # type: ignore[arg-type]
+
+
+def _alike(x: Any, w: Any, b: Any) -> bool:
+    """Whether arrays have one dtype, and are under no transformation."""
+    kinds = x.__class__, w.__class__, b.__class__
+    return x.dtype == w.dtype == b.dtype and Transformed not in kinds
+
+
+def _of_operators(input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    """``linear`` as a product and a sum."""
+    if input._array.dtype != weight._array.dtype:
         names = f"{scalar_type_name(input.dtype)} and {scalar_type_name(weight.dtype)}"
         raise RuntimeError(
             f"mat1 and mat2 must have the same dtype, but got {names}; convert one with .to(dtype)"
         )
-    if w.ndim == 1 and bias is not None:
+    if weight._array.ndim == 1 and bias is not None:
         raise RuntimeError("linear: a weight of one dimension takes no bias; mat2 must be a matrix")
-    if not plain or Transformed in (x.__class__, w.__class__, bias._array.__class__):  # type: ignore[union-attr]
-        made = input.matmul(weight.t())
-        if bias is None:
-            return made
-        one_dtype("linear", input, bias=bias)
-        return made + bias
+    made = input.matmul(weight.t())
+    if bias is None:
+        return made
+    one_dtype("linear", input, bias=bias)
+    return made + bias
+
+
+def _of_rows(input: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    """``linear`` of an input of any number of dimensions."""
+    x, w = input._array, weight._array
+    if x.ndim == 0:
+        return _of_operators(input, weight, bias)
     if x.shape[-1] != w.shape[1]:
         rows = x.size // max(x.shape[-1], 1)
         raise RuntimeError(
             f"mat1 and mat2 shapes cannot be multiplied ({rows}x{x.shape[-1]} and "
             f"{w.shape[1]}x{w.shape[0]})"
         )
-    if x.ndim == 2:
-        return operators.linear_2d(bias, input, weight)  # type: ignore[arg-type]
-    flat = operators.linear_2d(bias, input.reshape(-1, x.shape[-1]), weight)  # type: ignore[arg-type]
+    flat = operators.linear_2d(bias, input.reshape(-1, x.shape[-1]), weight)
     return flat.view(*x.shape[:-1], w.shape[0])
 
 
