@@ -139,6 +139,11 @@ def _launch(array: np.ndarray[Any, Any], made: np.ndarray[Any, Any]) -> np.ndarr
     return made
 
 
+# --- half precision, computed in float32 ----------------------------------------------------------
+
+_HALF = (float16.numpy, bfloat16.numpy)
+
+
 def has_half(arguments: Sequence[Any]) -> bool:
     """Whether there is an array of float16 or bfloat16 among them."""
     return True in [isinstance(x, np.ndarray) and x.dtype in _HALF for x in arguments]

@@ -6,8 +6,8 @@ with the operators of this file; all pieces along a dimension are in ``splitting
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -40,7 +40,7 @@ Array = np.ndarray[Any, Any]
 #: Zeros of a shape with the input in the part that a basic index ``key`` selects.
 embed = TensorOperator(
     "slice_backward",
-    lambda input, shape, key: embedded(input, shape, operator.itemgetter(key)),
+    lambda input, shape, key: embedded(input, shape, itemgetter(key)),
     {"input": lambda grad, key: slice_view(grad, key)},
     batch=stacked(shape=samples_first, key=part_of_samples),
     tangent=multilinear,
