@@ -187,3 +187,129 @@ def test_what_torch_refuses(name):
     with pytest.raises(kind) as caught:
         call()
     assert caught.type is kind
+
+
+def _empty_losses():
+    classes = [
+        (torch.zeros(0, 3), torch.zeros(0, dtype=torch.long)),
+        (torch.zeros(2, 3, 0), torch.zeros(2, 0, dtype=torch.long)),
+        (torch.zeros(2, 0), torch.full((2,), -100)),
+        (torch.zeros(2, 3), torch.full((2,), -100)),
+        (torch.zeros(2, 3, 2), torch.full((2, 2), -100)),
+        (torch.zeros(3), torch.tensor(-100)),
+    ]
+    for input, target in classes:
+        yield F.nll_loss, input, target, {}
+        for smoothing in (0.0, 0.2):
+            yield F.cross_entropy, input, target, {"label_smoothing": smoothing}
+    for shape in [(0, 3), (2, 0), (2, 3, 0)]:
+        yield F.cross_entropy, torch.zeros(shape), torch.zeros(shape), {}
+
+
+@pytest.mark.parametrize(("loss", "input", "target", "options"), list(_empty_losses()))
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_mean_of_no_losses_is_nan(loss, input, target, options, weighted):
+    weight = torch.ones(input.shape[min(input.dim() - 1, 1)]) if weighted else None
+    x = input.requires_grad_()
+    made = loss(x, target, weight, **options)
+    made.backward()
+    assert made.isnan()
+    smoothed = bool(options.get("label_smoothing"))
+    assert smoothed or x.grad.tolist() == torch.zeros(x.shape).tolist()
+    if not smoothed:
+        assert loss(x, target, weight, reduction="sum", **options).item() == 0
+
+
+@pytest.mark.filterwarnings("ignore:compile")
+def test_the_mean_of_no_losses_is_nan_in_compiled_functions():
+    def step(x, target):
+        return F.cross_entropy(x, target)
+
+    compiled = torch.compile(step)
+    x = torch.ones(4, 3, requires_grad=True)
+    ignored = torch.full((4,), -100)
+    for target in [ignored, torch.tensor([0, 1, -100, 2]), torch.zeros(4).long(), ignored] * 2:
+        x.grad = None
+        made = compiled(x, target)
+        made.backward()
+        assert made.isnan() == (target is ignored)
+        assert x.grad.any() == (target is not ignored)
+
+
+DERIVATIVES = {
+    "grad": (lambda x: torch.func.grad(_cubes)(x), lambda x: 3 * x * x),
+    "grad_and_value": (lambda x: torch.func.grad_and_value(_cubes)(x)[0], lambda x: 3 * x * x),
+    "vjp": (lambda x: torch.func.vjp(_cubes, x)[1](torch.tensor(1.0))[0], lambda x: 3 * x * x),
+    "jacrev": (lambda x: torch.func.jacrev(_cubes)(x), lambda x: 3 * x * x),
+    "jacfwd": (lambda x: torch.func.jacfwd(_cubes)(x), lambda x: 3 * x * x),
+    "jvp": (lambda x: torch.func.jvp(_cubes, (x,), (x,))[1], lambda x: 3 * (x**3).sum()),
+    "linearize": (lambda x: torch.func.linearize(_cubes, x)[1](x), lambda x: 3 * (x**3).sum()),
+    "hessian": (lambda x: torch.func.hessian(_cubes)(x), lambda x: torch.diag(6 * x)),
+    "of samples": (lambda x: torch.func.vmap(torch.func.grad(_cubes))(x), lambda x: 3 * x * x),
+    "of a gradient": (
+        lambda x: torch.func.grad(lambda y: torch.func.grad(_cubes)(y).sum())(x),
+        lambda x: 6 * x,
+    ),
+}
+
+
+def _cubes(x):
+    return (x * x * x).sum()
+
+
+@pytest.mark.parametrize("name", DERIVATIVES)
+@pytest.mark.parametrize("made_inside", [False, True])
+@pytest.mark.parametrize("mode", [torch.inference_mode, torch.no_grad])
+def test_derivatives_that_are_asked_for_in_inference_mode(name, made_inside, mode):
+    derivative, expected = DERIVATIVES[name]
+    x = torch.tensor([1.0, 2.0])
+    with mode():
+        given = x * 1 if made_inside else x
+        found = derivative(given)
+        assert torch.is_inference_mode_enabled() == (mode is torch.inference_mode)
+    assert torch.equal(found, expected(x))
+    assert not found.requires_grad
+
+
+def test_a_derivative_may_use_inference_tensors_but_not_write_them():
+    with torch.inference_mode():
+        y = torch.tensor([1.0, 2.0])
+    x = torch.tensor([3.0, 4.0])
+    assert torch.func.grad(lambda a: (a * y).sum())(x).tolist() == [1, 2]
+    assert torch.func.grad(lambda a: (a * a * y).sum())(y).tolist() == [2, 8]
+
+    def writes(a):
+        made = a * y
+        y.add_(1)
+        return made.sum()
+
+    with torch.inference_mode(), pytest.raises(RuntimeError):
+        torch.func.grad(writes)(x)
+    with pytest.raises(RuntimeError, match="cannot be saved"):
+        x.requires_grad_() * y
+
+
+def test_inference_mode_computes_no_tangents():
+    x = torch.tensor([1.0, 2.0])
+
+    def squares(a):
+        with torch.inference_mode():
+            made = a * a
+        return made * a
+
+    assert torch.func.jvp(squares, (x,), (x,))[1].tolist() == [1, 8]
+    forward = torch.autograd.forward_ad
+    with forward.dual_level():
+        for mode in (True, False):
+            with torch.inference_mode(mode):
+                dual = forward.make_dual(x, x)
+                assert (forward.unpack_dual(dual * dual).tangent is None) == mode
+        assert forward.unpack_dual(forward.make_dual(x, x) * 2).tangent is not None
+    with torch.no_grad(), torch.inference_mode(False):
+        assert torch.is_grad_enabled()
+
+
+@pytest.mark.parametrize("divisor", [torch.tensor([True, False]), False, torch.tensor(False)])
+def test_division_of_booleans_is_missing_whatever_the_divisor(divisor):
+    with pytest.raises(NotImplementedError, match="not implemented for 'Bool'"):
+        torch.tensor([True, True]) // divisor

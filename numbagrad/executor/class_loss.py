@@ -2,7 +2,8 @@
 
 Called by ``nn/functional/class_loss.py``; runs what ``kernels/class_loss.py`` holds. Input is
 (batch, classes, ...), target an int64 array of (batch, ...); both are contiguous, and the targets
-were checked. An element whose target is the ignored class counts for nothing.
+were checked. An element whose target is the ignored class counts for nothing; a mean over no other
+elements is NaN.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..dtype import name_of
+from .arrays import filled
 from .pointwise import JIT_DISABLED
 from .words import WordKernel
 
@@ -55,16 +57,20 @@ def _sizes(shape: tuple[int, ...]) -> tuple[int, int]:
 def elements(input: Array, target: Array, factor: Array, ignored: int) -> Array:
     """Minus the entry of its class, of every element, times its factor."""
     if JIT_DISABLED:
+        if not input.size:
+            return np.array(factor, input.dtype)  # all elements are ignored
         picked = np.take_along_axis(input, np.where(target == ignored, 0, target)[:, None], 1)
-        return np.where(target == ignored, 0, -picked[:, 0] * factor).astype(input.dtype)
+        return np.where(target == ignored, factor, -picked[:, 0] * factor).astype(input.dtype)
     made = np.empty(target.shape, input.dtype)
     words = made, input, target, factor, *_sizes(input.shape), ignored
     _kernel("elements", input.dtype)(target.size, _PICKS, *words)
     return made
 
 
-def total(input: Array, target: Array, factor: Array, ignored: int) -> Array:
-    """The sum of :func:`elements`."""
+def total(input: Array, target: Array, factor: Array, ignored: int, mean: bool = False) -> Array:
+    """The sum of :func:`elements`; ``mean`` says that the factors make it one."""
+    if mean and not target.size:
+        return filled((), input.dtype, np.nan)
     if JIT_DISABLED:
         return np.asarray(elements(input, target, factor, ignored).sum(), input.dtype)
     made = np.empty((), input.dtype)
@@ -79,6 +85,8 @@ def placed(
     """The gradient of the input: ``grad`` is one number, or has one for every element."""
     if JIT_DISABLED:
         made = np.zeros(shape, grad.dtype)
+        if not made.size:
+            return made
         values = np.where(target == ignored, 0, -grad * factor).astype(grad.dtype)
         np.put_along_axis(made, np.where(target == ignored, 0, target)[:, None], values[:, None], 1)
         return made

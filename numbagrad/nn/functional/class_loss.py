@@ -6,6 +6,7 @@ what was picked, are the operators at the top; ``executor/class_loss.py`` runs t
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from ...executor import checks, class_loss
 from ...executor.arrays import filled
 from ...executor.pointwise import scalar_type_name
 from ...ops.composite import composite
+from ...ops.functions import where
 from ...ops.softmax import log_softmax
 from ...ops.tensor_operator import TensorOperator
 from ...tensor import Tensor, new_tensor
@@ -24,6 +26,9 @@ from .reduction import checked_reduction, reduce_loss, reduction_name
 
 __all__ = ["cross_entropy", "nll_loss"]
 
+_REDUCTIONS = ("none", "mean", "sum")
+_MEAN = _REDUCTIONS.index("mean")  # as the operators below are given it
+
 
 def _pick_samples(operator: TensorOperator, size: int, arguments: Any, mapped: Any) -> Tensor:
     """Entries of samples (B, N, C, ...) whose targets are the same for all."""
@@ -31,8 +36,9 @@ def _pick_samples(operator: TensorOperator, size: int, arguments: Any, mapped: A
     target = classes_of._array
     classes = new_tensor(np.where(target == ignored, 0, target)).unsqueeze(1)
     rows = classes.expand((size, *classes._array.shape))
-    picked = -input.gather(2, rows).squeeze(2) * new_tensor(factor)
-    picked = picked.masked_fill(new_tensor(target == ignored), 0.0)
+    factors = new_tensor(factor)
+    picked = -input.gather(2, rows).squeeze(2) * factors
+    picked = where(new_tensor(target == ignored), factors, picked)
     return picked.flatten(1).sum(1) if operator.name == "nll_total" else picked
 
 
@@ -97,7 +103,7 @@ nll_elements, nll_elements_2d = _picking(
 nll_total, nll_total_2d = _picking(
     "nll_total",
     lambda input, target, factor, ignored, weight, reduction: class_loss.total(
-        input, target, factor, ignored
+        input, target, factor, ignored, reduction == _MEAN
     ),
 )
 
@@ -117,6 +123,11 @@ def _check_nll(input: Tensor, target: Tensor, weight: Tensor | None, ignore_inde
     if x.shape[2:] != classes.shape[1:]:
         raise RuntimeError(
             f"Expected target size {[x.shape[0], *x.shape[2:]]}, got {list(target.size())}"
+        )
+    if x.ndim not in (2, 4) and classes.size and not x.size:  # as torch makes four dimensions of it
+        raise RuntimeError(
+            f"size mismatch (got input: {[*x.shape[:2], 0, 0]} , target: "
+            f"{[batch, 1, classes.size // batch]}"
         )
     if weight is not None and weight._array.shape != (x.shape[1],):
         raise RuntimeError(
@@ -181,7 +192,7 @@ def nll_loss(
         operator = nll_elements if plain else nll_elements_2d
     else:
         operator = nll_total if plain else nll_total_2d
-    number = ("none", "mean", "sum").index(reduction)
+    number = _REDUCTIONS.index(reduction)
     return operator(input.contiguous(), target, factor, ignore_index, weight, number)
 
 
@@ -258,12 +269,17 @@ def _cross_entropy(
         return loss
     uniform = _smooth_loss(logarithms, target, weight, ignore_index, reduction)
     classes = input._array.shape[dim]
-    return loss * (1 - label_smoothing) + uniform * (label_smoothing / classes)
+    return loss * (1 - label_smoothing) + uniform * _share(label_smoothing, classes)
 
 
 _class_loss = composite("NllLossBackward0")(_cross_entropy)
 _class_loss_2d = composite("NllLoss2DBackward0")(_cross_entropy)
 _smoothed_class_loss = composite("AddBackward0")(_cross_entropy)
+
+
+def _share(smoothing: float, classes: int) -> float:
+    """What each of the classes gets; infinity where there are none, as torch divides."""
+    return smoothing / classes if classes else math.inf
 
 
 def _class_weights(weight: Tensor, rank: int) -> Tensor:
@@ -285,6 +301,8 @@ def _smooth_loss(
         return reduce_loss(loss, reduction)
     if weight is None:
         return loss.sum() / (~ignored).sum()
+    if not weight._array.size:
+        return loss.sum() / 0.0  # all elements are ignored
     counted = weight[target.masked_fill(ignored, 0)].masked_fill(ignored, 0.0)
     return loss.sum() / counted.sum()
 
@@ -298,7 +316,7 @@ def _probability_loss(
     dim = 0 if rank == 1 else 1
     logarithms = log_softmax(input, dim)
     if smoothing > 0:
-        target = target * (1 - smoothing) + smoothing / logarithms._array.shape[dim]
+        target = target * (1 - smoothing) + _share(smoothing, logarithms._array.shape[dim])
     terms = logarithms * target
     if weight is not None:
         terms = terms * _class_weights(weight, rank)
@@ -308,4 +326,6 @@ def _probability_loss(
     if reduction == "sum":
         return total
     checked_reduction(reduction)
-    return total / max(logarithms._array.size // logarithms._array.shape[dim], 1)
+    if not logarithms._array.size:
+        return total / 0.0  # NaN, also where there are elements that have no classes
+    return total / (logarithms._array.size // logarithms._array.shape[dim])
