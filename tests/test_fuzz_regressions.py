@@ -3,6 +3,7 @@
 The values and the classes of exceptions are torch's.
 """
 
+import numpy as np
 import pytest
 
 import numbagrad as torch
@@ -116,6 +117,12 @@ WHOLE, MASK = torch.tensor([1, 2]), torch.tensor([True, False])
 LU, PIVOTS = torch.linalg.lu_factor(MATRIX)
 
 REFUSED = {
+    "embedding-empty": (RuntimeError, lambda: F.embedding(torch.zeros(2, 0), MATRIX)),
+    "histogram": (RuntimeError, lambda: torch.histogram(ONE * float("nan"), 3)),
+    "index-numpy": (IndexError, lambda: ONE[np.bool_(True)]),
+    "index-fraction": (TypeError, lambda: ONE[0:1.0]),
+    "matmul-bool": (NotImplementedError, lambda: torch.dot(MASK, MASK)),
+    "floor_divide-complex": (NotImplementedError, lambda: ONE.cfloat() // 0),
     "invert": (TypeError, lambda: ~ONE),
     "isclose": (RuntimeError, lambda: torch.isclose(ONE, TWO)),
     "meshgrid": (RuntimeError, lambda: torch.meshgrid(ONE, TWO, indexing="ij")),
@@ -313,3 +320,82 @@ def test_inference_mode_computes_no_tangents():
 def test_division_of_booleans_is_missing_whatever_the_divisor(divisor):
     with pytest.raises(NotImplementedError, match="not implemented for 'Bool'"):
         torch.tensor([True, True]) // divisor
+
+
+WIDER = ["mul_", "div_", "pow_", "atan2_", "hypot_", "clamp_", "xlogy_", "add_", "copysign_"]
+
+
+@pytest.mark.parametrize("name", WIDER)
+@pytest.mark.parametrize("narrow", [torch.float32, *HALF_OF_TWO_BYTES])
+@pytest.mark.parametrize("wide", [torch.float64, torch.float32])
+def test_gradients_of_a_write_by_a_wider_operand_have_the_dtypes_of_the_operands(
+    name, narrow, wide
+):
+    x = torch.tensor([1.0, 2.0, 3.0], dtype=narrow, requires_grad=True)
+    y = torch.tensor([2.0, 1.0, 4.0], dtype=wide, requires_grad=True)
+    written = x * 1
+    getattr(written, name)(y)
+    assert written.dtype is narrow
+    for recorded in (False, True):
+        gradients = torch.autograd.grad(
+            written.sum(), (x, y), retain_graph=True, create_graph=recorded, materialize_grads=True
+        )
+        assert [each.dtype for each in gradients] == [narrow, wide]
+
+
+@pytest.mark.parametrize("kind", [torch.float64, torch.float16, torch.int64, torch.complex64])
+def test_a_part_is_replaced_by_elements_of_any_dtype(kind):
+    x = torch.zeros(3, 3, requires_grad=True)
+    new = torch.tensor([1, 2, 3], dtype=kind, requires_grad=kind.is_floating_point)
+    parts = [
+        x.select_scatter(new, 0, 1),
+        x.slice_scatter(new[None], 0, 1, 2),
+        x.diagonal_scatter(new),
+        x.as_strided_scatter(new, (3,), (1,), 3),
+    ]
+    for made in parts:
+        assert made.dtype is torch.float32
+        assert made.sum().item() == 6
+        given = torch.autograd.grad(made.sum(), [x, new] if new.requires_grad else [x])
+        assert [each.dtype for each in given] == [x.dtype, kind][: len(given)]
+        assert given[0].sum().item() == 6
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_an_ellipsis_behind_another_stands_for_nothing(number):
+    x = torch.arange(6.0).reshape(2, 3).requires_grad_()
+    key = (1, *[...] * number)
+    assert x[key].tolist() == [3, 4, 5]
+    assert torch.autograd.grad(x[key].sum(), x)[0].tolist() == [[0, 0, 0], [1, 1, 1]]
+    written = x * 1
+    written[key] = 7
+    assert written[1].tolist() == [7, 7, 7]
+    assert written[(*[...] * number, None)].shape == (2, 3, 1)
+
+
+def test_nothing_is_written_where_the_index_is_false():
+    x, value = torch.ones(2, requires_grad=True), torch.tensor(2.0, requires_grad=True)
+    written = x * 1
+    written[False] = value
+    written.sum().backward()
+    assert value.grad is None and x.grad.tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("right", [False, True])
+def test_nan_among_boundaries_is_passed_by(right):
+    rows = torch.tensor([[0.0, 1.0, float("nan")], [0.0, float("nan"), 2.0]])
+    values = torch.tensor([[float("nan"), 3.0, 1.0], [float("nan"), 2.0, 0.0]])
+    expected = [[3, 3, 2], [3, 3, 2]] if right else [[3, 3, 1], [3, 2, 2]]
+    assert torch.searchsorted(rows, values, right=right).tolist() == expected
+    assert torch.bucketize(values[0], rows[0], right=right).tolist() == expected[0]
+
+
+def test_products_of_vectors_along_all_dimensions():
+    x = torch.tensor([1.0, 2.0])
+    assert torch.inner(x, x).item() == torch.tensordot(x, x, 1).item() == 5
+    assert torch.tensordot(x[0], x[1], 0).item() == 2
+
+
+def test_the_integral_of_one_sample():
+    assert torch.trapezoid(torch.tensor([2.0])).item() == 0
+    assert torch.trapezoid(torch.tensor([float("nan")])).isnan()

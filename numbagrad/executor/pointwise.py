@@ -542,8 +542,8 @@ def _looking_for_zeros(call: Callable[..., Any]) -> Callable[..., Any]:
 
 def _has_fractions(operand: Any) -> bool:
     if isinstance(operand, np.ndarray):
-        return operand.dtype.kind in "fV"
-    return isinstance(operand, (float, np.floating))
+        return operand.dtype.kind in "fcV"
+    return isinstance(operand, (float, complex, np.inexact))
 
 
 def _is_bool(operand: Any) -> bool:

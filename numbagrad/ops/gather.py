@@ -463,6 +463,13 @@ def embedding(
         )
     if weight._array.ndim != 2:
         raise RuntimeError("'weight' must be 2-D")
+    kind = indices._array.dtype
+    if kind is not INT64 and kind != np.int32:
+        raise RuntimeError(
+            "Expected tensor for argument #1 'indices' to have one of the following scalar types: "
+            f"Long, Int; but got torch.{scalar_type_name(indices.dtype)}Tensor instead (while "
+            "checking arguments for embedding)"
+        )
     return _embedding.launch(weight, _int64("embedding", indices), padding_idx)
 
 

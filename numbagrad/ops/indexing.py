@@ -46,6 +46,7 @@ from .subscript import (
     dimension_of,
     is_basic,
     out_of_bounds,
+    with_one_ellipsis,
     wrap_indices,
 )
 from .tensor_operator import IndexNode, TensorOperator
@@ -78,7 +79,7 @@ def getitem(self: Tensor, key: Any) -> Tensor:
         if self._is_data and kind is int and key[0] == 0:
             capture.refuse("the value of a tensor as a Python number")
             return self._array.item()  # loss.data[0], as in 2017
-        array = _retry(self._array, key)
+        raise basic_error(self._array.shape, key) from None
     return operator.wrap(array, self, (key,))
 
 
@@ -93,8 +94,7 @@ def _get_other(self: Tensor, key: Any) -> Tensor:
         operator = unsqueeze_view
     elif key.__class__ is tuple and is_basic(key):
         operator = _view_of(key)
-        if Ellipsis not in key:
-            key = (*key, ...)
+        key = with_one_ellipsis(key)
     elif (
         isinstance(key, Tensor)
         and key._array.dtype == np.int64
@@ -107,7 +107,7 @@ def _get_other(self: Tensor, key: Any) -> Tensor:
     try:
         array = self._array[key]
     except (IndexError, TypeError):
-        array = _retry(self._array, key)
+        raise basic_error(self._array.shape, key) from None
     if None in key:
         array = _with_strides(array, self._array, key)
     return operator.wrap(array, self, (key,))
@@ -136,15 +136,6 @@ def _with_strides(view: Array, array: Array, key: Key) -> Array:
             source += 1
             place += entry.__class__ is slice
     return executor.strided_view(view, view.shape, tuple(strides))
-
-
-def _retry(array: Array, key: Key) -> Array:
-    """The view again, by a key that NumPy takes; raises torch's error where there is none."""
-    if key.count(Ellipsis) > 1:
-        first = key.index(Ellipsis)
-        rest = [x for x in key[first + 1 :] if x is not Ellipsis]
-        return array[key[: first + 1] + tuple(rest)]
-    raise basic_error(array.shape, key) from None
 
 
 def _view_of(key: Key) -> Any:
@@ -337,6 +328,8 @@ def _setitem(self: Tensor, key: Any, value: Any) -> None:
     kind = key.__class__
     if kind is Tensor and _fill_where(self, key, value):
         return
+    if key is False:
+        return  # nothing is written, and nothing recorded
     if is_transformed((self, key, value)):
         _set_transformed(self, key, value)
         return
@@ -346,8 +339,7 @@ def _setitem(self: Tensor, key: Any, value: Any) -> None:
         basic, arrays = subscript.basic, subscript.arrays
     else:
         arrays = ()
-        if Ellipsis not in basic:
-            basic = (*basic, ...)
+        basic = with_one_ellipsis(basic)
     if not isinstance(value, Tensor):
         value = _number_for(self, value)
     elif value._array.size == 1 and kind is Tensor and key._array.dtype.kind == "b":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -116,7 +117,7 @@ def as_strided_scatter(
             f"{storage_offset or 0} are out of bounds for storage of {input._array.size} elements"
         )
     index = new_tensor(capture.constant(places.reshape(-1)))
-    source = reshape(src, (-1,))
+    source = reshape(src, (-1,)).to(input.dtype)
     return reshape(reshape(input, (-1,)).index_put((index,), source), shape)
 
 
@@ -288,6 +289,10 @@ def histogram(
         low, high = range if range is not None else (
             (array.min(), array.max()) if array.size else (0.0, 1.0)
         )  # fmt: skip
+        if not (math.isfinite(low) and math.isfinite(high)):
+            raise RuntimeError(
+                f"torch.histogramdd: dimension 0's range [{low:g}, {high:g}] is not finite"
+            )
         if low > high:
             raise RuntimeError(
                 f"torch.histogramdd: min should not exceed max, but got min {low:g} max {high:g} "
