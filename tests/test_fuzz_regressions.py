@@ -117,6 +117,15 @@ WHOLE, MASK = torch.tensor([1, 2]), torch.tensor([True, False])
 LU, PIVOTS = torch.linalg.lu_factor(MATRIX)
 
 REFUSED = {
+    "binary_cross_entropy": (RuntimeError, lambda: F.binary_cross_entropy(ONE / 2, ONE * 3)),
+    "batch_norm-averages": (RuntimeError, lambda: F.batch_norm(
+        MATRIX, torch.zeros(3, requires_grad=True), torch.ones(3), training=True)),
+    "batch_norm-single": (ValueError, lambda: F.batch_norm(ONE[:1], None, None, training=True)),
+    "soft_margin_loss": (RuntimeError, lambda: F.soft_margin_loss(
+        ONE, torch.ones(2, requires_grad=True))),
+    "bilinear": (RuntimeError, lambda: F.bilinear(MATRIX, MATRIX.double(), torch.ones(1, 3, 3))),
+    "jvp-sizes": (RuntimeError, lambda: torch.func.jvp(
+        torch.sin, (ONE,), (torch.ones(3, dtype=torch.complex64),))),
     "embedding-empty": (RuntimeError, lambda: F.embedding(torch.zeros(2, 0), MATRIX)),
     "histogram": (RuntimeError, lambda: torch.histogram(ONE * float("nan"), 3)),
     "index-numpy": (IndexError, lambda: ONE[np.bool_(True)]),
@@ -385,7 +394,7 @@ def test_nothing_is_written_where_the_index_is_false():
 def test_nan_among_boundaries_is_passed_by(right):
     rows = torch.tensor([[0.0, 1.0, float("nan")], [0.0, float("nan"), 2.0]])
     values = torch.tensor([[float("nan"), 3.0, 1.0], [float("nan"), 2.0, 0.0]])
-    expected = [[3, 3, 2], [3, 3, 2]] if right else [[3, 3, 1], [3, 2, 2]]
+    expected = [[3, 3, 3], [3, 3, 2]] if right else [[3, 3, 1], [3, 2, 2]]
     assert torch.searchsorted(rows, values, right=right).tolist() == expected
     assert torch.bucketize(values[0], rows[0], right=right).tolist() == expected[0]
 
@@ -399,3 +408,68 @@ def test_products_of_vectors_along_all_dimensions():
 def test_the_integral_of_one_sample():
     assert torch.trapezoid(torch.tensor([2.0])).item() == 0
     assert torch.trapezoid(torch.tensor([float("nan")])).isnan()
+
+
+VECTOR_LOSSES = {
+    "margin_ranking_loss": lambda x, y: F.margin_ranking_loss(x, x, y),
+    "triplet_margin_loss": lambda x, y: F.triplet_margin_loss(x, x * 2, y),
+    "multilabel_soft_margin_loss": F.multilabel_soft_margin_loss,
+    "cross_entropy": F.cross_entropy,
+    "kl_div": lambda x, y: F.kl_div(x, y, reduction="sum"),
+}
+
+
+@pytest.mark.parametrize("name", VECTOR_LOSSES)
+@pytest.mark.parametrize("half", HALF_OF_TWO_BYTES)
+@pytest.mark.parametrize("wide", [torch.float32, torch.float64])
+def test_losses_of_half_precision_beside_wider_operands(name, half, wide):
+    x, y = torch.tensor([1.0, 2.0, 3.0]), torch.tensor([0.25, 0.25, 0.5])
+    expected = VECTOR_LOSSES[name](x, y)
+    for first, second in [(half, wide), (wide, half)]:
+        made = VECTOR_LOSSES[name](x.to(first), y.to(second))
+        assert made.dtype is wide
+        assert abs(made.item() - expected.item()) < 0.02
+
+
+def test_margins_of_integers_make_floats():
+    x = torch.tensor([[3, 1, 2]])
+    ones = torch.ones(1, 3, dtype=torch.long)
+    assert F.margin_ranking_loss(x, x * 2, ones).item() == 2
+    assert F.hinge_embedding_loss(x, -ones, margin=2, reduction="none").dtype is torch.float32
+    assert F.cosine_embedding_loss(x, x, ones[0, :1]).item() == pytest.approx(0, abs=1e-6)
+    assert F.triplet_margin_loss(x, x, x * 2.0).dtype is torch.float32
+
+
+def test_small_targets_are_not_negated_in_their_dtype():
+    x = torch.tensor([2.0])
+    target = torch.tensor([3], dtype=torch.uint8)
+    assert F.soft_margin_loss(x, target).item() == F.soft_margin_loss(x, target.float()).item()
+
+
+def test_layers_have_the_dtype_of_their_input():
+    weight = torch.ones(3, dtype=torch.float64)
+    assert F.rms_norm(MATRIX, (3,), weight).dtype is torch.float32
+    whole = torch.ones(2, 3, dtype=torch.int32)
+    assert F.bilinear(whole, whole, torch.ones(4, 3, 3, dtype=torch.int32)).dtype is torch.int32
+    pooled = F.avg_pool1d(torch.tensor([[1, 2, 4, 8]]), 2)
+    assert pooled.dtype is torch.int64 and pooled.tolist() == [[1, 6]]
+
+
+@pytest.mark.parametrize("training", [False, True])
+def test_batch_norm_of_nothing_is_no_alias(training):
+    x = torch.zeros(2, 0, requires_grad=True)
+    made = F.batch_norm(x, None, None, training=training)
+    assert made.shape == (2, 0) and made.requires_grad and not made.is_leaf
+    assert F.batch_norm(torch.zeros(0), None, None, training=training).shape == (0,)
+
+
+def test_a_number_beside_matrices_does_not_widen_them():
+    number = torch.tensor(1.0, dtype=torch.float64)
+    assert torch.block_diag(number, MATRIX).dtype is torch.float32
+    assert torch.block_diag(number * 1j, MATRIX).dtype is torch.complex64
+    assert torch.block_diag(number, torch.tensor(1)).dtype is torch.float64
+
+
+def test_a_complex_outer_product_has_fractions_as_factors():
+    x = torch.ones(2, dtype=torch.complex64)
+    assert torch.addr(torch.ones(2, 2), x, x, beta=0.5).tolist() == [[1.5 + 0j] * 2] * 2

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from ..dtype import promote_types
 from ..executor import copying
 from ..executor.arrays import filled
+from ..executor.pointwise import code_of, promote
 from ..tensor import Tensor, new_tensor
 from ..transforms.batching import with_samples
 from ..transforms.tangents import additive
@@ -136,9 +136,8 @@ def _promoted(name: str, tensors: Any) -> list[Tensor]:
     first = tensors[0]._array.dtype
     if all([tensor._array.dtype == first for tensor in tensors]):
         return list(tensors)
-    common = tensors[0].dtype
-    for tensor in tensors:
-        common = promote_types(common, tensor.dtype)
+    rank = max([tensor._array.ndim for tensor in tensors])
+    common = promote([code_of(tensor._array, rank) for tensor in tensors])
     return [tensor if tensor.dtype is common else tensor.to(common) for tensor in tensors]
 
 

@@ -21,7 +21,7 @@ from ...ops.softmax import log_softmax
 from ...ops.tensor_operator import TensorOperator
 from ...tensor import Tensor, new_tensor
 from ...transforms.levels import is_transformed
-from .checks import Reduction, one_dtype, refuse_kinds
+from .checks import Reduction, not_differentiable, one_dtype, refuse_kinds
 from .reduction import checked_reduction, reduce_loss, reduction_name
 
 __all__ = ["cross_entropy", "nll_loss"]
@@ -140,10 +140,7 @@ def _check_nll(input: Tensor, target: Tensor, weight: Tensor | None, ignore_inde
         one_dtype("nll_loss", input, weight=weight)
     if weight is not None and weight._requires_grad and grad_mode.enabled:
         name = "nll_loss_forward" if x.ndim == 2 else "nll_loss2d_forward"
-        raise RuntimeError(
-            f"The function '{name}' is not differentiable with respect to argument 'weight'. This "
-            "input cannot have requires_grad True."
-        )
+        raise not_differentiable(name, "weight")
 
 
 def nll_loss(
@@ -307,7 +304,7 @@ def _smooth_loss(
     return loss.sum() / counted.sum()
 
 
-@composite()
+@composite(promotes=True)
 def _probability_loss(
     input: Tensor, target: Tensor, weight: Tensor | None, reduction: str, smoothing: float
 ) -> Tensor:
