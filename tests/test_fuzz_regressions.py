@@ -117,6 +117,8 @@ WHOLE, MASK = torch.tensor([1, 2]), torch.tensor([True, False])
 LU, PIVOTS = torch.linalg.lu_factor(MATRIX)
 
 REFUSED = {
+    "index_reduce-number": (
+        RuntimeError, lambda: ONE.index_reduce(0, torch.tensor([0]), ONE[0], "prod")),
     "binary_cross_entropy": (RuntimeError, lambda: F.binary_cross_entropy(ONE / 2, ONE * 3)),
     "batch_norm-averages": (RuntimeError, lambda: F.batch_norm(
         MATRIX, torch.zeros(3, requires_grad=True), torch.ones(3), training=True)),
@@ -473,3 +475,37 @@ def test_a_number_beside_matrices_does_not_widen_them():
 def test_a_complex_outer_product_has_fractions_as_factors():
     x = torch.ones(2, dtype=torch.complex64)
     assert torch.addr(torch.ones(2, 2), x, x, beta=0.5).tolist() == [[1.5 + 0j] * 2] * 2
+
+
+def test_the_gradient_of_a_shape_that_was_given_unrecorded():
+    x = torch.ones(2, 3, requires_grad=True)
+    made = x * 2
+    with torch.no_grad():
+        made.unsqueeze_(0)
+    made.sum().backward()
+    assert x.grad.tolist() == [[2, 2, 2]] * 2
+    turned = x * 2
+    with torch.no_grad():
+        turned.t_()
+    with pytest.raises(RuntimeError, match="returned an invalid gradient"):
+        turned.sum().backward()
+
+
+@pytest.mark.parametrize("input", [torch.ones(2), torch.ones(1), torch.tensor(1.0)])
+@pytest.mark.parametrize("index", [torch.tensor([0]), torch.tensor(0)])
+@pytest.mark.parametrize("value", [torch.tensor(2.0), torch.tensor([2.0])])
+def test_a_number_is_scattered_as_a_vector_is(input, index, value):
+    x, source = input.clone().requires_grad_(), value.clone().requires_grad_()
+    rest = [1.0] * (x.numel() - 1)
+    for made, first in [
+        (x.scatter(0, index, source), 2),
+        (x.scatter_add(0, index, source), 3),
+        (x.scatter_reduce(0, index, source, "prod"), 2),
+        (x.scatter_reduce(0, index, source, "sum", include_self=False), 2),
+        ((x * 1).scatter_add_(0, index, source), 3),
+        (x.index_copy(0, index, source), 2),
+    ]:
+        assert made.shape == x.shape and made.reshape(-1).tolist() == [first, *rest]
+        given = torch.autograd.grad(made.sum(), (x, source))
+        assert [each.shape for each in given] == [x.shape, source.shape]
+        assert given[1].item() == 1

@@ -207,6 +207,8 @@ scatter_add_operator = TensorOperator(
 def padded(grad: Tensor, shape: tuple[int, ...]) -> Tensor:
     """``grad`` with zeros behind it in every dimension, up to ``shape``."""
     own = grad._array.shape
+    if not shape:  # a number counts as a vector of one element
+        return reshape(grad, ())
     return grad if own == shape else _pad(grad, shape)
 
 
