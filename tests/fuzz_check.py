@@ -31,7 +31,7 @@ EPSILON = {torch.float64: 2.0**-52, torch.float32: 2.0**-23, torch.float16: 2.0*
 #: still be there.
 MAY_WORK = re.compile(
     r"not implemented for|modified by an inplace operation|not supported for|not resizable|"
-    r"refer to a single memory location|derivative for '?[\w: ]+'? is not implemented|"
+    r"refers? to a single memory location|derivative for '?[\w: ]+'? is not implemented|"
     r"MKL FFT error|"  # of transforms of nothing
     r"non-empty TensorList|out of range for tensor of size \[0\]|Unsupported dtype BFloat16"
 )
@@ -452,8 +452,18 @@ def is_accident(lines: list[str], other: Run) -> bool:
         return bool(source.unique().numel() < source.numel())
     if reads_what_it_writes(line, other):
         return True
+    found = re.search(r"t\.cdist\((\w+), (\w+)\)", line)
+    if found:  # by a product of matrices, whose rounding is that of squares
+        return any([other.scope[x].shape[-2] > 25 for x in found.groups()])
     if re.search(r"linalg\.eig(vals)?\(", line):
         return True  # eigenvalues have no order
+    found = re.search(r"(\w+)\.view\(t\.u?int|(\w+)(?:\.pow\(| \*\* )(\w+)", line)
+    if found and found[1]:  # the sign and the payload of NaN
+        return bool(other.scope[found[1]].isnan().any())
+    if found and found[3] in other.scope and found[2] in other.scope:
+        base = other.scope[found[2]]  # zero to the power of a tensor of complex zeros
+        complex_one = "complex" in kind_of(base) + kind_of(other.scope[found[3]])
+        return isinstance(base, torch.Tensor) and complex_one and not base.all()
     if "linalg.cond(" in line:
         found = array_of(other.scope[targets(line)[0]])
         return bool((found * EPSILON[torch.float32] > 1e-3).any())  # of singular matrices
@@ -530,8 +540,12 @@ def _compared(name: str, lines: list[str], mine: Run, other: Run, second: bool) 
         if ours.shape != theirs.shape:
             return f"shape {ours.shape} for {theirs.shape}"
     where = differing(ours, theirs)
-    if second and np.isnan(array_of(theirs)).any() and not np.isnan(array_of(ours)).any():
-        return EXCUSED  # formulas here are masked where torch multiplies zero by infinity
+    if second and np.isnan(array_of(theirs)).any():
+        if not np.isnan(array_of(ours)).any():
+            return EXCUSED  # formulas here are masked where torch multiplies zero by infinity
+        where = where & ~np.isnan(
+            array_of(ours)
+        )  # products of matrices cut otherwise spread it further
     if not where.any():
         return ""
     shaken: list[Any] = []
@@ -555,6 +569,17 @@ def _shaken(lines: list[str], name: str, seed: int) -> Any:
         return found.detach().clone() if isinstance(found, torch.Tensor) else np.asarray(found)
 
 
+def writes_behind(line: str, other: Run) -> bool:
+    """Whether a line writes a view that begins behind its base.
+
+    torch's context for overwritten tensors knows memory by its first address and does not see it.
+    """
+    if not re.search(r"_\(|\] \S*= |^\w+ [^\w\s]+= ", line):
+        return False
+    named = [other.scope.get(x) for x in targets(line)]
+    return any([isinstance(x, torch.Tensor) and x.storage_offset() > 0 for x in named])
+
+
 def _overwritten(lines: list[str], mine: Run, second: bool) -> Deviation | None:
     """Compare the results of a last line that torch refuses because of what was overwritten."""
     other = Run(torch)
@@ -569,7 +594,7 @@ def _overwritten(lines: list[str], mine: Run, second: bool) -> Deviation | None:
                 what = _compared(name, lines, mine, other, second)
             if what.startswith("requires_grad") and _is_constant(name, mine, other):
                 return None
-            if what == EXCUSED:
+            if what == EXCUSED or any([writes_behind(x, other) for x in lines]):
                 return None
             if what:
                 return Deviation(lines[-1], f"{name}, overwritten in torch: {what}")

@@ -117,6 +117,12 @@ WHOLE, MASK = torch.tensor([1, 2]), torch.tensor([True, False])
 LU, PIVOTS = torch.linalg.lu_factor(MATRIX)
 
 REFUSED = {
+    "einsum": (RuntimeError, lambda: torch.einsum("ii", torch.ones(2, 1))),
+    "group_norm-whole": (ValueError, lambda: F.group_norm(WHOLE[:1, None], 1)),
+    "nll_loss-targets": (RuntimeError, lambda: F.nll_loss(ONE, torch.zeros(2, 2).long())),
+    "nll_loss-vector": (ValueError, lambda: F.nll_loss(ONE, WHOLE)),
+    "index_put-number": (
+        RuntimeError, lambda: ONE.clone().__setitem__(torch.tensor(True), TWO[0])),
     "index_reduce-number": (
         RuntimeError, lambda: ONE.index_reduce(0, torch.tensor([0]), ONE[0], "prod")),
     "binary_cross_entropy": (RuntimeError, lambda: F.binary_cross_entropy(ONE / 2, ONE * 3)),
@@ -509,3 +515,16 @@ def test_a_number_is_scattered_as_a_vector_is(input, index, value):
         given = torch.autograd.grad(made.sum(), (x, source))
         assert [each.shape for each in given] == [x.shape, source.shape]
         assert given[1].item() == 1
+
+
+def test_one_class_for_a_vector_may_be_a_vector():
+    scores = torch.tensor([1.0, 2.0, 3.0])
+    for reduction in ("mean", "none"):
+        assert F.nll_loss(scores, WHOLE[:1], reduction=reduction).tolist() == -2
+        assert F.cross_entropy(scores, WHOLE[:1], reduction=reduction).shape == ()
+
+
+def test_everything_is_written_where_the_index_is_true():
+    mask = torch.zeros(2, 2, dtype=torch.bool)
+    mask[True] = torch.tensor([0.0, 1.5])
+    assert mask.tolist() == [[False, True]] * 2

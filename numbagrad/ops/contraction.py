@@ -345,7 +345,13 @@ def _labels(text: str, hidden: int) -> Labels:
 def _check_sizes(terms: list[Labels], operands: Sequence[Tensor]) -> None:
     sizes: dict[Any, int] = {}
     for place, (labels, operand) in enumerate(zip(terms, operands, strict=True)):
+        own: dict[Any, int] = {}
         for label, size in zip(labels, operand._array.shape, strict=True):
+            if own.setdefault(label, size) != size:
+                raise RuntimeError(
+                    f"einsum(): subscript {label} is repeated for operand {place} but the sizes "
+                    f"don't match, {size} != {own[label]}"
+                )
             if sizes.setdefault(label, size) == 1:
                 sizes[label] = size
             if size not in (1, sizes[label]):

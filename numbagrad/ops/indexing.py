@@ -330,6 +330,8 @@ def _setitem(self: Tensor, key: Any, value: Any) -> None:
         return
     if key is False:
         return  # nothing is written, and nothing recorded
+    if key is True:
+        key, kind = None, None.__class__
     if is_transformed((self, key, value)):
         _set_transformed(self, key, value)
         return
@@ -342,7 +344,12 @@ def _setitem(self: Tensor, key: Any, value: Any) -> None:
         basic = with_one_ellipsis(basic)
     if not isinstance(value, Tensor):
         value = _number_for(self, value)
-    elif value._array.size == 1 and kind is Tensor and key._array.dtype.kind == "b":
+    elif (
+        value._array.size == 1
+        and kind is Tensor
+        and key._array.dtype.kind == "b"
+        and key._array.ndim
+    ):
         value = reshape(value, ())  # a mask is filled with a single element, whatever its dtype
         if value._array.dtype != self._array.dtype:
             value = value.to(self.dtype)

@@ -166,12 +166,14 @@ def nll_loss(
         raise ValueError("nll_loss: Expected 1 or more dimensions (got 0)")
     if input._array.ndim == 1:
         single = input.unsqueeze(0)
-        if target._array.ndim:
+        if target._array.ndim > 1:
+            raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
+        if target._array.size != 1:
             raise ValueError(
-                f"Expected input batch_size ({input._array.shape[0]}) to match target batch_size "
-                f"({target._array.shape[0]})."
+                "For 1D input, 1D target must have size 1, but got target size: "
+                f"{target._array.size}"
             )
-        loss = nll_loss(single, target.unsqueeze(0), weight, None, ignore_index, None, reduction)
+        loss = nll_loss(single, target.reshape(1), weight, None, ignore_index, None, reduction)
         return loss.squeeze(0) if reduction == "none" else loss
     _check_nll(input, target, weight, ignore_index)
     if is_transformed((input, target, weight)):

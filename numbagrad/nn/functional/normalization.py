@@ -144,6 +144,11 @@ def group_norm(
         raise RuntimeError(
             f"group_norm(): Expected num groups to be greater than 0, got {num_groups}"
         )
+    if shape[0] * shape[1] // num_groups * math.prod(shape[2:]) == 1:
+        raise ValueError(
+            "Expected more than 1 value per channel when training, got input size "
+            f"{[shape[0] * shape[1] // num_groups, num_groups, *shape[2:]]}"
+        )
     require_vector("group_norm", shape[1], weight=weight, bias=bias)
     one_dtype("group_norm", input, weight=weight, bias=bias)
     refuse_kinds("group_norm", input, "biuc")
@@ -151,11 +156,6 @@ def group_norm(
         raise RuntimeError(
             "Expected number of channels in input to be divisible by num_groups, but got input of "
             f"shape {list(shape)} and num_groups={num_groups}"
-        )
-    if shape[0] * shape[1] // num_groups * math.prod(shape[2:]) == 1:
-        raise ValueError(
-            "Expected more than 1 value per channel when training, got input size "
-            f"{[shape[0] * shape[1] // num_groups, num_groups, *shape[2:]]}"
         )
     in_group = shape[1] // num_groups * math.prod(shape[2:])
     grouped = input.reshape(shape[0], num_groups, in_group)
