@@ -117,6 +117,9 @@ WHOLE, MASK = torch.tensor([1, 2]), torch.tensor([True, False])
 LU, PIVOTS = torch.linalg.lu_factor(MATRIX)
 
 REFUSED = {
+    "fft": (RuntimeError, lambda: torch.fft.fft(ONE, -1)),
+    "argmax-complex": (RuntimeError, lambda: torch.argmax(torch.zeros(0, 2).cfloat(), 0)),
+    "rms_norm-number": (RuntimeError, lambda: F.rms_norm(ONE[0], ())),
     "einsum": (RuntimeError, lambda: torch.einsum("ii", torch.ones(2, 1))),
     "group_norm-whole": (ValueError, lambda: F.group_norm(WHOLE[:1, None], 1)),
     "nll_loss-targets": (RuntimeError, lambda: F.nll_loss(ONE, torch.zeros(2, 2).long())),
@@ -528,3 +531,12 @@ def test_everything_is_written_where_the_index_is_true():
     mask = torch.zeros(2, 2, dtype=torch.bool)
     mask[True] = torch.tensor([0.0, 1.5])
     assert mask.tolist() == [[False, True]] * 2
+
+
+@pytest.mark.parametrize("kind", [torch.float32, torch.float64, torch.int64])
+def test_a_real_number_beside_complex_samples(kind):
+    samples, number = torch.tensor([[1j], [2j]]), torch.tensor(2, dtype=kind)
+    for operator in (torch.mul, torch.add, torch.sub, torch.div, torch.eq):
+        made = torch.func.vmap(lambda x, f=operator: f(x, number))(samples)
+        assert torch.equal(made, operator(samples, number))
+        assert made.dtype is operator(samples, number).dtype

@@ -106,7 +106,7 @@ def rms_norm(
     eps: float | None = None,
 ) -> Tensor:
     """Unit mean square over the last dimensions, then scale."""
-    if not input._array.ndim and isinstance(normalized_shape, (list, tuple)):
+    if not input._array.ndim and isinstance(normalized_shape, (list, tuple)) and normalized_shape:
         raise ValueError("rms_norm(): Input tensor must have at least 1 dimensions, but got 0")
     dims = _check_normalized_shape("rms_norm", input, normalized_shape, eps, weight=weight)
     refuse_kinds("rms_norm", input, "biu")
