@@ -469,8 +469,11 @@ def is_accident(lines: list[str], other: Run) -> bool:
     if "linalg.cond(" in line:
         found = array_of(other.scope[targets(line)[0]])
         return bool((found * EPSILON[torch.float32] > 1e-3).any())  # of singular matrices
-    # torch's gradient goes to the elements that were replaced, and to no others.
-    return is_backward(line) and any(["as_strided_scatter" in x for x in lines])
+    # torch's gradient goes to the elements that were replaced, and to no others; or to a triangle
+    # that nobody reads.
+    return is_backward(line) and any(
+        ["as_strided_scatter" in x or "cholesky_inverse" in x for x in lines]
+    )
 
 
 def reads_what_it_writes(line: str, other: Run) -> bool:
@@ -542,12 +545,17 @@ def _compared(name: str, lines: list[str], mine: Run, other: Run, second: bool) 
         if ours.shape != theirs.shape:
             return f"shape {ours.shape} for {theirs.shape}"
     where = differing(ours, theirs)
-    if second and np.isnan(array_of(theirs)).any():
-        if not np.isnan(array_of(ours)).any():
-            return EXCUSED  # formulas here are masked where torch multiplies zero by infinity
-        where = where & ~np.isnan(
-            array_of(ours)
-        )  # products of matrices cut otherwise spread it further
+    if where.any() and is_backward(lines[-1]):
+        mine_nan, other_nan = [
+            np.isnan(parts_of(x) if x.dtype.kind == "c" else x.astype(float))
+            for x in (array_of(ours), array_of(theirs))
+        ]
+        if second and other_nan.any():
+            if not mine_nan.any():
+                return EXCUSED
+            where = where & ~mine_nan  # products of matrices cut otherwise spread it further
+        # Formulas here are masked where torch multiplies zero by infinity.
+        where = where & (mine_nan | ~other_nan)
     if not where.any():
         return ""
     shaken: list[Any] = []

@@ -540,3 +540,23 @@ def test_a_real_number_beside_complex_samples(kind):
         made = torch.func.vmap(lambda x, f=operator: f(x, number))(samples)
         assert torch.equal(made, operator(samples, number))
         assert made.dtype is operator(samples, number).dtype
+
+
+FRESH = {
+    "quantile": lambda x: torch.quantile(x, 0.5, 1, interpolation="nearest"),
+    "nanquantile": lambda x: torch.nanquantile(x, 0.5, 1),
+    "put": lambda x: x.put(torch.tensor([0]), x[0, :1]),
+    "as_strided_scatter": lambda x: x.as_strided_scatter(x[0], (3,), (1,)),
+    "combinations": lambda x: torch.combinations(x[0]),
+    "lstsq": lambda x: torch.linalg.lstsq(x, x[0]).solution,
+}
+
+
+@pytest.mark.parametrize("name", FRESH)
+def test_a_result_is_no_view_and_may_be_written(name):
+    x = torch.tensor([[2.0, 1.0, 0.0], [1.0, 3.0, 1.0], [0.0, 1.0, 4.0]])
+    with torch.no_grad():
+        made = FRESH[name](x)
+    assert not made._is_view()
+    made.mul_(torch.tensor(2.0, requires_grad=True))
+    assert made.requires_grad and FRESH[name](x.requires_grad_()).sum().requires_grad

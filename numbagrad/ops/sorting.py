@@ -30,7 +30,7 @@ from .operator import MissingGradient
 from .registry import method
 from .shapes import dimension
 from .tensor_operator import TensorOperator
-from .view import reshape
+from .view import reshape, unsafe_view
 
 __all__ = [
     "argsort", "bucketize", "kthvalue", "mode", "msort", "quantile", "searchsorted", "sort", "topk",
@@ -281,7 +281,7 @@ def quantile(
     kept = made._array.shape[1:]
     if keepdim and array.ndim:
         kept = (1,) * array.ndim if dim is None else (*kept[:place], 1, *kept[place:])
-    return reshape(made, (*fractions.shape, *kept))
+    return unsafe_view(made, (*fractions.shape, *kept))
 
 
 # --- unique elements ------------------------------------------------------------------------------
