@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from ..tensor import Tensor
 from ..transforms import levels
-from ..transforms.layouts import laid_out_as, of_dtype
+from ..transforms.layouts import check_differentiable, laid_out_as, of_dtype
 from ..transforms.levels import DUAL, Dual, Level, dual, settled, state_of
 from ..transforms.tracking import has_history
 from .grad_mode import GradModeContext
@@ -121,6 +121,7 @@ def dual_view(level: Level, tensor: Tensor, tangent: Tensor) -> Tensor:
         raise ValueError(
             f"Expected primal to be floating point or complex, but got: {tensor.dtype}"
         )
+    check_differentiable(tangent)
     if tensor._array.shape != tangent._array.shape:
         raise RuntimeError(
             "Trying to set a forward gradient that has a different size than that of the original "
