@@ -117,6 +117,7 @@ WHOLE, MASK = torch.tensor([1, 2]), torch.tensor([True, False])
 LU, PIVOTS = torch.linalg.lu_factor(MATRIX)
 
 REFUSED = {
+    "jvp-whole": (ValueError, lambda: torch.func.jvp(torch.sin, (ONE,), (torch.ones(3).long(),))),
     "fft": (RuntimeError, lambda: torch.fft.fft(ONE, -1)),
     "argmax-complex": (RuntimeError, lambda: torch.argmax(torch.zeros(0, 2).cfloat(), 0)),
     "rms_norm-number": (RuntimeError, lambda: F.rms_norm(ONE[0], ())),
@@ -560,3 +561,10 @@ def test_a_result_is_no_view_and_may_be_written(name):
     assert not made._is_view()
     made.mul_(torch.tensor(2.0, requires_grad=True))
     assert made.requires_grad and FRESH[name](x.requires_grad_()).sum().requires_grad
+
+
+def test_differences_of_nothing():
+    x = torch.zeros(2, 0, requires_grad=True)
+    assert torch.diff(x, 2, 1).shape == (2, 0) and torch.diff(x, 2, 1).is_leaf
+    assert torch.diff(x, 3, 0).shape == (0, 0)
+    assert torch.diff(MATRIX, 5, 0).shape == (0, 3)
