@@ -117,6 +117,8 @@ WHOLE, MASK = torch.tensor([1, 2]), torch.tensor([True, False])
 LU, PIVOTS = torch.linalg.lu_factor(MATRIX)
 
 REFUSED = {
+    "cross": (RuntimeError, lambda: torch.cross(MATRIX, MATRIX.double(), dim=1)),
+    "cross-whole": (RuntimeError, lambda: torch.linalg.cross(MATRIX, MATRIX.long())),
     "jvp-whole": (ValueError, lambda: torch.func.jvp(torch.sin, (ONE,), (torch.ones(3).long(),))),
     "fft": (RuntimeError, lambda: torch.fft.fft(ONE, -1)),
     "argmax-complex": (RuntimeError, lambda: torch.argmax(torch.zeros(0, 2).cfloat(), 0)),
