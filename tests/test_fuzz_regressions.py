@@ -570,3 +570,12 @@ def test_differences_of_nothing():
     assert torch.diff(x, 2, 1).shape == (2, 0) and torch.diff(x, 2, 1).is_leaf
     assert torch.diff(x, 3, 0).shape == (0, 0)
     assert torch.diff(MATRIX, 5, 0).shape == (0, 3)
+
+
+@pytest.mark.parametrize("dim", [0, 1])
+def test_an_empty_vector_that_is_joined_has_a_gradient(dim):
+    empty = torch.zeros(0, requires_grad=True)
+    made = torch.cat([empty, MATRIX, empty * 2], dim)
+    assert torch.equal(made, MATRIX)
+    assert torch.autograd.grad(made.sum(), empty)[0].shape == (0,)
+    assert torch.cat([empty, empty]).shape == (0,)

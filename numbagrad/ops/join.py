@@ -177,9 +177,10 @@ def cat(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor | None = None) -
     for place, shape in enumerate(shapes):
         if shape != (0,):
             _check_cat(counted[0], shape, dim, place)
-    if len(counted) != len(shapes):
-        kept = [tensor for tensor in joined if tensor._array.shape != (0,)]
-        joined = kept or joined[:1]
+    if len(counted) != len(shapes):  # what is passed over has a gradient, too
+        first = counted[0]
+        nothing = (*first[:dim], 0, *first[dim + 1 :])
+        joined = [x if x._array.shape != (0,) else reshape(x, nothing) for x in joined]
     return write_result("cat", _cat(dim, joined), out, casts=True, uncastable=TypeError)
 
 
