@@ -255,7 +255,10 @@ class Writer:
             elif place == "k":
                 found[place] = self.pick(KINDS)
             elif place == "r":
-                found[place] = self.tensor(lambda x: x.requires_grad)
+                # A hook on a view that lost its history ends torch's process.
+                found[place] = self.tensor(
+                    lambda x: x.requires_grad and not (x._is_view() and x.grad_fn is None)
+                )
             elif place == "leaf":
                 found[place] = self.tensor(lambda x: x.requires_grad and x.is_leaf)
         return text.format(**found)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from ..tensor import Tensor
 from ..transforms import levels
-from ..transforms.layouts import laid_out_as, of_dtype
+from ..transforms.layouts import check_differentiable, laid_out_as, of_dtype
 from ..transforms.levels import DUAL, Dual, Level, dual, settled, state_of
 from ..transforms.tracking import has_history
 from .grad_mode import GradModeContext
@@ -121,14 +121,14 @@ def dual_view(level: Level, tensor: Tensor, tangent: Tensor) -> Tensor:
         raise ValueError(
             f"Expected primal to be floating point or complex, but got: {tensor.dtype}"
         )
-    tangent = of_dtype(tensor, tangent)
+    check_differentiable(tangent)
     if tensor._array.shape != tangent._array.shape:
         raise RuntimeError(
             "Trying to set a forward gradient that has a different size than that of the original "
             f"Tensor, this is not supported. Tensor is of size {list(tensor._array.shape)} while "
             f"the given forward gradient is of size {list(tangent._array.shape)}."
         )
-    tensor, tangent = settled(tensor), settled(tangent)
+    tensor, tangent = settled(tensor), settled(of_dtype(tensor, tangent))
     if _is_dual_at(level, tensor):
         raise RuntimeError(
             "Making a dual Tensor based on a Tensor that already has a forward gradient at the "

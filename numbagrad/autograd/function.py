@@ -274,7 +274,7 @@ class BackwardCFunction(Node, FunctionCtx):
             shape, dtype = metadata
             dtype = dtype_of_edge(self.next_edges[index], dtype)
             if result._array.shape != shape:
-                if not _expands_to(shape, result._array.shape):
+                if not interface.expands_to(shape, result._array.shape):
                     raise RuntimeError(
                         f"Function {self.name()} returned an invalid gradient at index {index} - "
                         f"got {list(result._array.shape)} but expected shape compatible with "
@@ -317,14 +317,6 @@ def with_list(function: type[Function]) -> Callable[..., Any]:
 
 #: The entry of ``_argument_metadata`` for an argument that is not a tensor.
 NOT_A_TENSOR = "not a tensor"
-
-
-def _expands_to(shape: tuple[int, ...], larger: tuple[int, ...]) -> bool:
-    """Return True if an array of ``shape`` can be broadcast to the shape ``larger``."""
-    if len(shape) > len(larger):
-        return False
-    aligned = larger[len(larger) - len(shape) :]
-    return all([size in (1, other) for size, other in zip(shape, aligned, strict=True)])
 
 
 #: What instances of a Function have of a node.

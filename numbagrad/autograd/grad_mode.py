@@ -18,6 +18,7 @@ from . import watching
 __all__ = [
     "_force_original_view_tracking",
     "enable_grad",
+    "follow_in_any_mode",
     "inference_mode",
     "is_grad_enabled",
     "is_inference_mode_enabled",
@@ -27,6 +28,7 @@ __all__ = [
     "set_grad_enabled",
     "set_multithreading_enabled",
     "state",
+    "tangent_switch",
 ]
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
@@ -42,6 +44,8 @@ class GradMode(threading.local):
     def __init__(self) -> None:
         self.enabled = True
         self.inference = False
+        #: Whether inference tensors may be saved: inside of a derivative that was asked for.
+        self.saves_inference = False
         self.multithreading = True
         self.view_replay = False
         #: What the engine of this thread walks, see ``engine.py``; None outside of a walk.
@@ -49,6 +53,19 @@ class GradMode(threading.local):
 
 
 state = GradMode()
+
+
+class TangentSwitch:
+    """How tangents of a thread are switched, by inference mode too.
+
+    Operators of forward mode lie in ``transforms/levels.py``, which installs its functions here.
+    """
+
+    is_enabled: Callable[[], bool]
+    enable: Callable[[bool], None]
+
+
+tangent_switch = TangentSwitch()
 
 
 def is_grad_enabled() -> bool:
@@ -202,10 +219,11 @@ class inference_mode(GradModeContext):
 
     An inference tensor does not count writes. Outside of the mode it can be read, but neither be
     written in place nor be saved for a backward; a clone of it is an ordinary tensor. Views of
-    ordinary tensors are ordinary tensors, here too.
+    ordinary tensors are ordinary tensors, here too. No tangents are computed either, but inside of
+    the derivatives of ``numbagrad.func``, which record as ever.
 
     Args:
-        mode: False switches recording on again inside an outer ``inference_mode``.
+        mode: False switches recording and tangents on, inside an outer ``inference_mode`` too.
     """
 
     def __new__(cls, mode: Any = True) -> Any:
@@ -221,22 +239,39 @@ class inference_mode(GradModeContext):
         return type(self)(self.mode)
 
     def __enter__(self) -> None:
-        self._previous = state.enabled, state.inference
-        if self.mode:
-            state.enabled = False
-        elif state.inference:
-            state.enabled = True
+        self._previous = state.enabled, state.inference, tangent_switch.is_enabled()
+        state.enabled = not self.mode
         self._set(self.mode)
+        tangent_switch.enable(not self.mode)
 
     def __exit__(self, *exception: object) -> None:
-        state.enabled, inference = self._previous
+        state.enabled, inference, tangents = self._previous
         self._set(inference)
+        tangent_switch.enable(tangents)
 
     @staticmethod
     def _set(inference: bool) -> None:
         if inference is not state.inference:
             watching.change_inference(1 if inference else -1)
             state.inference = inference
+
+
+class follow_in_any_mode(GradModeContext):
+    """Record for a derivative that was asked for, inside of ``no_grad`` and inference mode too.
+
+    Inference tensors from outside may be saved. They cannot be written in the block, as it is no
+    inference mode, and so need no count of their writes.
+    """
+
+    def __enter__(self) -> None:
+        self._previous = state.enabled, state.inference, state.saves_inference
+        state.enabled = True
+        state.saves_inference = True
+        inference_mode._set(False)
+
+    def __exit__(self, *exception: object) -> None:
+        state.enabled, inference, state.saves_inference = self._previous
+        inference_mode._set(inference)
 
 
 class _Switch(GradModeContext):

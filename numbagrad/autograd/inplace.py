@@ -447,6 +447,30 @@ class StaleView(Node):
         raise RuntimeError(self.text)
 
 
+class ShapeBefore(Node):
+    """Node of a tensor whose history knows another shape, which it was given unrecorded.
+
+    Gradients are summed to the shape of the history, as torch does, or raise if they do not fit.
+    """
+
+    __slots__ = ("shape",)
+
+    def __init__(self, before: Any) -> None:
+        super().__init__((edge_of(before),))
+        self.shape = before._array.shape
+
+    def backward(self, *grads: Any) -> tuple[Any, ...]:
+        grad = grads[0]
+        if grad is None:
+            return (None,)
+        if not interface.expands_to(self.shape, grad._array.shape):
+            raise RuntimeError(
+                f"Function {self.name()} returned an invalid gradient at index 0 - got "
+                f"{list(grad._array.shape)} but expected shape compatible with {list(self.shape)}"
+            )
+        return (interface.sum_to_size(grad, self.shape),)
+
+
 class NoGradient(Node):
     """Node of a tensor that was overwritten with a value that does not vary with the old one."""
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..dtype import name_of
 from . import tensor_interface as interface
+from .grad_mode import state as grad_mode
 from .watching import INFERENCE_CELL
 
 if TYPE_CHECKING:
@@ -145,6 +146,10 @@ def save(tensor: Any) -> Any:
     if tensor is None or tensor._version_cell is None:
         return tensor
     if tensor._version_cell is INFERENCE_CELL:
+        if grad_mode.saves_inference:
+            saved = SavedInput(tensor)
+            saved._version_cell = [saved.version]  # that of all inference tensors says nothing
+            return saved
         raise RuntimeError(
             "Inference tensors cannot be saved for backward. Please do not use Tensors created in "
             "inference mode in computation tracked by autograd. To work around this, you can make "

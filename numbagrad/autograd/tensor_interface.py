@@ -77,6 +77,14 @@ _REQUIRED = (
 )
 
 
+def expands_to(shape: tuple[int, ...], larger: tuple[int, ...]) -> bool:
+    """Return True if an array of ``shape`` can be broadcast to the shape ``larger``."""
+    if len(shape) > len(larger):
+        return False
+    aligned = larger[len(larger) - len(shape) :]
+    return all([size in (1, other) for size, other in zip(shape, aligned, strict=True)])
+
+
 def alias(tensor: Any) -> Any:
     """Return a tensor without history that shares the memory and the version of ``tensor``."""
     if tensor._version_cell is None:

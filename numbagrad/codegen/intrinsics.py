@@ -241,6 +241,25 @@ def from_bits(typing_context, value):
     return returned(value), codegen
 
 
+@primitive(np.copysign)
+def copysign(typing_context, x, y):
+    """x with the sign bit of y.
+
+    In integers: LLVM rounds before its own copysign, and so rounds a float64 that came from a
+    float16 back to that at once, by a function of its runtime that there is not.
+    """
+    sign = 1 << (x.bitwidth - 1)
+
+    def codegen(context, builder, signature, arguments):
+        word = ir.IntType(signature.return_type.bitwidth)
+        magnitude, other = [builder.bitcast(each, word) for each in arguments]
+        magnitude = builder.and_(magnitude, ir.Constant(word, sign - 1))
+        other = builder.and_(other, ir.Constant(word, sign))
+        return builder.bitcast(builder.or_(magnitude, other), arguments[0].type)
+
+    return x(x, x), codegen
+
+
 @primitive(lambda condition, first, second: first if condition else second)
 def select(typing_context, condition, first, second):
     """``first if condition else second`` without a branch; both are evaluated."""
@@ -283,7 +302,6 @@ trunc = _float_primitive("trunc", np.trunc, 1, "x without its fraction.")
 rint = _float_primitive("rint", np.rint, 1, "Nearest whole number, ties to even.")
 sqrt = _float_primitive("sqrt", np.sqrt, 1, "Square root.")
 absolute = _float_primitive("fabs", np.abs, 1, "x without its sign bit.")
-copysign = _float_primitive("copysign", np.copysign, 2, "x with the sign bit of y.")
 fma = _float_primitive("fma", fused_multiply_add, 3, "``x * y + z``, rounded once.")
 
 

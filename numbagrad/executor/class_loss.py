@@ -2,7 +2,8 @@
 
 Called by ``nn/functional/class_loss.py``; runs what ``kernels/class_loss.py`` holds. Input is
 (batch, classes, ...), target an int64 array of (batch, ...); both are contiguous, and the targets
-were checked. An element whose target is the ignored class counts for nothing.
+were checked. An element whose target is the ignored class counts for nothing; a mean over no other
+elements is NaN.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..dtype import name_of
+from .arrays import filled
 from .word_kernel import WordKernel
 
 Array = np.ndarray[Any, Any]
@@ -52,8 +54,10 @@ def elements(input: Array, target: Array, factor: Array, ignored: int) -> Array:
     return made
 
 
-def total(input: Array, target: Array, factor: Array, ignored: int) -> Array:
-    """The sum of :func:`elements`."""
+def total(input: Array, target: Array, factor: Array, ignored: int, mean: bool = False) -> Array:
+    """The sum of :func:`elements`; ``mean`` says that the factors make it one."""
+    if mean and not target.size:
+        return filled((), input.dtype, np.nan)
     made = np.empty((), input.dtype)
     words = made, input, target, factor, *_sizes(input.shape), ignored, target.size
     _kernel("total", input.dtype)(1, 1, *words)

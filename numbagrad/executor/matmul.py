@@ -191,5 +191,7 @@ def _reference(a: Array, b: Array) -> Array:
     if has_half((a, b)):
         return narrowed(np.matmul(widened(a), widened(b)), a.dtype)
     if a.dtype == np.bool_:
-        raise RuntimeError("\"matmul\" not implemented for 'Bool'; cast to an integer dtype first")
+        raise NotImplementedError(
+            "\"matmul\" not implemented for 'Bool'; cast to an integer dtype first"
+        )
     return np.matmul(a, b)

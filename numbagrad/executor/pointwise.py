@@ -561,7 +561,7 @@ def _looking_for_zeros(call: Callable[..., Any]) -> Callable[..., Any]:
         arrays = isinstance(x, np.ndarray) or isinstance(y, np.ndarray)
         if arrays and not (_has_fractions(x) or _has_fractions(y)):
             zero = not np.all(y) if isinstance(y, np.ndarray) else not y
-            if zero and np.size(x):
+            if zero and np.size(x) and not (_is_bool(x) and _is_bool(y)):  # refused by the call
                 raise RuntimeError("ZeroDivisionError")
         return call(x, y, *output)
 
@@ -570,8 +570,12 @@ def _looking_for_zeros(call: Callable[..., Any]) -> Callable[..., Any]:
 
 def _has_fractions(operand: Any) -> bool:
     if isinstance(operand, np.ndarray):
-        return operand.dtype.kind in "fV"
-    return isinstance(operand, (float, np.floating))
+        return operand.dtype.kind in "fcV"
+    return isinstance(operand, (float, complex, np.inexact))
+
+
+def _is_bool(operand: Any) -> bool:
+    return np.asarray(operand).dtype.kind == "b"
 
 
 def code_of(operand: Any, rank: int) -> OperandCode:

@@ -12,7 +12,7 @@ from typing import Any
 
 from ..autograd import engine_interface
 from ..autograd.forward_ad import dual_view, parts
-from ..autograd.grad_mode import enable_grad
+from ..autograd.grad_mode import follow_in_any_mode
 from ..autograd.grad_mode import state as grad_mode
 from ..ops import native_launchers
 from ..ops.creation import zeros_like
@@ -61,7 +61,7 @@ def grad_and_value(
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         chosen = checked_argnums(argnums, len(args))
         recorded_outside = grad_mode.enabled
-        with Level(GRAD) as level, enable_grad():
+        with Level(GRAD) as level, follow_in_any_mode():
             followed = Followed(level, chosen_arguments(args, chosen), what)
             made = func(*replaced_arguments(args, followed.value, chosen), **kwargs)
             output, aux = value_and_aux(made, has_aux, what)
@@ -182,7 +182,7 @@ def _followed_call(
     func: Function, primals: tuple[Any, ...], has_aux: bool, what: str
 ) -> tuple[Followed, Any, Any]:
     """The primals as they are followed, and what the function returns for them."""
-    with Level(GRAD) as level, enable_grad():
+    with Level(GRAD) as level, follow_in_any_mode():
         followed = Followed(level, primals, what)
         return followed, *value_and_aux(func(*followed.value), has_aux, what)
 
@@ -344,7 +344,7 @@ def linearize(func: Function, *primals: Any) -> tuple[Any, Function]:
     _check_tensors(values, "primals")
     output, vjp_fn = vjp(func, *primals)
     outputs, made = flatten(output)
-    with Level(GRAD) as level, enable_grad():
+    with Level(GRAD) as level, follow_in_any_mode():
         seeds = [follow(level, zeros_like(x)) for x in outputs]
         pulled, _ = flatten(vjp_fn(rebuild(made, iter(seeds)), create_graph=True))
 

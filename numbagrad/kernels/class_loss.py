@@ -2,7 +2,8 @@
 
 ``executor/class_loss.py`` compiles them by name. They see input as (batch, classes, inner), target
 (int64) and factors as (batch, inner), all contiguous; an element whose target is the ignored class
-counts for nothing. Imported only to compile.
+counts for nothing. Its factor is 0, or NaN in a mean of nothing else, and so is its loss: this
+makes the mean NaN. Imported only to compile.
 """
 
 from __future__ import annotations
@@ -55,11 +56,11 @@ def _elements(kind, real):
         ignored = load(args, 6, int64)
         for k in range(lo, hi):
             target = load(targets, k, int64)
-            value = real(0)
+            value = load(factor, k, kind)
             if target != ignored:
                 batch = k // inner
                 place = (batch * classes + target) * inner + k - batch * inner
-                value = -load(source, place, kind) * load(factor, k, kind)
+                value = -load(source, place, kind) * value
             store(output, k, value, kind)
 
     return kernel
@@ -85,6 +86,8 @@ def _total(kind, real):
                 batch = k // inner
                 place = (batch * classes + target) * inner + k - batch * inner
                 total -= float64(load(source, place, kind)) * float64(load(factor, k, kind))
+            else:
+                total += float64(load(factor, k, kind))
         store(load(args, 0, int64), 0, real(total), kind)
 
     return kernel

@@ -234,7 +234,7 @@ def addr(
             raise RuntimeError(
                 f"addr: Boolean {name} only supported for Boolean results; give 0 or 1"
             )
-        if isinstance(number, float) and not dtype.is_floating_point:
+        if isinstance(number, float) and not (dtype.is_floating_point or dtype.is_complex):
             raise RuntimeError(
                 f"addr: For integral input tensors, argument {name} must not be a floating point "
                 "number."

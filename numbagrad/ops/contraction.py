@@ -42,9 +42,9 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) ->
     rows = [a._array.shape[d] for d in kept_a]
     columns = [b._array.shape[d] for d in kept_b]
     depth = math.prod(sizes_a)
-    left = a.permute(*kept_a, *first).reshape(math.prod(rows), depth)
-    right = b.permute(*second, *kept_b).reshape(depth, math.prod(columns))
-    made = mm(left, right).reshape(*rows, *columns)
+    left = a.permute((*kept_a, *first)).reshape(math.prod(rows), depth)
+    right = b.permute((*second, *kept_b)).reshape(depth, math.prod(columns))
+    made = mm(left, right).reshape((*rows, *columns))
     return write_result("tensordot", made, out)
 
 
@@ -345,7 +345,13 @@ def _labels(text: str, hidden: int) -> Labels:
 def _check_sizes(terms: list[Labels], operands: Sequence[Tensor]) -> None:
     sizes: dict[Any, int] = {}
     for place, (labels, operand) in enumerate(zip(terms, operands, strict=True)):
+        own: dict[Any, int] = {}
         for label, size in zip(labels, operand._array.shape, strict=True):
+            if own.setdefault(label, size) != size:
+                raise RuntimeError(
+                    f"einsum(): subscript {label} is repeated for operand {place} but the sizes "
+                    f"don't match, {size} != {own[label]}"
+                )
             if sizes.setdefault(label, size) == 1:
                 sizes[label] = size
             if size not in (1, sizes[label]):
@@ -417,7 +423,7 @@ def _multiplied(
         )
     else:
         product = mm(_reshaped(left, (height, depth)), _reshaped(right, (depth, width)))
-    return product.reshape(*batch_sizes, *row_sizes, *column_sizes), batch + rows + columns
+    return product.reshape((*batch_sizes, *row_sizes, *column_sizes)), batch + rows + columns
 
 
 def _expanded(tensor: Tensor, shape: tuple[int, ...]) -> Tensor:

@@ -313,6 +313,8 @@ def _index_of(which: str, input: Tensor, dim: int | None, keepdim: bool) -> Tens
         raise not_a_bool(name, keepdim)
     if array.dtype == np.bool_:
         raise RuntimeError(f"{name}(): does not support bool input")
+    if array.dtype.kind == "c":
+        raise RuntimeError(f"{name}(): does not support complex input")
     check_not_empty(name, array, dim, IndexError)
     place = None if dim is None else dimension(array.ndim, dim)
     made: Tensor = _indices[which](input, place, keepdim)

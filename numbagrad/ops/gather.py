@@ -207,6 +207,8 @@ scatter_add_operator = TensorOperator(
 def padded(grad: Tensor, shape: tuple[int, ...]) -> Tensor:
     """``grad`` with zeros behind it in every dimension, up to ``shape``."""
     own = grad._array.shape
+    if not shape:  # a number counts as a vector of one element
+        return reshape(grad, ())
     return grad if own == shape else _pad(grad, shape)
 
 
@@ -463,6 +465,13 @@ def embedding(
         )
     if weight._array.ndim != 2:
         raise RuntimeError("'weight' must be 2-D")
+    kind = indices._array.dtype
+    if kind is not INT64 and kind != np.int32:
+        raise RuntimeError(
+            "Expected tensor for argument #1 'indices' to have one of the following scalar types: "
+            f"Long, Int; but got torch.{scalar_type_name(indices.dtype)}Tensor instead (while "
+            "checking arguments for embedding)"
+        )
     return _embedding.launch(weight, _int64("embedding", indices), padding_idx)
 
 

@@ -37,7 +37,12 @@ from .indexing import scalar_name
 from .inplace import install_in_place, zeros_for
 from .operator import pointwise
 from .registry import method
-from .scatter import reducing_operator, scatter_source_operator, scatter_value_operator
+from .scatter import (
+    as_vector,
+    reducing_operator,
+    scatter_source_operator,
+    scatter_value_operator,
+)
 from .shapes import dimension
 from .subscript import ALL, wrap_indices
 from .tensor_operator import TensorOperator
@@ -65,6 +70,11 @@ def _check_rows(name: str, input: Tensor, dim: int, index: Array, source: Tensor
     if not given and dim and name != "index_copy_":
         raise RuntimeError(
             f"{name}(): Indexing dim {dim} is out of bounds of the source tensor with dim 0"
+        )
+    if bool(given) != bool(own) and name != "index_copy_":
+        raise RuntimeError(
+            "source tensor shape must match self tensor shape, excluding the specified dimension. "
+            f"Got self.shape = {list(own)} source.shape = {list(given)}"
         )
     if index.size != size_along(source._array, dim):
         kind = IndexError if name == "index_copy_" else RuntimeError
@@ -253,9 +263,10 @@ def _gradient_of_filled(grad: Tensor, dim: int, index: Tensor) -> Tensor:
 @method()
 def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
     """A copy with the entries of ``source`` written at the indices of one dimension."""
-    if not input._array.ndim and not source._array.ndim:
-        return index_copy(input.reshape(1), dim, index, source.reshape(1)).reshape(())
     dim, array = _rows_inside("index_copy_", input, dim, index, source)
+    if not (input._array.ndim and source._array.ndim):
+        made = index_copy(as_vector(input), 0, index, as_vector(source))
+        return made.reshape(input._array.shape)
     return _index_copy(input, dim, index_tensor(index, array), source)
 
 

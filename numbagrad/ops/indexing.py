@@ -46,6 +46,7 @@ from .subscript import (
     dimension_of,
     is_basic,
     out_of_bounds,
+    with_one_ellipsis,
     wrap_indices,
 )
 from .tensor_operator import IndexNode, TensorOperator
@@ -84,7 +85,7 @@ def _get_again(self: Tensor, key: Any, operator: Any) -> Any:
     if self._is_data and operator is select_view and key[0] == 0:
         capture.refuse("the value of a tensor as a Python number")
         return self._array.item()  # loss.data[0], as in 2017
-    return operator.wrap(_retry(self._array, key), self, (key,))
+    raise basic_error(self._array.shape, key)
 
 
 def _get_other(self: Tensor, key: Any) -> Tensor:
@@ -94,8 +95,7 @@ def _get_other(self: Tensor, key: Any) -> Tensor:
         operator = unsqueeze_view
     elif key.__class__ is tuple and is_basic(key):
         operator = _view_of(key)
-        if Ellipsis not in key:
-            key = (*key, ...)
+        key = with_one_ellipsis(key)
     elif (
         isinstance(key, Tensor)
         and key._array.dtype == np.int64
@@ -120,7 +120,7 @@ def _part(array: Array, key: Any) -> Array:
     try:
         return array[key]
     except (IndexError, TypeError):
-        return _retry(array, key)
+        raise basic_error(array.shape, key) from None
 
 
 def _with_strides(view: Array, array: Array, key: Key) -> Array:
@@ -146,15 +146,6 @@ def _with_strides(view: Array, array: Array, key: Key) -> Array:
             source += 1
             place += entry.__class__ is slice
     return executor.strided_view(view, view.shape, tuple(strides))
-
-
-def _retry(array: Array, key: Key) -> Array:
-    """The view again, by a key that NumPy takes; raises torch's error where there is none."""
-    if key.count(Ellipsis) > 1:
-        first = key.index(Ellipsis)
-        rest = [x for x in key[first + 1 :] if x is not Ellipsis]
-        return array[key[: first + 1] + tuple(rest)]
-    raise basic_error(array.shape, key) from None
 
 
 def _view_of(key: Key) -> Any:
@@ -347,6 +338,10 @@ def _setitem(self: Tensor, key: Any, value: Any) -> None:
     kind = key.__class__
     if kind is Tensor and _fill_where(self, key, value):
         return
+    if key is False:
+        return  # nothing is written, and nothing recorded
+    if key is True:
+        key, kind = None, None.__class__
     if is_transformed((self, key, value)):
         _set_transformed(self, key, value)
         return
@@ -356,11 +351,15 @@ def _setitem(self: Tensor, key: Any, value: Any) -> None:
         basic, arrays = subscript.basic, subscript.arrays
     else:
         arrays = ()
-        if Ellipsis not in basic:
-            basic = (*basic, ...)
+        basic = with_one_ellipsis(basic)
     if not isinstance(value, Tensor):
         value = _number_for(self, value)
-    elif value._array.size == 1 and kind is Tensor and key._array.dtype.kind == "b":
+    elif (
+        value._array.size == 1
+        and kind is Tensor
+        and key._array.dtype.kind == "b"
+        and key._array.ndim
+    ):
         value = reshape(value, ())  # a mask is filled with a single element, whatever its dtype
         if value._array.dtype != self._array.dtype:
             value = value.to(self.dtype)

@@ -15,6 +15,7 @@ import numpy as np
 from .. import half_precision as half
 from ..autograd.grad_mode import state as grad_mode
 from ..autograd.inplace import (
+    ShapeBefore,
     apply_inplace,
     before_write,
     check_inplace,
@@ -435,6 +436,8 @@ def reshape_in_place(tensor: Tensor, view: Callable[[Tensor], Tensor]) -> Tensor
     bump_version(tensor)
     if recorded:
         take_history(tensor, made._grad_fn, made._output_nr)
+    elif before._grad_fn is not None and before._array.shape != made._array.shape:
+        take_history(tensor, ShapeBefore(before), 0)
     return tensor
 
 

@@ -23,7 +23,7 @@ from .output import write_result, write_results
 from .registry import method
 from .shapes import sizes_of
 from .tensor_operator import TensorOperator
-from .view import reshape
+from .view import reshape, unsafe_view
 
 __all__ = [
     "cartesian_prod", "combinations", "frexp", "gcd", "lcm", "ldexp", "unravel_index",
@@ -166,7 +166,7 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
     choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
     rows = np.array(list(choose(range(input._array.shape[0]), r)), np.int64).reshape(-1, r)
     index = new_tensor(capture.constant(rows.reshape(-1)))
-    return reshape(input.index_select(0, index), rows.shape)
+    return unsafe_view(input.index_select(0, index), rows.shape)
 
 
 def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:

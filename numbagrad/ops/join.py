@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from ..dtype import promote_types
 from ..executor import copying
 from ..executor.arrays import filled
+from ..executor.pointwise import code_of, promote
 from ..tensor import Tensor, new_tensor
 from ..transforms.batching import with_samples
 from ..transforms.tangents import additive
@@ -136,9 +136,8 @@ def _promoted(name: str, tensors: Any) -> list[Tensor]:
     first = tensors[0]._array.dtype
     if all([tensor._array.dtype == first for tensor in tensors]):
         return list(tensors)
-    common = tensors[0].dtype
-    for tensor in tensors:
-        common = promote_types(common, tensor.dtype)
+    rank = max([tensor._array.ndim for tensor in tensors])
+    common = promote([code_of(tensor._array, rank) for tensor in tensors])
     return [tensor if tensor.dtype is common else tensor.to(common) for tensor in tensors]
 
 
@@ -178,9 +177,10 @@ def cat(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor | None = None) -
     for place, shape in enumerate(shapes):
         if shape != (0,):
             _check_cat(counted[0], shape, dim, place)
-    if len(counted) != len(shapes):
-        kept = [tensor for tensor in joined if tensor._array.shape != (0,)]
-        joined = kept or joined[:1]
+    if len(counted) != len(shapes):  # what is passed over has a gradient, too
+        first = counted[0]
+        nothing = (*first[:dim], 0, *first[dim + 1 :])
+        joined = [x if x._array.shape != (0,) else reshape(x, nothing) for x in joined]
     return write_result("cat", _cat(dim, joined), out, casts=True, uncastable=TypeError)
 
 

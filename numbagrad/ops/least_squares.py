@@ -33,7 +33,7 @@ from .output import write_result
 from .registry import method
 from .shapes import common_shape
 from .tensor_operator import TensorOperator
-from .view import reshape
+from .view import reshape, unsafe_view
 
 __all__ = ["pinverse"]
 
@@ -331,5 +331,5 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
         values = new_tensor(filled((0,), kind, 0))
     else:
         values = values.detach()
-    solution = solution.squeeze(-1) if vectors else solution
+    solution = unsafe_view(solution, solution._array.shape[:-1]) if vectors else solution
     return return_types.linalg_lstsq(solution, residuals, rank, values)

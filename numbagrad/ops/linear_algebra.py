@@ -661,7 +661,7 @@ def cross(
 ) -> Tensor:
     """Cross products of vectors of three along ``dim``, by default the first of size 3."""
     shape = common_shape([input._array.shape, other._array.shape])
-    if input.dtype is bool_ or other.dtype is bool_:
+    if input.dtype is bool_:
         raise NotImplementedError("\"cross\" not implemented for 'Bool'")
     if dim is None:
         if 3 not in shape:
@@ -674,4 +674,9 @@ def cross(
                 "linalg.cross: inputs dimension must have the same number of dimensions and length "
                 f"3 in dim {dim}. Got {list(input._array.shape)} and {list(other._array.shape)}"
             )
+    if input.dtype is not other.dtype:
+        raise RuntimeError(
+            f"expected scalar type {scalar_type_name(input.dtype)} but found "
+            f"{scalar_type_name(other.dtype)}"
+        )
     return write_result("linalg.cross", _cross(input, other, dim), out)

@@ -227,6 +227,8 @@ class PointwiseOperator:
         edges: list[Any] = []
         restore: list[Any] | None = None
         needed: list[int | None] = []
+        # Gradients are computed in what all operands promote to: wider than a result in place.
+        mixed = any([isinstance(x, Tensor) and x._array.dtype is not dtype for x in operands])
         for place, operand in enumerate(operands):
             if not (isinstance(operand, Tensor) and operand._requires_grad):
                 edges.append(None)
@@ -240,7 +242,7 @@ class PointwiseOperator:
             grad_fn = operand._grad_fn
             edges.append((operand, 0) if grad_fn is None else (grad_fn, operand._output_nr))
             array = operand._array
-            if array.shape != shape or array.dtype is not dtype:
+            if mixed or array.shape != shape:
                 if restore is None:
                     restore = [None] * len(operands)
                 restore[place] = (array.shape, array.dtype)

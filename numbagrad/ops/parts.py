@@ -239,18 +239,20 @@ _diagonal_scatter = _replacing(
 )
 
 
-def _check_part(name: str, part: Tensor, src: Tensor) -> None:
+def _checked_part(name: str, part: Tensor, src: Tensor) -> Tensor:
+    """``src`` in the dtype of the part that it replaces, whose shape it must have."""
     if part._array.shape != src._array.shape:
         raise RuntimeError(
             f"{name}: expected src to have a size equal to the part of input it replaces. src size "
             f"= {list(src._array.shape)}, part size = {list(part._array.shape)}"
         )
+    return src if src._array.dtype is part._array.dtype else src.to(part.dtype)
 
 
 @method()
 def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
     """A copy with ``src`` at ``index`` of one dimension."""
-    _check_part("select_scatter", select(input.detach(), dim, index), src)
+    src = _checked_part("select_scatter", select(input.detach(), dim, index), src)
     return _select_scatter(input, src, (part(dimension(input._array.ndim, dim), index),))
 
 
@@ -265,7 +267,7 @@ def slice_scatter(
 ) -> Tensor:
     """A copy with ``src`` at ``start:end:step`` of one dimension."""
     key = part(dimension(input._array.ndim, dim), slice(start, end, step))
-    _check_part("slice_scatter", slice_view(input.detach(), key), src)
+    src = _checked_part("slice_scatter", slice_view(input.detach(), key), src)
     return _slice_scatter(input, src, (key,))
 
 
@@ -274,7 +276,7 @@ def diagonal_scatter(
     input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1
 ) -> Tensor:
     """A copy with ``src`` on the diagonals of two dimensions."""
-    _check_part("diagonal_scatter", diagonal(input.detach(), offset, dim1, dim2), src)
+    src = _checked_part("diagonal_scatter", diagonal(input.detach(), offset, dim1, dim2), src)
     rank = input._array.ndim
     place = (offset, dimension(rank, dim1), dimension(rank, dim2))
     return _diagonal_scatter(input, src, place)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -27,7 +28,7 @@ from .sorting import _check_fractions as check_fractions
 from .sorting import quantile, sort
 from .statistics import vector_norm
 from .strided import overlaps
-from .view import reshape
+from .view import reshape, unsafe_view
 
 __all__ = [
     "as_strided_scatter", "fill", "histogram", "nanquantile", "put", "renorm",
@@ -67,7 +68,7 @@ def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) 
     _check_put(input, index, source)
     flat = reshape(input, (-1,))
     made = flat.index_put((reshape(index, (-1,)),), reshape(source, (-1,)), accumulate)
-    return reshape(made, input._array.shape)
+    return unsafe_view(made, input._array.shape)
 
 
 install_in_place(put)
@@ -116,8 +117,8 @@ def as_strided_scatter(
             f"{storage_offset or 0} are out of bounds for storage of {input._array.size} elements"
         )
     index = new_tensor(capture.constant(places.reshape(-1)))
-    source = reshape(src, (-1,))
-    return reshape(reshape(input, (-1,)).index_put((index,), source), shape)
+    source = reshape(src, (-1,)).to(input.dtype)
+    return unsafe_view(reshape(input, (-1,)).index_put((index,), source), shape)
 
 
 def fill(input: Tensor, value: Any) -> Tensor:
@@ -244,7 +245,7 @@ def nanquantile(
     kept = made._array.shape[1:]
     if keepdim:
         kept = (1,) * array.ndim if dim is None else (*kept[:place], 1, *kept[place:])
-    return write_result("nanquantile", reshape(made, (*q._array.shape, *kept)), out)
+    return write_result("nanquantile", unsafe_view(made, (*q._array.shape, *kept)), out)
 
 
 @method()
@@ -288,6 +289,10 @@ def histogram(
         low, high = range if range is not None else (
             (array.min(), array.max()) if array.size else (0.0, 1.0)
         )  # fmt: skip
+        if not (math.isfinite(low) and math.isfinite(high)):
+            raise RuntimeError(
+                f"torch.histogramdd: dimension 0's range [{low:g}, {high:g}] is not finite"
+            )
         if low > high:
             raise RuntimeError(
                 f"torch.histogramdd: min should not exceed max, but got min {low:g} max {high:g} "

@@ -94,7 +94,7 @@ def diff(
         return input.clone()
     parts = [part for part in (prepend, input, append) if part is not None]
     made = input if len(parts) == 1 else cat(parts, place)
-    for _ in range(n):
+    for _ in range(min(n, made._array.shape[place])):
         rest = max(made._array.shape[place] - 1, 0)
         above, below = made.narrow(place, min(1, rest), rest), made.narrow(place, 0, rest)
         made = pointwise("logical_xor" if made._array.dtype.kind == "b" else "sub")(above, below)

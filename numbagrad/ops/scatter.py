@@ -39,6 +39,7 @@ from .registry import method
 from .shapes import dimension
 from .subscript import ALL
 from .tensor_operator import TensorOperator
+from .view import reshape
 
 __all__ = ["scatter", "scatter_add", "scatter_reduce"]
 
@@ -63,10 +64,27 @@ def _check_scatter(name: str, input: Tensor, dim: int, index: Tensor, src: Tenso
     return array
 
 
+def _has_number(input: Tensor, index: Tensor, src: Any) -> bool:
+    """Whether a tensor has no dimensions: it counts as a vector of one element."""
+    if input._array.ndim and index._array.ndim:
+        return isinstance(src, Tensor) and not src._array.ndim
+    return max(input._array.ndim, index._array.ndim) < 2
+
+
+def as_vector(given: Any) -> Any:
+    """A tensor without dimensions as a vector; anything else as it is."""
+    if isinstance(given, Tensor) and not given._array.ndim:
+        return reshape(given, (1,))
+    return given
+
+
 @method()
 def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     """A copy with ``src[i, j]`` added at ``[index[i, j], j]`` for dim 0, and so on."""
     dim = dimension(input._array.ndim, dim)
+    if _has_number(input, index, src):
+        made = scatter_add(as_vector(input), dim, as_vector(index), as_vector(src))
+        return reshape(made, input._array.shape)
     array = _check_scatter("scatter", input, dim, index, src)
     return scatter_add_operator(input, dim, index_tensor(index, array), src)
 
@@ -76,6 +94,9 @@ def _scatter_add_(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor
     """``scatter_add`` in place."""
     check_written_once(input._array)
     dim = dimension(input._array.ndim, dim)
+    if _has_number(input, index, src):
+        _scatter_add_(as_vector(input), dim, as_vector(index), as_vector(src))
+        return input
     array = _check_scatter("scatter", input, dim, index, src)
     return write_inplace(
         input,
@@ -147,6 +168,9 @@ def scatter(
         src = value
     require_tensor_or_number("scatter", src, "src", 4)
     dim = dimension(input._array.ndim, dim)
+    if _has_number(input, index, src):
+        vectors = as_vector(input), dim, as_vector(index), as_vector(src)
+        return reshape(scatter(*vectors, reduce=reduce), input._array.shape)
     if reduce is not None:
         if reduce not in ("add", "multiply"):
             raise RuntimeError("reduce argument must be either add or multiply.")
@@ -330,6 +354,10 @@ def scatter_reduce(
     if reduce != "sum":
         refuse_complex(f"scatter_reduce_{reduce}", input._array)
     dim = dimension(input._array.ndim, dim)
+    if _has_number(input, index, src):
+        vectors = as_vector(input), dim, as_vector(index), as_vector(src)
+        made = scatter_reduce(*vectors, reduce, include_self=include_self)
+        return reshape(made, input._array.shape)
     array = _check_scatter("scatter", input, dim, index, src)
     how = (reduce, include_self, "scatter_reduce")
     return _scatter_reduce(input, dim, index_tensor(index, array), src, how)

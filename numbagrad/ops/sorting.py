@@ -30,7 +30,7 @@ from .operator import MissingGradient
 from .registry import method
 from .shapes import dimension
 from .tensor_operator import TensorOperator
-from .view import reshape
+from .view import reshape, unsafe_view
 
 __all__ = [
     "argsort", "bucketize", "kthvalue", "mode", "msort", "quantile", "searchsorted", "sort", "topk",
@@ -281,7 +281,7 @@ def quantile(
     kept = made._array.shape[1:]
     if keepdim and array.ndim:
         kept = (1,) * array.ndim if dim is None else (*kept[:place], 1, *kept[place:])
-    return reshape(made, (*fractions.shape, *kept))
+    return unsafe_view(made, (*fractions.shape, *kept))
 
 
 # --- unique elements ------------------------------------------------------------------------------
@@ -422,7 +422,9 @@ def _places_in(
         sequence = np.take_along_axis(sequence, order, -1)
     if not values.size:
         return np.zeros(values.shape, kind)
-    if sequence.ndim == 1:
+    if sequence.dtype.kind == "f" and np.isnan(sequence).any():
+        places = _bisected(sequence, values, end)
+    elif sequence.ndim == 1:
         places = np.asarray(np.searchsorted(sequence, values, end))
     else:
         count = math.prod(sequence.shape[:-1])
@@ -434,6 +436,23 @@ def _places_in(
         found = [np.searchsorted(row, wanted, end) for row, wanted in rows]
         places = np.array(found, np.int64).reshape(values.shape)
     return places.astype(kind)
+
+
+def _bisected(sequence: Array, values: Array, end: str) -> Array:
+    """The same by torch's bisection, to which a NaN in the sequence is less than any number."""
+    first = np.zeros(values.shape, np.int64)
+    last = np.full(values.shape, sequence.shape[-1])
+    while (open_ := first < last).any():
+        middle = (first + last) // 2
+        place = np.minimum(middle, sequence.shape[-1] - 1)
+        if sequence.ndim == 1:
+            found = sequence[place]
+        else:
+            found = np.take_along_axis(sequence, place, -1)
+        before = ~(found > values) if end == "right" else ~(found >= values)
+        first = np.where(open_ & before, middle + 1, first)
+        last = np.where(open_ & ~before, middle, last)
+    return first
 
 
 def bucketize(

@@ -39,9 +39,23 @@ def is_basic(key: tuple[Any, ...]) -> bool:
     return True
 
 
+def with_one_ellipsis(key: tuple[Any, ...]) -> tuple[Any, ...]:
+    """A basic key with one Ellipsis, at the end if it had none; further ones stand for nothing."""
+    number = key.count(Ellipsis)
+    if number == 1:
+        return key
+    if not number:
+        return (*key, ...)
+    first = key.index(Ellipsis) + 1
+    return (*key[:first], *[entry for entry in key[first:] if entry is not Ellipsis])
+
+
 def basic_error(shape: tuple[int, ...], key: tuple[Any, ...]) -> Exception:
     """The error for a basic key that does not fit a shape."""
     taken = sum([isinstance(entry, (int, slice)) for entry in key])
+    for entry in key:
+        if isinstance(entry, slice):
+            entry.indices(1)  # raises where a bound is no integer
     if not shape:
         if any([isinstance(entry, slice) for entry in key]):
             return IndexError("slice() cannot be applied to a 0-dim tensor.")
@@ -146,7 +160,7 @@ def _entry(given: Any) -> Any:
     """An entry as int, slice, None, Ellipsis, or an array of int64 or bool."""
     if given is None or given is Ellipsis or given.__class__ in (int, slice):
         return given
-    if isinstance(given, (bool, np.bool_)):
+    if isinstance(given, bool):
         return np.array(given, dtype=bool)
     if isinstance(given, Tensor):
         if given._array.ndim == 0 and given._array.dtype.kind != "b":
@@ -160,7 +174,8 @@ def _entry(given: Any) -> Any:
         raise TypeError("new(): invalid data type 'str'")
     if hasattr(given, "__index__"):
         return given.__index__()
-    raise IndexError(_TYPES.format(type(given).__name__))
+    module = "numpy." if isinstance(given, np.generic) else ""
+    raise IndexError(_TYPES.format(module + type(given).__name__))
 
 
 def _array_of(sequence: Any) -> Array:

@@ -250,7 +250,8 @@ class Computation:
         if class_loss.role_of(operation) == class_loss.ELEMENTS:
             column = self.input(key, ClassKind("column", ignored), None)
             value = self._combined("pick", Expression("pick", (value, column)))
-        made = where(counts, -(value * factor), 0)
+        ignored_value = factor if class_loss.role_of(operation) == class_loss.ELEMENTS else 0
+        made = where(counts, -(value * factor), ignored_value)
         if class_loss.role_of(operation) == class_loss.PLACED:
             everywhere = where(self.input(key, ClassKind("here"), None), made, 0)
             self._placed[id(everywhere)] = everywhere, made

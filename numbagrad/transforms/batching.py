@@ -54,8 +54,10 @@ def _unpromoting(operands: list[Any], ranks: Sequence[int | None]) -> list[Any]:
         if isinstance(x, Tensor) and rank
     ]  # fmt: skip
     strongest = np.result_type(*others)
+    # Beside complex numbers real ones stay real, which operators were chosen for.
+    real = np.dtype(f"f{strongest.itemsize // 2}") if strongest.kind == "c" else strongest
     return [
-        tensors.cast(x, strongest)
+        tensors.cast(x, strongest if x._array.dtype.kind == "c" else real)
         if isinstance(x, Tensor) and not rank and _kind(x._array.dtype) <= _kind(strongest)
         else x
         for x, rank in zip(operands, ranks, strict=True)

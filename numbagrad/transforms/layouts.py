@@ -52,6 +52,14 @@ def laid_out_as(primal: Tensor, tangent: Tensor) -> Tensor:
     return zeros_as(primal, tangent).copy_(tangent)
 
 
+def check_differentiable(tangent: Tensor) -> None:
+    """Raise a ValueError for a tangent that has no fractions."""
+    if not (tangent.is_floating_point() or tangent.is_complex()):
+        raise ValueError(
+            f"Expected tangent to be floating point or complex, but got: {tangent.dtype}"
+        )
+
+
 def of_dtype(primal: Tensor, tangent: Tensor) -> Tensor:
     """The tangent in the dtype of its primal, which operators take it to have.
 
@@ -60,10 +68,7 @@ def of_dtype(primal: Tensor, tangent: Tensor) -> Tensor:
     """
     if tangent._array.dtype == primal._array.dtype:
         return tangent
-    if not (tangent.is_floating_point() or tangent.is_complex()):
-        raise ValueError(
-            f"Expected tangent to be floating point or complex, but got: {tangent.dtype}"
-        )
+    check_differentiable(tangent)
     if tangent.is_complex() and not primal.is_complex():
         raise ValueError(
             f"Expected tangent to be real, as its primal of {primal.dtype} is, but got: "

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..autograd.grad_mode import tangent_switch
 from ..tensor import Tensor, new_tensor
 
 __all__ = ["Batched", "Dual", "Level", "Transformed", "state_of"]
@@ -81,6 +82,10 @@ def enable_tangents(enabled: bool) -> None:
     for level in stack.levels:
         if level.kind is DUAL:
             level.paused = not enabled
+
+
+tangent_switch.is_enabled = tangents_are_enabled
+tangent_switch.enable = enable_tangents
 
 
 def innermost(kind: str) -> Level | None:

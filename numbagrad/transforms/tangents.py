@@ -11,7 +11,7 @@ from typing import Any
 
 from ..autograd import engine_interface
 from ..autograd import tensor_interface as tensors
-from ..autograd.grad_mode import enable_grad
+from ..autograd.grad_mode import follow_in_any_mode
 from ..autograd.grad_mode import state as grad_mode
 from ..tensor import Tensor
 from .levels import GRAD, Level, settled, stack
@@ -96,7 +96,7 @@ def transposed(
     like better than zero.
     """
     recorded = grad_mode.enabled and requires_grad([*primals, *tangents])
-    with Level(GRAD) as level, enable_grad():
+    with Level(GRAD) as level, follow_in_any_mode():
         found, directions = _derivatives_at_level(level, operator, primals, tangents, recorded)
     return tuple([_own(tangent, directions) for tangent in found])
 

@@ -23,10 +23,15 @@ def follow(level: Level, tensor: Tensor) -> Tensor:
     if any([outer.kind is BATCH for outer in stack.levels]):
         copy = dual(level, tensor, None)
         copy._requires_grad = True
+        if copy.is_inference():
+            copy._version_cell = [0]
         return copy
     if tensor._requires_grad:
         return tensor.view_as(tensor)
     copy = new_tensor(tensor._array, True)
+    if tensor.is_inference():
+        copy._version_cell = [0]
+        return copy
     if tensor._version_cell is None:
         tensor._version_cell = [0]
     copy._version_cell = tensor._version_cell

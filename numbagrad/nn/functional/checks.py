@@ -96,6 +96,14 @@ def one_dtype(function: str, input: Tensor, **values: Tensor | None) -> None:
             )
 
 
+def not_differentiable(function: str, name: str) -> RuntimeError:
+    """The error for an argument that requires grad, though torch has no derivative for it."""
+    return RuntimeError(
+        f"The function '{function}' is not differentiable with respect to argument '{name}'. This "
+        "input cannot have requires_grad True."
+    )
+
+
 # --- shapes ---------------------------------------------------------------------------------------
 
 

@@ -6,6 +6,7 @@ what was picked, are the operators at the top; ``executor/class_loss.py`` runs t
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -15,14 +16,18 @@ from ...executor import checks, class_loss
 from ...executor.arrays import filled
 from ...executor.pointwise import scalar_type_name
 from ...ops.composite import composite
+from ...ops.functions import where
 from ...ops.softmax import log_softmax
 from ...ops.tensor_operator import TensorOperator
 from ...tensor import Tensor, new_tensor
 from ...transforms.levels import is_transformed
-from .checks import Reduction, one_dtype, refuse_kinds
+from .checks import Reduction, not_differentiable, one_dtype, refuse_kinds
 from .reduction import checked_reduction, reduce_loss, reduction_name
 
 __all__ = ["cross_entropy", "nll_loss"]
+
+_REDUCTIONS = ("none", "mean", "sum")
+_MEAN = _REDUCTIONS.index("mean")  # as the operators below are given it
 
 
 def _pick_samples(operator: TensorOperator, size: int, arguments: Any, mapped: Any) -> Tensor:
@@ -31,8 +36,9 @@ def _pick_samples(operator: TensorOperator, size: int, arguments: Any, mapped: A
     target = classes_of._array
     classes = new_tensor(np.where(target == ignored, 0, target)).unsqueeze(1)
     rows = classes.expand((size, *classes._array.shape))
-    picked = -input.gather(2, rows).squeeze(2) * new_tensor(factor)
-    picked = picked.masked_fill(new_tensor(target == ignored), 0.0)
+    factors = new_tensor(factor)
+    picked = -input.gather(2, rows).squeeze(2) * factors
+    picked = where(new_tensor(target == ignored), factors, picked)
     return picked.flatten(1).sum(1) if operator.name == "nll_total" else picked
 
 
@@ -97,7 +103,7 @@ nll_elements, nll_elements_2d = _picking(
 nll_total, nll_total_2d = _picking(
     "nll_total",
     lambda input, target, factor, ignored, weight, reduction: class_loss.total(
-        input, target, factor, ignored
+        input, target, factor, ignored, reduction == _MEAN
     ),
 )
 
@@ -118,6 +124,11 @@ def _check_nll(input: Tensor, target: Tensor, weight: Tensor | None, ignore_inde
         raise RuntimeError(
             f"Expected target size {[x.shape[0], *x.shape[2:]]}, got {list(target.size())}"
         )
+    if x.ndim not in (2, 4) and classes.size and not x.size:  # as torch makes four dimensions of it
+        raise RuntimeError(
+            f"size mismatch (got input: {[*x.shape[:2], 0, 0]} , target: "
+            f"{[batch, 1, classes.size // batch]}"
+        )
     if weight is not None and weight._array.shape != (x.shape[1],):
         raise RuntimeError(
             f"weight tensor should be defined either for all {x.shape[1]} classes or no classes "
@@ -129,10 +140,7 @@ def _check_nll(input: Tensor, target: Tensor, weight: Tensor | None, ignore_inde
         one_dtype("nll_loss", input, weight=weight)
     if weight is not None and weight._requires_grad and grad_mode.enabled:
         name = "nll_loss_forward" if x.ndim == 2 else "nll_loss2d_forward"
-        raise RuntimeError(
-            f"The function '{name}' is not differentiable with respect to argument 'weight'. This "
-            "input cannot have requires_grad True."
-        )
+        raise not_differentiable(name, "weight")
 
 
 def nll_loss(
@@ -158,12 +166,14 @@ def nll_loss(
         raise ValueError("nll_loss: Expected 1 or more dimensions (got 0)")
     if input._array.ndim == 1:
         single = input.unsqueeze(0)
-        if target._array.ndim:
+        if target._array.ndim > 1:
+            raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
+        if target._array.size != 1:
             raise ValueError(
-                f"Expected input batch_size ({input._array.shape[0]}) to match target batch_size "
-                f"({target._array.shape[0]})."
+                "For 1D input, 1D target must have size 1, but got target size: "
+                f"{target._array.size}"
             )
-        loss = nll_loss(single, target.unsqueeze(0), weight, None, ignore_index, None, reduction)
+        loss = nll_loss(single, target.reshape(1), weight, None, ignore_index, None, reduction)
         return loss.squeeze(0) if reduction == "none" else loss
     _check_nll(input, target, weight, ignore_index)
     if is_transformed((input, target, weight)):
@@ -181,7 +191,7 @@ def nll_loss(
         operator = nll_elements if plain else nll_elements_2d
     else:
         operator = nll_total if plain else nll_total_2d
-    number = ("none", "mean", "sum").index(reduction)
+    number = _REDUCTIONS.index(reduction)
     return operator(input.contiguous(), target, factor, ignore_index, weight, number)
 
 
@@ -258,12 +268,17 @@ def _cross_entropy(
         return loss
     uniform = _smooth_loss(logarithms, target, weight, ignore_index, reduction)
     classes = input._array.shape[dim]
-    return loss * (1 - label_smoothing) + uniform * (label_smoothing / classes)
+    return loss * (1 - label_smoothing) + uniform * _share(label_smoothing, classes)
 
 
 _class_loss = composite("NllLossBackward0")(_cross_entropy)
 _class_loss_2d = composite("NllLoss2DBackward0")(_cross_entropy)
 _smoothed_class_loss = composite("AddBackward0")(_cross_entropy)
+
+
+def _share(smoothing: float, classes: int) -> float:
+    """What each of the classes gets; infinity where there are none, as torch divides."""
+    return smoothing / classes if classes else math.inf
 
 
 def _class_weights(weight: Tensor, rank: int) -> Tensor:
@@ -285,11 +300,13 @@ def _smooth_loss(
         return reduce_loss(loss, reduction)
     if weight is None:
         return loss.sum() / (~ignored).sum()
+    if not weight._array.size:
+        return loss.sum() / 0.0  # all elements are ignored
     counted = weight[target.masked_fill(ignored, 0)].masked_fill(ignored, 0.0)
     return loss.sum() / counted.sum()
 
 
-@composite()
+@composite(promotes=True)
 def _probability_loss(
     input: Tensor, target: Tensor, weight: Tensor | None, reduction: str, smoothing: float
 ) -> Tensor:
@@ -298,7 +315,7 @@ def _probability_loss(
     dim = 0 if rank == 1 else 1
     logarithms = log_softmax(input, dim)
     if smoothing > 0:
-        target = target * (1 - smoothing) + smoothing / logarithms._array.shape[dim]
+        target = target * (1 - smoothing) + _share(smoothing, logarithms._array.shape[dim])
     terms = logarithms * target
     if weight is not None:
         terms = terms * _class_weights(weight, rank)
@@ -308,4 +325,6 @@ def _probability_loss(
     if reduction == "sum":
         return total
     checked_reduction(reduction)
-    return total / max(logarithms._array.size // logarithms._array.shape[dim], 1)
+    if not logarithms._array.size:
+        return total / 0.0  # NaN, also where there are elements that have no classes
+    return total / (logarithms._array.size // logarithms._array.shape[dim])

@@ -77,11 +77,13 @@ def _of_rows(input: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """``input1 @ weight[k] @ input2 + bias[k]`` for weight (out, in1, in2)."""
     _check_bilinear(input1, input2, weight, bias)
+    one_dtype("bilinear", input1, input2=input2, weight=weight)
     outputs, first, second = weight._array.shape
     leading = input1._array.shape[:-1]
     x1, x2 = input1.reshape(-1, first), input2.reshape(-1, second)
     middle = x1.matmul(weight.transpose(0, 1).reshape(first, outputs * second))
-    made = (middle.reshape(-1, outputs, second) * x2.unsqueeze(1)).sum(-1)
+    products = middle.reshape(-1, outputs, second) * x2.unsqueeze(1)
+    made = products.sum(-1, dtype=products.dtype)
     made = made.reshape(*leading, outputs)
     return made if bias is None else made + bias
 

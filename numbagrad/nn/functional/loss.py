@@ -20,7 +20,7 @@ from ...ops.operator import pointwise
 from ...ops.shapes import common_shape
 from ...tensor import Tensor
 from ...warn_once import warn_caller
-from .checks import Reduction, option, refuse_kinds, require_floats
+from .checks import Reduction, not_differentiable, option, refuse_kinds, require_floats
 from .reduction import reduce_loss, reduction_name
 
 __all__ = [
@@ -215,6 +215,7 @@ def binary_cross_entropy(
     )
     require_floats("binary_cross_entropy", input=input, target=target, weight=weight)
     checks.check_probabilities(input._array)
+    checks.check_probabilities(target._array, "target")
     if weight is None:
         return _pointwise_loss("binary_cross_entropy", input, target, reduction)
     return _rescaled_loss("binary_cross_entropy", input, target, weight, None, reduction)
@@ -238,10 +239,7 @@ def binary_cross_entropy_with_logits(
     if pos_weight is not None:
         _check_class_weights(name, input, pos_weight)
     if pos_weight is not None and pos_weight.requires_grad:
-        raise RuntimeError(
-            f"The function '{name}' is not differentiable with respect to argument 'pos_weight'. "
-            "This input cannot have requires_grad True."
-        )
+        raise not_differentiable(name, "pos_weight")
     if weight is None and pos_weight is None:
         return _pointwise_loss(name, input, target, reduction)
     return _rescaled_loss(name, input, target, weight, pos_weight, reduction)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ...autograd.grad_mode import state as grad_mode
 from ...executor import capture
 from ...ops.arguments import require_tensor
 from ...ops.composite import composite
@@ -20,7 +21,7 @@ from ...tensor import Tensor
 from ...transforms.batching import folded
 from ...transforms.levels import is_transformed
 from .activation import logsigmoid, softplus
-from .checks import Reduction, refuse_kinds, require_floats
+from .checks import Reduction, not_differentiable, refuse_kinds, require_floats
 from .distance import cosine_similarity, pairwise_distance
 from .reduction import checked_reduction, reduce_loss, reduction_name
 
@@ -45,7 +46,7 @@ def hinge_embedding_loss(
     reduction = reduction_name(size_average, reduce, reduction)
     if reduction == "mean":
         require_floats("hinge_embedding_loss", input=input)
-    return _hinge(input, target, margin, reduction)
+    return _hinge(input, target, float(margin), reduction)
 
 
 @composite()
@@ -71,10 +72,10 @@ def margin_ranking_loss(
             "margin_ranking_loss : All input tensors should have same dimension but got sizes: "
             f"input1: {input1.size()}, input2: {input2.size()}, target: {target.size()} "
         )
-    return _ranking(input1, input2, target, margin, reduction)
+    return _ranking(input1, input2, target, float(margin), reduction)
 
 
-@composite()
+@composite(promotes=True)
 def _ranking(
     input1: Tensor, input2: Tensor, target: Tensor, margin: float, reduction: str
 ) -> Tensor:
@@ -97,12 +98,14 @@ def soft_margin_loss(
             f"soft_margin_loss(): argument 'target' of shape {list(own)} does not broadcast to the "
             f"shape of the input, {list(shape)}"
         )
+    if target._requires_grad and grad_mode.enabled:
+        raise not_differentiable("soft_margin_loss", "target")
     return _soft_margin(input, target, reduction)
 
 
 @composite()
 def _soft_margin(input: Tensor, target: Tensor, reduction: str) -> Tensor:
-    return reduce_loss(softplus(-target * input), reduction)
+    return reduce_loss(softplus(-(target * input)), reduction)
 
 
 def cosine_embedding_loss(
@@ -128,6 +131,7 @@ def cosine_embedding_loss(
             f"but found inputs with sizes {list(input1._array.shape)} and "
             f"{list(input2._array.shape)}."
         )
+    input1, input2 = [x if x._array.dtype.kind in "fcV" else x.float() for x in (input1, input2)]
     return _cosine_embedding(input1, input2, target, margin, reduction)
 
 
@@ -172,7 +176,7 @@ def _check_ranks(anchor: Tensor, positive: Tensor, negative: Tensor) -> None:
         )
 
 
-@composite()
+@composite(promotes=True)
 def _triplet_of_norms(
     anchor: Tensor, positive: Tensor, negative: Tensor, margin: float, p: float, eps: float,
     swap: bool, reduction: str,
@@ -354,7 +358,7 @@ def multilabel_soft_margin_loss(
     return _soft_margin_of_classes(input, target, weight, reduction)
 
 
-@composite()
+@composite(promotes=True)
 def _soft_margin_of_classes(
     input: Tensor, target: Tensor, weight: Tensor | None, reduction: str
 ) -> Tensor:

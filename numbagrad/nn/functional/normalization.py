@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ...autograd.grad_mode import no_grad
+from ...autograd.grad_mode import state as grad_mode
 from ...dtype import finfo
 from ...ops.argument_kinds import Real
 from ...ops.arguments import require_tensor
@@ -20,7 +21,7 @@ from ...ops.output import write_result
 from ...tensor import Tensor
 from ...transforms.levels import is_batched
 from ...type_names import type_name
-from .checks import one_dtype, refuse_kinds, require_vector
+from .checks import not_differentiable, one_dtype, refuse_kinds, require_vector
 from .padding import pad
 from .pooling import avg_pool2d
 
@@ -105,14 +106,14 @@ def rms_norm(
     eps: float | None = None,
 ) -> Tensor:
     """Unit mean square over the last dimensions, then scale."""
-    if not input._array.ndim and isinstance(normalized_shape, (list, tuple)):
+    if not input._array.ndim and isinstance(normalized_shape, (list, tuple)) and normalized_shape:
         raise ValueError("rms_norm(): Input tensor must have at least 1 dimensions, but got 0")
     dims = _check_normalized_shape("rms_norm", input, normalized_shape, eps, weight=weight)
     refuse_kinds("rms_norm", input, "biu")
     if eps is None:
         eps = finfo(input.dtype).eps
     made = input * (input.square().mean(dims, keepdim=True) + eps).rsqrt()
-    return _affine(made, weight, None)
+    return _affine(made, weight, None).to(input.dtype)
 
 
 def _per_channel(values: Tensor | None, rank: int) -> Tensor | None:
@@ -143,6 +144,11 @@ def group_norm(
         raise RuntimeError(
             f"group_norm(): Expected num groups to be greater than 0, got {num_groups}"
         )
+    if shape[0] * shape[1] // num_groups * math.prod(shape[2:]) == 1:
+        raise ValueError(
+            "Expected more than 1 value per channel when training, got input size "
+            f"{[shape[0] * shape[1] // num_groups, num_groups, *shape[2:]]}"
+        )
     require_vector("group_norm", shape[1], weight=weight, bias=bias)
     one_dtype("group_norm", input, weight=weight, bias=bias)
     refuse_kinds("group_norm", input, "biuc")
@@ -150,11 +156,6 @@ def group_norm(
         raise RuntimeError(
             "Expected number of channels in input to be divisible by num_groups, but got input of "
             f"shape {list(shape)} and num_groups={num_groups}"
-        )
-    if shape[0] * shape[1] // num_groups * math.prod(shape[2:]) == 1:
-        raise ValueError(
-            "Expected more than 1 value per channel when training, got input size "
-            f"{[shape[0] * shape[1] // num_groups, num_groups, *shape[2:]]}"
         )
     in_group = shape[1] // num_groups * math.prod(shape[2:])
     grouped = input.reshape(shape[0], num_groups, in_group)
@@ -190,6 +191,14 @@ def batch_norm(
 
     In training over the batch, counted into the running averages in place; else by them.
     """
+    for name, average in (("running_mean", running_mean), ("running_var", running_var)):
+        if average is not None and average._requires_grad and grad_mode.enabled:
+            raise not_differentiable("native_batch_norm", name)
+    rank = input._array.ndim
+    if training and rank < 2 and input._array.size == 1 and (rank or running_mean is not None):
+        raise _single(input)
+    if not input._array.size and (rank == 1 or (not training and running_mean is None)):
+        return input.clone()  # torch looks no further where there is nothing to compute
     if input._array.ndim < 2:
         raise (IndexError if training and running_mean is None else RuntimeError)(
             "batch_norm(): expected an input of 2 or more dimensions, the second that of channels, "
@@ -199,13 +208,9 @@ def batch_norm(
         _check_averages(input, running_mean, running_var)
         count = input._array.size // max(input._array.shape[1], 1)
         if count == 1:
-            raise ValueError(
-                "Expected more than 1 value per channel when training, got input size "
-                f"{input.size()}"
-            )
+            raise _single(input)
         if not input._array.size:  # there is nothing to take a mean of, nor to count
-            rank = input._array.ndim
-            return _affine(input, _per_channel(weight, rank), _per_channel(bias, rank))
+            return _affine(input.clone(), _per_channel(weight, rank), _per_channel(bias, rank))
         made, mean, variance = _standardised_by_batch(input, weight, bias, eps)
         _count_into(running_mean, mean, momentum)
         _count_into(running_var, variance * (count / (count - 1)), momentum)
@@ -215,6 +220,12 @@ def batch_norm(
             "Expected running_mean and running_var to be defined when training=False"
         )
     return _standardised_by(input, running_mean, running_var, weight, bias, eps)
+
+
+def _single(input: Tensor) -> ValueError:
+    return ValueError(
+        f"Expected more than 1 value per channel when training, got input size {input.size()}"
+    )
 
 
 def _check_averages(input: Tensor, mean: Tensor | None, variance: Tensor | None) -> None:

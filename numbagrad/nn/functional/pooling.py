@@ -276,15 +276,17 @@ def _avg_pool(
     sizes = tuple(inputs._array.shape[2:])
     geometry = _Geometry(windows, sizes, _counts(windows, inputs, ceil_mode))
     sums = _window_sums(inputs, geometry)
+    # Means of integers are integers, as of C.
+    mode = "trunc" if sums._array.dtype.kind in "iu" else None
     if divisor_override is not None:
-        made = sums / divisor_override
+        made = sums.div(divisor_override, rounding_mode=mode)
     else:
         elements = _elements(geometry, count_include_pad)
         if (elements == elements.flat[0]).all():
-            made = sums / int(elements.flat[0])
+            made = sums.div(int(elements.flat[0]), rounding_mode=mode)
         else:
             divisors = capture.constant(converted(elements, inputs._array.dtype))
-            made = sums / new_tensor(divisors)
+            made = sums.div(new_tensor(divisors), rounding_mode=mode)
     return made if inputs is input else made.squeeze(0)
 
 
