@@ -53,7 +53,7 @@ from .functions import (
 from .operator import PointwiseOperator, pointwise
 from .pointwise_arguments import check_alpha, check_value, not_a_rounding
 from .registry import method
-from .shapes import check_broadcast, sizes_of
+from .shapes import check_broadcast, nothing_given, sizes_of
 from .tensor_operator import TensorOperator
 from .view import squeeze, t, transpose, unsqueeze
 
@@ -395,7 +395,7 @@ def fill_(input: Tensor, value: Any) -> Tensor:
 
 
 @method("copy_")
-def copy_(input: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
+def copy_(input: Tensor, src: Tensor | Number, non_blocking: bool = False) -> Tensor:
     """Write the elements of ``src``, broadcast and cast to the dtype of this tensor."""
     if non_blocking is not False and non_blocking is not True:
         raise TypeError(
@@ -403,7 +403,9 @@ def copy_(input: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
             f"{type_name(non_blocking)}"
         )
     if src.__class__ is not Tensor and not isinstance(src, Tensor):
-        require_tensor("copy_", src, "other")
+        if not isinstance(src, (bool, int, float, complex)):
+            require_tensor("copy_", src, "other")
+        src = new_tensor(np.array(src))
     if src._array.shape != input._array.shape:
         check_broadcast(src._array.shape, input._array.shape)
     if 0 in input._array.strides and src is not input:
@@ -451,9 +453,9 @@ def transpose_(self: Tensor, dim0: int, dim1: int) -> Tensor:
 
 
 @method()
-def squeeze_(self: Tensor, dim: Any = NOT_GIVEN) -> Tensor:
+def squeeze_(self: Tensor, dim: Any = NOT_GIVEN, *more: int) -> Tensor:
     """``squeeze`` in place."""
-    return reshape_in_place(self, lambda x: squeeze(x, dim))
+    return reshape_in_place(self, lambda x: squeeze(x, dim, *more))
 
 
 @method()
@@ -472,7 +474,11 @@ def resize_(self: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:
     if self._requires_grad and not grad_mode.inference:
         raise RuntimeError("cannot resize variables that require grad")
     before_write(self)
+    if not sizes:
+        raise nothing_given("resize_")
     shape = sizes_of(sizes)
+    if min(shape, default=0) < 0:
+        raise RuntimeError(f"resize_(): sizes must not be negative, but got {list(shape)}")
     count = int(np.prod(shape, dtype=np.int64))
     array = self._array
     if array.shape == shape:

@@ -107,16 +107,18 @@ def _numbers(value: Any) -> Any:
 
 def pinv(
     A: Tensor,
+    rcond: Any = None,
+    hermitian: bool = False,
     *,
     atol: Any = None,
     rtol: Any = None,
-    hermitian: bool = False,
     out: Tensor | None = None,
 ) -> Tensor:
     """The Moore-Penrose pseudoinverses (..., n, m) of matrices (..., m, n).
 
     Args:
         A: the matrices.
+        rcond: torch's older name of ``rtol``.
         atol: singular values count that are larger than this and
         rtol: larger than this times the largest one. Numbers or Tensors; by default the larger side
             times the precision of the dtype, or zero where ``atol`` is given.
@@ -132,6 +134,8 @@ def pinv(
         )
     if hermitian:
         check_matrices("linalg.eigh", A)
+    if rcond is not None:
+        rtol = rcond
     atol, rtol = _tolerances(A._array.shape, A._array.dtype, atol, rtol)
     made = _pinv(A, _numbers(atol), _numbers(rtol), hermitian)
     return write_result("linalg.pinv", made, out)

@@ -527,7 +527,6 @@ _count_nonzero = TensorOperator(
 )
 
 
-@method()
 def count_nonzero(input: Tensor, dim: Any = None) -> Tensor:
     """Number of elements that are not zero, over all dimensions or over ``dim``."""
     mask = mask_of(dim, input._array.ndim)

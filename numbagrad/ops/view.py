@@ -26,8 +26,8 @@ from .tensor_operator import TensorOperator
 from .view_operator import ViewOperator
 
 __all__ = [
-    "adjoint", "clone", "flatten", "movedim", "moveaxis", "permute", "ravel", "reshape", "squeeze",
-    "swapaxes", "swapdims", "t", "transpose", "unflatten", "unsqueeze",
+    "adjoint", "clone", "flatten", "movedim", "moveaxis", "ravel", "swapaxes", "swapdims", "t",
+    "transpose", "unflatten", "unsqueeze",
 ]  # fmt: skip
 
 Array = np.ndarray[Any, Any]
@@ -66,7 +66,6 @@ def view(input: Tensor, *shape: Any) -> Tensor:
 
 
 @method()
-@takes("input: Tensor, shape: Ints", by_method=False)
 def reshape(input: Tensor, *shape: Any) -> Tensor:
     """The elements in another shape (one size may be -1): a view if strides allow, else a copy."""
     if not shape:
@@ -256,7 +255,6 @@ swapdims = method("swapdims")(transpose)
 
 
 @method()
-@takes("input: Tensor, dims: Ints", by_method=False)
 def permute(input: Tensor, *dims: Any) -> Tensor:
     """Dimensions in another order."""
     if not dims:
@@ -420,9 +418,10 @@ def unsqueeze(input: Tensor, dim: int) -> Tensor:
 
 
 @method()
-@takes("input: Tensor", "input: Tensor, dim: Sizes")
-def squeeze(input: Tensor, dim: Any = NOT_GIVEN) -> Tensor:
+def squeeze(input: Tensor, dim: Any = NOT_GIVEN, *more: int) -> Tensor:
     """The dimensions of size 1 left out: all of them, or those in ``dim``."""
+    if more:
+        dim = (dim, *more)
     shape = input._array.shape
     if dim.__class__ is int:
         dim = dimension(len(shape), dim)
