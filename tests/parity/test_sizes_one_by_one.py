@@ -15,6 +15,8 @@ import torch
 
 import numbagrad
 
+LIBRARIES = (torch, numbagrad)
+
 SHAPES = ((2, 3), (1, 3, 1), (6,))
 
 ARRANGEMENTS = (
@@ -85,9 +87,7 @@ def test_arrangements_of_ints_are_those_of_torch(path):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for name in names(path):
-            expected_function, function = (
-                getattr(place(x, path), name) for x in (torch, numbagrad)
-            )
+            expected_of, function = (getattr(place(x, path), name) for x in LIBRARIES)
             for shape in SHAPES:
                 for arrangement in ARRANGEMENTS:
                     values = torch.arange(float(math.prod(shape))).reshape(shape).clone()
