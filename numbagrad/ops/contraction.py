@@ -42,9 +42,9 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) ->
     rows = [a._array.shape[d] for d in kept_a]
     columns = [b._array.shape[d] for d in kept_b]
     depth = math.prod(sizes_a)
-    left = a.permute(*kept_a, *first).reshape(math.prod(rows), depth)
-    right = b.permute(*second, *kept_b).reshape(depth, math.prod(columns))
-    made = mm(left, right).reshape(*rows, *columns)
+    left = a.permute((*kept_a, *first)).reshape(math.prod(rows), depth)
+    right = b.permute((*second, *kept_b)).reshape(depth, math.prod(columns))
+    made = mm(left, right).reshape((*rows, *columns))
     return write_result("tensordot", made, out)
 
 
@@ -235,7 +235,7 @@ def einsum(equation: Any, *operands: Any) -> Tensor:
     made, labels = _summed(made, labels, set(output))
     if labels == output and made is not operands[0]:
         return made
-    return made.permute(*[labels.index(label) for label in output])
+    return made.permute([labels.index(label) for label in output])
 
 
 @functools.lru_cache(maxsize=512)
@@ -379,7 +379,7 @@ def _aligned(tensor: Tensor, labels: Labels, order: Labels) -> Tensor:
     own = [label for label in order if label in labels]
     moved = tensor
     if own != labels:
-        moved = tensor.permute(*[labels.index(label) for label in own])
+        moved = tensor.permute([labels.index(label) for label in own])
     if own == order:
         return moved
     sizes = dict(zip(own, moved._array.shape, strict=True))
@@ -417,7 +417,7 @@ def _multiplied(
         )
     else:
         product = mm(_reshaped(left, (height, depth)), _reshaped(right, (depth, width)))
-    return product.reshape(*batch_sizes, *row_sizes, *column_sizes), batch + rows + columns
+    return product.reshape((*batch_sizes, *row_sizes, *column_sizes)), batch + rows + columns
 
 
 def _expanded(tensor: Tensor, shape: tuple[int, ...]) -> Tensor:
