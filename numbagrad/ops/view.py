@@ -118,16 +118,7 @@ def _view_dtype(input: Tensor, dtype: Any) -> Tensor:
             raise RuntimeError(
                 f"self.dim() cannot be 0 to view {input.dtype} as {dtype} (different element sizes)"
             )
-        if array.strides[-1] != old.itemsize and array.size:
-            raise RuntimeError(
-                f"self.stride(-1) must be 1 to view {input.dtype} as {dtype} (different element "
-                f"sizes), but got {array.strides[-1] // old.itemsize}"
-            )
-        if array.shape[-1] * old.itemsize % new.itemsize:
-            raise RuntimeError(
-                f"self.size(-1) must be divisible by {new.itemsize // old.itemsize} to view "
-                f"{input.dtype} as {dtype} (different element sizes), but got {array.shape[-1]}"
-            )
+        _check_view_sizes(input, dtype, new.itemsize // old.itemsize)
     if not array.size and array.ndim:  # NumPy's strides of nothing may be anything
         made = np.empty((*array.shape[:-1], array.shape[-1] * old.itemsize // new.itemsize), new)
     else:
@@ -137,6 +128,23 @@ def _view_dtype(input: Tensor, dtype: Any) -> Tensor:
         input._version_cell = [0]
     result._version_cell = input._version_cell  # one count of writes; no view for gradients, though
     return result
+
+
+def _check_view_sizes(input: Tensor, dtype: Any, ratio: int) -> None:
+    """Raise torch's errors for a view whose elements are ``ratio`` times as large, or smaller."""
+    *strides, last = input.stride()
+    places: list[tuple[str, int, int]] = []
+    if ratio > 1:
+        places.append(("size(-1)", input._array.shape[-1], ratio))
+        places.append(("storage_offset()", input.storage_offset(), ratio))  # type: ignore[attr-defined]
+        if input._array.size:  # NumPy does not say what strides torch has where nothing lies
+            places += [(f"stride({place})", stride, ratio) for place, stride in enumerate(strides)]
+    to_view = f"to view {input.dtype} as {dtype} (different element sizes), but got"
+    if last != 1:
+        raise RuntimeError(f"self.stride(-1) must be 1 {to_view} {last}")
+    for name, value, divisor in places:
+        if value % divisor:
+            raise RuntimeError(f"self.{name} must be divisible by {divisor} {to_view} {value}")
 
 
 @method()

@@ -13,6 +13,7 @@ import numpy as np
 from ...executor import capture
 from ...ops.arguments import require_tensor
 from ...ops.composite import composite
+from ...ops.conversion import cast
 from ...ops.functions import where
 from ...ops.shapes import common_shape
 from ...ops.tensor_operator import TensorOperator
@@ -48,7 +49,7 @@ def hinge_embedding_loss(
     return _hinge(input, target, margin, reduction)
 
 
-@composite()
+@composite(promotes=True)
 def _hinge(input: Tensor, target: Tensor, margin: float, reduction: str) -> Tensor:
     apart = where(target == 1, 0.0, (margin - input).clamp_min(0))
     close = where(target == -1, 0.0, input)
@@ -74,7 +75,7 @@ def margin_ranking_loss(
     return _ranking(input1, input2, target, margin, reduction)
 
 
-@composite()
+@composite(promotes=True)
 def _ranking(
     input1: Tensor, input2: Tensor, target: Tensor, margin: float, reduction: str
 ) -> Tensor:
@@ -91,16 +92,17 @@ def soft_margin_loss(
     """``log(1 + exp(-target * input))``."""
     reduction = reduction_name(size_average, reduce, reduction)
     require_floats("soft_margin_loss", input=input)
+    refuse_kinds("soft_margin_loss", target, "c", "target")
     shape, own = input._array.shape, target._array.shape
     if common_shape([shape, own]) != shape:
         raise RuntimeError(
             f"soft_margin_loss(): argument 'target' of shape {list(own)} does not broadcast to the "
             f"shape of the input, {list(shape)}"
         )
-    return _soft_margin(input, target, reduction)
+    return _soft_margin(input, cast(target, input._array.dtype), reduction)
 
 
-@composite()
+@composite(promotes=True)
 def _soft_margin(input: Tensor, target: Tensor, reduction: str) -> Tensor:
     return reduce_loss(softplus(-target * input), reduction)
 
@@ -131,7 +133,7 @@ def cosine_embedding_loss(
     return _cosine_embedding(input1, input2, target, margin, reduction)
 
 
-@composite()
+@composite(promotes=True)
 def _cosine_embedding(
     input1: Tensor, input2: Tensor, target: Tensor, margin: float, reduction: str
 ) -> Tensor:
@@ -172,7 +174,7 @@ def _check_ranks(anchor: Tensor, positive: Tensor, negative: Tensor) -> None:
         )
 
 
-@composite()
+@composite(promotes=True)
 def _triplet_of_norms(
     anchor: Tensor, positive: Tensor, negative: Tensor, margin: float, p: float, eps: float,
     swap: bool, reduction: str,
@@ -354,7 +356,7 @@ def multilabel_soft_margin_loss(
     return _soft_margin_of_classes(input, target, weight, reduction)
 
 
-@composite()
+@composite(promotes=True)
 def _soft_margin_of_classes(
     input: Tensor, target: Tensor, weight: Tensor | None, reduction: str
 ) -> Tensor:
