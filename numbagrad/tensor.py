@@ -285,6 +285,8 @@ class Tensor(TensorState, InstalledMethods):
                 "computed variable in a subgraph that doesn't require differentiation use "
                 "var_no_grad = var.detach()."
             )
+        if value and self._grad_fn is not None:
+            raise RuntimeError("you can only change requires_grad flags of leaf variables.")
         if value and self._array.dtype.kind not in "fcV":
             raise RuntimeError(
                 "only Tensors of floating point and complex dtype can require gradients"
@@ -313,7 +315,8 @@ class Tensor(TensorState, InstalledMethods):
                 "requires_grad_(): argument 'requires_grad' (position 1) must be bool, not "
                 f"{type_name(requires_grad)}"
             )
-        self.requires_grad = requires_grad
+        if not requires_grad or self._grad_fn is None:  # what has a history requires grad already
+            self.requires_grad = requires_grad
         return self
 
     @property
@@ -421,7 +424,7 @@ class Tensor(TensorState, InstalledMethods):
                 no ``gradient`` is given, or if the graph was freed by an earlier backward.
         """
         if inputs.__class__ is bool:
-            retain_variables, inputs = inputs, None
+            retain_variables, inputs, create_graph = inputs, None, bool(create_graph)
         if retain_variables is not None:
             retain_graph = retain_variables
         engine_interface.backward(self, gradient, retain_graph, create_graph, inputs=inputs)
@@ -513,12 +516,15 @@ class Tensor(TensorState, InstalledMethods):
     def data(self, value: Tensor) -> None:
         if not isinstance(value, Tensor):
             raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
-        if self._requires_grad and value._array.dtype.kind not in "fcV":
+        if self.requires_grad and value._array.dtype.kind not in "fcV":
             raise RuntimeError(
                 "data set to a tensor that requires gradients must be floating point or complex "
                 "dtype"
             )
-        self._array = value._array
+        own, new = self._array, value._array
+        if self._grad_fn is not None and (own.shape != new.shape or own.dtype != new.dtype):
+            hooks.fit_gradients(self)
+        self._array = new
 
     @data.deleter
     def data(self) -> None:

@@ -135,6 +135,43 @@ def register_tensor_hook(tensor: Any, hook: Callable[..., Any]) -> RemovableHand
     return add_hook(hooks_of(holder).tensor.setdefault(output_nr, OrderedDict()), hook)
 
 
+class _Fit:
+    """A hook that gives gradients the shape and the dtype of what a node has made.
+
+    Where ``data`` of a non-leaf was replaced, they have those of the new elements.
+    """
+
+    def __init__(self, tensor: Any) -> None:
+        self.name, self.place = tensor._grad_fn.name(), tensor._output_nr
+        self.shape, self.dtype = tensor._array.shape, tensor._array.dtype
+
+    def __call__(self, grads: tuple[Any, ...]) -> tuple[Any, ...]:
+        return tuple(
+            [self._fit(x) if k == self.place and x is not None else x for k, x in enumerate(grads)]
+        )
+
+    def _fit(self, grad: Any) -> Any:
+        own, shape = grad._array.shape, self.shape
+        added = len(own) - len(shape)
+        pairs = zip(own[max(added, 0) :], shape, strict=False)
+        if added < 0 or any([size not in (1, given) for given, size in pairs]):
+            raise RuntimeError(
+                f"got an invalid gradient for the output of {self.name}, whose data was replaced: "
+                f"got {list(own)} but expected shape compatible with {list(shape)}"
+            )
+        if own != shape:
+            grad = grad.sum_to_size(shape)
+        return interface.cast(grad, self.dtype)
+
+
+def fit_gradients(tensor: Any) -> None:
+    """Have the node of a non-leaf get gradients of what it made, whatever ``data`` is from now."""
+    node = tensor._grad_fn
+    known = [hook.place for hook in hooks_of(node).pre.values() if isinstance(hook, _Fit)]
+    if tensor._output_nr not in known:
+        node.register_prehook(_Fit(tensor))
+
+
 def table_of(tensor: Any) -> OrderedDict[int, Callable[..., Any]] | None:
     """The hooks of a tensor that requires grad, or None if it has none."""
     holder = tensor if tensor._grad_fn is None else tensor._grad_fn
@@ -241,7 +278,7 @@ def _check_replacement(hook: Callable[..., Any], gradient: Any, replacement: Any
     """A hook may replace a gradient by one of the same shape and dtype only."""
     if not isinstance(replacement, interface.Tensor):
         raise TypeError(f"expected Variable, but hook returned '{type(replacement).__name__}'")
-    if gradient is None:
+    if gradient is None or isinstance(hook, _Fit):
         return
     if replacement._array.dtype != gradient._array.dtype:
         raise RuntimeError(
