@@ -481,7 +481,7 @@ class Tensor(TensorState, InstalledMethods):
         Raises:
             RuntimeError: for a view, which shares its history with other tensors.
         """
-        if self._base is not None:
+        if self._is_view():
             raise RuntimeError(
                 "Can't detach views in-place. Use detach() instead. If you are using "
                 "DistributedDataParallel (DDP) for training, and gradient_as_bucket_view is set as "
@@ -506,8 +506,8 @@ class Tensor(TensorState, InstalledMethods):
         if self._array.__class__ is not np.ndarray:
             return _under_transformation("detached")(self)
         made = new_tensor(self._array)
-        if self._version_cell is watching.INFERENCE_CELL:
-            made._version_cell = self._version_cell
+        inference = self._version_cell is watching.INFERENCE_CELL
+        made._version_cell = watching.INFERENCE_CELL if inference else None
         if self._array.ndim == 0:
             made._is_data = True
         return made

@@ -18,7 +18,7 @@ from numpy import ndarray
 from . import tensor_interface as interface
 from . import volatile, watching
 from .function_arguments import positional
-from .function_outputs import keep, tuple_of, wrap_output, wrap_outputs
+from .function_outputs import keep, refuse_leaves, tuple_of, wrap_output, wrap_outputs
 from .grad_dtype import converted, dtype_of_edge
 from .grad_mode import state as grad_mode
 from .hooks import Hooks
@@ -532,6 +532,8 @@ class Function(FunctionCtx):
                 cls.setup_context(ctx, args, output)
             else:
                 output = cls.forward(ctx, *args)
+            if ctx.dirty_tensors is not None and recording and not (record or unrecorded):
+                refuse_leaves(ctx)
             if isinstance(output, Tensor):
                 output = wrap_output(ctx, args, output, record)
             elif isinstance(output, tuple):

@@ -213,9 +213,17 @@ def _check_dirty(output: Any, is_input: bool, record: bool) -> None:
     elif record and output._base is not None:
         check_inplace(output)
     elif record and output._requires_grad and output._grad_fn is None:
-        raise RuntimeError(
-            "a leaf Variable that requires grad has been used in an in-place operation."
-        )
+        raise RuntimeError(_LEAF_WRITTEN)
+
+
+_LEAF_WRITTEN = "a leaf Variable that requires grad has been used in an in-place operation."
+
+
+def refuse_leaves(ctx: Any) -> None:
+    """Raise if ``forward`` wrote a view without history whose base is a leaf that requires grad."""
+    for tensor in tuple_of(ctx, "dirty_tensors"):
+        if isinstance(tensor, interface.Tensor) and tensor.requires_grad:
+            raise RuntimeError(_LEAF_WRITTEN)
 
 
 def keep(ctx: Any, record: bool) -> None:

@@ -156,8 +156,8 @@ class _Fit:
         pairs = zip(own[max(added, 0) :], shape, strict=False)
         if added < 0 or any([size not in (1, given) for given, size in pairs]):
             raise RuntimeError(
-                f"got an invalid gradient for the output of {self.name}, whose data was replaced: "
-                f"got {list(own)} but expected shape compatible with {list(shape)}"
+                f"got an invalid gradient for the output of {self.name}, whose data or shape was "
+                f"replaced since: got {list(own)} but expected shape compatible with {list(shape)}"
             )
         if own != shape:
             grad = grad.sum_to_size(shape)

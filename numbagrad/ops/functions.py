@@ -66,7 +66,7 @@ def write_out(operator: PointwiseOperator, operands: tuple[Any, ...], out: Tenso
     if not isinstance(out, Tensor):
         raise TypeError(f"{operator.name}(): argument 'out' must be Tensor, not {type_name(out)}")
     if grad_mode.enabled and any(
-        [isinstance(x, Tensor) and x._requires_grad for x in (out, *operands)]
+        [isinstance(x, Tensor) and x.requires_grad for x in (out, *operands)]
     ):
         raise RuntimeError(
             f"{operator.definition.name}(): functions with out=... arguments don't support "

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 
 from .. import half_precision as half
+from ..autograd import hooks
+from ..autograd.grad_mode import enable_grad
 from ..autograd.grad_mode import state as grad_mode
 from ..autograd.inplace import (
     apply_inplace,
@@ -431,11 +433,19 @@ def reshape_in_place(tensor: Tensor, view: Callable[[Tensor], Tensor]) -> Tensor
     before_write(tensor)
     if recorded:
         check_inplace(tensor)
+    elif tensor._grad_fn is not None and not tensor._is_view():
+        hooks.fit_gradients(tensor)
+    # A view knows where it lies in its base, also if it was given another shape unrecorded.
+    follows = recorded or (tensor._grad_fn is not None and tensor._is_view())
     before = new_tensor(tensor._array, tensor._requires_grad, tensor._grad_fn, tensor._output_nr)
-    made = view(before)
+    if follows and not recorded:
+        with enable_grad():
+            made = view(before)
+    else:
+        made = view(before)
     tensor._array = made._array
     bump_version(tensor)
-    if recorded:
+    if follows:
         take_history(tensor, made._grad_fn, made._output_nr)
     return tensor
 

@@ -124,6 +124,8 @@ def _view_dtype(input: Tensor, dtype: Any) -> Tensor:
     else:
         made = array.view(new)
     result = new_tensor(made)
+    if result.is_inference():  # no view to autograd: made in this mode it is of this mode
+        return result
     if input._version_cell is None:
         input._version_cell = [0]
     result._version_cell = input._version_cell  # one count of writes; no view for gradients, though
