@@ -57,7 +57,7 @@ def _without(kinds: str) -> Rule:
 _RULES: dict[str, Rule] = {
     **dict.fromkeys(
         """
-        bilinear cholesky_solve cross householder_product isclose solve solve_ex tensorsolve
+        bilinear cholesky_solve cross householder_product isclose orgqr solve solve_ex tensorsolve
         triangular_solve vecdot
         """.split(),
         _same,

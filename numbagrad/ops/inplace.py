@@ -85,9 +85,26 @@ def _unary(operator: PointwiseOperator) -> Callable[[Tensor], Tensor]:
 
 
 def _binary(operator: PointwiseOperator) -> Callable[[Tensor, Any], Tensor]:
+    """The method of an operator of two operands that writes the first."""
     into = operator.into
 
     def write(self: Tensor, other: Any) -> Tensor:
+        if grad_mode.enabled:
+            return apply_inplace(self, operator, (self, other))
+        into(self, (self, other))
+        return self
+
+    return write
+
+
+def _python_operator(operator: PointwiseOperator) -> Callable[[Tensor, Any], Any]:
+    """The same for ``+=`` and its like, which leave arrays of NumPy to NumPy."""
+    into = operator.into
+    is_array = np.ndarray
+
+    def write(self: Tensor, other: Any) -> Any:
+        if other.__class__ is is_array:
+            return NotImplemented
         if grad_mode.enabled:
             return apply_inplace(self, operator, (self, other))
         into(self, (self, other))
@@ -160,9 +177,15 @@ def _div_(self: Tensor, other: Any, *, rounding_mode: str | None = None) -> Tens
     return apply_inplace(self, pointwise(f"div_{rounding_mode}"), (self, other))
 
 
-@method("pow_", "__ipow__")
+@method("__ipow__")
+def _python_pow_(self: Tensor, exponent: Any) -> Any:
+    """``self **= exponent``; an array of NumPy is left to NumPy."""
+    return NotImplemented if exponent.__class__ is np.ndarray else _pow_(self, exponent)
+
+
+@method("pow_")
 def _pow_(self: Tensor, exponent: Any) -> Tensor:
-    """``self **= exponent``."""
+    """``self`` to the power ``exponent``, in place."""
     operator, operands = power_operator(self, exponent)
     return apply_inplace(self, operator, operands)
 
@@ -285,16 +308,13 @@ for _function in (round, nan_to_num, logit):
     install_in_place(_function)
 
 
-for _name, _write in {
-    "__iadd__": _add, "__isub__": _sub, "__imul__": _mul, "__itruediv__": _div,
-    "__ifloordiv__": _binary(pointwise("floor_divide")),
-    "__imod__": _binary(pointwise("remainder")),
-    "__iand__": _binary(pointwise("bitwise_and")), "__ior__": _binary(pointwise("bitwise_or")),
-    "__ixor__": _binary(pointwise("bitwise_xor")),
-    "__ilshift__": _binary(pointwise("bitwise_left_shift")),
-    "__irshift__": _binary(pointwise("bitwise_right_shift")),
+for _name, _operator in {
+    "__iadd__": "add", "__isub__": "sub", "__imul__": "mul", "__itruediv__": "div",
+    "__ifloordiv__": "floor_divide", "__imod__": "remainder", "__iand__": "bitwise_and",
+    "__ior__": "bitwise_or", "__ixor__": "bitwise_xor", "__ilshift__": "bitwise_left_shift",
+    "__irshift__": "bitwise_right_shift",
 }.items():  # fmt: skip
-    method(_name)(_write)
+    method(_name)(_python_operator(pointwise(_operator)))
 
 
 # --- fill and copy --------------------------------------------------------------------------------

@@ -31,6 +31,7 @@ from ..transforms.levels import Transformed, is_transformed
 from ..type_names import type_name
 from . import interception, recorder
 from .argument_kinds import NOT_GIVEN, takes
+from .arguments import require_tensor
 from .expand import expand
 from .join import cat
 from .operator import pointwise
@@ -440,6 +441,8 @@ def prod(
     Integers and bools are multiplied in int64. ``dtype`` converts before multiplying.
     """
     whole = dim is NOT_GIVEN
+    if whole:
+        require_tensor("prod", input)
     if keepdim is not False:
         if whole:
             _check_without_dim("prod", keepdim)

@@ -133,7 +133,7 @@ def _along_guess(
 def softmax_of_guess(
     input: Tensor,
     dim: int | None = None,
-    _stacklevel: int = 3,
+    _stacklevel: Any = 3,
     dtype: DType | None = None,
     **given: Any,
 ) -> Tensor:
@@ -144,7 +144,7 @@ def softmax_of_guess(
 def log_softmax_of_guess(
     input: Tensor,
     dim: int | None = None,
-    _stacklevel: int = 3,
+    _stacklevel: Any = 3,
     dtype: DType | None = None,
     **given: Any,
 ) -> Tensor:
@@ -155,7 +155,7 @@ def log_softmax_of_guess(
 def softmin(
     input: Tensor,
     dim: int | None = None,
-    _stacklevel: int = 3,
+    _stacklevel: Any = 3,
     dtype: DType | None = None,
     **given: Any,
 ) -> Tensor:
