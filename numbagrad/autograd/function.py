@@ -558,7 +558,7 @@ def connect(ctx: BackwardCFunction, args: tuple[Any, ...]) -> None:
             edges.append(None)
             metadata.append(None)
         else:
-            grad_fn = value._grad_fn
+            grad_fn = value._producer
             edges.append((value, 0) if grad_fn is None else (grad_fn, value._output_nr))
             array = value._array
             metadata.append((array.shape, array.dtype))

@@ -148,7 +148,7 @@ class Composite:
         array = made[pair.place] if pair.view is None else pair.array_of(made)
         if pair.differentiable:
             result = recorder.attach(array, pair.node, tuple(tensors), pair.saves(tensors))
-            node: Any = result._grad_fn
+            node: Any = result._producer
             node.pair = pair
             node.kept = pair.keeps(made)
             if watching.count:

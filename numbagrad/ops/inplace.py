@@ -453,11 +453,11 @@ def reshape_in_place(tensor: Tensor, view: Callable[[Tensor], Tensor]) -> Tensor
     before_write(tensor)
     if recorded:
         check_inplace(tensor)
-    elif tensor._grad_fn is not None and not tensor._is_view():
+    elif tensor._producer is not None and not tensor._is_view():
         hooks.fit_gradients(tensor)
     # A view knows where it lies in its base, also if it was given another shape unrecorded.
-    follows = recorded or (tensor._grad_fn is not None and tensor._is_view())
-    before = new_tensor(tensor._array, tensor._requires_grad, tensor._grad_fn, tensor._output_nr)
+    follows = recorded or (tensor._producer is not None and tensor._is_view())
+    before = new_tensor(tensor._array, tensor._requires_grad, tensor._producer, tensor._output_nr)
     if follows and not recorded:
         with enable_grad():
             made = view(before)
@@ -466,7 +466,7 @@ def reshape_in_place(tensor: Tensor, view: Callable[[Tensor], Tensor]) -> Tensor
     tensor._array = made._array
     bump_version(tensor)
     if follows:
-        take_history(tensor, made._grad_fn, made._output_nr)
+        take_history(tensor, made._producer, made._output_nr)
     return tensor
 
 

@@ -155,7 +155,7 @@ class PointwiseOperator:
             result = self.launch(*operands, grad_mode.enabled)
         except LaunchMiss:
             return self.compute(operands)
-        if result._requires_grad and result._grad_fn is None:
+        if result._requires_grad and result._producer is None:
             self.record(result, operands)
         return result
 
@@ -218,7 +218,7 @@ class PointwiseOperator:
         if not self.recorded:
             return
         if not self.definition.differentiable:
-            result._grad_fn = MissingGradient(
+            result._producer = MissingGradient(
                 self.definition.name, tuple([_edge_or_none(x) for x in operands])
             )
             result._requires_grad = True
@@ -238,7 +238,7 @@ class PointwiseOperator:
                 needed.append(0)
                 continue
             needed.append(place)
-            grad_fn = operand._grad_fn
+            grad_fn = operand._producer
             edges.append((operand, 0) if grad_fn is None else (grad_fn, operand._output_nr))
             array = operand._array
             if array.shape != shape or array.dtype is not dtype:
@@ -265,7 +265,7 @@ class PointwiseOperator:
         node.restore = restore
         node.numbers = None
         result._requires_grad = True
-        result._grad_fn = node
+        result._producer = node
         if rule.joint is None:
             node.saved = ()
         else:
@@ -408,7 +408,7 @@ def binary(
                     return operator.compute((a, new_tensor(b)))
                 return NotImplemented
             return operator.compute((a, b))
-        if result._requires_grad and result._grad_fn is None:
+        if result._requires_grad and result._producer is None:
             operator.record(result, (a, b))
         return result
 
@@ -424,7 +424,7 @@ def unary(operator: PointwiseOperator) -> Callable[[Any], Tensor]:
             result = operator.launch(a, grad_mode.enabled)
         except LaunchMiss:
             return operator.compute((a,))
-        if result._requires_grad and result._grad_fn is None:
+        if result._requires_grad and result._producer is None:
             operator.record(result, (a,))
         return result
 

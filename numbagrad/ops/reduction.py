@@ -225,7 +225,7 @@ class LinearReduction:
         """The result as a Tensor with the node of this reduction."""
         array = input._array
         result = recorder.attach(made, self.nodes[mask != ALL], (input,), ())
-        node: Any = result._grad_fn
+        node: Any = result._producer
         node.shape = array.shape
         node.mask = mask
         node.divisor = count_of(array.shape, mask) if self.divides else 1
