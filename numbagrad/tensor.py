@@ -89,6 +89,27 @@ def new_tensor(
     return tensor
 
 
+class _Constant:
+    """An attribute that has one value for all tensors, and takes no other."""
+
+    __slots__ = ("name", "value")
+
+    def __init__(self, value: bool) -> None:
+        self.value = value
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, tensor: Any, owner: Any = None) -> bool:
+        return self.value
+
+    def __set__(self, tensor: Any, value: Any) -> None:
+        raise AttributeError(f"attribute '{self.name}' of 'Tensor' objects is not writable")
+
+    def __delete__(self, tensor: Any) -> None:
+        raise AttributeError(f"attribute '{self.name}' of 'Tensor' objects is not deletable")
+
+
 _GRAD_OF_NON_LEAF = (
     "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad "
     "attribute won't be populated during autograd.backward(). If you indeed want the .grad field "
@@ -230,13 +251,21 @@ class Tensor(TensorState, InstalledMethods):
         """How the elements are held: always ``strided``."""
         return strided
 
-    is_cpu = True
-    is_cuda = False
-    is_sparse = False
-    is_quantized = False
-    is_meta = False
-    is_nested = False
-    is_mkldnn = False
+    is_cpu = _Constant(True)
+    is_cuda = _Constant(False)
+    is_ipu = _Constant(False)
+    is_maia = _Constant(False)
+    is_meta = _Constant(False)
+    is_mkldnn = _Constant(False)
+    is_mps = _Constant(False)
+    is_mtia = _Constant(False)
+    is_nested = _Constant(False)
+    is_quantized = _Constant(False)
+    is_sparse = _Constant(False)
+    is_sparse_csr = _Constant(False)
+    is_vulkan = _Constant(False)
+    is_xla = _Constant(False)
+    is_xpu = _Constant(False)
 
     def get_device(self) -> int:
         """The index of the GPU that holds the elements: -1, as it is none."""

@@ -55,7 +55,10 @@ def test_a_gradient_may_be_deleted() -> None:
     assert x.grad.tolist() == [2.0, 2.0]
 
 
-@pytest.mark.parametrize("name", ["_grad_fn", "_base", "grad_fn", "is_leaf", "shape", "dtype"])
+@pytest.mark.parametrize(
+    "name",
+    ["_grad_fn", "_base", "grad_fn", "is_leaf", "shape", "dtype", "is_cuda", "is_cpu", "is_sparse"],
+)
 @pytest.mark.parametrize("value", [None, 3, "text", (), torch.ones(2)])
 def test_attributes_of_torch_refuse_assignments_at_once(name, value):
     for x in (torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True).view(2)):
