@@ -70,8 +70,8 @@ def _of_one(kind: str) -> Callable[..., Tensor]:
         *,
         out: Tensor | None = None,
     ) -> Tensor:
-        if n == -1:  # as a size among several it stands for that of the input
-            raise RuntimeError("Invalid number of data points (-1) specified")
+        if n is not None and n < 1:  # for several dimensions a size of -1 stands for their own
+            raise RuntimeError(f"Invalid number of data points ({n}) specified")
         return _write_result(kind, _run(kind, kind, input, n, (dim,), norm), out)
 
     return _named(

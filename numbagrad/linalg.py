@@ -64,6 +64,11 @@ def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> T
 
 def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Any:
     """Sums of products of the conjugates of ``x`` with ``y``, along one dimension."""
+    if x._array.dtype.kind in "iub":
+        raise RuntimeError(
+            "linalg.vecdot: Expected a floating point or complex tensor as input. Got "
+            f"{x.dtype}; convert it with .to(dtype)"
+        )
     return (x.conj() * y).sum(dim)
 
 

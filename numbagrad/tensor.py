@@ -46,19 +46,23 @@ def _under_transformation(function: str) -> Callable[[Tensor], Any]:
 
 
 class TensorState:
-    """The slots every tensor has; everything else has a default on the class."""
+    """The slots every tensor has; everything else has a default on the class.
+
+    None has a name that torch has for an attribute: users may assign to those.
+    """
 
     __slots__ = (
-        "_array", "_requires_grad", "_grad_fn", "_output_nr", "_version_cell", "_grad", "_base",
+        "_array", "_requires_grad", "_producer", "_output_nr", "_version_cell", "_accumulated",
+        "_viewed",
     )  # fmt: skip
 
     _array: np.ndarray[Any, Any]
     _requires_grad: bool
-    _grad_fn: Node | None
+    _producer: Node | None
     _output_nr: int
     _version_cell: list[int] | None
-    _grad: Tensor | None
-    _base: Tensor | None
+    _accumulated: Tensor | None
+    _viewed: Tensor | None
 
 
 _new = object.__new__
@@ -75,14 +79,35 @@ def new_tensor(
     tensor = _new(Tensor)
     tensor._array = array
     tensor._requires_grad = requires_grad
-    tensor._grad_fn = grad_fn
+    tensor._producer = grad_fn
     tensor._output_nr = output_nr
     tensor._version_cell = None
     if watching.inference_threads and grad_mode.inference:
         tensor._version_cell = watching.INFERENCE_CELL
-    tensor._grad = None
-    tensor._base = None
+    tensor._accumulated = None
+    tensor._viewed = None
     return tensor
+
+
+class _Constant:
+    """An attribute that has one value for all tensors, and takes no other."""
+
+    __slots__ = ("name", "value")
+
+    def __init__(self, value: bool) -> None:
+        self.value = value
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, tensor: Any, owner: Any = None) -> bool:
+        return self.value
+
+    def __set__(self, tensor: Any, value: Any) -> None:
+        raise AttributeError(f"attribute '{self.name}' of 'Tensor' objects is not writable")
+
+    def __delete__(self, tensor: Any) -> None:
+        raise AttributeError(f"attribute '{self.name}' of 'Tensor' objects is not deletable")
 
 
 _GRAD_OF_NON_LEAF = (
@@ -226,13 +251,21 @@ class Tensor(TensorState, InstalledMethods):
         """How the elements are held: always ``strided``."""
         return strided
 
-    is_cpu = True
-    is_cuda = False
-    is_sparse = False
-    is_quantized = False
-    is_meta = False
-    is_nested = False
-    is_mkldnn = False
+    is_cpu = _Constant(True)
+    is_cuda = _Constant(False)
+    is_ipu = _Constant(False)
+    is_maia = _Constant(False)
+    is_meta = _Constant(False)
+    is_mkldnn = _Constant(False)
+    is_mps = _Constant(False)
+    is_mtia = _Constant(False)
+    is_nested = _Constant(False)
+    is_quantized = _Constant(False)
+    is_sparse = _Constant(False)
+    is_sparse_csr = _Constant(False)
+    is_vulkan = _Constant(False)
+    is_xla = _Constant(False)
+    is_xpu = _Constant(False)
 
     def get_device(self) -> int:
         """The index of the GPU that holds the elements: -1, as it is none."""
@@ -273,18 +306,20 @@ class Tensor(TensorState, InstalledMethods):
         """
         if self._requires_grad:
             return True
-        return self._is_view() and self._base._requires_grad  # type: ignore[union-attr]
+        return self._is_view() and self._viewed._requires_grad  # type: ignore[union-attr]
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
         if not isinstance(value, bool):
             raise RuntimeError(f"requires_grad must be a bool, not {type(value).__name__}")
-        if not value and self._grad_fn is not None:
+        if not value and self._producer is not None:
             raise RuntimeError(
                 "you can only change requires_grad flags of leaf variables. If you want to use a "
                 "computed variable in a subgraph that doesn't require differentiation use "
                 "var_no_grad = var.detach()."
             )
+        if value and self._producer is not None:
+            raise RuntimeError("you can only change requires_grad flags of leaf variables.")
         if value and self._array.dtype.kind not in "fcV":
             raise RuntimeError(
                 "only Tensors of floating point and complex dtype can require gradients"
@@ -313,7 +348,8 @@ class Tensor(TensorState, InstalledMethods):
                 "requires_grad_(): argument 'requires_grad' (position 1) must be bool, not "
                 f"{type_name(requires_grad)}"
             )
-        self.requires_grad = requires_grad
+        if not requires_grad or self._producer is None:  # what has a history requires grad already
+            self.requires_grad = requires_grad
         return self
 
     @property
@@ -323,9 +359,9 @@ class Tensor(TensorState, InstalledMethods):
         Raises:
             RuntimeError: for a view that has no history since its memory was written.
         """
-        if self._base is not None:
+        if self._viewed is not None:
             check_not_stale(self)
-        node = self._grad_fn
+        node = self._producer
         if node is not None:
             hooks.note_output(node, self)
             visible(node)
@@ -334,9 +370,9 @@ class Tensor(TensorState, InstalledMethods):
     @property
     def is_leaf(self) -> bool:
         """Whether this tensor was made by the user rather than by a recorded operation."""
-        if self._base is not None:
+        if self._viewed is not None:
             check_not_stale(self)
-        return self._grad_fn is None
+        return self._producer is None
 
     @property
     def output_nr(self) -> int:
@@ -346,15 +382,15 @@ class Tensor(TensorState, InstalledMethods):
     @property
     def grad(self) -> Tensor | None:
         """The gradient accumulated by ``backward``, or None."""
-        grad = self._grad
-        if grad is None and self._grad_fn is not None and not self._retains_grad:
+        grad = self._accumulated
+        if grad is None and self._producer is not None and not self._retains_grad:
             warnings.warn(_GRAD_OF_NON_LEAF, UserWarning, stacklevel=2)
         return grad
 
     @grad.setter
     def grad(self, value: Tensor | None) -> None:
         if value is None:
-            self._grad = None
+            self._accumulated = None
             return
         if not isinstance(value, Tensor):
             raise TypeError(
@@ -371,11 +407,34 @@ class Tensor(TensorState, InstalledMethods):
             )
         if value._array.dtype != self._array.dtype or self._grad_dtype is not grad_dtype.OWN:
             grad_dtype.check_assigned(self, value)
-        self._grad = value
+        self._accumulated = value
 
     @grad.deleter
     def grad(self) -> None:
-        self._grad = None
+        self._accumulated = None
+
+    # torch's names of what a tensor keeps: assignments are checked or refused, as by torch. The
+    # slots have names of their own, since compiled launchers read those and trust them.
+
+    @property
+    def _grad_fn(self) -> Node | None:
+        return self.grad_fn
+
+    @property
+    def _base(self) -> Tensor | None:
+        return self._viewed
+
+    @property
+    def _grad(self) -> Tensor | None:
+        return self._accumulated
+
+    @_grad.setter
+    def _grad(self, value: Tensor | None) -> None:
+        self.grad = value
+
+    @_grad.deleter
+    def _grad(self) -> None:
+        self._accumulated = None
 
     @property
     def grad_dtype(self) -> DType | None:
@@ -393,7 +452,7 @@ class Tensor(TensorState, InstalledMethods):
 
     def _is_view(self) -> bool:
         """Whether this tensor is a view of another one that autograd knows."""
-        return self._base is not None and not self.is_inference()
+        return self._viewed is not None and not self.is_inference()
 
     @property
     def _version(self) -> int:
@@ -421,7 +480,7 @@ class Tensor(TensorState, InstalledMethods):
                 no ``gradient`` is given, or if the graph was freed by an earlier backward.
         """
         if inputs.__class__ is bool:
-            retain_variables, inputs = inputs, None
+            retain_variables, inputs, create_graph = inputs, None, bool(create_graph)
         if retain_variables is not None:
             retain_graph = retain_variables
         engine_interface.backward(self, gradient, retain_graph, create_graph, inputs=inputs)
@@ -467,7 +526,7 @@ class Tensor(TensorState, InstalledMethods):
 
     def _with_own_memory(self, made: Tensor) -> Tensor:
         """Let a detached self know the whole memory of which this tensor is a view."""
-        base = self if self._base is None else self._base
+        base = self if self._viewed is None else self._viewed
         if base is not self or base._memory is not None:
             made._memory = base._array if base._memory is None else base._memory
         return made
@@ -478,7 +537,7 @@ class Tensor(TensorState, InstalledMethods):
         Raises:
             RuntimeError: for a view, which shares its history with other tensors.
         """
-        if self._base is not None:
+        if self._is_view():
             raise RuntimeError(
                 "Can't detach views in-place. Use detach() instead. If you are using "
                 "DistributedDataParallel (DDP) for training, and gradient_as_bucket_view is set as "
@@ -488,11 +547,11 @@ class Tensor(TensorState, InstalledMethods):
             )
         if self._array.__class__ is not np.ndarray:
             self._array = _under_transformation("detached")(self)._array
-        if self._grad_fn is not None:
+        if self._producer is not None:
             detached.note(self)
         elif self._requires_grad:
             hooks.switched_off(self)
-        self._grad_fn = None
+        self._producer = None
         self._requires_grad = False
         self._output_nr = 0
         return self
@@ -503,8 +562,8 @@ class Tensor(TensorState, InstalledMethods):
         if self._array.__class__ is not np.ndarray:
             return _under_transformation("detached")(self)
         made = new_tensor(self._array)
-        if self._version_cell is watching.INFERENCE_CELL:
-            made._version_cell = self._version_cell
+        inference = self._version_cell is watching.INFERENCE_CELL
+        made._version_cell = watching.INFERENCE_CELL if inference else None
         if self._array.ndim == 0:
             made._is_data = True
         return made
@@ -513,12 +572,15 @@ class Tensor(TensorState, InstalledMethods):
     def data(self, value: Tensor) -> None:
         if not isinstance(value, Tensor):
             raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
-        if self._requires_grad and value._array.dtype.kind not in "fcV":
+        if self.requires_grad and value._array.dtype.kind not in "fcV":
             raise RuntimeError(
                 "data set to a tensor that requires gradients must be floating point or complex "
                 "dtype"
             )
-        self._array = value._array
+        own, new = self._array, value._array
+        if self._producer is not None and (own.shape != new.shape or own.dtype != new.dtype):
+            hooks.fit_gradients(self)
+        self._array = new
 
     @data.deleter
     def data(self) -> None:
@@ -679,7 +741,7 @@ class Tensor(TensorState, InstalledMethods):
         return _rebuilt(type(self), source, self._requires_grad, _attributes(self))
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
-        if self._grad_fn is not None:
+        if self._producer is not None:
             raise RuntimeError(
                 "Only Tensors created explicitly by the user (graph leaves) support the deepcopy "
                 "protocol at the moment. Copy tensor.detach() instead."
@@ -713,8 +775,8 @@ class Tensor(TensorState, InstalledMethods):
         capture.refuse("the text of a tensor")
         if self._array.__class__ is not np.ndarray:
             return _under_transformation("text_of")(self)
-        name = None if self._grad_fn is None else type(self._grad_fn).__name__
-        if self._base is not None and is_stale(self):
+        name = None if self._producer is None else type(self._producer).__name__
+        if self._viewed is not None and is_stale(self):
             name = "Invalid"
         return printing.tensor_text(
             self._array,
@@ -769,7 +831,7 @@ _NOT_COPIED = frozenset(
 def _attributes(tensor: Tensor) -> dict[str, Any]:
     """What copies of a tensor have too: its gradient, and what users set on it."""
     found = {name: value for name, value in vars(tensor).items() if name not in _NOT_COPIED}
-    return found if tensor._grad is None else {**found, "_grad": tensor._grad}
+    return found if tensor._accumulated is None else {**found, "_grad": tensor._accumulated}
 
 
 def _rebuilt(
@@ -779,12 +841,12 @@ def _rebuilt(
     made: Tensor = _new(cls)
     made._array = source._array
     made._requires_grad = requires_grad
-    made._grad_fn = None
+    made._producer = None
     made._output_nr = 0
     made._version_cell = source._version_cell
-    made._base = None
+    made._viewed = None
     others = dict(attributes)
-    made._grad = others.pop("_grad", None)
+    made._accumulated = others.pop("_grad", None)
     vars(made).update(others)
     return made
 

@@ -268,7 +268,7 @@ def check_is_data(value):
             # (The stand-ins of an array and a dtype without a state do nothing either.)
             assert kind.__module__ == older.__name__, f"a file gave a {kind}"
         if isinstance(value, ng.Tensor):
-            for name in ("_requires_grad", "_grad_fn", "_output_nr", "_version_cell", "_base"):
+            for name in ("_requires_grad", "_producer", "_output_nr", "_version_cell", "_viewed"):
                 getattr(value, name)
             assert type(value._array) is np.ndarray and value._grad_fn is None
             left += [value._array, value._grad, *vars(value).values()]

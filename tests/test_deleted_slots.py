@@ -32,7 +32,7 @@ def test_slots_that_are_deleted_crash_nothing() -> None:
     for use in ("with another", "cat", "sum", "product", "walk", "detach", "text"):
         assert found[f"leaves _array, {use}"] != "nothing", use
     assert found["leaves _version_cell, with itself"].startswith("AttributeError")
-    assert found["inner _grad_fn, with itself"].startswith("AttributeError")
+    assert found["inner _producer, with itself"].startswith("AttributeError")
     assert found["node of mul saved, walk"].startswith("AttributeError")
 
 
@@ -53,3 +53,37 @@ def test_a_gradient_may_be_deleted() -> None:
     assert x.grad is None
     (x * 2).sum().backward()
     assert x.grad.tolist() == [2.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["_grad_fn", "_base", "grad_fn", "is_leaf", "shape", "dtype", "is_cuda", "is_cpu", "is_sparse"],
+)
+@pytest.mark.parametrize("value", [None, 3, "text", (), torch.ones(2)])
+def test_attributes_of_torch_refuse_assignments_at_once(name, value):
+    for x in (torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True).view(2)):
+        with pytest.raises(AttributeError):
+            setattr(x, name, value)
+        with pytest.raises(AttributeError):
+            delattr(x, name)
+        (x * 2).sum().backward()
+
+
+@pytest.mark.parametrize("name", ["grad", "_grad"])
+@pytest.mark.parametrize(
+    ("value", "error"),
+    [
+        (3, TypeError), ("text", TypeError), ([], TypeError), (torch.ones(3), RuntimeError),
+        (torch.ones(2, dtype=torch.float64), RuntimeError),
+    ],
+)  # fmt: skip
+def test_gradients_of_another_kind_are_refused_at_once(name, value, error):
+    x = torch.ones(2, requires_grad=True)
+    with pytest.raises(error):
+        setattr(x, name, value)
+    (x * 2).sum().backward()
+    assert x.grad.tolist() == [2.0, 2.0]
+    setattr(x, name, torch.ones(2))
+    assert x._grad.tolist() == [1.0, 1.0]
+    delattr(x, name)
+    assert x.grad is None

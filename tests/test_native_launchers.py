@@ -185,7 +185,7 @@ def test_subclasses_of_tensor_are_operands(mode):
 
     multiply, a = Operator("mul"), leaf(3)
     weight = torch.Tensor.__new__(Weight)
-    for name in ("_array", "_requires_grad", "_grad_fn", "_output_nr", "_version_cell"):
+    for name in ("_array", "_requires_grad", "_producer", "_output_nr", "_version_cell"):
         setattr(weight, name, getattr(a, name))
     for operand in (weight, torch.nn.Parameter(a.detach())):
         result = multiply(operand, a)

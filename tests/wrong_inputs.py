@@ -191,6 +191,7 @@ def _wrong_tensors(x: Tensor) -> Iterator[tuple[str, Any]]:
     for name in ("None", "an int", "a float", "text", "an empty list", "an object"):
         yield name, OTHERS[name]
     yield "an array of objects", np.array([None, "x"], dtype=object)
+    yield "an array", x.numpy()
     yield "a list of tensors", [x]
     yield "no dimensions", numbagrad.ones((), dtype=x.dtype)
     yield "one dimension more", x.unsqueeze(0)

@@ -25,9 +25,9 @@ class Resize(Function):
                 f"shape {list(sizes)} has {math.prod(sizes)}; the number of elements cannot change"
             )
         ctx.input_sizes = shape
-        return tensor.contiguous().view(*sizes).clone()
+        return tensor.contiguous().view(sizes).clone()
 
     @staticmethod
     def backward(ctx: Any, grad_output: Any) -> tuple[Any, None]:
         """The gradient in the shape of the input."""
-        return grad_output.contiguous().view(*ctx.input_sizes), None
+        return grad_output.contiguous().view(ctx.input_sizes), None

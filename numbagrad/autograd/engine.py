@@ -136,7 +136,7 @@ def _walk_to_leaves(
     whole = walk.plan is None or walk.plan.is_whole
     node = None
     if whole and len(roots) == 1 and roots[0].__class__ is not tuple:
-        node = roots[0]._grad_fn
+        node = roots[0]._producer
     if node is not None and node._output_count == 1:
         # One loss, by far the most frequent case.
         buffers[-node.sequence_nr] = [node, root_gradients[0]]
@@ -483,7 +483,7 @@ def _accumulate_all(leaves: dict[int, list[Any]], create_graph: bool) -> list[An
     _ACCUMULATE_LOCK.acquire()  # a with statement takes three times as long
     try:
         for buffer in leaves.values():
-            grad = buffer[0]._grad
+            grad = buffer[0]._accumulated
             if buffer[0]._hooks is not None:
                 late = [*(late or ()), buffer]
             elif grad is None or create_graph or buffer[1] is None:
@@ -517,13 +517,13 @@ def _finish_leaf(buffer: list[Any], create_graph: bool, accumulate: bool) -> Non
     accumulated = buffer[1] is not None
     # If the gradient becomes the ``grad`` itself, that is what later hooks see, as in torch.
     wanted = leaf._requires_grad  # it may have been switched off since
-    becomes_grad = accumulated and wanted and leaf._grad is None and not create_graph
+    becomes_grad = accumulated and wanted and leaf._accumulated is None and not create_graph
     seen = gradients if hooks.post and not becomes_grad else None
     gradients = None  # type: ignore[assignment]  # it must not be held while it is accumulated
     if wanted:
         _accumulate_alone(buffer, create_graph)
     if becomes_grad and hooks.post:
-        seen = [leaf._grad]
+        seen = [leaf._accumulated]
     if accumulated:
         run_post_accumulate_hooks(hooks, leaf)
     if seen is not None:
@@ -535,21 +535,21 @@ def _accumulate(buffer: list[Any], create_graph: bool) -> None:
     leaf = buffer[0]
     if buffer[1] is None:
         return
-    if leaf._grad is not None:
+    if leaf._accumulated is not None:
         if create_graph:
-            leaf._grad = interface.add(leaf._grad, buffer[1])
+            leaf._accumulated = interface.add(leaf._accumulated, buffer[1])
         else:
-            interface.add_(leaf._grad, buffer[1])
+            interface.add_(leaf._accumulated, buffer[1])
     elif (
         not create_graph
         and _is_exclusive(buffer, 1)
         and not buffer[1]._requires_grad
         and (leaf._array.flags.c_contiguous or not interface.has_own_order(leaf))
     ):
-        leaf._grad = buffer[1]
+        leaf._accumulated = buffer[1]
     else:
         # Its strides are those of the leaf, if that has no gaps.
         copy = interface.copied if create_graph else interface.copied_unrecorded
-        leaf._grad = copy(buffer[1], leaf)
+        leaf._accumulated = copy(buffer[1], leaf)
     # Another leaf may have got the same tensor, and can now have it for itself.
     buffer[1] = None

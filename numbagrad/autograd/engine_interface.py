@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Mapping
 from typing import Any, overload
 
+from ..type_names import type_name
 from ..warn_once import warn_once
 from . import tensor_interface as interface
 from .engine import run_backward
@@ -50,6 +51,8 @@ def backward(
         retain_graph = retain_variables
     if retain_graph is None:
         retain_graph = create_graph
+    if create_graph.__class__ is not bool or retain_graph.__class__ is not bool:
+        _check_flags(create_graph=create_graph, retain_graph=retain_graph)
     if create_graph:
         warn_once(_CYCLE)
     if (
@@ -74,10 +77,10 @@ def backward(
             )
         grad_tensors = grad_variables
     roots = _as_tuple(tensors)
+    wanted = () if inputs is None else _as_inputs(inputs, "backward")
     gradients = _root_gradients(roots, grad_tensors, create_graph)
     edges = None
     if inputs is not None:
-        wanted = _as_inputs(inputs, "backward")
         edges = _input_edges(wanted, "backward")
         for tensor in wanted:
             if isinstance(tensor, interface.Tensor):
@@ -156,10 +159,15 @@ def grad(
             FutureWarning,
             stacklevel=2,
         )
-    roots, wanted = _as_tuple(outputs), _as_inputs(inputs, "grad")
-    edges = _input_edges(wanted, "grad")
     if retain_graph is None:
         retain_graph = create_graph
+    _check_flags(
+        create_graph=create_graph, retain_graph=retain_graph, allow_unused=bool(allow_unused)
+        if allow_unused is None else allow_unused, materialize_grads=materialize_grads,
+    )  # fmt: skip
+    roots, wanted = _as_tuple(outputs), _as_inputs(inputs, "grad")
+    grad_outputs = _given_gradients(roots, grad_outputs)
+    edges = _input_edges(wanted, "grad")
     if is_grads_batched:
         given = _batched_gradients(roots, grad_outputs)
         results = _batched(_internal(roots), given, retain_graph, create_graph, edges)
@@ -231,9 +239,6 @@ def _batched(
 
 def _batched_gradients(roots: tuple[Any, ...], given: Any) -> list[Any]:
     """The gradients of the roots with a further dimension, checked and in the roots' dtypes."""
-    given = _as_tuple(given) if given is not None else (None,) * len(roots)
-    if len(given) != len(roots):
-        raise RuntimeError(f"got {len(roots)} tensors and {len(given)} gradients")
     gradients = []
     for index, (root, gradient) in enumerate(zip(roots, given, strict=True)):
         if gradient is None:
@@ -254,11 +259,18 @@ def _batched_gradients(roots: tuple[Any, ...], given: Any) -> list[Any]:
     return gradients
 
 
+def _check_flags(**flags: Any) -> None:
+    """Raise a TypeError for the first flag that is neither a bool nor an int."""
+    for name, flag in flags.items():
+        if not isinstance(flag, (bool, int)):
+            raise TypeError(f"argument '{name}' must be bool, not {type_name(flag)}")
+
+
 def _as_tuple(values: Any) -> tuple[Any, ...]:
-    """The values of a sequence of tensors and edges, or a single one."""
+    """Several tensors and edges, or a single one."""
     if isinstance(values, (interface.Tensor, GradientEdge)):
         return (values,)
-    return tuple(values) if isinstance(values, (tuple, list)) else (values,)
+    return tuple(values)
 
 
 def _as_inputs(values: Any, caller: str) -> tuple[Any, ...]:
@@ -326,18 +338,35 @@ def _input_edges(inputs: tuple[Any, ...], caller: str) -> list[tuple[Any, Any]]:
 
 def _root_gradients(roots: tuple[Any, ...], given: Any, create_graph: bool) -> list[Any]:
     """Return a gradient for each root: the given one, checked, or one for a root of one element."""
-    if given is None:
-        given = (None,) * len(roots)
-    elif isinstance(given, interface.Tensor):
-        given = (given,)
-    else:
-        given = tuple(given)
-    if len(given) != len(roots):
-        raise RuntimeError(f"got {len(roots)} tensors and {len(given)} gradients")
+    gradients = _given_gradients(roots, given)
     return [
         _root_gradient(index, root, gradient, create_graph)
-        for index, (root, gradient) in enumerate(zip(roots, given, strict=True))
+        for index, (root, gradient) in enumerate(zip(roots, gradients, strict=True))
     ]
+
+
+def _given_gradients(roots: tuple[Any, ...], given: Any) -> tuple[Any, ...]:
+    """A gradient or None for each root; what there are more of them is not looked at, as in torch.
+
+    Raises:
+        TypeError: for a root or a gradient of another kind.
+        RuntimeError: if there are fewer gradients than roots.
+    """
+    for index, root in enumerate(roots):
+        if not isinstance(root, (interface.Tensor, GradientEdge)):
+            name = type(root).__name__
+            raise TypeError(f"expected output {index} to be a Tensor or an edge, but got {name}")
+    if given is None:
+        return (None,) * len(roots)
+    gradients = (given,) if isinstance(given, interface.Tensor) else tuple(given)
+    for gradient in gradients[: len(roots)]:
+        if gradient is not None and not isinstance(gradient, interface.Tensor):
+            raise TypeError(
+                "gradients can be either Tensors or None, but got " + type(gradient).__name__
+            )
+    if len(gradients) < len(roots):
+        raise RuntimeError(f"got {len(roots)} tensors and {len(gradients)} gradients")
+    return gradients[: len(roots)]
 
 
 def _root_gradient(index: int, root: Any, gradient: Any, create_graph: bool) -> Any:
@@ -375,6 +404,11 @@ def _one_for_edge(edge: GradientEdge) -> Any:
     one = interface.zeros(shape, dtype)
     if one._array.size != 1:
         raise RuntimeError("grad can be implicitly created only for scalar outputs")
+    if one._array.dtype.kind == "c":
+        raise RuntimeError(
+            "grad can be implicitly created only for real scalar outputs but got "
+            f"torch.{one._array.dtype}"
+        )
     return interface.ones_like(one)
 
 

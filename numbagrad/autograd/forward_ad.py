@@ -143,11 +143,11 @@ def dual_view(level: Level, tensor: Tensor, tangent: Tensor) -> Tensor:
     level.has_history |= has_history(tangent)
     made = dual(level, tensor, tangent)
     if not tensor._requires_grad:  # a view without a history has no more than its base
-        made._base = tensor if tensor._base is None else tensor._base
+        made._viewed = tensor if tensor._viewed is None else tensor._viewed
         return made
     view = tensor.view_as(tensor)
-    made._base, made._requires_grad = view._base, view._requires_grad
-    made._grad_fn, made._output_nr = view._grad_fn, view._output_nr
+    made._viewed, made._requires_grad = view._viewed, view._requires_grad
+    made._producer, made._output_nr = view._producer, view._output_nr
     return made
 
 

@@ -18,7 +18,7 @@ from numpy import ndarray
 from . import tensor_interface as interface
 from . import volatile, watching
 from .function_arguments import positional
-from .function_outputs import keep, tuple_of, wrap_output, wrap_outputs
+from .function_outputs import keep, refuse_leaves, tuple_of, wrap_output, wrap_outputs
 from .grad_dtype import converted, dtype_of_edge
 from .grad_mode import state as grad_mode
 from .hooks import Hooks
@@ -515,27 +515,33 @@ class Function(FunctionCtx):
         record = grad_mode.enabled and True in needs and not unrecorded
         if record:
             connect(ctx, args)
-        output = cls._unrecorded(ctx, args, record)
+        refuses = grad_mode.enabled and not (record or unrecorded)
+        output = cls._unrecorded(ctx, args, record, refuses)
         return ctx, volatile.mark(output) if unrecorded else output
 
     @classmethod
-    def _unrecorded(cls, ctx: Any, args: tuple[Any, ...], record: bool) -> Any:
+    def _unrecorded(cls, ctx: Any, args: tuple[Any, ...], record: bool, refuses: bool) -> Any:
         """``_computed`` with recording off."""
         recording = grad_mode.enabled
         grad_mode.enabled = False
         try:
-            return cls._computed(ctx, args, record)
+            return cls._computed(ctx, args, record, refuses)
         finally:
             grad_mode.enabled = recording
 
     @classmethod
-    def _computed(cls, ctx: Any, args: tuple[Any, ...], record: bool) -> Any:
-        """The output of ``forward``, with the node as its history if that is recorded."""
+    def _computed(cls, ctx: Any, args: tuple[Any, ...], record: bool, refuses: bool) -> Any:
+        """The output of ``forward``, with the node as its history if that is recorded.
+
+        ``refuses`` says that leaves which require grad may not be written.
+        """
         if cls._has_setup_context():
             output = cls.forward(*args)
             cls.setup_context(ctx, args, output)
         else:
             output = cls.forward(ctx, *args)
+        if refuses and ctx.dirty_tensors is not None:
+            refuse_leaves(ctx)
         if isinstance(output, interface.Tensor):
             output = wrap_output(ctx, args, output, record)
         elif isinstance(output, tuple):
@@ -558,7 +564,7 @@ def connect(ctx: BackwardCFunction, args: tuple[Any, ...]) -> None:
             edges.append(None)
             metadata.append(None)
         else:
-            grad_fn = value._grad_fn
+            grad_fn = value._producer
             edges.append((value, 0) if grad_fn is None else (grad_fn, value._output_nr))
             array = value._array
             metadata.append((array.shape, array.dtype))

@@ -27,7 +27,7 @@ def wrap_output(ctx: Any, args: tuple[Any, ...], output: Any, record: bool) -> A
     if (
         not record
         or output._requires_grad
-        or output._base is not None
+        or output._viewed is not None
         or ctx.dirty_tensors is not None
         or ctx.non_differentiable is not None
         or array.dtype.kind not in "fcV"
@@ -36,7 +36,7 @@ def wrap_output(ctx: Any, args: tuple[Any, ...], output: Any, record: bool) -> A
         return wrap_outputs(ctx, args, (output,), record)[0]
     ctx._output_metadata = ((array.shape, array.dtype),)
     output._requires_grad = True
-    output._grad_fn = ctx
+    output._producer = ctx
     output._output_nr = 0
     return output
 
@@ -70,7 +70,7 @@ def wrap_outputs(ctx: Any, args: tuple[Any, ...], outputs: Any, record: bool) ->
         array = output._array
         known = ctx._materialize_non_diff_grads or not _contains(fixed, output)
         metadata.append((array.shape, array.dtype) if known else None)
-        if _contains(wrapped, output) and output._grad_fn is ctx:
+        if _contains(wrapped, output) and output._producer is ctx:
             output._output_nr = output_nr  # returned twice: both are the last one, as in torch
             wrapped.append(output)
             continue
@@ -87,16 +87,16 @@ def wrap_outputs(ctx: Any, args: tuple[Any, ...], outputs: Any, record: bool) ->
                     output = _view_of_subclass(output)
                 else:
                     output = _view_of(output) if differentiable else interface.alias(output)
-            if output._base is not None and output._view_origin == NO_GRAD:
+            if output._viewed is not None and output._view_origin == NO_GRAD:
                 if differentiable:
                     output._view_origin = _origin_of_view(output, ctx, outputs, fixed)
                     register_view(output, output._version_cell)
                 elif not record:
-                    pure = ctx._is_pure_view and not output._base._requires_grad
+                    pure = ctx._is_pure_view and not output._viewed._requires_grad
                     output._view_origin = None if pure else FUNCTION
             if differentiable:
                 output._requires_grad = True
-                output._grad_fn = ctx
+                output._producer = ctx
                 output._output_nr = output_nr
         wrapped.append(output)
     ctx._output_metadata = tuple(metadata)
@@ -138,7 +138,7 @@ def _check_written_views(outputs: Any, dirty: Any) -> None:
     """Raise if ``forward`` wrote a view in place and returned more than that."""
     if sum([isinstance(output, interface.Tensor) for output in outputs]) < 2:
         return
-    if any([tensor._base is not None for tensor in dirty]):
+    if any([tensor._viewed is not None for tensor in dirty]):
         raise RuntimeError(
             "If your Function modifies inplace an input that is a view of another Tensor, your "
             "Function cannot return more than one Tensor. This is not supported by the current "
@@ -159,7 +159,7 @@ def _is_differentiable(output: Any, fixed: Any) -> bool:
 def _view_of(tensor: Any) -> Any:
     """A view of all of ``tensor``, to be returned by a Function: it may not be written."""
     view = interface.alias(tensor)
-    view._base = tensor if tensor._base is None else tensor._base
+    view._viewed = tensor if tensor._viewed is None else tensor._viewed
     view._view_origin = NO_GRAD
     return view
 
@@ -174,7 +174,7 @@ def _view_of_subclass(tensor: Any) -> Any:
 
 def _origin_of_view(view: Any, ctx: Any, outputs: Any, fixed: Any) -> str:
     """Why a view that a recorded Function returns may not be written, or that it may."""
-    if ctx._is_pure_view and view._array.dtype == view._base._array.dtype:
+    if ctx._is_pure_view and view._array.dtype == view._viewed._array.dtype:
         return PURE
     differentiable = [
         isinstance(x, interface.Tensor) and x._array.dtype.kind in "fcV" and not _contains(fixed, x)
@@ -207,15 +207,23 @@ def _check_dirty(output: Any, is_input: bool, record: bool) -> None:
             "ctx.mark_dirty() received a tensor that was not an input. Only input Tensors that "
             "have been mutated should be passed to ctx.mark_dirty()."
         )
-        if record and output._base is not None:
+        if record and output._viewed is not None:
             raise RuntimeError(text)
         warnings.warn(text, UserWarning, stacklevel=4)
-    elif record and output._base is not None:
+    elif record and output._viewed is not None:
         check_inplace(output)
-    elif record and output._requires_grad and output._grad_fn is None:
-        raise RuntimeError(
-            "a leaf Variable that requires grad has been used in an in-place operation."
-        )
+    elif record and output._requires_grad and output._producer is None:
+        raise RuntimeError(_LEAF_WRITTEN)
+
+
+_LEAF_WRITTEN = "a leaf Variable that requires grad has been used in an in-place operation."
+
+
+def refuse_leaves(ctx: Any) -> None:
+    """Raise if ``forward`` wrote a view without history whose base is a leaf that requires grad."""
+    for tensor in tuple_of(ctx, "dirty_tensors"):
+        if isinstance(tensor, interface.Tensor) and tensor.requires_grad:
+            raise RuntimeError(_LEAF_WRITTEN)
 
 
 def keep(ctx: Any, record: bool) -> None:
@@ -232,7 +240,7 @@ def keep(ctx: Any, record: bool) -> None:
                 "save_for_backward can only save variables, but argument "
                 f"{index} is of type {type(value).__name__}"
             )
-        elif value._grad_fn is ctx:
+        elif value._producer is ctx:
             entries.append(save_output(value, value._output_nr))
         elif ctx.dirty_tensors is not None and _is_written_view(ctx, value):
             entries.append(saved_view(value))
@@ -254,5 +262,5 @@ def _wrote_view(ctx: Any) -> bool:
 
 def _is_written_view(ctx: Any, tensor: Any) -> bool:
     """Whether a tensor is a view that ``forward`` wrote, with a history that leads to ``ctx``."""
-    recorded = tensor._base is not None and tensor._grad_fn is not None
+    recorded = tensor._viewed is not None and tensor._producer is not None
     return recorded and _contains(ctx.dirty_tensors, tensor)

@@ -29,7 +29,7 @@ def declared_of(leaf: Any) -> Any:
     Raises:
         RuntimeError: if the tensor is no leaf.
     """
-    if leaf._grad_fn is not None:
+    if leaf._producer is not None:
         raise RuntimeError("grad_dtype can only be accessed on leaf tensors.")
     return leaf.dtype if leaf._grad_dtype is OWN else leaf._grad_dtype
 
@@ -45,14 +45,14 @@ def declare(leaf: Any, dtype: Any) -> None:
         raise RuntimeError(
             f"grad_dtype must be a torch.dtype or None, but got {type(dtype).__name__}"
         )
-    if leaf._grad_fn is not None:
+    if leaf._producer is not None:
         raise RuntimeError("grad_dtype can only be set on leaf tensors.")
-    if dtype is not None and leaf._grad is not None and leaf._grad.dtype is not dtype:
+    if dtype is not None and leaf._accumulated is not None and leaf._accumulated.dtype is not dtype:
         raise RuntimeError(
             f"Cannot set grad_dtype to '{_scalar_type(dtype)}' because there is already a gradient "
-            f"with dtype '{_c_type(leaf._grad)}'. Please clear the gradient (.grad = None) before "
-            "changing grad_dtype, or ensure the new grad_dtype matches the existing gradient's "
-            "dtype."
+            f"with dtype '{_c_type(leaf._accumulated)}'. Please clear the gradient (.grad = None) "
+            "before changing grad_dtype, or ensure the new grad_dtype matches the existing "
+            "gradient's dtype."
         )
     hooks_of(leaf)
     leaf._grad_dtype = dtype

@@ -87,7 +87,7 @@ def get_gradient_edge(tensor: Any) -> GradientEdge:
             "It is not possible to get the gradient edge for a Tensor that does not require "
             "gradients"
         )
-    node = accumulator_of(tensor) if tensor._grad_fn is None else tensor.grad_fn
+    node = accumulator_of(tensor) if tensor._producer is None else tensor.grad_fn
     return GradientEdge(node, tensor._output_nr)
 
 

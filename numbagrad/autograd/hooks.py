@@ -130,20 +130,57 @@ def register_tensor_hook(tensor: Any, hook: Callable[..., Any]) -> RemovableHand
     """
     if not tensor._requires_grad:
         raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
-    holder = tensor if tensor._grad_fn is None else tensor._grad_fn
-    output_nr = 0 if tensor._grad_fn is None else tensor._output_nr
+    holder = tensor if tensor._producer is None else tensor._producer
+    output_nr = 0 if tensor._producer is None else tensor._output_nr
     return add_hook(hooks_of(holder).tensor.setdefault(output_nr, OrderedDict()), hook)
+
+
+class _Fit:
+    """A hook that gives gradients the shape and the dtype of what a node has made.
+
+    Where ``data`` of a non-leaf was replaced, they have those of the new elements.
+    """
+
+    def __init__(self, tensor: Any) -> None:
+        self.name, self.place = tensor._producer.name(), tensor._output_nr
+        self.shape, self.dtype = tensor._array.shape, tensor._array.dtype
+
+    def __call__(self, grads: tuple[Any, ...]) -> tuple[Any, ...]:
+        return tuple(
+            [self._fit(x) if k == self.place and x is not None else x for k, x in enumerate(grads)]
+        )
+
+    def _fit(self, grad: Any) -> Any:
+        own, shape = grad._array.shape, self.shape
+        added = len(own) - len(shape)
+        pairs = zip(own[max(added, 0) :], shape, strict=False)
+        if added < 0 or any([size not in (1, given) for given, size in pairs]):
+            raise RuntimeError(
+                f"got an invalid gradient for the output of {self.name}, whose data or shape was "
+                f"replaced since: got {list(own)} but expected shape compatible with {list(shape)}"
+            )
+        if own != shape:
+            grad = grad.sum_to_size(shape)
+        return interface.cast(grad, self.dtype)
+
+
+def fit_gradients(tensor: Any) -> None:
+    """Have the node of a non-leaf get gradients of what it made, whatever ``data`` is from now."""
+    node = tensor._producer
+    known = [hook.place for hook in hooks_of(node).pre.values() if isinstance(hook, _Fit)]
+    if tensor._output_nr not in known:
+        node.register_prehook(_Fit(tensor))
 
 
 def table_of(tensor: Any) -> OrderedDict[int, Callable[..., Any]] | None:
     """The hooks of a tensor that requires grad, or None if it has none."""
-    holder = tensor if tensor._grad_fn is None else tensor._grad_fn
+    holder = tensor if tensor._producer is None else tensor._producer
     return None if holder._hooks is None else holder._hooks.tensor.get(tensor._output_nr)
 
 
 def set_table(tensor: Any, table: Any) -> None:
     """Let a tensor that requires grad have the hooks of ``table``, a dictionary or None."""
-    hooks = hooks_of(tensor if tensor._grad_fn is None else tensor._grad_fn)
+    hooks = hooks_of(tensor if tensor._producer is None else tensor._producer)
     if table is None:
         hooks.tensor.pop(tensor._output_nr, None)
     else:
@@ -158,20 +195,20 @@ def retain_grad(tensor: Any) -> None:
     """
     if not tensor._requires_grad:
         raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
-    if tensor._grad_fn is None or tensor._retains_grad:
+    if tensor._producer is None or tensor._retains_grad:
         return
-    hooks_of(tensor._grad_fn).retained[tensor._output_nr] = weakref.ref(tensor)
+    hooks_of(tensor._producer).retained[tensor._output_nr] = weakref.ref(tensor)
     tensor._retains_grad = True
 
 
 def move_retained_grad(tensor: Any, old_node: Any, old_output_nr: int) -> None:
     """Follow a write in place: the tensor keeps the gradient of its new value, not of the old one.
 
-    Call it after ``tensor._grad_fn`` was replaced, for a tensor with ``_retains_grad``.
+    Call it after ``tensor._producer`` was replaced, for a tensor with ``_retains_grad``.
     """
     if old_node is not None and old_node._hooks is not None:
         old_node._hooks.retained.pop(old_output_nr, None)
-    hooks_of(tensor._grad_fn).retained[tensor._output_nr] = weakref.ref(tensor)
+    hooks_of(tensor._producer).retained[tensor._output_nr] = weakref.ref(tensor)
 
 
 def register_post_accumulate_grad_hook(tensor: Any, hook: Callable[..., Any]) -> RemovableHandle:
@@ -182,7 +219,7 @@ def register_post_accumulate_grad_hook(tensor: Any, hook: Callable[..., Any]) ->
     """
     if not tensor._requires_grad:
         raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
-    if tensor._grad_fn is not None:
+    if tensor._producer is not None:
         raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
     return add_hook(hooks_of(tensor).post_accumulate, hook)
 
@@ -202,10 +239,10 @@ def run_tensor_hooks(hooks: Hooks, gradients: list[Any]) -> None:
         tensor, gradient = reference(), gradients[output_nr]
         if tensor is None or gradient is None:
             continue
-        if tensor._grad is None:
-            tensor._grad = interface.clone(gradient)
+        if tensor._accumulated is None:
+            tensor._accumulated = interface.clone(gradient)
         else:
-            tensor._grad = interface.add(tensor._grad, gradient)
+            tensor._accumulated = interface.add(tensor._accumulated, gradient)
 
 
 def run_post_accumulate_hooks(hooks: Hooks, leaf: Any) -> None:
@@ -241,7 +278,7 @@ def _check_replacement(hook: Callable[..., Any], gradient: Any, replacement: Any
     """A hook may replace a gradient by one of the same shape and dtype only."""
     if not isinstance(replacement, interface.Tensor):
         raise TypeError(f"expected Variable, but hook returned '{type(replacement).__name__}'")
-    if gradient is None:
+    if gradient is None or isinstance(hook, _Fit):
         return
     if replacement._array.dtype != gradient._array.dtype:
         raise RuntimeError(

@@ -84,7 +84,7 @@ def live_views(base: Any) -> list[Any]:
     if cell is None or len(cell) == 1:
         return []
     views = [reference() for reference in cell[1:]]
-    return [view for view in views if view is not None and view._base is base]
+    return [view for view in views if view is not None and view._viewed is base]
 
 
 # --- what may be written --------------------------------------------------------------------------
@@ -114,19 +114,19 @@ def check_inplace(tensor: Any) -> None:
         RuntimeError: for a leaf that requires grad, a view of one, a view made under ``no_grad`` or
             one of several views that an operator returned.
     """
-    base = tensor._base
+    base = tensor._viewed
     if base is not None:
         origin = tensor._view_origin
         if origin is not None and origin != PURE:
             raise RuntimeError(_view_text(tensor, origin, "is being"))
-        if (tensor._requires_grad or base._requires_grad) and base._grad_fn is None:
+        if (tensor._requires_grad or base._requires_grad) and base._producer is None:
             raise RuntimeError(
                 "a view of a leaf Variable that requires grad is being used in an in-place "
                 "operation."
             )
         if origin is not None:
             _show_base(tensor)
-    if tensor._requires_grad and tensor._grad_fn is None:
+    if tensor._requires_grad and tensor._producer is None:
         raise RuntimeError(
             "a leaf Variable that requires grad is being used in an in-place operation."
         )
@@ -134,7 +134,7 @@ def check_inplace(tensor: Any) -> None:
 
 def _maker(view: Any) -> str:
     """Which operator made a view, for messages; empty if that was not recorded."""
-    node = view._grad_fn
+    node = view._producer
     if node is None:
         return ""
     if node.__class__ is StaleView:
@@ -187,7 +187,7 @@ def recording(tensor: Any, *operands: Any) -> bool:
     """Whether a write to ``tensor`` that reads ``operands`` (Tensors and others) is recorded."""
     if not grad_mode.enabled:
         return False
-    if tensor._requires_grad or (tensor._base is not None and tensor._base._requires_grad):
+    if tensor._requires_grad or (tensor._viewed is not None and tensor._viewed._requires_grad):
         return True
     for operand in operands:
         if isinstance(operand, interface.Tensor) and operand._requires_grad:
@@ -240,8 +240,8 @@ def apply_inplace(tensor: Any, operator: Any, operands: tuple[Any, ...]) -> Any:
     made = _with_memory_of(tensor)
     # An operator without a gradient leaves a node that raises.
     _record(tensor, operator.record, made, before)
-    if made._grad_fn is not None:
-        rebase_history(tensor, made._grad_fn, 0)
+    if made._producer is not None:
+        rebase_history(tensor, made._producer, 0)
     elif old is not None:
         rebase_history(tensor, NoGradient(old, tensor), 0)
     return tensor
@@ -270,8 +270,8 @@ def write_inplace(
     interface.bump_version(tensor)
     made = _with_memory_of(tensor)
     _record(tensor, operator.record, (made,), (before, *arguments))
-    if made._grad_fn is not None:
-        rebase_history(tensor, made._grad_fn, made._output_nr)
+    if made._producer is not None:
+        rebase_history(tensor, made._producer, made._output_nr)
     return tensor
 
 
@@ -298,14 +298,14 @@ def compute_then_write(tensor: Any, compute: Callable[[Any], Any], *others: Any)
     if capture.active is not None:
         capture.note_copy(value._array, tensor._array)
     interface.bump_version(tensor)
-    if recorded and value._grad_fn is not None:
-        rebase_history(tensor, value._grad_fn, value._output_nr)
+    if recorded and value._producer is not None:
+        rebase_history(tensor, value._producer, value._output_nr)
     return tensor
 
 
 def _record(tensor: Any, function: Callable[..., Any], *arguments: Any) -> Any:
     """Call what records the new value of a tensor; of a view ``CopySlices`` will contain that."""
-    if watching.count and tensor._base is not None:
+    if watching.count and tensor._viewed is not None:
         return creation_hooks.quietly(function, *arguments)
     return function(*arguments)
 
@@ -333,7 +333,7 @@ def _shares_memory(operand: Any, tensor: Any) -> bool:
 def _value_before(tensor: Any, copy: bool) -> Any:
     """A stand-in for ``tensor`` as it is now: its history and, if ``copy``, a copy of its value."""
     array = capture.copied(tensor._array) if copy else tensor._array
-    return interface.new_tensor(array, tensor._requires_grad, tensor._grad_fn, tensor._output_nr)
+    return interface.new_tensor(array, tensor._requires_grad, tensor._producer, tensor._output_nr)
 
 
 def _with_memory_of(tensor: Any) -> Any:
@@ -347,25 +347,25 @@ def _with_memory_of(tensor: Any) -> Any:
 
 def rebase_history(tensor: Any, node: Any, output_nr: int) -> None:
     """Make ``node`` the producer of ``tensor``, just written, and refresh its base and views."""
-    base = tensor._base
+    base = tensor._viewed
     if base is None:
-        before = tensor._grad_fn
+        before = tensor._producer
         take_history(tensor, node, output_nr)
         base = tensor
     else:
-        before = base._grad_fn
+        before = base._producer
         take_history(base, CopySlices(base, tensor, node, output_nr), 0)
     if base._version_cell is not None and len(base._version_cell) > 1:
         _refresh_views(base, before)
     if watching.count and base is not tensor:
-        creation_hooks.announce(base._grad_fn)
+        creation_hooks.announce(base._producer)
 
 
 def take_history(tensor: Any, grad_fn: Node | None, output_nr: int) -> None:
     """Make ``grad_fn`` the producer of ``tensor``; the grad it retains is that of its new value."""
-    old, old_output_nr = tensor._grad_fn, tensor._output_nr
+    old, old_output_nr = tensor._producer, tensor._output_nr
     tensor._requires_grad = grad_fn is not None
-    tensor._grad_fn = grad_fn
+    tensor._producer = grad_fn
     tensor._output_nr = output_nr
     if tensor._retains_grad and grad_fn is not None:
         move_retained_grad(tensor, old, old_output_nr)
@@ -391,7 +391,7 @@ def _refresh_views(base: Any, before: Node | None) -> None:
 def _show_base(view: Any) -> None:
     """Let the history of a view be that it shows a part of its base, as the base is now."""
     view._view_origin = None
-    take_history(view, AsStridedBackward0.of_view(view._base, view), 0)
+    take_history(view, AsStridedBackward0.of_view(view._viewed, view), 0)
 
 
 def _shows_parts(view: Any, base: Any) -> bool:
@@ -403,14 +403,14 @@ def _shows_parts(view: Any, base: Any) -> bool:
 
 def is_stale(view: Any) -> bool:
     """Whether a view may not be used since its memory was written, so that it has no history."""
-    if view._grad_fn is not None:
-        return view._grad_fn.__class__ is StaleView
+    if view._producer is not None:
+        return view._producer.__class__ is StaleView
     return (
         view._unrecorded_at is not None
         and view._view_origin is not None
         and view._version_cell is not watching.INFERENCE_CELL
         and view._version_cell[0] != view._unrecorded_at
-        and view._base._requires_grad
+        and view._viewed._requires_grad
     )
 
 
@@ -421,7 +421,7 @@ def check_not_stale(view: Any) -> None:
         RuntimeError: says how the view was made.
     """
     if is_stale(view):
-        node = view._grad_fn
+        node = view._producer
         if node is not None:
             raise RuntimeError(node.text)
         made = "its base or another view of its base has been"
@@ -445,30 +445,6 @@ class StaleView(Node):
 
     def backward(self, *grads: Any) -> tuple[Any, ...]:
         raise RuntimeError(self.text)
-
-
-class ShapeBefore(Node):
-    """Node of a tensor whose history knows another shape, which it was given unrecorded.
-
-    Gradients are summed to the shape of the history, as torch does, or raise if they do not fit.
-    """
-
-    __slots__ = ("shape",)
-
-    def __init__(self, before: Any) -> None:
-        super().__init__((edge_of(before),))
-        self.shape = before._array.shape
-
-    def backward(self, *grads: Any) -> tuple[Any, ...]:
-        grad = grads[0]
-        if grad is None:
-            return (None,)
-        if not interface.expands_to(self.shape, grad._array.shape):
-            raise RuntimeError(
-                f"Function {self.name()} returned an invalid gradient at index 0 - got "
-                f"{list(grad._array.shape)} but expected shape compatible with {list(self.shape)}"
-            )
-        return (interface.sum_to_size(grad, self.shape),)
 
 
 class NoGradient(Node):

@@ -148,8 +148,8 @@ def _renewed(value: Any, seen: list[Any]) -> Any:
     if not _is_tensor(value) or _among(value, seen):
         return value
     made = interface.alias(value)
-    if value._base is not None:
-        made._base, made._view_origin = value._base, NO_GRAD
+    if value._viewed is not None:
+        made._viewed, made._view_origin = value._viewed, NO_GRAD
     return made
 
 

@@ -76,7 +76,7 @@ def edge_of(tensor: Any) -> tuple[Any, int] | None:
     """Return where the gradient of ``tensor`` goes: ``(target, output_nr)``, or None."""
     if not tensor._requires_grad:
         return None
-    grad_fn = tensor._grad_fn
+    grad_fn = tensor._producer
     return (tensor, 0) if grad_fn is None else (grad_fn, tensor._output_nr)
 
 
@@ -199,7 +199,7 @@ class Node:
     def _look_for_outputs(self) -> None:
         """Note the outputs that are still in use. Only the garbage collector knows all tensors."""
         for holder in gc.get_referrers(self):
-            if isinstance(holder, interface.Tensor) and holder._grad_fn is self:
+            if isinstance(holder, interface.Tensor) and holder._producer is self:
                 note_output(self, holder)
 
     def __call__(self, *grads: Any) -> Any:

@@ -87,5 +87,5 @@ def with_history(result: Any, node: Node) -> Any:
         return result
     made = interface.alias(result)
     made._requires_grad = True
-    made._grad_fn = node
+    made._producer = node
     return made

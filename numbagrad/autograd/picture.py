@@ -183,7 +183,7 @@ class _Reader:
 
     def _learn_shapes(self) -> None:
         for root in self.roots:
-            self._learn(root._grad_fn, root._output_nr, root._array)
+            self._learn(root._producer, root._output_nr, root._array)
         for node in self.nodes:
             for entry in _saved_entries(node):
                 if isinstance(entry, SavedOutput):
@@ -191,7 +191,7 @@ class _Reader:
                     continue
                 tensor = entry.tensor if isinstance(entry, SavedInput) else entry
                 if isinstance(tensor, interface.Tensor):
-                    self._learn(tensor._grad_fn, tensor._output_nr, tensor._array)
+                    self._learn(tensor._producer, tensor._output_nr, tensor._array)
             for output_nr, metadata in enumerate(getattr(node, "_output_metadata", ())):
                 if metadata is not None:
                     self.known.setdefault((node, output_nr), (metadata[0], metadata[1].name))

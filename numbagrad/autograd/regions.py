@@ -305,7 +305,7 @@ def _view_behind(copy_slices: CopySlices, made: Node | None = None) -> ProducerL
 
 def saved_view(view: Any) -> SavedOutput:
     """Pack a view that was just written, for the node of the write."""
-    return save_output(view).produced(_view_behind(view._base._grad_fn, view._grad_fn))
+    return save_output(view).produced(_view_behind(view._viewed._producer, view._producer))
 
 
 def _produced(entry: Any, later: ProducerLater) -> Any:

@@ -80,7 +80,7 @@ class SavedInput:
     def unpack(self, node: Node) -> Any:
         tensor = self.tensor
         if self._version_cell[0] != self.version:
-            raise _modified(tensor, tensor._grad_fn, self._version_cell[0], self.version)
+            raise _modified(tensor, tensor._producer, self._version_cell[0], self.version)
         return tensor
 
 
@@ -177,7 +177,7 @@ def unpack_entries(entries: tuple[Any, ...], node: Node) -> tuple[Any, ...]:
         elif isinstance(entry, interface.Tensor):
             cell = entry._version_cell
             if cell is not None and cell[0] != 0:
-                raise _modified(entry, entry._grad_fn, cell[0], 0)
+                raise _modified(entry, entry._producer, cell[0], 0)
             unpacked.append(entry)
         else:
             unpacked.append(entry.unpack(node))

@@ -126,7 +126,7 @@ class HookedTensor:
 
     def __init__(self, tensor: Any, pack_hook: Hook, unpack_hook: Hook) -> None:
         self.requires_grad = tensor._requires_grad
-        self.producer = tensor._grad_fn
+        self.producer = tensor._producer
         self.output_nr = tensor._output_nr
         leaf = self.requires_grad and self.producer is None
         self.leaf = edge_of(tensor) if leaf else None
@@ -183,7 +183,7 @@ class HookedTensor:
             producer = self.producer or node
             if producer.__class__ is ProducerLater:
                 producer = producer.make(node)
-            result._grad_fn = producer if self.leaf is None else ToLeaf(self.leaf)
+            result._producer = producer if self.leaf is None else ToLeaf(self.leaf)
             result._output_nr = self.output_nr
         return result
 
@@ -273,10 +273,10 @@ class SavedTensor:
         hooked = HookedTensor(seen, pack_hook, unpack_hook)
         hooked.requires_grad = original._requires_grad
         hooked.output_nr = original._output_nr
-        hooked.producer = original._grad_fn
+        hooked.producer = original._producer
         if entry.__class__ is ProducedOutput:  # what keeps the node must not be kept by it
             hooked.producer = entry.later
-        if original._requires_grad and original._grad_fn is None:
+        if original._requires_grad and original._producer is None:
             hooked.leaf = edge_of(original)
         entries[self._place] = hooked.kept_by(self._node)
         self._node._set_saved_entries(tuple(entries))

@@ -15,9 +15,9 @@ from .watching import INFERENCE_CELL
 
 __all__ = ["register"]
 
-#: The Tensor class. Its instances have the slots ``_array``, ``_requires_grad``, ``_grad_fn``,
-#: ``_output_nr``, ``_version_cell`` and ``_grad``; its class has the defaults ``_hooks = None`` and
-#: ``_retains_grad = False``.
+#: The Tensor class. Its instances have the slots ``_array``, ``_requires_grad``, ``_producer``,
+#: ``_output_nr``, ``_version_cell`` and ``_accumulated``; its class has the defaults
+#: ``_hooks = None`` and ``_retains_grad = False``.
 Tensor: Any = None
 
 #: ``new_tensor(array, requires_grad, grad_fn, output_nr)``: wrap an ndarray, nothing copied.
@@ -114,7 +114,7 @@ def bump_version(tensor: Any) -> None:
 def rebase_history(tensor: Any, node: Any, output_nr: int) -> None:
     """Make ``node`` the producer of ``tensor``, which was just written in place."""
     tensor._requires_grad = True
-    tensor._grad_fn = node
+    tensor._producer = node
     tensor._output_nr = output_nr
 
 

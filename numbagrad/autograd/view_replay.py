@@ -29,7 +29,7 @@ def _note(node: Node) -> None:
 
 def is_replayed(view: Any, producer: Node | None) -> bool:
     """Whether the nodes from ``producer``, which made the base of a view, to the view are noted."""
-    node = view._grad_fn
+    node = view._producer
     while node is not producer:
         if node is None or node not in _noted or len(node.next_edges) != 1:
             return False
@@ -43,7 +43,7 @@ def replayed(view: Any, producer: Node | None, edge: Any) -> Any:
     ``producer`` is the node that made the base when they were recorded.
     """
     nodes = []
-    node = view._grad_fn
+    node = view._producer
     while node is not producer:
         nodes.append(node)
         node = _before(node)

@@ -237,7 +237,7 @@ def _reached(root: Tensor, inputs: list[Tensor]) -> list[bool]:
 def _check_independent(inputs: list[Tensor]) -> None:
     """The walk ends at the inputs: none may be part of the graph of another."""
     ends = {id(edge[0]) for tensor in inputs if (edge := edge_of(tensor)) is not None}
-    inner = [x for x in inputs if x._grad_fn is not None]
+    inner = [x for x in inputs if x._producer is not None]
     for node in nodes_behind(inner):
         for edge in node.next_edges:
             if edge is not None and id(edge[0]) in ends:
@@ -260,7 +260,7 @@ def whole(memory: Memory) -> View:
 
 def nodes_behind(tensors: Iterable[Tensor]) -> list[Node]:
     """All nodes of the graph of some tensors."""
-    pending: list[Any] = [tensor._grad_fn for tensor in tensors]
+    pending: list[Any] = [tensor._producer for tensor in tensors]
     seen: dict[int, Node] = {}
     while pending:
         node = pending.pop()

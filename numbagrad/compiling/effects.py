@@ -47,7 +47,7 @@ class Place:
     def find(self, leaves: Sequence[Any]) -> Any:
         """The tensor (or its gradient) in a later call."""
         tensor: Any = self.tensor if self.argument is None else leaves[self.argument]
-        return tensor._grad if self.of_gradient else tensor
+        return tensor._accumulated if self.of_gradient else tensor
 
 
 class FreedNode(Node):
@@ -140,7 +140,7 @@ class Made:
             tensor._version_cell = run.cells.setdefault(self.cell, [self.version])
         if self.base is not None:
             base = self.base
-            tensor._base = base.make(run) if isinstance(base, Made) else base.find(run.leaves)
+            tensor._viewed = base.make(run) if isinstance(base, Made) else base.find(run.leaves)
             if self.origin is not None:
                 tensor._view_origin = self.origin
             if self.is_registered:

@@ -101,7 +101,7 @@ class EffectsOfCall:
             tensor, state = self._before.tensor(place), self._before.state(place)
             if tensor._array is not state.array:
                 raise Unusable("a tensor that was given other memory, as by .data = ...")
-            if tensor._grad_fn is not state.grad_fn:
+            if tensor._producer is not state.grad_fn:
                 raise Unusable("a tensor that exists outside and got a history")
             if tensor._requires_grad != state.requires_grad:
                 if place.of_gradient:
@@ -114,8 +114,8 @@ class EffectsOfCall:
         gradients = []
         for place in self._before.places:
             tensor, state = self._before.tensor(place), self._before.state(place)
-            if not place.of_gradient and tensor._grad is not state.gradient:
-                gradients.append((place, self._reference(tensor._grad)))
+            if not place.of_gradient and tensor._accumulated is not state.gradient:
+                gradients.append((place, self._reference(tensor._accumulated)))
                 if self.live:
                     raise Unusable("a gradient that has a graph")
         return gradients
@@ -161,7 +161,7 @@ class EffectsOfCall:
             raise Unusable("a result in memory that the program does not know")
         _check_plain(tensor)
         name, output = self._graph(tensor, owner is not None)
-        cell, base = tensor._version_cell, tensor._base
+        cell, base = tensor._version_cell, tensor._viewed
         count: Place | int | None = None
         if cell is not None:
             count = INFERENCE if tensor.is_inference() else self._cells.get(id(cell), id(cell))
@@ -178,16 +178,16 @@ class EffectsOfCall:
         they come out of one node: these must not be written.
         """
         for key, tensor in list(self._tensors.items()):
-            base = tensor._base
-            if base is None or base._grad_fn is not None or base._requires_grad:
+            base = tensor._viewed
+            if base is None or base._producer is not None or base._requires_grad:
                 continue
             if not self._made[key].is_alone:
                 self._reference(base)  # it may be known by its views alone
         found = [(self._tensors[key], made) for key, made in self._made.items()]
-        found.sort(key=lambda pair: pair[0]._base is not None)  # a base before its views
+        found.sort(key=lambda pair: pair[0]._viewed is not None)  # a base before its views
         heads: dict[int, Made] = {}
         for tensor, made in found:
-            base = tensor._base
+            base = tensor._viewed
             cell: Any = tensor._version_cell
             if base is not None and made.base is None and id(base) in self._made:
                 made.base = self._made[id(base)]
@@ -204,7 +204,7 @@ class EffectsOfCall:
 
     def _graph(self, tensor: Tensor, is_view: bool) -> tuple[str | None, int | None]:
         """The name of a graph that was used up; which of the live results this is."""
-        node = tensor._grad_fn
+        node = tensor._producer
         if node is None:
             return None, None
         if id(tensor) in self._recorder.used_up or _is_freed(node):
@@ -221,7 +221,7 @@ def _check_plain(tensor: Tensor) -> None:
         raise Unusable(f"a result of the class {type(tensor).__name__}")
     if extras_of(tensor):
         raise Unusable("a result with hooks, or with attributes of its own")
-    if tensor._grad is not None:
+    if tensor._accumulated is not None:
         raise Unusable("a result that has a gradient")
 
 

@@ -398,7 +398,7 @@ def _signature(leaf: Any) -> Any:
         extras = extras_of(leaf)
         return (
             type(leaf), array.shape, array.strides, array.dtype, leaf._requires_grad,
-            leaf._grad_fn is None, leaf.is_inference(), tuple(map(Identity, extras)),
+            leaf._producer is None, leaf.is_inference(), tuple(map(Identity, extras)),
         )  # fmt: skip
     if is_free(leaf):
         return type(leaf)

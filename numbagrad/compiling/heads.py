@@ -96,7 +96,7 @@ def entries_of(scope: Any) -> list[Any]:
 
 
 #: What the dictionary of a tensor holds that is no state of its own, or that recordings look at.
-_OWN = frozenset(("_grad", "_memory", "_view_origin", "_unrecorded_at", "_made_by"))
+_OWN = frozenset(("_accumulated", "_memory", "_view_origin", "_unrecorded_at", "_made_by"))
 
 
 def extras_of(tensor: Tensor) -> list[Any]:

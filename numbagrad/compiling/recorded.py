@@ -36,7 +36,7 @@ def _key(place: Place) -> int:
 
 
 _array_of = operator.attrgetter("_array")
-_gradient_of = operator.attrgetter("_grad")
+_gradient_of = operator.attrgetter("_accumulated")
 _flag_of = operator.attrgetter("_requires_grad")
 
 
@@ -145,11 +145,11 @@ class Recorded:
         arrays = [*map(_array_of, self._tensors), *map(_array_of, gradients)]
         for argument, had in zip(self._arguments, self._argument_had, strict=True):
             tensor = leaves[argument]
-            if id(tensor) in self._known or (tensor._grad is not None) != had:
+            if id(tensor) in self._known or (tensor._accumulated is not None) != had:
                 return False
             arrays.append(tensor._array)
             if had:
-                arrays.append(tensor._grad._array)
+                arrays.append(tensor._accumulated._array)
         if not all(map(operator.is_, arrays, self._found)):
             if not self._layout.holds(arrays):
                 return False
@@ -316,7 +316,7 @@ class Recorded:
                 for place, reference in effects.gradients
             ]
             for tensor, gradient in gradients:
-                tensor._grad = gradient
+                tensor._accumulated = gradient
             if self._reused.keep(run.results, gradients):
                 self._replay.forget()
         return result
@@ -335,7 +335,7 @@ class Recorded:
         for tensor, array in zip(
             self._with_gradient, self._found[len(self._tensors) : known], strict=True
         ):
-            if tensor._grad is None or tensor._grad._array is not array:
+            if tensor._accumulated is None or tensor._accumulated._array is not array:
                 return  # the call left another gradient than it found
         tensors = list(zip(self._tensors, self._had, strict=True))
         numbers = [*[None] * known, *self._arguments]

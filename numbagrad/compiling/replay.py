@@ -96,7 +96,7 @@ class Replay:
         """
         self.forget()
         known = [tensor._array for tensor, _ in found.tensors]
-        known += [tensor._grad._array for tensor, had in found.tensors if had]  # type: ignore[union-attr]
+        known += [tensor._accumulated._array for tensor, had in found.tensors if had]  # type: ignore[union-attr]
         known += [array for array in found.given if not isinstance(array, int)]
         roots = {id(root): root for root in map(root_of, known)}
         free = [k for k in range(len(found.arguments)) if k not in found.fixed]
@@ -138,7 +138,7 @@ class Replay:
         array = argument._array
         return (
             0, id(type(argument)), _flag(found, argument),
-            (argument._grad_fn is None) + 2 * argument.is_inference(),
+            (argument._producer is None) + 2 * argument.is_inference(),
             array.ndim, self._form(array), id(array.dtype),
         )  # fmt: skip
 
@@ -178,7 +178,7 @@ def _flag(found: Found, tensor: Tensor) -> int:
 
 def _tensor(found: Found, tensor: Tensor, had_gradient: bool) -> tuple[int, ...]:
     state = id(tensor), _flag(found, tensor), id(tensor._array)
-    gradient = tensor._grad
+    gradient = tensor._accumulated
     if gradient is None or not had_gradient:
         return *state, id(None), 0, 0
     return *state, id(gradient), id(gradient._requires_grad), id(gradient._array)

@@ -17,7 +17,7 @@ from ..tensor import Tensor
 from .effects import MADE, Effects
 
 _array_of = operator.attrgetter("_array")
-_gradient_of = operator.attrgetter("_grad")
+_gradient_of = operator.attrgetter("_accumulated")
 _flag_of = operator.attrgetter("_requires_grad")
 
 

@@ -24,8 +24,8 @@ class State:
     def __init__(self, tensor: Tensor):
         self.tensor = tensor
         self.array = tensor._array
-        self.gradient = tensor._grad
-        self.grad_fn = tensor._grad_fn
+        self.gradient = tensor._accumulated
+        self.grad_fn = tensor._producer
         self.requires_grad = tensor._requires_grad
         cell = tensor._version_cell
         self.version = 0 if cell is None else cell[0]
@@ -79,10 +79,10 @@ def _places(reachable: ReachableState, leaves: list[Any]) -> list[Place]:
     }
     fixed = [tensor for tensor in reachable.tensors if id(tensor) not in arguments]
     places = [Place(tensor, None) for tensor in fixed]
-    places += [Place(x, None, of_gradient=True) for x in fixed if x._grad is not None]
+    places += [Place(x, None, of_gradient=True) for x in fixed if x._accumulated is not None]
     for k in arguments.values():
         places.append(Place(None, k))
-        if leaves[k]._grad is not None:
+        if leaves[k]._accumulated is not None:
             places.append(Place(None, k, of_gradient=True))
     return places
 

@@ -263,7 +263,7 @@ class Walk:
         self._follow(path, extras_of(value))
         if origin_of_class(type(value)) == USER:
             self._follow(type(value).__name__, [type(value)])
-        if value._grad_fn is not None:
+        if value._producer is not None:
             self._refuse("metadata", f"the metadata of the node of {path}, which cannot be watched")
 
     def _dictionary(

@@ -81,7 +81,7 @@ def form_of(value: Any) -> Form | None:
     if type(value) is not Tensor:
         return None
     array = value._array
-    return array.shape, array.dtype, value._requires_grad, value._grad_fn is None
+    return array.shape, array.dtype, value._requires_grad, value._producer is None
 
 
 class Assigned(NamedTuple):

@@ -76,9 +76,8 @@ def check_inside(index: Array, size: int, explain: Callable[..., None], *argumen
 
 
 def check_probabilities(array: Array, argument: str = "input") -> None:
-    """Raise torch's error if an element of an argument of that name is not in [0, 1]."""
-    explain = functools.partial(_explain_probabilities, argument=argument)
-    _check_elements("probabilities", array, explain)
+    """Raise torch's error if an element of an argument is not in [0, 1]."""
+    _check_elements("probabilities", array, _EXPLAIN_PROBABILITIES[argument])
 
 
 def check_not_negative(array: Array) -> None:
@@ -100,9 +99,14 @@ def _explain_negatives(array: Array) -> None:
         raise ValueError("var has negative entry/entries")
 
 
-def _explain_probabilities(array: Array, argument: str) -> None:
+def _explain_probabilities(argument: str, array: Array) -> None:
     if array.size and not ((array >= 0) & (array <= 1)).all():
         raise RuntimeError(f"all elements of {argument} should be between 0 and 1")
+
+
+_EXPLAIN_PROBABILITIES = {
+    name: functools.partial(_explain_probabilities, name) for name in ("input", "target")
+}
 
 
 __all__ = [

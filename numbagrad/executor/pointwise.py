@@ -560,7 +560,7 @@ def _looking_for_zeros(call: Callable[..., Any]) -> Callable[..., Any]:
     def divide(x: Any, y: Any, *output: Any) -> Any:
         arrays = isinstance(x, np.ndarray) or isinstance(y, np.ndarray)
         if arrays and not (_has_fractions(x) or _has_fractions(y)):
-            zero = not np.all(y) if isinstance(y, np.ndarray) else not y
+            zero = not np.all(y) if isinstance(y, np.ndarray) else y == 0
             if zero and np.size(x) and not (_is_bool(x) and _is_bool(y)):  # refused by the call
                 raise RuntimeError("ZeroDivisionError")
         return call(x, y, *output)

@@ -69,8 +69,8 @@ def _is_of(level: Level, tensor: Tensor) -> bool:
 def _leaves_of(outputs: Sequence[Tensor]) -> list[Tensor]:
     """The leaves of a graph."""
     seen: set[int] = set()
-    waiting: list[Any] = [x._grad_fn for x in outputs if x._grad_fn is not None]
-    found = [x for x in outputs if x._requires_grad and x._grad_fn is None]
+    waiting: list[Any] = [x._producer for x in outputs if x._producer is not None]
+    found = [x for x in outputs if x._requires_grad and x._producer is None]
     while waiting:
         node = waiting.pop()
         for edge in node.next_edges:

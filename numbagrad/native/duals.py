@@ -254,12 +254,15 @@ def dual_pointwise(self, arguments, given):
         return raise_miss(runtime, MISS_OPERAND)
     which = 0
     total = count
+    array_type = load(runtime, RUNTIME_ARRAY_TYPE, int64)
     for k in range(count):
         tangent = load(tangents, k, int64)
         if tangent != NULL:
             which |= 1 << k
             store(operands, total, tangent, int64)
             total += 1
+        elif load(load(arguments, k, int64) + OBJECT_TYPE, 0, int64) == array_type:
+            return raise_miss(runtime, MISS_OPERAND)  # an array that is no Tensor
     both = load(programs, which, int64)
     if both == NULL:
         return raise_miss(runtime, MISS_OPERAND)

@@ -218,6 +218,7 @@ def pointwise_recorded(self, arguments, given):
         return raise_miss(runtime, MISS_LIMIT)
     operands = address_of_stack(MAX_OPERANDS)
     needed = load(runtime, RUNTIME_FALSE, int64)
+    array_type = load(runtime, RUNTIME_ARRAY_TYPE, int64)
     transformed = load(runtime, RUNTIME_TRANSFORMED_TYPE, int64)  # 0 before duals are known
     for k in range(count):
         operand = load(arguments, k, int64)
@@ -232,6 +233,8 @@ def pointwise_recorded(self, arguments, given):
                 return call_launcher(
                     load(runtime, RUNTIME_DUAL_POINTWISE, int64), self, arguments, given
                 )
+        elif load(operand + OBJECT_TYPE, 0, int64) == array_type:
+            return raise_miss(runtime, MISS_OPERAND)  # Python says that it is no Tensor
         store(operands, k, operand, int64)
     array = run_holding(table, self, operands, count)
     if array == NULL:
@@ -258,12 +261,15 @@ def pointwise_into(self, arguments, given):
     if is_watched(runtime) or (is_inference(runtime, output) and inference_mode(runtime) != ON):
         return raise_miss(runtime, MISS_OPERAND)  # Python knows whom to ask, and what to say
     operands = address_of_stack(MAX_OPERANDS)
+    array_type = load(runtime, RUNTIME_ARRAY_TYPE, int64)
     for k in range(given):
         operand = load(arguments, k, int64)
         if is_tensor(runtime, operand):
             operand = field(runtime, operand, FIELD_ARRAY)
             if operand == NULL:
                 return raise_miss(runtime, MISS_OPERAND)
+        elif load(operand + OBJECT_TYPE, 0, int64) == array_type:
+            return raise_miss(runtime, MISS_OPERAND)
         store(operands, k - 1 if k > 0 else given - 1, operand, int64)
     cell = shared_cell(runtime, output)
     before = NULL

@@ -124,7 +124,7 @@ class Module(ModuleHooks, ModuleState):
                 f"cannot assign '{typename(param)}' object to parameter '{name}' "
                 "(torch.nn.Parameter or None required)"
             )
-        if param is not None and param._grad_fn is not None:
+        if param is not None and param._producer is not None:
             raise ValueError(
                 f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be "
                 f"created explicitly. To express '{name}' as a function of another Tensor, compute "
@@ -370,8 +370,8 @@ class Module(ModuleHooks, ModuleState):
                 continue
             with no_grad():
                 parameter.data = fn(parameter)
-                if parameter._grad is not None:
-                    parameter._grad.data = fn(parameter._grad)
+                if parameter._accumulated is not None:
+                    parameter._accumulated.data = fn(parameter._accumulated)
         for name, buffer in self._buffers.items():
             if buffer is not None:
                 self._buffers[name] = fn(buffer)
@@ -487,13 +487,13 @@ class Module(ModuleHooks, ModuleState):
 
 def forget_gradient(parameter: Tensor, set_to_none: bool) -> None:
     """What ``zero_grad`` does to one parameter."""
-    gradient = parameter._grad
+    gradient = parameter._accumulated
     if gradient is None:
         return
     if set_to_none:
-        parameter._grad = None
+        parameter._accumulated = None
         return
-    if gradient._grad_fn is not None:
+    if gradient._producer is not None:
         gradient.detach_()
     else:
         gradient.requires_grad_(False)

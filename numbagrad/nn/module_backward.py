@@ -98,7 +98,7 @@ class BackwardWatcher:
             return values, None
         made = BackwardHookFunction.apply(*[values[i] for i in places])
         made = made if isinstance(made, tuple) else (made,)
-        node = next(tensor._grad_fn for tensor in made if tensor._grad_fn is not None)
+        node = next(tensor._producer for tensor in made if tensor._producer is not None)
         node.register_hook(hook)
         replaced = list(values)
         for place, tensor in zip(places, made, strict=True):
@@ -182,7 +182,7 @@ def watch_last_node(module: Module, args: tuple[Any, ...], result: Any) -> None:
             found = next(value for value in found.values() if isinstance(value, Tensor))
         else:
             found = found[0]
-    node = found._grad_fn
+    node = found._producer
     if node is None:
         return
     _warn_of_what_is_missing(args, result, node)

@@ -158,7 +158,7 @@ def linear_2d(
         (bias, input, weight),
         (input if weight_needed else None, weight if input_needed else None),
     )
-    node: Any = result._grad_fn
+    node: Any = result._producer
     node.bias_shape = bias._array.shape
     if watching.count:
         creation_hooks.announce(node)

@@ -204,7 +204,7 @@ def leaf(array: np.ndarray[Any, Any], requires_grad: bool, out: Tensor | None = 
 
 def refuse_gradients(function: str, *tensors: Tensor) -> None:
     """Raise if autograd would have to follow what is written into an ``out``."""
-    if grad_mode.enabled and any([x._requires_grad for x in tensors]):
+    if grad_mode.enabled and any([x.requires_grad for x in tensors]):
         raise RuntimeError(
             f"{function}(): functions with out=... arguments don't support automatic "
             "differentiation, but one of the arguments requires grad."

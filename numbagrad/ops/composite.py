@@ -72,11 +72,20 @@ class CompositeNode(Node):
 class Composite:
     """The pairs of one operator, by what the arguments are."""
 
-    __slots__ = ("definition", "name", "_grad_fn", "_pairs", "_promotes", "_seen", "_signature")
+    __slots__ = (
+        "definition", "name", "_grad_fn", "_pairs", "_promotes", "_seen", "_signature", "_takes"
+    )  # fmt: skip
 
-    def __init__(self, definition: Callable[..., Any], grad_fn: str | None, promotes: bool = False):
+    def __init__(
+        self,
+        definition: Callable[..., Any],
+        grad_fn: str | None,
+        promotes: bool = False,
+        takes: str = "",
+    ):
         self.definition = definition
         self._promotes = promotes
+        self._takes = takes
         self.name = definition.__name__
         self._grad_fn = grad_fn
         #: Forms that were met once, and not traced.
@@ -134,7 +143,7 @@ class Composite:
         array = made[pair.place] if pair.view is None else pair.array_of(made)
         if pair.differentiable:
             result = native_launchers.attach(array, pair.node, tuple(tensors), pair.saves(tensors))
-            node: Any = result._grad_fn
+            node: Any = result._producer
             node.pair = pair
             node.kept = pair.keeps(made)
             if watching.count:
@@ -160,6 +169,8 @@ class Composite:
         tensors = [x for x in arguments if isinstance(x, Tensor)]
         if not tensors or not has_half([x._array for x in tensors]):
             return self.definition(*arguments)
+        if self._takes:
+            self._check_dtypes(tensors)
         wide = [
             cast(x, float32.numpy) if isinstance(x, Tensor) and has_half([x._array]) else x
             for x in arguments
@@ -172,6 +183,19 @@ class Composite:
         if made.__class__ is tuple:
             return cast(made[0], kind), *made[1:]
         return cast(made, kind)
+
+    def _check_dtypes(self, tensors: list[Tensor]) -> None:
+        """Raise for mixed dtypes, which the definition does not see where it gets them widened."""
+        first, *others = [x.dtype for x in tensors if x._array.dtype.kind in "fV"]
+        if all([x is first for x in others]):
+            return
+        if self._takes == "parameters" and first is not float32:
+            if first.itemsize == 2 and all([x is float32 for x in others]):
+                return
+        raise RuntimeError(
+            f"{self.name.strip('_')}(): expected Tensors of one dtype, but got "
+            f"{', '.join([x.dtype.name for x in tensors])}; convert them with .to(dtype)"
+        )
 
     def _by_position(self, arguments: Any, named: dict[str, Any]) -> tuple[Any, ...] | None:
         """All arguments by position; None if they are not those of the definition."""
@@ -225,12 +249,14 @@ def _node_class(name: str) -> type[CompositeNode]:
 
 
 def composite(
-    grad_fn: str | None = None, promotes: bool = False
+    grad_fn: str | None = None, promotes: bool = False, takes: str = ""
 ) -> Callable[[Definition], Definition]:
     """A decorator: the function runs as a fused pair of programs, with one node named ``grad_fn``.
 
     Without a name the node has that of the last node of the definition. Where a Tensor is of half
     precision, the result is of the dtype of the first, or, if it ``promotes``, of that of them all.
+    If it ``takes`` "one dtype", Tensors of floats are of one; if it takes "parameters", all but a
+    first one of half precision may also be float32. Else they are of any.
 
     The function takes Tensors and hashable values, and returns a new Tensor, or a tuple of Tensors,
     the first of which has a gradient. It is written in
@@ -240,7 +266,7 @@ def composite(
     """
 
     def decorate(definition: Definition) -> Definition:
-        operator = Composite(definition, grad_fn, promotes)
+        operator = Composite(definition, grad_fn, promotes, takes)
 
         run = operator.call
 

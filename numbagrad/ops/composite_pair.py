@@ -67,7 +67,7 @@ class Pair:
         #: Bytes that its programs hold between calls.
         self.nbytes = 0
         #: The name of the node of the result in the definition.
-        self.ends_in = trace.made._grad_fn.name() if trace.made._grad_fn is not None else ""
+        self.ends_in = trace.made._producer.name() if trace.made._producer is not None else ""
         #: The class of its nodes.
         self.node: Any = None
         result = trace.results[0]
@@ -269,7 +269,7 @@ class _Trace:
         incoming = new_tensor(_Form(grad).empty())
         wanted = [x for x, need in zip(self.tensors, self.needed, strict=True) if need]
         edges: list[Any] = [wanted_edge(x) for x in wanted]
-        if self.made._grad_fn is None:
+        if self.made._producer is None:
             raise CannotTrace("a result without a gradient")
         with self.tracer.recording():
             self.incoming = self.tracer.view(incoming._array)

@@ -235,7 +235,7 @@ def einsum(equation: Any, *operands: Any) -> Tensor:
     made, labels = _summed(made, labels, set(output))
     if labels == output and made is not operands[0]:
         return made
-    return made.permute(*[labels.index(label) for label in output])
+    return made.permute([labels.index(label) for label in output])
 
 
 @functools.lru_cache(maxsize=512)
@@ -385,7 +385,7 @@ def _aligned(tensor: Tensor, labels: Labels, order: Labels) -> Tensor:
     own = [label for label in order if label in labels]
     moved = tensor
     if own != labels:
-        moved = tensor.permute(*[labels.index(label) for label in own])
+        moved = tensor.permute([labels.index(label) for label in own])
     if own == order:
         return moved
     sizes = dict(zip(own, moved._array.shape, strict=True))

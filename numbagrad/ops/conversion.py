@@ -136,7 +136,7 @@ def to(
 def _converter(name: str, dtype: DType) -> None:
     kind = dtype.numpy
 
-    def converted(self: Tensor, memory_format: Any = None) -> Tensor:
+    def converted(self: Tensor, *, memory_format: Any = None) -> Tensor:
         return self if self._array.dtype == kind else cast(self, kind)
 
     converted.__name__ = converted.__qualname__ = name
@@ -187,7 +187,7 @@ def to_dense(
 
 
 @method()
-def cpu(self: Tensor, memory_format: Any = None) -> Tensor:
+def cpu(self: Tensor, *, memory_format: Any = None) -> Tensor:
     """This tensor in main memory, where it is already."""
     return self
 

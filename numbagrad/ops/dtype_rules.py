@@ -25,11 +25,13 @@ def _same(name: str, arguments: Sequence[Any]) -> None:
         raise RuntimeError(f"{name}(): expected Tensors of one dtype, but got {names}")
 
 
-def _same_kind(name: str, arguments: Sequence[Any]) -> None:
-    """All Tensors are of floats, or all of ints and so on; autocast joins dtypes of floats."""
-    kinds = [x._array.dtype.kind.replace("V", "f") for x in arguments if isinstance(x, Tensor)]
-    if kinds and any([kind != kinds[0] for kind in kinds]):
-        _same(name, arguments)
+def _same_but_numbers(name: str, arguments: Sequence[Any]) -> None:
+    """All Tensors are of one dtype, but for a weight without dimensions."""
+    _same(name, [*arguments[:2], *[x for x in arguments[2:] if _has_dimensions(x)]])
+
+
+def _has_dimensions(value: Any) -> bool:
+    return isinstance(value, Tensor) and value._array.ndim > 0
 
 
 def _all_floating(name: str, arguments: Sequence[Any]) -> None:
@@ -55,11 +57,12 @@ def _without(kinds: str) -> Rule:
 _RULES: dict[str, Rule] = {
     **dict.fromkeys(
         """
-        cholesky_solve isclose solve solve_ex tensorsolve triangular_solve
+        bilinear cholesky_solve cross householder_product isclose orgqr solve solve_ex tensorsolve
+        triangular_solve vecdot
         """.split(),
         _same,
     ),
-    **dict.fromkeys("bilinear cross lerp vecdot".split(), _same_kind),
+    "lerp": _same_but_numbers,
     **dict.fromkeys(
         """
         kl_div prelu

@@ -61,7 +61,6 @@ def expand_as(input: Tensor, other: Tensor) -> Tensor:
     return expand(input, other._array.shape)
 
 
-@method()
 def broadcast_to(input: Tensor, size: Ints) -> Tensor:
     """``input.expand(size)``."""
     return expand(input, size)
@@ -130,6 +129,8 @@ def sum_to_size(tensor: Tensor, shape: tuple[int, ...]) -> Tensor:
 @method("sum_to_size")
 def _sum_to_size_method(input: Tensor, *size: Any) -> Tensor:
     """Sum to a shape that expands to this tensor's shape."""
+    if not size:
+        raise nothing_given("sum_to_size")
     shape = sizes_of(size)
     own = input._array.shape
     fits = len(shape) <= len(own) and all(

@@ -168,8 +168,7 @@ def sizes_and_dims(input: Tensor, s: Any, dim: Any) -> tuple[list[int], Dims]:
             raise RuntimeError(
                 f"Got shape with {len(given)} values but input tensor only has {rank} dimensions."
             )
-        dim = range(rank if given is None else -len(given), 0) if given else range(rank)
-        dim = list(dim)
+        dim = range(rank) if given is None else range(-len(given), 0)
     dims = places(input, [dim] if isinstance(dim, int) else list(dim))
     if given is None:
         given = [-1] * len(dims)

@@ -66,7 +66,7 @@ def write_out(operator: PointwiseOperator, operands: tuple[Any, ...], out: Tenso
     if not isinstance(out, Tensor):
         raise TypeError(f"{operator.name}(): argument 'out' must be Tensor, not {type_name(out)}")
     if grad_mode.enabled and any(
-        [isinstance(x, Tensor) and x._requires_grad for x in (out, *operands)]
+        [isinstance(x, Tensor) and x.requires_grad for x in (out, *operands)]
     ):
         raise RuntimeError(
             f"{operator.definition.name}(): functions with out=... arguments don't support "
@@ -303,7 +303,7 @@ _square = unary(pointwise("pow_2"))
 
 
 @_export
-@method("pow", "__pow__")
+@method()
 def pow(input: Any, exponent: Any, *, out: Tensor | None = None) -> Tensor:
     """``input`` to the power ``exponent``; either may be a number."""
     if exponent.__class__ is int and exponent == 2 and out is None and isinstance(input, Tensor):
@@ -313,6 +313,18 @@ def pow(input: Any, exponent: Any, *, out: Tensor | None = None) -> Tensor:
     return operator(*operands) if out is None else write_out(operator, operands, out)
 
 
+@method("__pow__")
+def _python_power(input: Any, exponent: Any) -> Any:
+    """``input ** exponent``; an array of NumPy is left to NumPy."""
+    kind = exponent.__class__
+    if kind is int and exponent == 2 and input._array.dtype.kind != "b":
+        return _square(input)
+    if kind is np.ndarray:
+        return NotImplemented
+    operator, operands = power_operator(input, exponent)
+    return operator(*operands)
+
+
 def power_operator(input: Any, exponent: Any) -> tuple[PointwiseOperator, tuple[Any, ...]]:
     """The operator for this exponent: common ones have formulas of their own."""
     if isinstance(exponent, Tensor):
@@ -320,6 +332,8 @@ def power_operator(input: Any, exponent: Any) -> tuple[PointwiseOperator, tuple[
             return pointwise("pow"), (input, exponent)
         return pointwise("rpow"), (exponent, input)
     require_tensor("pow", input)
+    if isinstance(exponent, np.generic):
+        exponent = exponent.item()
     kind = input._array.dtype.kind
     integral = kind in "iub"
     if integral and isinstance(exponent, int) and exponent < 0:
@@ -665,6 +679,8 @@ _over = binary(pointwise("div"), python_operator=True)
 def _divide_number(self: Tensor, other: Any) -> Tensor:
     """``other / self``: the reciprocal, times a number. The input may be written afterwards."""
     if not isinstance(other, (int, float)):
+        if isinstance(other, np.ndarray):
+            return _reciprocal(self) * other
         return _over(other, self)
     if self._requires_grad and grad_mode.enabled:
         return _times(_reciprocal(self), other)
@@ -673,13 +689,19 @@ def _divide_number(self: Tensor, other: Any) -> Tensor:
 
 _dunder("__sub__", binary(pointwise("sub"), python_operator=True))
 _dunder("__rsub__", _reflected(binary(_renamed("sub", "RsubBackward1"), python_operator=True)))
-_dunder("__rpow__", _reflected(pow))
+
+
+@method("__rpow__")
+def _reflected_power(self: Tensor, other: Any) -> Any:
+    return NotImplemented if isinstance(other, np.ndarray) else pow(other, self)
+
+
 for _name, _operator in {
     "__lt__": "lt", "__le__": "le", "__gt__": "gt", "__ge__": "ge", "__eq__": "eq", "__ne__": "ne",
     "__and__": "bitwise_and", "__or__": "bitwise_or", "__xor__": "bitwise_xor",
     "__lshift__": "bitwise_left_shift", "__rshift__": "bitwise_right_shift",
 }.items():  # fmt: skip
-    setattr(Tensor, _name, binary(pointwise(_operator), python_operator=True))
+    setattr(Tensor, _name, binary(pointwise(_operator), True, takes_arrays=_operator == "eq"))
 for _name, _operator in {
     "__rand__": "bitwise_and", "__ror__": "bitwise_or", "__rxor__": "bitwise_xor",
     "__rlshift__": "bitwise_left_shift", "__rrshift__": "bitwise_right_shift",

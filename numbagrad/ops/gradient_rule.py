@@ -204,10 +204,10 @@ class GradientRule:
         result = _new(Tensor)  # as in binary(), what new_tensor() does
         result._array = made
         result._requires_grad = False
-        result._grad_fn = None
+        result._producer = None
         result._output_nr = 0
         result._version_cell = None
-        result._grad = result._base = None
+        result._accumulated = result._viewed = None
         count = len(self.needed)
         if count == 1:
             return (result,)

@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 
 from .. import half_precision as half
+from ..autograd import hooks
+from ..autograd.grad_mode import enable_grad
 from ..autograd.grad_mode import state as grad_mode
 from ..autograd.inplace import (
-    ShapeBefore,
     apply_inplace,
     before_write,
     check_inplace,
@@ -54,7 +55,7 @@ from .functions import (
 from .operator import PointwiseOperator, pointwise
 from .pointwise_arguments import check_alpha, check_value, not_a_rounding
 from .registry import method
-from .shapes import check_broadcast, sizes_of
+from .shapes import check_broadcast, nothing_given, sizes_of
 from .tensor_operator import TensorOperator
 from .view import squeeze, t, transpose, unsqueeze
 
@@ -84,9 +85,26 @@ def _unary(operator: PointwiseOperator) -> Callable[[Tensor], Tensor]:
 
 
 def _binary(operator: PointwiseOperator) -> Callable[[Tensor, Any], Tensor]:
+    """The method of an operator of two operands that writes the first."""
     into = operator.into
 
     def write(self: Tensor, other: Any) -> Tensor:
+        if grad_mode.enabled:
+            return apply_inplace(self, operator, (self, other))
+        into(self, (self, other))
+        return self
+
+    return write
+
+
+def _python_operator(operator: PointwiseOperator) -> Callable[[Tensor, Any], Any]:
+    """The same for ``+=`` and its like, which leave arrays of NumPy to NumPy."""
+    into = operator.into
+    is_array = np.ndarray
+
+    def write(self: Tensor, other: Any) -> Any:
+        if other.__class__ is is_array:
+            return NotImplemented
         if grad_mode.enabled:
             return apply_inplace(self, operator, (self, other))
         into(self, (self, other))
@@ -159,9 +177,15 @@ def _div_(self: Tensor, other: Any, *, rounding_mode: str | None = None) -> Tens
     return apply_inplace(self, pointwise(f"div_{rounding_mode}"), (self, other))
 
 
-@method("pow_", "__ipow__")
+@method("__ipow__")
+def _python_pow_(self: Tensor, exponent: Any) -> Any:
+    """``self **= exponent``; an array of NumPy is left to NumPy."""
+    return NotImplemented if exponent.__class__ is np.ndarray else _pow_(self, exponent)
+
+
+@method("pow_")
 def _pow_(self: Tensor, exponent: Any) -> Tensor:
-    """``self **= exponent``."""
+    """``self`` to the power ``exponent``, in place."""
     operator, operands = power_operator(self, exponent)
     return apply_inplace(self, operator, operands)
 
@@ -284,16 +308,13 @@ for _function in (round, nan_to_num, logit):
     install_in_place(_function)
 
 
-for _name, _write in {
-    "__iadd__": _add, "__isub__": _sub, "__imul__": _mul, "__itruediv__": _div,
-    "__ifloordiv__": _binary(pointwise("floor_divide")),
-    "__imod__": _binary(pointwise("remainder")),
-    "__iand__": _binary(pointwise("bitwise_and")), "__ior__": _binary(pointwise("bitwise_or")),
-    "__ixor__": _binary(pointwise("bitwise_xor")),
-    "__ilshift__": _binary(pointwise("bitwise_left_shift")),
-    "__irshift__": _binary(pointwise("bitwise_right_shift")),
+for _name, _operator in {
+    "__iadd__": "add", "__isub__": "sub", "__imul__": "mul", "__itruediv__": "div",
+    "__ifloordiv__": "floor_divide", "__imod__": "remainder", "__iand__": "bitwise_and",
+    "__ior__": "bitwise_or", "__ixor__": "bitwise_xor", "__ilshift__": "bitwise_left_shift",
+    "__irshift__": "bitwise_right_shift",
 }.items():  # fmt: skip
-    method(_name)(_write)
+    method(_name)(_python_operator(pointwise(_operator)))
 
 
 # --- fill and copy --------------------------------------------------------------------------------
@@ -396,7 +417,7 @@ def fill_(input: Tensor, value: Any) -> Tensor:
 
 
 @method("copy_")
-def copy_(input: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
+def copy_(input: Tensor, src: Tensor | Number, non_blocking: bool = False) -> Tensor:
     """Write the elements of ``src``, broadcast and cast to the dtype of this tensor."""
     if non_blocking is not False and non_blocking is not True:
         raise TypeError(
@@ -404,7 +425,9 @@ def copy_(input: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
             f"{type_name(non_blocking)}"
         )
     if src.__class__ is not Tensor and not isinstance(src, Tensor):
-        require_tensor("copy_", src, "other")
+        if not isinstance(src, (bool, int, float, complex)):
+            require_tensor("copy_", src, "other")
+        src = new_tensor(np.array(src))
     if src._array.shape != input._array.shape:
         check_broadcast(src._array.shape, input._array.shape)
     if 0 in input._array.strides and src is not input:
@@ -430,14 +453,20 @@ def reshape_in_place(tensor: Tensor, view: Callable[[Tensor], Tensor]) -> Tensor
     before_write(tensor)
     if recorded:
         check_inplace(tensor)
-    before = new_tensor(tensor._array, tensor._requires_grad, tensor._grad_fn, tensor._output_nr)
-    made = view(before)
+    elif tensor._producer is not None and not tensor._is_view():
+        hooks.fit_gradients(tensor)
+    # A view knows where it lies in its base, also if it was given another shape unrecorded.
+    follows = recorded or (tensor._producer is not None and tensor._is_view())
+    before = new_tensor(tensor._array, tensor._requires_grad, tensor._producer, tensor._output_nr)
+    if follows and not recorded:
+        with enable_grad():
+            made = view(before)
+    else:
+        made = view(before)
     tensor._array = made._array
     bump_version(tensor)
-    if recorded:
-        take_history(tensor, made._grad_fn, made._output_nr)
-    elif before._grad_fn is not None and before._array.shape != made._array.shape:
-        take_history(tensor, ShapeBefore(before), 0)
+    if follows:
+        take_history(tensor, made._producer, made._output_nr)
     return tensor
 
 
@@ -454,9 +483,9 @@ def transpose_(self: Tensor, dim0: int, dim1: int) -> Tensor:
 
 
 @method()
-def squeeze_(self: Tensor, dim: Any = NOT_GIVEN) -> Tensor:
+def squeeze_(self: Tensor, dim: Any = NOT_GIVEN, *more: int) -> Tensor:
     """``squeeze`` in place."""
-    return reshape_in_place(self, lambda x: squeeze(x, dim))
+    return reshape_in_place(self, lambda x: squeeze(x, dim, *more))
 
 
 @method()
@@ -475,7 +504,11 @@ def resize_(self: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:
     if self._requires_grad and not grad_mode.inference:
         raise RuntimeError("cannot resize variables that require grad")
     before_write(self)
+    if not sizes:
+        raise nothing_given("resize_")
     shape = sizes_of(sizes)
+    if min(shape, default=0) < 0:
+        raise RuntimeError(f"resize_(): sizes must not be negative, but got {list(shape)}")
     count = int(np.prod(shape, dtype=np.int64))
     array = self._array
     if array.shape == shape:

@@ -18,6 +18,7 @@ from ..transforms.batching import with_samples
 from ..transforms.tangents import additive
 from ..type_names import given_for_tensor, type_name
 from .arguments import tensors_of
+from .conversion import cast
 from .expand import expand
 from .output import write_result
 from .shapes import dimension
@@ -356,7 +357,13 @@ def block_diag(*tensors: Tensor) -> Tensor:
                 "torch.block_diag: Input tensors must have 2 or fewer dimensions. Input "
                 f"{place} has {tensor._array.ndim} dimensions"
             )
-    return _block_diag(_promoted("block_diag", tensors))
+    given = _promoted("block_diag", tensors)
+    if any([x is not y for x, y in zip(given, tensors, strict=True)]):
+        # Pointwise promotion, which one without dimensions decides only among such.
+        rank = max([x._array.ndim for x in tensors])
+        kind = promote([code_of(x._array, rank) for x in tensors]).numpy
+        given = [cast(x, kind) for x in tensors]
+    return _block_diag(given)
 
 
 def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:

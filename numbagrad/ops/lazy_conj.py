@@ -157,11 +157,11 @@ def _resolved(input: Tensor) -> Tensor:
     """The elements as operands of operators, whose nodes follow ``input`` itself."""
     made = _elements(input)
     if grad_mode.enabled and input._requires_grad:
-        if input._grad_fn is None:
+        if input._producer is None:
             _clone.record((made,), (input,))
         else:
             made._requires_grad = True
-            made._grad_fn, made._output_nr = input._grad_fn, input._output_nr
+            made._producer, made._output_nr = input._producer, input._output_nr
     return made
 
 

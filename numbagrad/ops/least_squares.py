@@ -33,7 +33,7 @@ from .output import write_result
 from .registry import method
 from .shapes import common_shape
 from .tensor_operator import TensorOperator
-from .view import reshape, unsafe_view
+from .view import unsafe_view
 
 __all__ = ["pinverse"]
 
@@ -107,16 +107,18 @@ def _numbers(value: Any) -> Any:
 
 def pinv(
     A: Tensor,
+    rcond: Any = None,
+    hermitian: bool = False,
     *,
     atol: Any = None,
     rtol: Any = None,
-    hermitian: bool = False,
     out: Tensor | None = None,
 ) -> Tensor:
     """The Moore-Penrose pseudoinverses (..., n, m) of matrices (..., m, n).
 
     Args:
         A: the matrices.
+        rcond: torch's older name of ``rtol``.
         atol: singular values count that are larger than this and
         rtol: larger than this times the largest one. Numbers or Tensors; by default the larger side
             times the precision of the dtype, or zero where ``atol`` is given.
@@ -132,6 +134,8 @@ def pinv(
         )
     if hermitian:
         check_matrices("linalg.eigh", A)
+    if rcond is not None:
+        rtol = rcond
     atol, rtol = _tolerances(A._array.shape, A._array.dtype, atol, rtol)
     made = _pinv(A, _numbers(atol), _numbers(rtol), hermitian)
     return write_result("linalg.pinv", made, out)
@@ -260,6 +264,35 @@ _lstsq = TensorOperator(
 )
 
 
+def _twice_left(grad: Tensor, A: Tensor, solution: Tensor, right: Tensor) -> Tensor:
+    """The gradient of what is left of each equation."""
+    return (A @ solution - right) * (2 * grad.unsqueeze(-2))
+
+
+#: The sums of squares that are left. In torch they are another output of the node of the solution.
+_squares_left = TensorOperator(
+    "linalg_lstsq",
+    lambda A, solution, right: np.square(A @ solution - right).sum(-2),
+    {
+        "A": lambda grad, A, solution, right: sum_to_size(
+            _twice_left(grad, A, solution, right) @ solution.mT, A._array.shape
+        ),
+        "solution": lambda grad, A, solution, right: sum_to_size(
+            A.mT @ _twice_left(grad, A, solution, right), solution._array.shape
+        ),
+        "right": lambda grad, A, solution, right: sum_to_size(
+            -_twice_left(grad, A, solution, right), right._array.shape
+        ),
+    },
+)
+#: Where none are computed: empty, but with the history of the solution.
+_nothing_left = TensorOperator(
+    "linalg_lstsq",
+    lambda solution: filled((0,), solution.dtype, 0),
+    {"solution": lambda grad, solution: solution * 0},
+)
+
+
 def _check_lstsq(A: Tensor, B: Tensor, vectors: bool, driver: str | None) -> None:
     name = "torch.linalg.lstsq"
     if A._array.ndim < 2:
@@ -316,15 +349,15 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
         rcond = max(shape[-2:]) * float(np.finfo(A._array.dtype).eps)
     solution, rank, values = _lstsq(A, right, float(rcond))
     kind = A._array.dtype
-    # None, but with the history of the solution, as every output of floats has in torch.
-    if is_transformed(solution):
-        residuals = new_tensor(filled((0,), kind, 0))
-    else:
-        residuals = reshape(solution, (-1,)).narrow(0, 0, 0)
+    apart = is_transformed(solution)
+    residuals = new_tensor(filled((0,), kind, 0)) if apart else _nothing_left(solution)
     if driver != "gelsy" and shape[-2] > shape[-1]:
         # Of samples nobody can ask: they have to be of full rank.
         if driver == "gels" or is_transformed(rank) or bool((rank == shape[-1]).all()):
-            residuals = (A @ solution - right).square().sum(-2)
+            if apart:
+                residuals = (A @ solution - right).square().sum(-2)
+            else:
+                residuals = _squares_left(A, solution, right)
     if driver == "gels":
         rank = new_tensor(filled((0,), np.dtype(np.int64), 0))
     if driver not in ("gelsd", "gelss"):

@@ -87,7 +87,7 @@ def _new_like(self: Tensor, *arguments: Any, device: Any = None) -> Tensor:
 
 def _creator(self: Tensor) -> Any:
     """The node that computed this tensor: an older name of ``grad_fn``."""
-    return self._grad_fn
+    return self._producer
 
 
 method("creator")(property(_creator))

@@ -24,6 +24,7 @@ from ..tensor import Tensor, new_tensor
 from ..transforms.batching import after_samples, aligned_stacks, stacked
 from ..transforms.levels import is_transformed, may_be_checked
 from .argument_check import check_tensors
+from .conversion import cast
 from .expand import sum_to_size
 from .functions import where
 from .lazy_conj import conjugate
@@ -227,6 +228,7 @@ def solve_triangular(
         raise RuntimeError(
             "linalg.solve_triangular: The input tensor B must have at least 2 dimensions."
         )
+    B = cast(B, A._array.dtype)  # as torch does without a word
     half = _triangle(A, upper)
     if unitriangular:
         size = A._array.shape[-1]

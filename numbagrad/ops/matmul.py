@@ -362,7 +362,7 @@ _vector_times_matrix = TensorOperator(
 )
 
 
-@method("matmul", "__matmul__")
+@method()
 def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Matrix product as NumPy's ``@``: vectors, matrices, and stacks whose batch broadcasts.
 
@@ -378,6 +378,19 @@ def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor
         return mm(input, other, out=out)
     made = _any_product(input, other)
     return made if out is None else write_result("matmul", made, out)
+
+
+@method("__matmul__")
+def _python_matmul(input: Tensor, other: Tensor) -> Tensor:
+    """``input @ other``; an array of NumPy is left to NumPy."""
+    try:
+        a, b = input._array.ndim, other._array.ndim
+    except AttributeError:
+        if isinstance(other, np.ndarray):
+            return NotImplemented
+        check_tensors(matmul, (input, other))
+        raise
+    return mm(input, other) if a == 2 and b == 2 else _any_product(input, other)
 
 
 def _any_product(input: Tensor, other: Tensor) -> Tensor:
@@ -415,4 +428,4 @@ def _stack_times_stack(input: Tensor, other: Tensor) -> Tensor:
 
 @method("__rmatmul__")
 def _rmatmul(self: Tensor, other: Tensor) -> Tensor:
-    return matmul(other, self)
+    return NotImplemented if isinstance(other, np.ndarray) else matmul(other, self)

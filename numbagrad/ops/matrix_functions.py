@@ -262,11 +262,9 @@ def linalg_vander(x: Tensor, *, N: int | None = None) -> Tensor:
     if x._array.ndim == 0:  # as torch has it: a vector of one
         x, kind = x.reshape(1), kind.reshape(1)
     count = x._array.shape[-1] if N is None else N
-    if N is not None and N <= 1:
+    if count <= 1:
         raise RuntimeError("N must be greater than 1.")
     first = ones(*x._array.shape, 1, dtype=kind.dtype)
-    if count <= 1:
-        return first[..., :count]
     powers = kind.unsqueeze(-1).expand(*x._array.shape, count - 1)
     return cat([first, cumprod(powers, -1)], -1)
 

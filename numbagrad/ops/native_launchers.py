@@ -70,11 +70,11 @@ _FIELDS: dict[type, dict[int, str]] = {
     TensorState: {
         layout.FIELD_ARRAY: "_array",
         layout.FIELD_REQUIRES_GRAD: "_requires_grad",
-        layout.FIELD_GRAD_FN: "_grad_fn",
+        layout.FIELD_GRAD_FN: "_producer",
         layout.FIELD_OUTPUT_NR: "_output_nr",
         layout.FIELD_VERSION_CELL: "_version_cell",
-        layout.FIELD_GRAD: "_grad",
-        layout.FIELD_BASE: "_base",
+        layout.FIELD_GRAD: "_accumulated",
+        layout.FIELD_BASE: "_viewed",
     },
     PointwiseState: {
         layout.FIELD_NEXT_EDGES: "next_edges",

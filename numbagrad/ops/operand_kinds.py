@@ -41,12 +41,12 @@ _TENSORS: dict[str, Sequence[str]] = {
 
 
 def check_operands(operator: str, operands: Sequence[Any]) -> None:
-    """Raise a TypeError for the first operand that no launcher takes.
+    """Raise a TypeError for the first operand that no operator takes.
 
-    That is a number where torch takes a Tensor only, or an array of objects.
+    That is an array of NumPy, or a number where torch takes a Tensor only.
     """
     for position, value in enumerate(operands):
-        if isinstance(value, np.ndarray) and value.dtype.kind not in "fiubcV":
+        if isinstance(value, np.ndarray):
             require_tensor(operator, value, ("input", "other")[position > 0], position + 1)
     names = _TENSORS.get(operator)
     if names is not None:

@@ -35,6 +35,9 @@ from .operand_kinds import check_operands
 from .tangent_rule import TangentRule
 
 _new = object.__new__
+ndarray = np.ndarray
+#: Why an array that is no Tensor is not computed with.
+_ARRAY = "an array in the place of a Tensor"
 
 
 class MissingGradient(Node):
@@ -64,14 +67,11 @@ def _has_complex(operands: tuple[Any, ...]) -> bool:
                 return True
         elif isinstance(operand, complex):
             return True
-        elif isinstance(operand, np.ndarray) and operand.dtype.kind == "c":
-            return True
     return False
 
 
-def _without_arrays(operands: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The operands, with Tensors for ndarrays."""
-    return tuple([new_tensor(x) if isinstance(x, np.ndarray) else x for x in operands])
+def _is_operand(value: Any) -> bool:
+    return isinstance(value, Tensor) or (is_operand(value) and not isinstance(value, ndarray))
 
 
 def _edge_or_none(operand: Any) -> tuple[Any, int] | None:
@@ -132,6 +132,8 @@ class PointwiseOperator:
             if isinstance(operand, Tensor):
                 needed = needed or operand._requires_grad
                 operand = operand._array
+            elif operand.__class__ is ndarray:
+                raise LaunchMiss(_ARRAY)
             arrays.append(operand)
         return new_tensor(self.program.call(*arrays), needed and recording and self.recorded)
 
@@ -153,7 +155,7 @@ class PointwiseOperator:
             result = self.launch(*operands, grad_mode.enabled)
         except LaunchMiss:
             return self.compute(operands)
-        if result._requires_grad and result._grad_fn is None:
+        if result._requires_grad and result._producer is None:
             self.record(result, operands)
         return result
 
@@ -162,7 +164,6 @@ class PointwiseOperator:
         check_operands(self.definition.name, operands)
         operands = self.with_tensor(operands)
         if _has_complex(operands):
-            operands = _without_arrays(operands)
             if (variant := self.variant(operands)) is not self:
                 return variant.compute(operands)
         if is_transformed(operands):
@@ -190,7 +191,7 @@ class PointwiseOperator:
 
     def with_tensor(self, operands: tuple[Any, ...]) -> tuple[Any, ...]:
         """The operands; of numbers alone the first as a Tensor, if the operator takes such."""
-        if any([isinstance(x, (Tensor, np.ndarray)) for x in operands]):
+        if any([isinstance(x, Tensor) for x in operands]):
             return operands
         first = operands[0]
         if not self.definition.takes_numbers or not is_operand(first):
@@ -217,7 +218,7 @@ class PointwiseOperator:
         if not self.recorded:
             return
         if not self.definition.differentiable:
-            result._grad_fn = MissingGradient(
+            result._producer = MissingGradient(
                 self.definition.name, tuple([_edge_or_none(x) for x in operands])
             )
             result._requires_grad = True
@@ -239,7 +240,7 @@ class PointwiseOperator:
                 needed.append(0)
                 continue
             needed.append(place)
-            grad_fn = operand._grad_fn
+            grad_fn = operand._producer
             edges.append((operand, 0) if grad_fn is None else (grad_fn, operand._output_nr))
             array = operand._array
             if mixed or array.shape != shape:
@@ -266,7 +267,7 @@ class PointwiseOperator:
         node.restore = restore
         node.numbers = None
         result._requires_grad = True
-        result._grad_fn = node
+        result._producer = node
         if rule.joint is None:
             node.saved = ()
         else:
@@ -353,15 +354,14 @@ class PointwiseOperator:
         try:
             self.write(output, *operands)
         except LaunchMiss as miss:
+            check_operands(self.definition.name, operands)
             if _has_complex((output, *operands)):
-                operands = _without_arrays(operands)
                 self.variant(operands).into(output, operands)
             else:
                 self._resolve_into(miss, output, operands)
 
     def _resolve_into(self, miss: LaunchMiss, output: Tensor, operands: tuple[Any, ...]) -> None:
         """``into`` in Python."""
-        check_operands(self.definition.name, operands)
         if is_transformed((output, *operands)):
             apply_inplace(output, self, operands)
             return
@@ -377,6 +377,8 @@ class PointwiseOperator:
                 self.write = found
                 found(output, *operands)
                 return
+        if any([x.__class__ is ndarray for x in operands]):
+            raise LaunchMiss(_ARRAY)
         before_write(output)
         self.program.into(*map(_array_of, operands), output._array)
         tensors.bump_version(output)
@@ -389,23 +391,26 @@ def pointwise(name: str) -> PointwiseOperator:
 
 
 def binary(
-    operator: PointwiseOperator, python_operator: bool = False
+    operator: PointwiseOperator, python_operator: bool = False, takes_arrays: bool = False
 ) -> Callable[[Any, Any], Tensor]:
     """``operator`` for two operands, with the shortest way from call to kernel.
 
     Small tensors are bound by the cost of a call, so the common case is written out: it does what
     ``PointwiseOperator.__call__`` does. As a ``python_operator`` it returns NotImplemented for
-    operands that are neither Tensors, arrays nor numbers.
+    operands that are neither Tensors nor numbers: arrays compute with Tensors as with arrays,
+    unless it ``takes_arrays`` as Tensors.
     """
 
     def call(a: Any, b: Any) -> Tensor:
         try:
             result = operator.launch(a, b, grad_mode.enabled)
         except LaunchMiss:
-            if python_operator and not (is_operand(_array_of(a)) and is_operand(_array_of(b))):
+            if python_operator and not (_is_operand(a) and _is_operand(b)):
+                if takes_arrays and b.__class__ is ndarray and b.dtype.kind in "fiubcV":
+                    return operator.compute((a, new_tensor(b)))
                 return NotImplemented
             return operator.compute((a, b))
-        if result._requires_grad and result._grad_fn is None:
+        if result._requires_grad and result._producer is None:
             operator.record(result, (a, b))
         return result
 
@@ -421,7 +426,7 @@ def unary(operator: PointwiseOperator) -> Callable[[Any], Tensor]:
             result = operator.launch(a, grad_mode.enabled)
         except LaunchMiss:
             return operator.compute((a,))
-        if result._requires_grad and result._grad_fn is None:
+        if result._requires_grad and result._producer is None:
             operator.record(result, (a,))
         return result
 

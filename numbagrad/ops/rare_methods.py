@@ -7,6 +7,7 @@ from typing import Any
 from ..dtype import complex128, float64
 from ..executor.pointwise import scalar_type_name
 from ..tensor import Tensor
+from .argument_kinds import Ints
 from .arguments import require_tensor_or_number
 from .conversion import cast
 from .creation import empty_strided
@@ -47,8 +48,8 @@ def _float_power_(self: Tensor, exponent: Any) -> Tensor:
 @method("new_empty_strided")
 def _new_empty_strided(
     self: Tensor,
-    size: Any,
-    stride: Any,
+    size: Ints,
+    stride: Ints,
     *,
     dtype: Any = None,
     layout: Any = None,

@@ -31,6 +31,7 @@ from ..transforms.levels import Transformed, is_transformed
 from ..type_names import type_name
 from . import interception, native_launchers
 from .argument_kinds import NOT_GIVEN, takes
+from .arguments import require_tensor
 from .expand import expand
 from .join import cat
 from .lazy_conj import conjugate
@@ -242,7 +243,7 @@ class LinearReduction:
         """The result as a Tensor with the node of this reduction."""
         array = input._array
         result = native_launchers.attach(made, self.nodes[mask != ALL], (input,), ())
-        node: Any = result._grad_fn
+        node: Any = result._producer
         node.shape = array.shape
         node.mask = mask
         node.divisor = count_of(array.shape, mask) if self.divides_by_count else 1
@@ -458,6 +459,8 @@ def prod(
     Integers and bools are multiplied in int64. ``dtype`` converts before multiplying.
     """
     whole = dim is NOT_GIVEN
+    if whole:
+        require_tensor("prod", input)
     if keepdim is not False:
         if whole:
             _check_without_dim("prod", keepdim)
@@ -545,7 +548,6 @@ _count_nonzero = TensorOperator(
 )
 
 
-@method()
 def count_nonzero(input: Tensor, dim: Any = None) -> Tensor:
     """Number of elements that are not zero, over all dimensions or over ``dim``."""
     mask = mask_of(dim, input._array.ndim)

@@ -122,7 +122,6 @@ def _along_guess(
     operator: TensorOperator, input: Tensor, dim: Any, dtype: DType | None, given: dict[str, Any]
 ) -> Tensor:
     dim = given.pop("axis", dim)
-    given.pop("_stacklevel", None)
     if given:
         name = next(iter(given))
         raise TypeError(f"{operator.name}() got an unexpected keyword argument '{name}'")
@@ -132,21 +131,33 @@ def _along_guess(
 
 
 def softmax_of_guess(
-    input: Tensor, dim: int | None = None, dtype: DType | None = None, **given: Any
+    input: Tensor,
+    dim: int | None = None,
+    _stacklevel: Any = 3,
+    dtype: DType | None = None,
+    **given: Any,
 ) -> Tensor:
     """``exp(x)`` over its sum along ``dim``, without overflow. ``dtype`` converts first."""
     return _along_guess(_softmax, input, dim, dtype, given)
 
 
 def log_softmax_of_guess(
-    input: Tensor, dim: int | None = None, dtype: DType | None = None, **given: Any
+    input: Tensor,
+    dim: int | None = None,
+    _stacklevel: Any = 3,
+    dtype: DType | None = None,
+    **given: Any,
 ) -> Tensor:
     """The logarithm of ``softmax``, accurate where that is tiny. ``dtype`` converts first."""
     return _along_guess(_log_softmax, input, dim, dtype, given)
 
 
 def softmin(
-    input: Tensor, dim: int | None = None, dtype: DType | None = None, **given: Any
+    input: Tensor,
+    dim: int | None = None,
+    _stacklevel: Any = 3,
+    dtype: DType | None = None,
+    **given: Any,
 ) -> Tensor:
     """``softmax(-x)``."""
     return _along_guess(_softmax, -input, dim, dtype, given)

@@ -329,7 +329,7 @@ def _chosen(
     results = [new_tensor(values)]
     if grad_mode.enabled and input._requires_grad:
         results[0]._requires_grad = True
-        results[0]._grad_fn = MissingGradient("unique", (edge_of(input),))
+        results[0]._producer = MissingGradient("unique", (edge_of(input),))
     if with_inverse:
         results.append(new_tensor(inverse.astype(np.int64)))
     if with_counts:

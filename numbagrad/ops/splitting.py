@@ -269,7 +269,6 @@ def _split_along(name: str, input: Tensor, indices_or_sections: Any, dim: int) -
     return tensor_split(input, indices_or_sections, dim)
 
 
-@method()
 @takes("input: Tensor, indices_or_sections: int | Ints")
 def hsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
     """Pieces of the second dimension, or of the first if there is one only."""
@@ -278,7 +277,6 @@ def hsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
     return _split_along("hsplit", input, indices_or_sections, dim)
 
 
-@method()
 @takes("input: Tensor, indices_or_sections: int | Ints")
 def vsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
     """Pieces of the first dimension."""
@@ -286,7 +284,6 @@ def vsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
     return _split_along("vsplit", input, indices_or_sections, 0)
 
 
-@method()
 @takes("input: Tensor, indices_or_sections: int | Ints")
 def dsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
     """Pieces of the third dimension."""

@@ -220,7 +220,7 @@ def storage_offset(input: Tensor) -> int:
 
 def _memory_of(input: Tensor) -> Array:
     """The array whose memory a tensor is a view of, also if it was detached since."""
-    whole = input if input._base is None else input._base
+    whole = input if input._viewed is None else input._viewed
     return whole._array if whole._memory is None else whole._memory
 
 

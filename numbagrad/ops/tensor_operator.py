@@ -376,7 +376,7 @@ class TensorOperator:
             if isinstance(argument, Tensor) and argument._requires_grad:
                 if not differentiable:
                     raise self._no_gradient(argument, arguments)
-                grad_fn = argument._grad_fn
+                grad_fn = argument._producer
                 edges.append((argument, 0) if grad_fn is None else (grad_fn, argument._output_nr))
                 needed.append(True)
             elif differentiable and argument.__class__ is list:
@@ -398,7 +398,7 @@ class TensorOperator:
         for number, result in enumerate(results):
             if floating[number]:
                 result._requires_grad = True
-                result._grad_fn = node
+                result._producer = node
                 result._output_nr = number
         if self._native is not None and not plan.is_native:
             self._native.add(needed, plan, self._node)
@@ -474,7 +474,7 @@ def share_memory(view: Tensor, base: Tensor) -> None:
     if cell is None:
         cell = base._version_cell = [0]
     view._version_cell = cell
-    view._base = base if base._base is None else base._base
+    view._viewed = base if base._viewed is None else base._viewed
 
 
 def camel_case(name: str) -> str:

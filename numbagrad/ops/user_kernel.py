@@ -318,7 +318,7 @@ class UserKernel:
         for number, result in enumerate(results):
             if floating[number]:
                 result._requires_grad = True
-                result._grad_fn = node
+                result._producer = node
                 result._output_nr = number
         if watching.count:
             creation_hooks.announce(node)

@@ -26,8 +26,8 @@ from .tensor_operator import TensorOperator
 from .view_operator import ViewOperator
 
 __all__ = [
-    "adjoint", "clone", "flatten", "movedim", "moveaxis", "permute", "ravel", "reshape", "squeeze",
-    "swapaxes", "swapdims", "t", "transpose", "unflatten", "unsqueeze",
+    "adjoint", "clone", "flatten", "movedim", "moveaxis", "ravel", "swapaxes", "swapdims", "t",
+    "transpose", "unflatten", "unsqueeze",
 ]  # fmt: skip
 
 Array = np.ndarray[Any, Any]
@@ -66,7 +66,6 @@ def view(input: Tensor, *shape: Any) -> Tensor:
 
 
 @method()
-@takes("input: Tensor, shape: Ints", by_method=False)
 def reshape(input: Tensor, *shape: Any) -> Tensor:
     """The elements in another shape (one size may be -1): a view if strides allow, else a copy."""
     if not shape:
@@ -119,25 +118,35 @@ def _view_dtype(input: Tensor, dtype: Any) -> Tensor:
             raise RuntimeError(
                 f"self.dim() cannot be 0 to view {input.dtype} as {dtype} (different element sizes)"
             )
-        if array.strides[-1] != old.itemsize and array.size:
-            raise RuntimeError(
-                f"self.stride(-1) must be 1 to view {input.dtype} as {dtype} (different element "
-                f"sizes), but got {array.strides[-1] // old.itemsize}"
-            )
-        if array.shape[-1] * old.itemsize % new.itemsize:
-            raise RuntimeError(
-                f"self.size(-1) must be divisible by {new.itemsize // old.itemsize} to view "
-                f"{input.dtype} as {dtype} (different element sizes), but got {array.shape[-1]}"
-            )
+        _check_view_sizes(input, dtype, new.itemsize // old.itemsize)
     if not array.size and array.ndim:  # NumPy's strides of nothing may be anything
         made = np.empty((*array.shape[:-1], array.shape[-1] * old.itemsize // new.itemsize), new)
     else:
         made = array.view(new)
     result = new_tensor(made)
+    if result.is_inference():  # no view to autograd: made in this mode it is of this mode
+        return result
     if input._version_cell is None:
         input._version_cell = [0]
     result._version_cell = input._version_cell  # one count of writes; no view for gradients, though
     return result
+
+
+def _check_view_sizes(input: Tensor, dtype: Any, ratio: int) -> None:
+    """Raise torch's errors for a view whose elements are ``ratio`` times as large, or smaller."""
+    *strides, last = input.stride()
+    places: list[tuple[str, int, int]] = []
+    if ratio > 1:
+        places.append(("size(-1)", input._array.shape[-1], ratio))
+        places.append(("storage_offset()", input.storage_offset(), ratio))
+        if input._array.size:  # NumPy does not say what strides torch has where nothing lies
+            places += [(f"stride({place})", stride, ratio) for place, stride in enumerate(strides)]
+    to_view = f"to view {input.dtype} as {dtype} (different element sizes), but got"
+    if last != 1:
+        raise RuntimeError(f"self.stride(-1) must be 1 {to_view} {last}")
+    for name, value, divisor in places:
+        if value % divisor:
+            raise RuntimeError(f"self.{name} must be divisible by {divisor} {to_view} {value}")
 
 
 @method()
@@ -256,7 +265,6 @@ swapdims = method("swapdims")(transpose)
 
 
 @method()
-@takes("input: Tensor, dims: Ints", by_method=False)
 def permute(input: Tensor, *dims: Any) -> Tensor:
     """Dimensions in another order."""
     if not dims:
@@ -420,9 +428,10 @@ def unsqueeze(input: Tensor, dim: int) -> Tensor:
 
 
 @method()
-@takes("input: Tensor", "input: Tensor, dim: Sizes")
-def squeeze(input: Tensor, dim: Any = NOT_GIVEN) -> Tensor:
+def squeeze(input: Tensor, dim: Any = NOT_GIVEN, *more: int) -> Tensor:
     """The dimensions of size 1 left out: all of them, or those in ``dim``."""
+    if more:
+        dim = (dim, *more)
     shape = input._array.shape
     if dim.__class__ is int:
         dim = dimension(len(shape), dim)

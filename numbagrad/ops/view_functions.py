@@ -39,7 +39,7 @@ def _view_func(
     returns the one to use instead. None if this is no view, or if the memory of ``new_base`` has
     another size than that of the base.
     """
-    if not self._is_view() or not _same_extent(new_base, self._base):  # type: ignore[arg-type]
+    if not self._is_view() or not _same_extent(new_base, self._viewed):  # type: ignore[arg-type]
         return None
     return _view_func_unsafe(self, new_base, symint_visitor_fn, tensor_visitor_fn)
 
@@ -59,7 +59,7 @@ def _view_func_unsafe(
 
 def _replayed(view: Tensor, new_base: Tensor, visitor: NumberVisitor | None) -> Tensor:
     """A view made of another base in the way in which it was made of its own."""
-    base: Any = view._base
+    base: Any = view._viewed
     made_by = view._made_by
     if made_by is None:
         return _shown(new_base, Geometry.between(base._array, view._array))
@@ -96,7 +96,7 @@ def _rev_view_func_unsafe(self: Tensor, new_view: Tensor) -> Tensor:
     """
     if not self._is_view():
         raise RuntimeError("No _rev_view_func() found")
-    base: Any = self._base
+    base: Any = self._viewed
     return _shown(new_view, Geometry.between(self._array, base._array))
 
 

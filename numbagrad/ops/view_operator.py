@@ -101,15 +101,15 @@ class ViewOperator(TensorOperator):
         result = _new(Tensor)
         result._array = array
         result._requires_grad = False
-        result._grad_fn = None
+        result._producer = None
         result._output_nr = 0
-        result._grad = None
+        result._accumulated = None
         cell = input._version_cell
         if cell is None:
             cell = input._version_cell = [0]
         result._version_cell = cell  # an inference tensor only has inference tensors as views
-        base = input._base
-        result._base = input if base is None else base
+        base = input._viewed
+        result._viewed = input if base is None else base
         if grad_mode.view_replay:
             result._made_by = (self, input, values, None)
         if not grad_mode.enabled:
@@ -123,7 +123,7 @@ class ViewOperator(TensorOperator):
                 result._view_origin = origin
         if input._requires_grad and array.dtype.kind in "fcV" and not input.is_inference():
             node = _new(self._node)
-            grad_fn = input._grad_fn
+            grad_fn = input._producer
             node.next_edges = ((input, 0),) if grad_fn is None else ((grad_fn, input._output_nr),)
             node._hooks = None
             node.sequence_nr = next_sequence_nr()
@@ -138,7 +138,7 @@ class ViewOperator(TensorOperator):
                 node.values = ()
             node.saved = ()
             result._requires_grad = True
-            result._grad_fn = node
+            result._producer = node
             if watching.count:
                 watching.made(node)
         return result

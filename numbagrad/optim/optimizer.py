@@ -248,7 +248,7 @@ class Optimizer:
 
     def _update_group(self, group: dict[str, Any]) -> None:
         """Change the parameters of one group; recording is off."""
-        found = [parameter for parameter in group["params"] if parameter._grad is not None]
+        found = [parameter for parameter in group["params"] if parameter._accumulated is not None]
         if not found:
             return
         for parameter in found:
@@ -454,7 +454,7 @@ def noting_state(read: Callable[[Optimizer], None]) -> Iterator[None]:
 
 def gradient_of(parameter: Tensor, group: dict[str, Any]) -> Tensor:
     """The gradient to descend: negated to maximise, with weight decay where it is part of it."""
-    gradient: Tensor = parameter._grad  # type: ignore[assignment]
+    gradient: Tensor = parameter._accumulated  # type: ignore[assignment]
     if group["maximize"]:
         gradient = -gradient
     decay = group.get("weight_decay")

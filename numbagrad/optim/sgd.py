@@ -50,7 +50,7 @@ class SGD(Optimizer):
             return
         (rate,) = self._drawn(lambda: (-float(group["lr"]),), group)
         for parameter in group["params"]:
-            gradient = parameter._grad
+            gradient = parameter._accumulated
             if gradient is not None:
                 update.add_scaled(parameter, (parameter, gradient, rate))
 

@@ -158,13 +158,13 @@ def _check_written(tangent: Tensor, input: _Input) -> None:
 
 
 def _check_view(tangent: Tensor, given: Tensor) -> None:
-    if tangent._base is None:
+    if tangent._viewed is None:
         raise RuntimeError(
             "A custom Function's forward is returning a view (or an input as-is) but the jvp is "
             "not returning a view."
         )
-    if tangent._base is not (given if given._base is None else given._base):
-        of_what = "given" if given._base is None else "same base as the given"
+    if tangent._viewed is not (given if given._viewed is None else given._viewed):
+        of_what = "given" if given._viewed is None else "same base as the given"
         raise RuntimeError(
             "A custom Function is returning a view but the jvp is not returning a view of the "
             f"{of_what} grad input."
@@ -194,6 +194,6 @@ def _dual(ctx: Any, level: Level, output: Any, tangent: Any) -> Any:
     if any([output is x for x in ctx.dirty_tensors or ()]):
         return take_tangent(level, output, tangent)
     made = dual(level, output, tangent)
-    made._requires_grad, made._grad_fn = output._requires_grad, output._grad_fn
+    made._requires_grad, made._producer = output._requires_grad, output._producer
     made._output_nr = output._output_nr
     return made

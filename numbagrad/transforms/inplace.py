@@ -71,8 +71,8 @@ def compute_and_write(
         if tensor._version_cell is None:
             tensor._version_cell = [0]
         tensor._version_cell[0] += 1
-    if recorded and value._grad_fn is not None:
-        rebase_history(tensor, value._grad_fn, value._output_nr)
+    if recorded and value._producer is not None:
+        rebase_history(tensor, value._producer, value._output_nr)
     elif recorded and old is not None:
         rebase_history(tensor, NoGradient(old, tensor), 0)
     return tensor
@@ -91,9 +91,9 @@ def _as_it_is(tensor: Tensor) -> Tensor:
         copy = tensors.clone(as_pending(state.primal, (state.conjugated, state.negated)))
     else:
         copy = tensors.clone(tensors.alias(tensor))
-    copy._requires_grad, copy._grad_fn = tensor._requires_grad, tensor._grad_fn
+    copy._requires_grad, copy._producer = tensor._requires_grad, tensor._producer
     copy._output_nr = tensor._output_nr
-    if copy._requires_grad and copy._grad_fn is None:  # a leaf: the copy stands for it
+    if copy._requires_grad and copy._producer is None:  # a leaf: the copy stands for it
         copy = tensor.view_as(tensor) if state is not None else tensor.clone()
     return copy
 
@@ -148,7 +148,7 @@ def _write_dual(level: Level, tensor: Tensor, value: Tensor) -> None:
         tangent = zeros_like(state.tangent)
     if 0 not in state.tangent._array.strides:
         copy_(state.tangent, tangent)
-    elif tensor._base is None and not live_views(tensor):
+    elif tensor._viewed is None and not live_views(tensor):
         state.tangent = tangent
     else:
         raise RuntimeError(
@@ -159,7 +159,7 @@ def _write_dual(level: Level, tensor: Tensor, value: Tensor) -> None:
 
 def _require_own_part(level: Level, view: Tensor, tangent: Tensor) -> None:
     """Raise if the tangent of a view is a copy: a write would not reach that of its base."""
-    base = None if view._base is None else state_of(view._base)
+    base = None if view._viewed is None else state_of(view._viewed)
     if isinstance(base, Dual) and base.level is level and base.tangent is not None:
         if tangent._version_cell is not base.tangent._version_cell:
             raise RuntimeError(
@@ -174,7 +174,7 @@ def _take_to(level: Level, tensor: Tensor, tangent: Tensor | None) -> None:
     In forward mode they get tangents of zeros, in one memory: for each sample that ``tangent``,
     which is written then, has.
     """
-    base = tensor if tensor._base is None else tensor._base
+    base = tensor if tensor._viewed is None else tensor._viewed
     of_base = None
     if level.kind is not GRAD:
         if repeats(base._array):
@@ -202,7 +202,7 @@ def _same_part(base: Tensor, view: Tensor, of_base: Tensor) -> Tensor:
 
 def take_tangent(level: Level, tensor: Tensor, tangent: Tensor) -> Tensor:
     """Give a tensor, which has none of this level, the tangent of what was written to it."""
-    if tensor._base is None and not live_views(tensor):
+    if tensor._viewed is None and not live_views(tensor):
         _become_dual(level, tensor, tangent)
     else:
         _take_to(level, tensor, tangent)
@@ -212,7 +212,7 @@ def take_tangent(level: Level, tensor: Tensor, tangent: Tensor) -> Tensor:
 
 def _become_dual(level: Level, tensor: Tensor, tangent: Tensor | None) -> None:
     """Make an existing tensor one of a level, whose present self becomes the primal."""
-    primal = new_tensor(tensor._array, tensor._requires_grad, tensor._grad_fn, tensor._output_nr)
+    primal = new_tensor(tensor._array, tensor._requires_grad, tensor._producer, tensor._output_nr)
     if tensor._version_cell is None:
         tensor._version_cell = [0]
     primal._version_cell = tensor._version_cell
@@ -220,4 +220,4 @@ def _become_dual(level: Level, tensor: Tensor, tangent: Tensor | None) -> None:
     shown.state = Dual(level, primal, tangent)
     tensor._array = shown
     if tangent is None:  # its history at this level begins with the write
-        tensor._requires_grad, tensor._grad_fn, tensor._output_nr = False, None, 0
+        tensor._requires_grad, tensor._producer, tensor._output_nr = False, None, 0

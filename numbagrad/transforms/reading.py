@@ -124,7 +124,7 @@ def text_of(tensor: Tensor) -> str:
     if state.__class__ is Batched:
         value = textwrap.indent(repr(state.value), "    ")
         return f"BatchedTensor(lvl={state.level.depth}, bdim=0, value=\n{value}\n)"
-    grad_fn = tensor._grad_fn
+    grad_fn = tensor._producer
     tangent = state.tangent if state.__class__ is Dual else None
     return tensor_text(
         values_of(tensor)._array,

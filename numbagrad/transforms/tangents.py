@@ -126,7 +126,7 @@ def _own(tangent: Tensor | None, directions: Sequence[Tensor]) -> Tensor | None:
     if tangent is None:
         return None
     tangent = settled(tangent)
-    shared = tangent._base is not None or any([tangent is x for x in directions])
+    shared = tangent._viewed is not None or any([tangent is x for x in directions])
     return tangent.clone() if shared else tangent
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from ...dtype import finfo
 from ...executor.pointwise import scalar_type_name
+from ...ops.arguments import require_tensor
 from ...ops.composite import composite
 from ...ops.creation import zeros, zeros_like
 from ...ops.join import cat
@@ -28,6 +29,8 @@ __all__ = ["multi_head_attention_forward", "scaled_dot_product_attention"]
 
 def _check_operands(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None) -> None:
     operands = (query, key, value)
+    for place, (name, x) in enumerate(zip(("query", "key", "value"), operands, strict=True), 1):
+        require_tensor("scaled_dot_product_attention", x, name, place)
     if any(tensor.ndim < 2 for tensor in operands):
         raise RuntimeError(
             "Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: "

@@ -271,9 +271,9 @@ def _cross_entropy(
     return loss * (1 - label_smoothing) + uniform * _share(label_smoothing, classes)
 
 
-_class_loss = composite("NllLossBackward0")(_cross_entropy)
-_class_loss_2d = composite("NllLoss2DBackward0")(_cross_entropy)
-_smoothed_class_loss = composite("AddBackward0")(_cross_entropy)
+_class_loss = composite("NllLossBackward0", takes="one dtype")(_cross_entropy)
+_class_loss_2d = composite("NllLoss2DBackward0", takes="one dtype")(_cross_entropy)
+_smoothed_class_loss = composite("AddBackward0", takes="one dtype")(_cross_entropy)
 
 
 def _share(smoothing: float, classes: int) -> float:

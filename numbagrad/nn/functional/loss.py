@@ -11,16 +11,25 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from ...dtype import promote_types
 from ...executor import checks
 from ...ops.argument_kinds import Real
 from ...ops.composite import composite
+from ...ops.conversion import cast
 from ...ops.creation import full
 from ...ops.functions import where
 from ...ops.operator import pointwise
 from ...ops.shapes import common_shape
 from ...tensor import Tensor
 from ...warn_once import warn_caller
-from .checks import Reduction, not_differentiable, option, refuse_kinds, require_floats
+from .checks import (
+    Reduction,
+    not_differentiable,
+    one_dtype,
+    option,
+    refuse_kinds,
+    require_floats,
+)
 from .reduction import reduce_loss, reduction_name
 
 __all__ = [
@@ -76,16 +85,45 @@ def _check_dtypes(name: str, input: Tensor, target: Tensor) -> None:
             require_floats(name, target=target)
 
 
+#: Losses whose operands torch expands to one shape first, so that one without dimensions counts as
+#: much as the other for the dtype of the result.
+_BROADCASTS = frozenset(("mse_loss", "l1_loss", "smooth_l1_loss"))
+
+
+def _promoted(input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+    """Both in their common dtype, if promotion would not find it for one without dimensions."""
+    one, other = input._array, target._array
+    if one.dtype == other.dtype or (one.ndim == 0) is (other.ndim == 0):
+        return input, target
+    kind = promote_types(input.dtype, target.dtype).numpy
+    return cast(input, kind), cast(target, kind)
+
+
+def _in_its_dtype(name: str, loss: Tensor, input: Tensor, target: Tensor) -> Tensor:
+    """A loss in the dtype that torch writes it in: of the input or of the target, not of both."""
+    if name == "huber_loss":
+        return cast(loss, input._array.dtype)
+    if name == "binary_cross_entropy_with_logits":
+        return cast(loss, target._array.dtype)
+    return loss
+
+
 def _pointwise_loss(
     name: str, input: Tensor, target: Tensor, reduction: str, option: float | None = None
 ) -> Tensor:
     """A pointwise loss, reduced."""
-    if reduction != "none":
-        return _reduced(name)(input, target, reduction, option)
-    options = () if option is None else (option,)
-    if name in _REFUSED:
+    if input._array.dtype != target._array.dtype:
         _check_dtypes(name, input, target)
-    return pointwise(name)(input, target, *options)
+        if name in _BROADCASTS:
+            input, target = _promoted(input, target)
+    if reduction != "none":
+        loss = _reduced(name)(input, target, reduction, option)
+    else:
+        options = () if option is None else (option,)
+        if name in _REFUSED:
+            _check_dtypes(name, input, target)
+        loss = pointwise(name)(input, target, *options)
+    return _in_its_dtype(name, loss, input, target)
 
 
 @composite(promotes=True)
@@ -213,11 +251,14 @@ def binary_cross_entropy(
         input,
         target,
     )
-    require_floats("binary_cross_entropy", input=input, target=target, weight=weight)
+    require_floats("binary_cross_entropy", input=input, target=target)
+    one_dtype("binary_cross_entropy", input, target=target)
     checks.check_probabilities(input._array)
     checks.check_probabilities(target._array, "target")
     if weight is None:
         return _pointwise_loss("binary_cross_entropy", input, target, reduction)
+    _check_weight("binary_cross_entropy", "weight", input, weight)
+    weight = cast(weight, input._array.dtype)
     return _rescaled_loss("binary_cross_entropy", input, target, weight, None, reduction)
 
 
@@ -236,22 +277,31 @@ def binary_cross_entropy_with_logits(
         "Target size ({target}) must be the same as input size ({input})", input, target
     )
     name = "binary_cross_entropy_with_logits"
+    if weight is not None:
+        _check_weight(name, "weight", input, weight)
     if pos_weight is not None:
-        _check_class_weights(name, input, pos_weight)
+        refuse_kinds(name, pos_weight, "b", "pos_weight")
+        pos_weight = cast(pos_weight, input._array.dtype) if _is_int(pos_weight) else pos_weight
+        _check_weight(name, "pos_weight", input, pos_weight)
     if pos_weight is not None and pos_weight.requires_grad:
         raise not_differentiable(name, "pos_weight")
     if weight is None and pos_weight is None:
         return _pointwise_loss(name, input, target, reduction)
-    return _rescaled_loss(name, input, target, weight, pos_weight, reduction)
+    loss = _rescaled_loss(name, input, target, weight, pos_weight, reduction)
+    return _in_its_dtype(name, loss, input, target)
 
 
-def _check_class_weights(name: str, input: Tensor, weight: Tensor) -> None:
-    """Raise if weights are no floats, or do not broadcast to the shape of the input."""
-    require_floats(name, pos_weight=weight)
+def _is_int(value: Tensor) -> bool:
+    return value._array.dtype.kind in "iu"
+
+
+def _check_weight(name: str, argument: str, input: Tensor, weight: Tensor) -> None:
+    """Raise if weights are complex, or do not broadcast to the shape of the input."""
+    refuse_kinds(name, weight, "c", argument)
     shape, own = input._array.shape, weight._array.shape
     if common_shape([shape, own]) != shape:
         raise RuntimeError(
-            f"{name}(): argument 'pos_weight' of shape {list(own)} does not broadcast to the shape "
+            f"{name}(): argument '{argument}' of shape {list(own)} does not broadcast to the shape "
             f"of the input, {list(shape)}"
         )
 
@@ -267,7 +317,9 @@ def _rescaled_loss(
         loss = pointwise(name)(input, target)
     else:
         loss = pointwise(f"{name}_weighted")(input, target, pos_weight)
-    return reduce_loss(loss if weight is None else loss * weight, reduction)
+    if weight is not None:
+        loss = loss * weight
+    return reduce_loss(loss, reduction)
 
 
 def kl_div(

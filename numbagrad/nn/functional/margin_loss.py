@@ -14,6 +14,7 @@ from ...autograd.grad_mode import state as grad_mode
 from ...executor import capture
 from ...ops.arguments import require_tensor
 from ...ops.composite import composite
+from ...ops.conversion import cast
 from ...ops.functions import where
 from ...ops.shapes import common_shape
 from ...ops.tensor_operator import TensorOperator
@@ -49,7 +50,7 @@ def hinge_embedding_loss(
     return _hinge(input, target, float(margin), reduction)
 
 
-@composite()
+@composite(promotes=True)
 def _hinge(input: Tensor, target: Tensor, margin: float, reduction: str) -> Tensor:
     apart = where(target == 1, 0.0, (margin - input).clamp_min(0))
     close = where(target == -1, 0.0, input)
@@ -92,6 +93,7 @@ def soft_margin_loss(
     """``log(1 + exp(-target * input))``."""
     reduction = reduction_name(size_average, reduce, reduction)
     require_floats("soft_margin_loss", input=input)
+    refuse_kinds("soft_margin_loss", target, "c", "target")
     shape, own = input._array.shape, target._array.shape
     if common_shape([shape, own]) != shape:
         raise RuntimeError(
@@ -100,10 +102,10 @@ def soft_margin_loss(
         )
     if target._requires_grad and grad_mode.enabled:
         raise not_differentiable("soft_margin_loss", "target")
-    return _soft_margin(input, target, reduction)
+    return _soft_margin(input, cast(target, input._array.dtype), reduction)
 
 
-@composite()
+@composite(promotes=True)
 def _soft_margin(input: Tensor, target: Tensor, reduction: str) -> Tensor:
     return reduce_loss(softplus(-(target * input)), reduction)
 
@@ -135,7 +137,7 @@ def cosine_embedding_loss(
     return _cosine_embedding(input1, input2, target, margin, reduction)
 
 
-@composite()
+@composite(promotes=True)
 def _cosine_embedding(
     input1: Tensor, input2: Tensor, target: Tensor, margin: float, reduction: str
 ) -> Tensor:

@@ -81,7 +81,7 @@ def _check_normalized_shape(
     return [-i for i in range(len(shape), 0, -1)]
 
 
-@composite("NativeLayerNormBackward0")
+@composite("NativeLayerNormBackward0", takes="parameters")
 def layer_norm(
     input: Tensor,
     normalized_shape: Sequence[int],
@@ -126,7 +126,7 @@ def _places(input: Tensor) -> Tensor:
     return input.reshape(*shape[:2], math.prod(shape[2:]))
 
 
-@composite("NativeGroupNormBackward0")
+@composite("NativeGroupNormBackward0", takes="parameters")
 def group_norm(
     input: Tensor,
     num_groups: int,
@@ -205,7 +205,7 @@ def batch_norm(
             f"but got shape {list(input._array.shape)}"
         )
     if training:
-        _check_averages(input, running_mean, running_var)
+        _check_averages(input, running_mean, running_var, weight, bias)
         count = input._array.size // max(input._array.shape[1], 1)
         if count == 1:
             raise _single(input)
@@ -228,7 +228,9 @@ def _single(input: Tensor) -> ValueError:
     )
 
 
-def _check_averages(input: Tensor, mean: Tensor | None, variance: Tensor | None) -> None:
+def _check_averages(
+    input: Tensor, mean: Tensor | None, variance: Tensor | None, *parameters: Tensor | None
+) -> None:
     """Raise torch's errors for averages that cannot be counted into."""
     if mean is None or variance is None:
         if mean is not variance:
@@ -254,6 +256,12 @@ def _check_averages(input: Tensor, mean: Tensor | None, variance: Tensor | None)
         refuse_kinds("batch_norm", input, "biuc")
         if kind.itemsize > 2 or not first.dtype == second.dtype == np.float32:
             one_dtype("batch_norm", input, running_mean=mean, running_var=variance)
+    others = [x.dtype for x in parameters if x is not None]
+    if kind.itemsize == 2 and any([x is not mean.dtype for x in others]):
+        raise RuntimeError(
+            f"batch_norm(): an input of {input.dtype} with averages of {mean.dtype} needs a weight "
+            f"and a bias of {mean.dtype}, but got {others[0]}; convert them with .to(dtype)"
+        )
 
 
 def _by_channels(
@@ -281,10 +289,10 @@ def _by_channels(
     return _affine(made, None, None if bias is None else of_rows(bias)).reshape(input.shape)
 
 
-_standardised_by = composite("NativeBatchNormBackward0")(_by_channels)
+_standardised_by = composite("NativeBatchNormBackward0", takes="parameters")(_by_channels)
 
 
-@composite("NativeBatchNormBackward0")
+@composite("NativeBatchNormBackward0", takes="parameters")
 def _standardised_by_batch(
     input: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float
 ) -> tuple[Tensor, Tensor, Tensor]:

@@ -1,0 +1,253 @@
+"""Tensors of several dtypes in one call: what torch promotes is promoted, what it refuses raises.
+
+The calls are those of functions with rules of their own: solvers, losses that are written in the
+dtype of one of their tensors, layers with parameters, and views of memory as another dtype.
+"""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+
+import pytest
+import torch
+
+import numbagrad
+
+FLOATS = ("float32", "float64", "float16", "bfloat16")
+DTYPES = (*FLOATS, "int64", "bool")
+SHAPES = ((), (2,))
+
+
+def ones(library, shape, dtype):
+    """Ones, or the unit matrix where the shape is that of one."""
+    square = len(shape) == 2 and shape[0] == shape[1]
+    made = library.eye(shape[0]) if square else library.ones(shape)
+    return made.to(getattr(library, dtype))
+
+
+def outcome(library, call):
+    """The dtype and the shape of the result, or that there is an error."""
+    try:
+        made = call(library, lambda shape, dtype: ones(library, shape, dtype))
+    except (RuntimeError, ValueError, TypeError, IndexError):
+        return "an error"
+    return str(made.dtype), tuple(made.shape)
+
+
+def functional(name, *shapes, **options):
+    """A call of a function of ``nn.functional`` with tensors of ones."""
+    return lambda library, make: getattr(library.nn.functional, name)(
+        *[make(*each) for each in shapes], **options
+    )
+
+
+def of_two(one, other):
+    """Calls with tensors of two dtypes."""
+    yield "cross", lambda t, make: t.linalg.cross(make((3,), one), make((3,), other))
+    yield "vecdot", lambda t, make: t.linalg.vecdot(make((3,), one), make((3,), other))
+    yield "lerp", lambda t, make: t.lerp(make((3,), one), make((3,), other), 0.5)
+    yield (
+        "lerp by a tensor",
+        lambda t, make: t.lerp(make((3,), one), make((3,), one), make((3,), other)),
+    )
+    yield (
+        "lerp by a number",
+        lambda t, make: t.lerp(make((3,), one), make((3,), one), make((), other)),
+    )
+    for first, second in itertools.product(SHAPES, SHAPES):
+        yield (
+            f"block_diag {first} {second}",
+            (
+                lambda t, make, first=first, second=second: t.block_diag(
+                    make(first, one), make(second, other)
+                )
+            ),
+        )
+        for name, reduction in itertools.product(
+            ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "soft_margin_loss",
+             "binary_cross_entropy", "binary_cross_entropy_with_logits"),
+            ("mean", "none"),
+        ):  # fmt: skip
+            yield (
+                f"{name} {first} {second} {reduction}",
+                functional(name, (first, one), (second, other), reduction=reduction),
+            )
+    for name, weight in (
+        ("binary_cross_entropy", "weight"),
+        ("binary_cross_entropy_with_logits", "weight"),
+        ("binary_cross_entropy_with_logits", "pos_weight"),
+    ):
+        for shape, own in itertools.product(((), (2,)), ((), (2,), (1,), (2, 2))):
+            yield (
+                f"{name} {weight} {shape} {own}",
+                (
+                    lambda t, make, name=name, weight=weight, shape=shape, own=own: getattr(
+                        t.nn.functional, name
+                    )(make(shape, one), make(shape, one), **{weight: make(own, other)})
+                ),
+            )
+
+
+def of_matrices(one, other):
+    """Solvers, which take no half precision."""
+    for name in ("solve", "solve_ex", "lstsq", "tensorsolve"):
+        yield (
+            name,
+            lambda t, make, name=name: _first(
+                getattr(t.linalg, name)(make((3, 3), one), make((3, 3), other))
+            ),
+        )
+    yield (
+        "solve_triangular",
+        lambda t, make: t.linalg.solve_triangular(
+            make((3, 3), one), make((3, 2), other), upper=True
+        ),
+    )
+    yield "cholesky_solve", lambda t, make: t.cholesky_solve(make((3, 2), one), make((3, 3), other))
+    yield (
+        "householder_product",
+        lambda t, make: t.linalg.householder_product(make((3, 3), one), make((3,), other)),
+    )
+
+
+def _first(made):
+    return made[0] if isinstance(made, tuple) else made
+
+
+def of_three(one, other, third):
+    """Layers with a weight and a bias."""
+    for shape in ((3,), (2, 3), (2, 2, 3)):
+        yield f"linear {shape}", functional("linear", (shape, one), ((4, 3), other), ((4,), third))
+    yield (
+        "layer_norm",
+        lambda t, make: t.nn.functional.layer_norm(
+            make((2, 3), one), (3,), make((3,), other), make((3,), third)
+        ),
+    )
+    yield (
+        "group_norm",
+        lambda t, make: t.nn.functional.group_norm(
+            make((2, 4), one), 2, make((4,), other), make((4,), third)
+        ),
+    )
+    yield "batch_norm", lambda t, make: t.nn.functional.batch_norm(
+        make((2, 3), one), make((3,), other), make((3,), other), make((3,), third),
+        make((3,), third), True,
+    )  # fmt: skip
+    yield "bilinear", functional("bilinear", ((2, 3), one), ((2, 3), other), ((4, 3, 3), third))
+
+
+def differences(calls):
+    """The calls that end otherwise than in torch."""
+    found = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for name, call in calls:
+            expected, ours = outcome(torch, call), outcome(numbagrad, call)
+            if ours != expected:
+                found.append((name, expected, ours))
+    return found
+
+
+@pytest.mark.parametrize("one", FLOATS)
+@pytest.mark.parametrize("other", DTYPES)
+def test_tensors_of_two_dtypes(one, other):
+    assert not differences(of_two(one, other))
+
+
+@pytest.mark.parametrize("one", ["float32", "float64"])
+@pytest.mark.parametrize("other", DTYPES)
+def test_matrices_of_two_dtypes(one, other):
+    assert not differences(of_matrices(one, other))
+
+
+@pytest.mark.parametrize("one", FLOATS)
+@pytest.mark.parametrize("other", FLOATS)
+@pytest.mark.parametrize("third", FLOATS)
+def test_parameters_of_other_dtypes(one, other, third):
+    assert not differences(of_three(one, other, third))
+
+
+# --- values ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("value", [-0.1, 1.1, float("nan")])
+@pytest.mark.parametrize("argument", ["input", "target"])
+@pytest.mark.parametrize("shape", [(), (3,), (0,)])
+def test_probabilities_lie_between_0_and_1(value, argument, shape):
+    def call(library, make):
+        given = {"input": library.full(shape, 0.5), "target": library.full(shape, 0.5)}
+        given[argument] = library.full(shape, value)
+        return library.nn.functional.binary_cross_entropy(**given)
+
+    assert outcome(numbagrad, call) == outcome(torch, call)
+    if shape:
+        return
+    with pytest.raises(RuntimeError, match=f"all elements of {argument} should be between 0 and 1"):
+        call(numbagrad, None)
+
+
+def test_a_triangular_system_is_solved_in_the_dtype_of_its_matrix():
+    values = [[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]]
+
+    def solved(library):
+        right = library.tensor(values, dtype=library.float64)
+        return library.linalg.solve_triangular(library.eye(3) * 2, right, upper=True)
+
+    assert solved(numbagrad).tolist() == solved(torch).tolist()
+
+
+@pytest.mark.parametrize("one", DTYPES)
+@pytest.mark.parametrize("other", [*DTYPES, "uint8", "complex64"])
+def test_views_as_another_dtype(one, other):
+    """Memory read as another dtype: sizes, strides and the start have to be multiples."""
+    views = {
+        "plain": lambda x: x, "transposed": lambda x: x.mT, "behind": lambda x: x[..., 1:],
+        "every other": lambda x: x[..., ::2], "rows": lambda x: x[::2], "column": lambda x: x[:, 1],
+        "from the third on": lambda x: x[..., 2:],
+    }  # fmt: skip
+    for shape in ((2, 4), (4, 8), (3, 3), (2, 6)):
+        for name, change in views.items():
+
+            def call(library, make, shape=shape, change=change):
+                return change(make(shape, one)).view(getattr(library, other))
+
+            assert outcome(numbagrad, call) == outcome(torch, call), (shape, name)
+    for shape in ((0,), (0, 4), (4, 0), (0, 3), (3, 0, 3)):
+
+        def call(library, make, shape=shape):
+            return make(shape, one).view(getattr(library, other))
+
+        expected = outcome(torch, call)  # of strides it complains though nothing lies there
+        assert expected == "an error" or outcome(numbagrad, call) == expected, shape
+
+
+# --- contractions ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", [*DTYPES, "uint8", "int8", "int16", "complex64"])
+@pytest.mark.parametrize(
+    ("equation", "shapes"),
+    [
+        ("i,i->", ((2,), (2,))), (",->", ((), ())), ("->", ((),)), ("i,->i", ((2,), ())),
+        ("ij,ij->", ((2, 3), (2, 3))), ("ij->", ((2, 3),)), ("ii", ((3, 3),)),
+        ("ij,jk->ik", ((2, 3), (3, 2))), ("bij,bjk->bik", ((2, 2, 3), (2, 3, 2))),
+        ("i,j->ij", ((2,), (3,))),
+    ],
+)  # fmt: skip
+def test_contractions_of_any_dtype(equation, shapes, dtype):
+    def call(library, make):
+        return library.einsum(equation, *[make(shape, dtype) for shape in shapes])
+
+    assert outcome(numbagrad, call) == outcome(torch, call)
+
+
+@pytest.mark.parametrize("shapes", [((), ()), ((), (2,)), ((2,), (2,)), ((2, 3), (2, 3))])
+def test_a_product_over_all_dimensions_is_a_number(shapes):
+    count = min(map(len, shapes))
+
+    def call(library, make):
+        return library.tensordot(*[make(shape, "float32") for shape in shapes], count)
+
+    assert outcome(numbagrad, call) == outcome(torch, call)
