@@ -535,7 +535,7 @@ def _is_constant(name: str, mine: Run, other: Run) -> bool:
     library = run.scope["t"]
     total = library.view_as_real(value).sum() if value.is_complex() else value.sum()
     second = library.autograd.grad(total, leaves, allow_unused=True, retain_graph=True)
-    return not any([x is not None and bool(x.any()) for x in second])
+    return not any([x is not None and bool(x.nan_to_num(0).any()) for x in second])
 
 
 def value_of(scope: dict[str, Any], name: str) -> Any:
