@@ -24,10 +24,10 @@ PACKAGE = pathlib.Path(torch.__file__).parent
 #: Functions with late handlers, in one version of CPython at least, by what they are for.
 LATE = {
     "makes a kernel or a program, once for each: Numba and LLVM end a process without memory": """
-        executor/function_source.py:definition_of executor/library.py:_address
+        codegen/loader.py:load executor/function_source.py:definition_of executor/library.py:_address
         executor/numba_function.py:_compiled executor/numba_function.py:_trampoline
         executor/pointwise.py:PointwiseProgram._set_up executor/pool.py:_make_pool
-        executor/deferred.py:Deferred.ready executor/program/forms.py:pointwise_outputs
+        executor/deferred.py:Deferred.ready executor/plan/result_forms.py:pointwise_outputs
         numba_extension/tensor_type.py:_box_tensor numba_extension/tensor_type.py:_unbox_tensor
         numba_extension/writes.py:_bump_version.<locals>.generate
         ops/composite.py:Composite._pair_of ops/composite_pair.py:Pair.differentiate
@@ -40,11 +40,6 @@ LATE = {
         serialization/replacement.py:_open_temporary serialization/replacement.py:write_file
         serialization/unpickler.py:ClosedUnpickler.load
     """,
-    "computes with NumPy where nothing is compiled, for comparison": """
-        executor/class_loss.py:factors executor/pointwise.py:PointwiseProgram._run_reference
-        executor/reduction.py:ReductionProgram.reference
-        executor/sequence_loss.py:_plain_gradient
-    """,
     "computes a series with NumPy, for an operator that few programs call": """
         ops/incomplete_gamma.py:_both ops/special_functions.py:_zeta_of
     """,
@@ -54,8 +49,8 @@ LATE = {
         autograd/gradcheck_properties.py:_tangents
         autograd/gradcheck_properties.py:check_undefined_gradients
         executor/profiling.py:Profile._table executor/profiling.py:_Observer.pause
-        executor/program/drawing.py:_memory executor/program/drawing.py:_operations
-        executor/program/explanation.py:_text executor/program/explanation.py:describe
+        program/drawing.py:_memory program/drawing.py:_operations
+        program/explanation.py:_text program/explanation.py:describe
     """,
     "changes a module before training": """
         nn/module_state.py:ModuleState._load_tensor

@@ -28,7 +28,7 @@ _KNOWN = {
     "dict", "float", "int", "list", "object", "str", "tuple",
 }  # fmt: skip
 #: Methods whose types Python itself prescribes otherwise.
-_IGNORED = {"__eq__": "override", "__ne__": "override", "__ipow__": "misc"}
+_IGNORED = {"__eq__": "override", "__ne__": "override"}
 
 
 def _annotation(annotation: Any, default: str) -> str:

@@ -156,8 +156,9 @@ class _Fit:
         pairs = zip(own[max(added, 0) :], shape, strict=False)
         if added < 0 or any([size not in (1, given) for given, size in pairs]):
             raise RuntimeError(
-                f"got an invalid gradient for the output of {self.name}, whose data or shape was "
-                f"replaced since: got {list(own)} but expected shape compatible with {list(shape)}"
+                "a function returned an invalid gradient at index 0 - got "
+                f"{list(own)} but expected shape compatible with {list(shape)}, the shape of what "
+                f"{self.name} made before its data or shape was replaced"
             )
         if own != shape:
             grad = grad.sum_to_size(shape)
