@@ -458,9 +458,11 @@ def not_followed(value: Any) -> bool:
 def is_accident(lines: list[str], other: Run) -> bool:
     """Whether a difference at the last line is one that torch leaves to chance, or gets wrong."""
     line = lines[-1]
-    found = re.search(r"(?:kthvalue|sort)\((\w+)|(\w+)\.(?:arg)?sort\(", line)
+    found = re.search(r"\bt\.(?:kthvalue|(?:arg)?sort)\((\w+)|\b(?!t\.)(\w+)\.(?:arg)?sort\(", line)
     if found:  # which of equal elements is the k-th, and in which order they are
-        source = other.scope[found[1] or found[2]]
+        source = other.scope.get(found[1] or found[2])
+        if not isinstance(source, torch.Tensor):
+            return False
         return bool(source.unique().numel() < source.numel())
     if "solve_triangular(" in line:  # it takes the memory of one dtype for that of another
         named = [other.scope.get(x) for x in re.findall(r"\b[ax]\d\w*", line)]
