@@ -317,7 +317,8 @@ def same_class(ours: Exception, theirs: Exception) -> bool:
     """Whether both raise the same; a TypeError stands for what torch's Python stumbles over."""
     if re.search(
         "same dtype|dtypes match|leaf Variable|without overflow|single memory location|"
-        "multiple views|has no dimensions|out of DATA bounds|to indexing result of shape",
+        "multiple views|has no dimensions|out of DATA bounds|to indexing result of shape|"
+        "expects a real input tensor",
         str(theirs),
     ):
         return True  # of two things wrong, each library finds another one first
@@ -458,13 +459,19 @@ def not_followed(value: Any) -> bool:
 def is_accident(lines: list[str], other: Run) -> bool:
     """Whether a difference at the last line is one that torch leaves to chance, or gets wrong."""
     line = lines[-1]
-    found = re.search(r"(?:kthvalue|sort)\((\w+)|(\w+)\.(?:arg)?sort\(", line)
+    found = re.search(r"\bt\.(?:kthvalue|(?:arg)?sort)\((\w+)|\b(?!t\.)(\w+)\.(?:arg)?sort\(", line)
     if found:  # which of equal elements is the k-th, and in which order they are
-        source = other.scope[found[1] or found[2]]
+        source = other.scope.get(found[1] or found[2])
+        if not isinstance(source, torch.Tensor):
+            return False
         return bool(source.unique().numel() < source.numel())
     if "solve_triangular(" in line:  # it takes the memory of one dtype for that of another
         named = [other.scope.get(x) for x in re.findall(r"\b[ax]\d\w*", line)]
         return len({x.dtype for x in named if isinstance(x, torch.Tensor)}) > 1
+    if "linalg." in line:  # decompositions of what is not finite
+        named = [other.scope.get(x) for x in re.findall(r"\b[ax]\d\w*", line.split(" = ")[-1])]
+        if not all([x.isfinite().all() for x in named if isinstance(x, torch.Tensor)]):
+            return True
     found = re.search(r"(\w+)\.(?:to|type)\(t\.u?int", line)
     if found:  # no integer is NaN
         source = other.scope[found[1]]
@@ -493,13 +500,14 @@ def is_accident(lines: list[str], other: Run) -> bool:
     # torch's gradient goes to the elements that were replaced, and to no others; or to a triangle
     # that nobody reads.
     return is_backward(line) and any(
-        ["as_strided_scatter" in x or "cholesky_inverse" in x for x in lines]
+        [re.search("as_strided_scatter|cholesky_(inverse|solve)", x) is not None for x in lines]
     )
 
 
 def is_gradient(name: str, lines: list[str]) -> bool:
     """Whether a line names what ``autograd.grad`` returned."""
-    return any(["autograd.grad(" in x and name in targets(x) for x in lines])
+    made = r"autograd\.grad\(|linalg\.cond\("  # and what else torch returns as a view
+    return any([re.search(made, x) and name in targets(x) for x in lines])
 
 
 def reads_what_it_writes(line: str, other: Run) -> bool:

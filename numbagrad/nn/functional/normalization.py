@@ -195,7 +195,7 @@ def batch_norm(
         if average is not None and average._requires_grad and grad_mode.enabled:
             raise not_differentiable("native_batch_norm", name)
     rank = input._array.ndim
-    if training and rank < 2 and input._array.size == 1 and (rank or running_mean is not None):
+    if training and rank == 1 and input._array.size == 1:
         raise _single(input)
     if not input._array.size and (rank == 1 or (not training and running_mean is None)):
         return input.clone()  # torch looks no further where there is nothing to compute
