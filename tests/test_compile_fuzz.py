@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import numbagrad as torch
-from numbagrad.program import cost
+from numbagrad.executor.plan import cost
 
 UNARY = (
     "neg", "abs", "exp", "sin", "tanh", "sigmoid", "relu", "square", "sign", "floor", "clone",

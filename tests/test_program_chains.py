@@ -10,7 +10,7 @@ import pytest
 
 import numbagrad as torch
 from numbagrad.executor.mode import NATIVE
-from numbagrad.program import cost
+from numbagrad.executor.plan import cost
 
 pytestmark = pytest.mark.skipif(not NATIVE, reason="compile() runs functions as they are")
 

@@ -13,10 +13,10 @@ from numbagrad.codegen import loader
 from numbagrad.codegen.compiler import assembly
 from numbagrad.executor import library
 from numbagrad.executor.mode import NATIVE
-from numbagrad.executor.plan import lowering
+from numbagrad.executor.plan import cost, lowering
 from numbagrad.executor.plan.operations import Call, Check, Pointwise, View, numbered_apart, overlap
 from numbagrad.kernels import rows as kernel_rows
-from numbagrad.program import cost, row_stages
+from numbagrad.program import row_stages
 from numbagrad.program.recorder import Recorder
 
 F = torch.nn.functional

@@ -14,10 +14,11 @@ from operator_table import ENTRIES
 import numbagrad as torch
 from numbagrad.codegen import addresses
 from numbagrad.executor.mode import NATIVE
+from numbagrad.executor.plan import cost
 from numbagrad.executor.word_kernel import WordKernel
 from numbagrad.half_precision import readable
 from numbagrad.nn import functional as F
-from numbagrad.program import cost, run_single
+from numbagrad.program import run_single
 from numbagrad.program.program import Program
 from numbagrad.program.python_run import run_as_python
 from numbagrad.program.recorder import Recorder

@@ -49,7 +49,7 @@ LATE = {
         autograd/gradcheck_properties.py:_compare_batched
         autograd/gradcheck_properties.py:_tangents
         autograd/gradcheck_properties.py:check_undefined_gradients
-        executor/profiling.py:Profile._table executor/profiling.py:_Observer.pause
+        program/profiling.py:Profile._table program/profiling.py:_Observer.pause
         program/drawing.py:_memory program/drawing.py:_operations
         program/explanation.py:_text program/explanation.py:describe
     """,

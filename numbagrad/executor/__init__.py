@@ -12,7 +12,7 @@ from .explain import Explanation, explain
 from .library import Statistics, stats
 
 if TYPE_CHECKING:
-    from .profiling import Profile
+    from ..program.profiling import Profile
 
 __all__ = ["Explanation", "Statistics", "explain", "profile", "stats"]
 
@@ -25,6 +25,6 @@ def profile(eager: bool = True) -> Profile:
     The table sets what launches achieve, in GFLOP/s and GB/s, beside what this machine can do;
     ``p.export_chrome_trace(path)`` writes a trace for Perfetto or ``chrome://tracing``.
     """
-    from .profiling import Profile
+    from ..program.profiling import Profile
 
     return Profile(eager)

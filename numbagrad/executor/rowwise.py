@@ -145,7 +145,7 @@ class RowDefinition(RowwiseProgram):
     def source(self, stored: DType, variant: int) -> str:
         """See :class:`RowwiseProgram`."""
         from ..kernels import row_definition  # which programs without kernels of it do without
-        from ..program.stages import Cut, Work
+        from .plan.stages import Cut, Work
 
         reductions: list[tuple[str, str, Expression]] = []
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
+from ..executor.plan import cost
 from ..executor.plan.operations import (
     Memory,
     Operation,
@@ -23,7 +24,6 @@ from ..executor.plan.operations import (
 )
 from ..formula import Expression, Formula, symbol
 from ..formula.expression import substitute
-from . import cost
 from .index import OperationIndex
 
 

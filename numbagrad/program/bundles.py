@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..executor import library
+from ..executor.plan.launch import Launch
+from ..executor.plan.lowering import lower, lower_alone, lowers
 from ..executor.plan.operations import Array, Memory, Operation, Product, View, moved
 from ..kernels import bundle_layout as layout
 from ..kernels.matmul import layout as matmul_layout
@@ -73,17 +75,20 @@ class Chain(Operation):
         return iter(self.outputs)
 
 
-def lower_chain(
-    operation: Chain, lower: Callable[[Operation], list[Any]], make_launch: Callable[..., Any]
-) -> Any:
+@lowers(Chain)
+def lower_chain(operation: Chain) -> list[Launch]:
     """The launch of a chain."""
     fresh = [k in operation.fresh for k, member in enumerate(operation.members)]
-    every = [(x, own) for x, own in zip(operation.members, fresh, strict=True) for x in lower(x)]
+    every = [
+        (launch, own)
+        for member, own in zip(operation.members, fresh, strict=True)
+        for launch in lower_alone(member)
+    ]
     parts = [launch for launch, _ in every]
     for launch, own in every:
         if own:
             launch.words[matmul_layout.ACCUMULATES] = 0
-    last = [launch for member in operation.shorter for launch in lower(member)]
+    last = [launch for member in operation.shorter for launch in lower_alone(member)]
     assert len(last) in (0, len(parts))  # one table is as long as the other
     starts = _starts(parts)
     moves: list[tuple[int, int]] = []
@@ -111,7 +116,7 @@ def lower_chain(
     work = operation.units * operation.tiles * sum([launch.work for launch in parts])
     grain = 1 if work >= _SHARED else operation.units
     kernel = library.hand_written("kernels.bundle", "run_chain", code="calls")
-    made = make_launch(operation.name, kernel, words, operation.units, grain, [], work=work)
+    made = Launch(operation.name, kernel, words, operation.units, grain, [], work=work)
     made.changing = bool(moves)
     blocks = _Blocks(operation)
     _describe_parts(words, layout.CHAIN_WORDS, parts, base)
@@ -123,7 +128,7 @@ def lower_chain(
     for k, (launch, start) in enumerate(zip(last, _starts(last), strict=False)):
         blocks.share(launch, parts[k])
         _pack(made, shorter_at + start, launch, blocks, operation.units - 1, operation.tiles - 1)
-    return made
+    return [made]
 
 
 def _starts(launches: Sequence[Any]) -> list[int]:
@@ -199,9 +204,8 @@ class Group(Operation):
         return (view for member in self.members for view in member.writes)
 
 
-def lower_group(
-    operation: Group, lower: Callable[[Operation], list[Any]], make_launch: Callable[..., Any]
-) -> Any:
+@lowers(Group)
+def lower_group(operation: Group) -> list[Launch]:
     """The launch of a group."""
     launches = [launch for member in operation.members for launch in lower(member)]
     total = sum([launch.total for launch in launches])
@@ -216,7 +220,7 @@ def lower_group(
     else:
         shares = sum([moved(member) for member in operation.members]) / _SHARE
     grain = max(-(-total // max(int(shares), 1)), 1)
-    made = make_launch(operation.name, kernel, words, total, grain, [], work=work)
+    made = Launch(operation.name, kernel, words, total, grain, [], work=work)
     made.changing = any([launch.changing for launch in launches])
     for k, (launch, at) in enumerate(zip(launches, starts.tolist(), strict=False)):
         part = layout.GROUP_WORDS + layout.PART_WORDS * k
@@ -225,7 +229,7 @@ def lower_group(
         words[at : at + launch.words.size] = launch.words
         made.addresses += [(at + word, memory, offset) for word, memory, offset in launch.addresses]
         made.numbers += [(at + word, number, kind) for word, number, kind in launch.numbers]
-    return made
+    return [made]
 
 
 __all__ = ["Chain", "Group", "Tile", "lower_chain", "lower_group"]

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from ..dtype import from_numpy as dtype_of
+from ..executor.plan import cost
 from ..executor.plan.operations import (
     Call,
     Check,
@@ -27,7 +28,6 @@ from ..executor.plan.operations import (
 )
 from ..formula import Formula, as_boolean, constant, symbol
 from ..formula.expression import Expression, postorder, substitute
-from . import cost
 from .blocks import apart, recomputed
 from .expansion import with_elements
 from .grouping import grouped

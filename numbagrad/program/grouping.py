@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..executor.plan import cost
 from ..executor.plan.operations import (
     Memory,
     Operation,
@@ -20,7 +21,6 @@ from ..executor.plan.operations import (
     moved,
     overlap,
 )
-from . import cost
 from .bundles import Group
 from .work import flops
 

@@ -19,7 +19,8 @@ from ..executor.capture import Outdated
 from ..executor.forking import let_go, new_lock, restore
 from ..executor.indexing import view_at
 from ..executor.memory import maker_like
-from ..executor.plan.lowering import Launch, lower
+from ..executor.plan.launch import Launch
+from ..executor.plan.lowering import lower
 from ..executor.plan.operations import (
     Array,
     Call,
@@ -34,7 +35,7 @@ from ..executor.plan.operations import (
 )
 from ..kernels import program_layout as words
 from ..kernels.pointwise import loaded_as
-from . import timing
+from . import bundles, row_stages, timing  # noqa: F401 - they say how their operations are lowered
 from .planning import ALIGNMENT, Touch, plan
 from .recorder import root_of
 

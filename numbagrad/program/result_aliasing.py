@@ -12,10 +12,10 @@ import dataclasses
 from collections.abc import Collection, Sequence
 
 from ..executor import pool
+from ..executor.plan import cost
 from ..executor.plan.operations import Memory, Operation, Pointwise, Product, View, covers
 from ..formula import Formula, symbol
 from ..kernels.matmul.layout import UNIT_ROWS, WIDE_FROM_ROWS
-from . import cost
 from .index import OperationIndex
 
 

@@ -15,14 +15,16 @@ from ..dtype import from_numpy as dtype_of
 from ..executor import library
 from ..executor.memory import stream_bytes
 from ..executor.plan.launch import Launch
+from ..executor.plan.lowering import lowers
 from ..executor.plan.operations import Input, Memory, RowLoop, View, numbered_apart
+from ..executor.plan.stages import Cut, Work
 from ..kernels import layout, rows, rowwise
 from ..kernels.pointwise import BLOCK, is_short
 from ..kernels.pointwise import Operand as KernelOperand
 from .rows import CHUNK, row_step
-from .stages import Cut, Work
 
 
+@lowers(RowLoop)
 def lower_rows(operation: RowLoop) -> list[Launch]:
     """The launch of a row loop."""
     count, columns = int(np.prod(operation.space[:-1])), operation.space[-1]

@@ -13,6 +13,7 @@ import dataclasses
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 
+from ..executor.plan import cost
 from ..executor.plan.operations import (
     Memory,
     Operation,
@@ -28,7 +29,6 @@ from ..executor.plan.operations import (
     with_views,
 )
 from ..formula import Formula, symbol
-from . import cost
 from .bundles import Chain, Tile
 from .index import Touched
 from .ordering import scheduled

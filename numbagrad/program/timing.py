@@ -1,4 +1,4 @@
-"""Whether programs are being timed, and by whom; ``executor/profiling.py`` says so.
+"""Whether programs are being timed, and by whom; ``program/profiling.py`` says so.
 
 Programs look here at each run. While ``active`` is None, as it is most of the time, that is all.
 """

@@ -1,6 +1,6 @@
 """What an operation of a program costs by its definition: arithmetic, and memory read and written.
 
-For people and for ratios: ``explanation.py`` prints these numbers, ``executor/profiling.py``
+For people and for ratios: ``explanation.py`` prints these numbers, ``program/profiling.py``
 divides them by time. Elementary functions count as one operation, though a kernel does more.
 """
 

@@ -1,12 +1,14 @@
 """From an operation to launches: the kernel, its packed arguments, and how the work is cut.
 
 Called by the planner for every operation that runs without Python. Pointwise operations, products
-and kernels with words of their own are lowered here, reductions and row loops next door.
+and kernels with words of their own are lowered here, reductions next door; programs register how
+their own kinds of operations are lowered.
 """
 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,8 +19,6 @@ from ...formula import Formula, constant
 from ...formula.expression import postorder
 from ...kernels import layout, pointwise
 from ...kernels.matmul import layout as matmul_layout
-from ...program.bundles import Chain, Group, lower_chain, lower_group
-from ...program.row_stages import lower_rows
 from .. import library, numba_function, pool
 from ..matmul import kernel_of
 from ..memory import stream_bytes
@@ -35,7 +35,6 @@ from .operations import (
     Pointwise,
     Product,
     Reduce,
-    RowLoop,
     Rowwise,
     View,
     numbered_apart,
@@ -43,6 +42,17 @@ from .operations import (
 from .reduction_launches import lower_reduction, lower_rowwise
 
 Shape = tuple[int, ...]
+Lowering = Callable[[Any], list[Launch]]
+
+
+def lowers(kind: type[Operation]) -> Callable[[Lowering], Lowering]:
+    """Decorator of the function that gives the launches of a kind of operation."""
+
+    def register(function: Lowering) -> Lowering:
+        _LOWERINGS[kind] = function
+        return function
+
+    return register
 
 
 def lower(operation: Operation) -> list[Launch]:
@@ -266,8 +276,8 @@ def _product(operation: Product, alone: bool = False) -> list[Launch]:
     return [launch]
 
 
-def _of_a_chain(operation: Operation) -> list[Launch]:
-    """The launches of a member of a chain, which a thread runs by itself."""
+def lower_alone(operation: Operation) -> list[Launch]:
+    """The launches of an operation that one thread runs by itself, whatever the others do."""
     return _product(operation, alone=True) if isinstance(operation, Product) else lower(operation)
 
 
@@ -396,8 +406,7 @@ def _word_launch(operation: Kernel | Check, given: tuple[Any, ...]) -> Launch:
     return Launch(operation.name, address, words, total, grain, addresses, work=work)
 
 
-_LOWERINGS: dict[type, Any] = {
-    RowLoop: lower_rows,
+_LOWERINGS: dict[type, Lowering] = {
     Pointwise: _pointwise,
     Product: _product,
     Reduce: lower_reduction,
@@ -405,8 +414,6 @@ _LOWERINGS: dict[type, Any] = {
     Opaque: _opaque,
     Kernel: _kernel,
     Check: _check,
-    Chain: lambda operation: [lower_chain(operation, _of_a_chain, Launch)],
-    Group: lambda operation: [lower_group(operation, lower, Launch)],
 }
 
 __all__ = ["Launch", "Number", "lower", "merged"]

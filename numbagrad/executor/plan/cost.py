@@ -10,8 +10,8 @@ import dataclasses
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ..formula import Expression
-from ..formula.expression import postorder
+from ...formula import Expression
+from ...formula.expression import postorder
 
 
 class Tiles(NamedTuple):

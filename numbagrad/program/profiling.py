@@ -19,15 +19,15 @@ from typing import Any
 
 import numpy as np
 
+from ..executor import capture, library
+from ..executor.mode import NATIVE
+from ..executor.plan.operations import Array, Call, Operation, moved
 from ..kernels import program_layout as words
-from ..program import timing
-from ..program.observer import Observer
-from ..program.program import Program
-from ..program.work import flops, space
-from . import capture, library
+from . import timing
 from .limits import Limits, limits
-from .mode import NATIVE
-from .plan.operations import Array, Call, Operation, moved
+from .observer import Observer
+from .program import Program
+from .work import flops, space
 
 _CLOCK = time.CLOCK_MONOTONIC
 

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from ..executor import pool
+from ..executor.plan.operations import Memory, Pointwise, View
 from ..formula import Formula, symbol, trace
-from ..program.program import Program
-from . import pool
-from .plan.operations import Memory, Pointwise, View
+from .program import Program
 
 _REPETITIONS = 15
 _COPIED = 1 << 24  # elements, more than caches hold

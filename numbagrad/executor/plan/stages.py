@@ -12,11 +12,11 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ..formula import Expression, Formula, print_numba, symbol
-from ..formula.expression import BITWISE, CLASSIFICATIONS, COMPARISONS, postorder
-from ..kernels import rows
-from ..kernels.pointwise import Operand
-from ..kernels.vector_math import CPU_LOWERING
+from ...formula import Expression, Formula, print_numba, symbol
+from ...formula.expression import BITWISE, CLASSIFICATIONS, COMPARISONS, postorder
+from ...kernels import rows
+from ...kernels.pointwise import Operand
+from ...kernels.vector_math import CPU_LOWERING
 from . import cost
 
 #: What is not worth a variable of its own, or is a truth value.
