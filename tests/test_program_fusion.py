@@ -159,8 +159,8 @@ def test_probabilities_are_checked_without_python():
     def step(x, target):
         return F.binary_cross_entropy(x, target)
 
-    check, *rest = compiled_operations(step, (torch.rand(5, 3), torch.ones(5, 3)))
-    assert isinstance(check, Check)
+    of_input, of_target, *rest = compiled_operations(step, (torch.rand(5, 3), torch.ones(5, 3)))
+    assert isinstance(of_input, Check) and isinstance(of_target, Check)
     assert not any(isinstance(operation, (Call, Check)) for operation in rest)
 
 

@@ -117,6 +117,15 @@ _stack = TensorOperator(
 )
 
 
+def _fitted(tensors: list[Tensor], first: tuple[int, ...], dim: int) -> list[Tensor]:
+    """The tensors, those of shape (0,) with no elements along ``dim`` of the shape ``first``."""
+    nothing = (*first[:dim], 0, *first[dim + 1 :])
+    made = []
+    for tensor in tensors:
+        made.append(reshape(tensor, nothing) if tensor._array.shape == (0,) else tensor)
+    return made
+
+
 def _promoted(name: str, tensors: Any) -> list[Tensor]:
     """The tensors of a sequence, all of the dtype they promote to."""
     if isinstance(tensors, Tensor) or not isinstance(tensors, (tuple, list)):
@@ -179,9 +188,7 @@ def cat(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor | None = None) -
         if shape != (0,):
             _check_cat(counted[0], shape, dim, place)
     if len(counted) != len(shapes):  # what is passed over has a gradient, too
-        first = counted[0]
-        nothing = (*first[:dim], 0, *first[dim + 1 :])
-        joined = [x if x._array.shape != (0,) else reshape(x, nothing) for x in joined]
+        joined = _fitted(joined, counted[0], dim)
     return write_result("cat", _cat(dim, joined), out, casts=True, uncastable=TypeError)
 
 

@@ -78,6 +78,14 @@ def _edge_or_none(operand: Any) -> tuple[Any, int] | None:
     return edge_of(operand) if isinstance(operand, Tensor) else None
 
 
+def _has_another_dtype(operands: tuple[Any, ...], dtype: np.dtype[Any]) -> bool:
+    """Whether one of the Tensors among the operands is not of this dtype."""
+    for operand in operands:
+        if isinstance(operand, Tensor) and operand._array.dtype is not dtype:
+            return True
+    return False
+
+
 class PointwiseOperator:
     """A pointwise operator on Tensors and Python numbers; ``into`` writes an existing Tensor."""
 
@@ -229,7 +237,7 @@ class PointwiseOperator:
         restore: list[Any] | None = None
         needed: list[int | None] = []
         # Gradients are computed in what all operands promote to: wider than a result in place.
-        mixed = any([isinstance(x, Tensor) and x._array.dtype is not dtype for x in operands])
+        mixed = _has_another_dtype(operands, dtype)
         for place, operand in enumerate(operands):
             if not (isinstance(operand, Tensor) and operand._requires_grad):
                 edges.append(None)
