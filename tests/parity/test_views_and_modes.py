@@ -227,7 +227,7 @@ def test_other_tensors_that_got_another_shape_unrecorded_say_so():
     inner = numbagrad.ones(1, 2, requires_grad=True) * 2
     with numbagrad.no_grad():
         inner.squeeze_()
-    with pytest.raises(RuntimeError, match="invalid gradient for the output of MulBackward0"):
+    with pytest.raises(RuntimeError, match="invalid gradient .* the shape of what MulBackward0"):
         inner.sum().backward()
 
 
