@@ -318,7 +318,7 @@ def same_class(ours: Exception, theirs: Exception) -> bool:
     if re.search(
         "same dtype|dtypes match|leaf Variable|without overflow|single memory location|"
         "multiple views|has no dimensions|out of DATA bounds|to indexing result of shape|"
-        "expects a real input tensor",
+        "expects a real input tensor|Index to scalar can have only 1 value",
         str(theirs),
     ):
         return True  # of two things wrong, each library finds another one first
