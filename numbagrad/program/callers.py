@@ -7,7 +7,7 @@ import pathlib
 import sys
 import types
 
-_PACKAGE = str(pathlib.Path(__file__).parents[2]) + os.sep
+_PACKAGE = str(pathlib.Path(__file__).parents[1]) + os.sep
 
 
 def is_library(filename: str) -> bool:
