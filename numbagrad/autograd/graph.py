@@ -163,7 +163,7 @@ class saved_tensors_hooks:
         push_hooks(self.pack_hook, self.unpack_hook)
 
     # Without memory a tuple of the arguments may not be made, and the hooks would stay.
-    def __exit__(self, error_type: Any, error: Any, traceback: Any) -> None:
+    def __exit__(self, error_type: Any = None, error: Any = None, traceback: Any = None) -> None:
         pop_hooks()
 
 

@@ -21,7 +21,7 @@ from .primitive import primitive
 _WORD = ir.IntType(64)
 
 #: In Python one thread at a time does what is atomic in machine code.
-_lock = threading.Lock()
+_lock = threading.RLock()
 
 
 def _fetch_add(address, value):

@@ -19,13 +19,16 @@ from .word_kernel import WordKernel
 
 Array = np.ndarray[Any, Any]
 
+#: Where the kernels are.
+_MODULE = "kernels.class_loss"
+
 _GRAIN = 32768  # elements that are worth a thread of their own
 _PICKS = 4096  # the same, where each is read from a place of its own
 
 
 @functools.cache
 def _kernel(name: str, kind: np.dtype[Any] | None = None) -> WordKernel:
-    return WordKernel("kernels.class_loss", name if kind is None else f"{name}_{name_of(kind)}")
+    return WordKernel(_MODULE, name if kind is None else f"{name}_{name_of(kind)}")
 
 
 def factors(
@@ -86,7 +89,7 @@ def role_of(operation: Any) -> str | None:
     """ELEMENTS or PLACED, for one that does that to rows of float32 or float64."""
     kernel = operation.kernel
     role, _, kind = kernel.name.partition("_")
-    known = kernel.module == "class_loss" and role in (ELEMENTS, PLACED)
+    known = kernel.module == _MODULE and role in (ELEMENTS, PLACED)
     return role if known and kind in ("float32", "float64") else None
 
 
@@ -110,6 +113,6 @@ def elements_of_total(kernel: Any, words: tuple[Any, ...]) -> Any:
     None for another kernel, and for what has more dimensions than (batch, classes).
     """
     role, _, kind = kernel.name.partition("_")
-    if kernel.module != "class_loss" or role != "total" or len(words[1].shape) != 2:
+    if kernel.module != _MODULE or role != "total" or len(words[1].shape) != 2:
         return None
     return _kernel("elements", np.dtype(kind)), (words[2].size, _PICKS), words[1:7]

@@ -21,8 +21,10 @@ def _same(name: str, arguments: Sequence[Any]) -> None:
     """All Tensors are of one dtype."""
     dtypes = [x._array.dtype for x in arguments if isinstance(x, Tensor)]
     if dtypes and any([dtype != dtypes[0] for dtype in dtypes]):
-        names = ", ".join([x.dtype.name for x in arguments if isinstance(x, Tensor)])
-        raise RuntimeError(f"{name}(): expected Tensors of one dtype, but got {names}")
+        names = [x.dtype.name for x in arguments if isinstance(x, Tensor)]
+        raise RuntimeError(
+            f"{name}(): expected dtype {names[0]} for all tensors but got {', '.join(names)}"
+        )
 
 
 def _same_but_numbers(name: str, arguments: Sequence[Any]) -> None:
