@@ -21,7 +21,7 @@ def floats(*shape):
 
 
 #: Averages that a layer in evaluation reads: torch has no derivative by them.
-AVERAGE = torch.linspace(-1, 1, 6)
+AVERAGE = torch.linspace(-1, 1, 6, dtype=torch.float64)
 
 
 def classes(count, *shape):
