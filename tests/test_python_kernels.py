@@ -187,6 +187,15 @@ def test_function(function, expected, both_ways):
 # --- programs -------------------------------------------------------------------------------------
 
 
+def kinds_of(operation):
+    """The kind of an operation, and of those that it consists of."""
+    yield type(operation).__name__
+    if getattr(operation, "epilogue", None) is not None:
+        yield "epilogue"
+    for member in getattr(operation, "members", ()):
+        yield from kinds_of(member)
+
+
 @pytest.fixture
 def programs_both_ways(monkeypatch):
     """Programs of small tiles, each of which runs as Python as well when it is checked."""
@@ -213,8 +222,8 @@ def programs_both_ways(monkeypatch):
         run(self, copies[: len(given)], copies[len(given) :], self.drawn)
         for copy, array in zip(copies, arrays, strict=True):
             check_same(copy, array, str(self.operations), largest(arrays))
-        ran.update([type(x).__name__ for x in self.operations])
-        ran.update(["epilogue" for x in self.operations if getattr(x, "epilogue", None)])
+        for operation in self.operations:
+            ran.update(kinds_of(operation))
         return made
 
     monkeypatch.setattr(Program, "_run", both)
