@@ -10,6 +10,7 @@ import pytest
 import numbagrad as nb
 from numbagrad import nn
 from numbagrad.ops import aten
+from numbagrad.ops.composite import TRACED_AT_ONCE
 from numbagrad.utils.checkpoint import (
     CheckpointPolicy,
     checkpoint,
@@ -336,3 +337,18 @@ def test_names_of_operators():
         aten.nonsense  # noqa: B018
     with pytest.raises(AttributeError, match="no overload 'Tensor'; there are default"):
         aten.mm.Tensor  # noqa: B018
+
+
+def test_a_composite_of_many_forms_has_one_name():
+    """With many forms the first call of a new one runs as it is written, but not in here."""
+    names = ["aten.native_layer_norm.default"]
+    for number in range(TRACED_AT_ONCE + 5):
+        x = leaf(3, number + 2)
+        norm = functools.partial(nn.functional.layer_norm, normalized_shape=x.shape[1:])
+        policy = Counting(aten.native_layer_norm.default)
+        gradients_agree(norm, x, policy=policy)
+        assert policy.asked == names
+        y = leaf(4, number + 2)
+        policy = Counting()
+        selective(norm, y, policy=policy).sum().backward()
+        assert policy.asked == names

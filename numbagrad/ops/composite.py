@@ -210,8 +210,10 @@ class Composite:
         """The pair for arguments of a new form, None if there is none.
 
         Where many forms were met, as of sequences of all lengths, one is traced when it comes back.
+        Interceptors are told the same of both calls, so they have it traced at once.
         """
-        if len(self._pairs) >= TRACED_AT_ONCE and key not in self._seen:
+        many = len(self._pairs) >= TRACED_AT_ONCE
+        if many and key not in self._seen and interception.current() is None:
             if len(self._seen) >= MANY_FORMS:
                 del self._seen[next(iter(self._seen))]
             self._seen[key] = None
