@@ -278,6 +278,18 @@ def computed_as(of: dtype) -> dtype:
     return float32 if of.is_half else of
 
 
+_SCALAR_TYPE_NAMES = {
+    "float16": "Half", "bfloat16": "BFloat16", "float32": "Float", "float64": "Double",
+    "int8": "Char", "uint8": "Byte", "int16": "Short", "int32": "Int", "int64": "Long",
+    "bool": "Bool", "complex64": "ComplexFloat", "complex128": "ComplexDouble",
+}  # fmt: skip
+
+
+def scalar_type_name(kind: dtype) -> str:
+    """The name torch's messages use for a dtype, as ``Float``."""
+    return _SCALAR_TYPE_NAMES[kind.name]
+
+
 def scalar_dtype(value: bool | int | float | complex) -> dtype:
     """Return the dtype of a Python number among tensors: bool, int64 or one of the defaults."""
     if isinstance(value, bool):

@@ -15,27 +15,19 @@ from typing import Any
 
 import numpy as np
 
-from ..dtype import bool_, complex_of, float16, from_numpy, real_of, scalar_dtype
 from ..dtype import dtype as DType
+from ..dtype import from_numpy, scalar_type_name
 from ..formula import Formula
 from ..kernels import layout
 from ..kernels.pointwise import Operand
 from ..type_names import given_for_tensor
 from . import capture, library
 from .mode import NATIVE
-from .pointwise import (
-    GRAIN,
-    OperandCode,
-    check_cast,
-    check_written_once,
-    code_of,
-    guard_of,
-    is_operand,
-    kernel_source,
-    promote,
-    raise_shapes,
-    scalar_type_name,
-)
+from .plan import result_forms
+from .plan.dtypes import ComplexRules
+from .plan.forms import separate, spread
+from .plan.spaces import merged, operand_word, pointwise_words
+from .pointwise import GRAIN, guard_of, is_operand, kernel_source
 from .pool import pool_address
 
 Array = np.ndarray[Any, Any]
@@ -73,11 +65,15 @@ class ComplexProgram:
     ):
         self.name = name
         self.formula = formula
-        self.result = result
-        self.weak_dtype_inputs = weak_dtype_inputs
-        self.check = check
+        self.rules = ComplexRules(
+            name, formula.inputs, formula.real.booleans, weak_dtype_inputs, result, check=check,
+            is_complex=formula.is_complex,
+        )  # fmt: skip
         self._kernels: dict[Any, int] = {}
         library.when_forgetting(self._kernels.clear)
+
+    #: How many arrays a call makes.
+    outputs = 1
 
     def prepare(self) -> LiftedFormula:
         """The formula."""
@@ -85,85 +81,38 @@ class ComplexProgram:
 
     def call(self, *operands: Any) -> Array:
         """The result in new memory; raises torch's errors for bad operands."""
-        shape = self._shape(operands, None)
-        compute = self._compute(operands, len(shape))
-        dtype = self._result(compute)
-        made = _dense(shape, dtype.numpy, [x for x in operands if isinstance(x, np.ndarray)])
+        self._check_kinds(operands)
+        compute, (form,) = result_forms.pointwise(self, operands)
+        made = form.empty()
         self._run(operands, made, compute)
         return made
 
     def into(self, *operands: Any) -> None:
         """The result written into the last operand."""
         *inputs, output = operands
-        shape = self._shape(inputs, output)
-        compute = self._compute(inputs, len(shape))
-        check_cast(self._result(compute), from_numpy(output.dtype))
-        check_written_once(output)
-        separate = [_separate(x, output, shape) for x in inputs]
-        self._run(separate, output, compute)
+        self._check_kinds(inputs)
+        compute, _ = result_forms.pointwise(self, inputs, output)
+        self._run([separate(x, output) for x in inputs], output, compute)
 
     def resolve(self, miss: Any, operands: tuple[Any, ...], into: bool = False) -> Any:
         """See ``PointwiseProgram``; nothing is missing here."""
         return (self.into if into else self.call)(*operands)
 
-    def result_dtype(self, operands: tuple[Any, ...]) -> DType:
-        """The dtype of what a call makes of operands that broadcast."""
-        rank = max([x.ndim for x in operands if isinstance(x, np.ndarray)], default=0)
-        return self._result(self._compute(operands, rank))
-
-    def _shape(self, operands: Sequence[Any], output: Any) -> tuple[int, ...]:
+    def _check_kinds(self, operands: Sequence[Any]) -> None:
+        """Raise torch's error for what is neither an array nor a number."""
         for operand in operands:
-            if not (is_operand(operand) or isinstance(operand, complex)):
+            if not is_operand(operand):
                 raise TypeError(
                     f"{self.name}(): operands must be Tensors or Python numbers, not "
                     f"{given_for_tensor(operand)}"
                 )
-        try:
-            shape = np.broadcast_shapes(*[np.shape(x) for x in operands])
-        except ValueError:
-            raise_shapes(self.name, tuple(operands), output)
-            raise
-        if output is not None and shape != output.shape:
-            raise_shapes(self.name, tuple(operands), output)
-        return shape
-
-    def _compute(self, operands: Sequence[Any], rank: int) -> DType:
-        """The dtype that is computed in, complex or real."""
-        formula = self.formula
-        codes: list[OperandCode] = [code_of(x, rank) for x in operands]
-        if self.check is not None:
-            self.check(
-                {
-                    name: code.dtype or scalar_dtype(code.number(0))  # type: ignore[misc]
-                    for name, code in zip(formula.inputs, codes, strict=True)
-                }
-            )
-        values = [
-            code
-            for name, code in zip(formula.inputs, codes, strict=True)
-            if name not in formula.real.booleans and name not in self.weak_dtype_inputs
-        ]
-        found = promote(values or codes)
-        if float16 in [code.dtype for code in values] and real_of(found).itemsize < 8:
-            raise NotImplementedError(
-                f"\"{self.name}\" not implemented for 'ComplexHalf'; convert float16 operands of "
-                "complex ones with .to(dtype) first"
-            )
-        return found if found.has_fractions else complex_of(scalar_dtype(0.0))
-
-    def _result(self, compute: DType) -> DType:
-        if self.result == "bool":
-            return bool_
-        real = real_of(compute)
-        return complex_of(real) if self.formula.is_complex else real
 
     # --- kernels ---
 
-    def _run(self, operands: Sequence[Any], output: Array, compute: DType) -> None:
+    def _run(self, operands: Sequence[Any], output: Array, dtype: DType) -> None:
         if output.size == 0:
             return
         capture.refuse("arithmetic of complex numbers")
-        dtype = real_of(compute)
         inputs: list[Any] = []
         for is_complex, operand in zip(self.formula.kinds, operands, strict=True):
             inputs += [operand.real, operand.imag] if is_complex else [operand]
@@ -179,9 +128,13 @@ class ComplexProgram:
 
     def _compute_parts(self, inputs: list[Array], outputs: list[Array], dtype: DType) -> None:
         """Write real arrays from real arrays."""
-        shape = outputs[0].shape
-        spread = [np.broadcast_to(x, shape) if x.ndim else x for x in inputs]
-        words, total = _packed(shape, [*spread, *outputs])
+        shape, operands = outputs[0].shape, [*inputs, *outputs]
+        sizes, steps = merged(shape, [spread(x, shape) for x in operands])
+        if len(sizes) > layout.MAX_DIMENSIONS:
+            raise RuntimeError(f"at most {layout.MAX_DIMENSIONS} dimensions are supported")
+        words, total = pointwise_words(sizes or [1], steps)
+        for place, x in enumerate(operands):
+            words[operand_word(place)] = x.ctypes.data
         key = (dtype, *[(x.dtype.num, x.ndim == 0) for x in inputs], outputs[0].dtype.num)
         kernel = self._kernels.get(key)
         if kernel is None:
@@ -220,64 +173,6 @@ class ComplexProgram:
 def refused(name: str, dtype: DType) -> NotImplementedError:
     """torch's error for an operator that complex numbers do not have."""
     return NotImplementedError(f"\"{name}\" not implemented for '{scalar_type_name(dtype)}'")
-
-
-def _dense(shape: tuple[int, ...], kind: np.dtype[Any], operands: list[Array]) -> Array:
-    """New memory, its dimensions in the order of those of an operand of that shape."""
-    for operand in operands:
-        if operand.shape == shape and not operand.flags.c_contiguous:
-            return np.empty_like(operand, kind)
-    return np.empty(shape, kind)
-
-
-def _separate(operand: Any, output: Array, shape: tuple[int, ...]) -> Any:
-    """An operand, copied if it lies in the memory of the output otherwise than that does."""
-    if not isinstance(operand, np.ndarray) or not np.may_share_memory(operand, output):
-        return operand
-    if (
-        operand.shape == shape
-        and operand.strides == output.strides
-        and operand.ctypes.data == output.ctypes.data
-    ):
-        return operand
-    return operand.copy()
-
-
-def _packed(shape: tuple[int, ...], operands: list[Array]) -> tuple[Array, int]:
-    """The arguments of a kernel over ``shape``, with as few dimensions as strides allow."""
-    dims = [d for d, size in enumerate(shape) if size != 1]
-    order = sorted(dims, key=lambda d: -abs(operands[-1].strides[d]))
-    sizes: list[int] = []
-    steps: list[list[int]] = [[] for _ in operands]
-    for d in order:
-        strides = [x.strides[d] if x.ndim else 0 for x in operands]
-        merges = bool(sizes) and all(
-            [s[-1] == stride * shape[d] for s, stride in zip(steps, strides, strict=True)]
-        )
-        if merges:
-            sizes[-1] *= shape[d]
-        else:
-            sizes.append(shape[d])
-        for s, stride in zip(steps, strides, strict=True):
-            if merges:
-                s[-1] = stride
-            else:
-                s.append(stride)
-    if not sizes:
-        sizes, steps = [1], [[0] for _ in operands]
-    if len(sizes) > layout.MAX_DIMENSIONS:
-        raise RuntimeError(f"at most {layout.MAX_DIMENSIONS} dimensions are supported")
-    words = np.zeros(layout.ARGUMENT_OPERANDS + layout.OPERAND_WORDS * len(operands), np.int64)
-    words[layout.ARGUMENT_DIMENSIONS] = len(sizes)
-    words[layout.ARGUMENT_SIZES : layout.ARGUMENT_SIZES + len(sizes)] = sizes
-    for k, (x, step) in enumerate(zip(operands, steps, strict=True)):
-        at = layout.ARGUMENT_OPERANDS + layout.OPERAND_WORDS * k
-        words[at] = x.ctypes.data
-        words[at + 1 : at + 1 + len(step)] = step
-    total = 1
-    for size in sizes:
-        total *= size
-    return words, total
 
 
 @library.remembered

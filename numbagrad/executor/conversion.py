@@ -17,39 +17,32 @@ from ..dtype import bfloat16, bool_, computed_as, float16, float32, int64
 from ..dtype import dtype as DType
 from ..dtype import from_numpy as dtype_of
 from ..formula import trace
-from ..native.buffer_layout import LARGE_BYTES
-from . import capture, library
+from . import capture
 from .arrays import new_array
 from .builtin import LaunchMiss
-from .pointwise import GRAIN, PointwiseProgram, decode
+from .plan.dtypes import DtypeRules, OperandCode
+from .plan.forms import dense, memory_order
+from .pointwise import GRAIN, PointwiseProgram
+
+
+class ConversionRules(DtypeRules):
+    """Every dtype may become any other."""
+
+    def of(self, codes: Sequence[OperandCode], stored: DType | None = None) -> tuple[DType, DType]:
+        """See :class:`DtypeRules`."""
+        (source,) = codes
+        assert source.dtype is not None and stored is not None
+        return _computed_in(source.dtype, stored), stored
 
 
 class ConversionProgram(PointwiseProgram):
     """``into(source, output)`` converts the elements of one ndarray to the dtype of another."""
 
     __slots__ = ()
+    _rules_class = ConversionRules
 
     def __init__(self) -> None:
         super().__init__("to_copy", lambda: trace(lambda x: x), "same", GRAIN)
-
-    def signature_of(
-        self, operands: tuple[Any, ...], output: np.ndarray[Any, Any]
-    ) -> tuple[DType, tuple[str | None, ...]]:
-        """See :class:`PointwiseProgram`."""
-        return _computed_in(dtype_of(operands[0].dtype), dtype_of(output.dtype)), (None,)
-
-    def computed_as(self, operands: tuple[Any, ...], rank: int, output: Any) -> tuple[DType, DType]:
-        """See :class:`PointwiseProgram`; every dtype may become any other."""
-        stored = dtype_of(output.dtype)
-        return _computed_in(dtype_of(operands[0].dtype), stored), stored
-
-    def _compile(self, key: int, into: bool) -> None:
-        assert self._tables is not None
-        codes = decode(key, 2)
-        source, stored = codes[0].dtype, codes[1].dtype
-        assert source is not None and stored is not None
-        text = self.source(codes, _computed_in(source, stored), stored, key)
-        self._tables[into].insert(key, library.generated(self.name, text), 0, 0)
 
 
 def _computed_in(source: DType, stored: DType) -> DType:
@@ -70,12 +63,9 @@ def _program() -> ConversionProgram:
 
 def dense_like(array: np.ndarray[Any, Any], kind: np.dtype[Any]) -> np.ndarray[Any, Any]:
     """Memory for as many elements without gaps, its dimensions in the order of the strides."""
-    if 0 in array.strides and array.size:
-        return in_order(array.shape, kind, tuple(_memory_order(array.shape, array.strides)))
-    if array.nbytes >= LARGE_BYTES and array.flags.c_contiguous:
+    if array.flags.c_contiguous:
         return new_array(array.shape, kind)
-    # A subclass of arrays stands for one under a transformation; only its shape and order matter.
-    return np.empty_like(array if type(array) is np.ndarray else array.view(np.ndarray), kind)
+    return dense(array.shape, kind, [array]).empty()
 
 
 def in_order(
@@ -93,29 +83,8 @@ def lies_in_order(array: np.ndarray[Any, Any], order: tuple[int, ...]) -> bool:
 
 def order_of_dense(array: np.ndarray[Any, Any]) -> tuple[int, ...] | None:
     """The order of the dimensions of an array without gaps; None if there are any."""
-    order = tuple(_memory_order(array.shape, array.strides))
+    order = memory_order(array.shape, array.strides)
     return order if lies_in_order(array, order) else None
-
-
-@functools.lru_cache(maxsize=1024)
-def _memory_order(shape: tuple[int, ...], strides: tuple[int, ...]) -> list[int]:
-    """Dimensions from the one with the greatest stride to the one with the least.
-
-    As in torch, a dimension that repeats its elements stays where it is among the others.
-    """
-    order: list[int] = []
-    for dim in reversed(range(len(shape))):
-        place = len(order)
-        for before in reversed(range(len(order))):
-            other = order[before]
-            if strides[dim] == 0 or strides[other] == 0:
-                continue
-            if (strides[dim], -shape[other]) < (strides[other], -shape[dim]):
-                place = before
-            elif strides[dim] > strides[other]:
-                break
-        order.insert(place, dim)
-    return order[::-1]
 
 
 def convert(array: np.ndarray[Any, Any], kind: np.dtype[Any]) -> np.ndarray[Any, Any]:

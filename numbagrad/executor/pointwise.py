@@ -15,19 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from .. import half_precision as half
 from ..codegen import loader
-from ..dtype import (
-    FROM_TYPE_NUM,
-    bool_,
-    can_cast,
-    computed_as,
-    from_numpy,
-    get_default_dtype,
-    promote_types,
-    result_type_of,
-    scalar_dtype,
-)
+from ..dtype import FROM_TYPE_NUM, from_numpy
 from ..dtype import dtype as DType
 from ..formula import Formula, print_numba
 from ..formula import abs as magnitude
@@ -48,23 +37,11 @@ from .builtin import (
     runtime,
 )
 from .mode import NATIVE
+from .plan.dtypes import DtypeRules, OperandCode
+from .plan.forms import broadcast_operands, check_written_once, separate
 
 #: Elements that are worth a thread of their own: cheap formulas are bound by memory.
 GRAIN = 32768
-
-
-@dataclasses.dataclass(frozen=True)
-class OperandCode:
-    """What a signature key says of one operand."""
-
-    dtype: DType | None  # None for a Python number
-    layout: int
-    zero_dim: bool
-    number: type | None
-
-
-#: NumPy kinds of the dtypes that a definition's ``dtypes`` admits.
-_ACCEPTED = {"any": "fiub", "number": "fiu", "float": "f", "integral": "iub", "integer": "iu"}
 
 _NUMBERS = {
     native_layout.PYTHON_BOOL: bool,
@@ -91,22 +68,6 @@ def decode(key: int, count: int) -> list[OperandCode]:
     return operands
 
 
-def promote(operands: list[OperandCode]) -> DType:
-    """The dtype torch computes in: dimensioned tensors, then 0-dim ones, then Python numbers."""
-    arrays: list[DType | None] = [None, None]
-    scalar = None
-    for operand in operands:
-        if operand.number is not None:
-            kind = scalar_dtype(operand.number(0))
-            scalar = kind if scalar is None else promote_types(scalar, kind)
-        else:
-            place, own = int(operand.zero_dim), operand.dtype
-            before = arrays[place]
-            assert own is not None
-            arrays[place] = own if before is None else promote_types(before, own)
-    return result_type_of(arrays[0], arrays[1], scalar)
-
-
 class PointwiseProgram:
     """One formula, and the kernels compiled for its signatures.
 
@@ -114,18 +75,17 @@ class PointwiseProgram:
         call: ``call(*operands) -> ndarray`` (a tuple for several outputs), operands being ndarrays
             and Python numbers. Raises ``LaunchMiss``; pass that to :meth:`resolve`.
         into: the same with a last argument, the ndarray to write.
-        accepts: the dtypes it computes in, a key of ``_ACCEPTED``.
-        weak_dtype_inputs: names of the inputs that take the dtype of the others.
-        check: raises for dtypes of operands, by name, that the operator refuses.
+        rules: what it says of dtypes (``plan/dtypes.py``), once the formula is traced.
         refuses_zero_divisors: whether integers raise if the second input has a zero.
-        rounds_operands: whether numbers beside operands of half precision are rounded first.
     """
 
     __slots__ = (
-        "name", "formula", "result", "accepts", "weak_dtype_inputs", "check",
-        "refuses_zero_divisors", "rounds_operands", "call", "into", "grain",
-        "_make_formula", "_signatures", "_tables", "_is_set_up",
+        "name", "formula", "rules", "refuses_zero_divisors", "call", "into", "grain",
+        "_make_formula", "_make_rules", "_tables", "_is_set_up",
     )  # fmt: skip
+
+    #: The class of ``rules``.
+    _rules_class = DtypeRules
 
     def __init__(
         self,
@@ -140,21 +100,24 @@ class PointwiseProgram:
         rounds_operands: bool = False,
     ):
         self.name = name
-        self.accepts = accepts
-        self.weak_dtype_inputs = weak_dtype_inputs
-        self.check = check
         self.refuses_zero_divisors = refuses_zero_divisors
-        self.rounds_operands = rounds_operands
-        self.result = result
         self.grain = grain
         self._make_formula = make_formula
-        #: What ``signature_of`` found, by all that it depends on.
-        self._signatures: dict[Any, tuple[DType, tuple[str | None, ...]]] = {}
+        self._make_rules = functools.partial(
+            self._rules_class, name, weak=weak_dtype_inputs, result=result, accepts=accepts,
+            check=check, rounds=rounds_operands,
+        )  # fmt: skip
+        self.rules: DtypeRules
         self.formula: Formula | None = None
         self._tables: tuple[KernelTable, KernelTable] | None = None
         self._is_set_up = False
         self.call: Callable[..., Any] = self._first_call
         self.into: Callable[..., Any] = self._first_into
+
+    @property
+    def outputs(self) -> int:
+        """How many arrays a call makes."""
+        return len(self.prepare().outputs)
 
     def table(self, into: bool = False) -> KernelTable | None:
         """The table that ``call`` (or ``into``) reads; None if that is not the launcher alone."""
@@ -168,7 +131,9 @@ class PointwiseProgram:
             with library.lock:
                 formula = self.formula
                 if formula is None:
-                    formula = self.formula = self._make_formula()
+                    formula = self._make_formula()
+                    self.rules = self._make_rules(inputs=formula.inputs, booleans=formula.booleans)
+                    self.formula = formula
         return formula
 
     def _set_up(self) -> None:
@@ -251,12 +216,11 @@ class PointwiseProgram:
             require_array(self.name, taken)
             return taken
         if code == native_layout.MISS_SHAPES:
-            raise_shapes(self.name, inputs, operands[-1] if into else None)
+            broadcast_operands(self.name, inputs, operands[-1] if into else None)
         if code == native_layout.MISS_OVERLAP:
             output = operands[-1]
             check_written_once(output)
-            copies = [x.copy() if isinstance(x, np.ndarray) else x for x in inputs]
-            return (*copies, output)
+            return (*[separate(x, output) for x in inputs], output)
         if code == native_layout.MISS_NUMBER:
             whole = self._whole(inputs)
             if any(new is not old for new, old in zip(whole, inputs, strict=True)):
@@ -272,112 +236,38 @@ class PointwiseProgram:
 
     def _whole(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
         """The operands, with what follows the dtype of integers cut to whole numbers."""
-        assert self.formula is not None
+        weak = self.rules.weak
         return tuple(
             [
-                int(x)
-                if name in self.weak_dtype_inputs and isinstance(x, float) and np.isfinite(x)
-                else x
-                for name, x in zip(self.formula.inputs, inputs, strict=True)
+                int(x) if name in weak and isinstance(x, float) and np.isfinite(x) else x
+                for name, x in zip(self.rules.inputs, inputs, strict=True)
             ]
         )
 
-    def dtypes_of(self, operands: list[OperandCode]) -> tuple[DType, DType]:
-        """The dtype the formula computes in (for half ones: float32), and that of the result."""
-        formula = self.formula
-        assert formula is not None
-        values = [
-            operand
-            for name, operand in zip(formula.inputs, operands, strict=True)
-            if name not in formula.booleans and name not in self.weak_dtype_inputs
-        ]
-        compute = promote(values or operands)
-        if self.check is not None:
-            self.check(
-                {
-                    name: operand.dtype or scalar_dtype(operand.number(0))  # type: ignore[misc]
-                    for name, operand in zip(formula.inputs, operands, strict=True)
-                }
-            )
-        if self.result == "float" and not compute.is_floating_point:
-            compute = get_default_dtype()
-        kind = "f" if compute.is_floating_point else compute.numpy.kind
-        if kind not in _ACCEPTED[self.accepts]:
-            raise NotImplementedError(
-                f"\"{self.name}\" not implemented for '{scalar_type_name(compute)}'"
-            )
-        result = bool_ if self.result == "bool" else compute
-        return computed_as(compute), result
-
-    def signature_of(
-        self, operands: tuple[Any, ...], output: np.ndarray[Any, Any]
-    ) -> tuple[DType, tuple[str | None, ...]]:
-        """The dtype a call computes in, and those in which numbers among the operands reach it."""
-        rank = output.ndim
-        kinds = [(x.dtype, x.ndim) if isinstance(x, np.ndarray) else type(x) for x in operands]
-        form = get_default_dtype(), rank, *kinds
-        found = self._signatures.get(form)
-        if found is None:
-            codes = [code_of(x, rank) for x in operands]
-            compute, _ = self.dtypes_of(codes)
-            numbers = [
-                None if code.dtype else self.number_dtype(k, compute).name
-                for k, code in enumerate(codes)
-            ]
-            found = self._signatures[form] = compute, tuple(numbers)
-        return found
-
-    def result_dtype(self, operands: tuple[Any, ...]) -> DType:
-        """The dtype of what a call makes of operands that broadcast."""
-        rank = max([x.ndim for x in operands if isinstance(x, np.ndarray)], default=0)
-        return self.dtypes_of([code_of(x, rank) for x in operands])[1]
-
     def _compile(self, key: int, into: bool) -> None:
-        formula = self.formula
+        formula, rules = self.formula, self.rules
         assert formula is not None and self._tables is not None
         count = len(formula.inputs)
         codes = decode(key, count + into)
-        compute, result = self.dtypes_of(codes[:count])
-        if into:
-            stored = codes[-1].dtype
-            assert stored is not None
-            check_cast(result, stored)
-            result = stored
+        compute, result = rules.of(codes[:count], codes[-1].dtype if into else None)
         source = self.source(codes, compute, result, key)
         code = "guarded" if guard_of(formula, compute.name) else "formula"
         kernel = library.generated(self.name, source, code=code)
         scalar_types = output_types = 0
         for k in range(count):
-            scalar_types |= self.number_dtype(k, compute).type_num << (native_layout.CODE_BITS * k)
+            scalar_types |= rules.number(k, compute).type_num << (native_layout.CODE_BITS * k)
         for j in range(len(formula.outputs)):
             output_types |= result.type_num << (native_layout.CODE_BITS * j)
         self._tables[into].insert(key, kernel, output_types, scalar_types)
 
-    def _rounds_to(self, operands: list[OperandCode]) -> DType | None:
-        """The dtype of half precision to which operands are rounded first; None if they are not."""
-        if not self.rounds_operands:
-            return None
-        common = promote(operands)
-        return common if common.is_half else None
-
-    def rounds_to(self, operands: tuple[Any, ...], rank: int) -> np.dtype[Any] | None:
-        """The same for operands; ``rank`` is that of the result."""
-        found = self._rounds_to([code_of(x, rank) for x in operands])
-        return None if found is None else found.numpy
-
-    def number_dtype(self, k: int, compute: DType) -> DType:
-        """The dtype as which a Python number in place ``k`` reaches the kernel."""
-        assert self.formula is not None
-        return bool_ if self.formula.inputs[k] in self.formula.booleans else compute
-
     def source(self, codes: list[OperandCode], compute: DType, result: DType, key: int) -> str:
         """The text of the kernel of a signature; a last code beyond the inputs is the output's."""
-        formula = self.formula
+        formula, rules = self.formula, self.rules
         assert formula is not None
         inputs = []
-        narrow = self._rounds_to(codes[: len(formula.inputs)])
+        narrow = rules.rounded(codes[: len(formula.inputs)])
         for k, (name, code) in enumerate(zip(formula.inputs, codes, strict=False)):
-            kind = code.dtype or self.number_dtype(k, compute)
+            kind = code.dtype or rules.number(k, compute)
             rounded = narrow.name if narrow is not None and kind is not narrow else ""
             inputs.append(pointwise.Operand(name, kind.name, code.layout, rounded=rounded))
         strided = any(code.layout == layout.STRIDED for code in codes)
@@ -402,75 +292,6 @@ class PointwiseProgram:
         from .plan import direct
 
         direct.pointwise(self, operands[:-1], operands[-1])
-
-    def broadcast(self, operands: tuple[Any, ...], output: Any) -> tuple[int, ...]:
-        """The shape of the result; raises torch's error where there is none, or another output."""
-        try:
-            shape = np.broadcast_shapes(*[np.shape(x) for x in operands])
-        except ValueError:
-            raise_shapes(self.name, operands, output)
-            raise
-        if output is not None and shape != output.shape:
-            raise_shapes(self.name, operands, output)
-        return shape
-
-    def computed_as(self, operands: tuple[Any, ...], rank: int, output: Any) -> tuple[DType, DType]:
-        """The dtype a call computes in, and that of its result; raises for one that is refused."""
-        compute, result = self.dtypes_of([code_of(x, rank) for x in operands])
-        if output is not None:
-            check_cast(result, from_numpy(output.dtype))
-        return compute, result
-
-    def arrays_of(self, operands: tuple[Any, ...], rank: int, compute: DType) -> list[Any]:
-        """The operands as kernels read them: numbers as arrays without dimensions.
-
-        Raises:
-            LaunchMiss: for a number that does not fit its dtype.
-        """
-        narrow = self._rounds_to([code_of(x, rank) for x in operands])
-        arrays = []
-        for k, x in enumerate(operands):
-            if narrow is not None:
-                x = half.converted(np.asarray(x), narrow.numpy)
-            arrays.append(
-                x if isinstance(x, np.ndarray) else _number_as(x, self.number_dtype(k, compute))
-            )
-        return arrays
-
-
-def _number_as(number: Any, dtype: DType) -> np.ndarray[Any, Any]:
-    """A Python number as an array without dimensions."""
-    if dtype.numpy.kind in "iu":
-        limits = np.iinfo(dtype.numpy)
-        fits = isinstance(number, int) and limits.min <= number <= limits.max
-    elif dtype.numpy.kind == "f":
-        largest = float(np.finfo(dtype.numpy).max)
-        fits = not np.isfinite(number) if isinstance(number, float) else False
-        fits = fits or abs(number) <= largest
-    else:
-        fits = True
-    if not fits:
-        raise LaunchMiss(native_layout.MISS_NUMBER)
-    return np.array(number, dtype.numpy)
-
-
-def check_cast(result: DType, stored: DType) -> None:
-    """Raise torch's error unless results of this dtype may be written to memory of that one."""
-    if not can_cast(result, stored):
-        raise RuntimeError(
-            f"result type {scalar_type_name(result)} can't be cast to the desired output "
-            f"type {scalar_type_name(stored)}"
-        )
-
-
-def check_written_once(output: np.ndarray[Any, Any]) -> None:
-    """Raise torch's error for an output that has elements in one place of memory."""
-    repeats = [s == 0 and n > 1 for s, n in zip(output.strides, output.shape, strict=True)]
-    if output.size and any(repeats):
-        raise RuntimeError(
-            "unsupported operation: more than one element of the written-to tensor refers to a "
-            "single memory location. Please clone() the tensor before performing the operation."
-        )
 
 
 #: The lowering of formulas whose arguments are within the bounds of every function.
@@ -578,14 +399,6 @@ def _is_bool(operand: Any) -> bool:
     return np.asarray(operand).dtype.kind == "b"
 
 
-def code_of(operand: Any, rank: int) -> OperandCode:
-    """What an operand is to the rules of promotion; ``rank`` is that of the result."""
-    if isinstance(operand, np.ndarray):
-        zero_dim = operand.ndim == 0 and rank > 0
-        return OperandCode(from_numpy(operand.dtype), layout.UNIT, zero_dim, None)
-    return OperandCode(None, layout.ZERO, False, type(operand))
-
-
 def require_array(name: str, operands: Sequence[Any]) -> None:
     """Raise torch's TypeError for operands of which all are numbers."""
     if not any([isinstance(x, np.ndarray) for x in operands]):
@@ -623,37 +436,3 @@ def _as_operand(name: str, operand: Any) -> Any:
     raise TypeError(
         f"{name}(): operands must be Tensors or Python numbers, not {given_for_tensor(operand)}"
     )
-
-
-def raise_shapes(name: str, operands: tuple[Any, ...], output: Any) -> None:
-    """Raise torch's error for shapes that cannot be broadcast together."""
-    shapes = [np.shape(x) for x in operands]
-    rank = max(len(s) for s in shapes)
-    common = [1] * rank
-    for position in range(1, rank + 1):
-        sizes = [(s[-position] if position <= len(s) else 1) for s in shapes]
-        for size in sizes:
-            if common[-position] == 1:
-                common[-position] = size
-            elif size not in (1, common[-position]):
-                raise RuntimeError(
-                    f"The size of tensor a ({common[-position]}) must match the size of tensor b "
-                    f"({size}) at non-singleton dimension {rank - position} in {name}, which got "
-                    f"shapes {', '.join(str(list(s)) for s in shapes)}"
-                )
-    raise RuntimeError(
-        f"output with shape {list(np.shape(output))} doesn't match the broadcast shape {common} "
-        f"in {name}"
-    )
-
-
-_SCALAR_TYPE_NAMES = {
-    "float16": "Half", "bfloat16": "BFloat16", "float32": "Float", "float64": "Double",
-    "int8": "Char", "uint8": "Byte", "int16": "Short", "int32": "Int", "int64": "Long",
-    "bool": "Bool", "complex64": "ComplexFloat", "complex128": "ComplexDouble",
-}  # fmt: skip
-
-
-def scalar_type_name(kind: DType) -> str:
-    """The name torch's messages use for a dtype, as ``Float``."""
-    return _SCALAR_TYPE_NAMES[kind.name]

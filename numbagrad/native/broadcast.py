@@ -70,40 +70,50 @@ def raw_strides(frame, operand, k, rank):
         store(frame, base + d, 0, int64)
     for d in range(dimensions):
         stride = load(strides, d, int64)
-        if load(sizes, d, int64) == 1:
+        place = rank - dimensions + d
+        if load(sizes, d, int64) != load(frame, RAW_SIZES + place, int64):
             stride = 0
-        store(frame, base + rank - dimensions + d, stride, int64)
+        store(frame, base + place, stride, int64)
 
 
 @subroutine
-def belongs_outside(frame, count, first, second):
-    """Whether dimension ``second`` should be outside ``first`` (larger strides go outside)."""
+def belongs_outside(frame, count, inner, outer):
+    """1 if dimension ``inner`` has to be outside ``outer``, -1 if it must not, 0 if nobody says."""
     for k in range(count):
         base = RAW_STRIDES + k * MAX_DIMENSIONS
-        a = load(frame, base + first, int64)
-        b = load(frame, base + second, int64)
-        if a == 0 or b == 0:
+        first = load(frame, base + inner, int64)
+        second = load(frame, base + outer, int64)
+        if first == 0 or second == 0:
             continue
-        if a != b:
-            return b > a
-    return False
+        if first != second:
+            return 1 if first > second else -1
+        if load(frame, RAW_SIZES + inner, int64) > load(frame, RAW_SIZES + outer, int64):
+            return 1
+    return 0
 
 
 @subroutine
 def order_dimensions(frame, count, rank):
-    """Sort dimensions by stride into ORDER, outermost first, keeping the order of ties."""
+    """Sort dimensions by stride into ORDER, outermost first; whether they were sorted already.
+
+    As ``memory_order`` in ``executor/plan/forms.py`` does, which says why.
+    """
     sorted_already = True
     for d in range(rank):
         store(frame, ORDER + d, d, int64)
-        position = d
-        while position > 0:
-            before = load(frame, ORDER + position - 1, int64)
-            if not belongs_outside(frame, count, before, d):
+    for k in range(1, rank):
+        place = rank - 1 - k
+        for position in range(rank - k, rank):
+            outer = load(frame, ORDER + place, int64)
+            inner = load(frame, ORDER + position, int64)
+            decided = belongs_outside(frame, count, inner, outer)
+            if decided < 0:
                 break
-            store(frame, ORDER + position, before, int64)
-            position -= 1
-            sorted_already = False
-        store(frame, ORDER + position, d, int64)
+            if decided > 0:
+                store(frame, ORDER + place, inner, int64)
+                store(frame, ORDER + position, outer, int64)
+                place = position
+                sorted_already = False
     return sorted_already
 
 
@@ -164,7 +174,8 @@ def same_elements(frame, count, rank, k):
     mine = RAW_STRIDES + k * MAX_DIMENSIONS
     output = RAW_STRIDES + (count - 1) * MAX_DIMENSIONS
     for d in range(rank):
-        if load(frame, mine + d, int64) != load(frame, output + d, int64):
+        moves = load(frame, RAW_SIZES + d, int64) != 1
+        if moves and load(frame, mine + d, int64) != load(frame, output + d, int64):
             return False
     return True
 

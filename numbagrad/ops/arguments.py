@@ -17,10 +17,18 @@ from .. import half_precision as half
 from ..autograd.grad_mode import state as grad_mode
 from ..autograd.inplace import before_write
 from ..autograd.tensor_interface import bump_version
-from ..dtype import bool_, complex128, finfo, float64, get_default_dtype, int64, name_of
+from ..dtype import (
+    bool_,
+    complex128,
+    finfo,
+    float64,
+    get_default_dtype,
+    int64,
+    name_of,
+    scalar_type_name,
+)
 from ..dtype import dtype as DType
 from ..dtype import from_numpy as dtype_of
-from ..executor.pointwise import scalar_type_name
 from ..tensor import Tensor, new_tensor
 from ..type_names import given_for_tensor, type_name
 from ..warn_once import warn_caller

@@ -13,10 +13,9 @@ import numpy as np
 
 from ..autograd.inplace import compute_then_write
 from ..autograd.regions import install_parts
-from ..dtype import bfloat16
+from ..dtype import bfloat16, scalar_type_name
 from ..dtype import dtype as DType
 from ..executor.complex_parts import from_parts, parts_of_array
-from ..executor.pointwise import scalar_type_name
 from ..formula import complex as lifted
 from ..formula import symbol
 from ..formula.complex import Complex

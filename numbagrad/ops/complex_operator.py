@@ -18,7 +18,7 @@ import numpy as np
 
 from ..executor.builtin import LaunchMiss
 from ..executor.complex_pointwise import ComplexProgram, LiftedFormula, refused
-from ..executor.pointwise import code_of, promote
+from ..executor.plan.dtypes import promoted
 from ..formula import Expression, Formula, simplify, substitute, symbol
 from ..formula.complex import Complex, conj, lift, parts_of, real
 from ..formula.differentiate import ZERO, differentiate, is_zero, scale
@@ -50,8 +50,7 @@ def variant_of(operator: PointwiseOperator, operands: Sequence[Any]) -> ComplexO
             raise rule.kind(rule.message)
         if rule is None:
             arrays = [x._array if isinstance(x, Tensor) else x for x in operands]
-            rank = max([np.ndim(x) for x in arrays])
-            raise refused(operator.name, promote([code_of(x, rank) for x in arrays]))
+            raise refused(operator.name, promoted(arrays))
         variant = operator.variants[kinds] = _lifted(definition, rule, kinds)
     return variant
 

@@ -24,7 +24,7 @@ from ..dtype import float32
 from ..executor import capture
 from ..executor.conversion import has_half
 from ..executor.mode import NATIVE
-from ..executor.pointwise import code_of, promote
+from ..executor.plan.dtypes import promoted
 from ..tensor import Tensor, new_tensor
 from ..transforms.levels import is_transformed
 from . import interception, native_launchers
@@ -178,8 +178,7 @@ class Composite:
         made = self.call(*wide)
         kind = tensors[0]._array.dtype
         if self._promotes:
-            rank = max([x._array.ndim for x in tensors])
-            kind = promote([code_of(x._array, rank) for x in tensors]).numpy
+            kind = promoted([x._array for x in tensors]).numpy
         if made.__class__ is tuple:
             return cast(made[0], kind), *made[1:]
         return cast(made, kind)

@@ -11,8 +11,8 @@ import numpy as np
 
 from .. import half_precision as half
 from ..dtype import from_numpy as dtype_of
+from ..dtype import scalar_type_name
 from ..executor import capture
-from ..executor.pointwise import scalar_type_name
 from ..tensor import Tensor, new_tensor
 from ..transforms.whole import whole
 from .arguments import require_real, require_tensor_or_number

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from ..dtype import scalar_type_name
 from ..executor import capture
-from ..executor.pointwise import scalar_type_name
 from ..tensor import Tensor, new_tensor
 from ..transforms.batching import aligned_stacks
 from .argument_kinds import Real

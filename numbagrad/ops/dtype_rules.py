@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..executor.pointwise import scalar_type_name
+from ..dtype import scalar_type_name
 from ..tensor import Tensor
 
 __all__ = ["rule_of"]

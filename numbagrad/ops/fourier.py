@@ -11,9 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from ..dtype import get_default_dtype
+from ..dtype import get_default_dtype, scalar_type_name
 from ..executor import capture
-from ..executor.pointwise import scalar_type_name
 from ..tensor import Tensor, new_tensor
 from ..transforms.batching import after_samples, stacked
 from ..transforms.tangents import multilinear

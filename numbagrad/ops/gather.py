@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from ..dtype import scalar_type_name
 from ..executor import capture, copying
 from ..executor import indexing as executor
 from ..executor.arrays import embedded, filled
 from ..executor.checks import check_inside
-from ..executor.pointwise import scalar_type_name
 from ..native.array_launch_layout import ALL_IN_A_ROW
 from ..tensor import Tensor, new_tensor
 from ..transforms.batching import after_samples, samples_first, stacked, with_samples

@@ -15,7 +15,7 @@ from ..autograd.inplace import write_inplace
 from ..executor import capture, copying
 from ..executor import indexing as executor
 from ..executor.checks import check_inside
-from ..executor.pointwise import check_written_once
+from ..executor.plan.forms import check_written_once
 from ..tensor import Tensor
 from ..transforms.batching import with_samples
 from ..transforms.levels import is_transformed

@@ -19,7 +19,7 @@ from ..autograd.tensor_interface import bump_version
 from ..executor import capture, copying
 from ..executor import indexing as executor
 from ..executor.arrays import filled
-from ..executor.pointwise import check_written_once
+from ..executor.plan.forms import check_written_once
 from ..tensor import Tensor, new_tensor
 from ..transforms.levels import Transformed, is_transformed
 from ..transforms.tangents import multilinear

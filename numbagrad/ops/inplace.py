@@ -26,10 +26,10 @@ from ..autograd.inplace import (
     write_inplace,
 )
 from ..autograd.tensor_interface import bump_version
-from ..dtype import can_cast
+from ..dtype import can_cast, scalar_type_name
 from ..executor import capture
 from ..executor.arrays import filled
-from ..executor.pointwise import check_written_once, scalar_type_name
+from ..executor.plan.forms import check_written_once
 from ..tensor import Tensor, new_tensor
 from ..transforms.batching import aligned, stacked
 from ..transforms.levels import is_transformed

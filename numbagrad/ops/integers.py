@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from .. import return_types
-from ..dtype import promote_types
+from ..dtype import promote_types, scalar_type_name
 from ..executor import capture
-from ..executor.pointwise import scalar_type_name
 from ..tensor import Tensor, new_tensor
 from ..transforms.batching import aligned_stacks, stacked
 from ..type_names import type_name

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..executor import copying
 from ..executor.arrays import filled
-from ..executor.pointwise import code_of, promote
+from ..executor.plan.dtypes import promoted
 from ..tensor import Tensor, new_tensor
 from ..transforms.batching import with_samples
 from ..transforms.tangents import additive
@@ -146,8 +146,7 @@ def _promoted(name: str, tensors: Any) -> list[Tensor]:
     first = tensors[0]._array.dtype
     if all([tensor._array.dtype == first for tensor in tensors]):
         return list(tensors)
-    rank = max([tensor._array.ndim for tensor in tensors])
-    common = promote([code_of(tensor._array, rank) for tensor in tensors])
+    common = promoted([tensor._array for tensor in tensors])
     return [tensor if tensor.dtype is common else tensor.to(common) for tensor in tensors]
 
 
@@ -367,8 +366,7 @@ def block_diag(*tensors: Tensor) -> Tensor:
     given = _promoted("block_diag", tensors)
     if any([x is not y for x, y in zip(given, tensors, strict=True)]):
         # Pointwise promotion, which one without dimensions decides only among such.
-        rank = max([x._array.ndim for x in tensors])
-        kind = promote([code_of(x._array, rank) for x in tensors]).numpy
+        kind = promoted([x._array for x in tensors]).numpy
         given = [cast(x, kind) for x in tensors]
     return _block_diag(given)
 

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from .. import return_types
+from ..dtype import scalar_type_name
 from ..executor import capture
 from ..executor.arrays import filled
-from ..executor.pointwise import scalar_type_name
 from ..tensor import Tensor, new_tensor
 from ..transforms.batching import aligned_stacks, stacked, with_samples
 from ..transforms.levels import is_transformed

@@ -16,10 +16,9 @@ import numpy as np
 from .. import half_precision as half
 from .. import return_types
 from ..autograd.grad_mode import state as grad_mode
-from ..dtype import bool_
+from ..dtype import bool_, scalar_type_name
 from ..dtype import dtype as DType
 from ..executor import capture
-from ..executor.pointwise import scalar_type_name
 from ..tensor import Tensor, new_tensor
 from ..transforms.batching import after_samples, aligned_stacks, stacked
 from ..transforms.levels import is_transformed, may_be_checked

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from .. import return_types
+from ..dtype import scalar_type_name
 from ..executor import capture
-from ..executor.pointwise import scalar_type_name
 from ..tensor import Tensor, new_tensor
 from ..transforms.batching import stacked
 from ..transforms.levels import is_transformed, may_be_checked

@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..dtype import bool_, can_cast, uint8
-from ..executor.pointwise import scalar_type_name
+from ..dtype import bool_, can_cast, scalar_type_name, uint8
 from ..tensor import Tensor
 from ..type_names import type_name
 

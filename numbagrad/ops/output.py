@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..dtype import can_cast
-from ..executor.pointwise import check_written_once, scalar_type_name
+from ..dtype import can_cast, scalar_type_name
+from ..executor.plan.forms import check_written_once
 from ..tensor import Tensor
 from ..transforms.reading import refuse_tangents
 from ..type_names import type_name

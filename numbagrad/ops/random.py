@@ -20,10 +20,9 @@ from ..autograd.grad_mode import state as grad_mode
 from ..autograd.inplace import before_write, compute_then_write
 from ..autograd.tensor_interface import bump_version
 from ..cuda import require_cpu
-from ..dtype import int64
+from ..dtype import int64, scalar_type_name
 from ..executor import capture
 from ..executor.arrays import filled, new_array
-from ..executor.pointwise import scalar_type_name
 from ..random import Generator, default_generator, initial_seed, manual_seed, seed
 from ..tensor import Tensor, new_tensor
 from ..transforms.batching import folded

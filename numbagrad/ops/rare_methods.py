@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..dtype import complex128, float64
-from ..executor.pointwise import scalar_type_name
+from ..dtype import complex128, float64, scalar_type_name
 from ..tensor import Tensor
 from .argument_kinds import Ints
 from .arguments import require_tensor_or_number

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from ..dtype import scalar_type_name
 from ..executor import capture
 from ..executor.conversion import dense_like
-from ..executor.pointwise import scalar_type_name
 from ..tensor import Tensor, new_tensor
 from ..transforms.batching import after_samples, aligned, stacked
 from ..transforms.tangents import multilinear

@@ -18,10 +18,10 @@ from ..autograd import tensor_interface as tensors
 from ..autograd.grad_mode import state as grad_mode
 from ..autograd.node import Node
 from ..dtype import dtype as DType
+from ..dtype import scalar_type_name
 from ..executor import capture
 from ..executor.arrays import filled
 from ..executor.builtin import LaunchMiss
-from ..executor.pointwise import scalar_type_name
 from ..executor.reduction import Reduction, ReductionProgram
 from ..formula import isnan, where
 from ..tensor import Tensor, new_tensor

@@ -10,9 +10,9 @@ import numpy as np
 
 from .. import return_types
 from ..autograd.inplace import compute_then_write
+from ..dtype import scalar_type_name
 from ..executor import capture
 from ..executor.indexing import reach
-from ..executor.pointwise import scalar_type_name
 from ..tensor import Tensor, new_tensor
 from .argument_kinds import Ints, Real, takes
 from .arguments import is_complex_number

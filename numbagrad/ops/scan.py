@@ -12,10 +12,9 @@ from typing import Any
 
 from .. import return_types
 from ..autograd import tensor_interface as tensors
-from ..dtype import bool_
+from ..dtype import bool_, scalar_type_name
 from ..dtype import dtype as DType
 from ..executor.arrays import filled
-from ..executor.pointwise import scalar_type_name
 from ..executor.rowwise import RunningExtremum, Scan
 from ..formula import exp, isfinite, log1p, maximum, minimum, where
 from ..tensor import Tensor, new_tensor

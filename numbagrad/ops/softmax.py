@@ -10,7 +10,7 @@ from typing import Any
 
 from ..autograd import tensor_interface as tensors
 from ..dtype import dtype as DType
-from ..executor.pointwise import scalar_type_name
+from ..dtype import scalar_type_name
 from ..executor.rowwise import RowDefinition
 from ..tensor import Tensor
 from ..transforms.batching import after_samples, stacked

@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.polynomial import chebyshev
 
-from ..dtype import get_default_dtype, promote_types
+from ..dtype import get_default_dtype, promote_types, scalar_type_name
 from ..executor import capture
-from ..executor.pointwise import scalar_type_name
 from ..formula import polygamma as polygamma_formula
 from ..tensor import Tensor, new_tensor
 from ..transforms.batching import aligned_stacks, stacked

@@ -16,10 +16,9 @@ import numpy as np
 from .. import half_precision as half
 from ..autograd import tensor_interface as tensors
 from ..dtype import dtype as DType
-from ..dtype import dtype_from_name, get_default_dtype
+from ..dtype import dtype_from_name, get_default_dtype, scalar_type_name
 from ..executor import capture
 from ..executor.complex_pointwise import refused
-from ..executor.pointwise import scalar_type_name
 from ..executor.reduction import Reduction, ReductionProgram
 from ..formula import abs, exp, log, pow, sqrt, where
 from ..tensor import Tensor

@@ -26,6 +26,7 @@ from ..dtype import computed_as
 from ..dtype import from_numpy as dtype_of
 from ..executor import capture, numba_function
 from ..executor.builtin import LaunchMiss, runtime
+from ..executor.plan.dtypes import code_of
 from ..executor.plan.operations import (
     Array,
     Call,
@@ -305,7 +306,7 @@ class Recorder:
         """A call of a ``PointwiseProgram``; ``new`` says that its outputs are memory it made."""
         inputs = self._rounded(program, inputs, outputs[0].ndim)
         values = tuple([x.plain() if is_given(x) else x for x in inputs])
-        compute, numbers = program.signature_of(values, outputs[0])
+        compute, numbers = program.rules.signature(values, outputs[0])
         passed = tuple(
             [
                 self.view(x) if isinstance(x, np.ndarray) else self.number(x, number)
@@ -317,9 +318,10 @@ class Recorder:
 
     def _rounded(self, program: Any, inputs: tuple[Any, ...], rank: int) -> tuple[Any, ...]:
         """The inputs, with numbers rounded to half precision where the operator compares them."""
-        kind = program.rounds_to(inputs, rank) if program.rounds_operands else None
-        if kind is None:
+        narrow = program.rules.rounded([code_of(x, rank) for x in inputs])
+        if narrow is None:
             return inputs
+        kind = narrow.numpy
         if any([is_given(x) or (isinstance(x, np.ndarray) and x.dtype != kind) for x in inputs]):
             self.fail("a comparison of half precision with what is to be rounded to it")
             return inputs

@@ -7,17 +7,21 @@ for what is repaired outside, and torch's errors for the rest.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from ... import half_precision as half
+from ...dtype import dtype as DType
 from ...dtype import from_numpy
 from ...kernels.layout import MAX_DIMENSIONS
-from ...native.layout import MISS_LIMIT, MISS_OPERAND
+from ...native.layout import MISS_LIMIT, MISS_NUMBER, MISS_OPERAND
 from .. import capture, library
 from ..builtin import LaunchMiss, leave_to_recorder
-from ..pointwise import check_written_once
 from . import lowering, result_forms
+from .dtypes import DtypeRules, code_of
+from .forms import separate
 from .launch import Launch
 from .operations import Array, Memory, Operation, Pointwise, Product, Reduce, Rowwise, View
 
@@ -83,26 +87,54 @@ def pointwise(program: Any, operands: tuple[Any, ...], into: Array | None) -> An
     _refuse_others((*given, *([] if into is None else [into])))
     if any([x.__class__ not in (bool, int, float, np.ndarray) for x in operands]) or not given:
         raise LaunchMiss(MISS_OPERAND)
-    formula = program.formula
-    shape = program.broadcast(operands, into)
-    if len(shape) > MAX_DIMENSIONS:
+    readable = [_readable(x) if isinstance(x, np.ndarray) else x for x in operands]
+    compute, forms = result_forms.pointwise(program, readable, into)
+    if len(forms[0].shape) > MAX_DIMENSIONS:
         raise LaunchMiss(MISS_LIMIT)
-    compute, result = program.computed_as(operands, len(shape), into)
-    arrays = [_readable(x) for x in program.arrays_of(operands, len(shape), compute)]
+    arrays = _arrays_of(program.rules, readable, len(forms[0].shape), compute)
     if into is None:
-        strides = result_forms.strides_of_output([_readable(x) for x in given], shape)
-        outputs = [result_forms.empty(shape, strides, result.numpy) for _ in formula.outputs]
+        outputs = [form.empty() for form in forms]
     else:
-        check_written_once(into)
         outputs = [into]
-        arrays = [x if result_forms.apart_or_same(x, into) else x.copy() for x in arrays]
+        arrays = [separate(x, into) for x in arrays]
     if outputs[0].size:
         views = tuple([view_of(x) for x in arrays]), tuple([view_of(x) for x in outputs])
         numbers = (None,) * len(arrays)
-        run(Pointwise(program.name, formula, *views, compute.name, numbers, eager=True))
+        run(Pointwise(program.name, program.formula, *views, compute.name, numbers, eager=True))
     if into is not None:
         return None
     return outputs[0] if len(outputs) == 1 else tuple(outputs)
+
+
+def _arrays_of(rules: DtypeRules, operands: Sequence[Any], rank: int, compute: DType) -> list[Any]:
+    """The operands as kernels read them: numbers as arrays without dimensions.
+
+    Raises:
+        LaunchMiss: for a number that does not fit its dtype.
+    """
+    narrow = rules.rounded([code_of(x, rank) for x in operands])
+    arrays = []
+    for place, x in enumerate(operands):
+        if narrow is not None:
+            x = half.converted(np.asarray(x), narrow.numpy)
+        made = isinstance(x, np.ndarray)
+        arrays.append(x if made else _number_as(x, rules.number(place, compute).numpy))
+    return arrays
+
+
+def _number_as(number: Any, kind: np.dtype[Any]) -> Array:
+    """A Python number as an array without dimensions."""
+    if kind.kind in "iu":
+        limits = np.iinfo(kind)
+        fits = isinstance(number, int) and limits.min <= number <= limits.max
+    elif kind.kind == "f":
+        fits = isinstance(number, float) and not np.isfinite(number)
+        fits = fits or abs(number) <= float(np.finfo(kind).max)
+    else:
+        fits = True
+    if not fits:
+        raise LaunchMiss(MISS_NUMBER)
+    return np.array(number, kind)
 
 
 def reduce(

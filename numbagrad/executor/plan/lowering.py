@@ -40,6 +40,7 @@ from .operations import (
     numbered_apart,
 )
 from .reduction_launches import lower_reduction, lower_rowwise
+from .spaces import merged, operand_word, pointwise_words
 
 Shape = tuple[int, ...]
 Lowering = Callable[[Any], list[Launch]]
@@ -60,34 +61,7 @@ def lower(operation: Operation) -> list[Launch]:
     return _LOWERINGS[type(operation)](operation)
 
 
-# --- iteration spaces -----------------------------------------------------------------------------
-
-
-def merged(shape: Shape, strides: list[Shape]) -> tuple[list[int], list[list[int]]]:
-    """Dimensions in the order of memory, neighbours that are one run merged, those of size 1 gone.
-
-    ``strides`` has an entry an operand; the last decides the order. Returns sizes and, for each
-    operand, strides: at least one dimension.
-    """
-    kept = [d for d in range(len(shape)) if shape[d] != 1]
-    kept.sort(key=lambda d: -abs(strides[-1][d]))
-    sizes: list[int] = []
-    steps: list[list[int]] = [[] for _ in strides]
-    for d in kept:
-        size = shape[d]
-        if sizes and all(
-            [own[-1] == given[d] * size for own, given in zip(steps, strides, strict=True)]
-        ):
-            sizes[-1] *= size
-            for own, given in zip(steps, strides, strict=True):
-                own[-1] = given[d]
-        else:
-            sizes.append(size)
-            for own, given in zip(steps, strides, strict=True):
-                own.append(given[d])
-    if not sizes:
-        return [1], [[0] for _ in strides]
-    return sizes, steps
+# --- pointwise ------------------------------------------------------------------------------------
 
 
 def _layout_of(step: int, itemsize: int) -> int:
@@ -96,15 +70,12 @@ def _layout_of(step: int, itemsize: int) -> int:
     return layout.ZERO if step == 0 else layout.STRIDED
 
 
-# --- pointwise ------------------------------------------------------------------------------------
-
-
 def _pointwise(operation: Pointwise) -> list[Launch]:
     views = [x.expanded(operation.shape) for x in operation.operands if isinstance(x, View)]
     arrays = (*views, *operation.outputs)
     sizes, steps = merged(operation.shape, [x.strides for x in arrays])
-    if sizes == [1]:
-        steps = [[x.dtype.itemsize] for x in arrays]
+    if not sizes:
+        sizes, steps = [1], [[x.dtype.itemsize] for x in arrays]
     inputs, made = _described(operation, steps)
     flat = len(sizes) == 1 and all([x.layout != layout.STRIDED for x in (*inputs, *made)])
     streamed = _is_streamed(operation.outputs, sizes[-1], inputs, made)
@@ -178,24 +149,18 @@ def _is_streamed(
 def _packed(operation: Pointwise, kernel: int, sizes: list[int], steps: list[list[int]]) -> Launch:
     """The launch of a kernel over a space of these sizes."""
     operands = (*operation.operands, *operation.outputs)
-    words = np.zeros(
-        layout.ARGUMENT_OPERANDS + layout.OPERAND_WORDS * len(operands), dtype=np.int64
-    )
-    words[layout.ARGUMENT_DIMENSIONS] = len(sizes)
-    words[layout.ARGUMENT_SIZES : layout.ARGUMENT_SIZES + len(sizes)] = sizes
-    total = int(np.prod(sizes))
-    launch = Launch(operation.name, kernel, words, total, 2 * GRAIN, [], work=total)
     remaining = iter(steps)
+    words, total = pointwise_words(
+        sizes, [next(remaining) if isinstance(x, View) else None for x in operands]
+    )
+    launch = Launch(operation.name, kernel, words, total, 2 * GRAIN, [], work=total)
     for k, x in enumerate(operands):
-        word = layout.ARGUMENT_OPERANDS + layout.OPERAND_WORDS * k
         if isinstance(x, View):
-            launch.addresses.append((word, x.memory, x.offset))
-            own = next(remaining)
-            words[word + 1 : word + 1 + len(own)] = own
+            launch.addresses.append((operand_word(k), x.memory, x.offset))
         else:
             dtype = operation.numbers[k]
             assert dtype is not None
-            launch.numbers.append((word, x, dtype))
+            launch.numbers.append((operand_word(k), x, dtype))
     return launch
 
 
@@ -416,4 +381,4 @@ _LOWERINGS: dict[type, Lowering] = {
     Check: _check,
 }
 
-__all__ = ["Launch", "Number", "lower", "merged"]
+__all__ = ["Launch", "Number", "lower"]

@@ -17,8 +17,7 @@ from numpy.lib.stride_tricks import as_strided
 from ...codegen.alias_scopes import APART
 from ...formula import Expression, Formula
 from ...kernels.rows import ClassKind
-
-Array = np.ndarray[Any, Any]
+from .forms import Array, spread
 
 #: Bytes between the first and the last element of a view, the last one included.
 Range = tuple[int, int]
@@ -125,11 +124,7 @@ class View:
         """This view broadcast to ``shape``."""
         if shape == self.shape:
             return self
-        missing = len(shape) - len(self.shape)
-        strides = [0] * missing
-        for wanted, size, stride in zip(shape[missing:], self.shape, self.strides, strict=True):
-            strides.append(stride if size == wanted else 0)
-        return View(self.memory, self.offset, shape, tuple(strides), self.dtype)
+        return View(self.memory, self.offset, shape, spread(self, shape), self.dtype)
 
 
 @dataclasses.dataclass(frozen=True)

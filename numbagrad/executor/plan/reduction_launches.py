@@ -17,6 +17,7 @@ from ...kernels import reduction_layout as layout
 from ...kernels import rowwise
 from .launch import Launch
 from .operations import Memory, Reduce, Rowwise, View
+from .spaces import merged
 
 
 class Run(NamedTuple):
@@ -81,21 +82,10 @@ class Space:
 
 def _runs(source: View, dims: list[int], output_steps: list[int]) -> list[Run]:
     """The runs of some dimensions, sorted by stride."""
-    found = [
-        Run(source.shape[d], source.strides[d], output_steps[d])
-        for d in dims
-        if source.shape[d] != 1
-    ]
-    found.sort(key=lambda run: -run.step)
-    runs: list[Run] = []
-    for run in found:
-        outer = runs[-1] if runs else None
-        inner = run.step * run.size, run.output_step * run.size
-        if outer is not None and (outer.step, outer.output_step) == inner:
-            runs[-1] = run._replace(size=outer.size * run.size)
-        else:
-            runs.append(run)
-    return runs
+    shape = tuple([source.shape[d] for d in dims])
+    given = [tuple([steps[d] for d in dims]) for steps in (output_steps, source.strides)]
+    sizes, (of_results, of_source) = merged(shape, given)
+    return [Run(*run) for run in zip(sizes, of_source, of_results, strict=True)]
 
 
 def lower_reduction(operation: Reduce) -> list[Launch]:

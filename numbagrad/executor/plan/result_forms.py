@@ -1,23 +1,62 @@
-"""The arrays that launchers would make: their shapes, dtypes and strides, without the elements.
+"""The planner's answers: from the forms of operands to the forms of results, a kind of kernel each.
 
-For who records calls without the launchers (``tracer.py``, ``run_single.py``). Each function
-returns None for a call that is not of the ordinary kind: one that a launcher refuses, or does more
-for.
+``pointwise`` plans calls in Python: those without launchers, and all of complex numbers. The other
+functions make the arrays that launchers would make, without the elements, for recordings that do
+without launchers (``tracer.py``, ``run_single.py``); they return None for a call that is not of the
+ordinary kind: one that a launcher refuses, or does more for.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...dtype import can_cast, from_numpy
+from ...dtype import dtype as DType
+from ...dtype import from_numpy
 from ...kernels import layout
-from .operations import Array
+from .dtypes import code_of
+from .forms import (
+    Array,
+    Form,
+    ShapesDiffer,
+    apart_or_same,
+    broadcast,
+    broadcast_operands,
+    check_written_once,
+    dense,
+    repeats,
+)
 
 #: Numbers of a smaller magnitude are exact, or at least finite, in every dtype for fractions.
 _ORDINARY = 2.0**53
+
+
+class Planned(NamedTuple):
+    """A call of a pointwise program: the dtype it computes in, and the forms of its outputs."""
+
+    compute: DType
+    outputs: tuple[Form, ...]
+
+
+def pointwise(program: Any, operands: Sequence[Any], into: Array | None = None) -> Planned:
+    """What a call of a pointwise program on ndarrays and numbers makes, or writes ``into``.
+
+    Raises:
+        RuntimeError, NotImplementedError: torch's, for shapes and dtypes that do not fit.
+    """
+    shape = broadcast_operands(program.name, operands, into)
+    codes = [code_of(x, len(shape)) for x in operands]
+    stored = None if into is None else from_numpy(into.dtype)
+    compute, result = program.rules.of(codes, stored)
+    if into is not None:
+        check_written_once(into)
+        return Planned(compute, (Form(shape, into.strides, into.dtype),))
+    arrays = [x for x in operands if isinstance(x, np.ndarray)]
+    made = dense(shape, result.numpy, arrays)
+    return Planned(compute, (made,) * program.outputs)
 
 
 def pointwise_outputs(
@@ -27,34 +66,37 @@ def pointwise_outputs(
 
     Raises what the call would raise for the dtypes of its operands.
     """
-    formula = program.formula
     arrays = [x for x in inputs if isinstance(x, np.ndarray)]
     given = arrays if into is None else [*arrays, into]
     if not arrays or not all([_is_plain(x) for x in given]):
         return None
-    try:
-        shape = np.broadcast_shapes(*[x.shape for x in arrays])
-    except ValueError:
+    rank = max([x.ndim for x in given])
+    if rank > layout.MAX_DIMENSIONS or len(inputs) + program.outputs > layout.MAX_OPERANDS:
         return None
-    outputs = len(formula.outputs)
-    rank = len(shape)
-    if rank > layout.MAX_DIMENSIONS or len(inputs) + outputs > layout.MAX_OPERANDS:
+    if not _fit(arrays, into):
         return None
-    result = program.result_dtype(inputs)
-    compute, numbers = program.signature_of(inputs, np.empty((0,) * rank))
-    if program.refuses_zero_divisors and not compute.is_floating_point:
+    planned = pointwise(program, inputs, into)
+    rules, whole = program.rules, not planned.compute.is_floating_point
+    if program.refuses_zero_divisors and whole:
         return None
-    for name, x, kind in zip(formula.inputs, inputs, numbers, strict=True):
-        converted = name in program.weak_dtype_inputs and not compute.is_floating_point
-        if kind is not None and (converted or not _is_ordinary(x, kind)):
+    for place, x in enumerate(inputs):
+        if isinstance(x, np.ndarray):
+            continue
+        kind = rules.number(place, planned.compute).name
+        if (whole and rules.inputs[place] in rules.weak) or not _is_ordinary(x, kind):
             return None
     if into is None:
-        strides = strides_of_output(arrays, shape)
-        return tuple([empty(shape, strides, result.numpy) for _ in range(outputs)])
-    stored = from_numpy(into.dtype)
-    if into.shape != shape or outputs > 1 or not can_cast(result, stored) or _repeats(into):
-        return None
+        return tuple([form.empty() for form in planned.outputs])
     return (into,) if all([apart_or_same(x, into) for x in arrays]) else None
+
+
+def _fit(arrays: list[Array], into: Array | None) -> bool:
+    """Whether arrays broadcast, to the shape of what is written if there is that."""
+    try:
+        shape = broadcast([x.shape for x in arrays])
+    except ShapesDiffer:
+        return False
+    return into is None or (into.shape == shape and not repeats(into))
 
 
 def reduced(program: Any, array: Array, mask: int, keepdim: bool) -> tuple[Array, ...] | None:
@@ -80,7 +122,7 @@ def product(a: Array, b: Array) -> Array | None:
         return None
     if a.ndim != b.ndim or not 2 <= a.ndim <= 4 or a.shape[-1] != b.shape[-2]:
         return None
-    batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    batch = broadcast([a.shape[:-2], b.shape[:-2]])
     return np.empty((*batch, a.shape[-2], b.shape[-1]), a.dtype)
 
 
@@ -110,61 +152,4 @@ def _is_ordinary(number: Any, kind: str) -> bool:
     return bool(limits.min <= number <= limits.max)
 
 
-def strides_of_output(arrays: list[Array], shape: tuple[int, ...]) -> list[int]:
-    """Steps of a new output in elements: dense, in the order in which operands lie.
-
-    As ``native/broadcast.py`` decides it: the first operand that has a say about two dimensions.
-    """
-    rank = len(shape)
-    steps = [
-        (0,) * (rank - x.ndim)
-        + tuple([0 if n == 1 else step for n, step in zip(x.shape, x.strides, strict=True)])
-        for x in arrays
-    ]
-    order: list[int] = []
-    for d in range(rank):
-        position = d
-        while position > 0 and _belongs_outside(steps, order[position - 1], d):
-            position -= 1
-        order.insert(position, d)
-    strides, step = [0] * rank, 1
-    for d in reversed(order):
-        strides[d] = step
-        step *= max(shape[d], 1)
-    return strides
-
-
-def _belongs_outside(steps: list[tuple[int, ...]], first: int, second: int) -> bool:
-    for own in steps:
-        if own[first] and own[second] and own[first] != own[second]:
-            return own[second] > own[first]
-    return False
-
-
-def empty(shape: tuple[int, ...], strides: list[int], dtype: np.dtype[Any]) -> Array:
-    """A new array that owns dense memory with these steps."""
-    order = sorted(range(len(shape)), key=lambda d: -strides[d])
-    if order == list(range(len(shape))):
-        return np.empty(shape, dtype)
-    return np.ndarray(shape, dtype, strides=[step * dtype.itemsize for step in strides])
-
-
-def _repeats(array: Array) -> bool:
-    """Whether an array has elements in one place of memory."""
-    steps = zip(array.strides, array.shape, strict=True)
-    return bool(array.size) and any([step == 0 and size > 1 for step, size in steps])
-
-
-def apart_or_same(array: Array, output: Array) -> bool:
-    """Whether an operand shares no memory with the output, or is that, element for element."""
-    if not np.may_share_memory(array, output):
-        return True
-    return (
-        array.__array_interface__["data"][0] == output.__array_interface__["data"][0]
-        and array.shape == output.shape
-        and array.strides == output.strides
-        and array.dtype == output.dtype
-    )
-
-
-__all__ = ["pointwise_outputs", "product", "reduced", "row_results"]
+__all__ = ["Planned", "pointwise", "pointwise_outputs", "product", "reduced", "row_results"]

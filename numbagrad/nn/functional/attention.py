@@ -9,8 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ...dtype import finfo
-from ...executor.pointwise import scalar_type_name
+from ...dtype import finfo, scalar_type_name
 from ...ops.arguments import require_tensor
 from ...ops.composite import composite
 from ...ops.creation import zeros, zeros_like

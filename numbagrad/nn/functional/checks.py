@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ...executor.pointwise import scalar_type_name
+from ...dtype import scalar_type_name
 from ...ops.arguments import is_complex_number
 from ...tensor import Tensor
 from ...type_names import type_name

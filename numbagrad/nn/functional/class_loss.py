@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from ...autograd.grad_mode import state as grad_mode
+from ...dtype import scalar_type_name
 from ...executor import checks, class_loss
 from ...executor.arrays import filled
-from ...executor.pointwise import scalar_type_name
 from ...ops.composite import composite
 from ...ops.functions import where
 from ...ops.softmax import log_softmax

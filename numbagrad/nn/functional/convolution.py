@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...dtype import scalar_type_name
 from ...executor import capture
 from ...executor.matmul import matmul as product
-from ...executor.pointwise import scalar_type_name
 from ...ops.argument_kinds import Sizes
 from ...ops.lazy_conj import conjugate
 from ...ops.tensor_operator import TensorOperator

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from ...dtype import scalar_type_name
 from ...executor import capture
-from ...executor.pointwise import scalar_type_name
 from ...half_precision import converted
 from ...ops.functions import floor, fmod, where
 from ...ops.functions import round as nearest_number

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...executor.pointwise import scalar_type_name
+from ...dtype import scalar_type_name
 from ...ops.argument_check import check_tensors
 from ...tensor import Tensor
 from ...transforms.levels import Transformed

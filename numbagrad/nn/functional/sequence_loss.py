@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from ...dtype import scalar_type_name
 from ...executor import capture, sequence_loss
-from ...executor.pointwise import scalar_type_name
 from ...executor.sequence_loss import Targets
 from ...ops.from_data import as_tensor
 from ...ops.functions import where

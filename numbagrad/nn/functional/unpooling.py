@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from ...dtype import scalar_type_name
 from ...executor import capture
-from ...executor.pointwise import scalar_type_name
 from ...ops.argument_kinds import Sizes
 from ...ops.creation import zeros
 from ...ops.random import rand

@@ -1,0 +1,207 @@
+"""Forms of arrays: shapes that broadcast, strides of results, and who may lie in whose memory.
+
+A form is whatever has a ``shape``, ``strides`` in bytes and a NumPy ``dtype``: an ndarray, a
+``View``, or a ``Form``, which stands for an array that is still to be made. Everything that plans
+asks here, so each rule of broadcasting stands once in Python; ``native/broadcast.py`` has them once
+more in compiled code, and a test holds the two together.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+Shape = tuple[int, ...]
+
+
+class Form(NamedTuple):
+    """Shape, strides in bytes and dtype of an array without its elements."""
+
+    shape: Shape
+    strides: Shape
+    dtype: np.dtype[Any]
+
+    def empty(self) -> Array:
+        """A new array of this form, which has to be dense, that owns its memory."""
+        made: Array = np.empty(self.shape, self.dtype)
+        if made.strides == self.strides:
+            return made
+        return np.ndarray(self.shape, self.dtype, strides=self.strides)
+
+
+# --- shapes ---------------------------------------------------------------------------------------
+
+
+class ShapesDiffer(ValueError):
+    """Raised for shapes that do not broadcast, with torch's text."""
+
+    def __init__(self, first: int, second: int, dimension: int):
+        super().__init__(
+            f"The size of tensor a ({first}) must match the size of tensor b ({second}) at "
+            f"non-singleton dimension {dimension}"
+        )
+
+
+def broadcast(shapes: Iterable[Shape]) -> Shape:
+    """The shape to which all of these broadcast.
+
+    Raises:
+        ShapesDiffer: if there is none.
+    """
+    common: Shape = ()
+    for shape in shapes:
+        if shape != common:
+            common = _of_two(common, shape) if common else shape
+    return common
+
+
+def _of_two(first: Shape, second: Shape) -> Shape:
+    """The common shape of two, looked at from the last dimension, as torch does."""
+    rank = max(len(first), len(second))
+    first, second = [(1,) * (rank - len(shape)) + shape for shape in (first, second)]
+    common = list(first)
+    for place in reversed(range(rank)):
+        own, other = first[place], second[place]
+        if own == 1:
+            common[place] = other
+        elif other not in (1, own):
+            raise ShapesDiffer(own, other, place)
+    return tuple(common)
+
+
+def broadcast_operands(name: str, operands: Sequence[Any], output: Any = None) -> Shape:
+    """The shape of what an operator makes of arrays and numbers.
+
+    Raises:
+        RuntimeError: torch's, if there is none, or ``output`` has another.
+    """
+    shapes = [np.shape(x) for x in operands]
+    try:
+        shape = broadcast(shapes)
+    except ShapesDiffer as error:
+        listed = ", ".join([str(list(x)) for x in shapes])
+        raise RuntimeError(f"{error} in {name}, which got shapes {listed}") from None
+    if output is not None and shape != output.shape:
+        raise RuntimeError(
+            f"output with shape {list(output.shape)} doesn't match the broadcast shape "
+            f"{list(shape)} in {name}"
+        )
+    return shape
+
+
+def spread(form: Any, shape: Shape) -> Shape:
+    """The strides of an array over a shape that it broadcasts to: 0 where it repeats."""
+    own: Shape = form.shape
+    strides: Shape = form.strides
+    if own == shape:
+        return strides
+    missing = len(shape) - len(own)
+    steps = [
+        step if size == wanted else 0
+        for wanted, size, step in zip(shape[missing:], own, strides, strict=True)
+    ]
+    return (*[0] * missing, *steps)
+
+
+# --- strides of what is made ----------------------------------------------------------------------
+
+
+def contiguous(shape: Shape, dtype: np.dtype[Any]) -> Form:
+    """The form of a new array in C order."""
+    return Form(shape, _dense_strides(shape, range(len(shape)), dtype.itemsize), dtype)
+
+
+def dense(shape: Shape, dtype: np.dtype[Any], operands: Sequence[Any]) -> Form:
+    """The form of a new array without gaps, its dimensions in the order of the operands."""
+    steps = [spread(x, shape) for x in operands]
+    return Form(shape, _dense_strides(shape, memory_order(shape, *steps), dtype.itemsize), dtype)
+
+
+def _dense_strides(shape: Shape, order: Sequence[int], step: int) -> Shape:
+    """Strides of an array whose dimensions lie in this order, outermost first."""
+    strides = [0] * len(shape)
+    for d in reversed(order):
+        strides[d] = step
+        step *= max(shape[d], 1)
+    return tuple(strides)
+
+
+@functools.lru_cache(maxsize=1024)
+def memory_order(shape: Shape, *steps: Shape) -> tuple[int, ...]:
+    """Dimensions, outermost first, in the order in which operands with these strides lie.
+
+    As torch sorts them: from the inside out, each dimension moves inwards past those that lie
+    outside of it. The first operand that steps through both of two dimensions decides, the size
+    where its steps are equal; where none does, a dimension stays but may move past others.
+    """
+    order = list(range(len(shape)))
+    for start in reversed(range(len(shape) - 1)):
+        place = start
+        for inner in range(start + 1, len(shape)):
+            decided = _sign(shape, steps, order[inner], order[place])
+            if decided < 0:
+                break
+            if decided > 0:
+                order[inner], order[place] = order[place], order[inner]
+                place = inner
+    return tuple(order)
+
+
+def _sign(shape: Shape, steps: tuple[Shape, ...], inner: int, outer: int) -> int:
+    """1 if ``inner`` has to be outside of ``outer``, -1 if it must not, 0 if nobody says."""
+    for own in steps:
+        first, second = own[inner], own[outer]
+        if first == 0 or second == 0:
+            continue
+        if first != second:
+            return 1 if first > second else -1
+        if shape[inner] > shape[outer]:
+            return 1
+    return 0
+
+
+# --- memory ---------------------------------------------------------------------------------------
+
+
+def repeats(array: Array) -> bool:
+    """Whether an array has elements in one place of memory."""
+    steps = zip(array.strides, array.shape, strict=True)
+    return bool(array.size) and any([step == 0 and size > 1 for step, size in steps])
+
+
+def check_written_once(output: Array) -> None:
+    """Raise torch's error for an output that has elements in one place of memory."""
+    if repeats(output):
+        raise RuntimeError(
+            "unsupported operation: more than one element of the written-to tensor refers to a "
+            "single memory location. Please clone() the tensor before performing the operation."
+        )
+
+
+def apart_or_same(array: Array, output: Array) -> bool:
+    """Whether an operand shares no memory with the output, or is that, element for element."""
+    if not np.may_share_memory(array, output):
+        return True
+    return (
+        array.__array_interface__["data"][0] == output.__array_interface__["data"][0]
+        and array.shape == output.shape
+        and array.strides == output.strides
+        and array.dtype == output.dtype
+    )
+
+
+def separate(operand: Any, output: Array) -> Any:
+    """An operand, copied if it lies in the memory of the output otherwise than that does."""
+    if not isinstance(operand, np.ndarray) or apart_or_same(operand, output):
+        return operand
+    return operand.copy()
+
+
+__all__ = [
+    "Form", "ShapesDiffer", "apart_or_same", "broadcast", "broadcast_operands",
+    "check_written_once", "contiguous", "dense", "memory_order", "repeats", "separate", "spread",
+]  # fmt: skip

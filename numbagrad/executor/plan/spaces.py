@@ -1,0 +1,67 @@
+"""Iteration spaces: dimensions in the order of memory, merged, and packed as kernels read them.
+
+Called by whatever lowers a kernel that walks through strided operands.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...kernels import layout
+
+Shape = tuple[int, ...]
+Steps = list[list[int]]
+
+
+def merged(shape: Shape, strides: Sequence[Shape]) -> tuple[list[int], Steps]:
+    """Dimensions in the order of memory, neighbours that are one run merged, those of size 1 gone.
+
+    ``strides`` has an entry an operand; the last decides the order. Returns sizes and, for each
+    operand, strides; no dimension is left of a single element.
+    """
+    kept = [d for d in range(len(shape)) if shape[d] != 1]
+    kept.sort(key=lambda d: -abs(strides[-1][d]))
+    sizes: list[int] = []
+    steps: Steps = [[] for _ in strides]
+    for d in kept:
+        size = shape[d]
+        if sizes and all(
+            [own[-1] == given[d] * size for own, given in zip(steps, strides, strict=True)]
+        ):
+            sizes[-1] *= size
+            for own, given in zip(steps, strides, strict=True):
+                own[-1] = given[d]
+        else:
+            sizes.append(size)
+            for own, given in zip(steps, strides, strict=True):
+                own.append(given[d])
+    return sizes, steps
+
+
+def pointwise_words(
+    sizes: Sequence[int], steps: Sequence[Sequence[int] | None]
+) -> tuple[np.ndarray[Any, Any], int]:
+    """The arguments of a pointwise kernel but for addresses, and how many elements it walks.
+
+    ``steps`` has an entry an operand; None for a number.
+    """
+    words = np.zeros(operand_word(len(steps)), dtype=np.int64)
+    words[layout.ARGUMENT_DIMENSIONS] = len(sizes)
+    words[layout.ARGUMENT_SIZES : layout.ARGUMENT_SIZES + len(sizes)] = sizes
+    for place, own in enumerate(steps):
+        if own is not None:
+            start = operand_word(place) + 1
+            words[start : start + len(own)] = own
+    return words, math.prod(sizes)
+
+
+def operand_word(place: int) -> int:
+    """The word of a pointwise kernel's arguments that has the address of an operand."""
+    return layout.ARGUMENT_OPERANDS + layout.OPERAND_WORDS * place
+
+
+__all__ = ["merged", "operand_word", "pointwise_words"]
