@@ -1,4 +1,4 @@
-"""How results lie in memory, for operands in any order of dimensions that repeat elements: as torch.
+"""How results lie in memory, for operands in any order that repeat elements: as in torch.
 
 One rule decides it (``executor/plan/forms.py``), which compiled launchers have once more: every
 case runs in both libraries, and the planner is asked for the same operands.
