@@ -170,6 +170,22 @@ def test_a_saved_tensor_that_is_overwritten_raises():
         z.sum().backward()
 
 
+def test_hooks_see_what_a_kernel_saves():
+    kernel = torch.kernel(cube, cube_backward)
+    packed = []
+
+    def pack(tensor):
+        packed.append(tuple(tensor.shape))
+        return tensor * 2
+
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda twice: twice / 2):
+        y = kernel(x, 0.5)
+    y.sum().backward()
+    assert packed == [(2,)]
+    np.testing.assert_allclose(x.grad.numpy(), [1.5, 6.0])
+
+
 def test_errors_name_kernel_shapes_and_dtypes():
     def fails(x, y):
         raise ValueError("no such thing")

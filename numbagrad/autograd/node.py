@@ -19,10 +19,13 @@ from . import watching
 from .hooks import RemovableHandle, add_hook, hooks_of, known_outputs, note_output
 from .saved import FREED, SavedInput, unpack_entries
 
-__all__ = ["AccumulateGrad", "Node", "detached", "edge_of", "priorities"]
+__all__ = ["AccumulateGrad", "Node", "detached", "edge_of", "new_node", "priorities", "produce"]
 
 #: Numbers nodes in the order of their creation, over all threads.
 next_sequence_nr = itertools.count().__next__
+
+
+_new = object.__new__
 
 
 class _Priorities:
@@ -360,6 +363,33 @@ def replace_accumulator(leaf: Any) -> None:
         old.uses = (old.uses[0], number)
     leaf._accumulator = None
     leaf._uses = (number, _FOREVER)
+
+
+def new_node(
+    kind: type[Node], edges: tuple[Any, ...], saved: tuple[Any, ...] = (), number: Any = None
+) -> Any:
+    """A node of a class whose own slots are still to be filled; :func:`produce` completes it.
+
+    Every operator that leaves a node in Python makes it here; ``native/tensors.py`` does the same
+    in compiled code. ``number`` is its sequence number, the next one if there is none.
+    """
+    node = _new(kind)
+    node.next_edges = edges
+    node.saved = saved
+    node._hooks = None
+    node.sequence_nr = next_sequence_nr() if number is None else number
+    return node
+
+
+def produce(node: Any, *results: Any) -> None:
+    """Make a complete node the one that made these tensors, None for those without a gradient."""
+    for number, result in enumerate(results):
+        if result is not None:
+            result._requires_grad = True
+            result._producer = node
+            result._output_nr = number
+    if watching.count:
+        watching.made(node)
 
 
 class AccumulateGrad(Node):

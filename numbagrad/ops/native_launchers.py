@@ -18,7 +18,7 @@ import numpy as np
 
 from ..autograd import inplace, watching
 from ..autograd.grad_mode import state as grad_mode
-from ..autograd.node import Node, edge_of, next_sequence_nr
+from ..autograd.node import Node, edge_of, new_node, next_sequence_nr, produce
 from ..autograd.saved import SavedInput, SavedOutput, save
 from ..executor.builtin import launcher, make_builtin, runtime
 from ..executor.deferred import Deferred
@@ -230,14 +230,9 @@ def _attached(
     inputs: tuple[Any, ...],
     saved: tuple[Tensor | None, ...],
 ) -> Tensor:
-    node = _new(node_class)
-    node.next_edges = tuple([edge_of(x) if isinstance(x, Tensor) else None for x in inputs])
-    node._hooks = None
-    node.sequence_nr = next_sequence_nr()
-    node.saved = tuple([save(x) for x in saved])
-    result = new_tensor(array, True, node)
-    if watching.count:
-        watching.made(node)
+    edges = tuple([edge_of(x) if isinstance(x, Tensor) else None for x in inputs])
+    result = new_tensor(array)
+    produce(new_node(node_class, edges, tuple([save(x) for x in saved])), result)
     return result
 
 

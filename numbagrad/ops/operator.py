@@ -15,10 +15,9 @@ import numpy as np
 
 from .. import half_precision as half
 from ..autograd import tensor_interface as tensors
-from ..autograd import watching
 from ..autograd.grad_mode import state as grad_mode
 from ..autograd.inplace import apply_inplace, before_write
-from ..autograd.node import Node, edge_of, next_sequence_nr
+from ..autograd.node import Node, edge_of, new_node, produce
 from ..autograd.saved import save, save_output
 from ..dtype import scalar_dtype
 from ..executor import capture
@@ -34,7 +33,6 @@ from .gradient_rule import GradientRule, PointwiseNode
 from .operand_kinds import check_operands
 from .tangent_rule import TangentRule
 
-_new = object.__new__
 ndarray = np.ndarray
 #: Why an array that is no Tensor is not computed with.
 _ARRAY = "an array in the place of a Tensor"
@@ -45,15 +43,21 @@ class MissingGradient(Node):
 
     __slots__ = ("operator",)
 
-    def __init__(self, operator: str, next_edges: tuple[Any, ...]):
-        self.operator = operator
-        super().__init__(next_edges)
+    operator: str
 
     def backward(self, *grads: Any) -> tuple[Any, ...]:
         raise NotImplementedError(
             f"the derivative for '{self.operator}' is not implemented; detach() its inputs if the "
             "gradient should not flow through it"
         )
+
+
+def leave_without_gradient(operator: str, result: Tensor, operands: tuple[Any, ...]) -> None:
+    """Give a result a node that raises when a gradient arrives there."""
+    edges = tuple([edge_of(x) if isinstance(x, Tensor) else None for x in operands])
+    node = new_node(MissingGradient, edges)
+    node.operator = operator
+    produce(node, result)
 
 
 def _array_of(operand: Any) -> Any:
@@ -72,10 +76,6 @@ def _has_complex(operands: tuple[Any, ...]) -> bool:
 
 def _is_operand(value: Any) -> bool:
     return isinstance(value, Tensor) or (is_operand(value) and not isinstance(value, ndarray))
-
-
-def _edge_or_none(operand: Any) -> tuple[Any, int] | None:
-    return edge_of(operand) if isinstance(operand, Tensor) else None
 
 
 def _has_another_dtype(operands: tuple[Any, ...], dtype: np.dtype[Any]) -> bool:
@@ -226,10 +226,7 @@ class PointwiseOperator:
         if not self.recorded:
             return
         if not self.definition.differentiable:
-            result._producer = MissingGradient(
-                self.definition.name, tuple([_edge_or_none(x) for x in operands])
-            )
-            result._requires_grad = True
+            leave_without_gradient(self.definition.name, result, operands)
             return
         made = result._array
         shape, dtype = made.shape, made.dtype
@@ -248,8 +245,7 @@ class PointwiseOperator:
                 needed.append(0)
                 continue
             needed.append(place)
-            grad_fn = operand._producer
-            edges.append((operand, 0) if grad_fn is None else (grad_fn, operand._output_nr))
+            edges.append(edge_of(operand))
             array = operand._array
             if mixed or array.shape != shape:
                 if restore is None:
@@ -267,23 +263,15 @@ class PointwiseOperator:
     ) -> None:
         """Make the node of ``result``, with what its gradient rule uses."""
         rule = self._rules.get(needed) or self.rule(needed)
-        node = _new(self._node or self.node_class)
-        node.next_edges = edges
-        node._hooks = None
-        node.sequence_nr = next_sequence_nr()
+        node = new_node(self._node or self.node_class, edges)
         node.rule = rule
         node.restore = restore
         node.numbers = None
-        result._requires_grad = True
-        result._producer = node
-        if rule.joint is None:
-            node.saved = ()
-        else:
+        if rule.joint is not None:
             self._save(node, result, operands)
         if self._recipes is not None:
             self._recipes.add(needed, rule, node.__class__)
-        if watching.count:
-            watching.made(node)
+        produce(node, result)
 
     def _save(self, node: Any, result: Tensor, operands: tuple[Any, ...]) -> None:
         """Keep in the node what its gradient rule uses."""

@@ -14,7 +14,6 @@ import numpy as np
 from .. import half_precision as half
 from .. import return_types
 from ..autograd.grad_mode import state as grad_mode
-from ..autograd.node import edge_of
 from ..executor import capture
 from ..executor import indexing as executor
 from ..executor.conversion import dense_like
@@ -26,7 +25,7 @@ from .argument_kinds import Real
 from .arguments import refuse_complex, require_tensor, require_tensor_or_number
 from .extremum import picked, picking
 from .gather import gather, gather_operator
-from .operator import MissingGradient
+from .operator import leave_without_gradient
 from .registry import method
 from .shapes import dimension
 from .tensor_operator import TensorOperator
@@ -328,8 +327,7 @@ def _chosen(
     values = half.converted(np.ascontiguousarray(values), input._array.dtype)
     results = [new_tensor(values)]
     if grad_mode.enabled and input._requires_grad:
-        results[0]._requires_grad = True
-        results[0]._producer = MissingGradient("unique", (edge_of(input),))
+        leave_without_gradient("unique", results[0], (input,))
     if with_inverse:
         results.append(new_tensor(inverse.astype(np.int64)))
     if with_counts:

@@ -14,9 +14,8 @@ from typing import Any
 import numpy as np
 
 from ..autograd import tensor_interface as tensors
-from ..autograd import watching
 from ..autograd.grad_mode import state as grad_mode
-from ..autograd.node import edge_of, next_sequence_nr
+from ..autograd.node import edge_of, new_node, produce
 from ..autograd.saved import save, save_output
 from ..autograd.saved_hooks import HookedTensor
 from ..executor import capture
@@ -26,8 +25,6 @@ from ..transforms import dispatch
 from ..transforms.levels import is_transformed
 from ..transforms.tangents import multilinear
 from . import interception, native_launchers, saved_names
-
-_new = object.__new__
 
 
 class OperatorNode(native_launchers.OperatorState):
@@ -376,8 +373,7 @@ class TensorOperator:
             if isinstance(argument, Tensor) and argument._requires_grad:
                 if not differentiable:
                     raise self._no_gradient(argument, arguments)
-                grad_fn = argument._producer
-                edges.append((argument, 0) if grad_fn is None else (grad_fn, argument._output_nr))
+                edges.append(edge_of(argument))
                 needed.append(True)
             elif differentiable and argument.__class__ is list:
                 found = [edge_of(tensor) for tensor in argument]
@@ -388,23 +384,13 @@ class TensorOperator:
                     edges.append(None)
                 needed.append(False)
         plan = self._plan_for(tuple(needed))
-        node = _new(self._node)
-        node.next_edges = tuple(edges)
-        node._hooks = None
-        node.sequence_nr = next_sequence_nr()
+        node = new_node(self._node, tuple(edges), tuple([save(arguments[i]) for i in plan.saves]))
         node._output_count = len(results)
-        node.saved = tuple([save(arguments[i]) for i in plan.saves])
         self._describe(node, plan, results, arguments)
-        for number, result in enumerate(results):
-            if floating[number]:
-                result._requires_grad = True
-                result._producer = node
-                result._output_nr = number
         if self._native is not None and not plan.is_native:
             self._native.add(needed, plan, self._node)
             plan.is_native = True
-        if watching.count:
-            watching.made(node)
+        produce(node, *[x if has else None for x, has in zip(results, floating, strict=True)])
 
     def remember(self, results: Any, arguments: tuple[Any, ...]) -> Any:
         """Record results that were computed by a rule of a transformation."""

@@ -14,10 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from ..autograd import creation_hooks, watching
 from ..autograd import tensor_interface as tensors
 from ..autograd.grad_mode import state as grad_mode
-from ..autograd.node import Node, edge_of
+from ..autograd.node import Node, edge_of, new_node, produce
 from ..autograd.saved import save, save_output
 from ..dtype import dtype as DType
 from ..dtype import float32, from_numpy, get_default_dtype, promote_types
@@ -301,11 +300,12 @@ class UserKernel:
         used = {name for rule in self.rules if rule.gives & needed for name in rule.uses}
         saved = [name for name in given if name in used]
         kept = [name for name in self.outputs if name in used]
-        node = self._node(tuple([edge_of(x) for x in given.values()]))
-        node.saved = (
+        edges = tuple([edge_of(x) for x in given.values()])
+        entries = (
             *[save(given[name]) for name in saved],
             *[save_output(results[k], k) for k, name in enumerate(self.outputs) if name in used],
         )
+        node = new_node(self._node, edges, entries)
         node.kernel = self
         node.needed = needed
         node.names = (*saved, *kept)
@@ -315,13 +315,7 @@ class UserKernel:
         }
         node.specs = tuple(specs)
         node._output_count = len(results)
-        for number, result in enumerate(results):
-            if floating[number]:
-                result._requires_grad = True
-                result._producer = node
-                result._output_nr = number
-        if watching.count:
-            creation_hooks.announce(node)
+        produce(node, *[x if has else None for x, has in zip(results, floating, strict=True)])
 
 
 class _Call:
@@ -399,7 +393,6 @@ class KernelNode(Node):
 
     __slots__ = ("kernel", "needed", "names", "values", "shapes", "specs", "_output_count")
 
-    _announced_when_complete = True
     kernel: UserKernel
     needed: frozenset[str]
     names: tuple[str, ...]

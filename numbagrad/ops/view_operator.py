@@ -11,10 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from ..autograd import watching
 from ..autograd.grad_mode import state as grad_mode
 from ..autograd.inplace import MULTIPLE, register_view, unrecorded_origin
-from ..autograd.node import next_sequence_nr
+from ..autograd.node import edge_of, new_node, produce
 from ..tensor import Tensor, new_tensor
 from ..transforms import dispatch, tangents
 from ..transforms.levels import is_transformed
@@ -82,13 +81,10 @@ class ViewOperator(TensorOperator):
 
     def node_behind(self, edge: tuple[Any, int], sequence_nr: float) -> Any:
         """A node of this operator, which keeps no values, whose input is behind ``edge``."""
-        node = _new(self._node)
-        node.next_edges = (edge,)
-        node._hooks = None
-        node.sequence_nr = sequence_nr
+        node = new_node(self._node, (edge,), number=sequence_nr)
         node.plan = self._plan
         node._output_count = 1
-        node.values = node.saved = ()
+        node.values = ()
         return node
 
     def remember(self, results: Any, arguments: tuple[Any, ...]) -> Tensor:
@@ -122,25 +118,13 @@ class ViewOperator(TensorOperator):
             if origin is not None:
                 result._view_origin = origin
         if input._requires_grad and array.dtype.kind in "fcV" and not input.is_inference():
-            node = _new(self._node)
-            grad_fn = input._producer
-            node.next_edges = ((input, 0),) if grad_fn is None else ((grad_fn, input._output_nr),)
-            node._hooks = None
-            node.sequence_nr = next_sequence_nr()
+            node = new_node(self._node, (edge_of(input),))
             node.plan = self._plan
             node._output_count = 1
-            keeps = self._keeps
-            if keeps:
-                node.values = tuple(
-                    [input._array.shape if shape else values[i - 1] for i, shape in keeps]
-                )
-            else:
-                node.values = ()
-            node.saved = ()
-            result._requires_grad = True
-            result._producer = node
-            if watching.count:
-                watching.made(node)
+            node.values = tuple(
+                [input._array.shape if shape else values[i - 1] for i, shape in self._keeps]
+            )
+            produce(node, result)
         return result
 
 
