@@ -17,6 +17,7 @@ from . import capture, library, pool
 from .builtin import LaunchMiss, Repairs, launcher, leave_to_recorder, make_builtin, runtime
 from .conversion import has_half, narrowed, widened
 from .mode import NATIVE
+from .plan.forms import broadcast
 
 Array = np.ndarray[Any, Any]
 
@@ -162,7 +163,7 @@ def _general(a: Array, b: Array) -> Array:
         return narrowed(matmul(widened(a), widened(b)), a.dtype)
     if a.dtype.kind != "f":
         return _reference(a, b)
-    batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    batch = broadcast([a.shape[:-2], b.shape[:-2]])
     a = np.ascontiguousarray(np.broadcast_to(a, (*batch, *a.shape[-2:])))
     b = np.ascontiguousarray(np.broadcast_to(b, (*batch, *b.shape[-2:])))
     count = int(np.prod(batch))

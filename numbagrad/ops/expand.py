@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..executor.indexing import strided_view
+from ..executor.plan.forms import ShapesDiffer, broadcast
 from ..size import Size
 from ..tensor import Tensor
 from ..transforms.batching import aligned
@@ -80,7 +81,7 @@ def broadcast_shapes(*shapes: Any) -> Size:
         ValueError: for a negative size.
         RuntimeError: if there is none.
     """
-    found: list[int] = []
+    found: tuple[int, ...] = ()
     for number, given in enumerate(shapes):
         if not isinstance(given, (int, np.integer, tuple, list)):
             error = TypeError if isinstance(given, str) else RuntimeError
@@ -89,19 +90,16 @@ def broadcast_shapes(*shapes: Any) -> Size:
                 f"list of ints, got {type_name(given)}"
             )
         shape = tuple(given) if isinstance(given, (tuple, list)) else (given,)
-        found[:0] = [1] * (len(shape) - len(found))
-        for place in range(-1, -len(shape) - 1, -1):
-            size = shape[place]
-            if size < 0:
-                raise ValueError("Attempting to broadcast a dimension with negative length!")
-            if size not in (1, found[place]):
-                if found[place] != 1:
-                    raise RuntimeError(
-                        f"Attempting to broadcast a dimension of length {size} at {place}! "
-                        f"Mismatching argument at index {number} had {shape}; but expected shape "
-                        f"should be broadcastable to {found}"
-                    )
-                found[place] = size
+        if min(shape, default=0) < 0:
+            raise ValueError("Attempting to broadcast a dimension with negative length!")
+        try:
+            found = broadcast([found, shape])
+        except ShapesDiffer as differ:
+            raise RuntimeError(
+                f"Attempting to broadcast a dimension of length {differ.size} at {differ.place}! "
+                f"Mismatching argument at index {number} had {shape}; but expected shape should "
+                f"be broadcastable to {differ.common}"
+            ) from None
     return Size(found)
 
 

@@ -17,6 +17,7 @@ import numpy as np
 from ..autograd.grad_mode import state as grad_mode
 from ..dtype import complex128, finfo, float64, uint8
 from ..executor import capture
+from ..executor.plan.forms import ShapesDiffer, broadcast
 from ..tensor import Tensor
 from ..transforms.reading import refuse_tangents
 from ..type_names import type_name
@@ -87,8 +88,8 @@ def write_out(operator: PointwiseOperator, operands: tuple[Any, ...], out: Tenso
 
 def _shape_of_output(shapes: list[tuple[int, ...]], out: Tensor) -> tuple[int, ...]:
     try:
-        return np.broadcast_shapes(*shapes)
-    except ValueError:
+        return broadcast(shapes)
+    except ShapesDiffer:
         return out._array.shape  # the launcher names the shapes at fault
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..dtype import promote_types
+from ..executor.plan.dtypes import promoted
 from ..tensor import Tensor, new_tensor
 from .conversion import cast
 from .expand import sum_to_size
@@ -236,7 +236,7 @@ _igammac = TensorOperator(
 
 
 def _called(operator: TensorOperator, input: Tensor, other: Tensor, out: Tensor | None) -> Tensor:
-    kind = promote_types(input.dtype, other.dtype)
+    kind = promoted([input._array, other._array])
     if not kind.is_floating_point:
         raise NotImplementedError(f"\"{operator.name}\" not implemented for '{kind}'")
     operands = [cast(x, kind.numpy) for x in (input, other)]

@@ -19,7 +19,7 @@ from ..autograd.tensor_interface import bump_version
 from ..executor import capture, copying
 from ..executor import indexing as executor
 from ..executor.arrays import filled
-from ..executor.plan.forms import check_written_once
+from ..executor.plan.forms import broadcast, check_written_once
 from ..tensor import Tensor, new_tensor
 from ..transforms.levels import Transformed, is_transformed
 from ..transforms.tangents import multilinear
@@ -534,7 +534,7 @@ def _check_values(given: tuple[int, ...], own: tuple[int, ...], result: tuple[in
 def _result_shape(shape: tuple[int, ...], arrays: Key) -> tuple[int, ...]:
     """The shape of what index arrays take from a tensor of this shape."""
     places = [k for k, x in enumerate(arrays) if x is not ALL]
-    index_shape = np.broadcast_shapes(*[arrays[place].shape for place in places])
+    index_shape = broadcast([arrays[place].shape for place in places])
     return result_shape(shape, places, index_shape)
 
 

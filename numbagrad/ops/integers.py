@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from .. import return_types
-from ..dtype import promote_types, scalar_type_name
+from ..dtype import scalar_type_name
 from ..executor import capture
+from ..executor.plan.dtypes import promoted
 from ..tensor import Tensor, new_tensor
 from ..transforms.batching import aligned_stacks, stacked
 from ..type_names import type_name
@@ -48,7 +49,7 @@ _lcm = TensorOperator(
 
 
 def _of_integers(operator: TensorOperator, input: Tensor, other: Tensor, out: Any) -> Tensor:
-    kind = promote_types(input.dtype, other.dtype)
+    kind = promoted([input._array, other._array])
     if kind.numpy.kind not in "iu":
         name = scalar_type_name(kind)
         raise NotImplementedError(f"\"{operator.name}_cpu\" not implemented for '{name}'")

@@ -16,6 +16,7 @@ import numpy as np
 from ..autograd.grad_mode import state as grad_mode
 from ..executor.matmul import WITH_TANGENT, matmul_and_tangent
 from ..executor.matmul import matmul as _product
+from ..executor.plan.forms import broadcast
 from ..tensor import Tensor, new_tensor
 from ..transforms.batching import aligned_stacks
 from ..transforms.levels import is_transformed
@@ -290,7 +291,7 @@ def _stack_product(a: Array, b: Array) -> Array:
         return made.reshape(*a.shape[:-1], b.shape[1])
     if a.ndim == b.ndim <= 4:  # what the launcher broadcasts itself
         return _product(a, b)
-    batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    batch = broadcast([a.shape[:-2], b.shape[:-2]])
     if len(batch) <= 2:
         return _product(*[x.reshape((1,) * (len(batch) + 2 - x.ndim) + x.shape) for x in (a, b)])
     a, b = [np.broadcast_to(x, (*batch, *x.shape[-2:])) for x in (a, b)]

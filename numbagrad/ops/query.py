@@ -8,8 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 from ..dtype import dtype as DType
-from ..dtype import promote_types, result_type_of, scalar_dtype, type_string
+from ..dtype import type_string
 from ..executor import capture
+from ..executor.plan.dtypes import promoted
 from ..tensor import Tensor
 from ..transforms.levels import is_batched
 from ..untyped_storage import UntypedStorage
@@ -119,21 +120,7 @@ def allclose(
 
 def result_type(tensor1: Any, tensor2: Any) -> DType:
     """The dtype in which an operator computes with these two operands, tensors or numbers."""
-    dimensioned: DType | None = None
-    zero_dim: DType | None = None
-    scalar: DType | None = None
-    for operand in (tensor1, tensor2):
-        if not isinstance(operand, Tensor):
-            scalar = _wider(scalar, scalar_dtype(operand))
-        elif operand._array.ndim:
-            dimensioned = _wider(dimensioned, operand.dtype)
-        else:
-            zero_dim = _wider(zero_dim, operand.dtype)
-    return result_type_of(dimensioned, zero_dim, scalar)
-
-
-def _wider(first: DType | None, second: DType) -> DType:
-    return second if first is None else promote_types(first, second)
+    return promoted([x._array if isinstance(x, Tensor) else x for x in (tensor1, tensor2)])
 
 
 def typename(obj: Any) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..executor.plan.forms import ShapesDiffer, broadcast
 from ..tensor import Tensor
 from ..type_names import type_name
 
@@ -129,18 +130,10 @@ def complete_shape(shape: Shape, count: int) -> Shape:
 
 def common_shape(shapes: Sequence[Shape]) -> Shape:
     """The shape to which all ``shapes`` broadcast; raises torch's error if there is none."""
-    rank = max([len(shape) for shape in shapes], default=0)
-    common = [1] * rank
-    for shape in shapes:
-        for place, size in enumerate(shape, rank - len(shape)):
-            if common[place] == 1:
-                common[place] = size
-            elif size not in (1, common[place]):
-                raise RuntimeError(
-                    f"The size of tensor a ({common[place]}) must match the size of tensor b "
-                    f"({size}) at non-singleton dimension {place}"
-                )
-    return tuple(common)
+    try:
+        return broadcast(shapes)
+    except ShapesDiffer as error:
+        raise RuntimeError(str(error)) from None
 
 
 def check_expands(own: Shape, shape: Shape) -> None:

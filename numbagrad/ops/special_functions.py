@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.polynomial import chebyshev
 
-from ..dtype import get_default_dtype, promote_types, scalar_type_name
+from ..dtype import get_default_dtype, scalar_type_name
 from ..executor import capture
+from ..executor.plan.dtypes import promoted
 from ..formula import polygamma as polygamma_formula
 from ..tensor import Tensor, new_tensor
 from ..transforms.batching import aligned_stacks, stacked
@@ -294,14 +295,14 @@ def zeta(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
     """
     require_tensor_or_number("special_zeta", input, "input", 1)
     require_tensor_or_number("special_zeta", other, "other", 2)
-    operands = [floats("zeta", x) for x in (input, other) if isinstance(x, Tensor)]
-    wanted = functools.reduce(promote_types, [x.dtype for x in operands])
-    if wanted.numpy == np.float16:
-        raise NotImplementedError("\"zeta_cpu\" not implemented for 'Half'")
-    x, q = (
-        floats("zeta", y) if isinstance(y, Tensor)
-        else new_tensor(capture.constant(np.array(y, wanted.numpy)))
+    wanted = promoted([x._array if isinstance(x, Tensor) else x for x in (input, other)])
+    if wanted.is_half:
+        raise NotImplementedError(f"\"zeta_cpu\" not implemented for '{scalar_type_name(wanted)}'")
+    kind = (wanted if wanted.has_fractions else get_default_dtype()).numpy
+    x, q = [
+        floats("zeta", cast(y, kind)) if isinstance(y, Tensor)
+        else new_tensor(capture.constant(np.array(y, kind)))
         for y in (input, other)
-    )  # fmt: skip
-    made = _zeta(cast(x, wanted.numpy), cast(q, wanted.numpy))
+    ]  # fmt: skip
+    made = _zeta(x, q)
     return write_result("special_zeta", made, out, casts=True)

@@ -13,6 +13,7 @@ import numpy as np
 
 from ..executor import capture
 from ..executor.copying import are_inside
+from ..executor.plan.forms import ShapesDiffer, broadcast
 from ..tensor import Tensor, new_tensor
 from ..transforms.levels import Transformed
 from .operator import pointwise
@@ -302,8 +303,8 @@ def _as_int64(index: Array) -> Array:
 
 def _common_shape(shapes: list[tuple[int, ...]]) -> tuple[int, ...]:
     try:
-        return np.broadcast_shapes(*shapes)
-    except ValueError:
+        return broadcast(shapes)
+    except ShapesDiffer:
         found = ", ".join([str(list(shape)) for shape in shapes])
         raise IndexError(
             f"shape mismatch: indexing tensors could not be broadcast together with shapes {found}"

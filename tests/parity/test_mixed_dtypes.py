@@ -6,6 +6,7 @@ dtype of one of their tensors, layers with parameters, and views of memory as an
 
 from __future__ import annotations
 
+import functools
 import itertools
 import warnings
 
@@ -56,6 +57,13 @@ def of_two(one, other):
         lambda t, make: t.lerp(make((3,), one), make((3,), one), make((), other)),
     )
     for first, second in itertools.product(SHAPES, SHAPES):
+        for name in ("gcd", "lcm", "igamma", "igammac", "special.zeta", "hypot", "fmod", "xlogy"):
+            yield (
+                f"{name} {first} {second}",
+                lambda t, make, name=name, first=first, second=second: _named(t, name)(
+                    make(first, one), make(second, other)
+                ),
+            )
         yield (
             f"block_diag {first} {second}",
             (
@@ -87,6 +95,11 @@ def of_two(one, other):
                     )(make(shape, one), make(shape, one), **{weight: make(own, other)})
                 ),
             )
+
+
+def _named(library, name):
+    """A function of a library by its name, which may lead through a module."""
+    return functools.reduce(getattr, name.split("."), library)
 
 
 def of_matrices(one, other):

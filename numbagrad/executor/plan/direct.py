@@ -14,7 +14,6 @@ import numpy as np
 
 from ... import half_precision as half
 from ...dtype import dtype as DType
-from ...dtype import from_numpy
 from ...kernels.layout import MAX_DIMENSIONS
 from ...native.layout import MISS_LIMIT, MISS_NUMBER, MISS_OPERAND
 from .. import capture, library
@@ -169,8 +168,8 @@ def rowwise(program: Any, dim: int, *arrays: Any) -> Any:
     """A call of a ``RowwiseProgram``."""
     _refuse_others(arrays)
     arrays = tuple([np.ascontiguousarray(_readable(x)).reshape(x.shape) for x in arrays])
-    kinds = program.results(from_numpy(arrays[0].dtype))
-    outputs = tuple([np.empty(arrays[0].shape, kind.numpy) for kind in kinds])
+    outputs = result_forms.row_results(program, arrays)
+    assert outputs is not None
     views = [tuple([view_of(x) for x in each]) for each in (arrays, outputs)]
     if arrays[0].size:
         run(Rowwise(program, dim, *views))

@@ -69,7 +69,7 @@ def promote(operands: Sequence[OperandCode]) -> DType:
 
 def promoted(operands: Sequence[Any]) -> DType:
     """The dtype that arrays and numbers have in common."""
-    rank = max([np.ndim(x) for x in operands])
+    rank = max([getattr(x, "ndim", 0) for x in operands])
     return promote([code_of(x, rank) for x in operands])
 
 

@@ -37,9 +37,16 @@ class Form(NamedTuple):
 
 
 class ShapesDiffer(ValueError):
-    """Raised for shapes that do not broadcast, with torch's text."""
+    """Raised for shapes that do not broadcast, with torch's text.
 
-    def __init__(self, first: int, second: int, dimension: int):
+    Attributes:
+        common: the common shape as far as it was found, from the last dimension on.
+        size: the size that does not fit, ``place`` where, counted from behind.
+    """
+
+    def __init__(self, common: Sequence[int], size: int, dimension: int):
+        self.common, self.size, self.place = list(common), size, dimension - len(common)
+        first, second = common[dimension], size
         super().__init__(
             f"The size of tensor a ({first}) must match the size of tensor b ({second}) at "
             f"non-singleton dimension {dimension}"
@@ -69,7 +76,7 @@ def _of_two(first: Shape, second: Shape) -> Shape:
         if own == 1:
             common[place] = other
         elif other not in (1, own):
-            raise ShapesDiffer(own, other, place)
+            raise ShapesDiffer(common, other, place)
     return tuple(common)
 
 

@@ -5,7 +5,7 @@ Called by users, by the layers of ``nn/distance.py`` and by the losses in ``marg
 
 from __future__ import annotations
 
-from ...dtype import promote_types
+from ...executor.plan.dtypes import promoted
 from ...ops.argument_kinds import Real
 from ...ops.distance import pdist
 from ...ops.shapes import common_shape
@@ -26,7 +26,7 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: Real = 1e-8) ->
             f"{x1.dtype} and {x2.dtype}"
         )
     if x1._array.dtype != x2._array.dtype:
-        kind = promote_types(x1.dtype, x2.dtype)
+        kind = promoted([x1._array, x2._array])
         x1, x2 = x1.to(kind), x2.to(kind)
     shape = common_shape([x1._array.shape, x2._array.shape])
     x1, x2 = x1.expand(shape), x2.expand(shape)
