@@ -65,6 +65,8 @@ def dense_like(array: np.ndarray[Any, Any], kind: np.dtype[Any]) -> np.ndarray[A
     """Memory for as many elements without gaps, its dimensions in the order of the strides."""
     if array.flags.c_contiguous:
         return new_array(array.shape, kind)
+    if type(array) is np.ndarray and len({0, *array.strides}) > array.ndim:
+        return np.empty_like(array, kind)  # NumPy sorts strides alike that all differ
     return dense(array.shape, kind, [array]).empty()
 
 

@@ -19,6 +19,8 @@ from . import capture
 from .builtin import launcher, make_builtin, numpy_function
 from .complex_parts import from_parts, parts_of_array
 from .mode import NATIVE
+from .plan import result_forms
+from .plan.spaces import around
 from .word_kernel import WordKernel
 
 Array = np.ndarray[Any, Any]
@@ -99,16 +101,6 @@ def _adding(name: str, kind: np.dtype[Any]) -> WordKernel:
     return WordKernel("kernels.indexing", f"{name}_{name_of(kind)}", updates=True)
 
 
-def _split(shape: tuple[int, ...], dim: int) -> tuple[int, int, int]:
-    """A shape as (outer, size, inner) around one dimension; () counts as (1,)."""
-    outer = inner = 1
-    for size in shape[:dim]:
-        outer *= size
-    for size in shape[dim + 1 :]:
-        inner *= size
-    return outer, shape[dim] if shape else 1, inner
-
-
 def _grain(work: int) -> int:
     """Rows that are worth a thread, for rows of ``work`` elements."""
     return max(_GRAIN // max(work, 1), 1)
@@ -121,9 +113,9 @@ def gather(array: Array, dim: int, index: Array) -> Array:
     if array.dtype.kind == "c":
         return from_parts(gather(parts_of_array(array), dim, _for_parts(index)))
     array, index = np.ascontiguousarray(_cut(array, dim, index)), np.ascontiguousarray(index)
-    output = np.empty(index.shape, array.dtype)
-    _, size, inner = _split(array.shape, dim)
-    outer, count, _ = _split(index.shape, dim)
+    output = result_forms.gathered(array, index).empty()
+    _, size, inner = around(array.shape, dim)
+    outer, count, _ = around(index.shape, dim)
     kernel = _kernel(f"gather_{array.itemsize}")
     kernel(outer * count, _grain(inner), output, array, index, size, count, inner)
     return output
@@ -149,8 +141,8 @@ def index_select(array: Array, dim: int, index: Array) -> Array:
     if array.dtype.kind == "c":
         return from_parts(index_select(parts_of_array(array), dim, index))
     array, index = np.ascontiguousarray(array), np.ascontiguousarray(index)
-    outer, size, inner = _split(array.shape, dim)
-    output = np.empty((*array.shape[:dim], index.size, *array.shape[dim + 1 :]), array.dtype)
+    outer, size, inner = around(array.shape, dim)
+    output = result_forms.selected(array, dim, index).empty()
     kernel = _kernel(f"index_select_{array.itemsize}")
     count = index.size
     kernel(outer * count, _grain(inner), output, array, index, size, count, inner)
@@ -172,7 +164,7 @@ def scatter_add(output: Array, dim: int, index: Array, source: Array) -> None:
     part = _cut(output, dim, index)
     dense = np.ascontiguousarray(part)
     index, source = np.ascontiguousarray(index), np.ascontiguousarray(source)
-    outer, count, inner = _split(index.shape, dim)
+    outer, count, inner = around(index.shape, dim)
     size = dense.shape[dim] if dense.ndim else 1
     kernel = _adding("scatter_add", output.dtype)
     kernel(outer * inner, _grain(count), dense, source, index, size, count, inner)
@@ -190,7 +182,7 @@ def index_add(output: Array, dim: int, index: Array, source: Array) -> None:
         return
     dense = np.ascontiguousarray(output)
     index, source = np.ascontiguousarray(index), np.ascontiguousarray(source)
-    outer, size, inner = _split(dense.shape, dim)
+    outer, size, inner = around(dense.shape, dim)
     kernel = _adding("index_add", output.dtype)
     count = index.size
     kernel(outer * inner, _grain(count), dense, source, index, size, count, inner)

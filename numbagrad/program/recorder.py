@@ -27,6 +27,7 @@ from ..dtype import from_numpy as dtype_of
 from ..executor import capture, numba_function
 from ..executor.builtin import LaunchMiss, runtime
 from ..executor.plan.dtypes import code_of
+from ..executor.plan.forms import contiguous
 from ..executor.plan.operations import (
     Array,
     Call,
@@ -346,7 +347,7 @@ class Recorder:
         compute = computed_as(kind).name
         written = self.view(target, made)
         if target.size == source.size and target.flags.c_contiguous:
-            steps = np.empty(source.shape, target.dtype).strides
+            steps = contiguous(source.shape, target.dtype).strides
             written = dataclasses.replace(written, shape=source.shape, strides=steps)
         read = self.view(source).expanded(written.shape)
         self.operations.append(

@@ -77,7 +77,7 @@ def product(recorder: Recorder, a: Array, b: Array) -> Array | None:
     """A call of the matrix product."""
     if _uses_launcher("matmul", "matmul_launch"):
         return None
-    made = result_forms.product(a, b)
+    made = result_forms.multiplied(a, b)
     if made is not None:
         views = recorder.view(a), recorder.view(b), recorder.view(made, made=True)
         _run(recorder, Product(*views))

@@ -56,7 +56,7 @@ class Tracer(Recorder):
 
     def product(self, function: Callable[..., Array], a: Array, b: Array) -> Array:
         """See :class:`Recorder`."""
-        made = result_forms.product(a, b)
+        made = result_forms.multiplied(a, b)
         if made is None:
             self.fail(f"a product of {a.dtype} {a.shape} and {b.dtype} {b.shape}")
         self.operations.append(Product(self.view(a), self.view(b), self.view(made, made=True)))

@@ -92,9 +92,9 @@ def pointwise(program: Any, operands: tuple[Any, ...], into: Array | None) -> An
         raise LaunchMiss(MISS_LIMIT)
     arrays = _arrays_of(program.rules, readable, len(forms[0].shape), compute)
     if into is None:
-        outputs = [form.empty() for form in forms]
+        outputs = result_forms.made(forms)
     else:
-        outputs = [into]
+        outputs = (into,)
         arrays = [separate(x, into) for x in arrays]
     if outputs[0].size:
         views = tuple([view_of(x) for x in arrays]), tuple([view_of(x) for x in outputs])
@@ -151,8 +151,7 @@ def reduce(
     if shift is not None:
         shift = _readable(shift)
     mask = int(mask) & ((1 << array.ndim) - 1)
-    outputs = result_forms.reduced(program, array, mask, bool(keepdim))
-    assert outputs is not None
+    outputs = result_forms.made(result_forms.reduction(program, array, mask, bool(keepdim)))
     run(
         Reduce(
             program, view_of(array), mask, bool(keepdim),
@@ -168,8 +167,7 @@ def rowwise(program: Any, dim: int, *arrays: Any) -> Any:
     """A call of a ``RowwiseProgram``."""
     _refuse_others(arrays)
     arrays = tuple([np.ascontiguousarray(_readable(x)).reshape(x.shape) for x in arrays])
-    outputs = result_forms.row_results(program, arrays)
-    assert outputs is not None
+    outputs = result_forms.made(result_forms.rowwise(program, arrays[0]))
     views = [tuple([view_of(x) for x in each]) for each in (arrays, outputs)]
     if arrays[0].size:
         run(Rowwise(program, dim, *views))
@@ -179,7 +177,7 @@ def rowwise(program: Any, dim: int, *arrays: Any) -> Any:
 def product(a: Any, b: Any) -> Array:
     """The matrix product of two stacks of float32 or float64 matrices of one rank, up to 4."""
     _refuse_others((a, b))
-    made = result_forms.product(a, b)
+    made = result_forms.multiplied(a, b)
     if made is None:
         raise LaunchMiss(MISS_OPERAND)
     a, b = _readable(a), _readable(b)

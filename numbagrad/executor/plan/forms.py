@@ -27,10 +27,7 @@ class Form(NamedTuple):
 
     def empty(self) -> Array:
         """A new array of this form, which has to be dense, that owns its memory."""
-        made: Array = np.empty(self.shape, self.dtype)
-        if made.strides == self.strides:
-            return made
-        return np.ndarray(self.shape, self.dtype, strides=self.strides)
+        return np.ndarray(self.shape, self.dtype, None, 0, self.strides)
 
 
 # --- shapes ---------------------------------------------------------------------------------------
@@ -119,16 +116,17 @@ def spread(form: Any, shape: Shape) -> Shape:
 
 def contiguous(shape: Shape, dtype: np.dtype[Any]) -> Form:
     """The form of a new array in C order."""
-    return Form(shape, _dense_strides(shape, range(len(shape)), dtype.itemsize), dtype)
+    return Form(shape, _dense_strides(shape, tuple(range(len(shape))), dtype.itemsize), dtype)
 
 
 def dense(shape: Shape, dtype: np.dtype[Any], operands: Sequence[Any]) -> Form:
     """The form of a new array without gaps, its dimensions in the order of the operands."""
-    steps = [spread(x, shape) for x in operands]
-    return Form(shape, _dense_strides(shape, memory_order(shape, *steps), dtype.itemsize), dtype)
+    order = memory_order(shape, *[spread(x, shape) for x in operands])
+    return Form(shape, _dense_strides(shape, order, dtype.itemsize), dtype)
 
 
-def _dense_strides(shape: Shape, order: Sequence[int], step: int) -> Shape:
+@functools.lru_cache(maxsize=1024)
+def _dense_strides(shape: Shape, order: tuple[int, ...], step: int) -> Shape:
     """Strides of an array whose dimensions lie in this order, outermost first."""
     strides = [0] * len(shape)
     for d in reversed(order):

@@ -17,7 +17,7 @@ from ...kernels import reduction_layout as layout
 from ...kernels import rowwise
 from .launch import Launch
 from .operations import Memory, Reduce, Rowwise, View
-from .spaces import merged
+from .spaces import around, merged
 
 
 class Run(NamedTuple):
@@ -137,9 +137,7 @@ def _launch(operation: Reduce, walk: int, words: np.ndarray[Any, Any]) -> Launch
 def lower_rowwise(operation: Rowwise) -> list[Launch]:
     """The launch of a kernel along one dimension of contiguous operands."""
     first = operation.inputs[0]
-    outer = math.prod(first.shape[: operation.dim])
-    size = first.shape[operation.dim] if first.shape else 1
-    inner = math.prod(first.shape[operation.dim + 1 :])
+    outer, size, inner = around(first.shape, operation.dim)
     variant, tile, units, grain = rowwise.cut(outer, size, inner)
     words = np.zeros(rowwise.WORDS, dtype=np.int64)
     words[[rowwise.SIZE, rowwise.INNER_SIZE, rowwise.TILE]] = size, inner, tile

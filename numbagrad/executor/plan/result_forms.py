@@ -1,9 +1,11 @@
-"""The planner's answers: from the forms of operands to the forms of results, a kind of kernel each.
+"""The planner's answers: from the forms of operands to the forms of results.
 
-``pointwise`` plans calls in Python: those without launchers, and all of complex numbers. The other
-functions make the arrays that launchers would make, without the elements, for recordings that do
-without launchers (``tracer.py``, ``run_single.py``); they return None for a call that is not of the
-ordinary kind: one that a launcher refuses, or does more for.
+Each kind of kernel has a function: ``pointwise``, ``reduction``, ``rowwise``, ``product``,
+``gathered`` and ``selected``. Calls that Python plans make arrays of these forms: those without
+launchers, those of complex numbers, and those of recordings. The functions behind them
+(``pointwise_outputs`` and the others) make the arrays that launchers would make, without elements,
+and return None for a call that is not of the ordinary kind: one that a launcher refuses, or does
+more for.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ from .forms import (
     broadcast,
     broadcast_operands,
     check_written_once,
+    contiguous,
     dense,
     repeats,
 )
@@ -55,8 +58,41 @@ def pointwise(program: Any, operands: Sequence[Any], into: Array | None = None) 
         check_written_once(into)
         return Planned(compute, (Form(shape, into.strides, into.dtype),))
     arrays = [x for x in operands if isinstance(x, np.ndarray)]
-    made = dense(shape, result.numpy, arrays)
-    return Planned(compute, (made,) * program.outputs)
+    return Planned(compute, (dense(shape, result.numpy, arrays),) * program.outputs)
+
+
+def reduction(program: Any, source: Any, mask: int, keepdim: bool) -> tuple[Form, ...]:
+    """What a ``ReductionProgram`` makes of an array; bit d of ``mask`` says d is reduced."""
+    kept = [(size, (mask >> d) & 1) for d, size in enumerate(source.shape)]
+    shape = tuple([1 if gone else size for size, gone in kept if keepdim or not gone])
+    kinds = program.results(from_numpy(source.dtype))
+    return tuple([contiguous(shape, kind.numpy) for kind in kinds])
+
+
+def rowwise(program: Any, source: Any) -> tuple[Form, ...]:
+    """What a ``RowwiseProgram`` makes of an array."""
+    kinds = program.results(from_numpy(source.dtype))
+    return tuple([contiguous(source.shape, kind.numpy) for kind in kinds])
+
+
+def product(a: Any, b: Any) -> Form:
+    """What the matrix product makes of two stacks of matrices whose leading dimensions fit."""
+    batch = broadcast([a.shape[:-2], b.shape[:-2]])
+    return contiguous((*batch, a.shape[-2], b.shape[-1]), a.dtype)
+
+
+def gathered(array: Any, index: Any) -> Form:
+    """What single elements of an array make, one for every index."""
+    return contiguous(index.shape, array.dtype)
+
+
+def selected(array: Any, dim: int, index: Any) -> Form:
+    """What the entries of one dimension make at the indices of a vector."""
+    shape = array.shape
+    return contiguous((*shape[:dim], *index.shape, *shape[dim + 1 :]), array.dtype)
+
+
+# --- arrays in the place of those of launchers ----------------------------------------------------
 
 
 def pointwise_outputs(
@@ -86,7 +122,7 @@ def pointwise_outputs(
         if (whole and rules.inputs[place] in rules.weak) or not _is_ordinary(x, kind):
             return None
     if into is None:
-        return tuple([form.empty() for form in planned.outputs])
+        return made(planned.outputs)
     return (into,) if all([apart_or_same(x, into) for x in arrays]) else None
 
 
@@ -103,27 +139,28 @@ def reduced(program: Any, array: Array, mask: int, keepdim: bool) -> tuple[Array
     """The results of a ``ReductionProgram`` for an array."""
     if not _is_plain(array) or array.ndim > layout.MAX_DIMENSIONS:
         return None
-    kept = [(size, (mask >> d) & 1) for d, size in enumerate(array.shape)]
-    shape = [1 if gone else size for size, gone in kept if keepdim or not gone]
-    return tuple([np.empty(shape, x.numpy) for x in program.results(from_numpy(array.dtype))])
+    return made(reduction(program, array, mask, keepdim))
 
 
 def row_results(program: Any, arrays: tuple[Array, ...]) -> tuple[Array, ...] | None:
     """The results of a ``RowwiseProgram`` for contiguous arrays."""
     if not all([_is_plain(x) and x.flags.c_contiguous for x in arrays]):
         return None
-    kinds = program.results(from_numpy(arrays[0].dtype))
-    return tuple([np.empty(arrays[0].shape, kind.numpy) for kind in kinds])
+    return made(rowwise(program, arrays[0]))
 
 
-def product(a: Array, b: Array) -> Array | None:
-    """What the matrix product makes of two stacks of matrices."""
+def multiplied(a: Array, b: Array) -> Array | None:
+    """The product of two stacks of matrices."""
     if a.dtype != b.dtype or a.dtype.kind != "f" or a.itemsize < 4:
         return None
     if a.ndim != b.ndim or not 2 <= a.ndim <= 4 or a.shape[-1] != b.shape[-2]:
         return None
-    batch = broadcast([a.shape[:-2], b.shape[:-2]])
-    return np.empty((*batch, a.shape[-2], b.shape[-1]), a.dtype)
+    return product(a, b).empty()
+
+
+def made(forms: Sequence[Form]) -> tuple[Array, ...]:
+    """New arrays of these forms."""
+    return tuple([form.empty() for form in forms])
 
 
 def _is_plain(array: Array) -> bool:
@@ -152,4 +189,7 @@ def _is_ordinary(number: Any, kind: str) -> bool:
     return bool(limits.min <= number <= limits.max)
 
 
-__all__ = ["Planned", "pointwise", "pointwise_outputs", "product", "reduced", "row_results"]
+__all__ = [
+    "Planned", "gathered", "made", "multiplied", "pointwise", "pointwise_outputs", "product",
+    "reduced", "reduction", "row_results", "rowwise", "selected",
+]  # fmt: skip

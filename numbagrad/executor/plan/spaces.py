@@ -42,6 +42,12 @@ def merged(shape: Shape, strides: Sequence[Shape]) -> tuple[list[int], Steps]:
     return sizes, steps
 
 
+def around(shape: Shape, dim: int) -> tuple[int, int, int]:
+    """A shape as (outer, size, inner) around one dimension; () counts as (1,)."""
+    size = shape[dim] if shape else 1
+    return math.prod(shape[:dim]), size, math.prod(shape[dim + 1 :])
+
+
 def pointwise_words(
     sizes: Sequence[int], steps: Sequence[Sequence[int] | None]
 ) -> tuple[np.ndarray[Any, Any], int]:
@@ -64,4 +70,4 @@ def operand_word(place: int) -> int:
     return layout.ARGUMENT_OPERANDS + layout.OPERAND_WORDS * place
 
 
-__all__ = ["merged", "operand_word", "pointwise_words"]
+__all__ = ["around", "merged", "operand_word", "pointwise_words"]
