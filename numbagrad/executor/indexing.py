@@ -7,7 +7,7 @@ and ``scatter.py``; runs what ``kernels/indexing.py`` holds.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -57,13 +57,6 @@ def strided_view(
     if not NATIVE or len(shape) > layout.VIEW_DIMENSIONS:
         return view_at(array, shape, strides, offset)
     return _strided_view(array, shape, strides, offset)
-
-
-def reach(shape: Sequence[int], strides: Sequence[int]) -> int:
-    """Elements from the first to past the last one of a view, strides in elements; 0 for none."""
-    if 0 in shape:
-        return 0
-    return 1 + sum([(n - 1) * s for n, s in zip(shape, strides, strict=True)])
 
 
 class _Interface:

@@ -161,18 +161,18 @@ class PointwiseProgram:
             self._is_set_up = True
 
     def _first_call(self, *operands: Any) -> Any:
-        self.prepare()
-        if NATIVE:
-            leave_to_recorder()
-        self._set_up()
+        self._leave_or_set_up()
         return self.call(*operands)
 
     def _first_into(self, *operands: Any) -> Any:
+        self._leave_or_set_up()
+        return self.into(*operands)
+
+    def _leave_or_set_up(self) -> None:
         self.prepare()
         if NATIVE:
             leave_to_recorder()
         self._set_up()
-        return self.into(*operands)
 
     def resolve(self, miss: LaunchMiss, operands: tuple[Any, ...], into: bool = False) -> Any:
         """Compile what was missing and call again; raises torch's errors for bad operands."""
@@ -411,12 +411,6 @@ def require_array(name: str, operands: Sequence[Any]) -> None:
 def is_operand(operand: Any) -> bool:
     """Whether launchers take the operand, as it is or after conversion."""
     return isinstance(operand, np.ndarray | np.generic | bool | int | float | complex)
-
-
-def _is_complex(operand: Any) -> bool:
-    if isinstance(operand, np.ndarray):
-        return operand.dtype.kind == "c"
-    return isinstance(operand, complex)
 
 
 def _as_operand(name: str, operand: Any) -> Any:

@@ -19,6 +19,7 @@ import numpy as np
 from ..autograd.engine import run_backward
 from ..autograd.grad_mode import state as grad_mode
 from ..autograd.node import wanted_edge
+from ..executor.plan.forms import Form
 from ..executor.plan.operations import Array, Memory, Operation, Pointwise, View, renamed
 from ..program.expansion import in_primitives
 from ..program.fusion import optimise
@@ -54,7 +55,7 @@ class Pair:
         self.definition = definition
         self.needed = needed
         #: The arguments, with the form of a tensor in its place.
-        self._arguments = [_Form(x._array) if isinstance(x, Tensor) else x for x in arguments]
+        self._arguments = [Form.of(x._array) if isinstance(x, Tensor) else x for x in arguments]
         self._backwards: dict[Any, _Backward] = {}
         self.differentiable = differentiable = True in needed
         trace = _Trace(self)
@@ -155,7 +156,7 @@ class Pair:
         tensors: list[Tensor] = []
         arguments: list[Any] = []
         for argument in self._arguments:
-            if isinstance(argument, _Form):
+            if isinstance(argument, Form):
                 place = len(tensors)
                 tensor = known.get(place)
                 if tensor is None:
@@ -179,21 +180,6 @@ class Pair:
         return tuple([next(gradients) if need else None for need in self.needed])
 
 
-class _Form:
-    """The form of an array."""
-
-    __slots__ = ("shape", "strides", "dtype")
-
-    def __init__(self, array: Array):
-        self.shape, self.strides, self.dtype = array.shape, array.strides, array.dtype
-
-    def empty(self) -> Array:
-        """An array of this form in memory of its own."""
-        ends = [(n - 1) * step for n, step in zip(self.shape, self.strides, strict=True)]
-        buffer = np.empty(sum(ends) // self.dtype.itemsize + 1, self.dtype)
-        return np.ndarray(self.shape, self.dtype, buffer, 0, self.strides)
-
-
 class _Trace:
     """One trace of a definition, and of the walk of its graph."""
 
@@ -204,8 +190,8 @@ class _Trace:
         arguments: list[Any] = []
         flags = iter(pair.needed)
         for argument in pair._arguments:
-            if isinstance(argument, _Form):
-                argument = new_tensor(argument.empty(), next(flags))
+            if isinstance(argument, Form):
+                argument = new_tensor(argument.with_gaps(), next(flags))
                 self.tensors.append(argument)
             arguments.append(argument)
         before = grad_mode.enabled
@@ -266,7 +252,7 @@ class _Trace:
 
         ``cut`` says which operations make it, if that is decided; else it is here.
         """
-        incoming = new_tensor(_Form(grad).empty())
+        incoming = new_tensor(Form.of(grad).with_gaps())
         wanted = [x for x, need in zip(self.tensors, self.needed, strict=True) if need]
         edges: list[Any] = [wanted_edge(x) for x in wanted]
         if self.made._producer is None:
@@ -418,9 +404,7 @@ def _whole(memory: Memory) -> View:
 
 def _laid(array: Array, strides: tuple[int, ...]) -> Array:
     """A copy of an array with these strides, those of a dense one."""
-    order = sorted(range(array.ndim), key=lambda d: -strides[d])
-    inverse = np.argsort(order)
-    made = np.empty([array.shape[d] for d in order], array.dtype).transpose(inverse)
+    made = Form(array.shape, strides, array.dtype).with_gaps()
     made[...] = array
     return made
 

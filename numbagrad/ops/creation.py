@@ -19,6 +19,7 @@ from ..dtype import get_default_dtype, scalar_dtype
 from ..executor import capture
 from ..executor.arrays import filled, new_array
 from ..executor.conversion import dense_like, in_order
+from ..executor.plan.forms import Form
 from ..layout import contiguous_format, preserve_format
 from ..tensor import Tensor
 from ..transforms.dispatch import like_samples, new_samples
@@ -217,10 +218,8 @@ def empty_strided(
             f"empty_strided: expected one stride >= 0 a dimension, but got size {list(shape)} and "
             f"stride {list(steps)}"
         )
-    reach = 0 if 0 in shape else 1 + sum((n - 1) * s for n, s in zip(shape, steps, strict=True))
-    strides = [step * kind.itemsize for step in steps]
-    array: np.ndarray[Any, Any] = np.ndarray(shape, kind, np.empty(max(reach, 1), kind), 0, strides)
-    return leaf(array, requires_grad)
+    strides = tuple([step * kind.itemsize for step in steps])
+    return leaf(Form(tuple(shape), strides, kind).with_gaps(), requires_grad)
 
 
 def _dtype_of_number(function: str, value: Any) -> DType:

@@ -17,6 +17,7 @@ from ..dtype import FROM_TYPE_NUM
 from ..dtype import dtype as DType
 from ..executor import capture
 from ..executor.indexing import strided_view
+from ..executor.plan.forms import contiguous, reach
 from ..tensor import Tensor
 from ..untyped_storage import UntypedStorage
 from .argument_kinds import NOT_GIVEN
@@ -126,17 +127,15 @@ def _region(source: Any, offset: int, size: Any, stride: Any) -> np.ndarray[Any,
         source = TypedStorage(source)
     elements = source._elements
     shape = (elements.size - offset,) if size is None else sizes_of((size,))
+    item = elements.itemsize
     if stride is None:
-        strides = [1] * len(shape)
-        for dim in range(len(shape) - 2, -1, -1):
-            strides[dim] = strides[dim + 1] * max(shape[dim + 1], 1)
+        strides = [step // item for step in contiguous(shape, elements.dtype).strides]
     else:
         strides = list(sizes_of((stride,)))
-    last = offset + sum([(n - 1) * s for n, s in zip(shape, strides, strict=True)])
+    last = offset + reach(shape, strides) - 1
     if 0 not in shape and not 0 <= last < elements.size:
         raise RuntimeError(
             f"set_: sizes {list(shape)}, strides {strides} and storage offset {offset} reach "
             f"beyond the {elements.size} elements of the storage"
         )
-    item = elements.itemsize
     return strided_view(elements, shape, tuple([s * item for s in strides]), offset * item)

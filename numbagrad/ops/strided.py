@@ -14,7 +14,8 @@ import numpy as np
 from .. import half_precision as half
 from ..autograd.regions import Geometry, install_regions
 from ..executor import capture
-from ..executor.indexing import reach, strided_view
+from ..executor.indexing import strided_view
+from ..executor.plan.forms import reach
 from ..tensor import Tensor
 from ..transforms.batching import stacked
 from ..transforms.layouts import shows_as

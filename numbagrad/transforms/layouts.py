@@ -12,14 +12,15 @@ import numpy as np
 
 from ..autograd.regions import Geometry
 from ..executor import capture
-from ..executor.indexing import reach, strided_view
+from ..executor.indexing import strided_view
+from ..executor.plan.forms import reach, repeats
 from ..ops.lazy_conj import view_as_pending
 from ..tensor import Tensor, new_tensor
 from ..untyped_storage import owner_of
 from .dispatch import new_samples
 from .levels import Transformed
 
-__all__ = ["laid_out_as", "of_dtype", "repeats", "shows_as", "zeros_as"]
+__all__ = ["laid_out_as", "of_dtype", "shows_as", "zeros_as"]
 
 Array = np.ndarray[Any, Any]
 #: What ``Transformed.pending`` is of other arrays.
@@ -75,12 +76,6 @@ def of_dtype(primal: Tensor, tangent: Tensor) -> Tensor:
             f"{tangent.dtype}"
         )
     return tangent.to(primal.dtype)
-
-
-def repeats(array: Array) -> bool:
-    """Whether an array shows elements of its memory several times, as an expanded one does."""
-    pairs = zip(array.shape, array.strides, strict=True)
-    return any([length > 1 and stride == 0 for length, stride in pairs])
 
 
 def zeros_as(primal: Tensor, tangent: Tensor) -> Tensor:

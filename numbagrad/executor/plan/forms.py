@@ -29,6 +29,18 @@ class Form(NamedTuple):
         """A new array of this form, which has to be dense, that owns its memory."""
         return np.ndarray(self.shape, self.dtype, None, 0, self.strides)
 
+    @classmethod
+    def of(cls, array: Array) -> Form:
+        """The form of an array."""
+        return cls(array.shape, array.strides, array.dtype)
+
+    def with_gaps(self) -> Array:
+        """A new array of this form with the gaps between its elements, and their repetitions."""
+        _, nbytes = bounds(self)
+        item = self.dtype.itemsize
+        memory = np.empty(max(-(-nbytes // item), 1), self.dtype)
+        return np.ndarray(self.shape, self.dtype, memory, 0, self.strides)
+
 
 # --- shapes ---------------------------------------------------------------------------------------
 
@@ -172,10 +184,30 @@ def _sign(shape: Shape, steps: tuple[Shape, ...], inner: int, outer: int) -> int
 # --- memory ---------------------------------------------------------------------------------------
 
 
+def bounds(form: Any, start: int = 0) -> tuple[int, int]:
+    """The first byte of the elements, and the one after the last; ``start`` is the first one's."""
+    low = high = start
+    if 0 in form.shape:
+        return low, low
+    for size, stride in zip(form.shape, form.strides, strict=True):
+        if stride < 0:
+            low += (size - 1) * stride
+        else:
+            high += (size - 1) * stride
+    return low, high + form.dtype.itemsize
+
+
+def reach(shape: Sequence[int], strides: Sequence[int]) -> int:
+    """Elements from the first to past the last one of a view, strides in elements; 0 for none."""
+    if 0 in shape:
+        return 0
+    return 1 + sum([(n - 1) * s for n, s in zip(shape, strides, strict=True)])
+
+
 def repeats(array: Array) -> bool:
-    """Whether an array has elements in one place of memory."""
+    """Whether an array shows elements of its memory several times, as an expanded one does."""
     steps = zip(array.strides, array.shape, strict=True)
-    return bool(array.size) and any([step == 0 and size > 1 for step, size in steps])
+    return 0 not in array.shape and any([step == 0 and size > 1 for step, size in steps])
 
 
 def check_written_once(output: Array) -> None:
@@ -207,6 +239,7 @@ def separate(operand: Any, output: Array) -> Any:
 
 
 __all__ = [
-    "Form", "ShapesDiffer", "apart_or_same", "broadcast", "broadcast_operands",
-    "check_written_once", "contiguous", "dense", "memory_order", "repeats", "separate", "spread",
+    "Form", "ShapesDiffer", "apart_or_same", "bounds", "broadcast", "broadcast_operands",
+    "check_written_once", "contiguous", "dense", "memory_order", "reach",
+    "repeats", "separate", "spread",
 ]  # fmt: skip

@@ -17,7 +17,7 @@ from numpy.lib.stride_tricks import as_strided
 from ...codegen.alias_scopes import APART
 from ...formula import Expression, Formula
 from ...kernels.rows import ClassKind
-from .forms import Array, spread
+from .forms import Array, bounds, spread
 
 #: Bytes between the first and the last element of a view, the last one included.
 Range = tuple[int, int]
@@ -66,17 +66,10 @@ class Memory:
 
 def extent(array: Array) -> Range:
     """First address of an array's elements, and the one after its last."""
-    low = high = array.__array_interface__["data"][0]
+    start = array.__array_interface__["data"][0]
     if array.flags.c_contiguous:
-        return low, low + array.nbytes
-    if array.size:
-        for size, stride in zip(array.shape, array.strides, strict=True):
-            if stride < 0:
-                low += (size - 1) * stride
-            else:
-                high += (size - 1) * stride
-        high += array.itemsize
-    return low, high
+        return start, start + array.nbytes
+    return bounds(array, start)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -100,15 +93,7 @@ class View:
     @property
     def bytes(self) -> Range:
         """The range of bytes of the memory that the elements lie in."""
-        low = high = self.offset
-        if self.size == 0:
-            return low, low
-        for size, stride in zip(self.shape, self.strides, strict=True):
-            if stride < 0:
-                low += (size - 1) * stride
-            else:
-                high += (size - 1) * stride
-        return low, high + self.dtype.itemsize
+        return bounds(self, self.offset)
 
     @property
     def contiguous(self) -> bool:
