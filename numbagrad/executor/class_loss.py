@@ -15,6 +15,7 @@ import numpy as np
 
 from ..dtype import name_of
 from .arrays import filled
+from .plan.spaces import around
 from .word_kernel import WordKernel
 
 Array = np.ndarray[Any, Any]
@@ -43,10 +44,7 @@ def factors(
 
 def _sizes(shape: tuple[int, ...]) -> tuple[int, int]:
     """Classes, and elements of a batch entry."""
-    inner = 1
-    for size in shape[2:]:
-        inner *= size
-    return shape[1], inner
+    return around(shape, 1)[1:]
 
 
 def elements(input: Array, target: Array, factor: Array, ignored: int) -> Array:

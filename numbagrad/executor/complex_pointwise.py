@@ -49,26 +49,13 @@ class LiftedFormula:
 
 
 class ComplexProgram:
-    """One lifted formula and its kernels, with the interface of a ``PointwiseProgram``.
+    """One lifted formula and its kernels, with the interface of a ``PointwiseProgram``."""
 
-    ``weak_dtype_inputs`` names inputs that take the dtype of the others, ``result`` is "bool" where
-    the result is, and ``check`` raises for dtypes of operands, by name, that the operator refuses.
-    """
-
-    def __init__(
-        self,
-        name: str,
-        formula: LiftedFormula,
-        result: str = "same",
-        weak_dtype_inputs: frozenset[str] = frozenset(),
-        check: Callable[[dict[str, DType]], None] | None = None,
-    ):
+    def __init__(self, name: str, formula: LiftedFormula, **rules: Any):
         self.name = name
         self.formula = formula
-        self.rules = ComplexRules(
-            name, formula.inputs, formula.real.booleans, weak_dtype_inputs, result, check=check,
-            is_complex=formula.is_complex,
-        )  # fmt: skip
+        names, booleans = formula.inputs, formula.real.booleans
+        self.rules = ComplexRules(name, names, booleans, is_complex=formula.is_complex, **rules)
         self._kernels: dict[Any, int] = {}
         library.when_forgetting(self._kernels.clear)
 

@@ -75,7 +75,8 @@ class PointwiseProgram:
         call: ``call(*operands) -> ndarray`` (a tuple for several outputs), operands being ndarrays
             and Python numbers. Raises ``LaunchMiss``; pass that to :meth:`resolve`.
         into: the same with a last argument, the ndarray to write.
-        rules: what it says of dtypes (``plan/dtypes.py``), once the formula is traced.
+        rules: what it says of dtypes (``DtypeRules``), once the formula is traced; its fields are
+            given as ``result`` and by name.
         refuses_zero_divisors: whether integers raise if the second input has a zero.
     """
 
@@ -93,20 +94,14 @@ class PointwiseProgram:
         make_formula: Callable[[], Formula],
         result: str,
         grain: int,
-        accepts: str = "any",
-        weak_dtype_inputs: frozenset[str] = frozenset(),
-        check: Callable[[dict[str, DType]], None] | None = None,
         refuses_zero_divisors: bool = False,
-        rounds_operands: bool = False,
+        **rules: Any,
     ):
         self.name = name
         self.refuses_zero_divisors = refuses_zero_divisors
         self.grain = grain
         self._make_formula = make_formula
-        self._make_rules = functools.partial(
-            self._rules_class, name, weak=weak_dtype_inputs, result=result, accepts=accepts,
-            check=check, rounds=rounds_operands,
-        )  # fmt: skip
+        self._make_rules = functools.partial(self._rules_class, name, result=result, **rules)
         self.rules: DtypeRules
         self.formula: Formula | None = None
         self._tables: tuple[KernelTable, KernelTable] | None = None

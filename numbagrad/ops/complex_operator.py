@@ -198,9 +198,9 @@ class ComplexOperator(PointwiseOperator):
         self.program: Any = ComplexProgram(
             definition.name,
             formula,
-            definition.result,
-            frozenset(definition.scalars).difference(definition.promoting),
-            definition.check,
+            result=definition.result,
+            weak=definition.weak,
+            check=definition.check,
         )
         self.gradient = gradient
         self.push = push

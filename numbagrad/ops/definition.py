@@ -87,6 +87,11 @@ class PointwiseDefinition:
     takes_numbers: bool = False
 
     @property
+    def weak(self) -> frozenset[str]:
+        """The inputs that take the dtype of the others."""
+        return frozenset(self.scalars).difference(self.promoting)
+
+    @property
     def rounds_operands(self) -> bool:
         """Whether operands are rounded to their common dtype of half precision."""
         return self.discontinuous or self.result == "bool"

@@ -101,11 +101,11 @@ class PointwiseOperator:
             (lambda: formula) if formula is not None else (lambda: definition.traced),
             definition.result,
             GRAIN,
-            definition.dtypes,
-            weak_dtype_inputs=frozenset(definition.scalars).difference(definition.promoting),
+            definition.refuses_zero_divisors,
+            accepts=definition.dtypes,
+            weak=definition.weak,
             check=definition.check,
-            refuses_zero_divisors=definition.refuses_zero_divisors,
-            rounds_operands=definition.rounds_operands,
+            rounds=definition.rounds_operands,
         )
         #: What has no gradient by its nature, as a comparison, is a leaf without one.
         self.recorded = definition.result != "bool"

@@ -8,6 +8,7 @@ errors for bad dimensions, and the gradients, written in Tensor operations. Extr
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -22,6 +23,7 @@ from ..dtype import scalar_type_name
 from ..executor import capture
 from ..executor.arrays import filled
 from ..executor.builtin import LaunchMiss
+from ..executor.plan.forms import reduced_shape
 from ..executor.reduction import Reduction, ReductionProgram
 from ..formula import isnan, where
 from ..tensor import Tensor, new_tensor
@@ -92,25 +94,16 @@ def mask_of(dim: Any, rank: int) -> int:
     return mask or ALL
 
 
-def kept_shape(shape: tuple[int, ...], mask: int) -> tuple[int, ...]:
-    """``shape`` with 1 for the reduced dimensions: that of the result with ``keepdim``."""
-    return tuple([1 if (mask >> d) & 1 else size for d, size in enumerate(shape)])
-
-
 def count_of(shape: tuple[int, ...], mask: int) -> int:
     """Number of elements that are reduced to one."""
-    count = 1
-    for d, size in enumerate(shape):
-        if (mask >> d) & 1:
-            count *= size
-    return count
+    return math.prod([size for d, size in enumerate(shape) if (mask >> d) & 1])
 
 
 def with_dims(reduced: Tensor, shape: tuple[int, ...], mask: int) -> Tensor:
     """A result without ``keepdim`` (or with) given back its reduced dimensions, as size 1."""
     if reduced._array.ndim == len(shape):
         return reduced
-    return reduced.reshape(kept_shape(shape, mask))
+    return reduced.reshape(reduced_shape(shape, mask))
 
 
 def spread(grad: Tensor, shape: tuple[int, ...], mask: int) -> Tensor:

@@ -11,6 +11,7 @@ import dataclasses
 from collections.abc import Sequence
 
 from ..executor.plan import cost
+from ..executor.plan.forms import contiguous
 from ..executor.plan.operations import (
     Memory,
     Operation,
@@ -60,13 +61,8 @@ def _own_blocks(memory: Memory, views: list[View]) -> dict[View, View]:
 
 def _dense(view: View) -> View:
     """A new block for the elements of a view, in C order."""
-    strides, step = [], view.dtype.itemsize
-    for size in reversed(view.shape):
-        strides.append(step)
-        step *= size
-    return dataclasses.replace(
-        view, memory=Memory.scratch(step), offset=0, strides=tuple(reversed(strides))
-    )
+    memory = Memory.scratch(view.size * view.dtype.itemsize)
+    return View(memory, 0, *contiguous(view.shape, view.dtype))
 
 
 # --- what is computed again -----------------------------------------------------------------------

@@ -14,6 +14,7 @@ import numpy as np
 
 from ..dtype import from_numpy as dtype_of
 from ..executor import class_loss
+from ..executor.plan.forms import contiguous
 from ..executor.plan.operations import (
     Input,
     Kernel,
@@ -142,12 +143,7 @@ def placed(operation: Operation, view: View, space: Shape) -> View:
     # One value a row, in the order of the rows.
     strides = _outer(view, space) if len(shape) >= len(space) - 1 else None
     if strides is None or shape not in (space[:-1], (*space[:-1], 1)):
-        step = view.dtype.itemsize
-        dense = []
-        for size in reversed(space[:-1]):
-            dense.append(step)
-            step *= size
-        strides = tuple(reversed(dense))
+        strides = contiguous(space[:-1], view.dtype).strides
     return View(view.memory, view.offset, space, (*strides, 0), view.dtype)
 
 

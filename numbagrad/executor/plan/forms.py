@@ -109,6 +109,12 @@ def broadcast_operands(name: str, operands: Sequence[Any], output: Any = None) -
     return shape
 
 
+def reduced_shape(shape: Shape, mask: int, keepdim: bool = True) -> Shape:
+    """The shape of a reduction; bit d of ``mask`` says that dimension d is reduced."""
+    sizes = [(size, (mask >> d) & 1) for d, size in enumerate(shape)]
+    return tuple([1 if gone else size for size, gone in sizes if keepdim or not gone])
+
+
 def spread(form: Any, shape: Shape) -> Shape:
     """The strides of an array over a shape that it broadcasts to: 0 where it repeats."""
     own: Shape = form.shape
@@ -240,6 +246,6 @@ def separate(operand: Any, output: Array) -> Any:
 
 __all__ = [
     "Form", "ShapesDiffer", "apart_or_same", "bounds", "broadcast", "broadcast_operands",
-    "check_written_once", "contiguous", "dense", "memory_order", "reach",
+    "check_written_once", "contiguous", "dense", "memory_order", "reach", "reduced_shape",
     "repeats", "separate", "spread",
 ]  # fmt: skip

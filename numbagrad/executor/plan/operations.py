@@ -7,6 +7,7 @@ here is about addresses and arrays; Tensors and gradients have already become pl
 from __future__ import annotations
 
 import dataclasses
+import math
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -85,10 +86,7 @@ class View:
     @property
     def size(self) -> int:
         """Number of elements."""
-        count = 1
-        for size in self.shape:
-            count *= size
-        return count
+        return math.prod(self.shape)
 
     @property
     def bytes(self) -> Range:

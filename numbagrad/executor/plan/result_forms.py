@@ -30,6 +30,7 @@ from .forms import (
     check_written_once,
     contiguous,
     dense,
+    reduced_shape,
     repeats,
 )
 
@@ -63,8 +64,7 @@ def pointwise(program: Any, operands: Sequence[Any], into: Array | None = None) 
 
 def reduction(program: Any, source: Any, mask: int, keepdim: bool) -> tuple[Form, ...]:
     """What a ``ReductionProgram`` makes of an array; bit d of ``mask`` says d is reduced."""
-    kept = [(size, (mask >> d) & 1) for d, size in enumerate(source.shape)]
-    shape = tuple([1 if gone else size for size, gone in kept if keepdim or not gone])
+    shape = reduced_shape(source.shape, mask, keepdim)
     kinds = program.results(from_numpy(source.dtype))
     return tuple([contiguous(shape, kind.numpy) for kind in kinds])
 
