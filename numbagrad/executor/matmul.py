@@ -137,7 +137,7 @@ def kernel_of(method: int, dtype: str) -> int:
     """Address of the kernel of a method (``kernels/matmul/layout.py``) for float32 or float64."""
     # Its vector code is written by hand: the long list of passes would find nothing to do.
     name = f"matmul_{_METHODS[method]}_{dtype}"
-    address = library.hand_written("kernels.matmul.blocks", name, code="calls")
+    address = library.hand_written("kernels.matmul.product", name, code="calls")
     if address not in _reserved:
         _reserve_scratch(name, address)
         _reserved.add(address)
