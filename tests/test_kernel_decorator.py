@@ -272,17 +272,18 @@ def test_what_matmul_refuses(variant, arguments, error, message):
 
 def test_calls_without_machine_code():
     code = (
-        "import numpy as np\n"
+        "import numpy as np, numbagrad\n"
         "from numbagrad.kernels.generated.activation import relu\n"
         "from numbagrad.kernels.matmul.product import matmul\n"
         "x, out = np.array([-1, 2], 'f4'), np.empty(2, 'f4')\n"
         "relu(x, out)\n"
         "c = np.empty((2, 2))\n"
         "matmul['tiles_float64'](np.eye(2), 3 * np.eye(2), c)\n"
-        "print(out.tolist(), c.tolist(), relu.address < 0)\n"
+        "shown = str(numbagrad.executor.explain(numbagrad.ones(2).relu))\n"
+        "print(out.tolist(), c.tolist(), relu.address < 0, 'run as Python; source:' in shown)\n"
     )
     environment = {**os.environ, "NUMBAGRAD_DISABLE_JIT": "1"}
     found = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment
     )
-    assert found.stdout.strip() == "[0.0, 2.0] [[3.0, 0.0], [0.0, 3.0]] True"
+    assert found.stdout.strip() == "[0.0, 2.0] [[3.0, 0.0], [0.0, 3.0]] True True"
