@@ -126,10 +126,10 @@ def test_the_pair_of_an_operator(operator, arguments, forward, backward, saved):
     assert f"{node} keeps {', '.join(saved)}" in text and f"backward of {operator.__name__}" in text
     for kernel in (*found.kernels, *found.backward):
         assert kernel.source is None or str(kernel.path) in text
-    assert set(found.kernels).isdisjoint(found.backward) or operator is torch.mm
+    assert set(found.kernels).isdisjoint(found.backward) or operator.__name__ == "mm"
     assert all(x.grad is None for x in arguments if isinstance(x, torch.Tensor))
     found.result.sum().backward()  # the graph of the result is as it was
-    leaf = arguments[0][0] if operator is torch.stack else arguments[0]
+    leaf = arguments[0][0] if operator.__name__ == "stack" else arguments[0]
     assert leaf.grad is not None
 
 
