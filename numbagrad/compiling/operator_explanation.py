@@ -48,12 +48,17 @@ class OperatorExplanation(Explanation):
     __repr__ = __str__
 
 
-def with_backward(forward: Explanation, arguments: tuple[Any, ...]) -> Explanation:
-    """The explanation of a call of an operator, with its backward if the results have one."""
+def with_backward(
+    forward: Explanation, arguments: tuple[Any, ...], most: int | None = None
+) -> Explanation:
+    """The explanation of a call of an operator, with its backward if the results have one.
+
+    A call that left more than ``most`` nodes is no operator: its backward is not run.
+    """
     inputs = [x for x in _tensors(arguments) if x._requires_grad]
     results = [x for x in _tensors((forward.result,)) if x.grad_fn is not None]
     nodes = _nodes_between(results, inputs)
-    if not nodes:
+    if not nodes or (most is not None and len(nodes) > most):
         return forward
     saved = tuple([(node.name(), tuple(_described(node))) for node in nodes])
     composites = [node for node in nodes if isinstance(node, CompositeNode)]

@@ -69,9 +69,8 @@ def explaining(function: Callable[..., Any]) -> Callable[..., Any]:
             compiled = compiled.__dict__["_compiled"]
         if not isinstance(compiled, CompiledFunction):
             found = explain_kernels(function, *args, **kwargs)
-            if not getattr(function, "__module__", "").startswith("numbagrad"):
-                return found
-            return with_backward(found, (*args, *kwargs.values()))
+            is_ours = str(getattr(function, "__module__", "")).startswith("numbagrad")
+            return with_backward(found, (*args, *kwargs.values()), None if is_ours else 1)
         name = getattr(function, "__qualname__", type(function).__name__)
         if compiled.broken is not None:
             result, ran = compiled.broken.call_and_find(*args, **kwargs)
