@@ -206,6 +206,8 @@ def test_the_decorator_bare_and_with_options():
     assert other.fastmath == () and other.code == "calls"
     with pytest.raises(TypeError, match="takes addresses alone"):
         bare.pack(1)
+    with pytest.raises(RuntimeError, match="bare has no machine code"):
+        bare(0, 0, 0)
 
 
 # --- the matrix product ---------------------------------------------------------------------------

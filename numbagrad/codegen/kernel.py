@@ -140,9 +140,12 @@ class Kernel:
     def address(self) -> int:
         """Address of the machine code, compiled if need be; below 0 where kernels run as Python."""
         find = addresses.find_kernel
-        if find is None:
-            raise RuntimeError("kernels are compiled by numbagrad.executor, which is not imported")
-        room = self.__module__.partition(".")[2]
+        package, _, room = self.__module__.partition(".")
+        if find is None or package != "numbagrad":
+            raise RuntimeError(
+                f"{self.__name__} has no machine code, which numbagrad.executor has made for "
+                "numbagrad's own kernels alone; call py_func, or use numbagrad.kernel() instead"
+            )
         return find(room, self.__name__, self.signature, self.fastmath, self.code)
 
     def pack(self, *values: Any) -> addresses.Address:
