@@ -79,12 +79,11 @@ def matmul(a: Array, b: Array, rounded: bool = True) -> Array:
     the result of half precision is not to be ``rounded``, raises ``HalfPrecision``.
     """
     repairs = None
-    launched = _launcher()[0] if NATIVE else _without_launcher
     while True:
         try:
             if capture.active is not None:
                 leave_to_recorder()
-            return launched(a, b)
+            return (_launcher()[0] if NATIVE else _without_launcher)(a, b)
         except LaunchMiss as miss:
             code = miss.args[0]
         if a.dtype.kind == "c":
