@@ -19,7 +19,6 @@ from . import capture
 from .builtin import launcher, make_builtin, numpy_function
 from .complex_parts import from_parts, parts_of_array
 from .mode import NATIVE
-from .plan import result_forms
 from .plan.spaces import around
 from .word_kernel import WordKernel
 
@@ -106,7 +105,7 @@ def gather(array: Array, dim: int, index: Array) -> Array:
     if array.dtype.kind == "c":
         return from_parts(gather(parts_of_array(array), dim, _for_parts(index)))
     array, index = np.ascontiguousarray(_cut(array, dim, index)), np.ascontiguousarray(index)
-    output = result_forms.gathered(array, index).empty()
+    output = np.empty(index.shape, array.dtype)
     _, size, inner = around(array.shape, dim)
     outer, count, _ = around(index.shape, dim)
     kernel = _kernel(f"gather_{array.itemsize}")
@@ -135,7 +134,7 @@ def index_select(array: Array, dim: int, index: Array) -> Array:
         return from_parts(index_select(parts_of_array(array), dim, index))
     array, index = np.ascontiguousarray(array), np.ascontiguousarray(index)
     outer, size, inner = around(array.shape, dim)
-    output = result_forms.selected(array, dim, index).empty()
+    output = np.empty((*array.shape[:dim], index.size, *array.shape[dim + 1 :]), array.dtype)
     kernel = _kernel(f"index_select_{array.itemsize}")
     count = index.size
     kernel(outer * count, _grain(inner), output, array, index, size, count, inner)

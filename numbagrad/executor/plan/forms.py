@@ -132,6 +132,7 @@ def spread(form: Any, shape: Shape) -> Shape:
 # --- strides of what is made ----------------------------------------------------------------------
 
 
+@functools.lru_cache(maxsize=1024)
 def contiguous(shape: Shape, dtype: np.dtype[Any]) -> Form:
     """The form of a new array in C order."""
     return Form(shape, _dense_strides(shape, tuple(range(len(shape))), dtype.itemsize), dtype)

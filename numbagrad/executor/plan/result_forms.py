@@ -1,11 +1,11 @@
 """The planner's answers: from the forms of operands to the forms of results.
 
-Each kind of kernel has a function: ``pointwise``, ``reduction``, ``rowwise``, ``product``,
-``gathered`` and ``selected``. Calls that Python plans make arrays of these forms: those without
-launchers, those of complex numbers, and those of recordings. The functions behind them
-(``pointwise_outputs`` and the others) make the arrays that launchers would make, without elements,
-and return None for a call that is not of the ordinary kind: one that a launcher refuses, or does
-more for.
+``pointwise``, ``reduction``, ``rowwise`` and ``product`` answer for their kind of kernel; what is
+gathered or scattered has the shape of an operand. Calls that Python plans make arrays of these
+forms: those without launchers, those of complex numbers, and those of recordings. The functions
+behind them (``pointwise_outputs`` and the others) make the arrays that launchers would make,
+without elements, and return None for a call that is not of the ordinary kind: one that a launcher
+refuses, or does more for.
 """
 
 from __future__ import annotations
@@ -79,17 +79,6 @@ def product(a: Any, b: Any) -> Form:
     """What the matrix product makes of two stacks of matrices whose leading dimensions fit."""
     batch = broadcast([a.shape[:-2], b.shape[:-2]])
     return contiguous((*batch, a.shape[-2], b.shape[-1]), a.dtype)
-
-
-def gathered(array: Any, index: Any) -> Form:
-    """What single elements of an array make, one for every index."""
-    return contiguous(index.shape, array.dtype)
-
-
-def selected(array: Any, dim: int, index: Any) -> Form:
-    """What the entries of one dimension make at the indices of a vector."""
-    shape = array.shape
-    return contiguous((*shape[:dim], *index.shape, *shape[dim + 1 :]), array.dtype)
 
 
 # --- arrays in the place of those of launchers ----------------------------------------------------
@@ -190,6 +179,6 @@ def _is_ordinary(number: Any, kind: str) -> bool:
 
 
 __all__ = [
-    "Planned", "gathered", "made", "multiplied", "pointwise", "pointwise_outputs", "product",
-    "reduced", "reduction", "row_results", "rowwise", "selected",
+    "Planned", "made", "multiplied", "pointwise", "pointwise_outputs", "product",
+    "reduced", "reduction", "row_results", "rowwise",
 ]  # fmt: skip

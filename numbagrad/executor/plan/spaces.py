@@ -44,8 +44,12 @@ def merged(shape: Shape, strides: Sequence[Shape]) -> tuple[list[int], Steps]:
 
 def around(shape: Shape, dim: int) -> tuple[int, int, int]:
     """A shape as (outer, size, inner) around one dimension; () counts as (1,)."""
-    size = shape[dim] if shape else 1
-    return math.prod(shape[:dim]), size, math.prod(shape[dim + 1 :])
+    outer = inner = 1
+    for size in shape[:dim]:
+        outer *= size
+    for size in shape[dim + 1 :]:
+        inner *= size
+    return outer, shape[dim] if shape else 1, inner
 
 
 def pointwise_words(
