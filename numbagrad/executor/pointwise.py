@@ -140,7 +140,10 @@ class PointwiseProgram:
             call: Callable[..., Any]
             into: Callable[..., Any]
             if not NATIVE:
-                call, into = self._call_directly, self._write_directly
+                from .plan import direct  # which asks this file
+
+                call = lambda *operands: direct.pointwise(self, operands, None)  # noqa: E731
+                into = lambda *given: direct.pointwise(self, given[:-1], given[-1])  # noqa: E731
             else:
                 outputs = len(formula.outputs)
                 tables = (
@@ -275,18 +278,6 @@ class PointwiseProgram:
         streamed = plain and bool(key & native_layout.STREAMED)
         inputs, outputs = told_apart(inputs, outputs)
         return kernel_source(self.name, formula, inputs, outputs, compute.name, flat, streamed)
-
-    # --- without launchers: what ``plan/direct.py`` asks ---
-
-    def _call_directly(self, *operands: Any) -> Any:
-        from .plan import direct  # which asks this file
-
-        return direct.pointwise(self, operands, None)
-
-    def _write_directly(self, *operands: Any) -> None:
-        from .plan import direct
-
-        direct.pointwise(self, operands[:-1], operands[-1])
 
 
 #: The lowering of formulas whose arguments are within the bounds of every function.

@@ -92,15 +92,20 @@ def broadcast_shapes(*shapes: Any) -> Size:
         shape = tuple(given) if isinstance(given, (tuple, list)) else (given,)
         if min(shape, default=0) < 0:
             raise ValueError("Attempting to broadcast a dimension with negative length!")
-        try:
-            found = broadcast([found, shape])
-        except ShapesDiffer as differ:
-            raise RuntimeError(
-                f"Attempting to broadcast a dimension of length {differ.size} at {differ.place}! "
-                f"Mismatching argument at index {number} had {shape}; but expected shape should "
-                f"be broadcastable to {differ.common}"
-            ) from None
+        found = _joined(found, shape, number)
     return Size(found)
+
+
+def _joined(found: tuple[int, ...], shape: tuple[int, ...], number: int) -> tuple[int, ...]:
+    """The common shape with one shape more, that of the argument with this number."""
+    try:
+        return broadcast([found, shape])
+    except ShapesDiffer as differ:
+        raise RuntimeError(
+            f"Attempting to broadcast a dimension of length {differ.size} at {differ.place}! "
+            f"Mismatching argument at index {number} had {shape}; but expected shape should "
+            f"be broadcastable to {differ.common}"
+        ) from None
 
 
 def sum_to_size(tensor: Tensor, shape: tuple[int, ...]) -> Tensor:

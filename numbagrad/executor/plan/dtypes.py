@@ -198,8 +198,3 @@ class ComplexRules(DtypeRules):
         real = real_of(common if common.has_fractions else scalar_dtype(0.0))
         result = complex_of(real) if self.is_complex else real
         return real, bool_ if self.result == "bool" else result
-
-
-__all__ = [
-    "ComplexRules", "DtypeRules", "OperandCode", "check_cast", "code_of", "promote", "promoted",
-]  # fmt: skip

@@ -243,10 +243,3 @@ def separate(operand: Any, output: Array) -> Any:
     if not isinstance(operand, np.ndarray) or apart_or_same(operand, output):
         return operand
     return operand.copy()
-
-
-__all__ = [
-    "Form", "ShapesDiffer", "apart_or_same", "bounds", "broadcast", "broadcast_operands",
-    "check_written_once", "contiguous", "dense", "memory_order", "reach", "reduced_shape",
-    "repeats", "separate", "spread",
-]  # fmt: skip

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -38,15 +38,10 @@ from .forms import (
 _ORDINARY = 2.0**53
 
 
-class Planned(NamedTuple):
-    """A call of a pointwise program: the dtype it computes in, and the forms of its outputs."""
-
-    compute: DType
-    outputs: tuple[Form, ...]
-
-
-def pointwise(program: Any, operands: Sequence[Any], into: Array | None = None) -> Planned:
-    """What a call of a pointwise program on ndarrays and numbers makes, or writes ``into``.
+def pointwise(
+    program: Any, operands: Sequence[Any], into: Array | None = None
+) -> tuple[DType, tuple[Form, ...]]:
+    """The dtype a call on ndarrays and numbers computes in, and what it makes, or writes ``into``.
 
     Raises:
         RuntimeError, NotImplementedError: torch's, for shapes and dtypes that do not fit.
@@ -57,9 +52,9 @@ def pointwise(program: Any, operands: Sequence[Any], into: Array | None = None) 
     compute, result = program.rules.of(codes, stored)
     if into is not None:
         check_written_once(into)
-        return Planned(compute, (Form(shape, into.strides, into.dtype),))
+        return compute, (Form.of(into),)
     arrays = [x for x in operands if isinstance(x, np.ndarray)]
-    return Planned(compute, (dense(shape, result.numpy, arrays),) * program.outputs)
+    return compute, (dense(shape, result.numpy, arrays),) * program.outputs
 
 
 def reduction(program: Any, source: Any, mask: int, keepdim: bool) -> tuple[Form, ...]:
@@ -100,18 +95,18 @@ def pointwise_outputs(
         return None
     if not _fit(arrays, into):
         return None
-    planned = pointwise(program, inputs, into)
-    rules, whole = program.rules, not planned.compute.is_floating_point
+    compute, forms = pointwise(program, inputs, into)
+    rules, whole = program.rules, not compute.is_floating_point
     if program.refuses_zero_divisors and whole:
         return None
     for place, x in enumerate(inputs):
         if isinstance(x, np.ndarray):
             continue
-        kind = rules.number(place, planned.compute).name
+        kind = rules.number(place, compute).name
         if (whole and rules.inputs[place] in rules.weak) or not _is_ordinary(x, kind):
             return None
     if into is None:
-        return made(planned.outputs)
+        return made(forms)
     return (into,) if all([apart_or_same(x, into) for x in arrays]) else None
 
 
@@ -176,9 +171,3 @@ def _is_ordinary(number: Any, kind: str) -> bool:
         return abs(number) < _ORDINARY
     limits = np.iinfo(kind)
     return bool(limits.min <= number <= limits.max)
-
-
-__all__ = [
-    "Planned", "made", "multiplied", "pointwise", "pointwise_outputs", "product",
-    "reduced", "reduction", "row_results", "rowwise",
-]  # fmt: skip

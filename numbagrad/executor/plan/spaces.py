@@ -72,6 +72,3 @@ def pointwise_words(
 def operand_word(place: int) -> int:
     """The word of a pointwise kernel's arguments that has the address of an operand."""
     return layout.ARGUMENT_OPERANDS + layout.OPERAND_WORDS * place
-
-
-__all__ = ["around", "merged", "operand_word", "pointwise_words"]
