@@ -14,14 +14,45 @@ class LinAlgError(RuntimeError):
     """A matrix that has no inverse or no such decomposition."""
 
 
-def computed(name: str, function: Any, *arrays: Array) -> Any:
-    """A result of NumPy's, whose errors become torch's."""
+def inverse(matrices: Array) -> Array:
+    """NumPy's inverses of a stack.
+
+    Raises:
+        LinAlgError: names the first singular matrix, and its first zero pivot.
+    """
+    turned = matrices.swapaxes(-1, -2)  # so that the inverse lies in memory as LAPACK leaves it
     try:
-        return function(*arrays)
-    except np.linalg.LinAlgError as error:
-        raise LinAlgError(
-            f"{name}: the input is not invertible or not positive definite ({error})"
-        ) from None
+        return np.linalg.inv(turned).swapaxes(-1, -2)
+    except np.linalg.LinAlgError:
+        place, pivot = _first_singular(matrices)
+    raise LinAlgError(
+        f"linalg.inv: {place}The diagonal element {pivot} is zero, the inversion could not be "
+        "completed because the input matrix is singular."
+    )
+
+
+def solution(A: Array, B: Array) -> Array:
+    """NumPy's solutions of stacks of systems of equations.
+
+    Raises:
+        LinAlgError: names the first singular matrix.
+    """
+    try:
+        return np.linalg.solve(A, B)
+    except np.linalg.LinAlgError:
+        place, _ = _first_singular(A)
+    raise LinAlgError(
+        f"torch.linalg.solve: {place}The solver failed because the input matrix is singular."
+    )
+
+
+def _first_singular(matrices: Array) -> tuple[str, int]:
+    """Which matrix of a stack is the first without an inverse, and its first zero pivot."""
+    from .lu import factors  # which asks this file
+
+    pivots = factors(matrices)[2]
+    pivot = int(pivots.reshape(-1)[(pivots != 0).reshape(-1).argmax()])
+    return _place(matrices, pivots != 0), max(pivot, 1)
 
 
 def _place(array: Array, wrong: Array) -> str:

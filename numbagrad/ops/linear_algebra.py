@@ -26,7 +26,8 @@ from .argument_check import check_tensors
 from .conversion import cast
 from .expand import sum_to_size
 from .functions import where
-from .lapack import by_columns, cholesky_factors, computed, svd_of
+from .lapack import by_columns, cholesky_factors, solution, svd_of
+from .lapack import inverse as inverse_of
 from .lazy_conj import conjugate
 from .operator import pointwise
 from .output import write_result
@@ -85,7 +86,7 @@ def _diagonal_part(matrix: Tensor) -> Tensor:
 _inv = TensorOperator(
     "linalg_inv_ex",
     # The inverse of the transpose, transposed, has its columns in a row.
-    lambda input: computed("linalg.inv", np.linalg.inv, input.swapaxes(-1, -2)).swapaxes(-1, -2),
+    lambda input: inverse_of(input),
     {"input": lambda grad, result: -(result.mT @ grad @ result.mT)},
     batch=stacked(),
 )
@@ -114,7 +115,7 @@ def _columns(tensor: Tensor, vectors: bool) -> Tensor:
 
 def _solved(A: Array, B: Array, vectors: bool) -> Array:
     right = B[..., None] if vectors else B
-    made = computed("linalg.solve", np.linalg.solve, A, right)
+    made = solution(A, right)
     return made[..., 0] if vectors else by_columns(made)
 
 
