@@ -16,6 +16,8 @@ from types import FunctionType
 from typing import Any, TypeVar
 
 from ..autocast_state import state as autocast
+from ..dispatch import layers
+from ..dispatch.policies import taken_over
 from . import argument_errors
 from .argument_errors import Kinds, Right, check_tensors, element_types
 from .dtype_rules import rule_of
@@ -72,6 +74,8 @@ def checked(
         is_method: whether errors count arguments without the first one.
     """
     kinds, looks, how = Kinds(function, name, is_method=is_method), ahead, out
+    compute: Callable[..., Any] = function
+    interest = layers.PUBLIC
     #: The combinations of types that were found right, with those of elements if they count.
     known: set[Any] = set()
     rule = rule_of(kinds.name) if ahead else None
@@ -99,6 +103,8 @@ def checked(
 
     # This is short, since every call between a program and an operator is felt.
     def public(*arguments: Any, **keywords: Any) -> Any:
+        if layers.awake and layers.awake & interest and layers.asks(public):
+            return layers.call(public, arguments, keywords)
         if keywords:
             if how and (target := keywords.pop("out", None)) is not None:
                 return call_into(kinds.name, how, public, arguments, keywords, target)
@@ -111,7 +117,7 @@ def checked(
         if rule is not None and autocast.settings.lower is None:  # which makes dtypes agree
             rule(kinds.name, arguments)
         try:
-            return function(*arguments, **keywords)
+            return compute(*arguments, **keywords)
         except _FAILURES as error:
             renamed = explained(arguments, keywords, error)
             if renamed is None:
@@ -119,6 +125,9 @@ def checked(
         return public(*arguments, **renamed)
 
     functools.update_wrapper(public, function)
+    compute = taken_over(function, public)
+    if compute is not function:
+        interest = layers.ALL
     if how:
         public.__signature__ = _signature_with_out(function)  # type: ignore[attr-defined]
     return public  # type: ignore[return-value]

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..dispatch.policies import autocasts
 from ..executor import copying
 from ..executor.arrays import filled
 from ..executor.pointwise import code_of, promote
@@ -166,6 +167,7 @@ def _joined_as_given(operator: TensorOperator, tensors: Any, dim: Any) -> Tensor
     return made
 
 
+@autocasts("widest")
 def cat(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor | None = None) -> Tensor:
     """The tensors one after another along ``dim``; empty tensors of one dimension are passed over.
 
@@ -209,6 +211,7 @@ concat = cat
 concatenate = cat
 
 
+@autocasts("widest")
 def stack(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor | None = None) -> Tensor:
     """The tensors, all of one shape, along a new dimension.
 

@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 
 from ..autograd.grad_mode import state as grad_mode
+from ..dispatch import layers
+from ..dispatch.policies import autocasts
 from ..executor.matmul import WITH_TANGENT, matmul_and_tangent
 from ..executor.matmul import matmul as _product
 from ..tensor import Tensor, new_tensor
@@ -167,8 +169,11 @@ def check_mm(input: Tensor, mat2: Tensor) -> None:
 
 
 @method()
+@autocasts("lower", asks_itself=True)
 def mm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Product of two matrices, (n, m) and (m, p) to (n, p). No broadcasting."""
+    if layers.awake and layers.asks(mm):
+        return layers.call(mm, (input, mat2), {"out": out})
     try:
         a, b = input._array.ndim, mat2._array.ndim
     except AttributeError:
@@ -203,8 +208,11 @@ def check_bmm(name: str, input: Tensor, mat2: Tensor) -> None:
 
 
 @method()
+@autocasts("lower", asks_itself=True)
 def bmm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Product of two stacks of matrices, (b, n, m) and (b, m, p) to (b, n, p)."""
+    if layers.awake and layers.asks(bmm):
+        return layers.call(bmm, (input, mat2), {"out": out})
     check_bmm("bmm", input, mat2)
     return write_result("bmm", _bmm(input, mat2), out)
 
@@ -363,12 +371,15 @@ _vector_times_matrix = TensorOperator(
 
 
 @method()
+@autocasts("lower", asks_itself=True)
 def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Matrix product as NumPy's ``@``: vectors, matrices, and stacks whose batch broadcasts.
 
     Raises:
         RuntimeError: if an operand has no dimensions or the inner sizes differ.
     """
+    if layers.awake and layers.asks(matmul):
+        return layers.call(matmul, (input, other), {"out": out})
     try:
         a, b = input._array.ndim, other._array.ndim
     except AttributeError:
@@ -381,8 +392,11 @@ def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor
 
 
 @method("__matmul__")
+@autocasts("lower", asks_itself=True)
 def _python_matmul(input: Tensor, other: Tensor) -> Tensor:
     """``input @ other``; an array of NumPy is left to NumPy."""
+    if layers.awake and layers.asks(_python_matmul):
+        return layers.call(_python_matmul, (input, other), {})
     try:
         a, b = input._array.ndim, other._array.ndim
     except AttributeError:

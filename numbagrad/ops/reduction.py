@@ -17,6 +17,7 @@ from ..autograd import creation_hooks, watching
 from ..autograd import tensor_interface as tensors
 from ..autograd.grad_mode import state as grad_mode
 from ..autograd.node import Node
+from ..dispatch.policies import autocasts
 from ..dtype import dtype as DType
 from ..executor import capture
 from ..executor.arrays import filled
@@ -451,6 +452,7 @@ def _prod(requested: DType | None, grad_fn: str) -> TensorOperator:
 
 @method()
 @takes("input: Tensor", "input: Tensor, dim: int, keepdim?: bool")
+@autocasts("float32")
 def prod(
     input: Tensor, dim: int = NOT_GIVEN, keepdim: bool = False, *, dtype: DType | None = None
 ) -> Tensor:

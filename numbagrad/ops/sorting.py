@@ -15,6 +15,7 @@ from .. import half_precision as half
 from .. import return_types
 from ..autograd.grad_mode import state as grad_mode
 from ..autograd.node import edge_of
+from ..dispatch.policies import autocasts
 from ..executor import capture
 from ..executor import indexing as executor
 from ..executor.conversion import dense_like
@@ -235,6 +236,7 @@ _ranks_of_rows = TensorOperator(
 
 
 @method()
+@autocasts("float32")
 def quantile(
     input: Tensor,
     q: Tensor | Real,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ...dispatch.policies import autocasts
 from ...dtype import finfo
 from ...executor.pointwise import scalar_type_name
 from ...ops.arguments import require_tensor
@@ -91,6 +92,7 @@ def _added(mask: Tensor, like: Tensor) -> Tensor:
     return zeros_like(mask, dtype=like.dtype).masked_fill_(mask, -math.inf)
 
 
+@autocasts("lower")
 def scaled_dot_product_attention(
     query: Tensor,
     key: Tensor,

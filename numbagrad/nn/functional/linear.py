@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...dispatch import layers
+from ...dispatch.policies import autocasts
 from ...executor.pointwise import scalar_type_name
 from ...ops.argument_check import check_tensors
 from ...tensor import Tensor
@@ -18,12 +20,15 @@ from .checks import one_dtype
 __all__ = ["bilinear", "linear"]
 
 
+@autocasts("lower", asks_itself=True)
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """``input @ weight.T + bias`` for weight (out, in) and input (..., in).
 
     Raises:
         RuntimeError: if the sizes do not match.
     """
+    if layers.awake and layers.asks(linear):
+        return layers.call(linear, (input, weight, bias), {})
     try:
         x, w = input._array, weight._array
         b = None if bias is None else bias._array
