@@ -84,5 +84,5 @@ __getattr__, __dir__ = _lazy_names(
         "lu_solve": "numbagrad.ops.lu:linalg_lu_solve",
         "vander": "numbagrad.ops.matrix_functions:linalg_vander",
     },
-    lambda value: _public_function(value, __name__, __package__),
+    lambda value, name: _public_function(value, __name__, __package__, name),
 )

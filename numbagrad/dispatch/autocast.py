@@ -28,6 +28,12 @@ Cast = Callable[[Tensor], Tensor]
 class Autocast:
     """The layer; it acts where this thread casts, on functions that have a policy."""
 
+    def wake(self) -> None:
+        """Nothing: functions with a policy ask from the start."""
+
+    def sleep(self) -> None:
+        """Nothing."""
+
     def call(
         self, function: Callable[..., Any], arguments: Arguments, keywords: Keywords, below: Below
     ) -> Any:

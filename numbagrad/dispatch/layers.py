@@ -17,7 +17,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, Protocol
 
-__all__ = ["ALL", "BITS", "ORDER", "PUBLIC", "Layer", "asks", "awake", "call", "change"]
+__all__ = ["ALL", "BITS", "ORDER", "PUBLIC", "VOLATILE", "Layer", "asks", "awake", "call", "change"]
 
 Arguments = tuple[Any, ...]
 Keywords = dict[str, Any]
@@ -27,6 +27,12 @@ Below = Callable[[Arguments, Keywords], Any]
 
 class Layer(Protocol):
     """One step on the way of a call."""
+
+    def wake(self) -> None:
+        """Called before the first call that the layer is asked about."""
+
+    def sleep(self) -> None:
+        """Called when nobody needs the layer any more."""
 
     def call(
         self, function: Callable[..., Any], arguments: Arguments, keywords: Keywords, below: Below
@@ -39,11 +45,12 @@ class Layer(Protocol):
 
 
 #: The files of the layers, outermost first.
-ORDER = ("autocast",)
+ORDER = ("overriding", "volatile", "autocast")
 BITS = {name: 1 << place for place, name in enumerate(ORDER)}
 #: The layers that act on every public call of a program; autocast knows its functions.
 PUBLIC = sum(BITS.values()) & ~BITS["autocast"]
 ALL = -1
+VOLATILE = BITS["volatile"]
 
 #: The bits of the layers that somebody needs, in whatever thread.
 awake = 0
@@ -71,9 +78,14 @@ def change(name: str, by: int) -> None:
     with _lock:
         if name not in _loaded:
             _loaded[name] = importlib.import_module(f"numbagrad.dispatch.{name}").LAYER
-        _counts[name] += by
+        before = _counts[name]
+        if by > 0 == before:
+            _loaded[name].wake()
+        _counts[name] = before + by
         _running = tuple([_loaded[each] for each in ORDER if _counts[each]])
         awake = sum([BITS[each] for each in ORDER if _counts[each]])
+        if by < 0 == before + by:
+            _loaded[name].sleep()
 
 
 def asks(function: Callable[..., Any]) -> bool:

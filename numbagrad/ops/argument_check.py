@@ -125,6 +125,7 @@ def checked(
         return public(*arguments, **renamed)
 
     functools.update_wrapper(public, function)
+    public.__name__ = name or function.__name__
     compute = taken_over(function, public)
     if compute is not function:
         interest = layers.ALL
@@ -210,11 +211,14 @@ def check_namespace(names: dict[str, Any], package: str) -> None:
     """
     for name, function in list(names.items()):
         if not name.startswith("_"):
-            names[name] = public_function(function, names["__name__"], package)
+            names[name] = public_function(function, names["__name__"], package, name)
 
 
-def public_function(value: Any, namespace: str, package: str) -> Any:
-    """The value, or as a ``checked`` function if it is one of ``package``: what users see."""
+def public_function(value: Any, namespace: str, package: str, name: str = "") -> Any:
+    """The value, or as a ``checked`` function if it is one of ``package``: what users see.
+
+    The function has the name ``name``, as one may have several, but errors call it as defined.
+    """
     if type(value) is not FunctionType or not value.__module__.startswith(package):
         return value
     if value.__module__.startswith(_SETTINGS):
@@ -225,4 +229,5 @@ def public_function(value: Any, namespace: str, package: str) -> Any:
         return value
     public = checked(value, ahead=value.__name__ not in _HOT, out=out)
     public.__module__ = namespace
+    public.__name__ = name or value.__name__
     return public
