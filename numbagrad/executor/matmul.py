@@ -79,11 +79,12 @@ def matmul(a: Array, b: Array, rounded: bool = True) -> Array:
     the result of half precision is not to be ``rounded``, raises ``HalfPrecision``.
     """
     repairs = None
+    launched = _launcher()[0] if NATIVE else _without_launcher
     while True:
         try:
             if capture.active is not None:
                 leave_to_recorder()
-            return _launched(a, b)
+            return launched(a, b)
         except LaunchMiss as miss:
             code = miss.args[0]
         if a.dtype.kind == "c":
@@ -124,10 +125,7 @@ def matmul_and_tangent(
         _compile(code, a.dtype.name)
 
 
-def _launched(a: Array, b: Array) -> Array:
-    """The product by the launcher, or without one."""
-    if NATIVE:
-        return _launcher()[0](a, b)
+def _without_launcher(a: Array, b: Array) -> Array:
     from .plan import direct  # which asks this file
 
     return direct.product(a, b)
