@@ -175,16 +175,17 @@ def mm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
     if layers.awake and layers.asks(mm):
         return layers.call(mm, (input, mat2), {"out": out})
     try:
-        a, b = input._array.ndim, mat2._array.ndim
+        a, b = input._array, mat2._array
     except AttributeError:
         check_tensors(mm, (input, mat2))
         raise
-    if a != 2 or b != 2:
+    if a.ndim != 2 or b.ndim != 2:
         raise RuntimeError(
             "mm: self must be a matrix and mat2 must be a matrix, got shapes "
             f"{shapes_of(input, mat2)}"
         )
-    check_mm(input, mat2)
+    if a.shape[1] != b.shape[0] or a.dtype is not b.dtype:
+        check_mm(input, mat2)
     made = _mm(input, mat2)
     return made if out is None else write_result("mm", made, out)
 
@@ -404,7 +405,10 @@ def _python_matmul(input: Tensor, other: Tensor) -> Tensor:
             return NotImplemented
         check_tensors(matmul, (input, other))
         raise
-    return mm(input, other) if a == 2 and b == 2 else _any_product(input, other)
+    if a != 2 or b != 2:
+        return _any_product(input, other)
+    check_mm(input, other)  # as ``mm``, which would ask the layers again
+    return _mm(input, other)
 
 
 def _any_product(input: Tensor, other: Tensor) -> Tensor:
