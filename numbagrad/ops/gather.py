@@ -134,7 +134,7 @@ def vector_of(name: str, index: Tensor) -> Array:
 
 def _gathered(array: Array, dim: int, index: Array) -> Array:
     if capture.active is None:
-        made = copying.read_elements(array, dim, index)
+        made = copying.calls.read_elements(array, dim, index)
         if made is not None:
             return made
     size = size_along(array, dim)
@@ -286,7 +286,7 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
 
 def _selected(array: Array, dim: int, index: Array) -> Array:
     if capture.active is None:
-        made = copying.read_rows(array, dim, index)
+        made = copying.calls.read_rows(array, dim, index)
         if made is not None:
             return made
     size = size_along(array, dim)
@@ -390,7 +390,7 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
 
 def _embedded_rows(weight: Array, indices: Array) -> Array:
     if capture.active is None:
-        made = copying.read_rows(weight, 0, indices)
+        made = copying.calls.read_rows(weight, 0, indices)
         if made is not None:
             return made
     check_inside(indices, weight.shape[0], _check_rows, indices, weight.shape[0])
@@ -480,7 +480,7 @@ def embedding(
 
 def _taken(array: Array, index: Array) -> Array:
     if capture.active is None:
-        made = copying.read_rows(array, ALL_IN_A_ROW, index)
+        made = copying.calls.read_rows(array, ALL_IN_A_ROW, index)
         if made is not None:
             return made
     wrapped = _wrapped(index, array.size).reshape(-1)

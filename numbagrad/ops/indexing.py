@@ -229,7 +229,7 @@ def taken(array: Array, arrays: Key) -> Array:
         return taken if taken.flags.c_contiguous else taken.copy("C")
     index = arrays[dim]
     if capture.active is None:
-        made = copying.read_rows(array, dim, index)
+        made = copying.calls.read_rows(array, dim, index)
         if made is not None:
             return made
     shape = (*array.shape[:dim], *index.shape, *array.shape[dim + 1 :])

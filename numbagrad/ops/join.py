@@ -55,7 +55,7 @@ class _Unlike(Exception):  # noqa: N818 - a signal to the function that can conv
 
 def _concatenated(dim: int, arrays: list[Array]) -> Array:
     """Of one array after another, in the order of indices; NumPy would follow the strides."""
-    made = copying.join(arrays, dim, 0)
+    made = copying.calls.join(arrays, dim, 0)
     if made is not None:
         return made
     first = arrays[0]
@@ -69,7 +69,7 @@ def _concatenated(dim: int, arrays: list[Array]) -> Array:
 
 
 def _stacked(dim: int, arrays: list[Array]) -> Array:
-    made = copying.join(arrays, dim, 1)
+    made = copying.calls.join(arrays, dim, 1)
     if made is not None:
         return made
     first = arrays[0]

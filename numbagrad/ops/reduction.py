@@ -118,7 +118,7 @@ def spread(grad: Tensor, shape: tuple[int, ...], mask: int) -> Tensor:
     """The gradient of a sum: ``grad`` repeated, without a copy, to the shape of what was summed."""
     if grad._array.ndim == 0 and not grad_mode.enabled and not is_transformed(grad):
         array = grad._array
-        return native_launchers.repeated(array, shape)
+        return native_launchers.calls.repeated(array, shape)
     if grad._array.ndim == 0:
         return expand(grad, shape)
     return expand(with_dims(grad, shape, mask), shape)
@@ -227,14 +227,14 @@ class LinearReduction:
     ) -> Tensor | None:
         """The reduction of both parts of an ordinary dual Tensor; None for any other."""
         try:
-            return native_launchers.linear_of_dual(program.call, input, mask, keepdim)
+            return native_launchers.calls.linear_of_dual(program.call, input, mask, keepdim)
         except LaunchMiss:  # a kernel is to be compiled
             return None
 
     def _attach(self, made: np.ndarray[Any, Any], input: Tensor, mask: int) -> Tensor:
         """The result as a Tensor with the node of this reduction."""
         array = input._array
-        result = native_launchers.attach(made, self.nodes[mask != ALL], (input,), ())
+        result = native_launchers.calls.attach(made, self.nodes[mask != ALL], (input,), ())
         node: Any = result._producer
         node.shape = array.shape
         node.mask = mask
