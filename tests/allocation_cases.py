@@ -393,14 +393,14 @@ def operators() -> Iterator[Case]:
     array, rows, whole = plain._array, index._array, np.ascontiguousarray(index._array)
     columns = np.zeros((4, 300), np.int64)
     for text, run, name in (
-        ("read_rows", lambda: copying.calls.read_rows(array, 0, rows), "copying.read_rows"),
+        ("read_rows", lambda: copying.copies.read_rows(array, 0, rows), "copying.read_rows"),
         (
             "read_elements",
-            lambda: copying.calls.read_elements(array, 0, columns),
+            lambda: copying.copies.read_elements(array, 0, columns),
             "copying.read_elements",
         ),
-        ("inside", lambda: copying.calls.inside(whole, 4), "copying.inside"),
-        ("join", lambda: copying.calls.join([array, array], 0, 0), "copying.join"),
+        ("inside", lambda: copying.copies.inside(whole, 4), "copying.inside"),
+        ("join", lambda: copying.copies.join([array, array], 0, 0), "copying.join"),
     ):
         run()
         yield Case(text, run, [name], [], [array, rows])

@@ -23,22 +23,22 @@ _GRAIN = 32768  # elements that are worth a thread of their own
 
 
 def _read_rows_later(array: Array, dim: int, index: Array) -> Array | None:
-    return calls.read_rows(array, dim, index) if _launchers.ready() else None
+    return copies.read_rows(array, dim, index) if _launchers.ready() else None
 
 
 def _read_elements_later(array: Array, dim: int, index: Array) -> Array | None:
-    return calls.read_elements(array, dim, index) if _launchers.ready() else None
+    return copies.read_elements(array, dim, index) if _launchers.ready() else None
 
 
 def _join_later(arrays: list[Array], dim: int, stacking: int) -> Array | None:
-    return calls.join(arrays, dim, stacking) if _launchers.ready() else None
+    return copies.join(arrays, dim, stacking) if _launchers.ready() else None
 
 
 def _inside_later(index: Array, size: int) -> bool | None:
-    return calls.inside(index, size) if _launchers.ready() else None
+    return copies.inside(index, size) if _launchers.ready() else None
 
 
-class _Calls:
+class _Copies:
     """The launchers, and until they are there what leaves the work to the caller."""
 
     __slots__ = ("inside", "join", "read_elements", "read_rows")
@@ -56,12 +56,12 @@ class _Calls:
         self.join: Callable[..., Array | None] = _join_later
 
 
-calls = _Calls()
+copies = _Copies()
 
 
 def are_inside(index: Array, size: int) -> bool:
     """Whether all indices of an array of int64 are in [0, size)."""
-    found = calls.inside(index, size)
+    found = copies.inside(index, size)
     if found is None:
         # Read as unsigned, a negative index is greater than any size.
         return not index.size or bool(np.maximum.reduce(index.view(np.uint64), None) < size)
@@ -79,12 +79,12 @@ def _reading_table(kernel: str) -> Array:
 
 
 def _install() -> None:
-    calls.inside = make_builtin("inside", launcher("inside", "copying"), runtime())
-    calls.join = make_builtin("join", launcher("join", "copying"), runtime())
-    calls.read_rows = make_builtin(
+    copies.inside = make_builtin("inside", launcher("inside", "copying"), runtime())
+    copies.join = make_builtin("join", launcher("join", "copying"), runtime())
+    copies.read_rows = make_builtin(
         "read_rows", launcher("read_rows", "copying"), _reading_table("index_select")
     )
-    calls.read_elements = make_builtin(
+    copies.read_elements = make_builtin(
         "read_elements", launcher("read_elements", "copying"), _reading_table("gather")
     )
 

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from ..dispatch.policies import autocasts
-from ..executor import copying
 from ..executor.arrays import filled
+from ..executor.copying import copies
 from ..executor.pointwise import code_of, promote
 from ..tensor import Tensor, new_tensor
 from ..transforms.batching import with_samples
@@ -55,7 +55,7 @@ class _Unlike(Exception):  # noqa: N818 - a signal to the function that can conv
 
 def _concatenated(dim: int, arrays: list[Array]) -> Array:
     """Of one array after another, in the order of indices; NumPy would follow the strides."""
-    made = copying.calls.join(arrays, dim, 0)
+    made = copies.join(arrays, dim, 0)
     if made is not None:
         return made
     first = arrays[0]
@@ -69,7 +69,7 @@ def _concatenated(dim: int, arrays: list[Array]) -> Array:
 
 
 def _stacked(dim: int, arrays: list[Array]) -> Array:
-    made = copying.calls.join(arrays, dim, 1)
+    made = copies.join(arrays, dim, 1)
     if made is not None:
         return made
     first = arrays[0]
