@@ -45,13 +45,18 @@ class Autocast:
         if lower is None:
             return below(arguments, keywords)
         cast = _POLICIES[policy](lower, _tensors((*arguments, *keywords.values())))
-        settings = state.settings
-        state.settings = settings._replace(enabled=frozenset())
-        try:
-            named = {name: _cast_argument(value, cast) for name, value in keywords.items()}
-            return below(tuple([_cast_argument(value, cast) for value in arguments]), named)
-        finally:
-            state.settings = settings
+        return _below(below, arguments, keywords, cast)
+
+
+def _below(below: Below, arguments: Arguments, keywords: Keywords, cast: Cast) -> Any:
+    """The function on arguments that are cast. What it calls is part of it, and casts nothing."""
+    settings = state.settings
+    state.settings = settings._replace(enabled=frozenset())
+    try:
+        named = {name: _cast_argument(value, cast) for name, value in keywords.items()}
+        return below(tuple([_cast_argument(value, cast) for value in arguments]), named)
+    finally:
+        state.settings = settings
 
 
 def _tensors(values: tuple[Any, ...]) -> list[Tensor]:

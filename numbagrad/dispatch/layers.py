@@ -3,7 +3,7 @@
 Functions that layers may act on begin with one question, which costs a few nanoseconds::
 
     if layers.awake and layers.asks(mm):
-        return layers.call(mm, (input, mat2), {"out": out})
+        return layers.descend(mm, (input, mat2), {"out": out})
 
 ``awake`` is zero as long as no thread needs a layer; else it has the bits of those that are needed.
 Whether a layer acts on a call is decided by
@@ -17,7 +17,18 @@ import threading
 from collections.abc import Callable
 from typing import Any, Protocol
 
-__all__ = ["ALL", "BITS", "ORDER", "PUBLIC", "VOLATILE", "Layer", "asks", "awake", "call", "change"]
+__all__ = [
+    "ALL",
+    "BITS",
+    "ORDER",
+    "PUBLIC",
+    "VOLATILE",
+    "Layer",
+    "asks",
+    "awake",
+    "change",
+    "descend",
+]
 
 Arguments = tuple[Any, ...]
 Keywords = dict[str, Any]
@@ -40,7 +51,7 @@ class Layer(Protocol):
         """The result of ``function(*arguments, **keywords)`` as this layer has it.
 
         A layer that does not act returns ``below(arguments, keywords)``. Between a program and this
-        method are the frames of the function, of ``call`` and of ``_pass``.
+        method are the frames of the function, of ``descend`` and of ``_pass``.
         """
 
 
@@ -74,18 +85,28 @@ def change(name: str, by: int) -> None:
 
     A count that is too high costs time and nothing else.
     """
-    global awake, _running
     with _lock:
-        if name not in _loaded:
-            _loaded[name] = importlib.import_module(f"numbagrad.dispatch.{name}").LAYER
         before = _counts[name]
-        if by > 0 == before:
-            _loaded[name].wake()
+        if before == 0 < by:
+            _layer(name).wake()
         _counts[name] = before + by
-        _running = tuple([_loaded[each] for each in ORDER if _counts[each]])
-        awake = sum([BITS[each] for each in ORDER if _counts[each]])
-        if by < 0 == before + by:
-            _loaded[name].sleep()
+        _note()
+        if before + by == 0 > by:
+            _layer(name).sleep()
+
+
+def _layer(name: str) -> Layer:
+    if name not in _loaded:
+        _loaded[name] = importlib.import_module(f"numbagrad.dispatch.{name}").LAYER
+    return _loaded[name]
+
+
+def _note() -> None:
+    """Set who is awake by the counts."""
+    global awake, _running
+    needed = [name for name in ORDER if _counts[name]]
+    _running = tuple([_loaded[name] for name in needed])
+    awake = sum([BITS[name] for name in needed])
 
 
 def asks(function: Callable[..., Any]) -> bool:
@@ -96,7 +117,7 @@ def asks(function: Callable[..., Any]) -> bool:
     return True
 
 
-def call(function: Callable[..., Any], arguments: Arguments, keywords: Keywords) -> Any:
+def descend(function: Callable[..., Any], arguments: Arguments, keywords: Keywords) -> Any:
     """``function(*arguments, **keywords)`` through the layers that are awake."""
     return _pass(_running, function, arguments, keywords)
 

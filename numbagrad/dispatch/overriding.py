@@ -120,12 +120,16 @@ class Overriding:
             return below(arguments, keywords)
         if seen.name == "torch.Tensor.__iter__":
             return _iterated(found, arguments[0], below)
-        try:
-            return ask(seen.function, seen.name, found, arguments, keywords)
-        except TypeError:
-            if seen.name.startswith("torch.Tensor.__") and len(arguments) == 2:
-                return NotImplemented  # the other operand may know
-            raise
+        return _answer(seen, found, arguments, keywords)
+
+
+def _answer(seen: _Seen, found: list[Any], arguments: Arguments, keywords: Keywords) -> Any:
+    try:
+        return ask(seen.function, seen.name, found, arguments, keywords)
+    except TypeError:
+        if seen.name.startswith("torch.Tensor.__") and len(arguments) == 2:
+            return NotImplemented  # the other operand may know
+        raise
 
 
 def _iterated(found: list[Any], tensor: Tensor, below: Below) -> Any:

@@ -43,7 +43,7 @@ def autocasts(policy: Policy, *, asks_itself: bool = False) -> Callable[[Functio
         @functools.wraps(function)
         def casting(*arguments: Any, **keywords: Any) -> Any:
             if layers.awake and layers.asks(casting):
-                return layers.call(casting, arguments, keywords)
+                return layers.descend(casting, arguments, keywords)
             return function(*arguments, **keywords)
 
         POLICY[casting] = policy

@@ -109,7 +109,7 @@ def _tables() -> _Tables:
 
 
 def _asks(value: Any) -> bool:
-    return isinstance(value, FunctionType) and "asks" in value.__code__.co_names
+    return isinstance(value, FunctionType) and "awake" in value.__code__.co_names
 
 
 def _asking(place: Public) -> Any:
@@ -129,7 +129,7 @@ def _asking_function(function: Callable[..., Any], name: str) -> Callable[..., A
     @functools.wraps(function)
     def asking(*arguments: Any, **keywords: Any) -> Any:
         if layers.awake and layers.awake & layers.PUBLIC and layers.asks(asking):
-            return layers.call(asking, arguments, keywords)
+            return layers.descend(asking, arguments, keywords)
         return function(*arguments, **keywords)
 
     asking.__name__ = name

@@ -85,7 +85,7 @@ class Module(ModuleHooks, ModuleState):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if layers.awake and layers.awake & layers.VOLATILE and layers.asks(Module.__call__):
-            return layers.call(Module.__call__, (self, *args), kwargs)
+            return layers.descend(Module.__call__, (self, *args), kwargs)
         if (
             self._forward_hooks
             or self._forward_pre_hooks

@@ -193,7 +193,9 @@ def addmm(
 ) -> Tensor:
     """``beta * input + alpha * (mat1 @ mat2)``; input broadcasts to the product's shape."""
     if layers.awake and layers.asks(addmm):
-        return layers.call(addmm, (input, mat1, mat2), {"beta": beta, "alpha": alpha, "out": out})
+        return layers.descend(
+            addmm, (input, mat1, mat2), {"beta": beta, "alpha": alpha, "out": out}
+        )
     for place, factor in enumerate((mat1, mat2), 1):
         if factor._array.ndim != 2:
             raise RuntimeError(f"mat{place} must be a matrix, got {factor._array.ndim}-D tensor")
@@ -272,7 +274,7 @@ def baddbmm(
 ) -> Tensor:
     """``beta * input + alpha * bmm(batch1, batch2)``."""
     if layers.awake and layers.asks(baddbmm):
-        return layers.call(
+        return layers.descend(
             baddbmm, (input, batch1, batch2), {"beta": beta, "alpha": alpha, "out": out}
         )
     _check_ranks("baddbmm", batch1, batch2)

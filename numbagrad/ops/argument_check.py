@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 
 from ..autocast_state import state as autocast
 from ..dispatch import layers
+from ..dispatch.layers import descend
 from ..dispatch.policies import taken_over
 from . import argument_errors
 from .argument_errors import Kinds, Right, check_tensors, element_types
@@ -101,10 +102,13 @@ def checked(
             argument_errors.explain(kinds, arguments, keywords, error)
         return renamed
 
+    def asks() -> bool:
+        return bool(layers.awake & interest) and layers.asks(public)
+
     # This is short, since every call between a program and an operator is felt.
     def public(*arguments: Any, **keywords: Any) -> Any:
-        if layers.awake and layers.awake & interest and layers.asks(public):
-            return layers.call(public, arguments, keywords)
+        if layers.awake and asks():
+            return descend(public, arguments, keywords)
         if keywords:
             if how and (target := keywords.pop("out", None)) is not None:
                 return call_into(kinds.name, how, public, arguments, keywords, target)
