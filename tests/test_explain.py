@@ -52,10 +52,10 @@ def test_hand_written_kernels_are_named_by_module_and_function():
         explanation = executor.explain(torch.mm, a, a)
         (kernel,) = explanation.kernels
         assert (kernel.module, kernel.name) == (
-            "numbagrad.kernels.matmul.blocks",
+            "numbagrad.kernels.matmul.product",
             "matmul_tiles_float32",
         )
-        assert "numbagrad.kernels.matmul.blocks.matmul_tiles_float32" in str(explanation)
+        assert "numbagrad.kernels.matmul.product.matmul_tiles_float32" in str(explanation)
 
 
 def test_a_call_without_kernels_says_so():

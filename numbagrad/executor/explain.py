@@ -81,7 +81,11 @@ def explain(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Explanat
 
 
 def _describe(kernel: Kernel) -> str:
-    origin = {"compiled": "compiled by this process", "loaded": "loaded from the disk cache"}
+    origin = {
+        "compiled": "compiled by this process",
+        "loaded": "loaded from the disk cache",
+        "python": "run as Python",
+    }
     if kernel.source is None:
         return (
             f"{kernel.name}, hand-written: {kernel.module}.{kernel.name}\n"
