@@ -12,7 +12,7 @@ import functools
 import inspect
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from types import FunctionType
 from typing import Any, Literal, NamedTuple
 
@@ -64,21 +64,29 @@ class _Tables(NamedTuple):
     everything: list[Public]
 
 
-def _found() -> Iterator[Public]:
+def _found() -> list[Public]:
     """Every public method and property of Tensor, and every public function."""
-    for name, value in vars(Tensor).items():
-        if isinstance(value, FunctionType):
-            special = name.startswith("__")
-            if name not in _NOT_OVERRIDABLE and (special or not name.startswith("_")):
-                yield Public(Tensor, name, value)
-        elif isinstance(value, property) and not name.startswith("_"):
-            yield Public(Tensor, name, value)
+    found = [Public(Tensor, name, value) for name, value in vars(Tensor).items()]
+    found = [place for place in found if _is_public_method(place.name, place.value)]
     for module in (numbagrad, numbagrad.nn.functional, numbagrad.linalg):
         for name, value in vars(module).items():
-            if not inspect.isfunction(value) or name.startswith("_") or name in _NOT_OPERATORS:
-                continue
-            if value.__module__ == "numbagrad" or value.__module__.startswith(_HOMES):
-                yield Public(module, name, value)
+            if _is_operator(name, value):
+                found.append(Public(module, name, value))
+    return found
+
+
+def _is_public_method(name: str, value: Any) -> bool:
+    if isinstance(value, FunctionType) and name.startswith("__"):
+        return name not in _NOT_OVERRIDABLE
+    return isinstance(value, (FunctionType, property)) and not (
+        name.startswith("_") or name in _NOT_OVERRIDABLE
+    )
+
+
+def _is_operator(name: str, value: Any) -> bool:
+    if not inspect.isfunction(value) or name.startswith("_") or name in _NOT_OPERATORS:
+        return False
+    return value.__module__ == "numbagrad" or value.__module__.startswith(_HOMES)
 
 
 @functools.lru_cache(maxsize=1)
@@ -90,7 +98,7 @@ def _tables() -> _Tables:
     ):
         for name in names:
             getattr(module, name)
-    found = list(_found())
+    found = _found()
     uses = Counter([id(place.value) for place in found])
     raw, shared, separate, everything = [], [], [], []
     common: dict[int, Any] = {}
