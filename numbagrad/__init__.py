@@ -188,5 +188,5 @@ __getattr__, __dir__ = _lazy_names(
         "special": ".special",
         **dict.fromkeys(_AUTOCAST, ".amp.autocast_mode"),
     },
-    lambda value: _public_function(value, __name__, __name__),
+    lambda value, name: _public_function(value, __name__, __name__, name),
 )  # fmt: skip

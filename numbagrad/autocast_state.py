@@ -11,6 +11,7 @@ import threading
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from .dispatch import layers
 from .dtype import bfloat16, dtype, float16
 
 
@@ -34,7 +35,7 @@ class _State(threading.local):
         self.settings = Settings()
         #: How many contexts are open; the cache lives as long as there is one.
         self.nesting = 0
-        #: Leaves that were cast, by what they were: see ``amp/casting.py``.
+        #: Leaves that were cast, by what they were: see ``dispatch/autocast.py``.
         self.cache: dict[Any, Any] = {}
 
 
@@ -48,11 +49,13 @@ def restored(settings: Settings) -> Iterator[None]:
     state.settings = settings
     if settings.enabled:
         state.nesting += 1
+        layers.change("autocast", 1)
     try:
         yield
     finally:
         state.settings = before
         if settings.enabled:
+            layers.change("autocast", -1)
             leave()
 
 

@@ -13,7 +13,9 @@ from typing import Any
 
 
 def lazy_names(
-    package: str, homes: Mapping[str, str], shown: Callable[[Any], Any] = lambda value: value
+    package: str,
+    homes: Mapping[str, str],
+    shown: Callable[[Any, str], Any] = lambda value, name: value,
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """``__getattr__`` and ``__dir__`` of a package.
 
@@ -22,7 +24,7 @@ def lazy_names(
         homes: for every name the module of the package that defines it, ``".module"``, or
             ``".module:name"`` if it has another name there; a name that is a module itself is its
             own home, and ``".."`` stands for the package around.
-        shown: what the package shows of a value that was found.
+        shown: what the package shows of a value that was found, under a name.
     """
 
     def find(name: str) -> Any:
@@ -30,7 +32,9 @@ def lazy_names(
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         home, _, other = homes[name].partition(":")
         module = importlib.import_module(home, package)
-        value = module if home in (f".{name}", "..") else shown(getattr(module, other or name))
+        value = (
+            module if home in (f".{name}", "..") else shown(getattr(module, other or name), name)
+        )
         setattr(sys.modules[package], name, value)  # the next access finds it without a call
         return value
 

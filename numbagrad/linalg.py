@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .dispatch.policies import autocasts as _autocasts
 from .lazy import lazy_names as _lazy_names
 from .ops.argument_check import check_namespace as _check_namespace
 from .ops.argument_check import public_function as _public_function
@@ -62,6 +63,7 @@ def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> T
     return _diagonal(A, offset, dim1, dim2)
 
 
+@_autocasts("lower")
 def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Any:
     """Sums of products of the conjugates of ``x`` with ``y``, along one dimension."""
     if x._array.dtype.kind in "iub":
@@ -82,5 +84,5 @@ __getattr__, __dir__ = _lazy_names(
         "lu_solve": "numbagrad.ops.lu:linalg_lu_solve",
         "vander": "numbagrad.ops.matrix_functions:linalg_vander",
     },
-    lambda value: _public_function(value, __name__, __package__),
+    lambda value, name: _public_function(value, __name__, __package__, name),
 )

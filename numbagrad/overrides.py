@@ -1,26 +1,19 @@
 """The names of ``torch.overrides``: functions that classes and modes may override.
 
-Importing this file, or defining a subclass of Tensor, puts a wrapper around every public function
-and every method and property of Tensor. A wrapper looks for arguments whose class has a
-``__torch_function__`` and asks that instead (``torch_function.py``). What this library calls itself
-goes past it: a class sees what a program calls, as in torch.
+Importing this file, or defining a subclass of Tensor, wakes a layer above every public function and
+every method and property of Tensor (``dispatch/overriding.py``). It looks for arguments whose class
+has a ``__torch_function__`` and asks that instead (``torch_function.py``).
 """
 
 from __future__ import annotations
 
 import functools
-import inspect
-import sys
 import threading
 from collections.abc import Callable, Iterable
-from types import FunctionType, ModuleType
 from typing import Any
 
-import numbagrad
-
-from .dtype import dtype
+from .dispatch import layers
 from .executor import capture
-from .ops import on_demand
 from .ops.subclass import as_subclass
 from .tensor import Tensor
 from .torch_function import (
@@ -30,7 +23,6 @@ from .torch_function import (
     disabled_torch_function,
     has_override,
     overriding,
-    plain_types,
     state,
 )
 
@@ -213,167 +205,29 @@ class enable_reentrant_dispatch:
         """Nothing."""
 
 
-# --- wrappers -------------------------------------------------------------------------------------
-
-#: Under which name torch's operators are seen.
-_METHOD_OF_OPERATOR = {
-    "__add__": "add", "__radd__": "add", "__sub__": "sub", "__mul__": "mul", "__rmul__": "mul",
-    "__truediv__": "div", "__mod__": "remainder", "__pow__": "pow", "__matmul__": "matmul",
-    "__rand__": "bitwise_and", "__ror__": "bitwise_or", "__rxor__": "bitwise_xor",
-    "__lt__": "lt", "__le__": "le", "__gt__": "gt", "__ge__": "ge", "__ne__": "ne",
-    "__iadd__": "add_", "__isub__": "sub_", "__imul__": "mul_", "__itruediv__": "div_",
-    "__ifloordiv__": "floor_divide_", "__imod__": "remainder_", "__ipow__": "pow_",
-    "__neg__": "neg", "__pos__": "positive", "__abs__": "abs",
-}  # fmt: skip
-#: Methods that are no functions of the elements, or that do not look at an override themselves.
-_NOT_OVERRIDABLE = frozenset(
-    (
-        "__new__", "__init__", "__init_subclass__", "__torch_function__", "__hash__", "__dir__",
-        "__iter__", "__getattr__", "__copy__", "__array_wrap__", "as_subclass",
-    )
-)  # fmt: skip
-#: Functions of these names say something of a class or of the library.
-_NOT_OPERATORS = frozenset(
-    ("is_tensor", "kernel", "set_default_tensor_type", "typename", "get_rng_state", "set_rng_state")
-)
-#: Functions that make a Tensor of data, whatever class that has: only modes are asked.
-_OF_DATA = frozenset(("tensor", "as_tensor", "asarray", "from_numpy", "frombuffer"))
-
-#: Where functions come from that are operators.
-_HOMES = ("numbagrad.ops", "numbagrad.nn.functional", "numbagrad.linalg")
+# --- whether classes are asked --------------------------------------------------------------------
 
 _lock = threading.RLock()
-#: What was there before: owner, name and value.
-_replaced: list[tuple[Any, str, Any]] = []
+_installed = False
 
 
 def install() -> None:
-    """Put the wrappers around public functions, if they are not there."""
+    """Have public functions ask classes, from now on."""
+    global _installed
     with _lock:
-        if not _replaced:
-            plain_types.update((Tensor, dtype, numbagrad.nn.Parameter))
-            on_demand.load_all()
-            for name in on_demand.homes():
-                getattr(numbagrad, name)
-            _wrap_methods()
-            for module in (numbagrad, numbagrad.nn.functional, numbagrad.linalg):
-                _wrap_functions(module)
+        if not _installed:
+            _installed = True
+            layers.change("overriding", 1)
             get_default_nowrap_functions.cache_clear()
 
 
 def uninstall() -> None:
-    """Take the wrappers off: no class is asked until the next subclass of Tensor is defined."""
+    """No class is asked until the next subclass of Tensor is defined."""
+    global _installed
     with _lock:
-        while _replaced:
-            setattr(*_replaced.pop())
-
-
-def _replace(owner: Any, name: str, value: Any) -> None:
-    _replaced.append((owner, name, vars(owner)[name]))
-    setattr(owner, name, value)
-
-
-def _calls_itself() -> bool:
-    """Whether the caller of a wrapper is this library; its layers and optimisers are programs."""
-    name = sys._getframe(2).f_globals.get("__name__", "")
-    if not name.startswith("numbagrad"):
-        return False
-    is_program = name.startswith(("numbagrad.nn.", "numbagrad.optim."))
-    return not is_program or name.startswith("numbagrad.nn.functional")
-
-
-def _wrapped(function: Callable[..., Any], name: str, seen_as: Any = None) -> Callable[..., Any]:
-    """A function that asks classes and modes first; they see ``seen_as``, or itself."""
-    can_decline = name.startswith("torch.Tensor.__")
-
-    is_of_data = name.removeprefix("torch.") in _OF_DATA
-
-    @functools.wraps(function)
-    def wrapper(*args: Any, **kwargs: Any) -> Any:
-        found = [] if is_of_data else overriding(args)
-        if kwargs and not is_of_data:
-            found += overriding(kwargs.values())
-        if (state.modes or (found and not state.disabled)) and not _calls_itself():
-            try:
-                return ask(seen_as or wrapper, name, found, args, kwargs)
-            except TypeError:
-                if can_decline and len(args) == 2:
-                    return NotImplemented  # the other operand may know
-                raise
-        return function(*args, **kwargs)
-
-    wrapper.__name__ = name.rpartition(".")[2]
-    return wrapper
-
-
-def _wrap_methods() -> None:
-    methods = {
-        name: value
-        for name, value in vars(Tensor).items()
-        if isinstance(value, FunctionType)
-        and name not in _NOT_OVERRIDABLE
-        and (not name.startswith("_") or name.startswith("__"))
-    }
-    wrapped: dict[str, Any] = {}
-    for name in sorted(methods, key=lambda name: name in _METHOD_OF_OPERATOR):
-        seen_as = wrapped.get(_METHOD_OF_OPERATOR.get(name, ""))
-        wrapped[name] = _wrapped(methods[name], f"torch.Tensor.{name}", seen_as)
-    properties = {
-        name: value
-        for name, value in vars(Tensor).items()
-        if isinstance(value, property) and not name.startswith("_")
-    }
-    for name, method in wrapped.items():
-        _replace(Tensor, name, method)
-    for name, found in properties.items():
-        made = _wrapped_property(found)
-        getattr(made, "__set_name__")(Tensor, name)  # noqa: B009 - errors name it
-        _replace(Tensor, name, made)
-    _replace(Tensor, "__iter__", _iterated(Tensor.__iter__))
-
-
-def _wrapped_property(found: property) -> property:
-    """A property whose functions ask classes and modes; they see ``__get__`` and ``__set__``."""
-
-    def accessor(kind: str, function: Callable[..., Any] | None) -> Callable[..., Any] | None:
-        if function is None:
-            return None
-
-        @functools.wraps(function)
-        def wrapper(self: Any, *value: Any) -> Any:
-            overrides = not state.disabled and has_override(type(self))
-            if (state.modes or overrides) and not _calls_itself():
-                asked = [self] if overrides else []
-                return ask(getattr(made, kind), kind, asked, (self, *value), {})
-            return function(self, *value)
-
-        return wrapper
-
-    made = property(
-        accessor("__get__", found.fget), accessor("__set__", found.fset),
-        accessor("__delete__", found.fdel), found.__doc__,
-    )  # fmt: skip
-    return made
-
-
-def _iterated(iterate: Callable[[Tensor], Any]) -> Callable[[Tensor], Any]:
-    @functools.wraps(iterate)
-    def wrapper(self: Tensor) -> Any:
-        if self._array.ndim and has_torch_function_unary(self):
-            return iter(handle_torch_function(Tensor.unbind, (self,), self, 0))
-        return iterate(self)
-
-    return wrapper
-
-
-def _wrap_functions(module: ModuleType) -> None:
-    for name, value in list(vars(module).items()):
-        if not inspect.isfunction(value) or name.startswith("_") or name in _NOT_OPERATORS:
-            continue
-        home = value.__module__
-        if home == "numbagrad" or home.startswith(_HOMES):
-            prefix = module.__name__.replace("numbagrad", "torch", 1)
-            _replace(module, name, _wrapped(value, f"{prefix}.{name}"))
+        if _installed:
+            layers.change("overriding", -1)
+            _installed = False
 
 
 _disabled_torch_function_impl = disabled_torch_function

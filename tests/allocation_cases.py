@@ -228,7 +228,7 @@ def attached() -> Iterator[Case]:
     torch.zeros(()).requires_grad_().expand(3)
 
     def attach() -> Any:
-        made = native_launchers.attach(
+        made = native_launchers.calls.attach(
             array, node_class, (leaf, inner, None), (leaf, None, counted)
         )
         return made.requires_grad, len(made.grad_fn.next_edges), len(made.grad_fn.saved)
@@ -236,7 +236,7 @@ def attached() -> Iterator[Case]:
     watched = [leaf, inner, counted, array, node_class]
     yield Case("attach", attach, ["pointwise_operator.attach"], ["_attached"], watched)
     yield Case("sum", lambda: leaf.sum(), ["pointwise_operator.attach"], ["_attached"], watched)
-    repeated = native_launchers.repeated
+    repeated = native_launchers.calls.repeated
     yield Case(
         "repeated",
         lambda: repeated(element, (300, 2)),
@@ -393,14 +393,14 @@ def operators() -> Iterator[Case]:
     array, rows, whole = plain._array, index._array, np.ascontiguousarray(index._array)
     columns = np.zeros((4, 300), np.int64)
     for text, run, name in (
-        ("read_rows", lambda: copying.read_rows(array, 0, rows), "copying.read_rows"),
+        ("read_rows", lambda: copying.copies.read_rows(array, 0, rows), "copying.read_rows"),
         (
             "read_elements",
-            lambda: copying.read_elements(array, 0, columns),
+            lambda: copying.copies.read_elements(array, 0, columns),
             "copying.read_elements",
         ),
-        ("inside", lambda: copying.inside(whole, 4), "copying.inside"),
-        ("join", lambda: copying.join([array, array], 0, 0), "copying.join"),
+        ("inside", lambda: copying.copies.inside(whole, 4), "copying.inside"),
+        ("join", lambda: copying.copies.join([array, array], 0, 0), "copying.join"),
     ):
         run()
         yield Case(text, run, [name], [], [array, rows])
@@ -453,13 +453,13 @@ def forward_mode() -> Iterator[Case]:
         watched,
     )  # fmt: skip
     yield Case(
-        "linear", lambda: parts([native_launchers.linear_of_dual(np.negative, dual)]),
+        "linear", lambda: parts([native_launchers.calls.linear_of_dual(np.negative, dual)]),
         ["duals.linear_of_dual"], ["apply"], watched,
     )  # fmt: skip
     yield Case(
         "duals",
         lambda: parts(
-            native_launchers.duals(_level_of(dual), [x, x], [t, t], forward_ad.make_dual)
+            native_launchers.calls.duals(_level_of(dual), [x, x], [t, t], forward_ad.make_dual)
         ),
         ["jvp.duals"], ["make_dual"], watched,
     )  # fmt: skip

@@ -10,7 +10,7 @@ import pytest
 
 import numbagrad as torch
 from numbagrad import autocast_state
-from numbagrad.amp import casting
+from numbagrad.dispatch import layers
 from numbagrad.utils.checkpoint import checkpoint
 
 LOWER = [torch.bfloat16, torch.float16]
@@ -104,10 +104,53 @@ class TestLists:
             assert F.interpolate(image, scale_factor=2, mode="bilinear").dtype is torch.float32
             assert F.adaptive_avg_pool2d(image, 2).dtype is torch.float32
 
-    def test_every_name_of_the_lists_is_a_function(self):
-        casting.install()
-        for names in (casting.LOWER, casting.FLOAT32, casting.WIDEST, casting.AS_THEY_ARE):
-            assert all(callable(each) for each in casting._functions(names))
+    def test_operators_of_stacks_are_products_too(self):
+        x = torch.randn(2, 3, 3)
+        with autocast():
+            assert (x @ x).dtype is torch.bfloat16
+            assert (x @ x[0, 0]).dtype is torch.bfloat16
+
+
+class TestTheLayer:
+    """Functions ask whether it is awake; none is changed."""
+
+    def test_sleeps_outside_of_contexts(self):
+        before = layers.awake
+        with autocast():
+            assert layers.awake & layers.BITS["autocast"]
+            with autocast(enabled=False):
+                assert layers.awake & layers.BITS["autocast"]
+        assert layers.awake == before
+
+    def test_functions_stay_what_they_are(self):
+        functions = (torch.mm, torch.Tensor.mm, F.linear, F.cross_entropy, torch.cat)
+        codes = [function.__code__ for function in functions]
+        x = torch.randn(2, 2)
+        with autocast():
+            assert torch.mm(x, x).dtype is torch.bfloat16
+            assert [function.__code__ for function in functions] == codes
+
+    def test_another_thread_is_left_alone(self):
+        x, found = torch.randn(2, 2), []
+        with autocast():
+            thread = threading.Thread(target=lambda: found.append((x @ x).dtype))
+            thread.start()
+            thread.join()
+        assert found == [torch.float32]
+
+    def test_what_a_function_calls_is_cast_no_further(self):
+        x = torch.randn(3, 3)
+        with autocast():
+            assert torch.linalg.cond(x, "fro").dtype is torch.float32  # which calls ``inv``
+            assert (x @ x).dtype is torch.bfloat16
+
+    def test_a_call_that_fails_leaves_the_layer_as_it_was(self):
+        x = torch.randn(2, 3)
+        with autocast():
+            for _ in range(2):
+                with pytest.raises(RuntimeError):
+                    torch.mm(x, x)
+            assert torch.mm(x, x.t()).dtype is torch.bfloat16
 
 
 class TestContexts:

@@ -50,17 +50,17 @@ def in_python():
     """Leave duals to Python within it."""
     block = native_launchers.described_runtime()
     before = block[list(SWITCHES)]
-    native = native_launchers.duals, native_launchers.jvp, native_launchers.linear_of_dual
+    calls = native_launchers.calls
+    native = calls.duals, calls.jvp, calls.linear_of_dual
     block[list(SWITCHES)] = 0
-    native_launchers.duals, native_launchers.jvp, native_launchers.linear_of_dual = (
-        native_launchers._duals_in_python, native_launchers._jvp_in_python,
-        native_launchers._linear_in_python
-    )  # fmt: skip
+    calls.duals = native_launchers._duals_in_python
+    calls.jvp = native_launchers._jvp_in_python
+    calls.linear_of_dual = native_launchers._linear_in_python
     try:
         yield
     finally:
         block[list(SWITCHES)] = before
-        native_launchers.duals, native_launchers.jvp, native_launchers.linear_of_dual = native
+        calls.duals, calls.jvp, calls.linear_of_dual = native
 
 
 @pytest.fixture

@@ -30,8 +30,10 @@ def mode(request, monkeypatch):
     else:
         monkeypatch.setattr(native_launchers, "ready", lambda: False)
         monkeypatch.setattr(native_launchers, "operators_ready", lambda: False)
-        monkeypatch.setattr(native_launchers, "attach", native_launchers._attach_in_python)
-        monkeypatch.setattr(native_launchers, "repeated", native_launchers._repeated_in_python)
+        monkeypatch.setattr(native_launchers.calls, "attach", native_launchers._attach_in_python)
+        monkeypatch.setattr(
+            native_launchers.calls, "repeated", native_launchers._repeated_in_python
+        )
     return request.param
 
 

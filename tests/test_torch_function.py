@@ -7,6 +7,7 @@ import sys
 import pytest
 
 import numbagrad as torch
+from numbagrad.dispatch import layers, public_names
 
 
 @pytest.fixture(autouse=True)
@@ -298,6 +299,66 @@ def test_a_mode_comes_before_classes(seen, x):
     with Noting(seen, "mode "):
         x.exp()
     assert seen == ["mode exp", "exp"]
+
+
+# --- the layer ------------------------------------------------------------------------------------
+
+
+def test_every_public_name_is_seen_as_itself():
+    """A mode sees what a program names, with the name by which errors call it."""
+    seen = []
+
+    class Seeing(torch.overrides.TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            seen.append(func)
+            raise InterruptedError
+
+    x = torch.ones(2, 2)
+    wrong = []
+    for owner, name, value in public_names.places():
+        functions = [value]
+        if isinstance(value, property):
+            functions = [f for f in (value.fget, value.fset, value.fdel) if f is not None]
+        for function in functions:
+            seen.clear()
+            with pytest.raises(InterruptedError), Seeing():
+                function(x, 1)
+            right = len(seen) == 1
+            if right and owner is not torch.Tensor:
+                right = seen[0] is getattr(owner, name) and seen[0].__name__ == name
+            if not right:
+                wrong.append(name)
+    assert wrong == []
+
+
+def test_what_was_named_before_the_first_class_is_overridden():
+    code = (
+        "from numbagrad import cat, linalg, ones, overrides, Tensor\n"
+        "norm = linalg.vector_norm\n"
+        "class Named(Tensor): pass\n"
+        "x = ones(2, 2).as_subclass(Named)\n"
+        "assert type(cat([x, x])) is Named and type(norm(x)) is Named\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_the_layer_sleeps_when_no_class_is_asked():
+    bit = layers.BITS["overriding"]
+    assert layers.awake & bit
+    torch.overrides.uninstall()
+    try:
+        assert not layers.awake & bit
+        assert torch.add is torch.Tensor.add
+    finally:
+        torch.overrides.install()
+    assert torch.add is not torch.Tensor.add
+
+
+def test_autocast_casts_below_a_class(x, seen):
+    with torch.autocast("cpu"):
+        made = x @ x
+    assert seen == ["matmul"]
+    assert type(made) is type(x) and made._array.dtype == torch.bfloat16.numpy
 
 
 # --- programs without such classes ----------------------------------------------------------------

@@ -31,8 +31,8 @@ In the column *torch 2.13*, *same text* means that torch prints the same, charac
 else: a shorter error, or what today's torch makes of an argument that it ignores.
 
 What the rows do not show: `volatile` reaches everything that is called through the library's names
-and through methods. A function that was bound to a name of its own (`from numbagrad import mm`)
-before the first volatile Variable was made stays as it was, and records. The class of a tensor is
+and through methods. One of the shortest functions that was bound to a name of its own (`from
+numbagrad import add`) before the first volatile Variable was made records. The class of a tensor is
 `numbagrad.tensor.Tensor`, and prints so.
 """
 

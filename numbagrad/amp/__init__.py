@@ -1,7 +1,8 @@
 """torch.amp: operators in lower precision where that is enough, and losses scaled for float16.
 
-``autocast_mode.py`` has the contexts, ``casting.py`` says which operators are cast to what, and
-``grad_scaler.py`` scales. A program that asks for none of it does not import this package.
+``autocast_mode.py`` has the contexts and ``grad_scaler.py`` scales. Operators say themselves what
+they are cast to (``dispatch/policies.py``). A program that asks for none of it does not import this
+package.
 """
 
 from __future__ import annotations

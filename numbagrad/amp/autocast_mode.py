@@ -1,7 +1,7 @@
 """``autocast``: contexts in which a thread computes some operators in lower precision.
 
-What is on is in ``autocast_state.py``; ``casting.py`` acts on it. The functions that torch has in
-its main namespace to ask for the switches, and to set them, are here too.
+What is on is in ``autocast_state.py``; ``dispatch/autocast.py`` acts on it. The functions that
+torch has in its main namespace to ask for the switches, and to set them, are here too.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from ..autocast_state import leave, state
+from ..dispatch import layers
 from ..dtype import bfloat16, float16
 from ..dtype import dtype as DType
-from . import casting
 
 __all__ = [
     "autocast", "autocast_decrement_nesting", "autocast_increment_nesting", "clear_autocast_cache",
@@ -59,10 +59,13 @@ def set_autocast_enabled(device_type: Any, enabled: bool | None = None) -> None:
     """Switch autocast on or off for a type of device; for CUDA if only the switch is given."""
     if enabled is None:
         device_type, enabled = "cuda", device_type
-    device = _device("set_autocast_enabled", device_type)
-    settings = state.settings
     if enabled:
-        casting.install()
+        layers.change("autocast", 1)  # for good: the thread may end with it on
+    _switch(_device("set_autocast_enabled", device_type), bool(enabled))
+
+
+def _switch(device: str, enabled: bool) -> None:
+    settings = state.settings
     others = settings.enabled - {device}
     state.settings = settings._replace(enabled=others | {device} if enabled else others)
 
@@ -145,8 +148,8 @@ class autocast:  # noqa: N801 - torch's name
     """A context, or a decorator, in which a thread casts some operators to lower precision.
 
     Products and convolutions are computed in ``dtype``, losses and what else is sensitive in
-    float32; ``casting.py`` has the lists. Gradients come back through the casts in the dtype of
-    what was cast.
+    float32: each function says which, by ``@autocasts``. Gradients come back through the casts in
+    the dtype of what was cast.
 
     Args:
         device_type: "cpu"; with "cuda" it warns, and nothing is cast: there is no GPU.
@@ -193,7 +196,9 @@ class autocast:  # noqa: N801 - torch's name
 
     def __enter__(self) -> autocast:
         self._before.append(state.settings)
-        set_autocast_enabled(self.device, self._enabled)
+        if self._enabled:
+            layers.change("autocast", 1)
+        _switch(self.device, self._enabled)
         set_autocast_dtype(self.device, self.fast_dtype)
         set_autocast_cache_enabled(self._cache_enabled)
         autocast_increment_nesting()
@@ -202,6 +207,8 @@ class autocast:  # noqa: N801 - torch's name
     def __exit__(self, *exception: object) -> None:
         autocast_decrement_nesting()
         state.settings = self._before.pop()
+        if self._enabled:
+            layers.change("autocast", -1)
 
     def __call__(self, function: Decorated) -> Decorated:
         @functools.wraps(function)

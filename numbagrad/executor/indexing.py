@@ -37,13 +37,20 @@ def _native_view() -> Callable[..., Array]:
     return make_builtin("strided_view", launcher("strided_view", "array_launch"), table)
 
 
-def _first_view(array: Array, shape: Any, strides: Any, offset: int) -> Array:
-    global _strided_view
-    _strided_view = _native_view()
-    return _strided_view(array, shape, strides, offset)
+class _View:
+    """Calls the launcher, which is found at the first call."""
+
+    __slots__ = ("launch",)
+
+    def __init__(self) -> None:
+        self.launch: Callable[..., Array] = self._find
+
+    def _find(self, array: Array, shape: Any, strides: Any, offset: int) -> Array:
+        self.launch = _native_view()
+        return self.launch(array, shape, strides, offset)
 
 
-_strided_view: Callable[..., Array] = _first_view
+_view = _View()
 
 
 def strided_view(
@@ -55,7 +62,7 @@ def strided_view(
     """
     if not NATIVE or len(shape) > layout.VIEW_DIMENSIONS:
         return view_at(array, shape, strides, offset)
-    return _strided_view(array, shape, strides, offset)
+    return _view.launch(array, shape, strides, offset)
 
 
 class _Interface:

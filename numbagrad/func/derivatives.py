@@ -224,7 +224,7 @@ def jvp(
     Raises:
         RuntimeError: if structures, shapes or dtypes differ, or for what ``strict`` refuses.
     """
-    made = native_launchers.jvp(func, primals, tangents, strict, has_aux, _unpack)
+    made = native_launchers.calls.jvp(func, primals, tangents, strict, has_aux, _unpack)
     if made is None and primals.__class__ is tuple:
         made = _of_nested(func, primals, tangents, strict, has_aux)
     if made is not None:
@@ -263,7 +263,7 @@ def _of_duals(
 ) -> Any:
     """What ``jvp`` returns for the leaves of primals and of tangents."""
     with Level(DUAL) as level:
-        duals = native_launchers.duals(level, values, directions, dual_view)
+        duals = native_launchers.calls.duals(level, values, directions, dual_view)
         made = func(*rebuild(structure, iter(duals)))
         return _unpack(level, made, strict, has_aux)
 
@@ -296,7 +296,7 @@ def _of_nested(
     def of_leaves(*duals: Any) -> Any:
         return func(*build(duals))
 
-    return native_launchers.jvp(of_leaves, values, directions, strict, has_aux, _unpack)
+    return native_launchers.calls.jvp(of_leaves, values, directions, strict, has_aux, _unpack)
 
 
 def _unpack(level: Level, made: Any, strict: bool, has_aux: bool) -> tuple[Any, ...]:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
 from ..autograd.grad_mode import no_grad
+from ..dispatch import layers
 from ..dtype import dtype as DType
 from ..ops.argument_check import check_constructor
 from ..ops.conversion import arguments_of_to
@@ -83,6 +84,8 @@ class Module(ModuleHooks, ModuleState):
         )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if layers.awake and layers.awake & layers.VOLATILE and layers.asks(Module.__call__):
+            return layers.descend(Module.__call__, (self, *args), kwargs)
         if (
             self._forward_hooks
             or self._forward_pre_hooks

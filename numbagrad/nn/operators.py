@@ -152,7 +152,7 @@ def linear_2d(
     input_needed, weight_needed = input._requires_grad, weight._requires_grad
     if not ((bias._requires_grad or input_needed or weight_needed) and grad_mode.enabled):
         return new_tensor(made)
-    result = native_launchers.attach(
+    result = native_launchers.calls.attach(
         made,
         _AddmmBackward0,
         (bias, input, weight),

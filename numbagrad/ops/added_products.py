@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from ..dispatch import layers
+from ..dispatch.policies import autocasts
 from ..dtype import bool_, promote_types
 from ..executor.matmul import matmul as _product
 from ..tensor import Tensor, new_tensor
@@ -179,6 +181,7 @@ def _sum(
 
 
 @method()
+@autocasts("lower", asks_itself=True)
 def addmm(
     input: Tensor,
     mat1: Tensor,
@@ -189,6 +192,10 @@ def addmm(
     out: Tensor | None = None,
 ) -> Tensor:
     """``beta * input + alpha * (mat1 @ mat2)``; input broadcasts to the product's shape."""
+    if layers.awake and layers.asks(addmm):
+        return layers.descend(
+            addmm, (input, mat1, mat2), {"beta": beta, "alpha": alpha, "out": out}
+        )
     for place, factor in enumerate((mat1, mat2), 1):
         if factor._array.ndim != 2:
             raise RuntimeError(f"mat{place} must be a matrix, got {factor._array.ndim}-D tensor")
@@ -255,6 +262,7 @@ def _check_ranks(name: str, batch1: Tensor, batch2: Tensor) -> None:
 
 
 @method()
+@autocasts("lower", asks_itself=True)
 def baddbmm(
     input: Tensor,
     batch1: Tensor,
@@ -265,6 +273,10 @@ def baddbmm(
     out: Tensor | None = None,
 ) -> Tensor:
     """``beta * input + alpha * bmm(batch1, batch2)``."""
+    if layers.awake and layers.asks(baddbmm):
+        return layers.descend(
+            baddbmm, (input, batch1, batch2), {"beta": beta, "alpha": alpha, "out": out}
+        )
     _check_ranks("baddbmm", batch1, batch2)
     check_bmm("baddbmm", batch1, batch2)
     shape = (*batch1._array.shape[:2], batch2._array.shape[2])
@@ -272,6 +284,7 @@ def baddbmm(
 
 
 @method()
+@autocasts("lower")
 def addbmm(
     input: Tensor,
     batch1: Tensor,

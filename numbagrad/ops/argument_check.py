@@ -16,6 +16,9 @@ from types import FunctionType
 from typing import Any, TypeVar
 
 from ..autocast_state import state as autocast
+from ..dispatch import layers
+from ..dispatch.layers import descend
+from ..dispatch.policies import taken_over
 from . import argument_errors
 from .argument_errors import Kinds, Right, check_tensors, element_types
 from .dtype_rules import rule_of
@@ -72,6 +75,8 @@ def checked(
         is_method: whether errors count arguments without the first one.
     """
     kinds, looks, how = Kinds(function, name, is_method=is_method), ahead, out
+    compute: Callable[..., Any] = function
+    interest = layers.PUBLIC
     #: The combinations of types that were found right, with those of elements if they count.
     known: set[Any] = set()
     rule = rule_of(kinds.name) if ahead else None
@@ -97,8 +102,13 @@ def checked(
             argument_errors.explain(kinds, arguments, keywords, error)
         return renamed
 
+    def asks() -> bool:
+        return bool(layers.awake & interest) and layers.asks(public)
+
     # This is short, since every call between a program and an operator is felt.
     def public(*arguments: Any, **keywords: Any) -> Any:
+        if layers.awake and asks():
+            return descend(public, arguments, keywords)
         if keywords:
             if how and (target := keywords.pop("out", None)) is not None:
                 return call_into(kinds.name, how, public, arguments, keywords, target)
@@ -111,7 +121,7 @@ def checked(
         if rule is not None and autocast.settings.lower is None:  # which makes dtypes agree
             rule(kinds.name, arguments)
         try:
-            return function(*arguments, **keywords)
+            return compute(*arguments, **keywords)
         except _FAILURES as error:
             renamed = explained(arguments, keywords, error)
             if renamed is None:
@@ -119,6 +129,10 @@ def checked(
         return public(*arguments, **renamed)
 
     functools.update_wrapper(public, function)
+    public.__name__ = name or function.__name__
+    compute = taken_over(function, public)
+    if compute is not function:
+        interest = layers.ALL
     if how:
         public.__signature__ = _signature_with_out(function)  # type: ignore[attr-defined]
     return public  # type: ignore[return-value]
@@ -201,11 +215,14 @@ def check_namespace(names: dict[str, Any], package: str) -> None:
     """
     for name, function in list(names.items()):
         if not name.startswith("_"):
-            names[name] = public_function(function, names["__name__"], package)
+            names[name] = public_function(function, names["__name__"], package, name)
 
 
-def public_function(value: Any, namespace: str, package: str) -> Any:
-    """The value, or as a ``checked`` function if it is one of ``package``: what users see."""
+def public_function(value: Any, namespace: str, package: str, name: str = "") -> Any:
+    """The value, or as a ``checked`` function if it is one of ``package``: what users see.
+
+    The function has the name ``name``, as one may have several, but errors call it as defined.
+    """
     if type(value) is not FunctionType or not value.__module__.startswith(package):
         return value
     if value.__module__.startswith(_SETTINGS):
@@ -216,4 +233,5 @@ def public_function(value: Any, namespace: str, package: str) -> Any:
         return value
     public = checked(value, ahead=value.__name__ not in _HOT, out=out)
     public.__module__ = namespace
+    public.__name__ = name or value.__name__
     return public

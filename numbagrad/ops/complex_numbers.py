@@ -13,6 +13,7 @@ import numpy as np
 
 from ..autograd.inplace import compute_then_write
 from ..autograd.regions import install_parts
+from ..dispatch.policies import autocasts
 from ..dtype import bfloat16, scalar_type_name
 from ..dtype import dtype as DType
 from ..executor.complex_parts import from_parts, parts_of_array
@@ -68,6 +69,7 @@ def complex(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Tensor:
     return write_result("complex", _complex(real, imag), out)
 
 
+@autocasts("float32")
 def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The complex tensor of these absolute values and angles: ``abs * exp(1j * angle)``."""
     _check_parts(abs, angle)
@@ -108,6 +110,7 @@ def view_as_real(input: Tensor) -> Tensor:
     return _view_as_real(input)
 
 
+@autocasts("float32")
 def view_as_complex(input: Tensor) -> Tensor:
     """The memory of a float tensor whose last dimension has two parts, as complex numbers.
 

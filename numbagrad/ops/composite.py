@@ -142,7 +142,9 @@ class Composite:
         )
         array = made[pair.place] if pair.view is None else pair.array_of(made)
         if pair.differentiable:
-            result = native_launchers.attach(array, pair.node, tuple(tensors), pair.saves(tensors))
+            result = native_launchers.calls.attach(
+                array, pair.node, tuple(tensors), pair.saves(tensors)
+            )
             node: Any = result._producer
             node.pair = pair
             node.kept = pair.keeps(made)

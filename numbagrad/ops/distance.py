@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..dispatch.policies import autocasts
 from ..dtype import scalar_type_name
 from ..executor import capture
 from ..tensor import Tensor, new_tensor
@@ -84,6 +85,7 @@ _cdist = TensorOperator(
 )
 
 
+@autocasts("float32")
 def cdist(
     x1: Tensor,
     x2: Tensor,

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..autograd.grad_mode import state as grad_mode
+from ..dispatch.policies import autocasts
 from ..dtype import complex128, finfo, float64, uint8
 from ..executor import capture
 from ..executor.plan.forms import ShapesDiffer, broadcast
@@ -623,6 +624,7 @@ def logit(input: Tensor, eps: float | None = None, *, out: Tensor | None = None)
 
 @_export
 @method()
+@autocasts("lower")
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """``x`` where positive, else ``weight * x``, with one weight or one a channel (dimension 1)."""
     require_tensor("prelu", input)

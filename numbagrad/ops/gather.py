@@ -17,6 +17,7 @@ from ..executor import capture, copying
 from ..executor import indexing as executor
 from ..executor.arrays import embedded, filled
 from ..executor.checks import check_inside
+from ..executor.copying import copies
 from ..native.array_launch_layout import ALL_IN_A_ROW
 from ..tensor import Tensor, new_tensor
 from ..transforms.batching import after_samples, samples_first, stacked, with_samples
@@ -134,7 +135,7 @@ def vector_of(name: str, index: Tensor) -> Array:
 
 def _gathered(array: Array, dim: int, index: Array) -> Array:
     if capture.active is None:
-        made = copying.read_elements(array, dim, index)
+        made = copies.read_elements(array, dim, index)
         if made is not None:
             return made
     size = size_along(array, dim)
@@ -286,7 +287,7 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
 
 def _selected(array: Array, dim: int, index: Array) -> Array:
     if capture.active is None:
-        made = copying.read_rows(array, dim, index)
+        made = copies.read_rows(array, dim, index)
         if made is not None:
             return made
     size = size_along(array, dim)
@@ -390,7 +391,7 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
 
 def _embedded_rows(weight: Array, indices: Array) -> Array:
     if capture.active is None:
-        made = copying.read_rows(weight, 0, indices)
+        made = copies.read_rows(weight, 0, indices)
         if made is not None:
             return made
     check_inside(indices, weight.shape[0], _check_rows, indices, weight.shape[0])
@@ -480,7 +481,7 @@ def embedding(
 
 def _taken(array: Array, index: Array) -> Array:
     if capture.active is None:
-        made = copying.read_rows(array, ALL_IN_A_ROW, index)
+        made = copies.read_rows(array, ALL_IN_A_ROW, index)
         if made is not None:
             return made
     wrapped = _wrapped(index, array.size).reshape(-1)

@@ -12,6 +12,7 @@ import numpy as np
 
 from .. import half_precision as half
 from ..autograd.inplace import write_inplace
+from ..dispatch.policies import autocasts
 from ..executor import capture, copying
 from ..executor import indexing as executor
 from ..executor.checks import check_inside
@@ -261,6 +262,7 @@ def _gradient_of_filled(grad: Tensor, dim: int, index: Tensor) -> Tensor:
 
 
 @method()
+@autocasts("widest")
 def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
     """A copy with the entries of ``source`` written at the indices of one dimension."""
     dim, array = _rows_inside("index_copy_", input, dim, index, source)

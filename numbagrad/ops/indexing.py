@@ -16,9 +16,10 @@ from .. import half_precision as half
 from ..autograd.grad_mode import state as grad_mode
 from ..autograd.inplace import before_write, compute_then_write, recording, write_inplace
 from ..autograd.tensor_interface import bump_version
-from ..executor import capture, copying
+from ..executor import capture
 from ..executor import indexing as executor
 from ..executor.arrays import filled
+from ..executor.copying import copies
 from ..executor.plan.forms import broadcast, check_written_once
 from ..tensor import Tensor, new_tensor
 from ..transforms.levels import Transformed, is_transformed
@@ -229,7 +230,7 @@ def taken(array: Array, arrays: Key) -> Array:
         return taken if taken.flags.c_contiguous else taken.copy("C")
     index = arrays[dim]
     if capture.active is None:
-        made = copying.read_rows(array, dim, index)
+        made = copies.read_rows(array, dim, index)
         if made is not None:
             return made
     shape = (*array.shape[:dim], *index.shape, *array.shape[dim + 1 :])

@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from ..executor import copying
+from ..dispatch.policies import autocasts
 from ..executor.arrays import filled
+from ..executor.copying import copies
 from ..executor.plan.dtypes import promoted
 from ..tensor import Tensor, new_tensor
 from ..transforms.batching import with_samples
@@ -54,7 +55,7 @@ class _Unlike(Exception):  # noqa: N818 - a signal to the function that can conv
 
 def _concatenated(dim: int, arrays: list[Array]) -> Array:
     """Of one array after another, in the order of indices; NumPy would follow the strides."""
-    made = copying.join(arrays, dim, 0)
+    made = copies.join(arrays, dim, 0)
     if made is not None:
         return made
     first = arrays[0]
@@ -68,7 +69,7 @@ def _concatenated(dim: int, arrays: list[Array]) -> Array:
 
 
 def _stacked(dim: int, arrays: list[Array]) -> Array:
-    made = copying.join(arrays, dim, 1)
+    made = copies.join(arrays, dim, 1)
     if made is not None:
         return made
     first = arrays[0]
@@ -165,6 +166,7 @@ def _joined_as_given(operator: TensorOperator, tensors: Any, dim: Any) -> Tensor
     return made
 
 
+@autocasts("widest")
 def cat(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor | None = None) -> Tensor:
     """The tensors one after another along ``dim``; empty tensors of one dimension are passed over.
 
@@ -208,6 +210,7 @@ concat = cat
 concatenate = cat
 
 
+@autocasts("widest")
 def stack(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor | None = None) -> Tensor:
     """The tensors, all of one shape, along a new dimension.
 

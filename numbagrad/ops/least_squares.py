@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from .. import return_types
+from ..dispatch.policies import autocasts
 from ..dtype import scalar_type_name
 from ..executor import capture
 from ..executor.arrays import filled
@@ -142,6 +143,7 @@ def pinv(
 
 
 @method()
+@autocasts("float32")
 def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
     """``linalg.pinv`` with a relative tolerance."""
     return pinv(input, rtol=rcond)
@@ -150,6 +152,7 @@ def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
 # --- ranks and conditions -------------------------------------------------------------------------
 
 
+@autocasts("float32")
 def matrix_rank(
     A: Tensor,
     tol: Any = None,
@@ -182,6 +185,7 @@ def matrix_rank(
 
 
 @takes("A: Tensor, p?: Number | str | None")
+@autocasts("float32")
 def cond(A: Tensor, p: Any = None, *, out: Tensor | None = None) -> Tensor:
     """The condition numbers of matrices: the norm of each times that of its inverse.
 
@@ -318,6 +322,7 @@ def _check_lstsq(A: Tensor, B: Tensor, vectors: bool, driver: str | None) -> Non
         )
 
 
+@autocasts("float32")
 def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None) -> Any:
     """X with the least ``norm(A @ X - B)``, and of those the least X; by singular values.
 

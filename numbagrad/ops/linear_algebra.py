@@ -16,6 +16,7 @@ import numpy as np
 from .. import half_precision as half
 from .. import return_types
 from ..autograd.grad_mode import state as grad_mode
+from ..dispatch.policies import autocasts
 from ..dtype import bool_, scalar_type_name
 from ..dtype import dtype as DType
 from ..executor import capture
@@ -92,6 +93,7 @@ _inv = TensorOperator(
 )
 
 
+@autocasts("float32")
 def inv(A: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverses of square matrices (..., n, n).
 
@@ -103,6 +105,7 @@ def inv(A: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 
 @method()
+@autocasts("float32")
 def inverse(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverses of square matrices; ``linalg.inv``."""
     return inv(input, out=out)
@@ -148,6 +151,7 @@ def _solving(name: str) -> TensorOperator:
 _solve, _solve_triangular = _solving("linalg_solve_ex"), _solving("linalg_solve_triangular")
 
 
+@autocasts("float32")
 def solve(A: Tensor, B: Tensor, *, left: bool = True, out: Tensor | None = None) -> Tensor:
     """X with ``A @ X = B`` (or ``X @ A = B`` unless ``left``) for square matrices A.
 
@@ -341,6 +345,7 @@ def _scaled_identity(grad: Tensor, shape: tuple[int, ...]) -> Tensor:
 
 
 @method()
+@autocasts("float32")
 def trace(input: Tensor) -> Tensor:
     """The sum of the diagonal of a matrix; of integers in int64."""
     if input._array.ndim != 2:
@@ -384,6 +389,7 @@ _cholesky = TensorOperator(
 
 
 @method()
+@autocasts("float32")
 def cholesky(A: Tensor, upper: bool = False, *, out: Tensor | None = None) -> Tensor:
     """The lower triangular L with ``L @ L.mT = A``, or its transpose if ``upper``.
 
@@ -421,6 +427,7 @@ _eigh = TensorOperator(
 )
 
 
+@autocasts("float32")
 def eigh(A: Tensor, UPLO: str = "L") -> Any:
     """Eigenvalues (ascending) and eigenvectors (columns) of symmetric matrices.
 
@@ -430,6 +437,7 @@ def eigh(A: Tensor, UPLO: str = "L") -> Any:
     return return_types.linalg_eigh(*_eigh(A, UPLO))
 
 
+@autocasts("float32")
 def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
     """Eigenvalues of symmetric matrices, ascending."""
     return eigh(A, UPLO).eigenvalues
@@ -509,6 +517,7 @@ _full_svd = TensorOperator(
 )
 
 
+@autocasts("float32")
 def svd(A: Tensor, full_matrices: bool = True) -> Any:
     """``U @ S.diag_embed() @ Vh`` with orthonormal columns of U, rows of Vh, and descending S.
 
@@ -527,6 +536,7 @@ def svd(A: Tensor, full_matrices: bool = True) -> Any:
     return return_types.linalg_svd(*operator(A))
 
 
+@autocasts("float32")
 def svdvals(A: Tensor) -> Tensor:
     """Singular values, descending."""
     return svd(A, full_matrices=False).S

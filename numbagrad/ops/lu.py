@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from .. import return_types
+from ..dispatch.policies import autocasts
 from ..dtype import scalar_type_name
 from ..executor import capture
 from ..executor.arrays import filled
@@ -217,6 +218,7 @@ def linalg_lu(A: Tensor, *, pivot: bool = True) -> Any:
 
 
 @method()
+@autocasts("float32")
 def lu(input: Tensor, pivot: bool = True, get_infos: bool = False) -> Any:
     """``linalg.lu_factor`` that raises for no pivot, and tells of zero ones if ``get_infos``."""
     _checked("linalg.lu_factor", input, pivot)
@@ -335,6 +337,7 @@ def linalg_lu_solve(
 
 
 @method()
+@autocasts("float32")
 def lu_solve(
     input: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor | None = None
 ) -> Tensor:

@@ -14,6 +14,9 @@ from typing import Any
 import numpy as np
 
 from ..autograd.grad_mode import state as grad_mode
+from ..dispatch import layers
+from ..dispatch.layers import asks, descend
+from ..dispatch.policies import autocasts
 from ..executor.matmul import WITH_TANGENT, matmul_and_tangent
 from ..executor.matmul import matmul as _product
 from ..executor.plan.forms import broadcast
@@ -167,20 +170,27 @@ def check_mm(input: Tensor, mat2: Tensor) -> None:
         _check_dtypes("mm", input, mat2)
 
 
+def _no_matrices(input: Tensor, mat2: Tensor) -> RuntimeError:
+    return RuntimeError(
+        f"mm: self must be a matrix and mat2 must be a matrix, got shapes {shapes_of(input, mat2)}"
+    )
+
+
 @method()
+@autocasts("lower", asks_itself=True)
 def mm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Product of two matrices, (n, m) and (m, p) to (n, p). No broadcasting."""
+    if layers.awake and asks(mm):
+        return descend(mm, (input, mat2), {"out": out})
     try:
-        a, b = input._array.ndim, mat2._array.ndim
+        a, b = input._array, mat2._array
     except AttributeError:
         check_tensors(mm, (input, mat2))
         raise
-    if a != 2 or b != 2:
-        raise RuntimeError(
-            "mm: self must be a matrix and mat2 must be a matrix, got shapes "
-            f"{shapes_of(input, mat2)}"
-        )
-    check_mm(input, mat2)
+    if a.ndim != 2 or b.ndim != 2:
+        raise _no_matrices(input, mat2)
+    if a.shape[1] != b.shape[0] or a.dtype is not b.dtype:
+        check_mm(input, mat2)
     made = _mm(input, mat2)
     return made if out is None else write_result("mm", made, out)
 
@@ -204,8 +214,11 @@ def check_bmm(name: str, input: Tensor, mat2: Tensor) -> None:
 
 
 @method()
+@autocasts("lower", asks_itself=True)
 def bmm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Product of two stacks of matrices, (b, n, m) and (b, m, p) to (b, n, p)."""
+    if layers.awake and asks(bmm):
+        return descend(bmm, (input, mat2), {"out": out})
     check_bmm("bmm", input, mat2)
     return write_result("bmm", _bmm(input, mat2), out)
 
@@ -364,12 +377,15 @@ _vector_times_matrix = TensorOperator(
 
 
 @method()
+@autocasts("lower", asks_itself=True)
 def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Matrix product as NumPy's ``@``: vectors, matrices, and stacks whose batch broadcasts.
 
     Raises:
         RuntimeError: if an operand has no dimensions or the inner sizes differ.
     """
+    if layers.awake and asks(matmul):
+        return descend(matmul, (input, other), {"out": out})
     try:
         a, b = input._array.ndim, other._array.ndim
     except AttributeError:
@@ -382,8 +398,11 @@ def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor
 
 
 @method("__matmul__")
+@autocasts("lower", asks_itself=True)
 def _python_matmul(input: Tensor, other: Tensor) -> Tensor:
     """``input @ other``; an array of NumPy is left to NumPy."""
+    if layers.awake and asks(_python_matmul):
+        return descend(_python_matmul, (input, other), {})
     try:
         a, b = input._array.ndim, other._array.ndim
     except AttributeError:
@@ -391,7 +410,10 @@ def _python_matmul(input: Tensor, other: Tensor) -> Tensor:
             return NotImplemented
         check_tensors(matmul, (input, other))
         raise
-    return mm(input, other) if a == 2 and b == 2 else _any_product(input, other)
+    if a != 2 or b != 2:
+        return _any_product(input, other)
+    check_mm(input, other)  # as ``mm``, which would ask the layers again
+    return _mm(input, other)
 
 
 def _any_product(input: Tensor, other: Tensor) -> Tensor:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from .. import return_types
+from ..dispatch.policies import autocasts
 from ..dtype import scalar_type_name
 from ..executor import capture
 from ..tensor import Tensor, new_tensor
@@ -99,6 +100,7 @@ _matrix_exp = TensorOperator(
 
 
 @method()
+@autocasts("unchanged")
 def matrix_exp(A: Tensor) -> Tensor:
     """The exponentials of square matrices (..., n, n): ``I + A + A² / 2 + ...``.
 
@@ -177,6 +179,7 @@ def _check_finite(array: Array) -> None:
         raise RuntimeError("torch.linalg.eig: input tensor should not contain infs or NaNs.")
 
 
+@autocasts("float32")
 def eig(A: Tensor) -> Any:
     """Eigenvalues and eigenvectors (columns) of square matrices, complex and in any order.
 
@@ -192,6 +195,7 @@ def eig(A: Tensor) -> Any:
     return return_types.linalg_eig(*_eig(A))
 
 
+@autocasts("float32")
 def eigvals(A: Tensor) -> Tensor:
     """Eigenvalues of square matrices, complex and in any order."""
     values: Tensor = eig(A).eigenvalues
@@ -201,6 +205,7 @@ def eigvals(A: Tensor) -> Tensor:
 # --- tensors as matrices --------------------------------------------------------------------------
 
 
+@autocasts("float32")
 def tensorinv(A: Tensor, ind: int = 2, *, out: Tensor | None = None) -> Tensor:
     """The inverse of a tensor as a map from its last dimensions to its first ``ind``.
 
@@ -224,6 +229,7 @@ def tensorinv(A: Tensor, ind: int = 2, *, out: Tensor | None = None) -> Tensor:
     return write_result("linalg.tensorinv", made, out)
 
 
+@autocasts("float32")
 def tensorsolve(
     A: Tensor, B: Tensor, dims: Sequence[int] | None = None, *, out: Tensor | None = None
 ) -> Tensor:
@@ -326,6 +332,7 @@ def _compact(A: Tensor, tau: Tensor) -> tuple[Tensor, Tensor]:
     return V, T
 
 
+@autocasts("float32")
 def householder_product(A: Tensor, tau: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The first n columns of the product of k reflections, as ``geqrf`` returns them.
 
@@ -345,12 +352,14 @@ def householder_product(A: Tensor, tau: Tensor, *, out: Tensor | None = None) ->
 
 
 @method()
+@autocasts("float32")
 def orgqr(input: Tensor, tau: Tensor) -> Tensor:
     """``linalg.householder_product``."""
     return householder_product(input, tau)
 
 
 @method()
+@autocasts("float32")
 def ormqr(
     input: Tensor,
     tau: Tensor,
@@ -412,6 +421,7 @@ _geqrf = TensorOperator("geqrf", lambda input: _raw_qr(input), {}, batch=stacked
 
 
 @method()
+@autocasts("float32")
 def geqrf(input: Tensor) -> Any:
     """The QR decomposition as LAPACK leaves it: R above reflection vectors, and their factors.
 

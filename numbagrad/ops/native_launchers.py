@@ -173,11 +173,10 @@ def described_runtime() -> np.ndarray[Any, Any]:
 
 
 def _install() -> None:
-    """Replace the functions of this file that are compiled."""
-    global attach, repeated
+    """Have launchers take the places of Python in ``calls``."""
     block = described_runtime()
-    attach = make_builtin("attach", launcher("attach", "pointwise_operator"), block)
-    repeated = make_builtin("repeated", launcher("repeated", "pointwise_operator"), block)
+    calls.attach = make_builtin("attach", launcher("attach", "pointwise_operator"), block)
+    calls.repeated = make_builtin("repeated", launcher("repeated", "pointwise_operator"), block)
 
 
 _of_formulas = Deferred(
@@ -194,7 +193,6 @@ _of_operators = Deferred(
 
 def _install_duals() -> None:
     """Have the other launchers go on to those of forward mode."""
-    global duals, jvp, linear_of_dual
     block = described_runtime()
     block[layout.RUNTIME_DUAL_TYPE] = id(levels.Dual)
     block[layout.RUNTIME_OWN_STATE] = _distance_of_slots(levels.Dual, levels.Transformed)
@@ -209,9 +207,9 @@ def _install_duals() -> None:
     block[layout.RUNTIME_DUAL_VIEW] = launcher("dual_view", "duals")
     block[layout.RUNTIME_DUAL_POINTWISE] = launcher("dual_pointwise", "duals")
     block[layout.RUNTIME_TRANSFORMED_TYPE] = id(levels.Transformed)  # last: from here on it is used
-    duals = make_builtin("duals", launcher("duals", "jvp"), block)
-    jvp = make_builtin("jvp", launcher("jvp", "jvp"), block)
-    linear_of_dual = make_builtin("linear", launcher("linear_of_dual", "duals"), block)
+    calls.duals = make_builtin("duals", launcher("duals", "jvp"), block)
+    calls.jvp = make_builtin("jvp", launcher("jvp", "jvp"), block)
+    calls.linear_of_dual = make_builtin("linear", launcher("linear_of_dual", "duals"), block)
 
 
 _of_duals = Deferred(
@@ -246,15 +244,6 @@ def _repeated_in_python(array: np.ndarray[Any, Any], shape: tuple[int, ...]) -> 
     return new_tensor(np.ndarray.__new__(np.ndarray, shape, array.dtype, array, 0, strides))
 
 
-#: ``attach(array, node_class, inputs, saved)``: a Tensor made by a new node with edges to
-#: those ``inputs`` that are Tensors, and keeps the Tensors ``saved``, which may have None among
-#: them. The other slots of the node are not set.
-attach: Callable[..., Tensor] = _attach_in_python
-
-#: ``repeated(array, shape)``: a Tensor of that shape, all of it the element of a 0-dim array.
-repeated: Callable[..., Tensor] = _repeated_in_python
-
-
 # --- forward mode ---------------------------------------------------------------------------------
 
 
@@ -268,11 +257,6 @@ def _duals_in_python(
     return [make(level, *pair) for pair in zip(primals, tangents, strict=True)]
 
 
-#: ``duals(level, primals, tangents, make)``: a dual Tensor for each pair of two equally long lists,
-#: made by ``make`` (``forward_ad.dual_view``) or as it would.
-duals: Callable[..., list[Tensor]] = _duals_in_python
-
-
 def _jvp_in_python(
     function: Callable[..., Any],
     primals: Any,
@@ -284,21 +268,38 @@ def _jvp_in_python(
     duals_ready()
 
 
-#: ``jvp(function, primals, tangents, strict, has_aux, unpack)``: what ``func.jvp`` returns, for two
-#: tuples of ordinary Tensors; None for what is left to ``func/derivatives.py``.
-#: ``unpack(level, made, strict, has_aux)`` takes apart what is more than one dual Tensor.
-jvp: Callable[..., Any] = _jvp_in_python
-
-
 def _linear_in_python(function: Callable[..., Any], input: Tensor, *values: Any) -> Tensor | None:
     duals_ready()
     return None
 
 
-#: ``linear_of_dual(function, input, *values)``: the dual Tensor of ``function(array, *values)``,
-#: which is linear in the array, for the primal and for the tangent of ``input``; None for what is
-#: left to ``transforms/dispatch.py``.
-linear_of_dual: Callable[..., Tensor | None] = _linear_in_python
+class _Calls:
+    """What has a launcher, once that is compiled; until then functions of Python do the same."""
+
+    __slots__ = ("attach", "duals", "jvp", "linear_of_dual", "repeated")
+
+    def __init__(self) -> None:
+        #: ``attach(array, node_class, inputs, saved)``: a Tensor made by a new node with edges to
+        #: those ``inputs`` that are Tensors, and keeps the Tensors ``saved``, which may have None
+        #: among them. The other slots of the node are not set.
+        self.attach: Callable[..., Tensor] = _attach_in_python
+        #: ``repeated(array, shape)``: a Tensor of that shape, all of it the element of a 0-dim
+        #: array.
+        self.repeated: Callable[..., Tensor] = _repeated_in_python
+        #: ``duals(level, primals, tangents, make)``: a dual Tensor for each pair of two equally
+        #: long lists, made by ``make`` (``forward_ad.dual_view``) or as it would.
+        self.duals: Callable[..., list[Tensor]] = _duals_in_python
+        #: ``jvp(function, primals, tangents, strict, has_aux, unpack)``: what ``func.jvp`` returns,
+        #: for two tuples of ordinary Tensors; None for what is left to ``func/derivatives.py``.
+        #: ``unpack(level, made, strict, has_aux)`` takes apart what is more than one dual Tensor.
+        self.jvp: Callable[..., Any] = _jvp_in_python
+        #: ``linear_of_dual(function, input, *values)``: the dual Tensor of ``function(array,
+        #: *values)``, which is linear in the array, for the primal and for the tangent of
+        #: ``input``; None for what is left to ``transforms/dispatch.py``.
+        self.linear_of_dual: Callable[..., Tensor | None] = _linear_in_python
+
+
+calls = _Calls()
 
 
 class Tangents:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import return_types
+from ..dispatch.policies import autocasts
 from ..executor import capture
 from ..tensor import Tensor, new_tensor
 from ..transforms.batching import aligned_stacks, stacked
@@ -63,6 +64,7 @@ def _check_minors(info: Array) -> None:
         )
 
 
+@autocasts("float32")
 def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -> Any:
     """``linalg.cholesky``, and for each matrix 0 or the order of the first minor not positive.
 
@@ -113,6 +115,7 @@ def _check_pivots(info: Array, name: str) -> None:
         )
 
 
+@autocasts("float32")
 def inv_ex(A: Tensor, *, check_errors: bool = False) -> Any:
     """Inverses, and for each matrix 0 or the place of the first zero pivot; zeros are its inverse.
 
@@ -204,6 +207,7 @@ _cholesky_inverse = TensorOperator(
 
 
 @method()
+@autocasts("float32")
 def cholesky_solve(
     B: Tensor, L: Tensor, upper: bool = False, *, out: Tensor | None = None
 ) -> Tensor:
@@ -229,6 +233,7 @@ def cholesky_solve(
 
 
 @method()
+@autocasts("float32")
 def cholesky_inverse(L: Tensor, upper: bool = False, *, out: Tensor | None = None) -> Tensor:
     """The inverse of ``L @ L.mT``, or of ``L.mT @ L`` if the factor is the upper one."""
     check_matrices("cholesky_inverse", L)
@@ -236,6 +241,7 @@ def cholesky_inverse(L: Tensor, upper: bool = False, *, out: Tensor | None = Non
 
 
 @method()
+@autocasts("float32")
 def triangular_solve(
     b: Tensor,
     A: Tensor,
@@ -260,6 +266,7 @@ def triangular_solve(
 
 
 @method()
+@autocasts("float32")
 def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> Any:
     """``U @ S.diag_embed() @ V.mT``; with ``some`` the reduced decomposition.
 
@@ -275,6 +282,7 @@ def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> Any:
 
 
 @method()
+@autocasts("float32")
 def qr(input: Tensor, some: bool = True) -> Any:
     """``linalg.qr``, reduced with ``some``, else complete."""
     return return_types.qr(*linalg_qr(input, "reduced" if some else "complete"))

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from .. import return_types
+from ..dispatch.policies import autocasts
 from ..executor.arrays import filled
 from ..tensor import Tensor, new_tensor
 from ..transforms.batching import stacked
@@ -90,6 +91,7 @@ _r = TensorOperator(
 )
 
 
+@autocasts("float32")
 def qr(A: Tensor, mode: str = "reduced") -> Any:
     """``Q @ R`` of matrices (..., m, n), with orthonormal columns of Q and an upper triangular R.
 

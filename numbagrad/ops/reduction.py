@@ -18,6 +18,7 @@ from ..autograd import creation_hooks, watching
 from ..autograd import tensor_interface as tensors
 from ..autograd.grad_mode import state as grad_mode
 from ..autograd.node import Node
+from ..dispatch.policies import autocasts
 from ..dtype import dtype as DType
 from ..dtype import scalar_type_name
 from ..executor import capture
@@ -110,7 +111,7 @@ def spread(grad: Tensor, shape: tuple[int, ...], mask: int) -> Tensor:
     """The gradient of a sum: ``grad`` repeated, without a copy, to the shape of what was summed."""
     if grad._array.ndim == 0 and not grad_mode.enabled and not is_transformed(grad):
         array = grad._array
-        return native_launchers.repeated(array, shape)
+        return native_launchers.calls.repeated(array, shape)
     if grad._array.ndim == 0:
         return expand(grad, shape)
     return expand(with_dims(grad, shape, mask), shape)
@@ -219,14 +220,14 @@ class LinearReduction:
     ) -> Tensor | None:
         """The reduction of both parts of an ordinary dual Tensor; None for any other."""
         try:
-            return native_launchers.linear_of_dual(program.call, input, mask, keepdim)
+            return native_launchers.calls.linear_of_dual(program.call, input, mask, keepdim)
         except LaunchMiss:  # a kernel is to be compiled
             return None
 
     def _attach(self, made: np.ndarray[Any, Any], input: Tensor, mask: int) -> Tensor:
         """The result as a Tensor with the node of this reduction."""
         array = input._array
-        result = native_launchers.attach(made, self.nodes[mask != ALL], (input,), ())
+        result = native_launchers.calls.attach(made, self.nodes[mask != ALL], (input,), ())
         node: Any = result._producer
         node.shape = array.shape
         node.mask = mask
@@ -435,6 +436,7 @@ def _prod(requested: DType | None, grad_fn: str) -> TensorOperator:
 
 @method()
 @takes("input: Tensor", "input: Tensor, dim: int, keepdim?: bool")
+@autocasts("float32")
 def prod(
     input: Tensor, dim: int = NOT_GIVEN, keepdim: bool = False, *, dtype: DType | None = None
 ) -> Tensor:

@@ -14,6 +14,7 @@ import numpy as np
 from .. import half_precision as half
 from .. import return_types
 from ..autograd.grad_mode import state as grad_mode
+from ..dispatch.policies import autocasts
 from ..executor import capture
 from ..executor import indexing as executor
 from ..executor.conversion import dense_like
@@ -234,6 +235,7 @@ _ranks_of_rows = TensorOperator(
 
 
 @method()
+@autocasts("float32")
 def quantile(
     input: Tensor,
     q: Tensor | Real,

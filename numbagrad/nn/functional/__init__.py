@@ -42,5 +42,5 @@ _ON_DEMAND = {
 __getattr__, __dir__ = lazy_names(
     __name__,
     {name: home for home, names in _ON_DEMAND.items() for name in names},
-    lambda value: _public_function(value, __name__, __name__.partition(".")[0]),
+    lambda value, name: _public_function(value, __name__, __name__.partition(".")[0], name),
 )

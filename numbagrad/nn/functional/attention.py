@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ...dispatch.policies import autocasts
 from ...dtype import finfo, scalar_type_name
 from ...ops.arguments import require_tensor
 from ...ops.composite import composite
@@ -90,6 +91,7 @@ def _added(mask: Tensor, like: Tensor) -> Tensor:
     return zeros_like(mask, dtype=like.dtype).masked_fill_(mask, -math.inf)
 
 
+@autocasts("lower")
 def scaled_dot_product_attention(
     query: Tensor,
     key: Tensor,

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ...autograd.grad_mode import state as grad_mode
+from ...dispatch.policies import autocasts
 from ...dtype import scalar_type_name
 from ...executor import checks, class_loss
 from ...executor.arrays import filled
@@ -143,6 +144,7 @@ def _check_nll(input: Tensor, target: Tensor, weight: Tensor | None, ignore_inde
         raise not_differentiable(name, "weight")
 
 
+@autocasts("float32")
 def nll_loss(
     input: Tensor,
     target: Tensor,
@@ -214,6 +216,7 @@ def _nll_of_samples(
     return loss.sum() / factors.sum() if reduction == "mean" else loss.sum()
 
 
+@autocasts("float32")
 def cross_entropy(
     input: Tensor,
     target: Tensor,

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...dispatch.policies import autocasts
 from ...dtype import scalar_type_name
 from ...executor import capture
 from ...executor.matmul import matmul as product
@@ -481,12 +482,12 @@ def _transposed_convolution_of(rank: int, shapes: str) -> Callable[..., Tensor]:
     )
 
 
-conv1d = _convolution_of(1, LINES)
-conv2d = _convolution_of(2, IMAGES)
-conv3d = _convolution_of(3, VOLUMES)
-conv_transpose1d = _transposed_convolution_of(1, LINES)
-conv_transpose2d = _transposed_convolution_of(2, IMAGES)
-conv_transpose3d = _transposed_convolution_of(3, VOLUMES)
+conv1d = autocasts("lower")(_convolution_of(1, LINES))
+conv2d = autocasts("lower")(_convolution_of(2, IMAGES))
+conv3d = autocasts("lower")(_convolution_of(3, VOLUMES))
+conv_transpose1d = autocasts("lower")(_transposed_convolution_of(1, LINES))
+conv_transpose2d = autocasts("lower")(_transposed_convolution_of(2, IMAGES))
+conv_transpose3d = autocasts("lower")(_transposed_convolution_of(3, VOLUMES))
 
 # --- windows as columns ---------------------------------------------------------------------------
 

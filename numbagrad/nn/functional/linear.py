@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...dispatch import layers
+from ...dispatch.layers import asks, descend
+from ...dispatch.policies import autocasts
 from ...dtype import scalar_type_name
 from ...ops.argument_check import check_tensors
 from ...tensor import Tensor
@@ -18,19 +21,22 @@ from .checks import one_dtype
 __all__ = ["bilinear", "linear"]
 
 
+@autocasts("lower", asks_itself=True)
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """``input @ weight.T + bias`` for weight (out, in) and input (..., in).
 
     Raises:
         RuntimeError: if the sizes do not match.
     """
+    if layers.awake and asks(linear):
+        return descend(linear, (input, weight, bias), {})
     try:
         x, w = input._array, weight._array
         b = None if bias is None else bias._array
     except AttributeError:
         check_tensors(linear, (input, weight, bias))
         raise
-    if b is None or w.ndim != 2 or not _alike(x, w, b):
+    if b is None or not _alike(x, w, b):
         return _of_operators(input, weight, bias)
     if x.ndim == 2 and x.shape[1] == w.shape[1]:
         return operators.linear_2d(bias, input, weight)  # type: ignore[arg-type]
@@ -38,9 +44,9 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 
 
 def _alike(x: Any, w: Any, b: Any) -> bool:
-    """Whether arrays have one dtype, and are under no transformation."""
+    """Whether arrays have one dtype, are under no transformation, and ``w`` is a matrix."""
     kinds = x.__class__, w.__class__, b.__class__
-    return x.dtype == w.dtype == b.dtype and Transformed not in kinds
+    return x.dtype == w.dtype == b.dtype and w.ndim == 2 and Transformed not in kinds
 
 
 def _of_operators(input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:

@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from ...dispatch.policies import autocasts
 from ...dtype import promote_types
 from ...executor import checks
 from ...ops.argument_kinds import Real
@@ -154,6 +155,7 @@ def _weighted(name: str, input: Tensor, target: Tensor, weight: Tensor, reductio
     return _weighted_loss(name, input, target, weight, reduction, None)
 
 
+@autocasts("float32")
 def mse_loss(
     input: Tensor,
     target: Tensor,
@@ -170,6 +172,7 @@ def mse_loss(
     return _pointwise_loss("mse_loss", input, target, reduction)
 
 
+@autocasts("float32")
 def l1_loss(
     input: Tensor,
     target: Tensor,
@@ -186,6 +189,7 @@ def l1_loss(
     return _pointwise_loss("l1_loss", input, target, reduction)
 
 
+@autocasts("float32")
 def smooth_l1_loss(
     input: Tensor,
     target: Tensor,
@@ -206,6 +210,7 @@ def smooth_l1_loss(
     return _pointwise_loss("smooth_l1_loss", input, target, reduction, float(beta))
 
 
+@autocasts("float32")
 def huber_loss(
     input: Tensor,
     target: Tensor,
@@ -235,6 +240,7 @@ def _check_same_size(message: str, input: Tensor, target: Tensor) -> None:
         raise ValueError(message.format(target=target.size(), input=input.size()))
 
 
+@autocasts("float32")
 def binary_cross_entropy(
     input: Tensor,
     target: Tensor,
@@ -262,6 +268,7 @@ def binary_cross_entropy(
     return _rescaled_loss("binary_cross_entropy", input, target, weight, None, reduction)
 
 
+@autocasts("float32")
 def binary_cross_entropy_with_logits(
     input: Tensor,
     target: Tensor,
@@ -322,6 +329,7 @@ def _rescaled_loss(
     return reduce_loss(loss, reduction)
 
 
+@autocasts("float32")
 def kl_div(
     input: Tensor,
     target: Tensor,
@@ -354,6 +362,7 @@ def _kl_div(input: Tensor, target: Tensor, reduction: str, log_target: bool) -> 
     return reduce_loss(loss, reduction)
 
 
+@autocasts("float32")
 def poisson_nll_loss(
     input: Tensor,
     target: Tensor,

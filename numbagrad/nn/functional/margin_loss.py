@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...autograd.grad_mode import state as grad_mode
+from ...dispatch.policies import autocasts
 from ...executor import capture
 from ...ops.arguments import require_tensor
 from ...ops.composite import composite
@@ -35,6 +36,7 @@ __all__ = [
 ]  # fmt: skip
 
 
+@autocasts("float32")
 def hinge_embedding_loss(
     input: Tensor,
     target: Tensor,
@@ -57,6 +59,7 @@ def _hinge(input: Tensor, target: Tensor, margin: float, reduction: str) -> Tens
     return reduce_loss(apart + close, reduction)
 
 
+@autocasts("float32")
 def margin_ranking_loss(
     input1: Tensor,
     input2: Tensor,
@@ -83,6 +86,7 @@ def _ranking(
     return reduce_loss((-target * (input1 - input2) + margin).clamp_min(0), reduction)
 
 
+@autocasts("float32")
 def soft_margin_loss(
     input: Tensor,
     target: Tensor,
@@ -110,6 +114,7 @@ def _soft_margin(input: Tensor, target: Tensor, reduction: str) -> Tensor:
     return reduce_loss(softplus(-(target * input)), reduction)
 
 
+@autocasts("float32")
 def cosine_embedding_loss(
     input1: Tensor,
     input2: Tensor,
@@ -148,6 +153,7 @@ def _cosine_embedding(
     return reduce_loss(close + apart, reduction)
 
 
+@autocasts("float32")
 def triplet_margin_loss(
     anchor: Tensor,
     positive: Tensor,
@@ -238,6 +244,7 @@ def _check_classes(classes: np.ndarray[Any, Any], count: int) -> None:
         raise RuntimeError("target out of range")
 
 
+@autocasts("float32")
 def multi_margin_loss(
     input: Tensor,
     target: Tensor,
@@ -289,6 +296,7 @@ def _multi_margin(
     return short.scatter(1, right, 0.0).sum(1) / count
 
 
+@autocasts("float32")
 def multilabel_margin_loss(
     input: Tensor,
     target: Tensor,

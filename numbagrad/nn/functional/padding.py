@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ...dispatch.policies import autocasts
 from ...executor import capture
 from ...ops.argument_kinds import Real
 from ...ops.tensor_operator import TensorOperator
@@ -130,6 +131,7 @@ def _pad_by_copies(input: Tensor, widths: tuple[tuple[int, int], ...], mode: str
     return input
 
 
+@autocasts("float32")
 def pad_by_neighbours(input: Tensor, widths: tuple[tuple[int, int], ...], mode: str) -> Tensor:
     """``pad`` in the modes that are one operator each in torch, which autocast has in float32."""
     return _pad_by_copies(input, widths, mode)

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...dispatch.policies import autocasts
 from ...executor import capture, indexing
 from ...executor import pooling as executor
 from ...half_precision import converted
@@ -209,7 +210,7 @@ def _max_pool_of(rank: int, shapes: str) -> Callable[..., Any]:
 
 max_pool1d = _max_pool_of(1, LINES)
 max_pool2d = _max_pool_of(2, IMAGES)
-max_pool3d = _max_pool_of(3, VOLUMES)
+max_pool3d = autocasts("float32")(_max_pool_of(3, VOLUMES))
 
 # --- means ----------------------------------------------------------------------------------------
 
@@ -334,7 +335,7 @@ def _avg_pool_of(rank: int, shapes: str) -> Callable[..., Tensor]:
 
 
 avg_pool2d = _avg_pool_of(2, IMAGES)
-avg_pool3d = _avg_pool_of(3, VOLUMES)
+avg_pool3d = autocasts("float32")(_avg_pool_of(3, VOLUMES))
 
 
 def _lp_pool(
@@ -494,9 +495,9 @@ def _largest_of_parts(rank: int, shapes: str) -> Callable[..., Any]:
     )
 
 
-adaptive_avg_pool1d = _means_of_parts(1, LINES)
-adaptive_avg_pool2d = _means_of_parts(2, IMAGES)
-adaptive_avg_pool3d = _means_of_parts(3, VOLUMES)
+adaptive_avg_pool1d = autocasts("unchanged")(_means_of_parts(1, LINES))
+adaptive_avg_pool2d = autocasts("unchanged")(_means_of_parts(2, IMAGES))
+adaptive_avg_pool3d = autocasts("float32")(_means_of_parts(3, VOLUMES))
 adaptive_max_pool1d = _largest_of_parts(1, LINES)
 adaptive_max_pool2d = _largest_of_parts(2, IMAGES)
-adaptive_max_pool3d = _largest_of_parts(3, VOLUMES)
+adaptive_max_pool3d = autocasts("float32")(_largest_of_parts(3, VOLUMES))

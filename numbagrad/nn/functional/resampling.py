@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...dispatch.policies import autocasts
 from ...executor import capture, indexing
 from ...executor.arrays import filled
 from ...ops.tensor_operator import TensorOperator
@@ -87,6 +88,7 @@ def _is_factor(value: Any) -> bool:
     return isinstance(value, (int, float, np.integer, np.floating))
 
 
+@autocasts("unchanged")
 def interpolate(
     input: Tensor,
     size: Any = None,

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ...dispatch.policies import autocasts
 from ...dtype import scalar_type_name
 from ...executor import capture, sequence_loss
 from ...executor.sequence_loss import Targets
@@ -143,6 +144,7 @@ def _starts_in_a_row(counts: Array) -> Array:
     return np.cumsum(counts) - counts
 
 
+@autocasts("float32")
 def ctc_loss(
     log_probs: Tensor,
     targets: Tensor,

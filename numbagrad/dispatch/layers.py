@@ -1,0 +1,141 @@
+"""The layers that a call passes before its operator: their interface, their order, who is awake.
+
+Functions that layers may act on begin with one question, which costs a few nanoseconds::
+
+    if layers.awake and layers.asks(mm):
+        return layers.descend(mm, (input, mat2), {"out": out})
+
+``awake`` is zero as long as no thread needs a layer; else it has the bits of those that are needed.
+Whether a layer acts on a call is decided by
+the layer, from the state of the thread and the arguments. This file imports nothing of the package.
+"""
+
+from __future__ import annotations
+
+import importlib
+import threading
+from collections.abc import Callable
+from typing import Any, Protocol
+
+__all__ = [
+    "ALL",
+    "BITS",
+    "ORDER",
+    "PUBLIC",
+    "VOLATILE",
+    "Layer",
+    "asks",
+    "awake",
+    "change",
+    "descend",
+]
+
+Arguments = tuple[Any, ...]
+Keywords = dict[str, Any]
+#: The layers below, down to the function itself.
+Below = Callable[[Arguments, Keywords], Any]
+
+
+class Layer(Protocol):
+    """One step on the way of a call."""
+
+    def wake(self) -> None:
+        """Called before the first call that the layer is asked about."""
+
+    def sleep(self) -> None:
+        """Called when nobody needs the layer any more."""
+
+    def call(
+        self, function: Callable[..., Any], arguments: Arguments, keywords: Keywords, below: Below
+    ) -> Any:
+        """The result of ``function(*arguments, **keywords)`` as this layer has it.
+
+        A layer that does not act returns ``below(arguments, keywords)``. Between a program and this
+        method are the frames of the function, of ``descend`` and of ``_pass``.
+        """
+
+
+#: The files of the layers, outermost first.
+ORDER = ("overriding", "volatile", "autocast")
+BITS = {name: 1 << place for place, name in enumerate(ORDER)}
+#: The layers that act on every public call of a program; autocast knows its functions.
+PUBLIC = sum(BITS.values()) & ~BITS["autocast"]
+ALL = -1
+VOLATILE = BITS["volatile"]
+
+#: The bits of the layers that somebody needs, in whatever thread.
+awake = 0
+
+_lock = threading.RLock()
+_counts = dict.fromkeys(ORDER, 0)
+_loaded: dict[str, Layer] = {}
+_running: tuple[Layer, ...] = ()
+
+
+class _Thread(threading.local):
+    #: The function whose next call has passed all layers.
+    passed: Any = None
+
+
+_thread = _Thread()
+
+
+def change(name: str, by: int) -> None:
+    """Count one more or one less who needs a layer; its file is imported for the first.
+
+    A count that is too high costs time and nothing else.
+    """
+    with _lock:
+        before = _counts[name]
+        if before == 0 < by:
+            _layer(name).wake()
+        _counts[name] = before + by
+        _note()
+        if before + by == 0 > by:
+            _layer(name).sleep()
+
+
+def _layer(name: str) -> Layer:
+    if name not in _loaded:
+        _loaded[name] = importlib.import_module(f"numbagrad.dispatch.{name}").LAYER
+    return _loaded[name]
+
+
+def _note() -> None:
+    """Set who is awake by the counts."""
+    global awake, _running
+    needed = [name for name in ORDER if _counts[name]]
+    _running = tuple([_loaded[name] for name in needed])
+    awake = sum([BITS[name] for name in needed])
+
+
+def asks(function: Callable[..., Any]) -> bool:
+    """Whether the layers are still to be asked about this call of ``function``."""
+    if _thread.passed is function:
+        _thread.passed = None
+        return False
+    return True
+
+
+def descend(function: Callable[..., Any], arguments: Arguments, keywords: Keywords) -> Any:
+    """``function(*arguments, **keywords)`` through the layers that are awake."""
+    return _pass(_running, function, arguments, keywords)
+
+
+def _pass(
+    layers: tuple[Layer, ...],
+    function: Callable[..., Any],
+    arguments: Arguments,
+    keywords: Keywords,
+) -> Any:
+    if not layers:
+        _thread.passed = function
+        try:
+            return function(*arguments, **keywords)
+        finally:
+            _thread.passed = None
+
+    def below(arguments: Arguments, keywords: Keywords) -> Any:
+        return _pass(layers[1:], function, arguments, keywords)
+
+    return layers[0].call(function, arguments, keywords, below)
