@@ -253,8 +253,8 @@ def test_an_interrupted_compiled_step_is_whole(monkeypatch, kind, when, problem,
 class AtInstruction:
     """A trace that interrupts before instruction ``number`` of Python, counted from 0.
 
-    CPython 3.12 and later prepare a function for events of instructions when it is first traced, and
-    report none of that call: what is to be interrupted runs under ``NOWHERE`` before.
+    CPython 3.12 and later prepare a function for events of instructions when it is first traced,
+    and report none of that call: what is to be interrupted runs under ``NOWHERE`` before.
     """
 
     NOWHERE = -1

@@ -233,6 +233,10 @@ class PointwiseProgram:
             repairs.add(code, operands)
             return taken
         repairs.add(code, operands)
+        assert self.formula is not None
+        count, expected = len(operands) - into, len(self.formula.inputs)
+        if count != expected:  # a node that somebody took apart: the kernel would read beyond them
+            raise TypeError(f"{self.name}: expected {expected} operands, got {count}")
         for operand in operands:
             if isinstance(operand, np.ndarray):
                 from_numpy(operand.dtype)  # raises for arrays that no kernel reads

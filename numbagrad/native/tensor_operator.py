@@ -40,6 +40,7 @@ from .tensors import (
     FAILED,
     OFF,
     ON,
+    array_in,
     inference_mode,
     is_array,
     is_inference,
@@ -173,7 +174,9 @@ def known_arguments(input, values, known):
 @subroutine
 def is_transformed(runtime, tensor):
     """Whether the array of a Tensor is more than an ndarray: it is under a transformation."""
-    array = field(runtime, tensor, FIELD_ARRAY)
+    array = array_in(runtime, tensor, FIELD_ARRAY)
+    if array == NULL:  # forward will say so
+        return False
     return not has_type(array, load(runtime, RUNTIME_ARRAY_TYPE, int64))
 
 
@@ -183,7 +186,7 @@ def any_transformed(runtime, arguments, count, variadic):
     for k in range(count):
         argument = load(arguments, k, int64)
         if is_tensor(runtime, argument):
-            if field(runtime, argument, FIELD_ARRAY) != NULL and is_transformed(runtime, argument):
+            if is_transformed(runtime, argument):
                 return True
         elif variadic and is_list(runtime, argument):
             for i in range(list_size(argument)):
@@ -318,7 +321,7 @@ def array_of(runtime, argument):
     """The array of a Tensor, or the argument itself; a new reference."""
     array = argument
     if is_tensor(runtime, argument):
-        array = field(runtime, argument, FIELD_ARRAY)
+        array = array_in(runtime, argument, FIELD_ARRAY)
         if array == NULL:  # a Tensor that was not made by this package: forward will say so
             array = argument
     return new_reference(array)
@@ -370,7 +373,7 @@ def find_node_recipe(runtime, table, arguments, count):
             return NULL
         if is_tensor(runtime, argument):
             inference = inference or is_inference(runtime, argument)
-            array = field(runtime, argument, FIELD_ARRAY)
+            array = array_in(runtime, argument, FIELD_ARRAY)
             if not takes_half and array != NULL and is_half(array):
                 return NULL
         if any_needs_gradient(runtime, argument, variadic):
