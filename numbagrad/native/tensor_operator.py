@@ -8,7 +8,7 @@ case is left to the Python code of ``numbagrad/ops``, which does the same.
 
 from __future__ import annotations
 
-from ..codegen.intrinsics import address_of_stack, int64, load, store, subroutine
+from ..codegen.intrinsics import address_of_stack, int32, int64, load, store, subroutine
 from ..kernels.layout import *  # noqa: F403 - the words of the tables
 from .calls import call_launcher
 from .launch import is_captured, type_number
@@ -59,6 +59,16 @@ def has_fractions(array):
     """Whether an array is of a float or complex dtype, which may have a gradient."""
     code = type_number(array)
     return code == 11 or code == 12 or code == 23 or code == BFLOAT16 or code == 14 or code == 15
+
+
+@subroutine
+def is_empty(array):
+    """Whether an array has no elements."""
+    sizes = load(array + ARRAY_SHAPE, 0, int64)
+    for d in range(int64(load(array + ARRAY_DIMENSIONS, 0, int32))):
+        if load(sizes, d, int64) == 0:
+            return True
+    return False
 
 
 @subroutine
@@ -241,6 +251,8 @@ def view(self, arguments, given):
     array = load(arguments, 0, int64)
     input = load(arguments, 1, int64)
     values = load(arguments, 2, int64)
+    if is_empty(array):
+        return call(load(recipe, NODE_PYTHON, int64), arguments, given)
     if is_transformed(runtime, input):
         of_duals = load(runtime, RUNTIME_DUAL_VIEW, int64)
         if of_duals != NULL:
