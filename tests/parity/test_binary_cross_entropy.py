@@ -1,4 +1,4 @@
-"""``binary_cross_entropy_with_logits`` of mixed dtypes against torch: results, gradients, errors."""
+"""``binary_cross_entropy_with_logits`` of mixed dtypes against torch: values, gradients, errors."""
 
 import itertools
 
