@@ -595,7 +595,8 @@ class Tensor(TensorState, InstalledMethods):
             RuntimeError: if the tensor requires grad and the mode is one that records, unless
                 ``force`` is set.
         """
-        if self._requires_grad and not force and grad_mode.enabled:
+        records = self._requires_grad or (self._viewed is not None and self.requires_grad)
+        if records and not force and grad_mode.enabled:
             raise RuntimeError(
                 "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() "
                 "instead."

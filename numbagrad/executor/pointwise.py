@@ -25,6 +25,7 @@ from ..dtype import (
     from_numpy,
     get_default_dtype,
     promote_types,
+    python_number,
     result_type_of,
     scalar_dtype,
 )
@@ -619,7 +620,7 @@ def _as_operand(name: str, operand: Any) -> Any:
     if type(operand) is np.ndarray:
         return operand
     if isinstance(operand, np.generic):
-        return operand.item()
+        return python_number(operand)
     if isinstance(operand, np.ndarray):
         return np.asarray(operand)
     if isinstance(operand, bool | int | float):

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..autograd.grad_mode import state as grad_mode
-from ..dtype import complex128, finfo, float64, uint8
+from ..dtype import complex128, finfo, float64, python_number, uint8
 from ..executor import capture
 from ..tensor import Tensor
 from ..transforms.reading import refuse_tangents
@@ -333,7 +333,7 @@ def power_operator(input: Any, exponent: Any) -> tuple[PointwiseOperator, tuple[
         return pointwise("rpow"), (exponent, input)
     require_tensor("pow", input)
     if isinstance(exponent, np.generic):
-        exponent = exponent.item()
+        exponent = python_number(exponent)
     kind = input._array.dtype.kind
     integral = kind in "iub"
     if integral and isinstance(exponent, int) and exponent < 0:
