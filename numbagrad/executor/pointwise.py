@@ -267,6 +267,8 @@ class PointwiseProgram:
             if any(new is not old for new, old in zip(whole, inputs, strict=True)):
                 return (*whole, *operands[len(inputs) :])
             numbers = [x for x in inputs if not isinstance(x, np.ndarray)]
+            if any([isinstance(x, int) and not -(1 << 63) <= x < 1 << 64 for x in numbers]):
+                raise OverflowError(f"{self.name}: int too big to convert: {numbers}")
             raise RuntimeError(
                 f"{self.name}: value cannot be converted without overflow: {numbers}"
             )

@@ -94,3 +94,10 @@ def test_the_history_of_a_source_is_not_lost_unsaid():
     with numbagrad.no_grad():
         x.set_(numbagrad.ones(2, requires_grad=True))
     assert x.tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("name", ["add", "mul", "lt", "where", "clamp"])
+@pytest.mark.parametrize("dtype", DTYPES[:9])
+def test_operands_that_no_number_holds(name, dtype):
+    arguments = CALLS[name], dtype, 10**400
+    assert found(numbagrad, *arguments) is found(torch, *arguments) is OverflowError
