@@ -183,6 +183,7 @@ __getattr__, __dir__ = _lazy_names(
         "_vmap_internals": "._vmap_internals",
         "amp": ".amp",
         "fft": ".fft",
+        "functions": ".functions",
         "overrides": ".overrides",
         "special": ".special",
         **dict.fromkeys(_AUTOCAST, ".amp.autocast_mode"),

@@ -55,9 +55,8 @@ class device:
         return device, (self.type,) if self.index is None else (self.type, self.index)
 
     def __enter__(self) -> device:
-        global _chosen
-        _chosen = True
-        _defaults.stack.append(self)
+        defaults.stack.append(self)
+        defaults.current = self
         return self
 
     def __exit__(
@@ -66,7 +65,8 @@ class device:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        _defaults.stack.pop()
+        defaults.stack.pop()
+        defaults.current = defaults.stack[-1] if defaults.stack else defaults.base
 
 
 def _parse(kind: Any, index: Any) -> tuple[str, int | None]:
@@ -128,22 +128,20 @@ class _Defaults(threading.local):
     def __init__(self) -> None:
         self.base = CPU
         self.stack: list[device] = []
+        self.current = CPU
 
 
-_defaults = _Defaults()
-#: Whether some thread has ever chosen a default device: until then it is the CPU.
-_chosen = False
+#: ``defaults.current`` is the default device of this thread.
+defaults = _Defaults()
 
 
 def get_default_device() -> device:
     """Return the device on which creation functions put tensors when not told otherwise."""
-    if not _chosen:
-        return CPU
-    return _defaults.stack[-1] if _defaults.stack else _defaults.base
+    return defaults.current
 
 
 def set_default_device(to: device | str | int | None) -> None:
     """Choose that device for this thread; None means the CPU."""
-    global _chosen
-    _chosen = True
-    _defaults.base = CPU if to is None else device(to)
+    defaults.base = CPU if to is None else device(to)
+    if not defaults.stack:
+        defaults.current = defaults.base

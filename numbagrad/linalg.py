@@ -12,8 +12,8 @@ from .lazy import lazy_names as _lazy_names
 from .ops.argument_check import check_namespace as _check_namespace
 from .ops.argument_check import public_function as _public_function
 from .ops.contraction import multi_dot
+from .ops.lapack import LinAlgError
 from .ops.linear_algebra import (
-    LinAlgError,
     cholesky,
     eigh,
     eigvalsh,

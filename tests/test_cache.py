@@ -308,6 +308,19 @@ def test_keys_tell_apart_where_it_is_compiled(tmp_path, monkeypatch):
     assert len({*found, *launchers}) == len(found) + len(launchers)
 
 
+def test_kernels_that_are_there_to_be_read_decide_no_key_but_their_own(tmp_path, monkeypatch):
+    rooms = ("codegen", "kernels")
+    for room in rooms:
+        shutil.copytree(library._PACKAGE / room, tmp_path / room)
+    monkeypatch.setattr(library, "_PACKAGE", tmp_path)
+    environment = library._environment.__wrapped__
+    usual, own = environment(rooms), environment((*rooms, library._GENERATED))
+    with open(tmp_path / library._GENERATED / "activation.py", "a") as text:
+        text.write("\n")
+    assert environment(rooms) == usual
+    assert environment((*rooms, library._GENERATED)) != own
+
+
 def test_kernels_import_nothing_of_the_launchers():
     """The key of a kernel does not cover ``native``, so nothing that it calls may lie there."""
     for room in ("kernels", "codegen"):

@@ -52,10 +52,10 @@ def test_hand_written_kernels_are_named_by_module_and_function():
         explanation = executor.explain(torch.mm, a, a)
         (kernel,) = explanation.kernels
         assert (kernel.module, kernel.name) == (
-            "numbagrad.kernels.matmul.blocks",
+            "numbagrad.kernels.matmul.product",
             "matmul_tiles_float32",
         )
-        assert "numbagrad.kernels.matmul.blocks.matmul_tiles_float32" in str(explanation)
+        assert "numbagrad.kernels.matmul.product.matmul_tiles_float32" in str(explanation)
 
 
 def test_a_call_without_kernels_says_so():
@@ -84,3 +84,63 @@ def test_statistics_read_as_a_sentence():
         "2 kernels compiled, 3 loaded from disk, 5 found in memory, in 0.25 s"
     )
     assert executor.stats() is not executor.stats()
+
+
+# --- the pair of an operator: torch.explain(operator)(*arguments) ---------------------------------
+
+F = torch.nn.functional
+X = torch.arange(12.0).reshape(3, 4) - 5
+PAIRS = [
+    (torch.relu, (X,), ["relu"], ["relu_backward"], ["result float32[3, 4]"]),
+    (torch.clamp, (X, 0, 1), ["clamp"], ["clamp_backward"],
+     ["self float32[3, 4]", "min=0", "max=1"]),
+    (torch.mul, (X, X), ["mul"], ["mul_backward"], ["self float32[3, 4]", "other float32[3, 4]"]),
+    (torch.mm, (X, X.t()), ["matmul_tiles_float32"], ["matmul_tiles_float32"],
+     ["self float32[3, 4]", "mat2 float32[4, 3]"]),
+    (torch.sum, (X,), ["sum"], [], ["self_sym_sizes=(3, 4)"]),
+    (torch.stack, ([X, X],), None, ["add"], ["dim=0"]),
+    (torch.Tensor.mul, (X, 2.0), ["mul"], ["mul_backward"], ["other=2.0"]),
+    (F.layer_norm, (X, (4,)), None, None, ["float32[3, 4]", "float32[3, 1]", "float32[3, 1]"]),
+]  # fmt: skip
+
+
+def with_gradient(value):
+    if isinstance(value, list):
+        return [with_gradient(value[0])] * len(value)
+    return value.clone().requires_grad_() if isinstance(value, torch.Tensor) else value
+
+
+@pytest.mark.parametrize(
+    ("operator", "arguments", "forward", "backward", "saved"), PAIRS,
+    ids=[operator.__name__ for operator, *_ in PAIRS],
+)  # fmt: skip
+def test_the_pair_of_an_operator(operator, arguments, forward, backward, saved):
+    arguments = [with_gradient(value) for value in arguments]
+    found = torch.explain(operator)(*arguments)
+    node = found.result.grad_fn.name()
+    assert found.saved == ((node, tuple(saved)),)
+    names = [[kernel.name for kernel in part] for part in (found.kernels, found.backward)]
+    assert forward is None or names[0] == forward
+    assert backward is None or names[1] == backward
+    text = str(found)
+    assert f"{node} keeps {', '.join(saved)}" in text and f"backward of {operator.__name__}" in text
+    for kernel in (*found.kernels, *found.backward):
+        assert kernel.source is None or str(kernel.path) in text
+    assert set(found.kernels).isdisjoint(found.backward) or operator.__name__ == "mm"
+    assert all(x.grad is None for x in arguments if isinstance(x, torch.Tensor))
+    found.result.sum().backward()  # the graph of the result is as it was
+    leaf = arguments[0][0] if operator.__name__ == "stack" else arguments[0]
+    assert leaf.grad is not None
+
+
+def test_an_operator_of_several_nodes_shows_what_each_keeps():
+    x, weight = torch.ones(2, 3, requires_grad=True), torch.ones(4, 3, requires_grad=True)
+    found = torch.explain(F.linear)(x, weight)
+    assert [node for node, _ in found.saved] == ["MmBackward0", "TBackward0"]
+    assert [kernel.name for kernel in found.backward] == ["matmul_tiles_float32"]
+
+
+def test_without_a_gradient_there_is_a_forward_alone():
+    assert not hasattr(torch.explain(torch.relu)(X), "backward")
+    with torch.no_grad():
+        assert not hasattr(torch.explain(torch.relu)(with_gradient(X)), "backward")

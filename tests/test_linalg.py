@@ -33,7 +33,7 @@ class TestSingular:
         ],
     )
     def test_raises(self, call):
-        with pytest.raises(torch.linalg.LinAlgError, match="not invertible or not positive"):
+        with pytest.raises(torch.linalg.LinAlgError, match="is singular|not positive-definite"):
             call(torch.tensor(SINGULAR, dtype=torch.float64))
 
     def test_gradient_of_a_determinant_of_zero(self):

@@ -29,12 +29,10 @@ LAYOUTS = ("NN", "NT", "TN", "TT")
 def kernel(
     method: str, dtype: str, vector_bits: int | None = None
 ) -> Callable[[int, int, int], None]:
-    import numba
-
     from numbagrad.codegen import compiler
-    from numbagrad.kernels.matmul import blocks as matmul
+    from numbagrad.kernels.matmul import product
 
-    function = matmul.BUILDERS[method](getattr(numba, dtype), vector_bits)
+    function = product.function_of(method, dtype, vector_bits)
     symbol = f"matmul_{method}_{dtype}_{vector_bits}"
     data = compiler.compile_to_object(function, "void(int64, int64, int64)", symbol, code="calls")
     return ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 3)(loader.load(data, symbol))

@@ -87,7 +87,9 @@ def run_backward(
         walk.keeps_graph = True
     if log.isEnabledFor(DEBUG):
         walk.note_nodes()
-    return _finished_walk(walk, outer, root_gradients, create_graph, inputs, accumulate)
+    if inputs is not None:
+        walk.plan = Plan(roots, inputs, accumulate)
+    return _finished_walk(walk, outer, root_gradients, create_graph, accumulate)
 
 
 # Functions of a walk with exception handlers are short: tests/test_short_handlers.py says why.
@@ -98,7 +100,6 @@ def _finished_walk(
     outer: Walk | None,
     root_gradients: Sequence[Any],
     create_graph: bool,
-    inputs: Sequence[tuple[Any, int]] | None,
     accumulate: bool,
 ) -> list[Any]:
     """``run_backward`` in the mode of the walk, which is the one of this thread meanwhile."""
@@ -107,10 +108,11 @@ def _finished_walk(
     switches["enabled"] = create_graph
     switches["walk"] = walk
     try:
-        if inputs is not None:
-            walk.plan = Plan(walk.roots, inputs, accumulate)
         leaves = _walk_to_leaves(walk, root_gradients, create_graph, accumulate)
-        _finish(leaves, create_graph, accumulate)
+        # Nothing is added to a leaf without hooks before every node has run that may raise.
+        late = _accumulate_all(leaves, create_graph) if accumulate else _with_hooks(leaves)
+        if late:
+            _finish_leaves(late, create_graph, accumulate)
         if walk.callbacks is not None:
             switches["enabled"] = previous_mode
             walk.run_callbacks()
@@ -463,29 +465,19 @@ def _run_checked(buffer: list[Any], retain_graph: bool) -> Any:
 # Leaves
 
 
-def _finish(leaves: dict[int, list[Any]], create_graph: bool, accumulate: bool) -> None:
-    """Add the gradients to the ``grad`` of the leaves.
-
-    Nothing is added to a leaf without hooks before every node has run that may raise.
-    """
-    if accumulate:
-        late = _accumulate_all(leaves, create_graph)
-    else:
-        late = [buffer for buffer in leaves.values() if buffer[0]._hooks is not None]
-    for buffer in late or ():
-        if len(buffer) == 2:
-            _finish_leaf(buffer, create_graph, accumulate)
+def _with_hooks(leaves: dict[int, list[Any]]) -> list[Any]:
+    return [buffer for buffer in leaves.values() if buffer[0]._hooks is not None]
 
 
-def _accumulate_all(leaves: dict[int, list[Any]], create_graph: bool) -> list[Any] | None:
-    """Add the gradients of the leaves without hooks; returns the buffers of the others, if any."""
-    late = None
+def _accumulate_all(leaves: dict[int, list[Any]], create_graph: bool) -> Sequence[Any]:
+    """Add the gradients of the leaves without hooks; returns the buffers of the others."""
+    late: Sequence[Any] = ()
     _ACCUMULATE_LOCK.acquire()  # a with statement takes three times as long
     try:
         for buffer in leaves.values():
             grad = buffer[0]._accumulated
             if buffer[0]._hooks is not None:
-                late = [*(late or ()), buffer]
+                late = [*late, buffer]
             elif grad is None or create_graph or buffer[1] is None:
                 _accumulate(buffer, create_graph)
             else:
@@ -499,6 +491,12 @@ def _accumulate_all(leaves: dict[int, list[Any]], create_graph: bool) -> list[An
 def _accumulate_alone(buffer: list[Any], create_graph: bool) -> None:
     with _ACCUMULATE_LOCK:
         _accumulate(buffer, create_graph)
+
+
+def _finish_leaves(buffers: Sequence[Any], create_graph: bool, accumulate: bool) -> None:
+    for buffer in buffers:
+        if len(buffer) == 2:
+            _finish_leaf(buffer, create_graph, accumulate)
 
 
 def _finish_leaf(buffer: list[Any], create_graph: bool, accumulate: bool) -> None:

@@ -52,7 +52,7 @@ def backward(
     if retain_graph is None:
         retain_graph = create_graph
     if create_graph.__class__ is not bool or retain_graph.__class__ is not bool:
-        _check_flags(create_graph=create_graph, retain_graph=retain_graph)
+        _check_flags(("create_graph", create_graph), ("retain_graph", retain_graph))
     if create_graph:
         warn_once(_CYCLE)
     if (
@@ -78,7 +78,7 @@ def backward(
         grad_tensors = grad_variables
     roots = _as_tuple(tensors)
     wanted = () if inputs is None else _as_inputs(inputs, "backward")
-    gradients = _root_gradients(roots, grad_tensors, create_graph)
+    gradients = _root_gradients(roots, _given_gradients(roots, grad_tensors), create_graph)
     edges = None
     if inputs is not None:
         edges = _input_edges(wanted, "backward")
@@ -162,9 +162,11 @@ def grad(
     if retain_graph is None:
         retain_graph = create_graph
     _check_flags(
-        create_graph=create_graph, retain_graph=retain_graph, allow_unused=bool(allow_unused)
-        if allow_unused is None else allow_unused, materialize_grads=materialize_grads,
-    )  # fmt: skip
+        ("create_graph", create_graph),
+        ("retain_graph", retain_graph),
+        ("allow_unused", False if allow_unused is None else allow_unused),
+        ("materialize_grads", materialize_grads),
+    )
     roots, wanted = _as_tuple(outputs), _as_inputs(inputs, "grad")
     grad_outputs = _given_gradients(roots, grad_outputs)
     edges = _input_edges(wanted, "grad")
@@ -259,10 +261,10 @@ def _batched_gradients(roots: tuple[Any, ...], given: Any) -> list[Any]:
     return gradients
 
 
-def _check_flags(**flags: Any) -> None:
-    """Raise a TypeError for the first flag that is neither a bool nor an int."""
-    for name, flag in flags.items():
-        if not isinstance(flag, (bool, int)):
+def _check_flags(*flags: tuple[str, Any]) -> None:
+    """Raise a TypeError for the first flag, given with its name, that is no bool and no int."""
+    for name, flag in flags:
+        if flag.__class__ is not bool and not isinstance(flag, int):
             raise TypeError(f"argument '{name}' must be bool, not {type_name(flag)}")
 
 
@@ -336,9 +338,10 @@ def _input_edges(inputs: tuple[Any, ...], caller: str) -> list[tuple[Any, Any]]:
     return edges
 
 
-def _root_gradients(roots: tuple[Any, ...], given: Any, create_graph: bool) -> list[Any]:
+def _root_gradients(
+    roots: tuple[Any, ...], gradients: tuple[Any, ...], create_graph: bool
+) -> list[Any]:
     """Return a gradient for each root: the given one, checked, or one for a root of one element."""
-    gradients = _given_gradients(roots, given)
     return [
         _root_gradient(index, root, gradient, create_graph)
         for index, (root, gradient) in enumerate(zip(roots, gradients, strict=True))

@@ -20,7 +20,7 @@ from .saved import ProducedOutput, ProducerLater, SavedInput, SavedOutput, save
 
 __all__ = [
     "HookedTensor", "SavedTensor", "default_hooks", "disabled_message", "make_saved_tensor", "pack",
-    "stack",
+    "stack", "state",
 ]  # fmt: skip
 
 Hook = Callable[[Any], Any]
@@ -34,27 +34,28 @@ class _Hooks(threading.local):
         self.disabled: str | None = None
 
 
-_hooks = _Hooks()
+#: Of this thread.
+state = _Hooks()
 
 
 def stack() -> list[tuple[Hook, Hook]]:
     """The pairs of hooks of this thread, the one that applies last."""
-    return _hooks.stack
+    return state.stack
 
 
 def default_hooks() -> tuple[Hook, Hook] | None:
     """The pair of hooks that tensors saved by this thread go through."""
-    return _hooks.stack[-1] if _hooks.stack else None
+    return state.stack[-1] if state.stack else None
 
 
 def disabled_message() -> str | None:
     """What to raise if somebody sets hooks in this thread, or None if hooks are allowed."""
-    return _hooks.disabled
+    return state.disabled
 
 
 def set_disabled(message: str | None) -> None:
     """Allow hooks in this thread (None), or say what to raise if somebody sets them."""
-    _hooks.disabled = message
+    state.disabled = message
 
 
 def push_hooks(pack_hook: Hook, unpack_hook: Hook) -> None:
@@ -63,9 +64,9 @@ def push_hooks(pack_hook: Hook, unpack_hook: Hook) -> None:
     Raises:
         RuntimeError: if hooks are disabled.
     """
-    if _hooks.disabled is not None:
-        raise RuntimeError(_hooks.disabled)
-    pairs, pair = _hooks.stack, (pack_hook, unpack_hook)
+    if state.disabled is not None:
+        raise RuntimeError(state.disabled)
+    pairs, pair = state.stack, (pack_hook, unpack_hook)
     watching.change(1)
     try:
         pairs.append(pair)  # last: hooks that could not be entered would stay for ever
@@ -76,15 +77,15 @@ def push_hooks(pack_hook: Hook, unpack_hook: Hook) -> None:
 
 def pop_hooks() -> None:
     """Drop the pair of hooks that applies; without one nothing happens."""
-    if _hooks.stack:
-        _hooks.stack.pop()
+    if state.stack:
+        state.stack.pop()
         watching.change(-1)
 
 
 def restore(pairs: tuple[tuple[Hook, Hook], ...]) -> None:
     """Make the pairs of hooks of this thread what they were, whatever was entered or left since."""
-    changed = len(pairs) - len(_hooks.stack)
-    _hooks.stack[:] = pairs
+    changed = len(pairs) - len(state.stack)
+    state.stack[:] = pairs
     if changed:
         watching.change(changed)
 

@@ -10,10 +10,12 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import math
+import sys
 import threading
 import types
 from collections.abc import Callable, Iterator
 from fractions import Fraction
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -133,6 +135,28 @@ class _CMath:
 c_math = _CMath()
 
 
+class Address(int):
+    """An address that keeps what is there.
+
+    Attributes:
+        units: the units of work that the arguments at the address describe; None if unknown.
+    """
+
+    units: int | None
+    _kept: tuple[Any, ...]
+
+    @classmethod
+    def of(cls, words: Any, kept: tuple[Any, ...], units: int | None = None) -> Address:
+        """The address of an array of words, which point to what is ``kept``."""
+        made = cls(words.ctypes.data)
+        made.units, made._kept = units, (words, *kept)
+        return made
+
+
+#: Address of a hand-written kernel by module, name, signature, fastmath and code: the executor's.
+find_kernel: Callable[[str, str, str, tuple[str, ...], str], int] | None = None
+
+
 # --- scratch memory and calls ---------------------------------------------------------------------
 
 
@@ -140,6 +164,8 @@ class _Running(threading.local):
     def __init__(self) -> None:
         self.depth = 0
         self.stack: list[Any] = []
+        #: The same for functions that Python calls itself: with the frame that owns it.
+        self.owned: list[tuple[FrameType, Any]] = []
 
 
 _running = _Running()
@@ -155,8 +181,24 @@ def words_on_stack(count: int) -> int:
     if _running.depth:
         _running.stack.append(memory)
     else:
-        raise RuntimeError("scratch memory is there only while run_kernel() runs")
+        _give_to_caller(memory)
     return (memory.ctypes.data + 63) & -64
+
+
+def _give_to_caller(memory: Any) -> None:
+    """Keep scratch memory while the function runs that asked for it, without ``run_kernel``.
+
+    Memory of functions that have returned is let go of when the next one asks.
+    """
+    frame: FrameType | None = sys._getframe(3)  # behind words_on_stack and the primitive
+    assert frame is not None
+    running = []
+    owner = frame
+    while frame is not None:
+        running.append(frame)
+        frame = frame.f_back
+    _running.owned = [each for each in _running.owned if each[0] in running]
+    _running.owned.append((owner, memory))
 
 
 def register(address: int, maker: Callable[[], Callable[[int, int, int], None]]) -> None:

@@ -1,7 +1,7 @@
 """``explain``: what a call does, for people: of a compiled function its program, else the kernels.
 
 The program itself is described by ``program/explanation.py``, the kernels of an ordinary
-call by ``executor/explain.py``.
+call by ``executor/explain.py``, and those of an operator's backward by ``operator_explanation.py``.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from ..executor.explain import explain as explain_kernels
 from ..program.explanation import Description, describe
 from .function import CompiledFunction
 from .module import OptimizedModule
+from .operator_explanation import with_backward
 from .recorded import Recorded
 
 
@@ -67,11 +68,13 @@ def explaining(function: Callable[..., Any]) -> Callable[..., Any]:
         if isinstance(compiled, OptimizedModule):
             compiled = compiled.__dict__["_compiled"]
         if not isinstance(compiled, CompiledFunction):
-            return explain_kernels(function, *args, **kwargs)
+            found = explain_kernels(function, *args, **kwargs)
+            is_ours = str(getattr(function, "__module__", "")).startswith("numbagrad")
+            return with_backward(found, (*args, *kwargs.values()), None if is_ours else 1)
         name = getattr(function, "__qualname__", type(function).__name__)
         if compiled.broken is not None:
-            result, found = compiled.broken.call_and_find(*args, **kwargs)
-            pieces = [_explanation(each.where, None, program, each) for each, program in found]
+            result, ran = compiled.broken.call_and_find(*args, **kwargs)
+            pieces = [_explanation(each.where, None, program, each) for each, program in ran]
             lines = ", ".join(map(str, compiled.broken.left_to_python))
             reason = f"{compiled.reason}; left to Python: what is on lines {lines}"
             return ProgramExplanation(name, result, None, reason=reason, pieces=tuple(pieces))

@@ -108,6 +108,8 @@ class Recorded:
         #: What sources of numbers count their runs in.
         states = [getattr(source, "state", None) for source in program.sources]
         self._counts = [state for state in states if state is not None]
+        #: Whether a run is one call of compiled code, with nothing around it.
+        self._runs_alone = not (self._may_raise or self._counts or program.sources)
         #: How often Python had to look whether the program holds.
         self._looks = 0
         #: The arrays that the program is given of arguments: the place of each, and the argument.
@@ -198,9 +200,12 @@ class Recorded:
         if self._replay.run is None or timing.active is not None:
             self._given = self._given_with(arguments)
             return self.run(given)
-        results = self._run_again(keep, arguments)
-        if results is CHANGED:
-            return CHANGED
+        if self._runs_alone:
+            results = self._replay.run(keep, *arguments)
+        else:
+            results = self._run_again(keep, arguments)
+            if results is CHANGED:
+                return CHANGED
         if self._find_result is not None and (keep or not self._effects.gradients):
             return self._find_result(results, arguments)
         return self._leave(Run(results, arguments), attach=not keep)

@@ -38,16 +38,21 @@ class Explanation:
     result: Any
 
     def __str__(self) -> str:
-        if not self.kernels:
-            return f"{self.call} ran no kernels"
-        count = len(self.kernels)
-        parts = [f"{self.call} ran {count} kernel{'s' if count > 1 else ''}"]
-        parts += [f"{k}. {_describe(kernel)}" for k, kernel in enumerate(self.kernels, 1)]
-        text = "\n\n".join(parts)
-        used = [word for word in _GLOSSARY if f" {word}" in text]
-        return text + "\n" + "".join(f"\n{word}: {_GLOSSARY[word]}" for word in used)
+        return described_kernels(self.call, self.kernels)
 
     __repr__ = __str__
+
+
+def described_kernels(call: str, kernels: tuple[Kernel, ...]) -> str:
+    """What a call ran, with signatures, files and sources, as a text."""
+    if not kernels:
+        return f"{call} ran no kernels"
+    count = len(kernels)
+    parts = [f"{call} ran {count} kernel{'s' if count > 1 else ''}"]
+    parts += [f"{k}. {_describe(kernel)}" for k, kernel in enumerate(kernels, 1)]
+    text = "\n\n".join(parts)
+    used = [word for word in _GLOSSARY if f" {word}" in text]
+    return text + "\n" + "".join(f"\n{word}: {_GLOSSARY[word]}" for word in used)
 
 
 def explain(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Explanation:
@@ -76,7 +81,11 @@ def explain(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Explanat
 
 
 def _describe(kernel: Kernel) -> str:
-    origin = {"compiled": "compiled by this process", "loaded": "loaded from the disk cache"}
+    origin = {
+        "compiled": "compiled by this process",
+        "loaded": "loaded from the disk cache",
+        "python": "run as Python",
+    }
     if kernel.source is None:
         return (
             f"{kernel.name}, hand-written: {kernel.module}.{kernel.name}\n"

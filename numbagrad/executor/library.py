@@ -155,6 +155,9 @@ def cache() -> ObjectCache:
 #: The rooms whose text decides machine code; kernels call nothing of the last.
 _ROOMS = ("codegen", "kernels", "native")
 
+#: Kernels that are there to be read: they decide nothing but their own machine code.
+_GENERATED = "kernels/generated"
+
 
 @functools.cache
 def _environment(rooms: tuple[str, ...]) -> str:
@@ -167,7 +170,8 @@ def _environment(rooms: tuple[str, ...]) -> str:
     digest.update(_numba_version())
     for room in rooms:
         for path in sorted((_PACKAGE / room).rglob("*.py")):
-            digest.update(path.read_bytes())
+            if room == _GENERATED or path.parent.name != "generated":
+                digest.update(path.read_bytes())
     return digest.hexdigest()
 
 
@@ -283,11 +287,17 @@ def hand_written(
     """
     symbol = _symbol(function)
 
-    def python() -> Callable[..., Any]:
-        found = getattr(importlib.import_module(f"numbagrad.{module}"), function)
-        return getattr(found, "py_func", found)
+    is_launcher = module.startswith("native.")
 
-    rooms = _ROOMS if module.startswith("native.") else _ROOMS[:2]
+    def python() -> Callable[..., Any]:
+        found = importlib.import_module(f"numbagrad.{module}")
+        if is_launcher:
+            return getattr(found, function)
+        return _declared(found.__name__, function, (signature, fastmath, code))
+
+    rooms = _ROOMS if is_launcher else _ROOMS[:2]
+    if module.startswith("kernels.generated."):
+        rooms = (*rooms, _GENERATED)
     key = _key(rooms, "hand written", module, function, signature, code, *fastmath)
     if not compiling and key not in _addresses and cache().read(key) is None:
         return 0
@@ -295,6 +305,21 @@ def hand_written(
     if recorder is not None:
         recorder(Kernel(function, _origins[key], signature, module=f"numbagrad.{module}"))
     return address
+
+
+# Kernels that Python calls are the same machine code as those of the executor.
+addresses.find_kernel = hand_written
+
+
+def _declared(module: str, name: str, options: tuple[Any, ...]) -> Callable[..., Any]:
+    """The function of a kernel, which is to be compiled as its decorator says."""
+    from ..codegen.kernel import kernels_of  # which processes without a miss do without
+
+    kernel = kernels_of(module)[name]
+    declared = kernel.signature, kernel.fastmath, kernel.code
+    if declared != options:
+        raise RuntimeError(f"{kernel!r} is declared with {declared}, and asked for with {options}")
+    return kernel.py_func
 
 
 def generated(

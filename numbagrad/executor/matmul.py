@@ -83,7 +83,7 @@ def matmul(a: Array, b: Array, rounded: bool = True) -> Array:
         try:
             if capture.active is not None:
                 leave_to_recorder()
-            return _launched(a, b)
+            return (_launcher()[0] if NATIVE else _without_launcher)(a, b)
         except LaunchMiss as miss:
             code = miss.args[0]
         if a.dtype.kind == "c":
@@ -124,10 +124,7 @@ def matmul_and_tangent(
         _compile(code, a.dtype.name)
 
 
-def _launched(a: Array, b: Array) -> Array:
-    """The product by the launcher, or without one."""
-    if NATIVE:
-        return _launcher()[0](a, b)
+def _without_launcher(a: Array, b: Array) -> Array:
     from .plan import direct  # which asks this file
 
     return direct.product(a, b)
@@ -137,7 +134,7 @@ def kernel_of(method: int, dtype: str) -> int:
     """Address of the kernel of a method (``kernels/matmul/layout.py``) for float32 or float64."""
     # Its vector code is written by hand: the long list of passes would find nothing to do.
     name = f"matmul_{_METHODS[method]}_{dtype}"
-    address = library.hand_written("kernels.matmul.blocks", name, code="calls")
+    address = library.hand_written("kernels.matmul.product", name, code="calls")
     if address not in _reserved:
         _reserve_scratch(name, address)
         _reserved.add(address)

@@ -7,6 +7,7 @@ their arguments.
 from __future__ import annotations
 
 from ..codegen.intrinsics import call_kernel, int64, load, store, subroutine
+from ..codegen.kernel import kernel
 from .bundle_layout import (
     CHAIN_LAST_AT,
     CHAIN_LAST_UNIT,
@@ -28,6 +29,7 @@ from .bundle_layout import (
 )
 
 
+@kernel(code="calls")
 def run_group(args, lo, hi):
     """Run the units ``[lo, hi)`` of all parts of a group, one part after the other."""
     part = args + 8 * GROUP_WORDS
@@ -51,6 +53,7 @@ def _move(args, unit, tiles):
         move += 8 * MOVE_WORDS
 
 
+@kernel(code="calls")
 def run_chain(args, lo, hi):
     """Run all parts of a chain for each tile of the units ``[lo, hi)``.
 

@@ -6,10 +6,14 @@
 
 from __future__ import annotations
 
-from ..codegen.intrinsics import bfloat16, float16, float32, float64, int64, load, store
+from ..codegen.intrinsics import int64, load, store
+from ..codegen.kernel import element, kernel
+from .dtypes import FLOATS
+from .packing import Words
 from .program_layout import FAILED, FAILURE
 
 
+@kernel(takes=Words(failed=int64, failure=int, targets=int64, ignored=int, number=int))
 def classes(args, lo, hi):
     """Fails if one of the int64 targets in [lo, hi) is neither a class nor the ignored one.
 
@@ -26,42 +30,24 @@ def classes(args, lo, hi):
         store(load(args, FAILED, int64), 0, load(args, FAILURE, int64), int64)
 
 
-def _probabilities(kind):
+@kernel(variants=FLOATS, takes=Words(failed=int64, failure=int, elements=element))
+def probabilities(args, lo, hi):
     """Fails if one of the elements in [lo, hi) is not in [0, 1]. Third word: the elements."""
-
-    def kernel(args, lo, hi):
-        elements = load(args, 2, int64)
-        wrong = int64(0)
-        for k in range(lo, hi):
-            value = load(elements, k, kind)
-            wrong |= int64(not (value >= 0 and value <= 1))  # NaN is neither
-        if wrong != 0:
-            store(load(args, FAILED, int64), 0, load(args, FAILURE, int64), int64)
-
-    return kernel
+    elements = load(args, 2, int64)
+    wrong = int64(0)
+    for k in range(lo, hi):
+        value = load(elements, k, element)
+        wrong |= int64(not (value >= 0 and value <= 1))  # NaN is neither
+    if wrong != 0:
+        store(load(args, FAILED, int64), 0, load(args, FAILURE, int64), int64)
 
 
-probabilities_float16 = _probabilities(float16)
-probabilities_bfloat16 = _probabilities(bfloat16)
-probabilities_float32 = _probabilities(float32)
-probabilities_float64 = _probabilities(float64)
-
-
-def _no_negatives(kind):
+@kernel(variants=FLOATS, takes=Words(failed=int64, failure=int, elements=element))
+def no_negatives(args, lo, hi):
     """Fails if one of the elements in [lo, hi) is below zero. Third word: the elements."""
-
-    def kernel(args, lo, hi):
-        elements = load(args, 2, int64)
-        wrong = int64(0)
-        for k in range(lo, hi):
-            wrong |= int64(load(elements, k, kind) < 0)
-        if wrong != 0:
-            store(load(args, FAILED, int64), 0, load(args, FAILURE, int64), int64)
-
-    return kernel
-
-
-no_negatives_float16 = _no_negatives(float16)
-no_negatives_bfloat16 = _no_negatives(bfloat16)
-no_negatives_float32 = _no_negatives(float32)
-no_negatives_float64 = _no_negatives(float64)
+    elements = load(args, 2, int64)
+    wrong = int64(0)
+    for k in range(lo, hi):
+        wrong |= int64(load(elements, k, element) < 0)
+    if wrong != 0:
+        store(load(args, FAILED, int64), 0, load(args, FAILURE, int64), int64)

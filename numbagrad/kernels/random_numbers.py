@@ -13,7 +13,6 @@ from numba import uint32, uint64
 
 from ..codegen.compiler import subroutine
 from ..codegen.intrinsics import (
-    address_of_stack,
     bfloat16,
     bits,
     boolean,
@@ -27,10 +26,12 @@ from ..codegen.intrinsics import (
     int32,
     int64,
     load,
+    rounded,
     select,
     sqrt,
     store,
 )
+from ..codegen.kernel import element, kernel, specialised, variable
 
 # The C library's functions, which torch's scalar loops call too.
 _cos = external("cos", float64, float64)
@@ -42,6 +43,12 @@ _log1p = external("log1p", float64, float64)
 
 #: Decorator of subroutines whose every operation is rounded as written.
 exact = subroutine(fastmath=())
+
+# Kernels take the state of a generator, an output, how many elements that has, and two parameters
+# of the distribution: floats, or ints where these are drawn.
+_REALS = "void(int64, int64, int64, float64, float64)"
+_INTEGERS = "void(int64, int64, int64, int64, int64)"
+_ARRAYS = {"state": int64, "out": element}
 
 # The state of a generator, in int64 words. LEFT and NEXT are torch's: numbers that are left in the
 # block plus one, and the index of the next one.
@@ -124,44 +131,6 @@ def _random64(state):
     return _pair(high, _random32(state))
 
 
-def _fill_from_32(transform, dtype):
-    """A kernel that writes ``transform(32 random bits, first, second)`` for each element."""
-
-    def kernel(state, out, count, first, second):
-        words = _words(state)
-        done = 0
-        while done < count:
-            number = min(_available(state), count - done)
-            start = _take(state, number)
-            for i in range(number):
-                value = transform(_tempered(words, start + i), first, second)
-                store(out, done + i, value, dtype)
-            done += number
-
-    return kernel
-
-
-def _fill_from_64(transform, dtype):
-    """A kernel that writes ``transform(64 random bits, first, second)`` for each element."""
-
-    def kernel(state, out, count, first, second):
-        words = _words(state)
-        done = 0
-        while done < count:
-            pairs = min(_available(state) // 2, count - done)
-            start = _take(state, 2 * pairs)
-            for i in range(pairs):
-                high = _tempered(words, start + 2 * i)
-                pair = _pair(high, _tempered(words, start + 2 * i + 1))
-                store(out, done + i, transform(pair, first, second), dtype)
-            done += pairs
-            if pairs == 0:  # one number is left in the block: the pair straddles its end
-                store(out, done, transform(_random64(state), first, second), dtype)
-                done += 1
-
-    return kernel
-
-
 # Uniform: 24 bits for float32, float16 and bfloat16, 53 for float64.
 
 
@@ -186,33 +155,6 @@ def _uniform32(random, low, high):
 def _uniform64(random, low, high):
     value = fma(_unit64(random), high - low, low)
     return select(value == high, low, value)
-
-
-uniform_float32 = _fill_from_32(_uniform32, float32)
-uniform_float64 = _fill_from_64(_uniform64, float64)
-
-
-def _uniform_rounded(kind):
-    """Numbers of half precision; rounding may reach the upper bound, which is outside the range."""
-    fill = exact(_fill_from_32(_uniform32, kind))
-
-    @exact
-    def rounded(x):
-        memory = address_of_stack(1)
-        store(memory, 0, float32(x), kind)
-        return load(memory, 0, kind)
-
-    def uniform(state, out, count, low, high):
-        fill(state, out, count, low, high)
-        bound = rounded(high)
-        for i in range(count):
-            value = load(out, i, kind)
-            store(out, i, select(value == bound, float32(low), value), kind)
-
-    return uniform
-
-
-uniform_float16, uniform_bfloat16 = _uniform_rounded(float16), _uniform_rounded(bfloat16)
 
 
 # Normal, 16 elements and more: Box-Muller on groups of 16, whose first 8 numbers give the radius
@@ -303,25 +245,6 @@ def _normal_groups_float64(out, count, mean, std):
             store(out, i + 8, fma(radius * _sin(theta), std, mean), float64)
 
 
-def _normal_fill(uniform, groups, itemsize):
-    uniform = exact(uniform)
-
-    def kernel(state, out, count, mean, std):
-        uniform(state, out, count, 0.0, 1.0)
-        groups(out, count, mean, std)
-        if count % 16 != 0:  # the last 16 elements are made again from new numbers
-            group = int64(16)  # a literal would be a type of its own, and compile all again
-            tail = out + (count - group) * itemsize
-            uniform(state, tail, group, 0.0, 1.0)
-            groups(tail, group, mean, std)
-
-    return kernel
-
-
-normal_float32 = _normal_fill(uniform_float32, _normal_groups_float32, 4)
-normal_float64 = _normal_fill(uniform_float64, _normal_groups_float64, 8)
-
-
 # Normal, one at a time in double precision: each pair of uniform numbers gives two, the second of
 # which is kept in the state for the next call.
 
@@ -340,12 +263,14 @@ def _standard_normal(state):
     return radius * _cos(theta)
 
 
+@kernel(_REALS, fastmath=(), arrays={"state": int64, "out": float64})
 def normal_sequence(state, out, count, mean, std):
     """float64 normal numbers one after another."""
     for i in range(count):
         store(out, i, fma(_standard_normal(state), std, mean), float64)
 
 
+@kernel(_REALS, fastmath=(), arrays={"state": int64, "out": float64})
 def log_normal(state, out, count, mean, std):
     """float64 numbers whose logarithms are normal."""
     for i in range(count):
@@ -375,22 +300,33 @@ def _bernoulli(random, p, unused):
     return _unit64(random) < p
 
 
-exponential = _fill_from_64(_exponential, float64)
-cauchy = _fill_from_64(_cauchy, float64)
-geometric = _fill_from_64(_geometric, float64)
-bernoulli = _fill_from_64(_bernoulli, boolean)
+#: The next number of a state in [0, 1), in the dtype of probabilities.
+unit = variable("unit")
 
 
-def bernoulli_each_float32(state, out, count, probabilities, unused):
-    """Booleans that are true with the float32 probability at the same index."""
+@exact
+def _next_unit32(state):
+    return _unit32(_random32(state))
+
+
+@exact
+def _next_unit64(state):
+    return _unit64(_random64(state))
+
+
+@kernel(
+    _INTEGERS,
+    fastmath=(),
+    arrays={"state": int64, "out": boolean, "probabilities": element},
+    variants={
+        "float32": {"element": float32, "unit": _next_unit32},
+        "float64": {"element": float64, "unit": _next_unit64},
+    },
+)
+def bernoulli_each(state, out, count, probabilities, unused):
+    """Booleans that are true with the probability at the same index of an array of ``element``."""
     for i in range(count):
-        store(out, i, _unit32(_random32(state)) < load(probabilities, i, float32), boolean)
-
-
-def bernoulli_each_float64(state, out, count, probabilities, unused):
-    """Booleans that are true with the float64 probability at the same index."""
-    for i in range(count):
-        store(out, i, _unit64(_random64(state)) < load(probabilities, i, float64), boolean)
+        store(out, i, unit(state) < load(probabilities, i, element), boolean)
 
 
 # Integers: the remainder of 32 or 64 random bits, plus a base. The 64-bit modulus is passed as an
@@ -413,13 +349,11 @@ def _remainder64(random, modulus, base):
     return int64(random) + base
 
 
-integers_from_32 = _fill_from_32(_remainder32, int64)
-integers_from_64 = _fill_from_64(_remainder64, int64)
-
 #: Above this many elements 32 random bits would favour some permutations visibly.
 _LARGE_PERMUTATION = 0xFFFFFFFF // 20
 
 
+@kernel(_INTEGERS, fastmath=(), arrays={"state": int64, "out": int64})
 def permutation(state, out, count, unused_first, unused_second):
     """A random permutation of int64 numbers from 0 on (Fisher and Yates)."""
     if count < _LARGE_PERMUTATION:
@@ -436,3 +370,138 @@ def permutation(state, out, count, unused_first, unused_second):
         store(out, i, i, int64)
         store(out, i, load(out, j, int64), int64)
         store(out, j, i, int64)
+
+
+# The kernels of all distributions that take one group of random bits for each element.
+
+#: The subroutine ``transform(random bits, first, second)`` that makes an element.
+transform = variable("transform")
+
+
+@kernel(
+    _REALS,
+    fastmath=(),
+    arrays=_ARRAYS,
+    variants={"uniform_float32": {"transform": _uniform32, "element": float32}},
+    named="{variant}",
+)
+def fill_from_32(state, out, count, first, second):
+    """Writes ``transform(32 random bits, first, second)`` for each element."""
+    words = _words(state)
+    done = 0
+    while done < count:
+        number = min(_available(state), count - done)
+        start = _take(state, number)
+        for i in range(number):
+            value = transform(_tempered(words, start + i), first, second)
+            store(out, done + i, value, element)
+        done += number
+
+
+@kernel(
+    _REALS,
+    fastmath=(),
+    arrays=_ARRAYS,
+    variants={
+        "uniform_float64": {"transform": _uniform64, "element": float64},
+        "exponential": {"transform": _exponential, "element": float64},
+        "cauchy": {"transform": _cauchy, "element": float64},
+        "geometric": {"transform": _geometric, "element": float64},
+        "bernoulli": {"transform": _bernoulli, "element": boolean},
+    },
+    named="{variant}",
+)
+def fill_from_64(state, out, count, first, second):
+    """Writes ``transform(64 random bits, first, second)`` for each element."""
+    words = _words(state)
+    done = 0
+    while done < count:
+        pairs = min(_available(state) // 2, count - done)
+        start = _take(state, 2 * pairs)
+        for i in range(pairs):
+            high = _tempered(words, start + 2 * i)
+            pair = _pair(high, _tempered(words, start + 2 * i + 1))
+            store(out, done + i, transform(pair, first, second), element)
+        done += pairs
+        if pairs == 0:  # one number is left in the block: the pair straddles its end
+            store(out, done, transform(_random64(state), first, second), element)
+            done += 1
+
+
+#: The same with two integers as parameters.
+integers_from_32 = kernel(
+    _INTEGERS,
+    fastmath=(),
+    arrays=_ARRAYS,
+    variants={"integers_from_32": {"transform": _remainder32, "element": int64}},
+    named="{variant}",
+)(fill_from_32.py_func)
+integers_from_64 = kernel(
+    _INTEGERS,
+    fastmath=(),
+    arrays=_ARRAYS,
+    variants={"integers_from_64": {"transform": _remainder64, "element": int64}},
+    named="{variant}",
+)(fill_from_64.py_func)
+
+
+# Distributions that are made of uniform numbers.
+
+#: The subroutine that writes uniform numbers.
+fill = variable("fill")
+
+
+def _fill_half(kind):
+    return exact(specialised(fill_from_32.py_func, {"transform": _uniform32, "element": kind}))
+
+
+@kernel(
+    _REALS,
+    fastmath=(),
+    arrays=_ARRAYS,
+    variants={
+        "float16": lambda: {"fill": _fill_half(float16), "element": float16},
+        "bfloat16": lambda: {"fill": _fill_half(bfloat16), "element": bfloat16},
+    },
+)
+def uniform(state, out, count, low, high):
+    """Numbers of half precision; rounding may reach the upper bound, which is outside the range."""
+    fill(state, out, count, low, high)
+    bound = rounded(float32(high), element)
+    for i in range(count):
+        value = load(out, i, element)
+        store(out, i, select(value == bound, float32(low), value), element)
+
+
+#: The subroutine that makes groups of 16 uniform numbers normal, and the bytes of an element.
+groups, itemsize = variable("groups"), variable("itemsize")
+
+
+@kernel(
+    _REALS,
+    fastmath=(),
+    arrays=_ARRAYS,
+    variants={
+        "float32": lambda: {
+            "fill": fill_from_32["uniform_float32"].subroutine,
+            "groups": _normal_groups_float32,
+            "itemsize": 4,
+            "element": float32,
+        },
+        "float64": lambda: {
+            "fill": fill_from_64["uniform_float64"].subroutine,
+            "groups": _normal_groups_float64,
+            "itemsize": 8,
+            "element": float64,
+        },
+    },
+)
+def normal(state, out, count, mean, std):
+    """16 or more normal numbers: by groups of 16, the last of which overlaps the one before."""
+    fill(state, out, count, 0.0, 1.0)
+    groups(out, count, mean, std)
+    if count % 16 != 0:  # the last 16 elements are made again from new numbers
+        group = int64(16)  # a literal would be a type of its own, and compile all again
+        tail = out + (count - group) * itemsize
+        fill(state, tail, group, 0.0, 1.0)
+        groups(tail, group, mean, std)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from ..codegen.atomics import atomic_store, compare_exchange
 from ..codegen.intrinsics import call_kernel, float32, float64, int64, load, store, subroutine
+from ..codegen.kernel import kernel
 from .program_layout import (
     LAUNCH_ARGUMENTS,
     LAUNCH_KERNEL,
@@ -78,6 +79,7 @@ def run_once(worker, start):
         launch += 8 * LAUNCH_WORDS
 
 
+@kernel
 def run_blocks(args, lo, hi):
     """Run a program for the blocks ``[lo, hi)``.
 

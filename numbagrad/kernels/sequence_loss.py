@@ -8,7 +8,10 @@ Imported only to compile.
 
 from __future__ import annotations
 
-from ..codegen.intrinsics import external, float32, float64, int64, load, store, subroutine
+from ..codegen.intrinsics import external, float64, int64, load, store, subroutine
+from ..codegen.kernel import element, kernel, real, variable
+from .dtypes import dtypes
+from .packing import Words
 
 _exp = external("exp", float64, float64)
 _log = external("log", float64, float64)
@@ -20,6 +23,12 @@ _NEVER = float("-inf")
 OUTPUT, PROBABILITIES, LABELS, STARTS, COUNTS, LENGTHS = range(6)
 BATCH, STEPS, STATES, CLASSES, BLANK = range(6, 11)
 HEAD = 11
+
+_FLOATS = dtypes("float32 float64")
+_HEAD = {
+    "output": element, "probabilities": element, "labels": int64, "starts": int64, "counts": int64,
+    "lengths": int64, "batch": int, "steps": int, "states": int, "classes": int, "blank": int,
+}  # fmt: skip
 
 
 @subroutine
@@ -45,132 +54,128 @@ def _skips(labels, state, other):
     return (state & 1) == 1 and load(labels, state >> 1, int64) != load(labels, other >> 1, int64)
 
 
-def _recursion(towards):
-    """Builds the kernel of a table over the batch, written from one end of time to the other.
+#: Which neighbours of a state come before it in a recursion: -1 from the beginning, 1 from the end.
+towards = variable("towards")
+
+
+@kernel(
+    variants={
+        f"{name}_{dtype}": {"towards": step, **values}
+        for name, step in (("forward", -1), ("backward", 1))
+        for dtype, values in _FLOATS.items()
+    },
+    named="{variant}",
+    takes=Words(**{**_HEAD, "output": float64}),
+)
+def recursion(args, lo, hi):
+    """A table over the batch, written from one end of time to the other.
 
     From the beginning (``towards`` -1: a state follows itself, the one before, or the one before
     that) come the logarithms of the probabilities to be in a state at a time; from the end (1)
     those of what follows a state, that state included.
     """
-
-    def build(kind, real):
-        def kernel(args, lo, hi):
-            table = load(args, OUTPUT, int64)
-            row = load(args, PROBABILITIES, int64)
-            batch = load(args, BATCH, int64)
-            steps = load(args, STEPS, int64)
-            states = load(args, STATES, int64)
-            classes = load(args, CLASSES, int64)
-            blank = load(args, BLANK, int64)
-            for b in range(lo, hi):
-                labels = load(args, LABELS, int64) + 8 * load(load(args, STARTS, int64), b, int64)
-                own = 2 * load(load(args, COUNTS, int64), b, int64) + 1
-                length = load(load(args, LENGTHS, int64), b, int64)
-                first = b * steps * states
-                for k in range(first, first + steps * states):
-                    store(table, k, _NEVER, float64)
-                for turn in range(length):
-                    t = turn if towards < 0 else length - 1 - turn
-                    place = (t * batch + b) * classes
-                    known = first + (t + towards) * states
-                    for s in range(own):
-                        edge = s if towards < 0 else own - 1 - s  # states up to where it begins
-                        value = _NEVER
-                        if turn == 0:
-                            if edge < 2:
-                                value = 0.0
-                        else:
-                            value = load(table, known + s, float64)
-                            if edge > 0:
-                                value = _joined(value, load(table, known + s + towards, float64))
-                            if edge > 1 and _skips(labels, s, s + 2 * towards):
-                                other = load(table, known + s + 2 * towards, float64)
-                                value = _joined(value, other)
-                        value += float64(load(row, place + _label(labels, s, blank), kind))
-                        store(table, first + t * states + s, value, float64)
-
-        return kernel
-
-    return build
+    table = load(args, OUTPUT, int64)
+    row = load(args, PROBABILITIES, int64)
+    batch = load(args, BATCH, int64)
+    steps = load(args, STEPS, int64)
+    states = load(args, STATES, int64)
+    classes = load(args, CLASSES, int64)
+    blank = load(args, BLANK, int64)
+    for b in range(lo, hi):
+        labels = load(args, LABELS, int64) + 8 * load(load(args, STARTS, int64), b, int64)
+        own = 2 * load(load(args, COUNTS, int64), b, int64) + 1
+        length = load(load(args, LENGTHS, int64), b, int64)
+        first = b * steps * states
+        for k in range(first, first + steps * states):
+            store(table, k, _NEVER, float64)
+        for turn in range(length):
+            t = turn if towards < 0 else length - 1 - turn
+            place = (t * batch + b) * classes
+            known = first + (t + towards) * states
+            for s in range(own):
+                edge = s if towards < 0 else own - 1 - s  # states up to where it begins
+                value = _NEVER
+                if turn == 0:
+                    if edge < 2:
+                        value = 0.0
+                else:
+                    value = load(table, known + s, float64)
+                    if edge > 0:
+                        value = _joined(value, load(table, known + s + towards, float64))
+                    if edge > 1 and _skips(labels, s, s + 2 * towards):
+                        other = load(table, known + s + 2 * towards, float64)
+                        value = _joined(value, other)
+                value += float64(load(row, place + _label(labels, s, blank), element))
+                store(table, first + t * states + s, value, float64)
 
 
-def _losses(kind, real):
+@kernel(variants=_FLOATS, takes=Words(**_HEAD, table=float64))
+def losses(args, lo, hi):
     """output[b] = minus the logarithm of the probability of a target. Words: HEAD, table."""
-
-    def kernel(args, lo, hi):
-        output = load(args, OUTPUT, int64)
-        table = load(args, HEAD, int64)
-        steps = load(args, STEPS, int64)
-        states = load(args, STATES, int64)
-        for b in range(lo, hi):
-            count = load(load(args, COUNTS, int64), b, int64)
-            length = load(load(args, LENGTHS, int64), b, int64)
-            value = _NEVER
-            if length == 0:
-                if count == 0:
-                    value = 0.0
-            else:
-                last = (b * steps + length - 1) * states + 2 * count
-                value = load(table, last, float64)
-                if count > 0:
-                    value = _joined(value, load(table, last - 1, float64))
-            store(output, b, real(-value), kind)
-
-    return kernel
+    output = load(args, OUTPUT, int64)
+    table = load(args, HEAD, int64)
+    steps = load(args, STEPS, int64)
+    states = load(args, STATES, int64)
+    for b in range(lo, hi):
+        count = load(load(args, COUNTS, int64), b, int64)
+        length = load(load(args, LENGTHS, int64), b, int64)
+        value = _NEVER
+        if length == 0:
+            if count == 0:
+                value = 0.0
+        else:
+            last = (b * steps + length - 1) * states + 2 * count
+            value = load(table, last, float64)
+            if count > 0:
+                value = _joined(value, load(table, last - 1, float64))
+        store(output, b, real(-value), element)
 
 
-def _gradient(kind, real):
+@kernel(
+    variants=_FLOATS,
+    takes=Words(
+        **_HEAD, alpha=float64, beta=float64, losses=element, gradients=element, zero_infinite=int
+    ),
+)
+def gradient(args, lo, hi):
     """The gradient of scores whose log_softmax the log probabilities are, over the batch.
 
     Words: HEAD, both tables, the losses and their gradients, whether those of infinite losses are
     zero.
     """
-
-    def kernel(args, lo, hi):
-        output = load(args, OUTPUT, int64)
-        row = load(args, PROBABILITIES, int64)
-        batch = load(args, BATCH, int64)
-        steps = load(args, STEPS, int64)
-        states = load(args, STATES, int64)
-        classes = load(args, CLASSES, int64)
-        blank = load(args, BLANK, int64)
-        alpha = load(args, HEAD, int64)
-        beta = load(args, HEAD + 1, int64)
-        for b in range(lo, hi):
-            labels = load(args, LABELS, int64) + 8 * load(load(args, STARTS, int64), b, int64)
-            own = 2 * load(load(args, COUNTS, int64), b, int64) + 1
-            length = load(load(args, LENGTHS, int64), b, int64)
-            loss = float64(load(load(args, HEAD + 2, int64), b, kind))
-            factor = float64(load(load(args, HEAD + 3, int64), b, kind))
-            if loss == -_NEVER and load(args, HEAD + 4, int64) != 0:
-                length = 0
-            for t in range(steps):
-                place = (t * batch + b) * classes
-                if t >= length:
-                    for c in range(classes):
-                        store(output, place + c, real(0), kind)
-                    continue
+    output = load(args, OUTPUT, int64)
+    row = load(args, PROBABILITIES, int64)
+    batch = load(args, BATCH, int64)
+    steps = load(args, STEPS, int64)
+    states = load(args, STATES, int64)
+    classes = load(args, CLASSES, int64)
+    blank = load(args, BLANK, int64)
+    alpha = load(args, HEAD, int64)
+    beta = load(args, HEAD + 1, int64)
+    for b in range(lo, hi):
+        labels = load(args, LABELS, int64) + 8 * load(load(args, STARTS, int64), b, int64)
+        own = 2 * load(load(args, COUNTS, int64), b, int64) + 1
+        length = load(load(args, LENGTHS, int64), b, int64)
+        loss = float64(load(load(args, HEAD + 2, int64), b, element))
+        factor = float64(load(load(args, HEAD + 3, int64), b, element))
+        if loss == -_NEVER and load(args, HEAD + 4, int64) != 0:
+            length = 0
+        for t in range(steps):
+            place = (t * batch + b) * classes
+            if t >= length:
                 for c in range(classes):
-                    store(output, place + c, real(_NEVER), kind)
-                first = (b * steps + t) * states
-                for s in range(own):
-                    c = place + _label(labels, s, blank)
-                    value = load(alpha, first + s, float64) + load(beta, first + s, float64)
-                    so_far = float64(load(output, c, kind))
-                    store(output, c, real(_joined(so_far, value)), kind)
-                for c in range(classes):
-                    own_log = float64(load(row, place + c, kind))
-                    joint = float64(load(output, place + c, kind))
-                    value = _exp(own_log) - _exp(joint + loss - own_log)
-                    store(output, place + c, real(value * factor), kind)
-
-    return kernel
-
-
-_KINDS = {"float32": (float32, float32), "float64": (float64, float64)}
-_KERNELS = {
-    "forward": _recursion(-1), "backward": _recursion(1), "losses": _losses, "gradient": _gradient,
-}  # fmt: skip
-for _dtype, _kinds in _KINDS.items():
-    for _name, _build in _KERNELS.items():
-        globals()[f"{_name}_{_dtype}"] = _build(*_kinds)
+                    store(output, place + c, real(0), element)
+                continue
+            for c in range(classes):
+                store(output, place + c, real(_NEVER), element)
+            first = (b * steps + t) * states
+            for s in range(own):
+                c = place + _label(labels, s, blank)
+                value = load(alpha, first + s, float64) + load(beta, first + s, float64)
+                so_far = float64(load(output, c, element))
+                store(output, c, real(_joined(so_far, value)), element)
+            for c in range(classes):
+                own_log = float64(load(row, place + c, element))
+                joint = float64(load(output, place + c, element))
+                value = _exp(own_log) - _exp(joint + loss - own_log)
+                store(output, place + c, real(value * factor), element)

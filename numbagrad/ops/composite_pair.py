@@ -75,7 +75,7 @@ class Pair:
         operations = optimise(trace.forward, memories)
         constants = trace.constants_of(operations)
         given = [*constants, *trace.given]
-        program = Program(operations, given, _with_large(operations, memories))
+        self.program = program = Program(operations, given, _with_large(operations, memories))
         self.strides = result.strides
         self._results = [
             (memories.index(view.memory), None if _is_whole(view) else view)
@@ -101,6 +101,12 @@ class Pair:
         #: Of the tensors, and of what the forward made, what a node keeps.
         self.saves, self.keeps = _getter(self.saved), _getter(self.places)
         self.nbytes += program.arena_bytes
+
+    @property
+    def programs(self) -> tuple[Program, ...]:
+        """The program of the forward, and that of the backward if there is one."""
+        first = self._backwards.get(self.strides)
+        return (self.program,) if first is None else (self.program, first.program)
 
     def array_of(self, made: tuple[Array, ...], number: int = 0) -> Array:
         """A result among what the forward made."""

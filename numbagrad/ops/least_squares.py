@@ -21,8 +21,8 @@ from .argument_kinds import takes
 from .creation import zeros
 from .expand import sum_to_size
 from .functions import maximum, where
+from .lapack import by_columns, svd_of
 from .linear_algebra import (
-    by_columns,
     check_matrices,
     eigvalsh,
     inv,
@@ -66,7 +66,7 @@ def _pinv_forward(A: Array, atol: Any, rtol: Any, hermitian: bool) -> Array:
         values, vectors = np.linalg.eigh(A)
         left, right, values = vectors, vectors.swapaxes(-1, -2), values
     else:
-        left, values, right = np.linalg.svd(A, full_matrices=False)
+        left, values, right = svd_of(A)
     sizes = np.abs(values)
     least = np.maximum(np.asarray(atol), np.asarray(rtol) * sizes.max(-1))
     kept = sizes > least[..., None]
@@ -228,7 +228,7 @@ _is_singular = TensorOperator(
 def _lstsq_forward(A: Array, B: Array, rcond: float) -> tuple[Array, Array, Array]:
     """Solutions, ranks and singular values, broadcast over the leading dimensions."""
     leading = np.broadcast_shapes(A.shape[:-2], B.shape[:-2])
-    u, s, vh = np.linalg.svd(A, full_matrices=False)
+    u, s, vh = svd_of(A)
     kept = s > rcond * s.max(-1, initial=0)[..., None]
     inverses = np.where(kept, 1 / np.where(kept, s, 1), 0)[..., None]
     made = vh.swapaxes(-1, -2) @ (inverses * (u.swapaxes(-1, -2) @ B))

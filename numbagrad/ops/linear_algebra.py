@@ -27,6 +27,8 @@ from .argument_check import check_tensors
 from .conversion import cast
 from .expand import sum_to_size
 from .functions import where
+from .lapack import by_columns, cholesky_factors, solution, svd_of
+from .lapack import inverse as inverse_of
 from .lazy_conj import conjugate
 from .operator import pointwise
 from .output import write_result
@@ -76,25 +78,6 @@ def _check_square(name: str, input: Tensor) -> None:
         )
 
 
-class LinAlgError(RuntimeError):
-    """A matrix that has no inverse or no such decomposition."""
-
-
-def _computed(name: str, function: Any, *arrays: Array) -> Any:
-    """A result of NumPy's, whose errors become torch's."""
-    try:
-        return function(*arrays)
-    except np.linalg.LinAlgError as error:
-        raise LinAlgError(
-            f"{name}: the input is not invertible or not positive definite ({error})"
-        ) from None
-
-
-def by_columns(array: Array) -> Array:
-    """The matrices with their columns in a row in memory, as LAPACK leaves them."""
-    return array.swapaxes(-1, -2).copy().swapaxes(-1, -2)
-
-
 def _diagonal_part(matrix: Tensor) -> Tensor:
     return matrix.diagonal(0, -2, -1)
 
@@ -104,7 +87,7 @@ def _diagonal_part(matrix: Tensor) -> Tensor:
 _inv = TensorOperator(
     "linalg_inv_ex",
     # The inverse of the transpose, transposed, has its columns in a row.
-    lambda input: _computed("linalg.inv", np.linalg.inv, input.swapaxes(-1, -2)).swapaxes(-1, -2),
+    lambda input: inverse_of(input),
     {"input": lambda grad, result: -(result.mT @ grad @ result.mT)},
     batch=stacked(),
 )
@@ -133,7 +116,7 @@ def _columns(tensor: Tensor, vectors: bool) -> Tensor:
 
 def _solved(A: Array, B: Array, vectors: bool) -> Array:
     right = B[..., None] if vectors else B
-    made = _computed("linalg.solve", np.linalg.solve, A, right)
+    made = solution(A, right)
     return made[..., 0] if vectors else by_columns(made)
 
 
@@ -270,7 +253,7 @@ method("matrix_power")(matrix_power)
 
 def _cofactors(array: Array) -> Array:
     """The matrices of cofactors, by singular values: also where the determinant is zero."""
-    u, s, vh = np.linalg.svd(array)
+    u, s, vh = svd_of(array, True)
     others = np.stack([np.delete(s, k, -1).prod(-1) for k in range(s.shape[-1])], -1)
     sign = np.linalg.det(u) * np.linalg.det(vh)
     return (sign[..., None, None] * (u * others[..., None, :])) @ vh
@@ -400,7 +383,7 @@ def _cholesky_gradient(grad: Tensor, result: Tensor) -> Tensor:
 
 _cholesky = TensorOperator(
     "linalg_cholesky_ex",
-    lambda input: by_columns(_computed("linalg.cholesky", np.linalg.cholesky, input)),
+    lambda input: cholesky_factors(input),
     {"input": _cholesky_gradient},
     batch=stacked(),
 )
@@ -414,7 +397,7 @@ def cholesky(A: Tensor, upper: bool = False, *, out: Tensor | None = None) -> Te
         LinAlgError: if a matrix is not positive definite.
     """
     check_matrices("linalg.cholesky", A)
-    made = _cholesky(A)
+    made = _cholesky(A.mT if upper else A)  # only that triangle is read
     return write_result("linalg.cholesky", transposed_copy(made) if upper else made, out)
 
 
@@ -459,7 +442,7 @@ def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
 
 
 def _svd_forward(array: Array) -> tuple[Array, Array, Array]:
-    u, s, vh = np.linalg.svd(array, full_matrices=False)
+    u, s, vh = svd_of(array)
     return by_columns(u), s, by_columns(vh)
 
 
@@ -523,7 +506,7 @@ def _full_svd_gradient(grad: Any, result: Tensor, result1: Tensor, result2: Tens
 
 
 def _full_svd_forward(array: Array) -> tuple[Array, Array, Array]:
-    u, s, vh = np.linalg.svd(array)
+    u, s, vh = svd_of(array, True)
     return by_columns(u), s, by_columns(vh)
 
 

@@ -20,14 +20,8 @@ from ..transforms.batching import stacked
 from ..transforms.levels import Dual, is_transformed, settled, state_of
 from .gather import gather
 from .join import cat
-from .linear_algebra import (
-    LinAlgError,
-    by_columns,
-    check_matrices,
-    on_diagonal,
-    solve_triangular,
-    transposed_copy,
-)
+from .lapack import LinAlgError, by_columns
+from .linear_algebra import check_matrices, on_diagonal, solve_triangular, transposed_copy
 from .output import write_result
 from .registry import method
 from .shapes import common_shape

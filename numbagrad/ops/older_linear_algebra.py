@@ -4,8 +4,6 @@ those that tell of failures by a number instead of an error.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,15 +14,14 @@ from ..tensor import Tensor, new_tensor
 from ..transforms.batching import aligned_stacks, stacked
 from .expand import sum_to_size
 from .functions import where
+from .lapack import LinAlgError, by_columns, each_factor, each_result, triangle_of
+from .linear_algebra import _cholesky_gradient as cholesky_gradient
 from .linear_algebra import (
-    LinAlgError,
     _solve_triangular,
-    by_columns,
     check_matrices,
     solve,
     solve_triangular,
 )
-from .linear_algebra import _cholesky_gradient as cholesky_gradient
 from .linear_algebra import svd as linalg_svd
 from .lu import check_info, factors
 from .output import write_result
@@ -41,42 +38,11 @@ Array = np.ndarray[Any, Any]
 # --- failures as numbers --------------------------------------------------------------------------
 
 
-def _each(function: Callable[[Array], tuple[Array, int]], array: Array) -> tuple[Array, Array]:
-    """A function of one matrix, for each of a stack: results and numbers."""
-    flat = array.reshape(math.prod(array.shape[:-2]), *array.shape[-2:])
-    found = [function(matrix) for matrix in flat]
-    made = np.array([x for x, _ in found], array.dtype).reshape(array.shape)
-    numbers = np.array([number for _, number in found], np.int32)
-    return by_columns(made), numbers.reshape(array.shape[:-2])
-
-
-def _fails(matrix: Array) -> bool:
-    try:
-        np.linalg.cholesky(matrix)
-    except np.linalg.LinAlgError:
-        return True
-    return False
-
-
-def _cholesky_or_order(matrix: Array) -> tuple[Array, int]:
-    """L, or zeros and the order of the first leading minor that is not positive."""
-    if not _fails(matrix):
-        return np.linalg.cholesky(matrix), 0
-    low, high = 0, matrix.shape[-1]  # the minor of order `low` is fine, that of `high` is not
-    while high - low > 1:
-        middle = (low + high) // 2
-        if _fails(matrix[:middle, :middle]):
-            high = middle
-        else:
-            low = middle
-    return np.zeros_like(matrix), high
-
-
 def _cholesky_forward(input: Array) -> tuple[Array, Array]:
     try:
-        made = by_columns(np.linalg.cholesky(input))
+        made = by_columns(triangle_of(input))
     except np.linalg.LinAlgError:
-        return _each(_cholesky_or_order, input)
+        return each_factor(input)
     return made, np.zeros(input.shape[:-2], np.int32)
 
 
@@ -106,7 +72,7 @@ def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -
         LinAlgError: with ``check_errors``, if there is one.
     """
     check_matrices("linalg.cholesky_ex", A)
-    made, info = _cholesky_ex(A)
+    made, info = _cholesky_ex(A.mT if upper else A)  # only that triangle is read
     if check_errors:
         check_info(_check_minors, info)
     return return_types.linalg_cholesky_ex(made.mT if upper else made, info)
@@ -124,7 +90,7 @@ def _inverse_forward(input: Array) -> tuple[Array, Array]:
     try:
         made = np.linalg.inv(input.swapaxes(-1, -2)).swapaxes(-1, -2)
     except np.linalg.LinAlgError:
-        return _each(_inverse_or_place, input)
+        return each_result(_inverse_or_place, input)
     return made, np.zeros(input.shape[:-2], np.int32)
 
 

@@ -16,7 +16,8 @@ from ..tensor import Tensor, new_tensor
 from ..transforms.batching import stacked
 from .functions import where
 from .join import cat
-from .linear_algebra import by_columns, check_matrices, on_diagonal, solve_triangular
+from .lapack import by_columns
+from .linear_algebra import check_matrices, on_diagonal, solve_triangular
 from .tensor_operator import TensorOperator
 
 __all__: list[str] = []

@@ -1,4 +1,7 @@
-"""The matrix product: micro-kernels, packing, cache blocks, and how threads divide it.
+"""The matrix product. Begin with ``product.matmul``, the kernel: its docstring has the blocking.
 
-``blocks`` has the kernels; ``layout`` says which of them does a product, and its argument words.
+``product`` cuts units of work into rectangles of C; ``blocks`` computes these by the micro-kernels
+of ``tile``, from what ``packing`` packs; ``joining`` adds up parts of a depth that threads share,
+and ``division`` says how they share it. ``layout`` has the argument words, and chooses the method.
+Modules but ``layout`` are imported only to compile.
 """

@@ -1,15 +1,7 @@
-"""The CPU matrix product: cache blocks and packing, over micro-kernels.
+"""How the three methods of the matrix product compute rectangles of C: blocks, and what is packed.
 
-Each dtype has three kernels with the uniform entry, for three methods; the launcher chooses by
-shapes and strides alone, and the executor names the kernels by string. This module is imported only
-to compile them. ``matmul_layout`` describes their arguments, their units of work and the choice;
-``matmul_tile`` holds the micro-kernels, ``matmul_packing`` what packs their operands.
-
-* ``tiles``: a tile of C stays in registers while a column of A, broadcast straight from its
-  strides, multiplies vectors of B. Operands are packed where their strides would cost more than
-  the copy.
-* ``dots``: both operands are contiguous along the depth, so tiles of dot products need no packing.
-* ``row``: a single row times a matrix with contiguous rows, which memory bandwidth bounds.
+``product.matmul`` is the kernel that cuts its units of work into rectangles; ``tile`` has the
+micro-kernels that are called here, ``packing`` what packs their operands. Imported only to compile.
 
 Every element of C goes through the same operations wherever its tile lies: the depth is cut into
 blocks by its size alone, each block is summed in order, and blocks are added in order.
@@ -48,7 +40,6 @@ from .layout import (
     PACKS,
     PACKS_A,
     PACKS_B,
-    PIECES,
     SHARED,
     TERMS,
     TILE_ARGUMENTS,
@@ -57,20 +48,15 @@ from .layout import (
     TILE_COLUMNS,
     TILE_WORDS,
     TILES_DEPTH_BYTES,
-    UNIT_ROWS,
     WHOLE_TILES,
-    WIDTH,
     WORDS,
     A,
     B,
     C,
     K,
-    M,
-    N,
 )
 from .packing import pack_panels, pack_rows
 from .problem import matrix_at, quotient, smaller, word
-from .scratch import acquire, aligned, release
 from .tile import combine_rows, multiply_dots, multiply_tiles
 
 #: Panels of A that are packed at a time.
@@ -84,54 +70,16 @@ _TURNED_WORDS = _TURNED_COLUMNS * _TURNED_ROWS
 #: Columns of C whose sums the row method keeps in the first-level cache at a time.
 _ROW_COLUMNS = 1024
 
-Kernel = Callable[[int, int, int], None]
 
-
-def _over_units(rectangle: Callable[..., None], scratch_bytes: int = 0) -> Kernel:
-    """The kernel that calls ``rectangle`` for the rectangles of C that a range of units makes up.
+class Rectangles(NamedTuple):
+    """How a method computes rectangles of C, for the kernel in ``product.py``.
 
     ``rectangle(args, piece, batch, row, row_end, column, column_end, scratch)``, for a piece of
-    the depth or all of it; the scratch memory is there only where an operand is to be packed. It is
-    reserved by a first call with an empty range, which sets PACKS to 0 where there is no memory.
+    the depth or all of it; the scratch memory is there only where an operand is to be packed.
     """
 
-    def kernel(args, lo, hi):
-        rows, columns, width = word(args, M), word(args, N), word(args, WIDTH)
-        groups = quotient(rows + (UNIT_ROWS - 1), UNIT_ROWS)
-        blocks = quotient(columns + width - 1, width)
-        buffer = 0
-        if scratch_bytes != 0 and word(args, PACKS) != 0:
-            buffer = acquire(scratch_bytes, lo < hi)
-            if buffer == 0:
-                store(args, PACKS, 0, int64)
-                return
-        pieces, units = word(args, PIECES), groups * blocks
-        if pieces != 0 and hi - lo == pieces * units:  # nobody shares
-            pieces, hi = 0, units
-        while lo < hi:
-            piece, first, end = WHOLE, lo, hi
-            if pieces != 0:
-                piece = quotient(lo, units)
-                first = lo - piece * units
-                end = smaller(hi - piece * units, units)
-            block = quotient(first, groups)
-            group = first - block * groups
-            batch = quotient(block, blocks)
-            block -= batch * blocks
-            # Whole blocks of columns where the range covers them, else some rows of one block.
-            span = 1
-            group_end = smaller(groups, group + end - first)
-            if group == 0 and group_end == groups:
-                span = smaller(quotient(end - first, groups), blocks - block)
-            rectangle(
-                args, piece, batch, group * UNIT_ROWS, smaller(rows, group_end * UNIT_ROWS),
-                block * width, smaller(columns, (block + span) * width), aligned(buffer),
-            )  # fmt: skip
-            lo += span * (group_end - group)
-        if buffer != 0:
-            release(buffer)
-
-    return kernel
+    rectangle: Callable[..., None]
+    scratch_bytes: int = 0
 
 
 @subroutine
@@ -284,8 +232,8 @@ def _sums_of_products(shape: TileShape, packed_a: int) -> Any:
     return sums_of_products
 
 
-def build_tiles(dtype: types.Float, vector_bits: int | None = None) -> Kernel:
-    """The kernel of tiles for a dtype, for narrower vectors than the host's if asked."""
+def build_tiles(dtype: types.Float, vector_bits: int | None = None) -> Rectangles:
+    """Tiles, for a dtype, and for narrower vectors than the host's if asked."""
     shape = tile_shape(dtype, vector_bits)
     size, tallest = shape.bytes, shape.heights[0]
     depth_block, block_columns, packed_a, scratch_bytes = _Blocks.of(shape)
@@ -320,11 +268,11 @@ def build_tiles(dtype: types.Float, vector_bits: int | None = None) -> Kernel:
                 first = end
             column += columns
 
-    return _over_units(rectangle, scratch_bytes)
+    return Rectangles(rectangle, scratch_bytes)
 
 
-def build_dots(dtype: types.Float, vector_bits: int | None = None) -> Kernel:
-    """The kernel of dot products for a dtype, for narrower vectors than the host's if asked."""
+def build_dots(dtype: types.Float, vector_bits: int | None = None) -> Rectangles:
+    """Tiles of dot products, for a dtype, and for narrower vectors than the host's if asked."""
     shape = tile_shape(dtype, vector_bits)
     size, depth_block = shape.bytes, DOTS_DEPTH_BYTES // shape.bytes
     dots, hand_in = multiply_dots(shape), hand_in_rows(shape, _finish)
@@ -365,11 +313,11 @@ def build_dots(dtype: types.Float, vector_bits: int | None = None) -> Kernel:
             c += height * c_row * size
             row += height
 
-    return _over_units(rectangle)
+    return Rectangles(rectangle)
 
 
-def build_row(dtype: types.Float, vector_bits: int | None = None) -> Kernel:
-    """The kernel of single rows for a dtype, for narrower vectors than the host's if asked."""
+def build_row(dtype: types.Float, vector_bits: int | None = None) -> Rectangles:
+    """Single rows, for a dtype, and for narrower vectors than the host's if asked."""
     shape = tile_shape(dtype, vector_bits)
     size = shape.bytes
     combine = combine_rows(shape)
@@ -386,17 +334,4 @@ def build_row(dtype: types.Float, vector_bits: int | None = None) -> Kernel:
             _finish(args, batch, row, row_end, column, columns)
             column += columns
 
-    return _over_units(rectangle)
-
-
-#: In the order of the methods in ``matmul_layout``.
-BUILDERS = {"tiles": build_tiles, "dots": build_dots, "row": build_row}
-
-
-def __getattr__(name: str) -> Kernel:
-    """``matmul_<method>_<dtype>``: built when it is to be compiled."""
-    prefix, _, rest = name.partition("_")
-    method, _, dtype = rest.partition("_")
-    if prefix != "matmul" or method not in BUILDERS or dtype not in ("float32", "float64"):
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return BUILDERS[method](getattr(types, dtype))
+    return Rectangles(rectangle)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from numba import types
 
 from ...codegen.intrinsics import external, int64, load, store
+from ...codegen.kernel import kernel
 from .layout import (
     A_COLUMN,
     A_ROW,
@@ -41,6 +42,7 @@ _division = compiled(
 )  # fmt: skip
 
 
+@kernel("int64(int64, int64, int64, int64, int64)", code="calls")
 def divide(args, method, item_size, threads, batch):
     """Write the width of a unit of a packed product, and what it takes to share its depth.
 

@@ -1,0 +1,131 @@
+"""Every operator as a ``Function``: ``functions.Mm.apply(a, b)``, ``Relu``, ``Clamp`` and so on.
+
+A class is named as the public function, without underscores: ``LayerNorm`` for ``layer_norm``. It
+shows what stands behind that name as a user's own ``Function`` would:
+
+- ``apply(*arguments)`` calls the operator, and records it;
+- ``forward(*arguments)`` computes alone;
+- ``backward(node, *gradients)`` is the gradient rule, for the node that ``apply`` left;
+- ``kernels(*arguments)`` is the pair of the signature: the kernels of the forward and the backward
+  with their sources and files, and what passes between them.
+
+Classes are made when they are first asked for; ``dir(numbagrad.functions)`` lists their names.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from .autograd.function import Function
+from .autograd.grad_mode import no_grad
+from .autograd.node import Node
+from .executor.explain import Explanation
+from .tensor import Tensor
+
+__all__ = ["OperatorFunction"]
+
+
+class OperatorFunction(Function):
+    """An operator of this library, seen as a ``Function``. Subclasses are made by their names."""
+
+    #: The public function.
+    operator: Callable[..., Any]
+
+    @classmethod
+    def apply(cls, *arguments: Any, **options: Any) -> Any:
+        """Call the operator and record it: what the public function returns."""
+        return cls.operator(*arguments, **options)
+
+    @classmethod
+    def forward(cls, *arguments: Any, **options: Any) -> Any:
+        """What the operator computes, without a history."""
+        with no_grad():
+            return cls.operator(*arguments, **options)
+
+    @classmethod
+    def backward(cls, ctx: Any, *grad_outputs: Any) -> Any:
+        """The gradients of the inputs of a node, in the order of its ``next_functions``.
+
+        Args:
+            ctx: the ``grad_fn`` of a result of :meth:`apply`, which holds what was saved.
+            grad_outputs: the gradient of each output of the node.
+
+        Raises:
+            TypeError: if ``ctx`` is no node.
+            RuntimeError: if what the node saved was freed or written in place.
+        """
+        if not isinstance(ctx, Node):
+            raise TypeError(
+                f"{cls.__name__}.backward takes the grad_fn of a result as its first argument, "
+                f"not {type(ctx).__name__}"
+            )
+        return ctx(*grad_outputs)
+
+    @classmethod
+    def kernels(cls, *arguments: Any, **options: Any) -> Explanation:
+        """The pair of the signature of these arguments, as ``explain`` shows it.
+
+        Floating-point tensors among the arguments are taken to require grad, whether they do or
+        not. The operator runs once, and its backward.
+        """
+        from .compiling import explain
+
+        wanted = {name: _with_gradient(value) for name, value in options.items()}
+        return explain(cls.operator)(*[_with_gradient(x) for x in arguments], **wanted)
+
+
+def _with_gradient(value: Any) -> Any:
+    if isinstance(value, Tensor):
+        is_real = value.is_floating_point() or value.is_complex()
+        return value.detach().requires_grad_() if is_real else value
+    if isinstance(value, (list, tuple)):
+        return type(value)([_with_gradient(x) for x in value])
+    return value
+
+
+@functools.cache
+def _operators() -> dict[str, Callable[..., Any]]:
+    """The public functions of Tensors, by the names of their classes."""
+    import numbagrad
+
+    found: dict[str, Callable[..., Any]] = {}
+    for space in (numbagrad.nn.functional, numbagrad):
+        for name in dir(space):
+            if name.startswith("_") or name.endswith("_"):
+                continue
+            value = getattr(space, name)
+            if inspect.isfunction(value) and _takes_tensors(value):
+                found["".join([part.capitalize() for part in name.split("_")])] = value
+    return found
+
+
+def _takes_tensors(function: Callable[..., Any]) -> bool:
+    """Whether its first argument is a Tensor, or several."""
+    parameters = list(inspect.signature(function).parameters.values())
+    if not parameters:
+        return False
+    return parameters[0].name in ("input", "tensors") or "Tensor" in str(parameters[0].annotation)
+
+
+@functools.cache
+def _class_of(name: str) -> type[OperatorFunction]:
+    operator = _operators()[name]
+    attributes = {
+        "operator": staticmethod(operator),
+        "__module__": __name__,
+        "__doc__": operator.__doc__,
+    }
+    return type(name, (OperatorFunction,), attributes)
+
+
+def __getattr__(name: str) -> type[OperatorFunction]:
+    if name.startswith("_") or name not in _operators():
+        raise AttributeError(f"module '{__name__}' has no operator '{name}'")
+    return _class_of(name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_operators()])

@@ -1,0 +1,135 @@
+"""NumPy's decompositions of stacks of matrices, with torch's errors where a matrix has none."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+
+class LinAlgError(RuntimeError):
+    """A matrix that has no inverse or no such decomposition."""
+
+
+def inverse(matrices: Array) -> Array:
+    """NumPy's inverses of a stack.
+
+    Raises:
+        LinAlgError: names the first singular matrix, and its first zero pivot.
+    """
+    turned = matrices.swapaxes(-1, -2)  # so that the inverse lies in memory as LAPACK leaves it
+    try:
+        return np.linalg.inv(turned).swapaxes(-1, -2)
+    except np.linalg.LinAlgError:
+        place, pivot = _first_singular(matrices)
+    raise LinAlgError(
+        f"linalg.inv: {place}The diagonal element {pivot} is zero, the inversion could not be "
+        "completed because the input matrix is singular."
+    )
+
+
+def solution(A: Array, B: Array) -> Array:
+    """NumPy's solutions of stacks of systems of equations.
+
+    Raises:
+        LinAlgError: names the first singular matrix.
+    """
+    try:
+        return np.linalg.solve(A, B)
+    except np.linalg.LinAlgError:
+        place, _ = _first_singular(A)
+    raise LinAlgError(
+        f"torch.linalg.solve: {place}The solver failed because the input matrix is singular."
+    )
+
+
+def _first_singular(matrices: Array) -> tuple[str, int]:
+    """Which matrix of a stack is the first without an inverse, and its first zero pivot."""
+    from .lu import factors  # which asks this file
+
+    pivots = factors(matrices)[2]
+    pivot = int(pivots.reshape(-1)[(pivots != 0).reshape(-1).argmax()])
+    return _place(matrices, pivots != 0), max(pivot, 1)
+
+
+def _place(array: Array, wrong: Array) -> str:
+    """Which matrix of a stack is the first ``wrong`` one, as torch writes it; nothing of one."""
+    return "" if array.ndim == 2 else f"(Batch element {int(wrong.reshape(-1).argmax())}): "
+
+
+def svd_of(array: Array, full_matrices: bool = False) -> Any:
+    """NumPy's singular value decomposition; where there is none, torch's error."""
+    try:
+        return np.linalg.svd(array, full_matrices=full_matrices)
+    except np.linalg.LinAlgError as error:
+        wrong = np.asarray(~np.isfinite(array).all((-2, -1)))
+        reason = f"did not converge ({error})"
+        if wrong.any():
+            reason = "failed to converge because the input matrix contained non-finite values"
+        raise LinAlgError(f"linalg.svd: {_place(array, wrong)}The algorithm {reason}.") from None
+
+
+def triangle_of(array: Array) -> Array:
+    """NumPy's Cholesky factor, which is NaN without a word where a matrix has NaN."""
+    made: Array = np.linalg.cholesky(array)
+    if not np.isfinite(made.diagonal(0, -2, -1)).all():
+        raise np.linalg.LinAlgError("a matrix is not finite")
+    return made
+
+
+def cholesky_factors(array: Array) -> Array:
+    """The factors of a stack; an error names the first matrix that has none, and its minor."""
+    try:
+        return by_columns(triangle_of(array))
+    except np.linalg.LinAlgError:
+        _, info = each_factor(array)
+    order = int(info.reshape(-1)[(info != 0).reshape(-1).argmax()])
+    raise LinAlgError(
+        f"linalg.cholesky: {_place(array, info != 0)}The factorization could not be completed "
+        f"because the input is not positive-definite (the leading minor of order {order} is not "
+        "positive-definite)."
+    )
+
+
+def _fails(matrix: Array) -> bool:
+    try:
+        triangle_of(matrix)
+    except np.linalg.LinAlgError:
+        return True
+    return False
+
+
+def _factor_or_order(matrix: Array) -> tuple[Array, int]:
+    """L, or zeros and the order of the first leading minor that is not positive."""
+    if not _fails(matrix):
+        return triangle_of(matrix), 0
+    low, high = 0, matrix.shape[-1]  # the minor of order `low` is fine, that of `high` is not
+    while high - low > 1:
+        middle = (low + high) // 2
+        if _fails(matrix[:middle, :middle]):
+            high = middle
+        else:
+            low = middle
+    return np.zeros_like(matrix), high
+
+
+def each_result(function: Any, array: Array) -> tuple[Array, Array]:
+    """A function of one matrix, for each of a stack: results and numbers."""
+    flat = array.reshape(math.prod(array.shape[:-2]), *array.shape[-2:])
+    found = [function(matrix) for matrix in flat]
+    made = np.array([x for x, _ in found], array.dtype).reshape(array.shape)
+    numbers = np.array([number for _, number in found], np.int32)
+    return by_columns(made), numbers.reshape(array.shape[:-2])
+
+
+def each_factor(array: Array) -> tuple[Array, Array]:
+    """The Cholesky factors of a stack, and the orders of the minors where there is none."""
+    return each_result(_factor_or_order, array)
+
+
+def by_columns(array: Array) -> Array:
+    """The matrices with their columns in a row in memory, as LAPACK leaves them."""
+    return array.swapaxes(-1, -2).copy().swapaxes(-1, -2)

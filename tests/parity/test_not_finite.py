@@ -1,0 +1,78 @@
+"""Decompositions of matrices with NaN or infinity, or that are not definite: torch's errors."""
+
+import math
+
+import pytest
+
+import numbagrad as ng
+
+torch = pytest.importorskip("torch")
+
+CALLS = {
+    "svd": lambda t, x: t.linalg.svd(x),
+    "svd of all": lambda t, x: t.linalg.svd(x, full_matrices=False),
+    "svdvals": lambda t, x: t.linalg.svdvals(x),
+    "pinv": lambda t, x: t.linalg.pinv(x),
+    "matrix_rank": lambda t, x: t.linalg.matrix_rank(x),
+    "cond": lambda t, x: t.linalg.cond(x),
+    "nuclear norm": lambda t, x: t.linalg.norm(x, "nuc", (-2, -1)),
+    "spectral norm": lambda t, x: t.linalg.matrix_norm(x, 2),
+    "cholesky": lambda t, x: t.linalg.cholesky(x),
+    "upper cholesky": lambda t, x: t.linalg.cholesky(x, upper=True),
+    "cholesky_ex": lambda t, x: t.linalg.cholesky_ex(x, check_errors=True),
+    "inv": lambda t, x: t.linalg.inv(x),
+    "solve": lambda t, x: t.linalg.solve(x, x),
+}  # fmt: skip
+#: Matrices, some of which have no decomposition of some kind.
+MATRICES = {
+    "NaN": [[math.nan, 1.0], [2.0, 3.0]],
+    "NaN below": [[4.0, 1.0, 0.0], [math.nan, 3.0, 0.0], [0.0, 0.0, 1.0]],
+    "negative": [[-1.0, 1.0], [1.0, 3.0]],
+    "negative minor": [[1.0, 0.0, 0.0], [0.0, 1.0, 2.0], [0.0, 2.0, 1.0]],
+    "singular": [[1.0, 2.0, 0.0], [2.0, 4.0, 0.0], [0.0, 0.0, 1.0]],
+    "fine": [[2.0, 1.0], [1.0, 2.0]],
+}
+
+
+def outcome(t, call, values, stacked):
+    x = t.tensor(values)
+    if stacked:
+        x = t.stack([t.eye(len(values)), x, x])
+    try:
+        call(t, x)
+    except RuntimeError as error:
+        return type(error).__name__.strip("_"), str(error)
+    return None
+
+
+@pytest.mark.parametrize("stacked", [False, True])
+@pytest.mark.parametrize("matrix", MATRICES)
+@pytest.mark.parametrize("name", CALLS)
+def test_what_has_no_decomposition_raises(name, matrix, stacked):
+    ours, theirs = [outcome(t, CALLS[name], MATRICES[matrix], stacked) for t in (ng, torch)]
+    assert (ours is None) == (theirs is None)
+    if ours is not None:
+        assert ours[0] == theirs[0] == "LinAlgError"
+        if name != "cholesky_ex":
+            assert ours[1] == theirs[1]
+
+
+def test_infinity_is_not_definite():
+    with pytest.raises(ng.linalg.LinAlgError, match="order 1"):
+        ng.linalg.cholesky(ng.tensor([[math.inf, 1.0], [1.0, 3.0]]))
+    assert ng.linalg.cholesky_ex(ng.tensor([[math.inf, 1.0], [1.0, 3.0]])).info.item() > 0
+
+
+@pytest.mark.parametrize("upper", [False, True])
+@pytest.mark.parametrize("name", ["cholesky", "cholesky_ex"])
+def test_a_factor_is_that_of_its_own_triangle(name, upper):
+    values = [[4.0, 1.0], [0.5, 3.0]]
+    made = []
+    for t in (ng, torch):
+        x = t.tensor(values, dtype=t.float64, requires_grad=True)
+        factor = getattr(t.linalg, name)(x, upper=upper)
+        factor = factor if name == "cholesky" else factor[0]
+        (gradient,) = t.autograd.grad((factor * t.tensor([[1.0, 2.0], [3.0, 4.0]])).sum(), x)
+        made.append((factor.tolist(), gradient.tolist()))
+    for ours, theirs in zip(*made, strict=True):
+        torch.testing.assert_close(torch.tensor(ours), torch.tensor(theirs))
