@@ -290,13 +290,21 @@ def scalar_type_name(kind: dtype) -> str:
     return _SCALAR_TYPE_NAMES[kind.name]
 
 
+def python_number(value: np.generic) -> Any:
+    """The Python number that a scalar of NumPy stands for as an operand.
+
+    The bool of NumPy is none to torch, which takes it for what has a float.
+    """
+    return float(value) if isinstance(value, np.bool_) else value.item()
+
+
 def scalar_dtype(value: bool | int | float | complex) -> dtype:
     """Return the dtype of a Python number among tensors: bool, int64 or one of the defaults."""
     if isinstance(value, bool):
         return bool_
     if isinstance(value, int):
         return int64
-    if isinstance(value, float):
+    if isinstance(value, (float, np.bool_)):  # see `python_number`
         return _default_dtype
     if isinstance(value, complex):
         return complex_of(_default_dtype)

@@ -206,7 +206,7 @@ class Tensor(TensorState, InstalledMethods):
         array = self._array
         size = array.itemsize
         strides = tuple([s // size for s in array.strides])
-        if array.size == 0:
+        if array.size == 0 and not any(strides):
             strides = _strides_of_nothing(array.shape)
         return strides if dim is None else strides[self._dimension(dim)]
 
@@ -595,7 +595,8 @@ class Tensor(TensorState, InstalledMethods):
             RuntimeError: if the tensor requires grad and the mode is one that records, unless
                 ``force`` is set.
         """
-        if self._requires_grad and not force and grad_mode.enabled:
+        records = self._requires_grad or (self._viewed is not None and self.requires_grad)
+        if records and not force and grad_mode.enabled:
             raise RuntimeError(
                 "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() "
                 "instead."
@@ -802,7 +803,7 @@ plain_types.add(Tensor)  # which has ``__torch_function__`` for its subclasses a
 
 
 def _strides_of_nothing(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Strides of a tensor without elements: as if the sizes of 0 were 1. NumPy has none."""
+    """Strides of new memory without elements: as if the sizes of 0 were 1. NumPy has none."""
     strides = [1]
     for size in shape[:0:-1]:
         strides.append(strides[-1] * max(size, 1))

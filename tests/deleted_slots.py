@@ -1,6 +1,7 @@
-"""Slots that somebody deleted: all that compiled launchers read, and uses of what had them.
+"""Slots that somebody changed: all that compiled launchers read, and uses of what has them.
 
-``test_deleted_slots.py`` runs this file as a program, since what is wrong ends the process. It
+``test_deleted_slots.py`` runs this file as a program, since what is wrong ends the process. Its
+argument says what becomes of the slots: ``deleted``, or one of ``VALUES`` that they are set to. It
 prints each combination, and what came of it. Those of forward mode run in forks, since they leave
 levels open.
 """
@@ -12,6 +13,8 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
+
+import numpy as np
 
 import numbagrad as torch
 from numbagrad import func
@@ -222,24 +225,44 @@ DUAL_USES: dict[str, Use] = {
 }
 
 
-def _in_jvp(change: Callable[[Any], None], use: Use) -> Any:
+def _in_jvp(alter: Callable[[Any], None], use: Use) -> Any:
     def function(x: Any) -> Any:
         x = x * 1.0
-        change(x)
+        alter(x)
         found = use(x)
         return found if isinstance(found, torch.Tensor) or type(found) is tuple else x
 
     return func.jvp(function, (torch.ones(4, 4),), (torch.ones(4, 4),))
 
 
-def _with_dual(change: Callable[[Any], None], use: Use) -> Any:
+def _with_dual(alter: Callable[[Any], None], use: Use) -> Any:
     with forward_ad.dual_level():
         x = forward_ad.make_dual(torch.ones(4, 4), torch.ones(4, 4)) * 1.0
-        change(x)
+        alter(x)
         return use(x)
 
 
 # --- all of them ----------------------------------------------------------------------------------
+
+#: What slots are set to: of a type that none of them has, and of the right one with other contents.
+VALUES: dict[str, Callable[[], Any]] = {
+    "None": lambda: None,
+    "number": lambda: 3,
+    "text": lambda: "x",
+    "list": list,
+    "texts": lambda: ["x"],
+    "tuple": tuple,
+    "numbers": lambda: (3,),
+    "objects": lambda: np.full((4, 4), object()),
+}
+
+
+def change(holder: Any, slot: str) -> None:
+    """Do with a slot what the argument of the program says."""
+    if sys.argv[1] == "deleted":
+        delattr(holder, slot)
+    else:
+        setattr(holder, slot, VALUES[sys.argv[1]]())
 
 
 def slots_of(cls: type) -> list[str]:
@@ -249,7 +272,7 @@ def slots_of(cls: type) -> list[str]:
 
 def of_tensor(make: Any, slot: str, use: Use) -> Any:
     tensor = make()
-    delattr(tensor, slot)
+    change(tensor, slot)
     return use(tensor)
 
 
@@ -257,12 +280,12 @@ def of_result(make: Any, holder: Any, slot: str, use: Use) -> Any:
     result = make()
     for held in holder(result.grad_fn):
         if slot in all_slots(type(held)):
-            delattr(held, slot)
+            change(held, slot)
     return use(result)
 
 
 def of_dual(way: Any, holder: Any, slot: str, use: Use) -> Any:
-    return way(lambda x: delattr(holder(x), slot), use)
+    return way(lambda x: change(holder(x), slot), use)
 
 
 def all_slots(cls: type) -> set[str]:
@@ -277,7 +300,7 @@ def inputs_of(node: Any) -> list[Any]:
 
 
 def combinations() -> Iterator[tuple[str, Callable[..., Any], tuple[Any, ...]]]:
-    """Each slot of each object, deleted, and each use."""
+    """Each slot of each object, changed, and each use."""
     for make in MADE:
         for slot in slots_of(TensorState):
             for name, use in TENSOR_USES.items():

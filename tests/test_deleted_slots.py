@@ -1,7 +1,8 @@
-"""An attribute that somebody deleted is an error in Python, not in compiled code.
+"""An attribute that somebody deleted, or set to nonsense, is an error in Python.
 
 Launchers read the slots of Tensors, nodes, saved tensors and duals where they lie in memory. Every
-one of them is deleted, and what is left is used in every way there is (``deleted_slots.py``).
+one of them is deleted, and set to values of types that it never has, and what is left is used in
+every way there is (``deleted_slots.py``).
 """
 
 from __future__ import annotations
@@ -15,20 +16,34 @@ import pytest
 
 import numbagrad as torch
 
+VALUES = ["None", "number", "text", "list", "texts", "tuple", "numbers", "objects"]
 PROGRAM = pathlib.Path(__file__).parent / "deleted_slots.py"
 
 
-def test_slots_that_are_deleted_crash_nothing() -> None:
+def found_with(what: str) -> dict[str, str]:
+    """What comes of all uses of objects whose slots were deleted, or set to a value."""
     done = subprocess.run(
-        [sys.executable, str(PROGRAM)], capture_output=True, text=True,
+        [sys.executable, str(PROGRAM), what], capture_output=True, text=True,
         env={**os.environ, "OMP_NUM_THREADS": "1"},
     )  # fmt: skip
     lines = done.stdout.splitlines()
     assert done.returncode == 0, f"{done.returncode} at: {lines[-1:]}\n{done.stderr[-3000:]}"
     assert len(lines) > 5000
-    found = dict([line.split(" | ", 1) for line in lines])
     unclear = [line for line in lines if "SystemError" in line or "LaunchMiss" in line]
     assert not unclear, unclear[:10]
+    return dict([line.split(" | ", 1) for line in lines])
+
+
+@pytest.mark.parametrize("value", VALUES)
+def test_slots_that_are_set_to_anything_crash_nothing(value: str) -> None:
+    found = found_with(value)
+    assert not found["leaves _array, sum"].startswith("nothing") or value == "objects"
+    if value != "None":
+        assert found["leaves _version_cell, walk"].startswith("AttributeError")
+
+
+def test_slots_that_are_deleted_crash_nothing() -> None:
+    found = found_with("deleted")
     for use in ("with another", "cat", "sum", "product", "walk", "detach", "text"):
         assert found[f"leaves _array, {use}"] != "nothing", use
     assert found["leaves _version_cell, with itself"].startswith("AttributeError")

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .. import half_precision as half
-from ..dtype import name_of
+from ..dtype import from_numpy, name_of
 from ..native import array_launch_layout as layout
 from . import capture
 from .builtin import launcher, make_builtin, numpy_function
@@ -115,6 +115,7 @@ def gather(array: Array, dim: int, index: Array) -> Array:
     output = np.empty(index.shape, array.dtype)
     _, size, inner = around(array.shape, dim)
     outer, count, _ = around(index.shape, dim)
+    from_numpy(array.dtype)  # raises for objects, whose addresses no kernel may copy
     kernel = _kernel(f"gather_{array.itemsize}")
     kernel(outer * count, _grain(inner), output, array, index, size, count, inner)
     return output
@@ -142,6 +143,7 @@ def index_select(array: Array, dim: int, index: Array) -> Array:
     array, index = np.ascontiguousarray(array), np.ascontiguousarray(index)
     outer, size, inner = around(array.shape, dim)
     output = np.empty((*array.shape[:dim], index.size, *array.shape[dim + 1 :]), array.dtype)
+    from_numpy(array.dtype)
     kernel = _kernel(f"index_select_{array.itemsize}")
     count = index.size
     kernel(outer * count, _grain(inner), output, array, index, size, count, inner)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..codegen import loader
-from ..dtype import FROM_TYPE_NUM, from_numpy
+from ..dtype import FROM_TYPE_NUM, from_numpy, python_number
 from ..dtype import dtype as DType
 from ..formula import Formula, print_numba
 from ..formula import abs as magnitude
@@ -196,6 +196,10 @@ class PointwiseProgram:
             repairs.add(code, operands)
             return taken
         repairs.add(code, operands)
+        assert self.formula is not None
+        count, expected = len(operands) - into, len(self.formula.inputs)
+        if count != expected:  # a node that somebody took apart: the kernel would read beyond them
+            raise TypeError(f"{self.name}: expected {expected} operands, got {count}")
         for operand in operands:
             if isinstance(operand, np.ndarray):
                 from_numpy(operand.dtype)  # raises for arrays that no kernel reads
@@ -224,6 +228,8 @@ class PointwiseProgram:
             if any(new is not old for new, old in zip(whole, inputs, strict=True)):
                 return (*whole, *operands[len(inputs) :])
             numbers = [x for x in inputs if not isinstance(x, np.ndarray)]
+            if any([isinstance(x, int) and not -(1 << 63) <= x < 1 << 64 for x in numbers]):
+                raise OverflowError(f"{self.name}: int too big to convert: {numbers}")
             raise RuntimeError(
                 f"{self.name}: value cannot be converted without overflow: {numbers}"
             )
@@ -408,7 +414,7 @@ def _as_operand(name: str, operand: Any) -> Any:
     if type(operand) is np.ndarray:
         return operand
     if isinstance(operand, np.generic):
-        return operand.item()
+        return python_number(operand)
     if isinstance(operand, np.ndarray):
         return np.asarray(operand)
     if isinstance(operand, bool | int | float):

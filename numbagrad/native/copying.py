@@ -35,6 +35,7 @@ from .layout import (
 from .objects import list_get_item, list_size, long_as_long, new_reference
 
 NULL = 0
+OBJECTS = 17  # NumPy's number of arrays of objects, which no kernel may copy
 INT64 = (7, 9)  # NumPy's numbers for C's long and long long
 
 
@@ -49,7 +50,8 @@ def is_plain(runtime, array):
     """Whether it is a contiguous ndarray of a type that kernels know."""
     if load(array + OBJECT_TYPE, 0, int64) != load(runtime, RUNTIME_ARRAY_TYPE, int64):
         return False
-    return is_contiguous(array) and type_number(array) != FOREIGN
+    code = type_number(array)
+    return is_contiguous(array) and code != FOREIGN and code != OBJECTS
 
 
 @subroutine

@@ -36,6 +36,7 @@ from .tensors import (
     FAILED,
     OFF,
     ON,
+    array_in,
     is_outside_inference,
     is_tensor,
     needs_gradient,
@@ -70,7 +71,7 @@ def plain_array(runtime, tensor, recording):
     if not is_tensor(runtime, tensor):
         return NULL
     array = field(runtime, tensor, FIELD_ARRAY)
-    if array == NULL or not is_plain_array(runtime, array):
+    if not is_plain_array(runtime, array):
         return NULL
     if recording and needs_gradient(runtime, tensor):
         return NULL
@@ -80,9 +81,9 @@ def plain_array(runtime, tensor, recording):
 @subroutine
 def is_open(runtime, level):
     """Whether a level is one of forward mode whose tangents are taken into account."""
-    if level == NULL or field(runtime, level, FIELD_LEVEL_KIND) != load(
-        runtime, RUNTIME_FORWARD_MODE, int64
-    ):
+    if not has_type(level, load(runtime, RUNTIME_LEVEL_TYPE, int64)):
+        return False
+    if field(runtime, level, FIELD_LEVEL_KIND) != load(runtime, RUNTIME_FORWARD_MODE, int64):
         return False
     alive = field(runtime, level, FIELD_LEVEL_ALIVE) == load(runtime, RUNTIME_TRUE, int64)
     return alive and (
@@ -374,8 +375,10 @@ def any_half(runtime, arguments, count):
     """Whether there is a Tensor of float16 or bfloat16 among the arguments."""
     for k in range(count):
         argument = load(arguments, k, int64)
-        if is_tensor(runtime, argument) and is_half(field(runtime, argument, FIELD_ARRAY)):
-            return True
+        if is_tensor(runtime, argument):
+            array = array_in(runtime, argument, FIELD_ARRAY)
+            if array != NULL and is_half(array):
+                return True
     return False
 
 

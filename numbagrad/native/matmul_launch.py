@@ -306,6 +306,8 @@ def matmul_and_tangent(self, arguments, given):
         store(factors, count, a, int64)
         store(factors, count + 1, db, int64)
         count += 2
+    if count == 0:
+        return raise_miss(runtime, MISS_OPERAND)
     tangent = product(self, factors, count)
     if tangent == NULL:
         return NULL

@@ -171,9 +171,15 @@ def held(runtime, object, name):
     """``field`` where there has to be something: NULL with AttributeError set if it was deleted."""
     value = field(runtime, object, name)
     if value == NULL:
-        text = load(runtime, RUNTIME_DELETED_TEXT, int64)
-        error_set_object(load(runtime, RUNTIME_DELETED_ERROR, int64), text)
+        raise_unusable(runtime)
     return value
+
+
+@subroutine
+def raise_unusable(runtime):
+    """Set the AttributeError that says that a slot holds nothing that can be used."""
+    text = load(runtime, RUNTIME_DELETED_TEXT, int64)
+    error_set_object(load(runtime, RUNTIME_DELETED_ERROR, int64), text)
 
 
 @subroutine

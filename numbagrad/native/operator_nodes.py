@@ -12,7 +12,6 @@ from .layout import *  # noqa: F403 - the words of the tables, all of them
 from .objects import (
     allocate,
     decrement_reference,
-    field,
     fill,
     fill_list,
     give,
@@ -27,7 +26,7 @@ from .objects import (
     replace,
     tuple_new,
 )
-from .tensors import edge_or_none, is_tensor, save, save_output, shape_of
+from .tensors import edge_or_none, held_array, is_tensor, save, save_output, shape_of
 
 NULL = 0
 
@@ -40,8 +39,8 @@ def shapes_of(runtime, tensors):
     if shapes == NULL:
         return NULL
     for k in range(count):
-        shape = shape_of(field(runtime, list_get_item(tensors, k), FIELD_ARRAY))
-        if not fill_list(shapes, k, shape):
+        array = held_array(runtime, list_get_item(tensors, k), FIELD_ARRAY)
+        if not fill_list(shapes, k, NULL if array == NULL else shape_of(array)):
             return NULL
     return shapes
 
@@ -52,7 +51,8 @@ def kept_value(runtime, argument, as_shape):
     if as_shape == 0:
         return new_reference(argument)
     if is_tensor(runtime, argument):
-        return shape_of(field(runtime, argument, FIELD_ARRAY))
+        array = held_array(runtime, argument, FIELD_ARRAY)
+        return NULL if array == NULL else shape_of(array)
     return shapes_of(runtime, argument)
 
 

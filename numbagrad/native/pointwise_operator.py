@@ -20,6 +20,7 @@ from .objects import (
     field,
     fill,
     give,
+    has_type,
     increment_reference,
     let_go_of_all,
     list_get_item,
@@ -34,9 +35,11 @@ from .objects import (
 )
 from .tensors import (
     ON,
+    array_in,
     count_writes,
     edge_or_none,
     inference_mode,
+    is_cell,
     is_inference,
     is_tensor,
     is_watched,
@@ -226,8 +229,8 @@ def pointwise_recorded(self, arguments, given):
             if field(runtime, operand, FIELD_REQUIRES_GRAD) == true:
                 if load(table, TABLE_RECORDED, int64) == 1:
                     needed = recording
-            operand = field(runtime, operand, FIELD_ARRAY)
-            if operand == NULL:  # a Tensor that was made without one
+            operand = array_in(runtime, operand, FIELD_ARRAY)
+            if operand == NULL:  # a Tensor that was made without one, or with something else
                 return raise_miss(runtime, MISS_OPERAND)
             if load(operand + OBJECT_TYPE, 0, int64) == transformed:
                 return call_launcher(
@@ -265,7 +268,7 @@ def pointwise_into(self, arguments, given):
     for k in range(given):
         operand = load(arguments, k, int64)
         if is_tensor(runtime, operand):
-            operand = field(runtime, operand, FIELD_ARRAY)
+            operand = array_in(runtime, operand, FIELD_ARRAY)
             if operand == NULL:
                 return raise_miss(runtime, MISS_OPERAND)
         elif load(operand + OBJECT_TYPE, 0, int64) == array_type:
@@ -379,25 +382,25 @@ def saved_array(runtime, entry):
     if is_tensor(runtime, entry):
         if field(runtime, entry, FIELD_VERSION_CELL) != load(runtime, RUNTIME_NONE, int64):
             return NULL
-        return field(runtime, entry, FIELD_ARRAY)
+        return array_in(runtime, entry, FIELD_ARRAY)
     if kind == load(runtime, RUNTIME_SAVED_INPUT_TYPE, int64):
         # A write in place makes another number of the count, so the same object means no write.
         cell = field(runtime, entry, FIELD_INPUT_CELL)
         tensor = field(runtime, entry, FIELD_INPUT_TENSOR)
-        if cell == NULL or tensor == NULL:
+        if not is_cell(runtime, cell) or not is_tensor(runtime, tensor):
             return NULL
         version = list_get_item(cell, 0)
         if version != field(runtime, entry, FIELD_INPUT_VERSION):
             return NULL
-        return field(runtime, tensor, FIELD_ARRAY)
+        return array_in(runtime, tensor, FIELD_ARRAY)
     if kind == load(runtime, RUNTIME_SAVED_OUTPUT_TYPE, int64):
         cell = field(runtime, entry, FIELD_KEPT_CELL)
-        if cell == NULL:
+        if not is_cell(runtime, cell):
             return NULL
         version = list_get_item(cell, 0)
         if version != field(runtime, entry, FIELD_KEPT_VERSION):
             return NULL
-        return field(runtime, entry, FIELD_KEPT_ARRAY)
+        return array_in(runtime, entry, FIELD_KEPT_ARRAY)
     return NULL
 
 
@@ -407,8 +410,9 @@ def unpack(runtime, node, operands):
     none = load(runtime, RUNTIME_NONE, int64)
     saved = field(runtime, node, FIELD_SAVED)
     numbers = field(runtime, node, FIELD_NUMBERS)
-    if saved == none or saved == NULL or numbers == NULL:
-        return -1
+    tuple_type = load(runtime, RUNTIME_TUPLE_TYPE, int64)
+    if not has_type(saved, tuple_type) or (numbers != none and not has_type(numbers, tuple_type)):
+        return -1  # freed, or what somebody put there
     count = tuple_size(saved)
     if numbers != none:
         count = tuple_size(numbers)
@@ -420,6 +424,8 @@ def unpack(runtime, node, operands):
         if numbers != none:
             operand = tuple_get_item(numbers, k)
         if operand == none:
+            if position == tuple_size(saved):
+                return -1
             operand = saved_array(runtime, tuple_get_item(saved, position))
             position += 1
         if operand == NULL:
@@ -467,7 +473,7 @@ def pointwise_gradients(self, arguments, given):
     operands = address_of_stack(MAX_OPERANDS)
     count = -1
     if is_tensor(runtime, grad):
-        array = field(runtime, grad, FIELD_ARRAY)
+        array = array_in(runtime, grad, FIELD_ARRAY)
         store(operands, 0, array, int64)
         if array != NULL:
             count = unpack(runtime, node, operands)

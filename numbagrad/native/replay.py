@@ -22,6 +22,7 @@ from .objects import (
     field,
     fill,
     new_reference,
+    raise_unusable,
     tuple_get_item,
     tuple_new,
 )
@@ -324,6 +325,9 @@ def replay(self, arguments, given):
     """
     table = load(self + ARRAY_DATA, 0, int64)
     runtime = load(table, TABLE_RUNTIME, int64)
+    if given - 1 != load(table, REPLAY_ARGUMENTS, int64):  # what a node had saved was taken away
+        raise_unusable(runtime)
+        return NULL
     keep = load(arguments, 0, int64) == load(runtime, RUNTIME_TRUE, int64)
     # First: it may run the collector, and with it code of users.
     results = tuple_new(load(table, REPLAY_RESULTS, int64))

@@ -36,12 +36,13 @@ from .layout import (
     MISS_OPERAND,
     OBJECT_TYPE,
     RUNTIME_ARRAY_TYPE,
+    RUNTIME_INT_TYPE,
     SLOT_KERNEL,
     SLOT_OUTPUT_TYPES,
     TABLE_OUTPUTS,
     TABLE_RUNTIME,
 )
-from .objects import fill, long_as_long, tuple_new
+from .objects import fill, has_type, long_as_long, tuple_new
 
 NULL = 0
 
@@ -94,6 +95,8 @@ def along(self, arguments, given):
     first = load(arguments, 1, int64)
     rank = int64(load(first + ARRAY_DIMENSIONS, 0, int32))
     sizes = load(first + ARRAY_SHAPE, 0, int64)
+    if not has_type(load(arguments, 0, int64), load(runtime, RUNTIME_INT_TYPE, int64)):
+        return raise_miss(runtime, MISS_OPERAND)
     dim = long_as_long(load(arguments, 0, int64))
     outer = 1
     size = 1

@@ -8,7 +8,7 @@ case is left to the Python code of ``numbagrad/ops``, which does the same.
 
 from __future__ import annotations
 
-from ..codegen.intrinsics import address_of_stack, int64, load, store, subroutine
+from ..codegen.intrinsics import address_of_stack, int32, int64, load, store, subroutine
 from ..kernels.layout import *  # noqa: F403 - the words of the tables
 from .calls import call_launcher
 from .launch import is_captured, type_number
@@ -40,6 +40,7 @@ from .tensors import (
     FAILED,
     OFF,
     ON,
+    array_in,
     inference_mode,
     is_array,
     is_inference,
@@ -58,6 +59,16 @@ def has_fractions(array):
     """Whether an array is of a float or complex dtype, which may have a gradient."""
     code = type_number(array)
     return code == 11 or code == 12 or code == 23 or code == BFLOAT16 or code == 14 or code == 15
+
+
+@subroutine
+def is_empty(array):
+    """Whether an array has no elements."""
+    sizes = load(array + ARRAY_SHAPE, 0, int64)
+    for d in range(int64(load(array + ARRAY_DIMENSIONS, 0, int32))):
+        if load(sizes, d, int64) == 0:
+            return True
+    return False
 
 
 @subroutine
@@ -173,7 +184,9 @@ def known_arguments(input, values, known):
 @subroutine
 def is_transformed(runtime, tensor):
     """Whether the array of a Tensor is more than an ndarray: it is under a transformation."""
-    array = field(runtime, tensor, FIELD_ARRAY)
+    array = array_in(runtime, tensor, FIELD_ARRAY)
+    if array == NULL:  # forward will say so
+        return False
     return not has_type(array, load(runtime, RUNTIME_ARRAY_TYPE, int64))
 
 
@@ -183,7 +196,7 @@ def any_transformed(runtime, arguments, count, variadic):
     for k in range(count):
         argument = load(arguments, k, int64)
         if is_tensor(runtime, argument):
-            if field(runtime, argument, FIELD_ARRAY) != NULL and is_transformed(runtime, argument):
+            if is_transformed(runtime, argument):
                 return True
         elif variadic and is_list(runtime, argument):
             for i in range(list_size(argument)):
@@ -238,6 +251,8 @@ def view(self, arguments, given):
     array = load(arguments, 0, int64)
     input = load(arguments, 1, int64)
     values = load(arguments, 2, int64)
+    if is_empty(array):
+        return call(load(recipe, NODE_PYTHON, int64), arguments, given)
     if is_transformed(runtime, input):
         of_duals = load(runtime, RUNTIME_DUAL_VIEW, int64)
         if of_duals != NULL:
@@ -318,7 +333,7 @@ def array_of(runtime, argument):
     """The array of a Tensor, or the argument itself; a new reference."""
     array = argument
     if is_tensor(runtime, argument):
-        array = field(runtime, argument, FIELD_ARRAY)
+        array = array_in(runtime, argument, FIELD_ARRAY)
         if array == NULL:  # a Tensor that was not made by this package: forward will say so
             array = argument
     return new_reference(array)
@@ -370,7 +385,7 @@ def find_node_recipe(runtime, table, arguments, count):
             return NULL
         if is_tensor(runtime, argument):
             inference = inference or is_inference(runtime, argument)
-            array = field(runtime, argument, FIELD_ARRAY)
+            array = array_in(runtime, argument, FIELD_ARRAY)
             if not takes_half and array != NULL and is_half(array):
                 return NULL
         if any_needs_gradient(runtime, argument, variadic):

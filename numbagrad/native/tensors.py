@@ -31,11 +31,13 @@ from .objects import (
     list_get_item,
     list_new,
     list_set_item,
+    list_size,
     long_as_long,
     long_from_long,
     new_reference,
     pair,
     put,
+    raise_unusable,
     replace,
     tuple_new,
 )
@@ -88,6 +90,31 @@ def is_watched(runtime):
 
 
 # --- arrays ---------------------------------------------------------------------------------------
+
+
+@subroutine
+def is_array(runtime, object):
+    """Whether it is an ndarray or of a subclass."""
+    array_type = load(runtime, RUNTIME_ARRAY_TYPE, int64)
+    if has_type(object, array_type):
+        return True
+    return object != NULL and is_subtype(load(object + OBJECT_TYPE, 0, int64), array_type) != 0
+
+
+@subroutine
+def array_in(runtime, object, name):
+    """The array that a slot of an object holds; NULL if somebody put something else there."""
+    value = field(runtime, object, name)
+    return value if is_array(runtime, value) else NULL
+
+
+@subroutine
+def held_array(runtime, object, name):
+    """``array_in``, with AttributeError set where it is NULL."""
+    array = array_in(runtime, object, name)
+    if array == NULL:
+        raise_unusable(runtime)
+    return array
 
 
 @intrinsic
@@ -228,9 +255,27 @@ def new_version_cell(runtime):
 
 
 @subroutine
+def is_cell(runtime, object):
+    """Whether it may be a version cell: a list that begins with an int."""
+    if not has_type(object, load(runtime, RUNTIME_LIST_TYPE, int64)) or list_size(object) == 0:
+        return False
+    return has_type(list_get_item(object, 0), load(runtime, RUNTIME_INT_TYPE, int64))
+
+
+@subroutine
+def held_cell(runtime, tensor):
+    """The version cell of a tensor, or None; NULL with AttributeError set if it is neither."""
+    cell = field(runtime, tensor, FIELD_VERSION_CELL)
+    if cell != load(runtime, RUNTIME_NONE, int64) and not is_cell(runtime, cell):
+        raise_unusable(runtime)
+        return NULL
+    return cell
+
+
+@subroutine
 def shared_cell(runtime, tensor):
     """The version cell of a tensor, which it gets if it has none; a borrowed reference, or NULL."""
-    cell = held(runtime, tensor, FIELD_VERSION_CELL)
+    cell = held_cell(runtime, tensor)
     if cell == load(runtime, RUNTIME_NONE, int64):
         cell = new_version_cell(runtime)
         if cell != NULL:
@@ -293,7 +338,7 @@ def edge_or_none(runtime, operand):
 @subroutine
 def save(runtime, tensor):
     """What ``autograd.saved.save`` returns for a tensor."""
-    cell = held(runtime, tensor, FIELD_VERSION_CELL)
+    cell = held_cell(runtime, tensor)
     if cell == NULL:
         return NULL
     if cell == load(runtime, RUNTIME_NONE, int64):
@@ -322,12 +367,3 @@ def save_output(runtime, tensor, number):
         decrement_reference(saved)
         return NULL
     return saved
-
-
-@subroutine
-def is_array(runtime, object):
-    """Whether it is an ndarray or of a subclass."""
-    array_type = load(runtime, RUNTIME_ARRAY_TYPE, int64)
-    if has_type(object, array_type):
-        return True
-    return object != NULL and is_subtype(load(object + OBJECT_TYPE, 0, int64), array_type) != 0

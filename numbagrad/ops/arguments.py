@@ -256,7 +256,12 @@ def checked_number(value: Any, kind: np.dtype[Any]) -> Any:
 
     Raises:
         RuntimeError: if it is too large. Negative ints wrap around in unsigned types.
+        OverflowError: for ints that no 64 bits hold, whatever the type.
     """
+    if value.__class__ is int and not -(1 << 63) <= value < 1 << 64:
+        raise OverflowError(
+            "can't convert negative int to unsigned" if value < 0 else "int too big to convert"
+        )
     if kind.kind == "b":
         return bool(value)
     if kind.kind == "c":

@@ -193,7 +193,7 @@ def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor:
                 f"chain_matmul(): Tensor dimension is {matrix._array.ndim}, expected 2 instead."
             )
     if len(matrices) == 1:
-        return matrices[0]
+        return write_result("chain_matmul", matrices[0].clone(), out)
     return multi_dot(matrices, out=out)
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..autograd.grad_mode import state as grad_mode
 from ..dispatch.policies import autocasts
-from ..dtype import complex128, finfo, float64, uint8
+from ..dtype import complex128, finfo, float64, python_number, uint8
 from ..executor import capture
 from ..executor.plan.forms import ShapesDiffer, broadcast
 from ..tensor import Tensor
@@ -335,7 +335,7 @@ def power_operator(input: Any, exponent: Any) -> tuple[PointwiseOperator, tuple[
         return pointwise("rpow"), (exponent, input)
     require_tensor("pow", input)
     if isinstance(exponent, np.generic):
-        exponent = exponent.item()
+        exponent = python_number(exponent)
     kind = input._array.dtype.kind
     integral = kind in "iub"
     if integral and isinstance(exponent, int) and exponent < 0:

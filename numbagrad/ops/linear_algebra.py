@@ -176,11 +176,16 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True, out: Tensor | None = None)
     return write_result("linalg.solve", _either_side(_solve, A, B, left, vectors), out)
 
 
+def transposed_copy(matrices: Tensor) -> Tensor:
+    """Computed matrices the other way round, as a result like any other: no view of another one."""
+    return matrices.mT.clone()
+
+
 def _either_side(
     solving: TensorOperator, A: Tensor, B: Tensor, left: bool, vectors: bool = False
 ) -> Tensor:
     if not left:
-        return _either_side(solving, A.mT, B.mT, True).mT
+        return transposed_copy(_either_side(solving, A.mT, B.mT, True))
     rows = B._array.shape[-1 if vectors else -2]
     if rows != A._array.shape[-1]:
         raise RuntimeError(
@@ -398,7 +403,7 @@ def cholesky(A: Tensor, upper: bool = False, *, out: Tensor | None = None) -> Te
     """
     check_matrices("linalg.cholesky", A)
     made = _cholesky(A.mT if upper else A)  # only that triangle is read
-    return write_result("linalg.cholesky", made.mT if upper else made, out)
+    return write_result("linalg.cholesky", transposed_copy(made) if upper else made, out)
 
 
 def _eigh_forward(array: Array, UPLO: Any) -> tuple[Array, Array]:

@@ -22,7 +22,7 @@ from ..transforms.levels import Dual, is_transformed, settled, state_of
 from .gather import gather
 from .join import cat
 from .lapack import LinAlgError, by_columns
-from .linear_algebra import check_matrices, on_diagonal, solve_triangular
+from .linear_algebra import check_matrices, on_diagonal, solve_triangular, transposed_copy
 from .output import write_result
 from .registry import method
 from .shapes import common_shape
@@ -299,7 +299,7 @@ def linalg_lu_solve(
     if B._array.ndim < 2:
         raise RuntimeError("linalg.lu_solve: The input tensor B must have at least 2 dimensions.")
     if not left:
-        made = linalg_lu_solve(LU, pivots, B.mT, adjoint=not adjoint).mT
+        made = transposed_copy(linalg_lu_solve(LU, pivots, B.mT, adjoint=not adjoint))
         return write_result("linalg.lu_solve", made, out)
     size = LU._array.shape[-1]
     if pivots._array.dtype != np.int32:

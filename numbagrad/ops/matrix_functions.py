@@ -290,7 +290,7 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     numbers = x.float() if half else x.long() if x._array.dtype.kind == "b" else x
     wide = linalg_vander(numbers, N=max(count, 2))[..., :count]
     wide = wide.half() if half else wide
-    return wide if increasing else wide.flip(-1)
+    return wide.clone() if increasing else wide.flip(-1)
 
 
 # --- reflections ----------------------------------------------------------------------------------

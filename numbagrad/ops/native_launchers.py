@@ -121,7 +121,10 @@ _FIELDS: dict[type, dict[int, str]] = {
 }
 
 
-_DELETED = "an attribute that autograd needs was deleted from a Tensor, a node or a saved tensor"
+_DELETED = (
+    "an attribute that autograd needs was deleted from a Tensor, a node or a saved tensor, or set "
+    "to something else"
+)
 
 
 def _slot_offset(cls: type, name: str) -> int:

@@ -19,7 +19,7 @@ from ..autograd.grad_mode import state as grad_mode
 from ..autograd.inplace import apply_inplace, before_write
 from ..autograd.node import Node, edge_of, new_node, produce
 from ..autograd.saved import save, save_output
-from ..dtype import scalar_dtype
+from ..dtype import python_number, scalar_dtype
 from ..executor import capture
 from ..executor.builtin import LaunchMiss
 from ..executor.pointwise import GRAIN, PointwiseProgram, is_operand, require_array
@@ -204,7 +204,7 @@ class PointwiseOperator:
         first = operands[0]
         if not self.definition.takes_numbers or not is_operand(first):
             require_array(self.name, operands)
-        value, *others = [x.item() if isinstance(x, np.generic) else x for x in operands]
+        value, *others = [python_number(x) if isinstance(x, np.generic) else x for x in operands]
         made = half.converted(np.array(value), scalar_dtype(value).numpy)
         return (new_tensor(made), *others)
 

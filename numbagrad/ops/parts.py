@@ -51,10 +51,35 @@ embed = TensorOperator(
 # that a single element too comes as an array. One operator for each name that torch gives nodes.
 
 
+def placed(view: Array, array: Array, key: tuple[Any, ...]) -> Array:
+    """A view without elements, as a basic index makes it, at its place in the memory.
+
+    NumPy starts those at the first element: what a slice leaves out does not count for it. The view
+    of torch begins where its first element would be, which ``storage_offset`` tells.
+    """
+    left_out = array.ndim - sum([entry is not None and entry is not Ellipsis for entry in key])
+    offset = dim = 0
+    for entry in key:
+        if entry is Ellipsis:
+            dim += left_out
+        elif entry is not None:
+            size, stride = array.shape[dim], array.strides[dim]
+            start = entry.indices(size)[0] if entry.__class__ is slice else entry % size
+            offset += start * stride
+            dim += 1
+    return strided_view(array, view.shape, view.strides, offset)
+
+
+def by_key(input: Array, key: Any) -> Array:
+    """``input[key]`` for a basic index."""
+    made: Array = input[key]
+    return made if made.size else placed(made, input, key)
+
+
 def _part(name: str) -> ViewOperator:
     return ViewOperator(
         name,
-        lambda input, key: input[key],
+        by_key,
         lambda grad, input_shape, key: embed(grad, input_shape, key),
         batch=stacked(key=part_of_samples),
     )
@@ -216,20 +241,15 @@ def _replacing(
     return operator
 
 
-def _by_key(array: Array, key: Any) -> Array:
-    made: Array = array[key]
-    return made
-
-
 def _key_of_samples(place: Any, size: int) -> Any:
     return (part_of_samples(place[0], size),)
 
 
 _select_scatter = _replacing(
-    "select_scatter", _by_key, lambda x, key: slice_view(x, key), _key_of_samples
+    "select_scatter", by_key, lambda x, key: slice_view(x, key), _key_of_samples
 )
 _slice_scatter = _replacing(
-    "slice_scatter", _by_key, lambda x, key: slice_view(x, key), _key_of_samples
+    "slice_scatter", by_key, lambda x, key: slice_view(x, key), _key_of_samples
 )
 _diagonal_scatter = _replacing(
     "diagonal_scatter",

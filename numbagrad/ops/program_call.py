@@ -102,6 +102,7 @@ class _Native:
         entries = [np.array(entry or [(0,)], dtype=np.int64) for _, entry in lists]
         for (word, entry), array in zip(lists, entries, strict=True):
             table[word : word + 2] = len(entry), array.ctypes.data
+        table[words.REPLAY_ARGUMENTS] = count
         table[words.REPLAY_PROGRAM] = native.address
         table[words.REPLAY_PROGRAM_TABLE] = id(native.table)
         self._kept: Any = (sizes, entries)

@@ -22,7 +22,7 @@ from ..transforms.batching import (
 from ..transforms.tangents import multilinear
 from .argument_kinds import Ints, takes
 from .join import cat, stack
-from .parts import part, slice_view
+from .parts import by_key, part, slice_view
 from .registry import method
 from .shapes import as_int, dimension, sizes_of
 from .tensor_operator import TensorOperator
@@ -65,7 +65,7 @@ def _keys(sizes: tuple[int, ...], dim: int) -> list[tuple[Any, ...]]:
 
 
 def _pieces(input: Array, sizes: tuple[int, ...], dim: int) -> tuple[Array, ...]:
-    return tuple([input[key] for key in _keys(sizes, dim)])
+    return tuple([by_key(input, key) for key in _keys(sizes, dim)])
 
 
 def _unbound(input: Array, dim: int) -> tuple[Array, ...]:

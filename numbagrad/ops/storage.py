@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 
 from .. import half_precision as half
+from ..autograd.grad_mode import state as grad_mode
+from ..autograd.hooks import fit_gradients
 from ..autograd.inplace import before_write, check_inplace, recording
 from ..autograd.node import replace_accumulator
 from ..autograd.tensor_interface import alias, bump_version
@@ -90,13 +92,18 @@ def set_(
     ``size`` and ``stride`` say which elements, counted from ``storage_offset``; by default all.
 
     Raises:
-        RuntimeError: if the dtypes differ, or if autograd would have to follow.
+        RuntimeError: if the dtypes differ, or if autograd would have to follow: where this tensor
+            or the source has a history that a mode records.
     """
     if recording(input):
         check_inplace(input)
         raise RuntimeError("set_: the memory of a tensor with a history cannot be replaced")
+    if isinstance(source, Tensor) and source.requires_grad and grad_mode.enabled:
+        raise RuntimeError("set_: the memory of a tensor that requires grad needs no_grad() here")
     before_write(input)
     kind = input._array.dtype
+    if input._producer is not None:
+        fit_gradients(input)  # those of the new elements are for the old ones, or none
     if source is None:
         raise TypeError("set_(): argument 'source' must be Tensor or a storage, not NoneType")
     if source is NOT_GIVEN:

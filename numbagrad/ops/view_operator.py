@@ -74,9 +74,15 @@ class ViewOperator(TensorOperator):
     def _leave_view(
         self, array: np.ndarray[Any, Any], input: Tensor, values: tuple[Any, ...]
     ) -> Tensor:
-        """What the launcher leaves to Python."""
+        """What the launcher leaves to Python.
+
+        A view without elements is made again: those that NumPy makes of a subscript have lost their
+        place in the memory, which ``forward`` knows.
+        """
         if is_transformed(input):
             return dispatch.apply(self, (input, *values))
+        if not array.size:
+            array = self.forward(input._array, *values)
         return self._view_in_python(array, input, values)
 
     def node_behind(self, edge: tuple[Any, int], sequence_nr: float) -> Any:

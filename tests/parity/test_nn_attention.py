@@ -1,5 +1,6 @@
 """Attention and transformers against live torch: numbers, gradients, masks, text, errors."""
 
+import numpy as np
 import pytest
 import torch
 from parity_tools import both, close, message
@@ -189,3 +190,47 @@ ERRORS = [
 @pytest.mark.parametrize("number", range(len(ERRORS)))
 def test_errors_have_the_text_of_torch(number):
     assert message(numbagrad, ERRORS[number]) == message(torch, ERRORS[number])
+
+
+def _second_order(library, dtype, arrays, mask):
+    """Gradients of sums of gradients of masked attention, as arrays of float64."""
+    q, k, v, *weights = [library.tensor(x).to(getattr(library, dtype)) for x in arrays]
+    inputs = [x.requires_grad_() for x in (q, k, v)]
+    mask = library.tensor(mask)
+    mask = mask if mask.dtype == library.bool else mask.to(q.dtype)
+    made = library.nn.functional.scaled_dot_product_attention(*inputs, attn_mask=mask)
+    total = (made * weights[0]).sum()
+    first = library.autograd.grad(total, inputs, create_graph=True)
+    total = sum([(x * w).sum() for x, w in zip(first, weights[1:], strict=True)])
+    return [x.double().numpy() for x in library.autograd.grad(total, inputs)]
+
+
+@pytest.mark.parametrize("kind", ["bool", "float"])
+def test_second_order_gradients_under_a_mask_are_as_accurate(kind):
+    """Where one score dominates; errors of float32 against float64, over many tensors."""
+    errors = {torch: [], numbagrad: []}
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        arrays = [6 * rng.standard_normal((2, 6, 8)) for _ in range(7)]
+        mask = rng.standard_normal((6, 6))
+        if kind == "bool":
+            mask = mask > -0.5
+            mask[:, 0] = True
+        exact = _second_order(torch, "float64", arrays, mask)
+        for library, found in errors.items():
+            made = _second_order(library, "float32", arrays, mask)
+            found.append(
+                [abs(x - y).max() / abs(y).max() for x, y in zip(made, exact, strict=True)]
+            )
+    mean = {library: np.exp(np.log(found).mean(0)) for library, found in errors.items()}
+    assert (mean[numbagrad] < 1.4 * mean[torch]).all(), mean
+
+
+def test_rows_of_which_nothing_is_left_have_no_gradient_of_any_order():
+    rng = np.random.default_rng(0)
+    arrays = [rng.standard_normal((2, 3, 4)) for _ in range(7)]
+    mask = np.ones((3, 3), bool)
+    mask[1] = False
+    mine, theirs = [_second_order(x, "float64", arrays, mask) for x in (numbagrad, torch)]
+    for x, y in zip(mine, theirs, strict=True):
+        np.testing.assert_allclose(x, y, rtol=1e-9, atol=1e-12)

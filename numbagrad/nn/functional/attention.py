@@ -10,7 +10,7 @@ import math
 from typing import Any
 
 from ...dispatch.policies import autocasts
-from ...dtype import finfo, scalar_type_name
+from ...dtype import scalar_type_name
 from ...ops.arguments import require_tensor
 from ...ops.composite import composite
 from ...ops.creation import zeros, zeros_like
@@ -72,11 +72,13 @@ def _attention(
 
 
 def _softmax_of_what_is_left(scores: Tensor) -> Tensor:
-    """Softmax along the last dimension; 0 where all scores of a row are minus infinity."""
-    lowest = finfo(scores.dtype).min
-    powers = (scores - scores.detach().amax(-1, keepdim=True).clamp(min=lowest)).exp()
-    total = powers.sum(-1, keepdim=True)
-    return powers / total.masked_fill(total == 0, 1.0)
+    """Softmax along the last dimension; 0 where all scores of a row are minus infinity.
+
+    Written with ``softmax``, whose gradient of any order subtracts before it multiplies: those of
+    exponentials over their sum are differences of large numbers where one score dominates.
+    """
+    nothing_left = scores.detach().amax(-1, keepdim=True) == -math.inf
+    return softmax(scores.masked_fill(nothing_left, 0.0), -1).masked_fill(nothing_left, 0.0)
 
 
 # torch has a fused operator for batches of heads, and computes all else in steps.

@@ -286,6 +286,8 @@ def binary_cross_entropy_with_logits(
     name = "binary_cross_entropy_with_logits"
     if weight is not None:
         _check_weight(name, "weight", input, weight)
+        if weight.requires_grad:
+            raise not_differentiable(name, "weight")
     if pos_weight is not None:
         refuse_kinds(name, pos_weight, "b", "pos_weight")
         pos_weight = cast(pos_weight, input._array.dtype) if _is_int(pos_weight) else pos_weight
