@@ -181,9 +181,18 @@ class LinearReduction:
         try:
             made = program.call(array, mask, keepdim)
         except LaunchMiss as miss:
-            if capture.active is not None and interception.current() is not None:
-                return self._intercepted(program, (input, mask, keepdim, dtype))
-            made = program.resolve(miss, array, mask, keepdim)
+            return self._of_missed(program, miss, (input, mask, keepdim, dtype))
+        return self._finished(made, input, mask) if input._requires_grad else new_tensor(made)
+
+    def _of_missed(self, program: ReductionProgram, miss: LaunchMiss, arguments: Any) -> Tensor:
+        """The result where the launcher did not run."""
+        if capture.active is not None and interception.current() is not None:
+            return self._intercepted(program, arguments)
+        input, mask, keepdim, _ = arguments
+        made = program.resolve(miss, input._array, mask, keepdim)
+        return self._finished(made, input, mask)
+
+    def _finished(self, made: Array, input: Tensor, mask: int) -> Tensor:
         if not (input._requires_grad and grad_mode.enabled and made.dtype.kind in "fcV"):
             return new_tensor(made)
         return self._attach(made, input, mask)
