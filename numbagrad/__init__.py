@@ -84,6 +84,7 @@ from .ops.indexing import *
 from .ops.inplace import *
 from .ops.join import *
 from .ops.legacy import *
+from .ops.decompositions import *
 from .ops.linear_algebra import *
 from .ops.lobpcg import *
 from .ops.mask_write import *

@@ -13,24 +13,13 @@ from .lazy import lazy_names as _lazy_names
 from .ops.argument_check import check_namespace as _check_namespace
 from .ops.argument_check import public_function as _public_function
 from .ops.contraction import multi_dot
+from .ops.decompositions import cholesky, eigh, eigvalsh, svd, svdvals
 from .ops.lapack import LinAlgError
-from .ops.linear_algebra import (
-    cholesky,
-    eigh,
-    eigvalsh,
-    inv,
-    matrix_norm,
-    matrix_power,
-    norm,
-    slogdet,
-    solve,
-    solve_triangular,
-    svd,
-    svdvals,
-)
 from .ops.linear_algebra import cross as _cross
+from .ops.linear_algebra import inv, matrix_power, slogdet, solve, solve_triangular
 from .ops.linear_algebra import linalg_det as det
 from .ops.matmul import matmul
+from .ops.matrix_norms import matrix_norm, norm
 from .ops.parts import diagonal as _diagonal
 from .ops.qr import qr
 from .ops.statistics import vector_norm

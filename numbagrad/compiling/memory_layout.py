@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ..executor.plan.operations import Array, extent
-from ..program.recorder import root_of
+from ..program.recorded_values import root_of
 
 
 class Layout:

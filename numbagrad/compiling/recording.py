@@ -21,7 +21,8 @@ from ..optim.parameter_group import observing
 from ..program.fusion import optimise
 from ..program.input_numbers import NumberInputs
 from ..program.program import Program
-from ..program.recorder import Recorder, root_of
+from ..program.recorded_values import root_of
+from ..program.recorder import Recorder
 from ..structure import flatten
 from ..tensor import Tensor, new_tensor
 from .argument_names import names_of_leaves

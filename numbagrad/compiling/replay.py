@@ -18,7 +18,7 @@ from ..executor.plan.operations import Array
 from ..native import replay_layout as words
 from ..ops.native_launchers import described_runtime
 from ..program.program import NativeRun, Program
-from ..program.recorder import root_of
+from ..program.recorded_values import root_of
 from ..tensor import Tensor
 
 #: A list in the table: the word of its length, and the number of words of an entry.

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..executor.plan.operations import Array, Memory, Range, View
-from ..program.recorder import Recorder, root_of
+from ..program.recorded_values import root_of
+from ..program.recorder import Recorder
 from ..tensor import Tensor
 from .effects import Place
 from .reachable_state import ReachableState

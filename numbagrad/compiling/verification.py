@@ -15,7 +15,8 @@ from .. import half_precision as half
 from ..executor.plan.operations import Array, Call
 from ..program.input_numbers import NumberInputs
 from ..program.program import Program, as_view
-from ..program.recorder import Recorder, root_of
+from ..program.recorded_values import root_of
+from ..program.recorder import Recorder
 from ..random import Generator
 from .effects import Unusable
 from .recorded import Recorded

@@ -25,7 +25,8 @@ from ..transforms.levels import Transformed, is_transformed, refuse_samples
 from ..transforms.tangents import multilinear
 from .conversion import cast
 from .expand import expand
-from .indexing import getitem, index_backward, taken
+from .index_arrays import taken
+from .indexing import getitem, index_backward
 from .operator import pointwise
 from .registry import method
 from .shapes import common_shape, dimension

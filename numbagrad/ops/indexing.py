@@ -19,7 +19,6 @@ from ..autograd.tensor_interface import bump_version
 from ..executor import capture
 from ..executor import indexing as executor
 from ..executor.arrays import filled
-from ..executor.copying import copies
 from ..executor.plan.forms import broadcast, check_written_once
 from ..tensor import Tensor, new_tensor
 from ..transforms.levels import Transformed, is_transformed
@@ -27,6 +26,7 @@ from ..transforms.tangents import multilinear
 from ..type_names import type_name
 from .arguments import checked_number
 from .expand import expand
+from .index_arrays import Array, Key, put_values, spread_over, taken, write_values
 from .index_tensors import (
     add_samples,
     index_of,
@@ -54,9 +54,6 @@ from .tensor_operator import IndexNode, TensorOperator
 from .view import reshape
 
 __all__ = ["index_put", "index_put_"]
-
-Array = np.ndarray[Any, Any]
-Key = tuple[Any, ...]
 
 
 # --- reading by subscript -------------------------------------------------------------------------
@@ -215,49 +212,6 @@ def _kept(tensor: Tensor, arrays: Key) -> Key:
     return tuple([x if x is ALL else capture.copied(x) for x in arrays])
 
 
-def _single(arrays: Key) -> int:
-    """The dimension that is indexed, if it is one only, else -1."""
-    if len(arrays) == 1 or all([x is ALL for x in arrays[:-1]]):
-        return len(arrays) - 1
-    return -1
-
-
-def taken(array: Array, arrays: Key) -> Array:
-    """The elements at a key of index arrays and whole dimensions, contiguous."""
-    dim = _single(arrays)
-    if dim < 0:
-        taken = array[arrays]
-        return taken if taken.flags.c_contiguous else taken.copy("C")
-    index = arrays[dim]
-    if capture.active is None:
-        made = copies.read_rows(array, dim, index)
-        if made is not None:
-            return made
-    shape = (*array.shape[:dim], *index.shape, *array.shape[dim + 1 :])
-    return executor.index_select(array, dim, index.reshape(-1)).reshape(shape)
-
-
-def _put_sum(array: Array, arrays: Key, values: Array) -> None:
-    """Add ``values``, of the shape of the indexing result, to ``array`` at the indices."""
-    dim = _single(arrays)
-    if dim >= 0:
-        rank = arrays[dim].ndim
-        shape = (*values.shape[:dim], arrays[dim].size, *values.shape[dim + rank :])
-        executor.index_add(array, dim, arrays[dim].reshape(-1), values.reshape(shape))
-        return
-    places = np.arange(array.size).reshape(array.shape)[arrays].reshape(-1)
-    flat = np.ascontiguousarray(array).reshape(-1)
-    executor.index_add(flat, 0, places, np.ascontiguousarray(values).reshape(-1))
-    if not array.flags.c_contiguous:
-        array[...] = flat.reshape(array.shape)
-
-
-def _spread(array: Array, shape: tuple[int, ...], arrays: Key) -> Array:
-    result = filled(shape, array.dtype, 0)
-    _put_sum(result, arrays, array)
-    return result
-
-
 read_by_arrays = TensorOperator(
     "index",
     lambda input, arrays: taken(input, arrays),
@@ -269,7 +223,7 @@ read_by_arrays = TensorOperator(
 )
 index_backward = TensorOperator(
     "index_backward",
-    lambda input, shape, arrays: _spread(input, shape, arrays),
+    lambda input, shape, arrays: spread_over(input, shape, arrays),
     {"input": lambda grad, arrays: read_by_arrays(grad, arrays)},
     batch=lambda operator, size, arguments, mapped: _spread_samples(size, *arguments),
     node=IndexNode,
@@ -289,23 +243,9 @@ def _spread_samples(size: int, input: Tensor, shape: tuple[int, ...], arrays: Ke
 # --- assignment by subscript ----------------------------------------------------------------------
 
 
-def _put(array: Array, arrays: Key, values: Array, accumulate: bool) -> Array:
-    result = array.copy()
-    _write(result, arrays, values, accumulate)
-    return result
-
-
-def _write(array: Array, arrays: Key, values: Array, accumulate: bool) -> None:
-    if not accumulate:
-        half.assign(array, arrays, values)
-        return
-    shape = array[arrays].shape
-    _put_sum(array, arrays, np.broadcast_to(values, shape))
-
-
 _index_put = TensorOperator(
     "index_put",
-    lambda input, values, arrays, accumulate: _put(input, arrays, values, accumulate),
+    lambda input, values, arrays, accumulate: put_values(input, arrays, values, accumulate),
     {
         "input": lambda grad, arrays, accumulate: grad if accumulate else _cleared(grad, arrays),
         "values": lambda grad, values_shape, arrays: _sum_to(
@@ -321,7 +261,7 @@ _index_put = TensorOperator(
     node=IndexNode,
 )
 
-read_at, add_at, put_at = indexing_operators(taken, _spread, _put)
+read_at, add_at, put_at = indexing_operators(taken, spread_over, put_values)
 
 
 def _cleared(grad: Tensor, arrays: Key) -> Tensor:
@@ -514,7 +454,7 @@ def _index_put_in_place(target: Tensor, arrays: Key, value: Tensor, accumulate: 
     return write_inplace(
         target,
         _index_put,
-        lambda array: capture.write(_write, array, arrays, written, accumulate),
+        lambda array: capture.write(write_values, array, arrays, written, accumulate),
         value,
         arrays,
         accumulate,

@@ -20,16 +20,12 @@ from ..transforms.batching import aligned_stacks, stacked, with_samples
 from ..transforms.levels import is_transformed
 from .argument_kinds import takes
 from .creation import zeros
+from .decompositions import eigvalsh, svdvals
 from .expand import sum_to_size
 from .functions import maximum, where
 from .lapack import by_columns, svd_of
-from .linear_algebra import (
-    check_matrices,
-    eigvalsh,
-    inv,
-    matrix_norm,
-    svdvals,
-)
+from .linear_algebra import check_matrices, inv
+from .matrix_norms import matrix_norm
 from .output import write_result
 from .registry import method
 from .shapes import common_shape

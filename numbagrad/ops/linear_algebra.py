@@ -7,7 +7,6 @@ older names.
 
 from __future__ import annotations
 
-import functools
 import math
 from typing import Any
 
@@ -18,27 +17,24 @@ from .. import return_types
 from ..autograd.grad_mode import state as grad_mode
 from ..dispatch.policies import autocasts
 from ..dtype import bool_, scalar_type_name
-from ..dtype import dtype as DType
 from ..executor import capture
 from ..tensor import Tensor, new_tensor
 from ..transforms.batching import after_samples, aligned_stacks, stacked
-from ..transforms.levels import is_transformed, may_be_checked
-from .argument_check import check_tensors
+from ..transforms.levels import is_transformed
 from .conversion import cast
 from .expand import sum_to_size
 from .functions import where
-from .lapack import by_columns, cholesky_factors, solution, svd_of
+from .lapack import by_columns, solution, svd_of
 from .lapack import inverse as inverse_of
 from .lazy_conj import conjugate
 from .operator import pointwise
 from .output import write_result
 from .registry import method
 from .shapes import common_shape, dimension
-from .statistics import vector_norm
 from .tensor_operator import TensorOperator
 
 __all__ = [
-    "cholesky", "cross", "det", "inverse", "logdet",
+    "cross", "det", "inverse", "logdet",
     "matrix_power", "slogdet", "trace",
 ]  # fmt: skip
 
@@ -234,7 +230,7 @@ def matrix_power(input: Tensor, n: int, *, out: Tensor | None = None) -> Tensor:
     if n < 0:
         return matrix_power(inv(input), -n, out=out)
     if n == 0:
-        eye = _eye_like(input)
+        eye = eye_like(input)
         return write_result("linalg.matrix_power", input.clone().copy_(eye), out)
     made: Tensor | None = None
     square = input
@@ -360,16 +356,7 @@ def trace(input: Tensor) -> Tensor:
     return _trace(input)
 
 
-# --- decompositions -------------------------------------------------------------------------------
-
-
-def _symmetric_half(matrix: Tensor) -> Tensor:
-    """The mean of a lower triangle and its transpose; what projects on symmetric matrices."""
-    lower = matrix.tril()
-    return (lower + lower.mT - lower * _eye_like(matrix)) * 0.5
-
-
-def _eye_like(matrix: Tensor) -> Tensor:
+def eye_like(matrix: Tensor) -> Tensor:
     size = matrix._array.shape[-1]
     return new_tensor(capture.constant(half.converted(np.eye(size), matrix._array.dtype)))
 
@@ -377,260 +364,6 @@ def _eye_like(matrix: Tensor) -> Tensor:
 def on_diagonal(matrices: Tensor) -> Tensor:
     """True on the diagonal of square matrices as large as the last dimension."""
     return new_tensor(capture.constant(np.eye(matrices._array.shape[-1], dtype=bool)))
-
-
-def _cholesky_gradient(grad: Tensor, result: Tensor) -> Tensor:
-    """Iain Murray, *Differentiation of the Cholesky decomposition* (2016)."""
-    inverse_factor = solve_triangular(result, _eye_like(result), upper=False)
-    return inverse_factor.mT @ _symmetric_half(result.mT @ grad) @ inverse_factor
-
-
-_cholesky = TensorOperator(
-    "linalg_cholesky_ex",
-    lambda input: cholesky_factors(input),
-    {"input": _cholesky_gradient},
-    batch=stacked(),
-)
-
-
-@method()
-@autocasts("float32")
-def cholesky(A: Tensor, upper: bool = False, *, out: Tensor | None = None) -> Tensor:
-    """The lower triangular L with ``L @ L.mT = A``, or its transpose if ``upper``.
-
-    Raises:
-        LinAlgError: if a matrix is not positive definite.
-    """
-    check_matrices("linalg.cholesky", A)
-    made = _cholesky(A.mT if upper else A)  # only that triangle is read
-    return write_result("linalg.cholesky", transposed_copy(made) if upper else made, out)
-
-
-def _eigh_forward(array: Array, UPLO: Any) -> tuple[Array, Array]:
-    values, vectors = np.linalg.eigh(array, UPLO)
-    return values, by_columns(vectors)
-
-
-def _eigh_gradient(grad: Any, result: Tensor, result1: Tensor) -> Tensor:
-    """``V (diag(g) + skew(V^T gV) / (λ_j - λ_i)) V^T``; infinite where eigenvalues are equal."""
-    values, vectors = result, result1
-    inner: Any = None if grad[0] is None else grad[0].diag_embed()
-    if grad[1] is not None:
-        distances = values.unsqueeze(-2) - values.unsqueeze(-1)
-        diagonal = on_diagonal(values)
-        overlap = vectors.mT @ grad[1]
-        turned = (overlap - overlap.mT) * 0.5 / distances.masked_fill(diagonal, 1.0)
-        inner = turned if inner is None else inner + turned
-    return vectors @ inner @ vectors.mT
-
-
-_eigh = TensorOperator(
-    "linalg_eigh",
-    lambda A, UPLO: _eigh_forward(A, UPLO),
-    {"A": _eigh_gradient},
-    batch=stacked(),
-)
-
-
-@autocasts("float32")
-def eigh(A: Tensor, UPLO: str = "L") -> Any:
-    """Eigenvalues (ascending) and eigenvectors (columns) of symmetric matrices.
-
-    ``UPLO`` says which triangle is read.
-    """
-    check_matrices("linalg.eigh", A)
-    return return_types.linalg_eigh(*_eigh(A, UPLO))
-
-
-@autocasts("float32")
-def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
-    """Eigenvalues of symmetric matrices, ascending."""
-    return eigh(A, UPLO).eigenvalues
-
-
-def _svd_forward(array: Array) -> tuple[Array, Array, Array]:
-    u, s, vh = svd_of(array)
-    return by_columns(u), s, by_columns(vh)
-
-
-def _outside(gradient: Tensor, basis: Tensor) -> Tensor:
-    """The part of the columns that the columns of an orthonormal basis do not span."""
-    return gradient - basis @ (basis.mT @ gradient)
-
-
-def _svd_gradient(grad: Any, result: Tensor, result1: Tensor, result2: Tensor) -> Tensor:
-    """As for ``eigh``, with differences of squared singular values, and what lies outside."""
-    u, s, v = result, result1, result2.mT
-    of_u, of_s, of_vh = grad
-    total = None if of_s is None else u @ of_s.diag_embed() @ v.mT
-    columns, rows = s.unsqueeze(-2), s.unsqueeze(-1)
-    diagonal = on_diagonal(s)
-    distances = (columns * columns - rows * rows).masked_fill(diagonal, 1.0)
-
-    def turned(gradient: Tensor, basis: Tensor) -> Tensor:
-        overlap = basis.mT @ gradient
-        return (overlap - overlap.mT) / distances
-
-    terms = [] if total is None else [total]
-    if of_u is not None:
-        terms.append(u @ (turned(of_u, u) * columns) @ v.mT)
-        terms.append(_outside(of_u, u) / columns @ v.mT)
-    if of_vh is not None:
-        terms.append(u @ (rows * turned(of_vh.mT, v)) @ v.mT)
-        terms.append(u / columns @ _outside(of_vh.mT, v).mT)
-    return functools.reduce(lambda total, term: total + term, terms)
-
-
-_svd = TensorOperator(
-    "linalg_svd", lambda A: _svd_forward(A), {"A": _svd_gradient}, batch=stacked()
-)
-
-
-def _check_beyond(gradients: Array) -> None:
-    if gradients.any():
-        raise RuntimeError(
-            "linalg.svd: the columns of U and rows of Vh that only full matrices have are any "
-            "basis of what is left, so there is no gradient through them; pass full_matrices=False"
-        )
-
-
-def _full_svd_gradient(grad: Any, result: Tensor, result1: Tensor, result2: Tensor) -> Tensor:
-    """That of the reduced decomposition; what lies beyond is arbitrary and may have none."""
-    count = result1._array.shape[-1]
-    of_u, of_s, of_vh = grad
-    for beyond in (
-        None if of_u is None else of_u[..., count:],
-        None if of_vh is None else of_vh[..., count:, :],
-    ):
-        if beyond is not None and may_be_checked(beyond):
-            capture.check(_check_beyond, beyond._array)
-    reduced = (
-        None if of_u is None else of_u[..., :count],
-        of_s,
-        None if of_vh is None else of_vh[..., :count, :],
-    )
-    return _svd_gradient(reduced, result[..., :count], result1, result2[..., :count, :])
-
-
-def _full_svd_forward(array: Array) -> tuple[Array, Array, Array]:
-    u, s, vh = svd_of(array, True)
-    return by_columns(u), s, by_columns(vh)
-
-
-_full_svd = TensorOperator(
-    "linalg_svd", lambda A: _full_svd_forward(A), {"A": _full_svd_gradient}, batch=stacked()
-)
-
-
-@autocasts("float32")
-def svd(A: Tensor, full_matrices: bool = True) -> Any:
-    """``U @ S.diag_embed() @ Vh`` with orthonormal columns of U, rows of Vh, and descending S.
-
-    Gradients through U and Vh are infinite where singular values are equal.
-
-    Args:
-        A: matrices (..., m, n).
-        full_matrices: whether U and Vh are square, or have min(m, n) columns and rows.
-
-    Raises:
-        RuntimeError: in backward, if what only full matrices have is differentiated.
-    """
-    check_matrices("linalg.svd", A, square=False)
-    rows, columns = A._array.shape[-2:]
-    operator = _full_svd if full_matrices and rows != columns else _svd
-    return return_types.linalg_svd(*operator(A))
-
-
-@autocasts("float32")
-def svdvals(A: Tensor) -> Tensor:
-    """Singular values, descending."""
-    return svd(A, full_matrices=False).S
-
-
-# --- norms ----------------------------------------------------------------------------------------
-
-
-def matrix_norm(
-    A: Tensor,
-    ord: float | str = "fro",  # noqa: A002 - torch's name
-    dim: Any = (-2, -1),
-    keepdim: bool = False,
-    *,
-    dtype: DType | None = None,
-) -> Tensor:
-    """The norm of matrices in two dimensions: "fro", "nuc", ±inf, ±1 or ±2."""
-    rank = A._array.ndim
-    if rank < 2 or len(dim) != 2:
-        raise RuntimeError(
-            "linalg.matrix_norm: The input tensor A must have at least 2 dimensions and dim two "
-            f"entries, but got a tensor of {rank} dimensions and dim={dim}"
-        )
-    rows, columns = (dimension(rank, d) for d in dim)
-    if ord == "fro":
-        return vector_norm(A, 2, (rows, columns), keepdim, dtype=dtype)
-    if dtype is not None:
-        A = A.to(dtype)
-    if ord in ("nuc", 2, -2):
-        values = svdvals(A.movedim((rows, columns), (-2, -1)))
-        norm = values.amin(-1) if ord == -2 else _largest(values, -1, ord == "nuc")
-        if not keepdim:
-            return norm
-        for d in sorted((rows, columns)):
-            norm = norm.unsqueeze(d)
-        return norm
-    if ord not in (1, -1, math.inf, -math.inf):
-        raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
-    assert not isinstance(ord, str)
-    summed, chosen = (rows, columns) if abs(ord) == 1 else (columns, rows)
-    sums = vector_norm(A, 1, summed, keepdim)
-    if not keepdim and summed < chosen:
-        chosen -= 1
-    return _largest(sums, chosen, False, keepdim) if ord > 0 else sums.amin(chosen, keepdim)
-
-
-def _largest(values: Tensor, dim: int, sums: bool, keepdim: bool = False) -> Tensor:
-    """The largest of values that are not negative, 0 if there is none; or their sum."""
-    if sums or not values._array.shape[dim]:
-        return values.sum(dim, keepdim)
-    return values.amax(dim, keepdim)
-
-
-def norm(
-    A: Tensor,
-    ord: float | str | None = None,  # noqa: A002 - torch's name
-    dim: Any = None,
-    keepdim: bool = False,
-    *,
-    dtype: DType | None = None,
-) -> Tensor:
-    """A vector norm, or a matrix norm where ``ord`` is given and two dimensions are left.
-
-    Without ``ord`` the root of the sum of squares over ``dim``, or of all elements.
-    """
-    if keepdim.__class__ is not bool:
-        check_tensors(norm, (A, ord, dim, keepdim))
-    several = isinstance(dim, (list, tuple))
-    if several and len(dim) not in (1, 2):
-        raise RuntimeError(
-            f"linalg.norm: If dim is specified, it must be of length 1 or 2. Got {list(dim)}"
-        )
-    if ord is None:
-        return vector_norm(A, 2, dim, keepdim, dtype=dtype)
-    if dim is None and A._array.ndim not in (1, 2):
-        raise RuntimeError(
-            "linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got "
-            f"{A._array.ndim}D."
-        )
-    of_matrix = A._array.ndim == 2 if dim is None else several and len(dim) == 2
-    if isinstance(ord, str) and not of_matrix:
-        raise RuntimeError(
-            f"linalg.norm: Order {ord!r} is that of a matrix, in two dimensions, but got a tensor "
-            f"of shape {list(A._array.shape)} and dim {dim}"
-        )
-    if of_matrix:
-        return matrix_norm(A, ord, (-2, -1) if dim is None else dim, keepdim, dtype=dtype)
-    assert not isinstance(ord, str)
-    return vector_norm(A, ord, dim, keepdim, dtype=dtype)
 
 
 # --- products of vectors --------------------------------------------------------------------------

@@ -10,7 +10,8 @@ from __future__ import annotations
 from typing import Any
 
 from ..tensor import Tensor
-from .linear_algebra import check_matrices, cholesky, eigh, solve_triangular
+from .decompositions import cholesky, eigh
+from .linear_algebra import check_matrices, solve_triangular
 
 __all__ = ["lobpcg"]
 

@@ -22,14 +22,7 @@ from ..transforms.levels import is_transformed, may_be_checked
 from .complex_numbers import conj, real
 from .creation import ones
 from .join import cat
-from .linear_algebra import (
-    by_columns,
-    check_matrices,
-    inv,
-    on_diagonal,
-    solve,
-    solve_triangular,
-)
+from .linear_algebra import by_columns, check_matrices, inv, on_diagonal, solve, solve_triangular
 from .output import write_result
 from .registry import method
 from .scan import cumprod

@@ -13,17 +13,12 @@ from ..dispatch.policies import autocasts
 from ..executor import capture
 from ..tensor import Tensor, new_tensor
 from ..transforms.batching import aligned_stacks, stacked
+from .decompositions import cholesky_gradient
+from .decompositions import svd as linalg_svd
 from .expand import sum_to_size
 from .functions import where
 from .lapack import LinAlgError, by_columns, each_factor, each_result, triangle_of
-from .linear_algebra import _cholesky_gradient as cholesky_gradient
-from .linear_algebra import (
-    _solve_triangular,
-    check_matrices,
-    solve,
-    solve_triangular,
-)
-from .linear_algebra import svd as linalg_svd
+from .linear_algebra import _solve_triangular, check_matrices, solve, solve_triangular
 from .lu import check_info, factors
 from .output import write_result
 from .qr import qr as linalg_qr

@@ -13,7 +13,8 @@ from typing import Any
 
 from ..executor import capture
 from ..executor.plan.operations import Array, Operation
-from .recorder import Recorder, one_at_a_time
+from .recorder import Recorder
+from .turns import one_at_a_time
 
 __all__ = ["Observer"]
 

@@ -37,7 +37,7 @@ from ..kernels import program_layout as words
 from ..kernels.pointwise import loaded_as
 from . import bundles, row_stages, timing  # noqa: F401 - they say how their operations are lowered
 from .planning import ALIGNMENT, Touch, plan
-from .recorder import root_of
+from .recorded_values import root_of
 
 #: Work (elements) from which on a program lets go of the GIL.
 _LONG = 1 << 16

@@ -11,9 +11,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import dataclasses
-import functools
 import itertools
-import os
 import threading
 import types
 from collections.abc import Callable, Iterator
@@ -45,63 +43,27 @@ from ..executor.plan.operations import (
     mapped,
     views_in,
 )
-from ..formula import Formula, constant, trace
+from ..formula import Formula, constant
 from ..native import layout
 from .callers import line_of_user, running_code
 from .input_numbers import DrawnNumber, is_given
+from .recorded_values import (
+    COPIES,
+    PARTS,
+    arrays_in,
+    concrete,
+    copy_formula,
+    launched,
+    name_of,
+    plain,
+    returned,
+    root_of,
+)
+from .turns import one_at_a_time
 
 _thread_state = ctypes.pythonapi.PyThreadState_Get
 _thread_state.restype = ctypes.c_void_p
 _thread_state.argtypes = []
-
-#: One thread records at a time.
-_lock = threading.RLock()
-
-
-@contextlib.contextmanager
-def one_at_a_time() -> Iterator[None]:
-    """Wait until no other thread records, and have others wait for the end of the block."""
-    if capture.exclusive.held:
-        yield
-        return
-    lock = _lock
-    with lock:
-        capture.exclusive.held = True
-        try:
-            yield
-        finally:
-            capture.exclusive.held = False
-
-
-#: Operators that only copy their first argument, in C order.
-_COPIES = frozenset(("clone", "unsafe_view"))
-
-
-def _parts_of_cat(made: Array, dim: int, arrays: list[Array]) -> list[tuple[Array, Array]]:
-    parts, start = [], 0
-    dim %= made.ndim
-    before = (slice(None),) * dim
-    for array in arrays:
-        if array.shape != (0,) or made.ndim == 1:
-            end = start + array.shape[dim]
-            parts.append((array, made[before + (slice(start, end),)]))
-            start = end
-    return parts
-
-
-def _parts_of_stack(made: Array, dim: int, arrays: list[Array]) -> list[tuple[Array, Array]]:
-    before: tuple[Any, ...] = (slice(None),) * (dim % made.ndim)
-    # The ellipsis keeps the part of a vector an array, where NumPy would make a number of it.
-    return [(x, made[before + (k, ...)]) for k, x in enumerate(arrays)]
-
-
-#: Operators that only copy arrays into the parts of a new one: pairs of array and part.
-_PARTS = {"cat": _parts_of_cat, "stack": _parts_of_stack}
-
-
-@functools.cache
-def _copy_formula() -> Formula:
-    return trace(lambda x: x)
 
 
 class Recorder:
@@ -278,7 +240,7 @@ class Recorder:
         """A call of a ``PointwiseProgram``."""
         operands = tuple([x.item() if isinstance(x, np.generic) else x for x in operands])
         inputs = operands[:-1] if into else operands
-        outputs = self._outputs_of(program, _plain(operands), into)
+        outputs = self._outputs_of(program, plain(operands), into)
         new = not into or self._is_new(operands[-1])
         self.operations.append(self.pointwise_operation(program, inputs, outputs, new))
         return returned(outputs, into)
@@ -290,7 +252,7 @@ class Recorder:
             outputs = self._alone("pointwise", program, values, written)
             if outputs is not None:
                 return outputs
-            made = _launched(program, operands, into)
+            made = launched(program, operands, into)
         return (written,) if into else made if isinstance(made, tuple) else (made,)
 
     def _alone(self, kind: str, *arguments: Any) -> Any:
@@ -332,7 +294,7 @@ class Recorder:
 
     def fill(self, array: Array, value: float, made: bool) -> Array:
         """An array of which every element was set to ``value``."""
-        value = _concrete(value)
+        value = concrete(value)
         kind = dtype_of(array.dtype)
         compute = computed_as(kind).name
         element = half.converted(np.array(value), kind.numpy)
@@ -351,7 +313,7 @@ class Recorder:
             written = dataclasses.replace(written, shape=source.shape, strides=steps)
         read = self.view(source).expanded(written.shape)
         self.operations.append(
-            Pointwise("copy", _copy_formula(), (read,), (written,), compute, (None,))
+            Pointwise("copy", copy_formula(), (read,), (written,), compute, (None,))
         )
 
     def constant(self, array: Array) -> None:
@@ -423,7 +385,7 @@ class Recorder:
         outputs: list[Array],
     ) -> None:
         """``run(*arguments)`` for a user's function that writes ``outputs``, new arrays."""
-        values = _plain(arguments)
+        values = plain(arguments)
         self._run_paused(run, values)
         native = numba_function.is_native(function, values)
         made = tuple([self.view(array, made=True) for array in outputs])
@@ -448,7 +410,7 @@ class Recorder:
         """``function(*arguments)`` as one operation that runs in Python each time."""
         with capture.noting_exceptions(), self.pause():
             made = function(*arguments)
-        operation = Call(_name_of(function), function, (), (), effect=effect)
+        operation = Call(name_of(function), function, (), (), effect=effect)
         return self._note(operation, arguments, made)
 
     def check(self, function: Callable[..., None], arguments: tuple[Any, ...]) -> None:
@@ -457,7 +419,7 @@ class Recorder:
             function(*arguments)
         passed = self._passed(arguments)
         if not all([self._is_constant(view.memory) for view in views_in(passed)]):
-            self.operations.append(Call(_name_of(function), function, passed, (), check=True))
+            self.operations.append(Call(name_of(function), function, passed, (), check=True))
 
     def _is_constant(self, memory: Memory) -> bool:
         """Whether all that was written to memory is a constant: what holds now always will."""
@@ -532,13 +494,13 @@ class Recorder:
         outputs = made if isinstance(made, (tuple, list)) else (made,)
         if all([self.knows(x) or self._within(x, arguments) for x in outputs]):
             return
-        if name in _PARTS and isinstance(made, np.ndarray) and made.flags.c_contiguous:
-            pieces = _PARTS[name](made, *arguments)
+        if name in PARTS and isinstance(made, np.ndarray) and made.flags.c_contiguous:
+            pieces = PARTS[name](made, *arguments)
             if all([array.dtype == part.dtype for array, part in pieces]):
                 for array, part in pieces:
                     self.copy(array, part, made=True)
                 return
-        if name in _COPIES and isinstance(made, np.ndarray) and made.dtype == arguments[0].dtype:
+        if name in COPIES and isinstance(made, np.ndarray) and made.dtype == arguments[0].dtype:
             self.copy(arguments[0], made, made=True)
         else:
             self._note(Call(name, function, (), (), effect=effect), arguments, made)
@@ -551,7 +513,7 @@ class Recorder:
         """``function(*arguments)``, which writes its first argument and returns nothing."""
         with capture.noting_exceptions(), self.pause():
             function(*arguments)
-        name = _name_of(function)
+        name = name_of(function)
         self.memory(arguments[0], made=id(root_of(arguments[0])) not in self.outside)
         passed = self._passed(arguments)
         self.operations.append(Call(name, function, passed, (), (passed[0],), effect))
@@ -589,49 +551,6 @@ class Recorder:
         return made
 
 
-def _plain(operands: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Operands with plain numbers in the place of those that a program is given."""
-    return tuple([x.plain() if is_given(x) else x for x in operands])
-
-
-def _launched(program: Any, operands: tuple[Any, ...], into: bool) -> Any:
-    try:
-        return (program.into if into else program.call)(*operands)
-    except LaunchMiss as miss:
-        return program.resolve(miss, operands, into)
-
-
-def _forget_others() -> None:
-    """In a forked child: another thread of the parent may have been recording."""
-    global _lock
-    active = capture.active
-    if active is not None and active.thread != threading.get_ident():
-        capture.active = None
-        runtime()[layout.RUNTIME_CAPTURE] = 0
-    _lock = threading.RLock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget_others)
-
-
-def _name_of(function: Any) -> str:
-    inner = getattr(function, "func", function)  # of a partial function
-    return getattr(inner, "__name__", type(inner).__name__)
-
-
-def returned(outputs: tuple[Array, ...], into: bool) -> Any:
-    """What a pointwise call with these outputs returns."""
-    if into:
-        return None
-    return outputs if len(outputs) > 1 else outputs[0]
-
-
-def _concrete(value: Any) -> Any:
-    """A number as the constant it is for this program."""
-    return value.concrete() if is_given(value) else value
-
-
 class _Pause:
     """The ``with`` block of :meth:`Recorder.pause`, which each operation enters."""
 
@@ -651,24 +570,4 @@ class _Pause:
         recorder._attend(not recorder.paused)
 
 
-def root_of(array: Array) -> Array:
-    """The ndarray that owns the memory of an array, or the last one before foreign memory."""
-    root = array
-    base: Any = array.base
-    while base is not None:
-        if isinstance(base, np.ndarray):
-            root = base
-        base = getattr(base, "base", None)  # what stands between a strided view and its array
-    return root
-
-
-def arrays_in(value: Any) -> Iterator[Array]:
-    """The arrays among arguments, which may be nested in lists and tuples."""
-    if isinstance(value, np.ndarray):
-        yield value
-    elif isinstance(value, (tuple, list)):
-        for each in value:
-            yield from arrays_in(each)
-
-
-__all__ = ["Recorder", "root_of"]
+__all__ = ["Recorder"]

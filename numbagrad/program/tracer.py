@@ -12,7 +12,8 @@ from typing import Any, NoReturn
 
 from ..executor.plan import result_forms
 from ..executor.plan.operations import Array, Product
-from .recorder import Recorder, returned
+from .recorded_values import returned
+from .recorder import Recorder
 
 
 class CannotTrace(Exception):  # noqa: N818 - a signal to the caller

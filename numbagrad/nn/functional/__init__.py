@@ -10,6 +10,7 @@ from ...ops.argument_check import public_function as _public_function
 from .activation import *
 from .attention import *
 from .class_loss import *
+from .columns import *
 from .convolution import *
 from .distance import *
 from .dropout import *

@@ -1,0 +1,44 @@
+"""One recording at a time: threads take turns, and a forked child begins anew."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from collections.abc import Iterator
+
+from ..executor import capture
+from ..executor.builtin import runtime
+from ..native import layout
+
+#: One thread records at a time.
+_lock = threading.RLock()
+
+
+@contextlib.contextmanager
+def one_at_a_time() -> Iterator[None]:
+    """Wait until no other thread records, and have others wait for the end of the block."""
+    if capture.exclusive.held:
+        yield
+        return
+    lock = _lock
+    with lock:
+        capture.exclusive.held = True
+        try:
+            yield
+        finally:
+            capture.exclusive.held = False
+
+
+def _forget_others() -> None:
+    """In a forked child: another thread of the parent may have been recording."""
+    global _lock
+    active = capture.active
+    if active is not None and active.thread != threading.get_ident():
+        capture.active = None
+        runtime()[layout.RUNTIME_CAPTURE] = 0
+    _lock = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_others)
