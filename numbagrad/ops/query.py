@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..dtype import dtype as DType
-from ..dtype import type_string
+from ..dtype import scalar_dtype, type_string
 from ..executor import capture
 from ..executor.plan.dtypes import promoted
 from ..tensor import Tensor
@@ -120,6 +120,9 @@ def allclose(
 
 def result_type(tensor1: Any, tensor2: Any) -> DType:
     """The dtype in which an operator computes with these two operands, tensors or numbers."""
+    for operand in (tensor1, tensor2):
+        if not isinstance(operand, Tensor):
+            scalar_dtype(operand)  # raises for what is no number
     return promoted([x._array if isinstance(x, Tensor) else x for x in (tensor1, tensor2)])
 
 
