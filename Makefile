@@ -19,11 +19,13 @@ soft-dtw: $(VENV)/installed-examples
 	$(RUN) examples/soft_dtw.py
 
 # Most of the time goes into compiling kernels, which one process does on one core.
+PROCESSES := --numprocesses auto --maxprocesses 4 --dist worksteal
+
 test: $(VENV)/installed-test
-	$(RUN) -m pytest tests --ignore=tests/parity --numprocesses auto --maxprocesses 4 --dist worksteal
+	$(RUN) -m pytest tests --ignore=tests/parity $(PROCESSES)
 
 parity: $(VENV)/installed-parity
-	$(RUN) -m pytest tests/parity
+	$(RUN) -m pytest tests/parity $(PROCESSES)
 
 # Random programs beside torch, as many as are asked for: make fuzz EXAMPLES=20000 SEED=7
 EXAMPLES ?= 2000
