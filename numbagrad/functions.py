@@ -31,19 +31,24 @@ __all__ = ["OperatorFunction"]
 class OperatorFunction(Function):
     """An operator of this library, seen as a ``Function``. Subclasses are made by their names."""
 
-    #: The public function.
-    operator: Callable[..., Any]
+    #: Where the public function stands: a module, and its name there.
+    place: tuple[Any, str]
+
+    @classmethod
+    def operator(cls) -> Callable[..., Any]:
+        """The public function, as it stands now: layers may have put one there that asks them."""
+        return getattr(*cls.place)
 
     @classmethod
     def apply(cls, *arguments: Any, **options: Any) -> Any:
         """Call the operator and record it: what the public function returns."""
-        return cls.operator(*arguments, **options)
+        return cls.operator()(*arguments, **options)
 
     @classmethod
     def forward(cls, *arguments: Any, **options: Any) -> Any:
         """What the operator computes, without a history."""
         with no_grad():
-            return cls.operator(*arguments, **options)
+            return cls.operator()(*arguments, **options)
 
     @classmethod
     def backward(cls, ctx: Any, *grad_outputs: Any) -> Any:
@@ -74,7 +79,7 @@ class OperatorFunction(Function):
         from .compiling import explain
 
         wanted = {name: _with_gradient(value) for name, value in options.items()}
-        return explain(cls.operator)(*[_with_gradient(x) for x in arguments], **wanted)
+        return explain(cls.operator())(*[_with_gradient(x) for x in arguments], **wanted)
 
 
 def _with_gradient(value: Any) -> Any:
@@ -87,18 +92,18 @@ def _with_gradient(value: Any) -> Any:
 
 
 @functools.cache
-def _operators() -> dict[str, Callable[..., Any]]:
-    """The public functions of Tensors, by the names of their classes."""
+def _places() -> dict[str, tuple[Any, str]]:
+    """Where the public functions of Tensors stand, by the names of their classes."""
     import numbagrad
 
-    found: dict[str, Callable[..., Any]] = {}
+    found: dict[str, tuple[Any, str]] = {}
     for space in (numbagrad.nn.functional, numbagrad):
         for name in dir(space):
             if name.startswith("_") or name.endswith("_"):
                 continue
             value = getattr(space, name)
             if inspect.isfunction(value) and _takes_tensors(value):
-                found["".join([part.capitalize() for part in name.split("_")])] = value
+                found["".join([part.capitalize() for part in name.split("_")])] = space, name
     return found
 
 
@@ -112,20 +117,16 @@ def _takes_tensors(function: Callable[..., Any]) -> bool:
 
 @functools.cache
 def _class_of(name: str) -> type[OperatorFunction]:
-    operator = _operators()[name]
-    attributes = {
-        "operator": staticmethod(operator),
-        "__module__": __name__,
-        "__doc__": operator.__doc__,
-    }
+    place = _places()[name]
+    attributes = {"place": place, "__module__": __name__, "__doc__": getattr(*place).__doc__}
     return type(name, (OperatorFunction,), attributes)
 
 
 def __getattr__(name: str) -> type[OperatorFunction]:
-    if name.startswith("_") or name not in _operators():
+    if name.startswith("_") or name not in _places():
         raise AttributeError(f"module '{__name__}' has no operator '{name}'")
     return _class_of(name)
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_operators()])
+    return sorted([*globals(), *_places()])

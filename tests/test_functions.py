@@ -67,7 +67,7 @@ def test_the_kernels_of_a_class_are_its_pair(name, arguments):
     found = made.kernels(*arguments)
     node = made.apply(*[x + 0.0 if x is X else x for x in arguments])
     assert found.saved and torch.equal(found.result, node)
-    assert f"backward of {made.operator.__name__}" in str(found)
+    assert f"backward of {made.operator().__name__}" in str(found)
 
 
 def test_backward_takes_a_node():
@@ -79,3 +79,16 @@ def test_there_is_no_class_of_what_is_no_operator():
     for name in ("Zeros", "NoGrad", "relu", "Manual_seed"):
         with pytest.raises(AttributeError, match=name):
             getattr(functions, name)
+
+
+def test_a_class_that_overrides_is_asked():
+    before = functions.Relu.apply(X)
+
+    class Asked(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            return func.__name__
+
+    assert functions.Relu.apply(X.as_subclass(Asked)) == "relu"
+    assert functions.Softmax.apply(X.as_subclass(Asked), 1) == "softmax"
+    assert torch.equal(functions.Relu.apply(X), before)

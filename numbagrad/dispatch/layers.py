@@ -6,8 +6,8 @@ Functions that layers may act on begin with one question, which costs a few nano
         return layers.descend(mm, (input, mat2), {"out": out})
 
 ``awake`` is zero as long as no thread needs a layer; else it has the bits of those that are needed.
-Whether a layer acts on a call is decided by
-the layer, from the state of the thread and the arguments. This file imports nothing of the package.
+Each layer decides by itself whether it acts on a call, from the state of the thread and the
+arguments. This file imports nothing of the package.
 """
 
 from __future__ import annotations

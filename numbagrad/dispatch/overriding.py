@@ -32,6 +32,8 @@ _METHOD_OF_OPERATOR = {
     "__ifloordiv__": "floor_divide_", "__imod__": "remainder_", "__ipow__": "pow_",
     "__neg__": "neg", "__pos__": "positive", "__abs__": "abs",
 }  # fmt: skip
+#: Rooms that call the library as a program does: layers, optimisers, and what stands for a program.
+_PROGRAMS = ("numbagrad.nn.", "numbagrad.optim.", "numbagrad.functions")
 #: Functions that make a Tensor of data, whatever class that has: only modes are asked.
 _OF_DATA = frozenset(("tensor", "as_tensor", "asarray", "from_numpy", "frombuffer"))
 
@@ -83,14 +85,14 @@ def _seen() -> dict[Callable[..., Any], _Seen]:
 
 
 def _calls_itself() -> bool:
-    """Whether the caller of the function is this library; its layers and optimisers are programs.
+    """Whether the caller of the function is this library; some of its rooms are programs to it.
 
     Between the two are the frames of this function, of the layer, and of those before it.
     """
     name = sys._getframe(5).f_globals.get("__name__", "")
     if not name.startswith("numbagrad"):
         return False
-    is_program = name.startswith(("numbagrad.nn.", "numbagrad.optim."))
+    is_program = name.startswith(_PROGRAMS)
     return not is_program or name.startswith("numbagrad.nn.functional")
 
 

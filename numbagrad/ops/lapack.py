@@ -1,4 +1,4 @@
-"""NumPy's decompositions of stacks of matrices, with torch's errors where a matrix has none."""
+"""Decompositions of stacks of matrices as arrays, with torch's errors where a matrix has none."""
 
 from __future__ import annotations
 
@@ -48,8 +48,6 @@ def solution(A: Array, B: Array) -> Array:
 
 def _first_singular(matrices: Array) -> tuple[str, int]:
     """Which matrix of a stack is the first without an inverse, and its first zero pivot."""
-    from .lu import factors  # which asks this file
-
     pivots = factors(matrices)[2]
     pivot = int(pivots.reshape(-1)[(pivots != 0).reshape(-1).argmax()])
     return _place(matrices, pivots != 0), max(pivot, 1)
@@ -133,3 +131,46 @@ def each_factor(array: Array) -> tuple[Array, Array]:
 def by_columns(array: Array) -> Array:
     """The matrices with their columns in a row in memory, as LAPACK leaves them."""
     return array.swapaxes(-1, -2).copy().swapaxes(-1, -2)
+
+
+#: How many columns are eliminated before the rest of the matrix is updated by a product.
+_BLOCK = 32
+
+
+def _eliminated(matrices: Array, pivots: Array, first: int, end: int) -> None:
+    """Columns from ``first`` to ``end`` of a stack: rows are swapped, and these columns reduced."""
+    stack = np.arange(matrices.shape[0])
+    for k in range(first, end):
+        best = k + np.abs(matrices[:, k:, k]).argmax(1)
+        pivots[:, k] = best + 1
+        rows = matrices[stack, k]
+        matrices[:, k] = matrices[stack, best]
+        matrices[stack, best] = rows
+        pivot = matrices[:, k, k]
+        below = matrices[:, k + 1 :, k]
+        below /= np.where(pivot == 0, 1, pivot)[:, None]
+        matrices[:, k + 1 :, k + 1 : end] -= below[:, :, None] * matrices[:, None, k, k + 1 : end]
+
+
+def factors(array: Array) -> tuple[Array, Array, Array]:
+    """L and U in one stack, the rows that were swapped (from 1), and the first zero pivot or 0."""
+    rows, columns = array.shape[-2:]
+    count = min(rows, columns)
+    matrices = array.reshape(math.prod(array.shape[:-2]), rows, columns).copy()
+    pivots = np.zeros((matrices.shape[0], count), np.int32)
+    for first in range(0, count, _BLOCK):
+        end = min(first + _BLOCK, count)
+        _eliminated(matrices, pivots, first, end)
+        if end < columns:
+            corner = matrices[:, first:end, first:end]
+            lower = np.tril(corner, -1) + np.eye(end - first, dtype=array.dtype)
+            matrices[:, first:end, end:] = np.linalg.solve(lower, matrices[:, first:end, end:])
+            matrices[:, end:, end:] -= matrices[:, end:, first:end] @ matrices[:, first:end, end:]
+    zero = np.diagonal(matrices, 0, 1, 2) == 0
+    info = np.where(zero.any(1), zero.argmax(1) + 1, 0) if count else np.zeros(len(matrices))
+    leading = array.shape[:-2]
+    return (
+        by_columns(matrices.reshape(array.shape)),
+        pivots.reshape(*leading, count),
+        info.astype(np.int32).reshape(leading),
+    )

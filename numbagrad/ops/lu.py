@@ -21,7 +21,7 @@ from ..transforms.batching import stacked
 from ..transforms.levels import Dual, is_transformed, settled, state_of
 from .gather import gather
 from .join import cat
-from .lapack import LinAlgError, by_columns
+from .lapack import LinAlgError, factors
 from .linear_algebra import check_matrices, on_diagonal, solve_triangular, transposed_copy
 from .output import write_result
 from .registry import method
@@ -32,50 +32,8 @@ __all__ = ["lu", "lu_solve", "lu_unpack"]
 
 Array = np.ndarray[Any, Any]
 
-#: How many columns are eliminated before the rest of the matrix is updated by a product.
-_BLOCK = 32
-
 
 # --- the decomposition ----------------------------------------------------------------------------
-
-
-def _eliminated(matrices: Array, pivots: Array, first: int, end: int) -> None:
-    """Columns from ``first`` to ``end`` of a stack: rows are swapped, and these columns reduced."""
-    stack = np.arange(matrices.shape[0])
-    for k in range(first, end):
-        best = k + np.abs(matrices[:, k:, k]).argmax(1)
-        pivots[:, k] = best + 1
-        rows = matrices[stack, k]
-        matrices[:, k] = matrices[stack, best]
-        matrices[stack, best] = rows
-        pivot = matrices[:, k, k]
-        below = matrices[:, k + 1 :, k]
-        below /= np.where(pivot == 0, 1, pivot)[:, None]
-        matrices[:, k + 1 :, k + 1 : end] -= below[:, :, None] * matrices[:, None, k, k + 1 : end]
-
-
-def factors(array: Array) -> tuple[Array, Array, Array]:
-    """L and U in one stack, the rows that were swapped (from 1), and the first zero pivot or 0."""
-    rows, columns = array.shape[-2:]
-    count = min(rows, columns)
-    matrices = array.reshape(math.prod(array.shape[:-2]), rows, columns).copy()
-    pivots = np.zeros((matrices.shape[0], count), np.int32)
-    for first in range(0, count, _BLOCK):
-        end = min(first + _BLOCK, count)
-        _eliminated(matrices, pivots, first, end)
-        if end < columns:
-            corner = matrices[:, first:end, first:end]
-            lower = np.tril(corner, -1) + np.eye(end - first, dtype=array.dtype)
-            matrices[:, first:end, end:] = np.linalg.solve(lower, matrices[:, first:end, end:])
-            matrices[:, end:, end:] -= matrices[:, end:, first:end] @ matrices[:, first:end, end:]
-    zero = np.diagonal(matrices, 0, 1, 2) == 0
-    info = np.where(zero.any(1), zero.argmax(1) + 1, 0) if count else np.zeros(len(matrices))
-    leading = array.shape[:-2]
-    return (
-        by_columns(matrices.reshape(array.shape)),
-        pivots.reshape(*leading, count),
-        info.astype(np.int32).reshape(leading),
-    )
 
 
 def rows_after(pivots: Array, rows: int) -> Array:

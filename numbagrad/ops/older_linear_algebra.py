@@ -17,9 +17,9 @@ from .decompositions import cholesky_gradient
 from .decompositions import svd as linalg_svd
 from .expand import sum_to_size
 from .functions import where
-from .lapack import LinAlgError, by_columns, each_factor, each_result, triangle_of
+from .lapack import LinAlgError, by_columns, each_factor, each_result, factors, triangle_of
 from .linear_algebra import _solve_triangular, check_matrices, solve, solve_triangular
-from .lu import check_info, factors
+from .lu import check_info
 from .output import write_result
 from .qr import qr as linalg_qr
 from .registry import method
