@@ -6,6 +6,7 @@ operators; the gradients are Tensor operations, so they can be differentiated ag
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,12 +14,15 @@ import numpy as np
 from ..autograd import creation_hooks, watching
 from ..autograd.grad_mode import state as grad_mode
 from ..autograd.node import Node, visible
+from ..dispatch import interception
+from ..dispatch.bits import INTERCEPTED
 from ..executor import capture
 from ..executor.builtin import LaunchMiss
 from ..executor.conversion import convert, widened
 from ..executor.matmul import HalfPrecision
 from ..executor.matmul import matmul as product
-from ..ops import interception, native_launchers
+from ..ops import native_launchers
+from ..ops.base import Operator
 from ..ops.expand import sum_to_size
 from ..ops.matmul import mm
 from ..ops.operator import pointwise
@@ -105,61 +109,69 @@ _AddmmBackward0 = type("AddmmBackward0", (LinearNode,), {"__slots__": ()})
 _TransposedAddmmBackward0 = type("AddmmBackward0", (_TransposedLinearNode,), {"__slots__": ()})
 
 
-def _rounded_once(bias: Tensor, input: Tensor, weight: Tensor) -> np.ndarray[Any, Any]:
-    """The result of a linear layer of half precision: its sums are those of float32."""
-    made = new_tensor(product(widened(input._array), widened(weight._array.T)))
-    _add.into(made, (made, bias.detach()))
-    return convert(made._array, input._array.dtype)
-
-
-def _steps(bias: Tensor, input: Tensor, weight: Tensor) -> tuple[Any, Any]:
-    """Computing and recording of ``linear_2d`` apart."""
-    return (
-        lambda: linear_2d(bias.detach(), input.detach(), weight.detach())._array,
-        lambda made: linear_2d(bias, input, weight, made),
-    )
-
-
-def _product_and_bias(bias: Tensor, input: Tensor, weight: Tensor) -> np.ndarray[Any, Any] | None:
-    """The array of ``linear_2d``; None for complex numbers."""
-    try:
-        made = product(input._array, weight._array.T, rounded=False)
-    except HalfPrecision:
-        return _rounded_once(bias, input, weight)
-    try:
-        _addition.into(made, bias._array, made)
-    except LaunchMiss as miss:
-        if made.dtype.kind == "c":
-            return None
-        _addition.resolve(miss, (made, bias._array, made), into=True)
-    return made
-
-
-def linear_2d(
-    bias: Tensor, input: Tensor, weight: Tensor, made: np.ndarray[Any, Any] | None = None
-) -> Tensor:
+class Linear(Operator):
     """``input @ weight.T + bias`` of matrices: a product, and the bias added where it lies.
 
     One node by hand instead of three: networks of small layers are bound by such calls. The edges
-    are in the order of torch's node. ``made`` is the array of the result, if somebody has it.
+    are in the order of torch's node. No operand is under a transformation.
     """
-    if made is None:
-        if capture.active is not None and (intercepted := interception.current()) is not None:
-            return intercepted("addmm", (bias, input, weight), *_steps(bias, input, weight))
-        made = _product_and_bias(bias, input, weight)
+
+    __slots__ = ()
+
+    name = "addmm"
+    parameters = ("bias", "input", "weight")
+    tensors = frozenset(parameters)
+    layers = INTERCEPTED
+
+    def __call__(
+        self, bias: Tensor, input: Tensor, weight: Tensor, made: np.ndarray[Any, Any] | None = None
+    ) -> Tensor:
+        """The result, recorded. ``made`` is its array, if somebody has it."""
         if made is None:
-            return input.matmul(weight.t()) + bias
-    input_needed, weight_needed = input._requires_grad, weight._requires_grad
-    if not ((bias._requires_grad or input_needed or weight_needed) and grad_mode.enabled):
-        return new_tensor(made)
-    result = native_launchers.calls.attach(
-        made,
-        _AddmmBackward0,
-        (bias, input, weight),
-        (input if weight_needed else None, weight if input_needed else None),
-    )
-    node: Any = result._producer
-    node.bias_shape = bias._array.shape
-    if watching.count:
-        creation_hooks.announce(node)
-    return result
+            if capture.active is not None and interception.is_open():
+                if input._array.dtype.kind != "c":
+                    found: Tensor = self.compute((bias, input, weight))
+                    return found
+            made = self.run((bias._array, input._array, weight._array))
+            if made is None:
+                return input.matmul(weight.t()) + bias
+        input_needed, weight_needed = input._requires_grad, weight._requires_grad
+        if not ((bias._requires_grad or input_needed or weight_needed) and grad_mode.enabled):
+            return new_tensor(made)
+        result = native_launchers.calls.attach(
+            made,
+            _AddmmBackward0,
+            (bias, input, weight),
+            (input if weight_needed else None, weight if input_needed else None),
+        )
+        node: Any = result._producer
+        node.bias_shape = bias._array.shape
+        if watching.count:
+            creation_hooks.announce(node)
+        return result
+
+    def run(self, arrays: Sequence[Any]) -> np.ndarray[Any, Any] | None:
+        """The array of the result; None for complex numbers, which are left to two operators."""
+        bias, input, weight = arrays
+        try:
+            made = product(input, weight.T, rounded=False)
+        except HalfPrecision:  # the sums are those of float32, and rounded once
+            made = product(widened(input), widened(weight.T))
+            _add.run_into(made, [made, bias])
+            return convert(made, input.dtype)
+        try:
+            _addition.into(made, bias, made)
+        except LaunchMiss as miss:
+            if made.dtype.kind == "c":
+                return None
+            _addition.resolve(miss, (made, bias, made), into=True)
+        return made
+
+    def finish(self, made: np.ndarray[Any, Any], arguments: Sequence[Any]) -> Tensor:
+        """The result as a Tensor with its history."""
+        bias, input, weight = arguments
+        return self(bias, input, weight, made)
+
+
+#: The operator, with the shortest way to it.
+linear_2d = Linear().__call__
