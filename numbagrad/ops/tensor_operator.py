@@ -283,6 +283,12 @@ class TensorOperator(Operator):
             return self.launch(*arguments)
         return self._compute(*arguments)
 
+    @property
+    def node_class(self) -> type[OperatorNode]:
+        """The class of the nodes this operator leaves."""
+        made: type[OperatorNode] = self._node
+        return made
+
     def _compute(self, *arguments: Any) -> Any:
         """The operator in Python: what the launcher leaves to it arrives here as well."""
         return descent.call(self, arguments)

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..autograd.grad_mode import state as grad_mode
 from ..autograd.inplace import MULTIPLE, register_view, unrecorded_origin
-from ..autograd.node import edge_of, new_node, produce
+from ..autograd.node import Node, edge_of, new_node, produce
 from ..dispatch import descent
 from ..tensor import Tensor, new_tensor
 from ..transforms import tangents
@@ -117,9 +117,11 @@ class ViewOperator(SharedMemory):
             made = self.forward(input._array, *values)
         return self._shared(made, input, values)
 
-    def node_behind(self, edge: tuple[Any, int], sequence_nr: float) -> Any:
+    def node_behind(
+        self, edge: tuple[Any, int], sequence_nr: float, kind: type[Node] | None = None
+    ) -> Any:
         """A node of this operator, which keeps no values, whose input is behind ``edge``."""
-        node = new_node(self._node, (edge,), number=sequence_nr)
+        node = new_node(kind or self._node, (edge,), number=sequence_nr)
         node.plan = self._plan
         node._output_count = 1
         node.values = ()
