@@ -187,10 +187,7 @@ class PointwiseOperator(Operator):
 
     def run(self, arrays: list[Any]) -> np.ndarray[Any, Any]:
         """The formula on arrays and numbers."""
-        try:
-            return self.program.call(*arrays)
-        except LaunchMiss as miss:
-            return self.program.resolve(miss, tuple(arrays))
+        return self.program.run(*arrays)
 
     def with_tensor(self, operands: Sequence[Any]) -> Sequence[Any]:
         """The operands; of numbers alone the first as a Tensor, if the operator takes such."""
@@ -359,10 +356,7 @@ class PointwiseOperator(Operator):
 
     def run_into(self, output: np.ndarray[Any, Any], arrays: list[Any]) -> None:
         """``run`` into an array that is there already."""
-        try:
-            self.program.into(*arrays, output)
-        except LaunchMiss as miss:
-            self.program.resolve(miss, (*arrays, output), into=True)
+        self.program.write(*arrays, output)
 
     def _write_in_python(self, output: Tensor, *operands: Any) -> None:
         if native_launchers.ready():
