@@ -16,7 +16,7 @@ from test_forward_mode import DIFFERENTIABLE, drawn, of_floats
 
 import numbagrad as torch
 from numbagrad.autograd import forward_ad
-from numbagrad.dispatch import transformations as dispatch
+from numbagrad.dispatch import descent, transformations
 from numbagrad.executor import deferred
 from numbagrad.executor.matmul import matmul, matmul_and_tangent
 from numbagrad.executor.mode import NATIVE
@@ -67,13 +67,15 @@ def in_python():
 def left(monkeypatch):
     """The names of the operators that are left to Python."""
     names = []
-    apply = dispatch.apply
+    call = transformations.call
 
-    def noted(operator, arguments):
+    def noted(operator, arguments, arrays=()):
         names.append(operator.name)
-        return apply(operator, arguments)
+        return call(operator, arguments)
 
-    monkeypatch.setattr(dispatch, "apply", noted)
+    monkeypatch.setattr(transformations, "call", noted)
+    layers = [(bit, noted if layer is call else layer) for bit, layer in descent.LAYERS]
+    monkeypatch.setattr(descent, "LAYERS", tuple(layers))
     return names
 
 

@@ -68,7 +68,8 @@ def call(operator: Operator, arguments: Sequence[Any]) -> Any:
         if kind is ndarray:
             word |= _OF_DTYPE[argument.dtype.num]
         elif kind is Transformed:
-            word |= TRANSFORMED
+            word |= TRANSFORMED  # whose layer is the first, and looks at all arguments itself
+            break
         elif kind is list:
             argument, bits = _of_list(argument)
             word |= bits

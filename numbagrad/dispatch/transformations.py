@@ -39,15 +39,10 @@ from ..transforms.levels import (
 )
 from ..transforms.tracking import has_history, requires_grad
 
-__all__ = ["apply", "below", "call", "deepest", "like_samples", "split"]
+__all__ = ["below", "call", "deepest", "like_samples", "split"]
 
 
-def call(operator: Any, arguments: Sequence[Any], arrays: list[Any]) -> Any:
-    """The operator, as the transformation that was opened last has it."""
-    return apply(operator, arguments)
-
-
-def apply(operator: Any, arguments: Sequence[Any]) -> Any:
+def call(operator: Any, arguments: Sequence[Any], arrays: Sequence[Any] = ()) -> Any:
     """``operator(*arguments)``, of which at least one is or was under a transformation.
 
     Every operator under a transformation passes here, so what ``deepest`` does is written out for
@@ -96,7 +91,7 @@ def apply(operator: Any, arguments: Sequence[Any]) -> Any:
 
 def _call(operator: Any, arguments: list[Any]) -> Any:
     """``operator(*arguments)``, at once to where that ends for what is under a transformation."""
-    return apply(operator, arguments) if is_transformed(arguments) else operator(*arguments)
+    return call(operator, arguments) if is_transformed(arguments) else operator(*arguments)
 
 
 def _settled(argument: Any) -> Any:
@@ -250,7 +245,7 @@ def _apply_to_tracked(operator: Any, level: Level, arguments: Sequence[Any]) -> 
             argument = split(level, argument)[0]
             ordinary = ordinary and not is_transformed(argument)
         values.append(argument)
-    made = operator(*values) if ordinary else apply(operator, values)
+    made = operator(*values) if ordinary else call(operator, values)
     several = made.__class__ is tuple
     results = made if several else (made,)
     if not level.has_history:

@@ -17,7 +17,7 @@ from ..autograd.grad_mode import state as grad_mode
 from ..autograd.hooks import RemovableHandle
 from ..autograd.node import Node, visible
 from ..dispatch import interception
-from ..dispatch.bits import INTERCEPTED
+from ..dispatch.bits import INTERCEPTED, TRANSFORMED
 from ..executor import capture
 from ..executor.builtin import LaunchMiss
 from ..executor.conversion import convert, widened
@@ -152,7 +152,7 @@ class Linear(Operator):
     """``input @ weight.T + bias`` of matrices: a product, and the bias added where it lies.
 
     One node by hand instead of three: networks of small layers are bound by such calls. The edges
-    are in the order of torch's node. No operand is under a transformation.
+    are in the order of torch's node.
     """
 
     __slots__ = ()
@@ -160,7 +160,7 @@ class Linear(Operator):
     name = "addmm"
     parameters = ("bias", "input", "weight")
     tensors = frozenset(parameters)
-    layers = INTERCEPTED
+    layers = TRANSFORMED | INTERCEPTED
 
     def __call__(
         self, bias: Tensor, input: Tensor, weight: Tensor, made: np.ndarray[Any, Any] | None = None

@@ -83,7 +83,7 @@ class PendingOperator(ViewOperator):
         input = settled(input)
         state = state_of(input)
         if state is not None and state.__class__ is not LazyConj:
-            made: Tensor = transformations.apply(self, (input,))
+            made: Tensor = transformations.call(self, (input,))
             return made
         before = (False, False) if state is None else (state.conjugated, state.negated)
         memory = new_tensor(input._array if state is None else state.primal._array)

@@ -14,7 +14,7 @@ import numpy as np
 from ..autograd.grad_mode import state as grad_mode
 from ..autograd.inplace import MULTIPLE, register_view, unrecorded_origin
 from ..autograd.node import Node, edge_of, new_node, produce
-from ..dispatch import descent
+from ..dispatch import transformations
 from ..tensor import Tensor, new_tensor
 from ..transforms import tangents
 from ..transforms.levels import Transformed
@@ -58,9 +58,9 @@ class SharedMemory(TensorOperator):
         raise NotImplementedError
 
     def _leave(self, made: Any, input: Tensor, values: tuple[Any, ...]) -> Any:
-        """What the launcher leaves to Python."""
+        """What the launcher leaves to Python: transformations are the only layer of views."""
         if input._array.__class__ is Transformed:
-            return descent.call(self, (input, *values))
+            return transformations.call(self, (input, *values))
         return self._shared(made, input, values)
 
     def finish(self, made: Any, arguments: Sequence[Any]) -> Any:
@@ -73,9 +73,9 @@ class SharedMemory(TensorOperator):
 
     def remember(self, results: Any, arguments: Sequence[Any]) -> Any:
         """Views made by a rule of a transformation, as views of the input with its history."""
-        if results.__class__ is tuple:
-            return self.finish(tuple([result._array for result in results]), arguments)
-        return self.finish(results._array, arguments)
+        several = results.__class__ is tuple
+        made = tuple([result._array for result in results]) if several else results._array
+        return self._shared(made, arguments[0], tuple(arguments[1:]))
 
 
 class ViewOperator(SharedMemory):
@@ -111,7 +111,7 @@ class ViewOperator(SharedMemory):
         place in the memory, which ``forward`` knows.
         """
         if input._array.__class__ is Transformed:
-            found: Tensor = descent.call(self, (input, *values))
+            found: Tensor = transformations.call(self, (input, *values))
             return found
         if not made.size:
             made = self.forward(input._array, *values)

@@ -47,7 +47,7 @@ class _Whole(Operator):
 def whole_call(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """``function(*args, **kwargs)``, under the transformations of its arguments."""
     if is_transformed(args) or is_transformed(tuple(kwargs.values())):
-        return transformations.apply(_Whole(function, tuple(kwargs)), (*args, *kwargs.values()))
+        return transformations.call(_Whole(function, tuple(kwargs)), (*args, *kwargs.values()))
     return function(*args, **kwargs)
 
 
