@@ -285,7 +285,7 @@ class PointwiseOperator(Operator):
         kept = [None if isinstance(x, Tensor) else x for x in used]
         return (*kept, None) if rule.uses_result else tuple(kept)
 
-    # --- under transformations, see ``transforms/dispatch.py`` ---
+    # --- under transformations, see ``dispatch/transformations.py`` ---
 
     def batch(self, operator: Any, size: int, operands: list[Any], mapped: list[Any]) -> Tensor:
         """All samples at once: the formula does not mind another dimension in front."""
