@@ -302,7 +302,7 @@ def views() -> Iterator[Case]:
     leaf, plain = tensor(4, 300, requires_grad=True), tensor(4, 300)
     inner = leaf * 2
     one, several = ["tensor_operator.view"], ["tensor_operator.views"]
-    python = ["_leave_view", "_view_in_python"]
+    python = ["_leave", "_shared"]
     watched = [leaf, plain, inner]
 
     def cut(tensor: Any) -> Callable[[], None]:

@@ -1,4 +1,4 @@
-"""Forward mode without Python: launchers do what ``transforms/dispatch.py`` does, where they may.
+"""Forward mode without Python: launchers do what ``dispatch/transformations.py`` does.
 
 Every operator of the table runs both ways and gives the same bits; what is not of the ordinary kind
 is left to Python.
@@ -16,13 +16,13 @@ from test_forward_mode import DIFFERENTIABLE, drawn, of_floats
 
 import numbagrad as torch
 from numbagrad.autograd import forward_ad
+from numbagrad.dispatch import descent, transformations
 from numbagrad.executor import deferred
 from numbagrad.executor.matmul import matmul, matmul_and_tangent
 from numbagrad.executor.mode import NATIVE
 from numbagrad.func import grad, jvp
 from numbagrad.native import layout
 from numbagrad.ops import native_launchers
-from numbagrad.transforms import dispatch
 from numbagrad.transforms.levels import Transformed
 
 pytestmark = pytest.mark.skipif(not NATIVE, reason="there are no launchers")
@@ -67,13 +67,15 @@ def in_python():
 def left(monkeypatch):
     """The names of the operators that are left to Python."""
     names = []
-    apply = dispatch.apply
+    call = transformations.call
 
-    def noted(operator, arguments):
+    def noted(operator, arguments, arrays=()):
         names.append(operator.name)
-        return apply(operator, arguments)
+        return call(operator, arguments)
 
-    monkeypatch.setattr(dispatch, "apply", noted)
+    monkeypatch.setattr(transformations, "call", noted)
+    layers = [(bit, noted if layer is call else layer) for bit, layer in descent.LAYERS]
+    monkeypatch.setattr(descent, "LAYERS", tuple(layers))
     return names
 
 

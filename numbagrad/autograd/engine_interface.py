@@ -322,6 +322,7 @@ def _input_edges(inputs: tuple[Any, ...], caller: str) -> list[tuple[Any, Any]]:
     for tensor in inputs:
         if isinstance(tensor, GradientEdge):
             node = tensor.node
+            node.take_part()
             is_leaf = isinstance(node, AccumulateGrad)
             edges.append((node.variable, node.uses) if is_leaf else (node, tensor.output_nr))
             continue

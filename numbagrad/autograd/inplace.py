@@ -269,7 +269,7 @@ def write_inplace(
     write(tensor._array)
     interface.bump_version(tensor)
     made = _with_memory_of(tensor)
-    _record(tensor, operator.record, (made,), (before, *arguments))
+    _record(tensor, operator.record, made, (before, *arguments))
     if made._producer is not None:
         rebase_history(tensor, made._producer, made._output_nr)
     return tensor

@@ -277,6 +277,9 @@ class Node:
         """Register ``hook(grad_outputs) -> tuple or None``, called before the node runs."""
         return add_hook(hooks_of(self).pre, hook)
 
+    def take_part(self) -> None:
+        """Said to a node that ends a walk. One that is only shown to users enters the graph."""
+
     def _register_hook_dict(self, tensor: Any) -> None:
         """Let the hooks of a tensor run for the gradient of the output of its number."""
         hooks_of(self).tensor[tensor._output_nr] = tensor._backward_hooks

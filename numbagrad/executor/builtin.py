@@ -29,7 +29,12 @@ _SET_BASE_SLOT = 282  # PyArray_SetBaseObject
 
 
 class LaunchMiss(Exception):  # noqa: N818 - a signal between a launcher and its caller
-    """Raised by a launcher that cannot go on; the argument is a key or a ``layout.MISS_*``."""
+    """Raised by a launcher that says no.
+
+    Operators learn nothing else from it, and go the way of ``dispatch/descent.py``. To the program
+    that the launcher belongs to the argument says what is to be compiled or repaired: the key of a
+    kernel, or one of ``layout.MISS_*``.
+    """
 
 
 class Repairs:

@@ -172,6 +172,20 @@ class PointwiseProgram:
             leave_to_recorder()
         self._set_up()
 
+    def run(self, *operands: Any) -> Any:
+        """``call``, and what it takes where the launcher says no."""
+        try:
+            return self.call(*operands)
+        except LaunchMiss as miss:
+            return self.resolve(miss, operands)
+
+    def write(self, *operands: Any) -> None:
+        """``into``, and what it takes where the launcher says no."""
+        try:
+            self.into(*operands)
+        except LaunchMiss as miss:
+            self.resolve(miss, operands, into=True)
+
     def resolve(self, miss: LaunchMiss, operands: tuple[Any, ...], into: bool = False) -> Any:
         """Compile what was missing and call again; raises torch's errors for bad operands."""
         repairs = Repairs(self.name)

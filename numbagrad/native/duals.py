@@ -3,8 +3,7 @@
 The launchers of ``pointwise_operator.py`` and ``tensor_operator.py`` go on here when they meet an
 array that is ``Transformed``. The ordinary case is done at once: operands that are numbers,
 ordinary Tensors, or duals of one open level of which both parts are ordinary Tensors, where nothing
-is to be recorded. Whatever else is left to ``numbagrad/transforms/dispatch.py``, which does the
-same.
+is to be recorded. Whatever else is left to ``dispatch/transformations.py``, which does the same.
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ import numpy as np
 
 from .. import half_precision as half
 from ..cuda import require_cpu
+from ..dispatch.transformations import like_samples, new_samples
 from ..dtype import dtype as DType
 from ..dtype import from_numpy as dtype_of
 from ..dtype import get_default_dtype, scalar_dtype
@@ -22,7 +23,6 @@ from ..executor.conversion import dense_like, in_order
 from ..executor.plan.forms import Form
 from ..layout import contiguous_format, preserve_format
 from ..tensor import Tensor
-from ..transforms.dispatch import like_samples, new_samples
 from ..transforms.levels import is_transformed
 from ..type_names import type_name
 from .argument_kinds import Ints, takes

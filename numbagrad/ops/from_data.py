@@ -14,13 +14,13 @@ import numpy as np
 
 from .. import half_precision as half
 from ..cuda import require_cpu
+from ..dispatch.transformations import resolved
 from ..dtype import bool_, complex_of, dtype_from_user, get_default_dtype, int64, promote_types
 from ..dtype import dtype as DType
 from ..dtype import from_numpy as dtype_of
 from ..executor import capture
 from ..executor.capture import constant
 from ..tensor import Tensor, new_tensor
-from ..transforms.dispatch import resolved
 from ..warn_once import warn_caller
 from .arguments import SAFE, converted, leaf, numpy_dtype
 from .registry import method

@@ -76,7 +76,7 @@ def write_out(operator: PointwiseOperator, operands: tuple[Any, ...], out: Tenso
         )
     check_out_dtype(operator.name, operands, out)
     refuse_tangents(operator.name, (out, *operands))
-    operands = operator.with_tensor(operands)
+    operands = tuple(operator.with_tensor(operands))
     shapes = [x._array.shape for x in operands if isinstance(x, Tensor)]
     if operator.name in _TRUTH_ALONE and out._array.dtype.kind != "b":
         raise RuntimeError(

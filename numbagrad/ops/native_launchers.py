@@ -298,7 +298,7 @@ class _Calls:
         self.jvp: Callable[..., Any] = _jvp_in_python
         #: ``linear_of_dual(function, input, *values)``: the dual Tensor of ``function(array,
         #: *values)``, which is linear in the array, for the primal and for the tangent of
-        #: ``input``; None for what is left to ``transforms/dispatch.py``.
+        #: ``input``; None for what is left to ``dispatch/transformations.py``.
         self.linear_of_dual: Callable[..., Tensor | None] = _linear_in_python
 
 

@@ -224,9 +224,8 @@ _permute = ViewOperator(
 )
 
 
-def transpose_node(edge: tuple[Any, int], sequence_nr: float) -> Any:
-    """A node of ``t`` whose input is behind ``edge``, for a graph that was recorded without it."""
-    return _t.node_behind(edge, sequence_nr)
+#: For the linear layer, whose graph is recorded without it.
+TRANSPOSE = _t
 
 
 def alias(input: Tensor) -> Tensor:

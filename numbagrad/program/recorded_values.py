@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from ..executor.builtin import LaunchMiss
 from ..executor.plan.operations import (
     Array,
 )
@@ -52,10 +51,7 @@ def plain(operands: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def launched(program: Any, operands: tuple[Any, ...], into: bool) -> Any:
-    try:
-        return (program.into if into else program.call)(*operands)
-    except LaunchMiss as miss:
-        return program.resolve(miss, operands, into)
+    return (program.write if into else program.run)(*operands)
 
 
 def name_of(function: Any) -> str:
