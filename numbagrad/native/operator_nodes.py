@@ -7,8 +7,7 @@ A node is complete, or it is NULL (see ``objects.py``). Imported only to compile
 from __future__ import annotations
 
 from ..codegen.intrinsics import int64, load, subroutine
-from ..kernels.layout import *  # noqa: F403 - the words of the tables
-from .layout import *  # noqa: F403 - the words of the tables, all of them
+from .layout import KEPT_AS_SHAPE, KEPT_BITS, KEPT_PLACE, PLACE_BITS
 from .objects import (
     allocate,
     decrement_reference,
@@ -39,7 +38,7 @@ def shapes_of(runtime, tensors):
     if shapes == NULL:
         return NULL
     for k in range(count):
-        array = held_array(runtime, list_get_item(tensors, k), FIELD_ARRAY)
+        array = held_array(runtime, list_get_item(tensors, k), runtime.tensor.array)
         if not fill_list(shapes, k, NULL if array == NULL else shape_of(array)):
             return NULL
     return shapes
@@ -51,7 +50,7 @@ def kept_value(runtime, argument, as_shape):
     if as_shape == 0:
         return new_reference(argument)
     if is_tensor(runtime, argument):
-        array = held_array(runtime, argument, FIELD_ARRAY)
+        array = held_array(runtime, argument, runtime.tensor.array)
         return NULL if array == NULL else shape_of(array)
     return shapes_of(runtime, argument)
 
@@ -75,7 +74,7 @@ def kept_values(runtime, keeps, arguments):
 
 @subroutine
 def is_list(runtime, argument):
-    return has_type(argument, load(runtime, RUNTIME_LIST_TYPE, int64))
+    return has_type(argument, runtime.list_type)
 
 
 @subroutine
@@ -107,8 +106,8 @@ def edges_to(runtime, inputs, arguments):
 @subroutine
 def saved_tensors(runtime, recipe, arguments, results):
     """``saved`` of a node: inputs first, then outputs; ``results`` is an array of Tensors."""
-    saves = load(recipe, NODE_SAVES, int64)
-    numbers = load(recipe, NODE_RESULTS, int64)
+    saves = recipe.saves
+    numbers = recipe.results
     count = 0
     while saves >> (PLACE_BITS * count) != 0:
         count += 1
@@ -133,18 +132,18 @@ def saved_tensors(runtime, recipe, arguments, results):
 @subroutine
 def new_node(runtime, recipe, arguments, results, outputs):
     """A node as a recipe says, for the Tensors at ``results``; or NULL."""
-    node = allocate(load(recipe, NODE_TYPE, int64), 0)
+    node = allocate(recipe.node_type, 0)
     if node == NULL:
         return NULL
-    put(runtime, node, FIELD_HOOKS, load(runtime, RUNTIME_NONE, int64))
-    put(runtime, node, FIELD_PLAN, load(recipe, NODE_PLAN, int64))
-    inputs, keeps = load(recipe, NODE_INPUTS, int64), load(recipe, NODE_KEEPS, int64)
+    put(node, runtime.node.hooks, runtime.none)
+    put(node, runtime.operator_node.plan, recipe.plan)
+    inputs, keeps = recipe.inputs, recipe.keeps
     if not (
-        give(runtime, node, FIELD_NEXT_EDGES, edges_to(runtime, inputs, arguments))
-        and give(runtime, node, FIELD_SEQUENCE_NR, next_of(load(runtime, RUNTIME_SEQUENCE, int64)))
-        and give(runtime, node, FIELD_OUTPUT_COUNT, long_from_long(outputs))
-        and give(runtime, node, FIELD_VALUES, kept_values(runtime, keeps, arguments))
-        and give(runtime, node, FIELD_SAVED, saved_tensors(runtime, recipe, arguments, results))
+        give(node, runtime.node.next_edges, edges_to(runtime, inputs, arguments))
+        and give(node, runtime.node.sequence_nr, next_of(runtime.sequence))
+        and give(node, runtime.operator_node.output_count, long_from_long(outputs))
+        and give(node, runtime.operator_node.values, kept_values(runtime, keeps, arguments))
+        and give(node, runtime.node.saved, saved_tensors(runtime, recipe, arguments, results))
     ):
         decrement_reference(node)
         return NULL
@@ -157,8 +156,8 @@ def set_history(runtime, tensor, node, number):
     place = long_from_long(number)
     if place == NULL:
         return False
-    replace(runtime, tensor, FIELD_OUTPUT_NR, place)
-    true = load(runtime, RUNTIME_TRUE, int64)
-    replace(runtime, tensor, FIELD_REQUIRES_GRAD, new_reference(true))
-    replace(runtime, tensor, FIELD_GRAD_FN, new_reference(node))
+    replace(tensor, runtime.tensor.output_nr, place)
+    true = runtime.true
+    replace(tensor, runtime.tensor.requires_grad, new_reference(true))
+    replace(tensor, runtime.tensor.grad_fn, new_reference(node))
     return True

@@ -9,10 +9,20 @@ ordinary case is left to the Python code of ``numbagrad/ops/operator.py``, which
 from __future__ import annotations
 
 from ..codegen.intrinsics import address_of_stack, int64, load, store, subroutine
-from ..kernels.layout import *  # noqa: F403 - the words of the tables
+from ..kernels.layout import MAX_DIMENSIONS, MAX_OPERANDS
 from .calls import call_launcher
+from .heads import ArrayHead, ObjectHead
 from .launch import raise_miss, same_shape
-from .layout import *  # noqa: F403 - the words of the tables, all of them
+from .layout import (
+    MISS_LIMIT,
+    MISS_OPERAND,
+    PLACE_BITS,
+    PLACE_OUTPUT,
+    PLACE_PASSED,
+    RECIPE_OPERANDS,
+    LaunchTable,
+    Runtime,
+)
 from .objects import (
     allocate,
     call,
@@ -61,7 +71,7 @@ def run_holding(table, self, operands, count):
     """Run the launcher of ndarrays; it may let go of the GIL, so hold its operands meanwhile."""
     for k in range(count):
         increment_reference(load(operands, k, int64))
-    made = call_launcher(load(table, TABLE_LAUNCHER, int64), self, operands, count)
+    made = call_launcher(table.launcher, self, operands, count)
     let_go_of_all(operands, count)
     return made
 
@@ -69,7 +79,7 @@ def run_holding(table, self, operands, count):
 @subroutine
 def find_recipe(runtime, table, arguments, count):
     """The recipe for the node of a result, or NULL: then Python has to make it."""
-    recipes = load(table, TABLE_RECIPES, int64)
+    recipes = table.recipes
     if recipes == NULL or count > RECIPE_OPERANDS or is_watched(runtime):
         return NULL
     first = load(arguments, 0, int64)
@@ -79,10 +89,10 @@ def find_recipe(runtime, table, arguments, count):
         if is_tensor(runtime, operand):
             if is_inference(runtime, operand):
                 return NULL
-            if field(runtime, operand, FIELD_REQUIRES_GRAD) == load(runtime, RUNTIME_TRUE, int64):
+            if field(operand, runtime.tensor.requires_grad) == runtime.true:
                 which |= (1 + (int64(operand == first) << RECIPE_OPERANDS)) << k
-    recipe = recipes + 8 * RECIPE_WORDS * which
-    if load(recipe, RECIPE_RULE, int64) == NULL:
+    recipe = recipes[which]
+    if recipe.rule == NULL:
         return NULL
     return recipe
 
@@ -90,14 +100,14 @@ def find_recipe(runtime, table, arguments, count):
 @subroutine
 def new_restore(runtime, arguments, count, array):
     """``restore`` of a node, or None if no operand has another shape or dtype than the result."""
-    none = load(runtime, RUNTIME_NONE, int64)
-    dtype = load(array + ARRAY_DESCRIPTOR, 0, int64)
+    none = runtime.none
+    dtype = ArrayHead(array).descriptor
     restore = none
     for k in range(count):
         operand = load(arguments, k, int64)
         if needs_gradient(runtime, operand):
-            own = field(runtime, operand, FIELD_ARRAY)
-            if load(own + ARRAY_DESCRIPTOR, 0, int64) != dtype or not same_shape(own, array):
+            own = field(operand, runtime.tensor.array)
+            if ArrayHead(own).descriptor != dtype or not same_shape(own, array):
                 if restore == none:
                     restore = tuple_new(count)
                 if restore == NULL or not fill(restore, k, shape_and_dtype(own)):
@@ -130,14 +140,14 @@ def new_edges(runtime, arguments, count):
 @subroutine
 def used(recipe, arguments, i):
     """The operand that a gradient uses as its number ``i``, or NULL behind the last."""
-    place = (load(recipe, RECIPE_USES, int64) >> (PLACE_BITS * i)) & 15
+    place = (recipe.uses >> (PLACE_BITS * i)) & 15
     return NULL if place == 0 else load(arguments, place - 1, int64)
 
 
 @subroutine
 def saved_of_formula(runtime, recipe, arguments, result):
     """``saved`` of a node: the Tensors that its gradient uses."""
-    uses_result = load(recipe, RECIPE_USES_RESULT, int64)
+    uses_result = recipe.uses_result
     tensors = 0
     i = 0
     while used(recipe, arguments, i) != NULL:
@@ -164,7 +174,7 @@ def numbers_of_formula(runtime, recipe, arguments):
 
     None stands in the places of Tensors.
     """
-    none = load(runtime, RUNTIME_NONE, int64)
+    none = runtime.none
     numbers = 0
     count = 0
     while used(recipe, arguments, count) != NULL:
@@ -172,7 +182,7 @@ def numbers_of_formula(runtime, recipe, arguments):
         count += 1
     if numbers == 0:
         return new_reference(none)
-    uses_result = load(recipe, RECIPE_USES_RESULT, int64)
+    uses_result = recipe.uses_result
     kept = tuple_new(count + uses_result)
     if kept == NULL:
         return NULL
@@ -187,22 +197,23 @@ def numbers_of_formula(runtime, recipe, arguments):
 @subroutine
 def add_node(runtime, recipe, arguments, count, result):
     """Make the node of a result, which requires grad, as a recipe says; False if that failed."""
-    node = allocate(load(recipe, RECIPE_NODE_TYPE, int64), 0)
+    node = allocate(recipe.node_type, 0)
     if node == NULL:
         return False
-    put(runtime, node, FIELD_HOOKS, load(runtime, RUNTIME_NONE, int64))
-    put(runtime, node, FIELD_RULE, load(recipe, RECIPE_RULE, int64))
-    array = field(runtime, result, FIELD_ARRAY)
+    put(node, runtime.node.hooks, runtime.none)
+    put(node, runtime.pointwise_node.rule, recipe.rule)
+    array = field(result, runtime.tensor.array)
+    own = runtime.pointwise_node
     if not (
-        give(runtime, node, FIELD_NEXT_EDGES, new_edges(runtime, arguments, count))
-        and give(runtime, node, FIELD_SEQUENCE_NR, next_of(load(runtime, RUNTIME_SEQUENCE, int64)))
-        and give(runtime, node, FIELD_RESTORE, new_restore(runtime, arguments, count, array))
-        and give(runtime, node, FIELD_SAVED, saved_of_formula(runtime, recipe, arguments, result))
-        and give(runtime, node, FIELD_NUMBERS, numbers_of_formula(runtime, recipe, arguments))
+        give(node, runtime.node.next_edges, new_edges(runtime, arguments, count))
+        and give(node, runtime.node.sequence_nr, next_of(runtime.sequence))
+        and give(node, own.restore, new_restore(runtime, arguments, count, array))
+        and give(node, runtime.node.saved, saved_of_formula(runtime, recipe, arguments, result))
+        and give(node, own.numbers, numbers_of_formula(runtime, recipe, arguments))
     ):
         decrement_reference(node)
         return False
-    replace(runtime, result, FIELD_GRAD_FN, node)
+    replace(result, runtime.tensor.grad_fn, node)
     return True
 
 
@@ -212,31 +223,29 @@ def pointwise_recorded(self, arguments, given):
     A result that requires grad and has no node is one that Python has to record. Misses as the
     launcher of ndarrays does, and for other operands.
     """
-    table = load(self + ARRAY_DATA, 0, int64)
-    runtime = load(table, TABLE_RUNTIME, int64)
-    true = load(runtime, RUNTIME_TRUE, int64)
+    table = LaunchTable(ArrayHead(self).data)
+    runtime = table.runtime
+    true = runtime.true
     count = given - 1
     recording = load(arguments, count, int64)
     if count > MAX_OPERANDS:
         return raise_miss(runtime, MISS_LIMIT)
     operands = address_of_stack(MAX_OPERANDS)
-    needed = load(runtime, RUNTIME_FALSE, int64)
-    array_type = load(runtime, RUNTIME_ARRAY_TYPE, int64)
-    transformed = load(runtime, RUNTIME_TRANSFORMED_TYPE, int64)  # 0 before duals are known
+    needed = runtime.false
+    array_type = runtime.array_type
+    transformed = runtime.transformed_type  # 0 before duals are known
     for k in range(count):
         operand = load(arguments, k, int64)
         if is_tensor(runtime, operand):
-            if field(runtime, operand, FIELD_REQUIRES_GRAD) == true:
-                if load(table, TABLE_RECORDED, int64) == 1:
+            if field(operand, runtime.tensor.requires_grad) == true:
+                if table.recorded == 1:
                     needed = recording
-            operand = array_in(runtime, operand, FIELD_ARRAY)
+            operand = array_in(runtime, operand, runtime.tensor.array)
             if operand == NULL:  # a Tensor that was made without one, or with something else
                 return raise_miss(runtime, MISS_OPERAND)
-            if load(operand + OBJECT_TYPE, 0, int64) == transformed:
-                return call_launcher(
-                    load(runtime, RUNTIME_DUAL_POINTWISE, int64), self, arguments, given
-                )
-        elif load(operand + OBJECT_TYPE, 0, int64) == array_type:
+            if ObjectHead(operand).type == transformed:
+                return call_launcher(runtime.dual_pointwise, self, arguments, given)
+        elif ObjectHead(operand).type == array_type:
             return raise_miss(runtime, MISS_OPERAND)  # Python says that it is no Tensor
         store(operands, k, operand, int64)
     array = run_holding(table, self, operands, count)
@@ -256,22 +265,22 @@ def pointwise_into(self, arguments, given):
 
     Nothing is recorded; the version of the output is counted up.
     """
-    table = load(self + ARRAY_DATA, 0, int64)
-    runtime = load(table, TABLE_RUNTIME, int64)
+    table = LaunchTable(ArrayHead(self).data)
+    runtime = table.runtime
     output = load(arguments, 0, int64)
     if given > MAX_OPERANDS or not is_tensor(runtime, output):
         return raise_miss(runtime, MISS_OPERAND)
     if is_watched(runtime) or (is_inference(runtime, output) and inference_mode(runtime) != ON):
         return raise_miss(runtime, MISS_OPERAND)  # Python knows whom to ask, and what to say
     operands = address_of_stack(MAX_OPERANDS)
-    array_type = load(runtime, RUNTIME_ARRAY_TYPE, int64)
+    array_type = runtime.array_type
     for k in range(given):
         operand = load(arguments, k, int64)
         if is_tensor(runtime, operand):
-            operand = array_in(runtime, operand, FIELD_ARRAY)
+            operand = array_in(runtime, operand, runtime.tensor.array)
             if operand == NULL:
                 return raise_miss(runtime, MISS_OPERAND)
-        elif load(operand + OBJECT_TYPE, 0, int64) == array_type:
+        elif ObjectHead(operand).type == array_type:
             return raise_miss(runtime, MISS_OPERAND)
         store(operands, k - 1 if k > 0 else given - 1, operand, int64)
     cell = shared_cell(runtime, output)
@@ -306,7 +315,7 @@ def edges_of_inputs(runtime, inputs):
 @subroutine
 def saved_of_tuple(runtime, kept):
     """``saved`` of a node: of a tuple of Tensors and None."""
-    none = load(runtime, RUNTIME_NONE, int64)
+    none = runtime.none
     count = tuple_size(kept)
     saved = tuple_new(count)
     if saved == NULL:
@@ -325,8 +334,8 @@ def attach(self, arguments, given):
     ``saved`` is one of the Tensors that the node keeps, or None. Slots that nodes of the type have
     beyond those of ``Node`` are left to the caller.
     """
-    runtime = load(self + ARRAY_DATA, 0, int64)
-    none = load(runtime, RUNTIME_NONE, int64)
+    runtime = Runtime(ArrayHead(self).data)
+    none = runtime.none
     array = load(arguments, 0, int64)
     inputs = load(arguments, 2, int64)
     kept = load(arguments, 3, int64)
@@ -336,28 +345,28 @@ def attach(self, arguments, given):
         if entry != none:
             in_python = in_python or is_inference(runtime, entry)
     if in_python:
-        return call(load(runtime, RUNTIME_ATTACH, int64), arguments, 4)
+        return call(runtime.attach, arguments, 4)
     node = allocate(load(arguments, 1, int64), 0)
     if node == NULL:
         return NULL
-    put(runtime, node, FIELD_HOOKS, none)
+    put(node, runtime.node.hooks, none)
     result = NULL
     if (
-        give(runtime, node, FIELD_NEXT_EDGES, edges_of_inputs(runtime, inputs))
-        and give(runtime, node, FIELD_SAVED, saved_of_tuple(runtime, kept))
-        and give(runtime, node, FIELD_SEQUENCE_NR, next_of(load(runtime, RUNTIME_SEQUENCE, int64)))
+        give(node, runtime.node.next_edges, edges_of_inputs(runtime, inputs))
+        and give(node, runtime.node.saved, saved_of_tuple(runtime, kept))
+        and give(node, runtime.node.sequence_nr, next_of(runtime.sequence))
     ):
-        result = new_tensor(runtime, new_reference(array), load(runtime, RUNTIME_TRUE, int64))
+        result = new_tensor(runtime, new_reference(array), runtime.true)
     if result == NULL:
         decrement_reference(node)
         return NULL
-    replace(runtime, result, FIELD_GRAD_FN, node)
+    replace(result, runtime.tensor.grad_fn, node)
     return result
 
 
 def repeated(self, arguments, given):
     """``builtin(array, shape) -> Tensor``: one element as a tensor of a shape, without a copy."""
-    runtime = load(self + ARRAY_DATA, 0, int64)
+    runtime = Runtime(ArrayHead(self).data)
     array = load(arguments, 0, int64)
     shape = load(arguments, 1, int64)
     rank = tuple_size(shape)
@@ -368,49 +377,49 @@ def repeated(self, arguments, given):
     for d in range(rank):
         store(sizes, d, long_as_long(tuple_get_item(shape, d)), int64)
         store(strides, d, 0, int64)
-    array_type = load(runtime, RUNTIME_ARRAY_TYPE, int64)
+    array_type = runtime.array_type
     view = new_view(runtime, array_type, array, rank, sizes, strides)
     if view == NULL:
         return NULL
-    return new_tensor(runtime, view, load(runtime, RUNTIME_FALSE, int64))
+    return new_tensor(runtime, view, runtime.false)
 
 
 @subroutine
 def saved_array(runtime, entry):
     """The array of a saved tensor, or NULL if Python has to look at it more closely."""
-    kind = load(entry + OBJECT_TYPE, 0, int64)
+    kind = ObjectHead(entry).type
     if is_tensor(runtime, entry):
-        if field(runtime, entry, FIELD_VERSION_CELL) != load(runtime, RUNTIME_NONE, int64):
+        if field(entry, runtime.tensor.version_cell) != runtime.none:
             return NULL
-        return array_in(runtime, entry, FIELD_ARRAY)
-    if kind == load(runtime, RUNTIME_SAVED_INPUT_TYPE, int64):
+        return array_in(runtime, entry, runtime.tensor.array)
+    if kind == runtime.saved_input_type:
         # A write in place makes another number of the count, so the same object means no write.
-        cell = field(runtime, entry, FIELD_INPUT_CELL)
-        tensor = field(runtime, entry, FIELD_INPUT_TENSOR)
+        cell = field(entry, runtime.saved_input.cell)
+        tensor = field(entry, runtime.saved_input.tensor)
         if not is_cell(runtime, cell) or not is_tensor(runtime, tensor):
             return NULL
         version = list_get_item(cell, 0)
-        if version != field(runtime, entry, FIELD_INPUT_VERSION):
+        if version != field(entry, runtime.saved_input.version):
             return NULL
-        return array_in(runtime, tensor, FIELD_ARRAY)
-    if kind == load(runtime, RUNTIME_SAVED_OUTPUT_TYPE, int64):
-        cell = field(runtime, entry, FIELD_KEPT_CELL)
+        return array_in(runtime, tensor, runtime.tensor.array)
+    if kind == runtime.saved_output_type:
+        cell = field(entry, runtime.saved_output.cell)
         if not is_cell(runtime, cell):
             return NULL
         version = list_get_item(cell, 0)
-        if version != field(runtime, entry, FIELD_KEPT_VERSION):
+        if version != field(entry, runtime.saved_output.version):
             return NULL
-        return array_in(runtime, entry, FIELD_KEPT_ARRAY)
+        return array_in(runtime, entry, runtime.saved_output.array)
     return NULL
 
 
 @subroutine
 def unpack(runtime, node, operands):
     """Write what the gradient of a node uses behind the first operand; returns how many, or -1."""
-    none = load(runtime, RUNTIME_NONE, int64)
-    saved = field(runtime, node, FIELD_SAVED)
-    numbers = field(runtime, node, FIELD_NUMBERS)
-    tuple_type = load(runtime, RUNTIME_TUPLE_TYPE, int64)
+    none = runtime.none
+    saved = field(node, runtime.node.saved)
+    numbers = field(node, runtime.pointwise_node.numbers)
+    tuple_type = runtime.tuple_type
     if not has_type(saved, tuple_type) or (numbers != none and not has_type(numbers, tuple_type)):
         return -1  # freed, or what somebody put there
     count = tuple_size(saved)
@@ -437,11 +446,11 @@ def unpack(runtime, node, operands):
 @subroutine
 def gradients_of(table, runtime, made, grad):
     """A tuple of the gradients of the inputs, of what the kernel made and the incoming one."""
-    none = load(runtime, RUNTIME_NONE, int64)
-    false = load(runtime, RUNTIME_FALSE, int64)
-    outputs = load(table, TABLE_OUTPUTS, int64)
-    inputs = load(table, TABLE_INPUTS, int64)
-    places = load(table, TABLE_PLACES, int64)
+    none = runtime.none
+    false = runtime.false
+    outputs = table.outputs
+    inputs = table.inputs
+    places = table.places
     results = tuple_new(inputs)
     if results == NULL:
         return NULL
@@ -465,15 +474,15 @@ def pointwise_gradients(self, arguments, given):
     Returns None where the Python code has to do it: for a gradient that is no plain Tensor, and for
     saved tensors that were freed or written, where there is an error to raise.
     """
-    table = load(self + ARRAY_DATA, 0, int64)
-    runtime = load(table, TABLE_RUNTIME, int64)
-    none = load(runtime, RUNTIME_NONE, int64)
+    table = LaunchTable(ArrayHead(self).data)
+    runtime = table.runtime
+    none = runtime.none
     node = load(arguments, 0, int64)
     grad = load(arguments, 1, int64)
     operands = address_of_stack(MAX_OPERANDS)
     count = -1
     if is_tensor(runtime, grad):
-        array = array_in(runtime, grad, FIELD_ARRAY)
+        array = array_in(runtime, grad, runtime.tensor.array)
         store(operands, 0, array, int64)
         if array != NULL:
             count = unpack(runtime, node, operands)
