@@ -6,8 +6,9 @@ Imported by the launchers, therefore only when compiling.
 from __future__ import annotations
 
 from ..codegen.atomics import call_5
-from ..codegen.intrinsics import int64, load, subroutine
+from ..codegen.intrinsics import int64, load, store, subroutine
 from .calls import new_array, new_from_descriptor
+from .heads import ArrayHead
 from .layout import BFLOAT16
 from .objects import call, decrement_reference, new_reference
 
@@ -50,3 +51,12 @@ def new_output(runtime, rank, sizes, code, strides):
         if make != NULL:
             return call_5(make, runtime, rank, sizes, code, strides)
     return usual_array(runtime, rank, sizes, code, strides)
+
+
+@subroutine
+def output_at(frame, word, runtime, rank, sizes, code, strides):
+    """``new_output``, the address of whose memory becomes a word of packed arguments."""
+    array = new_output(runtime, rank, sizes, code, strides)
+    if array != NULL:
+        store(frame, word, ArrayHead(array).data, int64)
+    return array

@@ -36,7 +36,7 @@ from ..kernels.layout import (
     UNIT,
     ZERO,
 )
-from .allocation import new_output
+from .allocation import output_at
 from .calls import call_launcher
 from .heads import FLAG_CONTIGUOUS, ArrayHead, DescriptorHead, ObjectHead
 from .layout import (
@@ -268,11 +268,10 @@ def add_output(frame, runtime, place, code, rank, sizes, strides):
             dimension = frame.order[rank - 1 - p]
             store(strides, dimension, step, int64)
             step *= max(load(sizes, dimension, int64), 1)
-    array = new_output(runtime, rank, sizes, code, strides)
+    word = operand_word(place)
+    array = output_at(frame, word, runtime, rank, sizes, code, strides)
     if array == NULL:
         return NULL
-    word = operand_word(place)
-    store(frame, word, ArrayHead(array).data, int64)
     step = item_size
     kept = load(frame, ARGUMENT_DIMENSIONS, int64)
     for p in range(kept):

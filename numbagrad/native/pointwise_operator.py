@@ -12,7 +12,7 @@ from ..codegen.intrinsics import address_of_stack, int64, load, store, subroutin
 from ..kernels.layout import MAX_DIMENSIONS, MAX_OPERANDS
 from .calls import call_launcher
 from .heads import ArrayHead, ObjectHead
-from .launch import raise_miss, same_shape
+from .launch import raise_miss
 from .layout import (
     MISS_LIMIT,
     MISS_OPERAND,
@@ -23,21 +23,18 @@ from .layout import (
     LaunchTable,
     Runtime,
 )
+from .nodes import add_pointwise_node, edges_of_inputs, new_node, saved_of_tuple
 from .objects import (
-    allocate,
     call,
     decrement_reference,
     field,
     fill,
-    give,
     has_type,
     increment_reference,
     let_go_of_all,
     list_get_item,
     long_as_long,
     new_reference,
-    next_of,
-    put,
     replace,
     tuple_get_item,
     tuple_new,
@@ -47,18 +44,13 @@ from .tensors import (
     ON,
     array_in,
     count_writes,
-    edge_or_none,
     inference_mode,
     is_cell,
     is_inference,
     is_tensor,
     is_watched,
-    needs_gradient,
     new_tensor,
     new_view,
-    save,
-    save_output,
-    shape_and_dtype,
     shared_cell,
     uncount,
 )
@@ -95,126 +87,6 @@ def find_recipe(runtime, table, arguments, count):
     if recipe.rule == NULL:
         return NULL
     return recipe
-
-
-@subroutine
-def new_restore(runtime, arguments, count, array):
-    """``restore`` of a node, or None if no operand has another shape or dtype than the result."""
-    none = runtime.none
-    dtype = ArrayHead(array).descriptor
-    restore = none
-    for k in range(count):
-        operand = load(arguments, k, int64)
-        if needs_gradient(runtime, operand):
-            own = field(operand, runtime.tensor.array)
-            if ArrayHead(own).descriptor != dtype or not same_shape(own, array):
-                if restore == none:
-                    restore = tuple_new(count)
-                if restore == NULL or not fill(restore, k, shape_and_dtype(own)):
-                    return NULL
-    if restore == none:
-        return new_reference(none)
-    for k in range(count):
-        if tuple_get_item(restore, k) == NULL:
-            fill(restore, k, new_reference(none))
-    return restore
-
-
-@subroutine
-def new_edges(runtime, arguments, count):
-    """``next_edges`` of a node; operands that are the first again share its edge."""
-    edges = tuple_new(count)
-    if edges == NULL:
-        return NULL
-    for k in range(count):
-        operand = load(arguments, k, int64)
-        if k > 0 and operand == load(arguments, 0, int64) and needs_gradient(runtime, operand):
-            edge = new_reference(tuple_get_item(edges, 0))
-        else:
-            edge = edge_or_none(runtime, operand)
-        if not fill(edges, k, edge):
-            return NULL
-    return edges
-
-
-@subroutine
-def used(recipe, arguments, i):
-    """The operand that a gradient uses as its number ``i``, or NULL behind the last."""
-    place = (recipe.uses >> (PLACE_BITS * i)) & 15
-    return NULL if place == 0 else load(arguments, place - 1, int64)
-
-
-@subroutine
-def saved_of_formula(runtime, recipe, arguments, result):
-    """``saved`` of a node: the Tensors that its gradient uses."""
-    uses_result = recipe.uses_result
-    tensors = 0
-    i = 0
-    while used(recipe, arguments, i) != NULL:
-        tensors += int64(is_tensor(runtime, used(recipe, arguments, i)))
-        i += 1
-    saved = tuple_new(tensors + uses_result)
-    if saved == NULL:
-        return NULL
-    position = 0
-    for k in range(i):
-        operand = used(recipe, arguments, k)
-        if is_tensor(runtime, operand):
-            if not fill(saved, position, save(runtime, operand)):
-                return NULL
-            position += 1
-    if uses_result and not fill(saved, position, save_output(runtime, result, 0)):
-        return NULL
-    return saved
-
-
-@subroutine
-def numbers_of_formula(runtime, recipe, arguments):
-    """``numbers`` of a node: the Python numbers that its gradient uses, or None without any.
-
-    None stands in the places of Tensors.
-    """
-    none = runtime.none
-    numbers = 0
-    count = 0
-    while used(recipe, arguments, count) != NULL:
-        numbers += int64(not is_tensor(runtime, used(recipe, arguments, count)))
-        count += 1
-    if numbers == 0:
-        return new_reference(none)
-    uses_result = recipe.uses_result
-    kept = tuple_new(count + uses_result)
-    if kept == NULL:
-        return NULL
-    for i in range(count):
-        operand = used(recipe, arguments, i)
-        fill(kept, i, new_reference(none if is_tensor(runtime, operand) else operand))
-    if uses_result:
-        fill(kept, count, new_reference(none))
-    return kept
-
-
-@subroutine
-def add_node(runtime, recipe, arguments, count, result):
-    """Make the node of a result, which requires grad, as a recipe says; False if that failed."""
-    node = allocate(recipe.node_type, 0)
-    if node == NULL:
-        return False
-    put(node, runtime.node.hooks, runtime.none)
-    put(node, runtime.pointwise_node.rule, recipe.rule)
-    array = field(result, runtime.tensor.array)
-    own = runtime.pointwise_node
-    if not (
-        give(node, runtime.node.next_edges, new_edges(runtime, arguments, count))
-        and give(node, runtime.node.sequence_nr, next_of(runtime.sequence))
-        and give(node, own.restore, new_restore(runtime, arguments, count, array))
-        and give(node, runtime.node.saved, saved_of_formula(runtime, recipe, arguments, result))
-        and give(node, own.numbers, numbers_of_formula(runtime, recipe, arguments))
-    ):
-        decrement_reference(node)
-        return False
-    replace(result, runtime.tensor.grad_fn, node)
-    return True
 
 
 def pointwise_recorded(self, arguments, given):
@@ -254,7 +126,7 @@ def pointwise_recorded(self, arguments, given):
     result = new_tensor(runtime, array, needed)
     if result != NULL and needed == true:
         recipe = find_recipe(runtime, table, arguments, count)
-        if recipe != NULL and not add_node(runtime, recipe, arguments, count, result):
+        if recipe != NULL and not add_pointwise_node(runtime, recipe, arguments, count, result):
             decrement_reference(result)
             return NULL
     return result
@@ -299,34 +171,6 @@ def pointwise_into(self, arguments, given):
     return made
 
 
-@subroutine
-def edges_of_inputs(runtime, inputs):
-    """``next_edges`` of a node: one for each of a tuple."""
-    count = tuple_size(inputs)
-    edges = tuple_new(count)
-    if edges == NULL:
-        return NULL
-    for k in range(count):
-        if not fill(edges, k, edge_or_none(runtime, tuple_get_item(inputs, k))):
-            return NULL
-    return edges
-
-
-@subroutine
-def saved_of_tuple(runtime, kept):
-    """``saved`` of a node: of a tuple of Tensors and None."""
-    none = runtime.none
-    count = tuple_size(kept)
-    saved = tuple_new(count)
-    if saved == NULL:
-        return NULL
-    for k in range(count):
-        entry = tuple_get_item(kept, k)
-        if not fill(saved, k, new_reference(none) if entry == none else save(runtime, entry)):
-            return NULL
-    return saved
-
-
 def attach(self, arguments, given):
     """``builtin(array, node_type, inputs, saved) -> Tensor``: made by a new node of that type.
 
@@ -346,17 +190,14 @@ def attach(self, arguments, given):
             in_python = in_python or is_inference(runtime, entry)
     if in_python:
         return call(runtime.attach, arguments, 4)
-    node = allocate(load(arguments, 1, int64), 0)
+    edges = edges_of_inputs(runtime, inputs)
+    saved = NULL
+    if edges != NULL:
+        saved = saved_of_tuple(runtime, kept)
+    node = new_node(runtime, load(arguments, 1, int64), edges, saved)
     if node == NULL:
         return NULL
-    put(node, runtime.node.hooks, none)
-    result = NULL
-    if (
-        give(node, runtime.node.next_edges, edges_of_inputs(runtime, inputs))
-        and give(node, runtime.node.saved, saved_of_tuple(runtime, kept))
-        and give(node, runtime.node.sequence_nr, next_of(runtime.sequence))
-    ):
-        result = new_tensor(runtime, new_reference(array), runtime.true)
+    result = new_tensor(runtime, new_reference(array), runtime.true)
     if result == NULL:
         decrement_reference(node)
         return NULL

@@ -24,7 +24,7 @@ from ..kernels.rowwise import (
     WORDS,
     cut,
 )
-from .allocation import new_output
+from .allocation import output_at
 from .heads import ArrayHead, ObjectHead
 from .launch import find_slot, is_captured, is_contiguous, raise_miss, run_in_threads, type_number
 from .layout import CODE_BITS, MISS_CAPTURE, MISS_OPERAND, LaunchTable
@@ -51,9 +51,7 @@ def new_results(table, runtime, frame, slot, first, inputs):
             return NULL
     for j in range(outputs):
         code = (slot.output_types >> (CODE_BITS * j)) & 31
-        array = new_output(runtime, rank, sizes, code, NULL)
-        if array != NULL:
-            store(frame, OPERANDS + inputs + j, ArrayHead(array).data, int64)
+        array = output_at(frame, OPERANDS + inputs + j, runtime, rank, sizes, code, NULL)
         if outputs == 1:
             return array
         if not fill(results, j, array):

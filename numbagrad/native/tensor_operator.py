@@ -21,6 +21,7 @@ from .layout import (
     NodeRecipe,
     OperatorTable,
 )
+from .nodes import is_list, new_operator_node, set_history
 from .objects import (
     call,
     decrement_reference,
@@ -43,7 +44,6 @@ from .objects import (
     tuple_new,
     tuple_size,
 )
-from .operator_nodes import is_list, new_node, set_history
 from .tensors import (
     FAILED,
     OFF,
@@ -236,7 +236,7 @@ def wrapped_view(runtime, recipe, array, input, values):
         if done and is_followed(runtime, input) and has_fractions(array):
             known = address_of_stack(MAX_VALUES)
             known_arguments(input, values, known)
-            node = new_node(runtime, recipe, known, NULL, 1)
+            node = new_operator_node(runtime, recipe, known, NULL, 1)
             done = node != NULL and set_history(runtime, result, node, 0)
             decrement_reference(node)
     else:
@@ -325,7 +325,7 @@ def views(self, arguments, given):
     if mode == ON and is_followed(runtime, input) and count > 0:
         known = address_of_stack(MAX_VALUES)
         known_arguments(input, load(arguments, 2, int64), known)
-        node = new_node(runtime, recipe, known, NULL, count)
+        node = new_operator_node(runtime, recipe, known, NULL, count)
         if node == NULL:
             return NULL
     results = views_of_all(runtime, arrays, input, node, mode)
@@ -492,7 +492,7 @@ def new_results(runtime, made, count, results):
 @subroutine
 def add_history(runtime, recipe, arguments, results, count):
     """Make the node of new Tensors; False if that failed."""
-    node = new_node(runtime, recipe, arguments, results, count)
+    node = new_operator_node(runtime, recipe, arguments, results, count)
     done = node != NULL
     for n in range(count):
         result = load(results, n, int64)
