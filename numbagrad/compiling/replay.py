@@ -194,9 +194,7 @@ def _tensor(found: Found, tensor: Tensor, had_gradient: bool) -> tuple[int, ...]
 
 def _version(owner: Tensor | int, of_gradient: bool, count: int) -> tuple[int, ...]:
     argument, tensor = (owner, 0) if isinstance(owner, int) else (-1, id(owner))
-    return row_of(
-        Version, argument=argument, tensor=tensor, of_gradient=of_gradient, writes=count
-    )
+    return row_of(Version, argument=argument, tensor=tensor, of_gradient=of_gradient, writes=count)
 
 
 def _never(*arguments: Any) -> None:

@@ -38,7 +38,8 @@ from .builtin import (
 )
 from .mode import NATIVE
 from .plan.dtypes import DtypeRules, OperandCode
-from .plan.forms import broadcast_operands, check_written_once, separate
+from .plan.forms import broadcast_operands
+from .plan.sharing import check_written_once, separate
 
 #: Elements that are worth a thread of their own: cheap formulas are bound by memory.
 GRAIN = 32768

@@ -29,10 +29,10 @@ from ..executor.plan.operations import (
     Number,
     Operation,
     View,
-    extent,
     is_check,
     mapped,
 )
+from ..executor.plan.sharing import extent
 from ..kernels import program_layout as words
 from ..kernels.pointwise import loaded_as
 from . import bundles, row_stages, timing  # noqa: F401 - they say how their operations are lowered
