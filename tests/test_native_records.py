@@ -12,6 +12,8 @@ from numbagrad.native.record import (
     Nested,
     Pointer,
     Record,
+    Records,
+    Shared,
     Word,
     Words,
     array_of,
@@ -153,3 +155,27 @@ def test_parts_of_words(compiled):
     words = np.array([7 | 3 << 40, -1], np.int64)
     assert compiled(of_head)(words.ctypes.data, 0, 0) == 3007
     assert words.view(np.int32).tolist() == [7, 3 << 8, 7, -1]
+
+
+class Line(Record):
+    turn = Shared(aligned=128)
+    own = Word()
+
+
+class Lines(Record):
+    busy = Shared()
+    lines = Records(Line, 3)
+
+
+def of_lines(address, k, value):
+    block = Lines(address)
+    block.lines[k].own = value
+    return block.lines[k].turn - address
+
+
+def test_what_threads_write_lies_apart_and_is_found_by_its_address(compiled):
+    assert Lines.lines.offset == 128 and size_of(Line) == 16 and size_of(Lines) == 64
+    block = Lines()
+    block.busy = 4
+    assert compiled(of_lines)(block.address, 2, 9) == 128 * 3
+    assert Line(block.lines[2]).own == 9 and block.busy == 4

@@ -4,7 +4,7 @@ Read by ``buffers.py``, which is the pool, and by ``numbagrad.executor.memory``,
 This file must not import Numba.
 """
 
-from .record import Record, Word, Words
+from .record import Record, Shared, Word, Words
 
 # --- classes of sizes: four between one power of two and the next -----------------------------
 #: Arrays of fewer bytes are left to NumPy: what they cost is not their memory.
@@ -31,7 +31,7 @@ HUGE_PAGE_BYTES = 2 << 20
 class Pool(Record):
     """The control block."""
 
-    lock = Words(1)  # found by its address
+    lock = Shared()
     limit = Word()  # bytes of free buffers that the pool keeps at most
     kept = Word()  # bytes of free buffers it keeps now
     taken = Word()  # buffers taken from the system so far

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from numba import types
 
-from ..codegen.atomics import call_5
+from ..codegen.atomics import atomic_load, call_5
 from ..codegen.intrinsics import (
     address_of_stack,
     call_kernel,
@@ -63,7 +63,7 @@ from .heads import ArrayHead, ObjectHead
 from .launch import is_captured, raise_miss, run_in_threads, same_shape, type_number
 from .layout import MATMUL_TYPES, MISS_CAPTURE, MISS_OPERAND, MISS_SHAPES, MatmulTable
 from .objects import decrement_reference, pair
-from .threads import WORKERS
+from .thread_layout import ThreadPool
 
 NULL = 0
 FLOAT32, FLOAT64 = 11, 12
@@ -163,7 +163,7 @@ def run(runtime, table, kernel, frame, batch, method, item_size):
     depth = load(frame, K, int64)
     steps = depth * (1 + load(frame, TERMS, int64))
     store(frame, WIDTH, _unit_columns(rows, columns, depth), int64)
-    threads = load(runtime.pool + WORKERS, 0, int64) + 1
+    threads = atomic_load(ThreadPool(runtime.pool).workers) + 1
     divide = table.divide
     pieces, share = 0, SHARE
     if divide != NULL and threads > 1 and rows * columns * steps >= 2 * LONG_SHARE:

@@ -24,8 +24,8 @@ from typing import Any, ClassVar, Generic, TypeVar, overload
 import numpy as np
 
 __all__ = [
-    "Byte", "Half", "List", "Nested", "Pointer", "Record", "Word", "Words", "array_of", "fields_of",
-    "list_of", "row_of", "size_of", "write_list",
+    "Byte", "Half", "List", "Nested", "Pointer", "Record", "Records", "Shared", "Word", "Words",
+    "array_of", "fields_of", "list_of", "row_of", "size_of", "write_list",
 ]  # fmt: skip
 
 WORD_BYTES = 8
@@ -78,6 +78,16 @@ class Word(Field[int]):
         words[self.place] = value
 
 
+class Shared(Word):
+    """A number that several threads write: compiled code is given its address.
+
+    It may be ``aligned`` to so many bytes, and with it the record.
+    """
+
+    def __init__(self, aligned: int = WORD_BYTES):
+        self.alignment = aligned
+
+
 class Half(Field[int]):
     """An int32, which compiled code alone reads and writes."""
 
@@ -122,9 +132,24 @@ class Nested(Field[_Inner]):
     def __init__(self, record: type[_Inner]):
         self.record = record
         self.bytes = WORD_BYTES * size_of(record)
+        self.alignment = record._alignment
 
     def read(self, words: WordArray) -> _Inner:
         return self.record(words[self.place : self.place + size_of(self.record)])
+
+
+class Records(Field[WordArray]):
+    """So many records in a row; to Python, rows of words."""
+
+    def __init__(self, record: type[Record], count: int):
+        self.record = record
+        self.bytes = WORD_BYTES * size_of(record) * count
+        self.alignment = record._alignment
+
+    def read(self, words: WordArray) -> WordArray:
+        size = size_of(self.record)
+        found = words[self.place : self.place + self.bytes // WORD_BYTES]
+        return found.reshape(-1, size)
 
 
 class _RecordClass(type):
@@ -132,14 +157,16 @@ class _RecordClass(type):
 
     _fields: dict[str, Field[Any]]
     _bytes: int
+    _alignment: int
 
     def __new__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> Any:
         made = super().__new__(cls, name, bases, {"__slots__": (), **namespace})
         made._fields = {}
-        made._bytes = 0
+        made._bytes, made._alignment = 0, WORD_BYTES
         for base in bases:  # whose fields come first
             made._fields |= getattr(base, "_fields", {})
             made._bytes = WORD_BYTES * size_of(base) if isinstance(base, _RecordClass) else 0
+            made._alignment = getattr(base, "_alignment", WORD_BYTES)
         for key, field in namespace.items():
             if isinstance(field, Field):
                 if key in _TAKEN:
@@ -147,6 +174,7 @@ class _RecordClass(type):
                 field.offset = -(-made._bytes // field.alignment) * field.alignment
                 made._fields[key] = field
                 made._bytes = field.offset + field.bytes
+                made._alignment = max(made._alignment, field.alignment)
         return made
 
 
@@ -161,6 +189,7 @@ class Record(metaclass=_RecordClass):
 
     _fields: ClassVar[dict[str, Field[Any]]]
     _bytes: ClassVar[int]
+    _alignment: ClassVar[int]
 
     def __init__(self, words: WordArray | None = None):
         #: The words, an array of int64; those of a new record are zero.
@@ -178,8 +207,8 @@ def fields_of(record: type[Record]) -> Mapping[str, Field[Any]]:
 
 
 def size_of(record: _RecordClass) -> int:
-    """The words of a record."""
-    return -(-record._bytes // WORD_BYTES)
+    """The words of a record, up to where the next one may begin."""
+    return -(-record._bytes // record._alignment) * record._alignment // WORD_BYTES
 
 
 def row_of(record: type[Record], **values: int) -> tuple[int, ...]:

@@ -29,7 +29,19 @@ from numba.core.typing.templates import (
 )
 from numba.extending import intrinsic, typeof_impl
 
-from .record import WORD_BYTES, Byte, Half, Nested, Pointer, Record, Words, fields_of, size_of
+from .record import (
+    WORD_BYTES,
+    Byte,
+    Half,
+    Nested,
+    Pointer,
+    Record,
+    Records,
+    Shared,
+    Words,
+    fields_of,
+    size_of,
+)  # fmt: skip
 
 _WORD = ir.IntType(64)
 
@@ -126,8 +138,12 @@ def _lower_calls(kind):
 # --- fields ---------------------------------------------------------------------------------------
 
 
+#: They lie in the record itself: what is read is their address.
+_IN_PLACE = Nested | Records | Shared | Words
+
+
 def _type_of_field(field):
-    if isinstance(field, Nested | Pointer):
+    if isinstance(field, Nested | Pointer | Records):
         return RecordType(field.record)
     if isinstance(field, Words):
         return _WORDS
@@ -153,7 +169,7 @@ def _pointer(context, builder, address, field):
 @lower_getattr_generic(RecordType)
 def _read(context, builder, kind, address, name):
     field = fields_of(kind.record)[name]
-    if isinstance(field, Nested | Words):  # they lie in the record itself
+    if isinstance(field, _IN_PLACE):
         return builder.add(address, ir.Constant(_WORD, field.offset))
     return builder.load(_pointer(context, builder, address, field))
 
@@ -162,8 +178,8 @@ def _read(context, builder, kind, address, name):
 def _write(context, builder, signature, arguments, name):
     address, value = arguments
     field = fields_of(signature.args[0].record)[name]
-    if isinstance(field, Nested | Words):
-        raise TypeError(f"{name} is written field by field")
+    if isinstance(field, _IN_PLACE):
+        raise TypeError(f"{name} is found by its address")
     builder.store(value, _pointer(context, builder, address, field))
 
 
