@@ -21,15 +21,12 @@ from numbagrad.executor import deferred
 from numbagrad.executor.matmul import matmul, matmul_and_tangent
 from numbagrad.executor.mode import NATIVE
 from numbagrad.func import grad, jvp
-from numbagrad.native import layout
 from numbagrad.ops import native_launchers
 from numbagrad.transforms.levels import Transformed
 
 pytestmark = pytest.mark.skipif(not NATIVE, reason="there are no launchers")
 
-SWITCHES = (
-    layout.RUNTIME_TRANSFORMED_TYPE, layout.RUNTIME_DUAL_OPERATOR, layout.RUNTIME_DUAL_VIEW,
-)  # fmt: skip
+SWITCHES = ("transformed_type", "dual_operator", "dual_view")
 
 
 @pytest.fixture(autouse=True)
@@ -49,17 +46,19 @@ def compiled(monkeypatch):
 def in_python():
     """Leave duals to Python within it."""
     block = native_launchers.described_runtime()
-    before = block[list(SWITCHES)]
+    before = {name: getattr(block, name) for name in SWITCHES}
     calls = native_launchers.calls
     native = calls.duals, calls.jvp, calls.linear_of_dual
-    block[list(SWITCHES)] = 0
+    for name in SWITCHES:
+        setattr(block, name, 0)
     calls.duals = native_launchers._duals_in_python
     calls.jvp = native_launchers._jvp_in_python
     calls.linear_of_dual = native_launchers._linear_in_python
     try:
         yield
     finally:
-        block[list(SWITCHES)] = before
+        for name, value in before.items():
+            setattr(block, name, value)
         calls.duals, calls.jvp, calls.linear_of_dual = native
 
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ..executor.plan.operations import Array, extent
+from ..executor.plan.operations import Array
+from ..executor.plan.sharing import extent
 from ..program.recorded_values import root_of
 
 

@@ -25,7 +25,8 @@ from . import capture, library
 from .mode import NATIVE
 from .plan import result_forms
 from .plan.dtypes import ComplexRules
-from .plan.forms import separate, spread
+from .plan.forms import spread
+from .plan.sharing import separate
 from .plan.spaces import merged, operand_word, pointwise_words
 from .pointwise import GRAIN, guard_of, is_operand, kernel_source
 from .pool import pool_address

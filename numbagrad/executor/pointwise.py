@@ -38,7 +38,8 @@ from .builtin import (
 )
 from .mode import NATIVE
 from .plan.dtypes import DtypeRules, OperandCode
-from .plan.forms import broadcast_operands, check_written_once, separate
+from .plan.forms import broadcast_operands
+from .plan.sharing import check_written_once, separate
 
 #: Elements that are worth a thread of their own: cheap formulas are bound by memory.
 GRAIN = 32768
@@ -152,8 +153,8 @@ class PointwiseProgram:
                 )
                 launch = launcher("pointwise")
                 self._tables = tables
-                call = make_builtin(self.name, launch, tables[0].words)
-                into = make_builtin(self.name, launch, tables[1].words)
+                call = make_builtin(self.name, launch, tables[0].record)
+                into = make_builtin(self.name, launch, tables[1].record)
             self.call = _looking_for_zeros(call) if self.refuses_zero_divisors else call
             self.into = _looking_for_zeros(into) if self.refuses_zero_divisors else into
             self._is_set_up = True
@@ -225,7 +226,7 @@ class PointwiseProgram:
         inputs = operands[:-1] if into else operands
         if code == native_layout.MISS_GENERAL:
             address = launcher("pointwise_general", "broadcast")
-            runtime()[native_layout.RUNTIME_GENERAL] = address
+            runtime().general = address
             return operands
         if code == native_layout.MISS_OPERAND:
             taken = tuple([_as_operand(self.name, x) for x in operands])

@@ -113,7 +113,7 @@ class ReductionProgram:
     def _install(self, function: str, table: KernelTable) -> None:
         """Make a launcher of this program what ``call`` is."""
         address = launcher(function, "reduction_launch")
-        self.call = make_builtin(self.definition.name, address, table.words)
+        self.call = make_builtin(self.definition.name, address, table.record)
 
     def resolve(self, miss: LaunchMiss, *arguments: Any) -> Array:
         """Compile what a call missed, and call again."""

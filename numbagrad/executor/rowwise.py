@@ -63,7 +63,7 @@ class RowwiseProgram:
             if self._table is None:
                 table = KernelTable(self.outputs, rowwise.GRAIN)
                 launch = launcher("along", "rowwise_launch")
-                self.call = make_builtin(self.name, launch, table.words)
+                self.call = make_builtin(self.name, launch, table.record)
                 self._table = table
         return self.call(*arguments)
 

@@ -16,7 +16,7 @@ from ..dispatch.policies import autocasts
 from ..executor import capture, copying
 from ..executor import indexing as executor
 from ..executor.checks import check_inside
-from ..executor.plan.forms import check_written_once
+from ..executor.plan.sharing import check_written_once
 from ..tensor import Tensor
 from ..transforms.batching import with_samples
 from ..transforms.levels import is_transformed

@@ -19,7 +19,8 @@ from ..autograd.tensor_interface import bump_version
 from ..executor import capture
 from ..executor import indexing as executor
 from ..executor.arrays import filled
-from ..executor.plan.forms import broadcast, check_written_once
+from ..executor.plan.forms import broadcast
+from ..executor.plan.sharing import check_written_once
 from ..tensor import Tensor, new_tensor
 from ..transforms.levels import Transformed, is_transformed
 from ..transforms.tangents import multilinear

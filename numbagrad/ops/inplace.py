@@ -29,7 +29,7 @@ from ..autograd.tensor_interface import bump_version
 from ..dtype import can_cast, scalar_type_name
 from ..executor import capture
 from ..executor.arrays import filled
-from ..executor.plan.forms import check_written_once
+from ..executor.plan.sharing import check_written_once
 from ..tensor import Tensor, new_tensor
 from ..transforms.batching import aligned, stacked
 from ..transforms.levels import is_transformed

@@ -12,7 +12,7 @@ from .. import return_types
 from ..autograd.inplace import compute_then_write
 from ..dtype import scalar_type_name
 from ..executor import capture
-from ..executor.plan.forms import reach
+from ..executor.plan.sharing import reach
 from ..tensor import Tensor, new_tensor
 from .argument_kinds import Ints, Real, takes
 from .arguments import is_complex_number

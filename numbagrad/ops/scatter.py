@@ -19,7 +19,7 @@ from ..autograd.once_differentiable import with_history
 from ..executor import capture
 from ..executor import indexing as executor
 from ..executor.arrays import filled
-from ..executor.plan.forms import check_written_once
+from ..executor.plan.sharing import check_written_once
 from ..tensor import Tensor, new_tensor
 from ..transforms.batching import after_samples, stacked
 from ..transforms.levels import Batched, is_transformed, state_of

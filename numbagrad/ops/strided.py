@@ -15,7 +15,7 @@ from .. import half_precision as half
 from ..autograd.regions import Geometry, install_regions
 from ..executor import capture
 from ..executor.indexing import strided_view
-from ..executor.plan.forms import reach
+from ..executor.plan.sharing import reach
 from ..tensor import Tensor
 from ..transforms.batching import stacked
 from ..transforms.layouts import shows_as

@@ -44,7 +44,6 @@ from ..executor.plan.operations import (
     views_in,
 )
 from ..formula import Formula, constant
-from ..native import layout
 from .callers import line_of_user, running_code
 from .input_numbers import DrawnNumber, is_given
 from .recorded_values import (
@@ -136,7 +135,7 @@ class Recorder:
         self._attend(not self.paused)
 
     def _attend(self, active: bool) -> None:
-        self._runtime[layout.RUNTIME_CAPTURE] = _thread_state() if active else 0
+        self._runtime.capture = _thread_state() if active else 0
 
     def fail(self, what: str, at: list[tuple[types.CodeType, int]] | None = None) -> None:
         """Note that ``what`` cannot be part of a program, and compute the rest as always.

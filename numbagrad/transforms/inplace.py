@@ -22,7 +22,7 @@ from ..autograd.inplace import (
 from ..autograd.node import edge_of
 from ..autograd.regions import Geometry, region_of
 from ..dispatch.transformations import below, deepest, resolved, split
-from ..executor.plan.forms import repeats
+from ..executor.plan.sharing import repeats
 from ..ops.creation import zeros_like
 from ..ops.inplace import copy_
 from ..ops.lazy_conj import as_pending, view_as_pending

@@ -20,9 +20,9 @@ from .. import capture, library
 from ..builtin import LaunchMiss, leave_to_recorder
 from . import lowering, result_forms
 from .dtypes import DtypeRules, code_of
-from .forms import separate
 from .launch import Launch
 from .operations import Array, Memory, Operation, Pointwise, Product, Reduce, Rowwise, View
+from .sharing import separate
 
 
 def view_of(array: Array, made: bool = False) -> View:

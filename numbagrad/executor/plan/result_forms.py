@@ -24,15 +24,13 @@ from .forms import (
     Array,
     Form,
     ShapesDiffer,
-    apart_or_same,
     broadcast,
     broadcast_operands,
-    check_written_once,
     contiguous,
     dense,
     reduced_shape,
-    repeats,
 )
+from .sharing import apart_or_same, check_written_once, repeats
 
 #: Numbers of a smaller magnitude are exact, or at least finite, in every dtype for fractions.
 _ORDINARY = 2.0**53
