@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from .. import half_precision as half
+from ..backends import foreign
 from ..dtype import from_numpy, name_of
 from ..native import array_launch_layout as layout
 from . import capture
@@ -24,6 +25,7 @@ from .word_kernel import WordKernel
 
 Array = np.ndarray[Any, Any]
 
+_ndarray = np.ndarray
 _NEW_FROM_DESCRIPTOR_SLOT = 94  # places in NumPy's C API table, fixed by its ABI
 _SET_BASE_SLOT = 282
 
@@ -60,6 +62,8 @@ def strided_view(
 
     The caller answers for all elements lying in memory that ``array`` keeps alive.
     """
+    if array.__class__ is not _ndarray and (where := foreign(array)) is not None:
+        return where.view(array, shape, strides, offset)
     if not NATIVE or len(shape) > layout.VIEW_DIMENSIONS:
         return view_at(array, shape, strides, offset)
     return _view.launch(array, shape, strides, offset)

@@ -183,8 +183,11 @@ def known_arguments(input, values, known):
 
 @subroutine
 def is_transformed(runtime, tensor):
-    """Whether the array of a Tensor is more than an ndarray: it is under a transformation."""
-    array = array_in(runtime, tensor, FIELD_ARRAY)
+    """Whether a Tensor has another array than an ndarray.
+
+    Then it is under a transformation, or on another device, and Python knows what to do.
+    """
+    array = field(runtime, tensor, FIELD_ARRAY)
     if array == NULL:  # forward will say so
         return False
     return not has_type(array, load(runtime, RUNTIME_ARRAY_TYPE, int64))
@@ -251,6 +254,8 @@ def view(self, arguments, given):
     array = load(arguments, 0, int64)
     input = load(arguments, 1, int64)
     values = load(arguments, 2, int64)
+    if not is_array(runtime, array):  # of another device: nothing here knows how it lies
+        return call(load(recipe, NODE_PYTHON, int64), arguments, given)
     if is_empty(array):
         return call(load(recipe, NODE_PYTHON, int64), arguments, given)
     if is_transformed(runtime, input):

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..dispatch.policies import autocasts
-from ..executor.arrays import filled
+from ..executor.arrays import filled_like
 from ..executor.copying import copies
 from ..executor.plan.dtypes import promoted
 from ..tensor import Tensor, new_tensor
@@ -42,7 +42,7 @@ def _cat_gradient(grad: Tensor, tensors_shape: list[tuple[int, ...]], dim: int) 
     start = 0
     for shape in tensors_shape:
         if len(shape) == 1 and shape[0] == 0 and grad._array.ndim != 1:
-            gradients.append(new_tensor(filled(shape, grad._array.dtype, 0)))
+            gradients.append(new_tensor(filled_like(grad._array, shape, grad._array.dtype, 0)))
             continue
         gradients.append(grad.narrow(dim, start, shape[dim]))
         start += shape[dim]
@@ -350,7 +350,7 @@ def _blocks_of_samples(stacks: list[Tensor]) -> Tensor:
     for matrix in matrices:
         size, height, own = matrix._array.shape
         sides = [
-            new_tensor(filled((size, height, columns), matrix._array.dtype, 0))
+            new_tensor(filled_like(matrix._array, (size, height, columns), matrix._array.dtype, 0))
             for columns in (left, width - left - own)
         ]
         rows.append(cat([sides[0], matrix, sides[1]], 2))

@@ -45,6 +45,7 @@ embed = TensorOperator(
     batch=stacked(shape=samples_first, key=part_of_samples),
     tangent=multilinear,
     takes_half=True,
+    portable=True,
 )
 
 # Views by a basic index ``key``: a tuple of slices, ints and None that ends with an Ellipsis, so

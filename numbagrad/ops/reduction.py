@@ -22,7 +22,7 @@ from ..dispatch.policies import autocasts
 from ..dtype import dtype as DType
 from ..dtype import scalar_type_name
 from ..executor import capture
-from ..executor.arrays import filled
+from ..executor.arrays import filled_like
 from ..executor.builtin import LaunchMiss
 from ..executor.plan.forms import reduced_shape
 from ..executor.reduction import Reduction, ReductionProgram
@@ -51,6 +51,7 @@ __all__ = [
 
 Array = np.ndarray[Any, Any]
 
+_ndarray = np.ndarray
 #: The mask that means all dimensions.
 ALL = -1
 
@@ -109,7 +110,7 @@ def with_dims(reduced: Tensor, shape: tuple[int, ...], mask: int) -> Tensor:
 
 def spread(grad: Tensor, shape: tuple[int, ...], mask: int) -> Tensor:
     """The gradient of a sum: ``grad`` repeated, without a copy, to the shape of what was summed."""
-    if grad._array.ndim == 0 and not grad_mode.enabled and not is_transformed(grad):
+    if grad._array.ndim == 0 and not grad_mode.enabled and grad._array.__class__ is _ndarray:
         array = grad._array
         return native_launchers.calls.repeated(array, shape)
     if grad._array.ndim == 0:
@@ -358,6 +359,7 @@ _nansum = TensorOperator(
     },
     batch=over_dimensions,
     takes_half=True,
+    portable=True,
 )
 _count_numbers = TensorOperator(
     "count_numbers",
@@ -365,6 +367,7 @@ _count_numbers = TensorOperator(
     {},
     batch=over_dimensions,
     takes_half=True,
+    portable=True,
 )
 
 
@@ -417,13 +420,13 @@ def _others(input: Tensor, mask: int) -> Tensor:
     """For every element the product of the other elements that are reduced with it."""
     shape = input._array.shape
     if not shape:
-        return new_tensor(filled((), input._array.dtype, 1))
+        return new_tensor(filled_like(input._array, (), input._array.dtype, 1))
     if mask == ALL and len(shape) > 1:
         return _others(input.reshape(-1), 1).reshape(shape)
     dim = 0 if mask == ALL else mask.bit_length() - 1
     edge = list(shape)
     edge[dim] = 1
-    one = new_tensor(filled(edge, input._array.dtype, 1))
+    one = new_tensor(filled_like(input._array, edge, input._array.dtype, 1))
     size = shape[dim]
     before = input.narrow(dim, 0, size - 1).cumprod(dim)
     after = input.narrow(dim, 1, size - 1).flip(dim).cumprod(dim).flip(dim)
@@ -440,6 +443,7 @@ def _prod(requested: DType | None, grad_fn: str) -> TensorOperator:
         grad_fn=grad_fn,
         batch=over_dimensions,
         takes_half=True,
+        portable=True,
     )
 
 
@@ -501,6 +505,7 @@ def _asking(name: str, program: ReductionProgram) -> TensorOperator:
         {},
         batch=over_dimensions,
         takes_half=True,
+        portable=True,
     )
 
 
@@ -540,6 +545,7 @@ _count_nonzero = TensorOperator(
         lambda input, mask, keepdim: operator(input, mask), size, (*arguments, False), mapped
     ),
     takes_half=True,
+    portable=True,
 )
 
 

@@ -18,6 +18,7 @@ from ..autograd.grad_mode import state as grad_mode
 from ..autograd.node import edge_of, new_node, produce
 from ..autograd.saved import save, save_output
 from ..autograd.saved_hooks import HookedTensor
+from ..backends import Backend, shared_by
 from ..executor import capture
 from ..executor.conversion import has_half, kind_of_results, narrowed, widened
 from ..tensor import Tensor, new_tensor
@@ -217,6 +218,8 @@ class TensorOperator:
     ``directions_builtin`` is a word with a builtin that does so for most arrays, and misses for
     others, or with 0 while there is none.
     ``node`` is the class that its nodes are made from.
+    A forward that is ``portable`` asks the backend of its arrays for all that it makes of them, or
+    only views them; others run on ndarrays alone.
     A forward that ``takes_half`` gets arrays of float16 and bfloat16 as they are, others get them
     as float32.
     """
@@ -224,7 +227,7 @@ class TensorOperator:
     __slots__ = (
         "name", "forward", "gradient", "grad_fn", "parameters", "tensors", "variadic",
         "outputs", "launch", "batch", "tangent", "with_directions", "directions_builtin",
-        "takes_half", "_differentiable", "_native", "_plans", "_node", "_python",
+        "portable", "takes_half", "_differentiable", "_native", "_plans", "_node", "_python",
     )  # fmt: skip
 
     #: Whether results share the memory of the input.
@@ -245,6 +248,7 @@ class TensorOperator:
         directions_builtin: np.ndarray[Any, Any] | None = None,
         node: type[OperatorNode] = OperatorNode,
         takes_half: bool = False,
+        portable: bool = False,
     ):
         self.name = name
         self.forward = forward
@@ -258,6 +262,7 @@ class TensorOperator:
         self.tangent = tangent
         self.with_directions = with_directions
         self.directions_builtin = directions_builtin
+        self.portable = portable or self.is_view
         #: Lists of Tensors are joined, whatever they hold.
         self.takes_half = takes_half or self.is_view or bool(variadic)
         self._differentiable = tuple([name in gradient for name in self.parameters])
@@ -308,6 +313,9 @@ class TensorOperator:
 
         The results are rounded once. ``forward(arrays)`` may stand for the operator's own.
         """
+        where = shared_by(self.name, arrays)
+        if where is not None and forward is None:
+            forward = self._forward_on(where)
         if self.takes_half or not has_half(arrays):
             return self.forward(*arrays) if forward is None else forward(arrays)
         wide = [widened(x) for x in arrays]
@@ -318,6 +326,18 @@ class TensorOperator:
         if made.__class__ is tuple:
             return tuple([narrowed(x, narrow) for x in made])
         return narrowed(made, narrow)
+
+    def _forward_on(self, where: Backend) -> Callable[[list[Any]], Any]:
+        """What runs on arrays of another backend: its own forward, or this one if that may.
+
+        Raises:
+            NotImplementedError: for an operator whose forward knows the arrays of the CPU alone.
+        """
+        own = where.forwards.get(self.name)
+        if own is None and not self.portable:
+            where.refuse(self.name)
+        run: Callable[..., Any] = own or self.forward
+        return lambda arrays: run(*arrays)
 
     def _memory_of(self, argument: Any) -> Any:
         if isinstance(argument, Tensor):

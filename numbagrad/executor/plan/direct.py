@@ -22,13 +22,23 @@ from . import lowering, result_forms
 from .dtypes import DtypeRules, code_of
 from .forms import separate
 from .launch import Launch
-from .operations import Array, Memory, Operation, Pointwise, Product, Reduce, Rowwise, View
+from .operations import (
+    Array,
+    Memory,
+    Operation,
+    Pointwise,
+    Product,
+    Reduce,
+    Rowwise,
+    View,
+    address_of,
+)
 
 
 def view_of(array: Array, made: bool = False) -> View:
     """An array as a view of a block of memory of its own."""
     memory = Memory(array, made)
-    offset = array.__array_interface__["data"][0] - memory.address
+    offset = address_of(array) - memory.address
     return View(memory, offset, array.shape, array.strides, array.dtype)
 
 
