@@ -15,7 +15,9 @@ from types import SimpleNamespace
 import numpy as np
 
 from numbagrad import backends
+from numbagrad import half_precision as half
 from numbagrad.codegen import addresses
+from numbagrad.dtype import computed_as, from_numpy, name_of
 from numbagrad.executor import library
 from numbagrad.executor.conversion import program as conversion
 from numbagrad.executor.plan import lowering, result_forms
@@ -34,6 +36,8 @@ from numbagrad.executor.plan.operations import (
     Rowwise,
 )
 from numbagrad.formula import Formula, constant
+
+_INDEXING = "kernels.indexing"
 
 
 class ReadByNumPy(Exception):
@@ -134,6 +138,12 @@ class PythonArray:
         return PythonArray(made._block, 0, shape, contiguous(tuple(shape), self.dtype).strides,
                            self.dtype)  # fmt: skip
 
+    def copy(self, order="C"):
+        form = contiguous if order == "C" else lambda *given: dense(*given, [self])
+        made = BACKEND.allocate(*form(self.shape, self.dtype))
+        BACKEND.copy(made, self)
+        return made
+
     # --- what nobody may do ---
 
     def _refuse(self, *arguments, **options):
@@ -185,6 +195,7 @@ class PythonBackend(backends.Backend):
 
     device_type = "python"
     array_class = PythonArray
+    namespace = property(lambda self: _Namespace)
 
     # --- memory ---
 
@@ -217,11 +228,12 @@ class PythonBackend(backends.Backend):
         return array._block.address + array._offset
 
     def fill(self, array, number):
-        form = np.array(number)
-        filled = Formula((), [constant(form.item())])
-        compute = "float64" if array.dtype.kind in "fV" else "int64"
+        if array.dtype.kind == "c":
+            self.refuse("a fill of complex numbers")
         if array.size:
-            self._run(Pointwise("fill", filled, (), (view_of(array),), compute, ()))
+            element = half.readable(half.converted(np.array(number), array.dtype)).item()
+            filled = Formula((), [constant(element)])
+            self._run(Pointwise("fill", filled, (), (view_of(array),), _computed(array), ()))
 
     def copy(self, target, source):
         if "c" in (target.dtype.kind + source.dtype.kind):
@@ -232,7 +244,7 @@ class PythonBackend(backends.Backend):
             source = self._apart(source, target)
             views = (view_of(source),), (view_of(target),)
             taken = Formula(("x",), [conversion().prepare().outputs[0]])
-            self._run(Pointwise("copy", taken, *views, "int64" if False else _own(target), (None,)))
+            self._run(Pointwise("copy", taken, *views, _computed(target), (None,)))
 
     # --- families of kernels ---
 
@@ -300,11 +312,60 @@ class PythonBackend(backends.Backend):
         return whole.reshape((math.prod(batch), *array.shape[-2:]))
 
     def gather(self, array, dim, index):
-        host = np.take_along_axis(self._on_host(array), self._on_host(index), dim)
-        return self.from_host(host)
+        if not array.ndim:
+            return self.gather(array.reshape(1), dim, index.reshape(1)).reshape(index.shape)
+        key = [slice(size) for size in index.shape]
+        key[dim] = slice(None)
+        made = self.allocate(*contiguous(index.shape, array.dtype))
+        words = self._words(array[tuple(key)], dim, index, index.shape[dim])
+        outer, inner = _around(index.shape, dim)
+        self.kernel(
+            _INDEXING, f"gather_{array.itemsize}", outer * index.shape[dim], (made, *words, inner)
+        )
+        return made
 
     def index_select(self, array, dim, index):
-        return self.from_host(np.take(self._on_host(array), self._on_host(index), dim))
+        if not array.ndim:
+            array = array.reshape(1)
+        shape = (*array.shape[:dim], index.size, *array.shape[dim + 1 :])
+        made = self.allocate(*contiguous(shape, array.dtype))
+        words = self._words(array, dim, index, index.size)
+        outer, inner = _around(shape, dim)
+        self.kernel(
+            _INDEXING, f"index_select_{array.itemsize}", outer * index.size, (made, *words, inner)
+        )
+        return made
+
+    def scatter_add(self, output, dim, index, source):
+        if not output.ndim:
+            output, index, source = [x.reshape(1) for x in (output, index, source)]
+        key = [slice(size) for size in index.shape]
+        part = output[tuple([slice(None) if d == dim else x for d, x in enumerate(key)])]
+        self._added("scatter_add", part, dim, index, source[tuple(key)], index.shape[dim])
+
+    def index_add(self, output, dim, index, source):
+        self._added("index_add", output, dim, index, source, index.size)
+
+    def _added(self, name, output, dim, index, source, count):
+        dense = self._in_order(output)
+        size = dense.shape[dim]
+        words = [self._in_order(source), self._in_order(index), size, count]
+        outer, inner = _around(dense.shape, dim)
+        self.kernel(
+            _INDEXING, f"{name}_{name_of(output.dtype)}", outer * inner, (dense, *words, inner)
+        )
+        if dense is not output:
+            self.copy(output, dense)
+
+    def _words(self, array, dim, index, count):
+        return self._in_order(array), self._in_order(index), array.shape[dim], count
+
+    def kernel(self, module, name, total, words):
+        with library.as_python():
+            kernel = library.hand_written(module, name)
+        packed = [self.address(x) if isinstance(x, PythonArray) else x for x in words]
+        packed = np.array(packed, dtype=np.int64)
+        addresses.run_kernel(kernel, packed.ctypes.data, 0, total)
 
     # --- how ---
 
@@ -343,10 +404,20 @@ class PythonBackend(backends.Backend):
         return self._converted(operand, operand.dtype)
 
 
-def _own(array):
-    from numbagrad.dtype import computed_as, from_numpy
+def _around(shape, dim):
+    return math.prod(shape[:dim]), math.prod(shape[dim + 1 :])
 
+
+def _computed(array):
     return computed_as(from_numpy(array.dtype)).name
+
+
+class _Namespace:
+    """Functions under NumPy's names."""
+
+    @staticmethod
+    def flip(array, axis):
+        return BACKEND.from_host(np.flip(BACKEND.to_host(array), axis).copy())
 
 
 BACKEND = backends.register(PythonBackend())

@@ -8,18 +8,24 @@ yet. ``backend.py`` says what a backend has; this room imports nothing but devic
 
 from .backend import Backend
 from .registry import (
+    address_of,
     array_namespace,
     backend_for,
     backend_of,
     device_of,
     foreign,
+    foreign_among,
     is_array,
+    may_share,
+    on_host,
+    refuse_foreign,
     register,
     shared_by,
     shared_by_operands,
 )
 
 __all__ = [
-    "Backend", "array_namespace", "backend_for", "backend_of", "device_of", "foreign", "is_array",
-    "register", "shared_by", "shared_by_operands",
+    "Backend", "address_of", "array_namespace", "backend_for", "backend_of", "device_of",
+    "foreign", "foreign_among", "is_array", "may_share", "on_host", "refuse_foreign", "register",
+    "shared_by", "shared_by_operands",
 ]  # fmt: skip

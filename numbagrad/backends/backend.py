@@ -1,9 +1,10 @@
 """What a backend is: a device type, a class of arrays, and functions on arrays of that class.
 
 Arrays of a backend describe themselves as ndarrays do (``shape``, ``strides`` in bytes, a NumPy
-``dtype``, ``ndim``, ``size``, ``itemsize``, ``nbytes``, ``flags.c_contiguous``, ``base``), and make
+``dtype``, ``ndim``, ``size``, ``itemsize``, ``nbytes``, ``flags.c_contiguous``, ``base``), make
 views by ``[...]`` with slices and ints, ``reshape``, ``transpose``, ``swapaxes``, ``T`` and
-``view()``. Their elements are read and written by the entries of their backend alone.
+``view()``, and copies of themselves by ``copy(order)``. Their elements are read and written by the
+entries of their backend alone.
 """
 
 from __future__ import annotations
@@ -114,6 +115,13 @@ class Backend:
         """``a @ b`` of stacks of matrices whose leading dimensions broadcast."""
         self.refuse("matmul")
 
+    def kernel(self, module: str, name: str, total: int, words: Sequence[Any]) -> None:
+        """A hand-written kernel of ``numbagrad.<module>`` over [0, total), as ``WordKernel`` runs.
+
+        ``words`` are contiguous arrays and ints; the first array is written.
+        """
+        self.refuse(name)
+
     def gather(self, array: Array, dim: int, index: Array) -> Array:
         """The element at each index along a dimension; all are in range."""
         self.refuse("gather")
@@ -125,6 +133,10 @@ class Backend:
     def scatter_add(self, output: Array, dim: int, index: Array, source: Array) -> None:
         """Add elements at indices along a dimension, in their order."""
         self.refuse("scatter_add")
+
+    def index_add(self, output: Array, dim: int, index: Array, source: Array) -> None:
+        """Add the entries of a dimension to those at the indices of a vector, in their order."""
+        self.refuse("index_add")
 
     def window(self, name: str, arrays: Sequence[Array], options: Mapping[str, Any]) -> Any:
         """A convolution or a pooling."""

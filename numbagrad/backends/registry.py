@@ -110,6 +110,14 @@ def shared_by_operands(operator: str, operands: Sequence[Any]) -> Backend | None
     return None
 
 
+def foreign_among(values: Iterable[Any]) -> Backend | None:
+    """The backend of the first array that is not the CPU's, in lists too."""
+    for value in _arrays_in(values):
+        if (found := foreign(value)) is not None:
+            return found
+    return None
+
+
 def shared_by(operator: str, values: Iterable[Any]) -> Backend | None:
     """The backend of the arrays among operands, and in lists of them; None for the CPU's.
 
@@ -127,6 +135,41 @@ def shared_by(operator: str, values: Iterable[Any]) -> Backend | None:
             f"{places[0]} and {places[1]}! (when checking the arguments of {operator})"
         )
     return found
+
+
+def address_of(array: Any) -> int:
+    """Where an array begins, as its backend numbers the bytes of its memory."""
+    if isinstance(array, np.ndarray):
+        return int(array.__array_interface__["data"][0])
+    return backend_of(array).address(array)
+
+
+def refuse_foreign(operator: str, *values: Any) -> None:
+    """Raise for an operator that reads the memory of the CPU alone.
+
+    Raises:
+        NotImplementedError: names the operator and the device, if a value is an array of another.
+    """
+    for value in values:
+        where = foreign(value)
+        if where is not None:
+            where.refuse(operator)
+
+
+def on_host(value: Any) -> Any:
+    """An array as an ndarray, copied if it is on another device; anything else as it is."""
+    where = foreign(value)
+    return value if where is None else where.to_host(value)
+
+
+def may_share(one: Any, other: Any) -> bool:
+    """Whether two arrays may lie in one memory."""
+    if one.__class__ is other.__class__ and foreign(one) is not None:
+        first, second = [x if x.base is None else x.base for x in (one, other)]
+        return first is second
+    if foreign(one) is not None or foreign(other) is not None:
+        return False
+    return np.may_share_memory(one, other)
 
 
 def _arrays_in(values: Iterable[Any]) -> Iterable[Any]:

@@ -61,13 +61,20 @@ def filled_like(
 
 def set_all(array: np.ndarray[Any, Any], value: Any) -> None:
     """Write a number to every element of a new array, of whatever backend."""
-    where = foreign(array)
-    if where is not None:
-        where.fill(array, value)
+    fill_elements(array, value)
+    if capture.active is None:
         return
-    half.fill(array, value)
-    if capture.active is not None:
-        capture.note_fill(array, half.readable(array).flat[0] if array.size else 0)
+    elsewhere = foreign(array) is not None or not array.size
+    capture.note_fill(array, value if elsewhere else half.readable(array).flat[0])
+
+
+def fill_elements(array: np.ndarray[Any, Any], value: Any) -> None:
+    """Write a number to every element of an array of any backend; no recorder is told."""
+    where = foreign(array)
+    if where is None:
+        half.fill(array, value)
+    else:
+        where.fill(array, value)
 
 
 def copy_elements(target: np.ndarray[Any, Any], source: np.ndarray[Any, Any]) -> None:
@@ -75,6 +82,15 @@ def copy_elements(target: np.ndarray[Any, Any], source: np.ndarray[Any, Any]) ->
     where = foreign(target)
     if where is None:
         target[...] = source
+    else:
+        where.copy(target, source)
+
+
+def assign(target: np.ndarray[Any, Any], source: np.ndarray[Any, Any]) -> None:
+    """``target[...] = source``, converted to the dtype of the target, for arrays of one backend."""
+    where = foreign(target)
+    if where is None:
+        half.assign(target, ..., source)
     else:
         where.copy(target, source)
 

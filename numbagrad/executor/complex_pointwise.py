@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ..backends import refuse_foreign
 from ..dtype import dtype as DType
 from ..dtype import from_numpy, scalar_type_name
 from ..formula import Formula
@@ -68,6 +69,7 @@ class ComplexProgram:
 
     def call(self, *operands: Any) -> Array:
         """The result in new memory; raises torch's errors for bad operands."""
+        refuse_foreign(self.name, *operands)
         self._check_kinds(operands)
         compute, (form,) = result_forms.pointwise(self, operands)
         made = form.empty()
@@ -76,6 +78,7 @@ class ComplexProgram:
 
     def into(self, *operands: Any) -> None:
         """The result written into the last operand."""
+        refuse_foreign(self.name, *operands)
         *inputs, output = operands
         self._check_kinds(inputs)
         compute, _ = result_forms.pointwise(self, inputs, output)
@@ -83,6 +86,7 @@ class ComplexProgram:
 
     def resolve(self, miss: Any, operands: tuple[Any, ...], into: bool = False) -> Any:
         """See ``PointwiseProgram``; nothing is missing here."""
+        refuse_foreign(self.name, *operands)
         return (self.into if into else self.call)(*operands)
 
     def _check_kinds(self, operands: Sequence[Any]) -> None:

@@ -111,6 +111,8 @@ def _grain(work: int) -> int:
 
 def gather(array: Array, dim: int, index: Array) -> Array:
     """``array`` at the indices of int64 ``index``, each along ``dim``; all in range."""
+    if (where := foreign(array)) is not None:
+        return where.gather(array, dim, index)
     if not (array.ndim and index.ndim):
         return gather(np.atleast_1d(array), dim, np.atleast_1d(index)).reshape(index.shape)
     if array.dtype.kind == "c":
@@ -142,6 +144,8 @@ def _cut(array: Array, dim: int, index: Array) -> Array:
 
 def index_select(array: Array, dim: int, index: Array) -> Array:
     """The entries of one dimension at the indices of a vector of int64; all in range."""
+    if (where := foreign(array)) is not None:
+        return where.index_select(array, dim, index)
     if array.dtype.kind == "c":
         return from_parts(index_select(parts_of_array(array), dim, index))
     array, index = np.ascontiguousarray(array), np.ascontiguousarray(index)
@@ -156,6 +160,9 @@ def index_select(array: Array, dim: int, index: Array) -> Array:
 
 def scatter_add(output: Array, dim: int, index: Array, source: Array) -> None:
     """Add ``source`` to ``output`` at the indices of ``index`` along ``dim``, in their order."""
+    if (where := foreign(output)) is not None:
+        where.scatter_add(output, dim, index, source)
+        return
     if not (output.ndim and index.ndim):
         output, index, source = np.atleast_1d(output, index, source)
     if source.shape != index.shape:
@@ -179,6 +186,9 @@ def scatter_add(output: Array, dim: int, index: Array, source: Array) -> None:
 
 def index_add(output: Array, dim: int, index: Array, source: Array) -> None:
     """Add the entries of one dimension of ``source`` to those of ``output`` at the indices."""
+    if (where := foreign(output)) is not None:
+        where.index_add(output, dim, index, source)
+        return
     if output.dtype.kind == "b":
         capture.write(_add_at, output, (*(slice(None),) * dim, index), source)
         return

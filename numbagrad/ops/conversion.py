@@ -100,7 +100,8 @@ def arguments_of_to(arguments: tuple[Any, ...]) -> dict[str, Any]:
     named: dict[str, Any] = {}
     rest = list(arguments)
     if rest and isinstance(rest[0], Tensor):
-        named["dtype"] = rest.pop(0).dtype
+        other = rest.pop(0)
+        named["dtype"], named["device"] = other.dtype, other.device
     elif rest and (rest[0] is None or isinstance(rest[0], (str, Device))):
         named["device"] = rest.pop(0)
         if rest and (rest[0] is None or not isinstance(rest[0], bool)):

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .. import half_precision as half
-from ..backends import backend_for, device_of, foreign
+from ..backends import backend_for, device_of, foreign, may_share
 from ..dtype import bool_, complex_of, dtype_from_user, get_default_dtype, int64, promote_types
 from ..dtype import dtype as DType
 from ..dtype import from_numpy as dtype_of
@@ -301,7 +301,7 @@ def asarray(
     if isinstance(obj, (Tensor, np.ndarray)):
         made = as_tensor(obj, dtype, device)
         source = obj._array if isinstance(obj, Tensor) else obj
-        shared = made._array is source or _shares(made._array, source)
+        shared = made._array is source or may_share(made._array, source)
         if copy is False and not shared:
             raise ValueError("can't alias arbitrary sequence or dtype: asarray(copy=False)")
         if shared and copy:
@@ -311,12 +311,6 @@ def asarray(
         raise ValueError("can't alias arbitrary sequence: asarray(copy=False)")
     made = as_tensor(obj, dtype, device)
     return leaf(made._array, requires_grad)
-
-
-def _shares(made: Any, source: Any) -> bool:
-    if foreign(made) is not None or foreign(source) is not None:
-        return False
-    return np.may_share_memory(made, source)
 
 
 def frombuffer(

@@ -29,7 +29,7 @@ from ..autograd.tensor_interface import bump_version
 from ..backends import foreign
 from ..dtype import can_cast, scalar_type_name
 from ..executor import capture
-from ..executor.arrays import filled_like, new_array
+from ..executor.arrays import fill_elements, filled_like, new_array
 from ..executor.plan.forms import check_written_once
 from ..tensor import Tensor, new_tensor
 from ..transforms.batching import aligned, stacked
@@ -382,10 +382,7 @@ _copy._node._namespace = "torch::autograd::"
 
 
 def _set_all(array: np.ndarray[Any, Any], number: Any) -> None:
-    if (where := foreign(array)) is not None:
-        where.fill(array, number)
-    else:
-        half.fill(array, number)
+    fill_elements(array, number)
     if capture.active is not None:
         capture.note_fill(array, number, made=False)
 

@@ -18,6 +18,7 @@ from ..autograd import creation_hooks, watching
 from ..autograd import tensor_interface as tensors
 from ..autograd.grad_mode import state as grad_mode
 from ..autograd.node import Node
+from ..backends import foreign
 from ..dispatch.policies import autocasts
 from ..dtype import dtype as DType
 from ..dtype import scalar_type_name
@@ -411,7 +412,7 @@ def _prod_gradient(grad: Tensor, input: Tensor, mask: int, result: Tensor) -> Te
     grad = with_dims(grad, shape, mask)
     # A program goes the way that is right whatever the elements are.
     simple = not (capture.is_recording() or is_transformed(input))
-    if simple and _all_program.run(input._array, ALL, False):
+    if simple and foreign(input._array) is None and _all_program.run(input._array, ALL, False):
         return grad * conjugate(with_dims(result, shape, mask) / input)
     return grad * conjugate(_others(input, mask))
 

@@ -18,7 +18,7 @@ from ..autograd.grad_mode import state as grad_mode
 from ..autograd.node import edge_of, new_node, produce
 from ..autograd.saved import save, save_output
 from ..autograd.saved_hooks import HookedTensor
-from ..backends import Backend, shared_by
+from ..backends import Backend, foreign_among, shared_by
 from ..executor import capture
 from ..executor.conversion import has_half, kind_of_results, narrowed, widened
 from ..tensor import Tensor, new_tensor
@@ -313,9 +313,10 @@ class TensorOperator:
 
         The results are rounded once. ``forward(arrays)`` may stand for the operator's own.
         """
-        where = shared_by(self.name, arrays)
-        if where is not None and forward is None:
-            forward = self._forward_on(where)
+        where = foreign_among(arrays)
+        if where is not None:
+            forward = forward or self._forward_on(where)
+            shared_by(self.name, arrays)
         if self.takes_half or not has_half(arrays):
             return self.forward(*arrays) if forward is None else forward(arrays)
         wide = [widened(x) for x in arrays]

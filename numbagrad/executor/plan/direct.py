@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ... import half_precision as half
+from ...backends import address_of
 from ...dtype import dtype as DType
 from ...kernels.layout import MAX_DIMENSIONS
 from ...native.layout import MISS_LIMIT, MISS_NUMBER, MISS_OPERAND
@@ -31,7 +32,6 @@ from .operations import (
     Reduce,
     Rowwise,
     View,
-    address_of,
 )
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from ...backends import backend_of
+from ...backends import address_of
 from ...codegen.alias_scopes import APART
 from ...formula import Expression, Formula
 from ...kernels.rows import ClassKind
@@ -64,13 +64,6 @@ class Memory:
 
     def __repr__(self) -> str:
         return f"Memory({'made' if self.made else 'given'}, {self.nbytes} bytes)"
-
-
-def address_of(array: Array) -> int:
-    """Where an array begins, as its backend numbers the bytes of its memory."""
-    if isinstance(array, np.ndarray):
-        return int(array.__array_interface__["data"][0])
-    return backend_of(array).address(array)
 
 
 def extent(array: Array) -> Range:
