@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+from collections import Counter
 from types import SimpleNamespace
 
 import numpy as np
@@ -30,12 +31,14 @@ from numbagrad.executor.plan.forms import (
     dense,
 )
 from numbagrad.executor.plan.operations import (
+    Number,
     Pointwise,
     Product,
     Reduce,
     Rowwise,
 )
 from numbagrad.formula import Formula, constant
+from numbagrad.kernels.pointwise import loaded_as
 
 _INDEXING = "kernels.indexing"
 
@@ -195,6 +198,8 @@ class PythonBackend(backends.Backend):
 
     device_type = "python"
     array_class = PythonArray
+    runs = Counter()  # of programs, and of operations by themselves
+    passes = ("elements", "checks_first", "copies", "dead", "loops", "dead")
     namespace = property(lambda self: _Namespace)
 
     # --- memory ---
@@ -369,19 +374,35 @@ class PythonBackend(backends.Backend):
 
     # --- how ---
 
+    def prepare(self, operations):
+        with library.as_python():
+            launches = [x for operation in operations for x in lowering.lower(operation)]
+
+        def run(arrays, numbers):
+            self.runs["program"] += 1
+            starts = {id(x): self.address(array) - at for x, (array, at) in arrays.items()}
+            self._launch(launches, lambda memory: starts[id(memory)], numbers)
+
+        return run
+
     def _run(self, operation):
+        self.runs["operation"] += 1
         with library.as_python():
             launches = lowering.lower(operation)
+        self._launch(launches, lambda memory: memory.address)
+
+    def _launch(self, launches, start_of, numbers=()):
+        """Run launches, one after another."""
         scratch = {}  # launches hand partial results to one another
         for launch in launches:
             words = launch.words
             for word, memory, offset in launch.addresses:
-                address = memory.address
                 if memory.is_scratch:
-                    block = scratch.setdefault(id(memory), _Block(memory.nbytes))
-                    address = block.address
+                    address = scratch.setdefault(id(memory), _Block(memory.nbytes)).address
+                else:
+                    address = start_of(memory)
                 words[word] = address + offset
-            cells = [np.array([number], dtype) for _, number, dtype in launch.numbers]
+            cells = [_cell(number, dtype, numbers) for _, number, dtype in launch.numbers]
             for (word, _, _), cell in zip(launch.numbers, cells, strict=True):
                 words[word] = cell.ctypes.data
             addresses.run_kernel(launch.kernel, words.ctypes.data, 0, launch.total)
@@ -402,6 +423,12 @@ class PythonBackend(backends.Backend):
         if all(getattr(operand, name) == getattr(output, name) for name in same):
             return operand
         return self._converted(operand, operand.dtype)
+
+
+def _cell(number, dtype, numbers):
+    """A number, which a program may be given anew at each run, where a kernel reads it."""
+    value = numbers[number.index] if isinstance(number, Number) else number
+    return np.array([value], loaded_as(dtype))
 
 
 def _around(shape, dim):

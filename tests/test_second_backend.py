@@ -360,3 +360,87 @@ def test_gradients_accumulate():
     (gradient,) = torch.autograd.grad((x**3).sum(), x, create_graph=True)
     gradient.sum().backward()
     assert x.grad.tolist() == [12.0, 22.0]
+
+
+# --- compiled -------------------------------------------------------------------------------------
+
+
+def runs_of(call):
+    """How many programs and how many single operations the backend runs in a call."""
+    before = BACKEND.runs.copy()
+    call()
+    after = BACKEND.runs - before
+    return after["program"], after["operation"]
+
+
+@pytest.mark.parametrize("loss", [F.mse_loss, F.cross_entropy])
+@pytest.mark.parametrize("optimizer", ["SGD", "Adam"])
+def test_a_compiled_step_trains_a_net(optimizer, loss):
+    losses, parameters = trained(DEVICE, optimizer, loss, compiled=True)
+    expected, others = trained("cpu", optimizer, loss)
+    np.testing.assert_allclose(losses, expected, rtol=1e-5)
+    for own, other in zip(parameters, others, strict=True):
+        np.testing.assert_allclose(own, other, rtol=1e-4, atol=1e-6)
+
+
+def test_a_compiled_step_is_a_program():
+    net = network().to(DEVICE)
+    steps = torch.optim.SGD(net.parameters(), lr=0.1)
+
+    @torch.compile
+    def step(x, y):
+        steps.zero_grad()
+        loss = F.mse_loss(net(x), y)
+        loss.backward()
+        steps.step()
+        return loss
+
+    x, y = torch.ones(4, 3, device=DEVICE), torch.zeros(4, 2, device=DEVICE)
+    recorded = runs_of(lambda: step(x, y))
+    assert recorded[1] > 10
+    step(x, y)  # whose gradients are there before
+    for _ in range(3):
+        assert runs_of(lambda: step(x, y)) == (1, 0)
+
+
+def test_passes_are_those_of_the_backend():
+    f = torch.compile(lambda x, y: (x * y + 1).exp().sum(0))
+    x, y = torch.rand(4, 3, device=DEVICE), torch.rand(4, 3, device=DEVICE)
+    f(x, y)
+    assert runs_of(lambda: f(x, y)) == (1, 0)
+    assert f(x, y).tolist() == pytest.approx(f(x.cpu(), y.cpu()).tolist())
+
+
+def test_a_compiled_module_under_an_eager_loss():
+    net = nn.Linear(3, 2).to(DEVICE)
+    compiled = torch.compile(net)
+    x = torch.arange(12.0, device=DEVICE).reshape(4, 3)
+    expected = torch.autograd.grad(net(x).square().sum(), list(net.parameters()))
+    for _ in range(3):
+        found = torch.autograd.grad(compiled(x).square().sum(), list(net.parameters()))
+        for own, other in zip(found, expected, strict=True):
+            np.testing.assert_allclose(own.tolist(), other.tolist(), rtol=1e-5)
+
+
+def test_what_no_program_does_runs_uncompiled():
+    x = torch.ones(3, device=DEVICE)
+    for function in (
+        lambda x: F.dropout(x, 0.5) + torch.ones(3, device=DEVICE),
+        lambda x: (x.cpu() * 2).to(DEVICE) + x,
+        lambda x: x + torch.tensor(2.0),
+        lambda x: x.scatter_add(0, torch.tensor([0, 0, 2], device=DEVICE), x) + 1,
+    ):
+        compiled = torch.compile(function)
+        for seed in range(4):
+            torch.manual_seed(seed)
+            found = compiled(x)
+            torch.manual_seed(seed)
+            assert found.tolist() == function(x).tolist()
+
+
+def test_a_compiled_call_looks_at_the_device():
+    f = torch.compile(lambda x: (x + 1).exp())
+    for device in ("cpu", DEVICE, "cpu", DEVICE):
+        made = f(torch.zeros(2, device=device))
+        assert made.device.type == device
+        np.testing.assert_allclose(made.tolist(), [np.e] * 2, rtol=1e-6)

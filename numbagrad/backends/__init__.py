@@ -13,6 +13,7 @@ from .registry import (
     backend_for,
     backend_of,
     device_of,
+    files,
     foreign,
     foreign_among,
     is_array,
@@ -25,7 +26,7 @@ from .registry import (
 )
 
 __all__ = [
-    "Backend", "address_of", "array_namespace", "backend_for", "backend_of", "device_of",
+    "Backend", "address_of", "array_namespace", "backend_for", "backend_of", "device_of", "files",
     "foreign", "foreign_among", "is_array", "may_share", "on_host", "refuse_foreign", "register",
     "shared_by", "shared_by_operands",
 ]  # fmt: skip

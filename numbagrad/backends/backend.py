@@ -153,6 +153,10 @@ class Backend:
 
     # --- programs ---
 
-    def run(self, operations: Sequence[Any], arrays: Sequence[Array]) -> None:
-        """Run the operations of a program on the arrays that its memory stands for."""
+    def prepare(self, operations: Sequence[Any]) -> Callable[[Mapping[Any, Any], Any], None]:
+        """Operations of a program (``executor/plan/operations.py``), made ready to run often.
+
+        Returns ``run(arrays, numbers)``: ``arrays`` gives for each block of memory an array, and
+        the byte of the block at which that begins; ``numbers`` the values of each ``Number``.
+        """
         self.refuse("a compiled program")

@@ -6,6 +6,7 @@ the question costs one comparison of classes.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -17,6 +18,9 @@ from .backend import Backend
 
 _BY_CLASS: dict[type, Backend] = {}
 _BY_TYPE: dict[str, Backend] = {}
+
+#: The files that backends and their arrays are written in: their code is no code of users.
+files: set[str] = set()
 
 
 def register(backend: Backend) -> Backend:
@@ -32,6 +36,8 @@ def register(backend: Backend) -> Backend:
         raise ValueError(f"there is a backend for {kind.__name__} or for the device {name!r}")
     devices.accept(name)
     _BY_CLASS[kind] = _BY_TYPE[name] = backend
+    modules = [sys.modules.get(each.__module__) for each in (kind, type(backend))]
+    files.update([path for x in modules if (path := getattr(x, "__file__", None))])
     return backend
 
 

@@ -22,6 +22,7 @@ from ..autograd.grad_mode import state as grad_mode
 from ..autograd.node import Node, edge_of, wanted_edge
 from ..autograd.saved import FREED
 from ..executor.plan.operations import Array, Memory, View
+from ..program.backend_program import program_of
 from ..program.fusion import optimise
 from ..program.program import Program, as_view
 from ..program.recorder import Recorder
@@ -57,7 +58,7 @@ class Walk:
     def program(self) -> Program:
         """The program of the walk; its results are the memory of the gradients, each once."""
         wanted = [view.memory for view in self.results if view is not None]
-        return Program(
+        return program_of(
             self.operations,
             [*self.roots, *map(whole, self.kept)],
             list(dict.fromkeys(wanted)),

@@ -81,6 +81,9 @@ def view_at(
     array: Array, shape: Any, strides: Any, offset: int, dtype: np.dtype[Any] | None = None
 ) -> Array:
     """A view of the memory of an array, ``offset`` bytes from its first element."""
+    if (where := foreign(array)) is not None:
+        made = where.view(array, shape, strides, offset)
+        return made if dtype is None or dtype == array.dtype else made.view(dtype)
     description = dict(array.__array_interface__)
     address, read_only = description["data"]
     description.update(data=(address + offset, read_only), shape=shape, strides=strides)

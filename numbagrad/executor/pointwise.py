@@ -180,6 +180,10 @@ class PointwiseProgram:
         """
         where = shared_by_operands(self.name, operands)
         if where is not None:
+            if capture.active is not None:
+                self.prepare()
+                if made := capture.hand_over("pointwise", self, operands, into):
+                    return made[0]
             return self.run_on(where, operands, into)
         repairs = Repairs(self.name)
         code = miss.args[0]  # the exception itself would be in a cycle with this frame

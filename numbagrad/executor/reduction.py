@@ -120,6 +120,9 @@ class ReductionProgram:
         """Compile what a call missed, and call again; arrays of another backend go to that."""
         where = shared_by(self.definition.name, (arguments[0], *arguments[3:4]))
         if where is not None:
+            if capture.active is not None:
+                if made := capture.hand_over("reduce", self, arguments):
+                    return made[0]
             return where.reduce(self, *arguments)
         if arguments[0].dtype.kind == "c":
             return self._of_complex(*arguments)

@@ -77,6 +77,9 @@ class RowwiseProgram:
             except LaunchMiss as miss:
                 key = miss.args[0]
             if (where := shared_by(self.name, arrays)) is not None:
+                if capture.active is not None:
+                    if made := capture.hand_over("rowwise", self, dim, arrays):
+                        return made[0]
                 return where.rowwise(self, dim, *arrays)
             if key == native_layout.MISS_CAPTURE:
                 if made := capture.hand_over("rowwise", self, dim, arrays):

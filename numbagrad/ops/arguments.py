@@ -30,6 +30,7 @@ from ..dtype import (
 )
 from ..dtype import dtype as DType
 from ..dtype import from_numpy as dtype_of
+from ..executor import capture
 from ..tensor import Tensor, new_tensor
 from ..type_names import given_for_tensor, type_name
 from ..warn_once import warn_caller
@@ -215,7 +216,7 @@ def leaf(
     if out is not None:
         return write(out, array)
     if where is not None:
-        array = where.from_host(array)
+        array = capture.call(where.from_host, array)
     if requires_grad and array.dtype.kind not in "fcV":
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
     return new_tensor(array, bool(requires_grad))

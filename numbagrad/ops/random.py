@@ -80,6 +80,7 @@ def drawn_into(array: Any, draw: Draw) -> None:
     if where is None:
         draw(array)
     else:
+        capture.refuse("random numbers on another device")
         where.random(draw, array)
 
 
@@ -473,7 +474,7 @@ def _in_place(name: str, grad_fn: str = "") -> Callable[[Tensor, Draw], Tensor]:
 
     def fill_plain(tensor: Tensor, draw: Draw) -> None:
         before_write(tensor)
-        draw(tensor._array)
+        drawn_into(tensor._array, draw)
         bump_version(tensor)
 
     def fill(tensor: Tensor, draw: Draw) -> Tensor:
