@@ -11,12 +11,26 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..backends import Backend, foreign
+import numpy as np
+
+from ..backends import Backend
 from ..executor.plan.forms import dense
 from ..executor.plan.operations import Array, Call, Memory, Operation, View
 from . import timing
 from .program import Program, _Python, as_view
 from .recorded_values import root_of
+
+
+def _form(memory: Memory) -> tuple[Any, ...]:
+    array = memory.array
+    return tuple(dense(array.shape, array.dtype, [array]))
+
+
+def empty_like(memory: Memory) -> Array:
+    """A new array that lies as a block did when it was recorded, on the same device."""
+    if memory.where is None:
+        return np.empty_like(memory.array)
+    return memory.where.allocate(*_form(memory))
 
 
 class MixedDevicesError(RuntimeError):
@@ -30,7 +44,7 @@ def backend_of_all(operations: Sequence[Operation]) -> Backend | None:
         MixedDevicesError: if there are several.
     """
     memories = {view.memory for each in operations for view in (*each.reads, *each.writes)}
-    found = {id(where): where for where in [foreign(x.array) for x in memories if not x.is_scratch]}
+    found = {id(where): where for where in [x.where for x in memories if not x.is_scratch]}
     if len(found) > 1:
         raise MixedDevicesError("arrays of several devices")
     return next(iter(found.values()), None)
@@ -92,23 +106,18 @@ class BackendProgram(Program):
         if memory not in self._slot:
             self._slot[memory] = len(self._slot)
             self._start.append(0)
-            self._forms[memory] = self._form(memory)
+            self._forms[memory] = _form(memory)
 
     def _close(self, operations: list[Operation]) -> None:
         if operations:
             self._prepared.append(_Prepared(self.where.prepare(tuple(operations))))
 
-    @staticmethod
-    def _form(memory: Memory) -> tuple[Any, ...]:
-        array = memory.array
-        return tuple(dense(array.shape, array.dtype, [array]))
-
     def _maker(self, memory: Memory) -> Callable[[Any], Array]:
-        form = self._form(memory)
+        form = _form(memory)
         return lambda like: self.where.allocate(*form)
 
     @property
-    def native(self) -> None:  # type: ignore[override]
+    def native(self) -> None:
         """No launcher of the CPU runs it."""
         return None
 
@@ -155,4 +164,4 @@ class BackendProgram(Program):
                 self.where.copy(as_view(arrays[slot], view, self._start[slot]), array)
 
 
-__all__ = ["BackendProgram", "MixedDevicesError", "backend_of_all", "program_of"]
+__all__ = ["BackendProgram", "MixedDevicesError", "backend_of_all", "empty_like", "program_of"]

@@ -44,7 +44,7 @@ from .simplification import checks_first, forward_copies, in_parts, without_dead
 from .tiling import chained
 
 #: The passes by name: each makes operations of operations, and of the memory that stays alive.
-_PASSES: dict[str, Callable[[Sequence[Operation], set[Memory]], list[Operation]]] = {
+_PASSES: dict[str, Callable[[list[Operation], set[Memory]], list[Operation]]] = {
     "elements": lambda operations, alive: with_elements(operations),
     "checks_first": lambda operations, alive: checks_first(operations),
     "fills": lambda operations, alive: without_fills(operations),
