@@ -24,7 +24,12 @@ from ..autograd.saved import FREED
 from ..backends import foreign
 from ..executor.arrays import copy_elements, filled
 from ..executor.plan.operations import Array, Memory, View
-from ..program.backend_program import backend_of_all, empty_like, program_of
+from ..program.backend_program import (
+    MixedDevicesError,
+    backend_of_all,
+    empty_like,
+    program_of,
+)
 from ..program.fusion import CPU_PASSES, optimise
 from ..program.program import Program, as_view
 from ..program.recorder import Recorder
@@ -225,7 +230,10 @@ def _walk(
     results = [None if tensor is None else recorder.view(tensor._array) for tensor in found]
     operations = recorder.operations[start:]
     _check_new(operations, results, made_before)
-    where = backend_of_all([*recorder.operations])
+    try:
+        where = backend_of_all(recorder.operations)
+    except MixedDevicesError as error:
+        raise CannotDifferentiate(str(error)) from None
     passes = CPU_PASSES if where is None else where.passes
     alive = [view.memory for view in results if view is not None]
     operations = optimise(operations, alive, passes)

@@ -198,6 +198,13 @@ class PointwiseProgram:
             except LaunchMiss as again:
                 code = again.args[0]
 
+    def run(self, *operands: Any) -> Any:
+        """``call``, and what it takes where a kernel is missing."""
+        try:
+            return self.call(*operands)
+        except LaunchMiss as miss:
+            return self.resolve(miss, operands)
+
     def run_on(self, where: Backend, operands: tuple[Any, ...], into: bool) -> Any:
         """A call on arrays of another backend."""
         self.prepare()
