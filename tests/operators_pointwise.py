@@ -115,8 +115,13 @@ def scalar_for(definition: PointwiseDefinition, name: str, whole: bool) -> float
 def operands_of(definition: PointwiseDefinition, tensors: tuple[Any, ...], whole: bool = False):
     """The operands of the formula in order: the tensors, and a number for every scalar."""
     rest = iter(tensors)
+    return [next(rest) if x is None else x for x in _numbers_of(definition, whole)]
+
+
+def _numbers_of(definition: PointwiseDefinition, whole: bool) -> list[float | None]:
+    """A number for every scalar of the formula, and None for every tensor."""
     return [
-        scalar_for(definition, x, whole) if x in definition.scalars else next(rest)
+        scalar_for(definition, x, whole) if x in definition.scalars else None
         for x in definition.traced.inputs
     ]
 
@@ -131,9 +136,12 @@ def _pointwise_entry(definition: PointwiseDefinition) -> Entry:
     formula = definition.traced
     public = CALLS.get(name) or (lambda t, *operands: getattr(t, name)(*operands))
     elsewhere = FUNCTIONAL.get(name)
+    # The function reaches no definition, which has hundreds of objects that compile would watch.
+    numbers = [_numbers_of(definition, whole) for whole in (False, True)]
 
     def call(t: Any, *tensors: Any) -> Any:
-        operands = operands_of(definition, tensors, is_whole(tensors))
+        rest = iter(tensors)
+        operands = [next(rest) if x is None else x for x in numbers[is_whole(tensors)]]
         if elsewhere is None:
             return public(t, *operands)
         return pointwise(name)(*operands) if t is numbagrad else elsewhere(t, *operands)
