@@ -11,9 +11,18 @@ import threading
 from types import TracebackType
 from typing import Any, NoReturn
 
-DEVICE_TYPES = ("cpu", "cuda")
+#: Names of device types: those of torch that are known here, and those of registered backends.
+DEVICE_TYPES = ["cpu", "cuda"]
 
 _DEVICE_TEXT = re.compile(r"([a-zA-Z_]+)(?::(0|[1-9][0-9]*))?", re.ASCII)
+
+
+def accept(type: str) -> None:
+    """Let ``device()`` know a type of devices: letters and underscores."""
+    if _DEVICE_TEXT.fullmatch(type) is None or not type.replace("_", "").isalpha():
+        raise ValueError(f"a device type is a word, but got {type!r}")
+    if type not in DEVICE_TYPES:
+        DEVICE_TYPES.append(type)
 
 
 class device:

@@ -19,6 +19,7 @@ from .autograd import engine_interface, grad_dtype, hooks, tensor_interface, wat
 from .autograd.grad_mode import state as grad_mode
 from .autograd.inplace import check_not_stale, is_stale
 from .autograd.node import Node, detached, visible
+from .backends import Backend, device_of, foreign
 from .device import CPU
 from .device import device as Device
 from .dtype import FROM_TYPE_NUM, bfloat16
@@ -170,8 +171,9 @@ class Tensor(TensorState, InstalledMethods):
 
     @property
     def device(self) -> Device:
-        """Where the memory is: always the CPU."""
-        return CPU
+        """Where the memory is."""
+        array = self._array
+        return CPU if array.__class__ is np.ndarray else device_of(array)
 
     @property
     def ndim(self) -> int:
@@ -251,7 +253,11 @@ class Tensor(TensorState, InstalledMethods):
         """How the elements are held: always ``strided``."""
         return strided
 
-    is_cpu = _Constant(True)
+    @property
+    def is_cpu(self) -> bool:
+        """Whether the memory is that of the CPU."""
+        return isinstance(self._array, np.ndarray)
+
     is_cuda = _Constant(False)
     is_ipu = _Constant(False)
     is_maia = _Constant(False)
@@ -268,8 +274,8 @@ class Tensor(TensorState, InstalledMethods):
     is_xpu = _Constant(False)
 
     def get_device(self) -> int:
-        """The index of the GPU that holds the elements: -1, as it is none."""
-        return -1
+        """The index of the device that holds the elements: -1 for the CPU."""
+        return -1 if self.is_cpu else self.device.index or 0
 
     def is_pinned(self) -> bool:
         """Whether the memory is locked for a GPU: never."""
@@ -517,7 +523,7 @@ class Tensor(TensorState, InstalledMethods):
 
     def detach(self) -> Tensor:
         """A tensor of the same memory that is not part of the graph, and without a tangent."""
-        if self._array.__class__ is not np.ndarray:
+        if self._array.__class__ is not np.ndarray and foreign(self._array) is None:
             return _under_transformation("detached")(self)
         made: Tensor = tensor_interface.alias(self)
         if self._version_cell is watching.INFERENCE_CELL:
@@ -545,7 +551,7 @@ class Tensor(TensorState, InstalledMethods):
                 "these gradients. To fix this error, please refer to the Optimizer.zero_grad() "
                 "function in torch/optim/optimizer.py as the solution."
             )
-        if self._array.__class__ is not np.ndarray:
+        if self._array.__class__ is not np.ndarray and foreign(self._array) is None:
             self._array = _under_transformation("detached")(self)._array
         if self._producer is not None:
             detached.note(self)
@@ -559,7 +565,7 @@ class Tensor(TensorState, InstalledMethods):
     @property
     def data(self) -> Tensor:
         """The same memory without history; writes to it are not seen by autograd."""
-        if self._array.__class__ is not np.ndarray:
+        if self._array.__class__ is not np.ndarray and foreign(self._array) is None:
             return _under_transformation("detached")(self)
         made = new_tensor(self._array)
         inference = self._version_cell is watching.INFERENCE_CELL
@@ -602,6 +608,8 @@ class Tensor(TensorState, InstalledMethods):
                 "instead."
             )
         if self._array.__class__ is not np.ndarray:
+            if (where := foreign(self._array)) is not None:
+                return self._host_memory(where, force)
             function = "values_of" if force else "memory_for_numpy"
             return _under_transformation(function)(self).numpy()
         if self._array.dtype.kind == "V":
@@ -609,6 +617,16 @@ class Tensor(TensorState, InstalledMethods):
         capture.refuse("numpy()")
         # A new ndarray object: setting its shape must not change the tensor.
         return self._array.view()
+
+    def _host_memory(self, where: Backend, force: bool) -> np.ndarray[Any, Any]:
+        """``numpy()`` of a tensor of another device: a copy, if one may be made."""
+        if not force:
+            raise TypeError(
+                f"can't convert {self.device} device type tensor to numpy. Use Tensor.cpu() to "
+                "copy the tensor to host memory first."
+            )
+        capture.refuse("numpy()")
+        return where.to_host(self._array)
 
     #: NumPy's operators leave mixed operands to the tensor.
     __array_priority__ = 1000
@@ -652,7 +670,11 @@ class Tensor(TensorState, InstalledMethods):
         """
         array = self._array
         if array.__class__ is not np.ndarray:
-            array = _under_transformation(function)(self)._array
+            where = foreign(array)
+            if where is None:
+                array = _under_transformation(function)(self)._array
+            else:
+                array = where.to_host(array)
         return half.readable(array) if array.dtype.kind == "V" else array
 
     def item(self) -> Any:
@@ -749,17 +771,19 @@ class Tensor(TensorState, InstalledMethods):
             )
         if id(self) in memo:
             return memo[id(self)]
-        if self._array.__class__ is not np.ndarray:  # a copy has no tangent
+        where = foreign(self._array)
+        if where is None and self._array.__class__ is not np.ndarray:  # a copy has no tangent
             return copy.deepcopy(_under_transformation("values_of")(self), memo)
         attributes = {k: copy.deepcopy(v, memo) for k, v in _attributes(self).items()}
-        made = _rebuilt(
-            type(self), new_tensor(self._array.copy("K")), self._requires_grad, attributes
-        )
+        memory = self._array.copy("K") if where is None else _duplicate(self._array)
+        made = _rebuilt(type(self), new_tensor(memory), self._requires_grad, attributes)
         memo[id(self)] = made
         return made
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
         capture.refuse("a pickle of a tensor")
+        if (where := foreign(self._array)) is not None:
+            where.refuse("pickle")
         array = half.converted(self._values("values_of"), self._array.dtype)
         return _unpickled, (
             type(self),
@@ -774,16 +798,20 @@ class Tensor(TensorState, InstalledMethods):
 
     def __repr__(self) -> str:
         capture.refuse("the text of a tensor")
-        if self._array.__class__ is not np.ndarray:
+        array, where = self._array, foreign(self._array)
+        if where is not None:
+            array = where.to_host(array)
+        elif array.__class__ is not np.ndarray:
             return _under_transformation("text_of")(self)
         name = None if self._producer is None else type(self._producer).__name__
         if self._viewed is not None and is_stale(self):
             name = "Invalid"
         return printing.tensor_text(
-            self._array,
+            array,
             self.dtype,
             requires_grad=self.requires_grad,
             grad_fn_name=name,
+            device_text=None if where is None else str(self.device),
             tensor_name=self._printed_name(),
         )
 
@@ -795,11 +823,18 @@ class Tensor(TensorState, InstalledMethods):
     def __format__(self, specification: str) -> str:
         capture.refuse("the text of a tensor")
         if self._array.ndim == 0:
-            return printing.format_scalar(self._array, specification)
+            return printing.format_scalar(self._values("values_of"), specification)
         return object.__format__(self, specification)
 
 
 plain_types.add(Tensor)  # which has ``__torch_function__`` for its subclasses alone
+
+
+def _duplicate(array: Any) -> Any:
+    """A copy of an array of another backend."""
+    from .executor.conversion import convert  # which few programs copy by
+
+    return convert(array, array.dtype)
 
 
 def _strides_of_nothing(shape: tuple[int, ...]) -> tuple[int, ...]:

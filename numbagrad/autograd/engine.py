@@ -13,6 +13,8 @@ from heapq import heappop, heappush, heappushpop
 from sys import getrefcount
 from typing import Any
 
+from numpy import ndarray
+
 from ..executor import capture
 from . import saved_hooks
 from . import tensor_interface as interface
@@ -316,7 +318,8 @@ def _is_exclusive(buffer: list[Any], index: int) -> bool:
     if getrefcount(buffer[index]) != 2 or getrefcount(buffer[index]._array) != 2:
         return False
     array = buffer[index]._array
-    if not array.flags.carray:
+    flags = array.flags
+    if not (flags.carray if array.__class__ is ndarray else flags.c_contiguous):
         return False
     base = array.base
     if base is None:

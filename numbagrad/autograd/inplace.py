@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from .. import half_precision as half
+from ..backends import foreign
 from ..executor import capture
 from . import creation_hooks, watching
 from . import tensor_interface as interface
@@ -198,7 +199,8 @@ def recording(tensor: Any, *operands: Any) -> bool:
 def _under_transformation(*operands: Any) -> bool:
     for operand in operands:
         if isinstance(operand, interface.Tensor) and operand._array.__class__ is not np.ndarray:
-            return True
+            if foreign(operand._array) is None:
+                return True
     return False
 
 

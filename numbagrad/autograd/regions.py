@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..backends import address_of, foreign
 from ..executor.complex_parts import parts_of_array
 from .hooks import note_metadata
 from .node import Node, OutputMetadata, edge_of, visible
@@ -79,7 +80,7 @@ class Geometry:
     @classmethod
     def between(cls, base: np.ndarray[Any, Any], view: np.ndarray[Any, Any]) -> Geometry:
         """The geometry of ``view``, an array in the memory of ``base``."""
-        if base.__class__ is not np.ndarray or view.__class__ is not np.ndarray:
+        if foreign(base) is None and not base.__class__ is view.__class__ is np.ndarray:
             made = cls.between(base.view(np.ndarray), view.view(np.ndarray))
             of_base, of_view = [getattr(x, "pending", _AS_IT_IS) for x in (base, view)]
             if of_base != of_view:
@@ -95,7 +96,7 @@ class Geometry:
             return made
         size = base.itemsize
         strides = tuple([stride // size for stride in view.strides])
-        return cls(base, view.shape, strides, (view.ctypes.data - base.ctypes.data) // size)
+        return cls(base, view.shape, strides, (address_of(view) - address_of(base)) // size)
 
     def __repr__(self) -> str:
         return (

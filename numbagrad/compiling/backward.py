@@ -21,8 +21,16 @@ from ..autograd.function import BackwardCFunction
 from ..autograd.grad_mode import state as grad_mode
 from ..autograd.node import Node, edge_of, wanted_edge
 from ..autograd.saved import FREED
+from ..backends import foreign
+from ..executor.arrays import copy_elements, filled
 from ..executor.plan.operations import Array, Memory, View
-from ..program.fusion import optimise
+from ..program.backend_program import (
+    MixedDevicesError,
+    backend_of_all,
+    empty_like,
+    program_of,
+)
+from ..program.fusion import CPU_PASSES, optimise
 from ..program.program import Program, as_view
 from ..program.recorder import Recorder
 from ..tensor import Tensor, new_tensor
@@ -57,7 +65,7 @@ class Walk:
     def program(self) -> Program:
         """The program of the walk; its results are the memory of the gradients, each once."""
         wanted = [view.memory for view in self.results if view is not None]
-        return Program(
+        return program_of(
             self.operations,
             [*self.roots, *map(whole, self.kept)],
             list(dict.fromkeys(wanted)),
@@ -126,7 +134,7 @@ class Backward:
             parts = [self.alone[k].run([gradients[k]], found, numbers) for k in chosen]  # type: ignore[list-item]
             return [_sum(each) for each in zip(*parts, strict=True)] or [None] * self._inputs
         filled = [
-            np.zeros(view.shape, view.dtype) if gradient is None else gradient
+            filled(view.shape, view.dtype, 0, view.memory.where) if gradient is None else gradient
             for gradient, view in zip(gradients, self.gradients, strict=True)
         ]
         made = self.together.run(filled, found, numbers)
@@ -148,9 +156,16 @@ def _sum(gradients: Sequence[Tensor | None]) -> Tensor | None:
 
 def _laid(array: Array, view: View) -> Array:
     """A copy of an array that lies in memory as a view does."""
-    laid = np.empty_like(view.memory.array)
-    laid[...] = array
+    laid = empty_like(view.memory)
+    copy_elements(laid, array)
     return laid
+
+
+def _placed_as(array: Array, numbers: Array) -> Array:
+    """Numbers in the dtype of an array, where that is."""
+    made = half.converted(numbers, array.dtype)
+    where = foreign(array)
+    return made if where is None else where.from_host(made)
 
 
 def record_backward(
@@ -168,7 +183,7 @@ def record_backward(
     start = len(recorder.operations)
     random = np.random.default_rng(0)
     given = [
-        new_tensor(half.converted(random.standard_normal(root._array.shape), root._array.dtype))
+        new_tensor(_placed_as(root._array, random.standard_normal(root._array.shape)))
         for root in roots
     ]
     made_before = {v.memory for operation in recorder.operations for v in operation.writes}
@@ -215,7 +230,13 @@ def _walk(
     results = [None if tensor is None else recorder.view(tensor._array) for tensor in found]
     operations = recorder.operations[start:]
     _check_new(operations, results, made_before)
-    operations = optimise(operations, [view.memory for view in results if view is not None])
+    try:
+        where = backend_of_all(recorder.operations)
+    except MixedDevicesError as error:
+        raise CannotDifferentiate(str(error)) from None
+    passes = CPU_PASSES if where is None else where.passes
+    alive = [view.memory for view in results if view is not None]
+    operations = optimise(operations, alive, passes)
     read = list(dict.fromkeys([v.memory for operation in operations for v in operation.reads]))
     outside = {view.memory for view in views}
     kept = [m for m in read if m not in outside and (m in made_before or not m.made)]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from ..backends import address_of, foreign
 from ..executor.plan.operations import Array
 from ..executor.plan.sharing import extent
 from ..program.recorded_values import root_of
@@ -60,8 +61,7 @@ class Layout:
         )
 
 
-def _start(array: Array) -> int:
-    return int(array.__array_interface__["data"][0])
+_start = address_of
 
 
 def shared(roots: Iterable[Array]) -> bool:
@@ -69,7 +69,7 @@ def shared(roots: Iterable[Array]) -> bool:
     owners = list(roots)
     if len({*map(id, owners)}) < len(owners):
         return True
-    if all([root.flags.owndata for root in owners]):
+    if all([foreign(root) is not None or root.flags.owndata for root in owners]):
         return False
     end = -1
     for low, high in sorted([extent(root) for root in owners if root.size]):

@@ -15,6 +15,7 @@ from ..executor.pair import Kept, described, signature_of
 from ..executor.plan.operations import Array, may_raise
 from ..interrupts import uninterrupted
 from ..program import timing
+from ..program.backend_program import BackendProgram
 from ..program.input_numbers import NumberInputs
 from ..program.pair import ProgramPair
 from ..program.program import Program
@@ -100,7 +101,10 @@ class Recorded(ProgramPair):
         unsure = [each for each in program.operations if may_raise(each)]
         self._undo = Undo(program, reachable.generators)
         sure = len(unsure) == program.first_checks
-        self._reused = ReusedGradients(effects, possible=sure and any(self._had))
+        on_cpu = not isinstance(program, BackendProgram)
+        self._reused = ReusedGradients(effects, possible=on_cpu and sure and any(self._had))
+        #: Whether compiled code may look at the arrays.
+        self._may_learn = on_cpu
         self._replay = Replay(program)
         #: Whether a run may raise: then there is more to do around it.
         self._may_raise = bool(unsure)
@@ -345,6 +349,8 @@ class Recorded(ProgramPair):
 
     def _learn(self, leaves: Sequence[Any]) -> None:
         """Let compiled code see from now on that the program holds for what it was found to."""
+        if not self._may_learn:
+            return
         self.numbers.learn(leaves)
         same = [k for k, _ in self._same]
         fixed = [k for k, leaf in enumerate(leaves) if not isinstance(leaf, Tensor) or k in same]

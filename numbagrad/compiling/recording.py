@@ -18,9 +18,9 @@ from ..autograd.node import next_sequence_nr
 from ..executor.plan.operations import Memory
 from ..optim.optimizer import Optimizer, noting_state
 from ..optim.parameter_group import observing
-from ..program.fusion import optimise
+from ..program.backend_program import MixedDevicesError, backend_of_all, program_of
+from ..program.fusion import CPU_PASSES, optimise
 from ..program.input_numbers import NumberInputs
-from ..program.program import Program
 from ..program.recorded_values import root_of
 from ..program.recorder import Recorder
 from ..structure import flatten
@@ -260,9 +260,14 @@ class Recording:
             owners[recorder.memory(array)] = Place(new_tensor(array), None), recorder.view(array)
             copies[id(array)] = array
         self._check_memory({*owners, *own})
-        operations = optimise(recorder.operations[:count], results)
+        try:
+            where = backend_of_all(recorder.operations)
+        except MixedDevicesError as error:
+            raise Unusable(str(error)) from None
+        passes = CPU_PASSES if where is None else where.passes
+        operations = optimise(recorder.operations[:count], results, passes)
         given = [view for _, view in owners.values()]
-        program = Program(operations, given, results, recorder.number_sources)
+        program = program_of(operations, given, results, recorder.number_sources)
         if self._has_inputs() and (
             previous is None
             or not previous.agrees(program, recorder, self.numbers, copies, self.random)

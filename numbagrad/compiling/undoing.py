@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..executor.arrays import copy_elements
 from ..executor.plan.operations import Array, Call, View, may_raise
 from ..program.program import Program, as_view
 from ..random import Generator
@@ -66,7 +67,7 @@ class Undo:
         """Before a run: keep what it may overwrite."""
         start = self._program.given
         self._saved = [
-            (part, part.copy())
+            (part, part.copy("C"))
             for part in [
                 as_view(given[slot], view, start[slot].offset)
                 for slot, view in self._written.values()
@@ -82,7 +83,7 @@ class Undo:
         """After a run that raised."""
         self._program.undo_sources()
         for part, before in reversed(self._saved):
-            part[...] = before
+            copy_elements(part, before)
         for generator, words in zip(self._generators, self._states, strict=False):
             generator.rewind(words)
         self.forget()

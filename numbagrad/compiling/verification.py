@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 from .. import half_precision as half
+from ..backends import foreign, on_host
 from ..executor.plan.operations import Array, Call
 from ..program.input_numbers import NumberInputs
 from ..program.program import Program, as_view
@@ -64,7 +65,7 @@ def verify(
     """
     known = {id(view.memory.array) for view in program.given} | recorder.managed
     for root in before.roots:
-        if id(root) not in known and not np.array_equal(root, copies[id(root)], _nan(root)):
+        if id(root) not in known and not _equal(root, copies[id(root)]):
             raise Unusable(f"a write to an array of shape {root.shape} that no kernel did")
     roots = [view.memory.array for view in program.given]
     copied = [copies[id(root)] for root in roots]
@@ -119,7 +120,9 @@ class Rounding:
     def first_beyond(self, expected: Sequence[Array], found: Sequence[Array]) -> int | None:
         """The first array of ``found``, an outcome of the program, that is not as expected."""
         for k, (a, b) in enumerate(zip(expected, found, strict=True)):
-            if a.shape != b.shape or a.dtype != b.dtype or not self._agree(k, a, b, found):
+            if a.shape != b.shape or a.dtype != b.dtype:
+                return k
+            if not self._agree(k, on_host(a), on_host(b), found):
                 return k
         return None
 
@@ -162,7 +165,7 @@ class Rounding:
         now = _block(array, start)
         if k >= len(given):
             return now
-        before = _block(given[k], start)
+        before = _block(on_host(given[k]), start)
         return now - np.where(np.isfinite(before), before, 0)
 
     def _change(self, k: int, found: Sequence[Array]) -> Array | None:
@@ -181,6 +184,7 @@ class Rounding:
             given = [self._off(x) for x in self._given]
             made = self._outcome_of([x.copy("K") for x in given])
             for k, (change, a, b) in enumerate(zip(changes, found, made, strict=True)):
+                a, b = on_host(a), on_host(b)
                 if half.readable(a).dtype.kind != "f":
                     continue
                 for start in range(0, a.size, _BLOCK):
@@ -191,6 +195,8 @@ class Rounding:
 
     def _off(self, array: Array) -> Array:
         """A copy with floats up to two units nearer to zero, where domains do not end."""
+        if (where := foreign(array)) is not None:
+            return where.from_host(self._off(where.to_host(array)))
         if array.dtype.kind == "V":
             return half.converted(self._off(half.readable(array)), array.dtype)
         copied = array.copy("K")
@@ -275,6 +281,10 @@ def _outcome(
 def _copies(roots: Sequence[Array], copies: dict[int, Array]) -> list[Array]:
     """Copies of copies, for a program to write; what has none is a constant."""
     return [copies.get(id(root), root).copy("K") for root in roots]
+
+
+def _equal(one: Array, other: Array) -> bool:
+    return np.array_equal(on_host(one), on_host(other), _nan(one))
 
 
 def _nan(array: Array) -> bool:

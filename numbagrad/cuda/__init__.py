@@ -1,13 +1,13 @@
 """CUDA devices, as far as code that asks for them must know: there are none.
 
-Creation functions and conversions call ``require_cpu`` with the device they are given.
+Creation functions and conversions ask ``backends.backend_for`` for the device they are given.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from ..device import CPU, device, get_default_device
+from ..device import device
 
 __all__ = ["current_device", "device_count", "is_available", "is_initialized", "manual_seed",
            "manual_seed_all", "synchronize"]  # fmt: skip
@@ -44,20 +44,6 @@ def current_device() -> int:
 def synchronize(device: Any = None) -> None:
     """Wait for a GPU; raises, as there is none."""
     raise _unavailable(device)
-
-
-def require_cpu(where: Any) -> None:
-    """Raise unless ``where`` (a device, its name, or None for the default one) is the CPU.
-
-    Raises:
-        AssertionError: for a CUDA device, as torch does where it was built without CUDA.
-    """
-    if where is None:
-        where = get_default_device()
-    if where is CPU:
-        return
-    if device(where).type != "cpu":
-        raise _unavailable(where)
 
 
 def _unavailable(where: Any) -> AssertionError:

@@ -12,14 +12,20 @@ from typing import Any
 import numpy as np
 
 from .. import half_precision as half
+from ..backends import Backend, foreign
 from ..native import buffer_layout
 from . import capture, memory
 from .builtin import runtime
 from .mode import NATIVE
+from .plan.forms import contiguous
 
 
-def new_array(shape: Sequence[int], kind: np.dtype[Any]) -> np.ndarray[Any, Any]:
-    """An ndarray in C order whose elements are not set."""
+def new_array(
+    shape: Sequence[int], kind: np.dtype[Any], where: Backend | None = None
+) -> np.ndarray[Any, Any]:
+    """An array in C order whose elements are not set; an ndarray if no backend is named."""
+    if where is not None:
+        return where.allocate(*contiguous(tuple(shape), kind))
     made: np.ndarray[Any, Any] = np.empty(shape, kind)  # a large one costs nothing until it is used
     if made.nbytes < buffer_layout.LARGE_BYTES or not NATIVE:
         return made
@@ -28,8 +34,16 @@ def new_array(shape: Sequence[int], kind: np.dtype[Any]) -> np.ndarray[Any, Any]
     return made if large is None else large
 
 
-def filled(shape: Sequence[int], kind: np.dtype[Any], value: Any) -> np.ndarray[Any, Any]:
-    """A new ndarray of which every element is ``value``."""
+def filled(
+    shape: Sequence[int], kind: np.dtype[Any], value: Any, where: Backend | None = None
+) -> np.ndarray[Any, Any]:
+    """A new array of which every element is ``value``; an ndarray if no backend is named."""
+    if where is not None:
+        made = new_array(shape, kind, where)
+        where.fill(made, value)
+        if capture.active is not None:
+            capture.note_fill(made, value)
+        return made
     if value or (array := np.zeros(shape, kind)).nbytes >= buffer_layout.LARGE_BYTES:
         array = new_array(shape, kind)
         half.fill(array, value)
@@ -38,14 +52,57 @@ def filled(shape: Sequence[int], kind: np.dtype[Any], value: Any) -> np.ndarray[
     return array
 
 
+def filled_like(
+    array: np.ndarray[Any, Any], shape: Sequence[int], kind: np.dtype[Any], value: Any
+) -> np.ndarray[Any, Any]:
+    """``filled`` by the backend of an array."""
+    return filled(shape, kind, value, foreign(array))
+
+
+def set_all(array: np.ndarray[Any, Any], value: Any) -> None:
+    """Write a number to every element of a new array, of whatever backend."""
+    fill_elements(array, value)
+    if capture.active is None:
+        return
+    elsewhere = foreign(array) is not None or not array.size
+    capture.note_fill(array, value if elsewhere else half.readable(array).flat[0])
+
+
+def fill_elements(array: np.ndarray[Any, Any], value: Any) -> None:
+    """Write a number to every element of an array of any backend; no recorder is told."""
+    where = foreign(array)
+    if where is None:
+        half.fill(array, value)
+    else:
+        where.fill(array, value)
+
+
+def copy_elements(target: np.ndarray[Any, Any], source: np.ndarray[Any, Any]) -> None:
+    """``target[...] = source`` for arrays of one backend."""
+    where = foreign(target)
+    if where is None:
+        target[...] = source
+    else:
+        where.copy(target, source)
+
+
+def assign(target: np.ndarray[Any, Any], source: np.ndarray[Any, Any]) -> None:
+    """``target[...] = source``, converted to the dtype of the target, for arrays of one backend."""
+    where = foreign(target)
+    if where is None:
+        half.assign(target, ..., source)
+    else:
+        where.copy(target, source)
+
+
 def embedded(
     array: np.ndarray[Any, Any],
     shape: Sequence[int],
     part: Callable[[np.ndarray[Any, Any]], np.ndarray[Any, Any]],
 ) -> np.ndarray[Any, Any]:
     """New zeros of a shape with ``array`` in the view of them that ``part`` returns."""
-    made = filled(shape, array.dtype, 0)
+    made = filled_like(array, shape, array.dtype, 0)
     target = part(made)
-    target[...] = array
+    copy_elements(target, array)
     capture.note_copy(array, target)
     return made

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ..backends import foreign, on_host
 from ..dtype import name_of
 from . import capture
 from .word_kernel import WordKernel
@@ -51,9 +52,20 @@ def _explain(explain: Callable[..., None], arguments: tuple[Any, ...]) -> None:
         explain(*arguments)
 
 
+def _check_on_host(array: Any, explain: Callable[..., None], arguments: tuple[Any, ...]) -> None:
+    """The check of an array of another backend; of samples, which are looked at later, none."""
+    if foreign(array) is not None:
+        capture.check(_explain_on_host, explain, *arguments)
+
+
+def _explain_on_host(explain: Callable[..., None], *arguments: Any) -> None:
+    explain(*[on_host(x) for x in arguments])
+
+
 def check_classes(target: Array, classes: int, ignored: int) -> None:
     """Raise torch's error if an int64 target is neither one of the classes nor the ignored one."""
     if target.__class__ is not np.ndarray:
+        _check_on_host(target, _explain_classes, (target, classes, ignored))
         return
     words = target, ignored, classes
     check("classes", words, _explain_classes, target, classes, ignored)
@@ -68,6 +80,7 @@ def _explain_classes(target: Array, classes: int, ignored: int) -> None:
 def check_inside(index: Array, size: int, explain: Callable[..., None], *arguments: Any) -> None:
     """``explain(*arguments)``, which raises unless all indices of int64 are in [0, size)."""
     if index.__class__ is not np.ndarray:
+        _check_on_host(index, explain, arguments)
         return
     if capture.active is None or size < 1:
         capture.check(explain, *arguments)
@@ -87,6 +100,7 @@ def check_not_negative(array: Array) -> None:
 
 def _check_elements(name: str, array: Array, explain: Callable[[Array], None]) -> None:
     if array.__class__ is not np.ndarray:
+        _check_on_host(array, explain, (array,))
         return
     if array.dtype.kind in "fV":
         check(f"{name}_{name_of(array.dtype)}", (array,), explain, array)

@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from ..backends import foreign
 from ..dtype import name_of
-from .arrays import filled
+from .arrays import filled_like, new_array
 from .plan.spaces import around
 from .word_kernel import WordKernel
 
@@ -36,7 +37,7 @@ def factors(
     target: Array, weights: Array | None, ignored: int, mean: bool, kind: np.dtype[Any]
 ) -> Array:
     """The factor of every element: the weight of its class or 1, over their sum for a mean."""
-    made = np.empty(target.shape, kind)
+    made = new_array(target.shape, kind, foreign(target))
     given = 0 if weights is None else weights
     _kernel("factors", kind)(1, 1, made, target, target.size, ignored, int(mean), given)
     return made
@@ -49,7 +50,7 @@ def _sizes(shape: tuple[int, ...]) -> tuple[int, int]:
 
 def elements(input: Array, target: Array, factor: Array, ignored: int) -> Array:
     """Minus the entry of its class, of every element, times its factor."""
-    made = np.empty(target.shape, input.dtype)
+    made = new_array(target.shape, input.dtype, foreign(input))
     words = made, input, target, factor, *_sizes(input.shape), ignored
     _kernel("elements", input.dtype)(target.size, _PICKS, *words)
     return made
@@ -58,8 +59,8 @@ def elements(input: Array, target: Array, factor: Array, ignored: int) -> Array:
 def total(input: Array, target: Array, factor: Array, ignored: int, mean: bool = False) -> Array:
     """The sum of :func:`elements`; ``mean`` says that the factors make it one."""
     if mean and not target.size:
-        return filled((), input.dtype, np.nan)
-    made = np.empty((), input.dtype)
+        return filled_like(input, (), input.dtype, np.nan)
+    made = new_array((), input.dtype, foreign(input))
     words = made, input, target, factor, *_sizes(input.shape), ignored, target.size
     _kernel("total", input.dtype)(1, 1, *words)
     return made
@@ -69,7 +70,7 @@ def placed(
     grad: Array, target: Array, factor: Array, ignored: int, shape: tuple[int, ...]
 ) -> Array:
     """The gradient of the input: ``grad`` is one number, or has one for every element."""
-    made = np.empty(shape, grad.dtype)
+    made = new_array(shape, grad.dtype, foreign(grad))
     classes, inner = _sizes(shape)
     words = made, grad, target, factor, classes, inner, ignored, int(grad.ndim > 0)
     grain = max(_GRAIN // max(classes * inner, 1), 1)

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ..backends import refuse_foreign
 from ..dtype import dtype as DType
 from ..dtype import from_numpy, scalar_type_name
 from ..formula import Formula
@@ -69,6 +70,7 @@ class ComplexProgram:
 
     def call(self, *operands: Any) -> Array:
         """The result in new memory; raises torch's errors for bad operands."""
+        refuse_foreign(self.name, *operands)
         self._check_kinds(operands)
         compute, (form,) = result_forms.pointwise(self, operands)
         made = form.empty()
@@ -77,6 +79,7 @@ class ComplexProgram:
 
     def into(self, *operands: Any) -> None:
         """The result written into the last operand."""
+        refuse_foreign(self.name, *operands)
         *inputs, output = operands
         self._check_kinds(inputs)
         compute, _ = result_forms.pointwise(self, inputs, output)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from .. import half_precision as half
+from ..backends import Backend, foreign, is_array
 from ..dtype import bfloat16, bool_, computed_as, float16, float32, int64
 from ..dtype import dtype as DType
 from ..dtype import from_numpy as dtype_of
@@ -57,12 +58,20 @@ def _computed_in(source: DType, stored: DType) -> DType:
 
 
 @functools.lru_cache(maxsize=1)
-def _program() -> ConversionProgram:
+def program() -> ConversionProgram:
+    """The one there is; backends that copy elements by it get it as any formula."""
     return ConversionProgram()
 
 
-def dense_like(array: np.ndarray[Any, Any], kind: np.dtype[Any]) -> np.ndarray[Any, Any]:
-    """Memory for as many elements without gaps, its dimensions in the order of the strides."""
+def dense_like(
+    array: np.ndarray[Any, Any], kind: np.dtype[Any], where: Backend | None = None
+) -> np.ndarray[Any, Any]:
+    """Memory for as many elements without gaps, its dimensions in the order of the strides.
+
+    It is an ndarray, or of a backend if one is named.
+    """
+    if where is not None:
+        return where.allocate(*dense(array.shape, kind, [array]))
     if array.flags.c_contiguous:
         return new_array(array.shape, kind)
     if type(array) is np.ndarray and len({0, *array.strides}) > array.ndim:
@@ -71,11 +80,14 @@ def dense_like(array: np.ndarray[Any, Any], kind: np.dtype[Any]) -> np.ndarray[A
 
 
 def in_order(
-    shape: tuple[int, ...], kind: np.dtype[Any], order: tuple[int, ...]
+    shape: tuple[int, ...],
+    kind: np.dtype[Any],
+    order: tuple[int, ...],
+    where: Backend | None = None,
 ) -> np.ndarray[Any, Any]:
     """Memory without gaps for an array whose dimensions have strides in this order."""
-    made = new_array(tuple([shape[dim] for dim in order]), kind)
-    return made.transpose(np.argsort(order))
+    made = new_array(tuple([shape[dim] for dim in order]), kind, where)
+    return made.transpose(np.argsort(order).tolist())
 
 
 def lies_in_order(array: np.ndarray[Any, Any], order: tuple[int, ...]) -> bool:
@@ -92,7 +104,11 @@ def order_of_dense(array: np.ndarray[Any, Any]) -> tuple[int, ...] | None:
 def convert(array: np.ndarray[Any, Any], kind: np.dtype[Any]) -> np.ndarray[Any, Any]:
     """A copy of ``array`` as ``kind``; dense, in the order of its strides."""
     dtype_of(kind)
-    converted = dense_like(array, kind)
+    where = foreign(array)
+    converted = dense_like(array, kind, where)
+    if where is not None:
+        where.copy(converted, array)
+        return converted
     if array.dtype == kind:
         np.copyto(converted, array)
         return converted
@@ -100,13 +116,13 @@ def convert(array: np.ndarray[Any, Any], kind: np.dtype[Any]) -> np.ndarray[Any,
 
 
 def _launch(array: np.ndarray[Any, Any], made: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    program = _program()
+    conversion = program()
     try:
-        program.into(array, made)
+        conversion.into(array, made)
     except LaunchMiss as miss:
         if "c" in (array.dtype.kind, made.dtype.kind):
             return _convert_complex(array, made)
-        program.resolve(miss, (array, made), into=True)
+        conversion.resolve(miss, (array, made), into=True)
     return made
 
 
@@ -117,26 +133,26 @@ _HALF = (float16.numpy, bfloat16.numpy)
 
 def has_half(arguments: Sequence[Any]) -> bool:
     """Whether there is an array of float16 or bfloat16 among them."""
-    return True in [isinstance(x, np.ndarray) and x.dtype in _HALF for x in arguments]
+    return True in [is_array(x) and x.dtype in _HALF for x in arguments]
 
 
 def widened(argument: Any) -> Any:
     """An array of half precision as float32; anything else as it is."""
-    if isinstance(argument, np.ndarray) and argument.dtype in _HALF:
+    if is_array(argument) and argument.dtype in _HALF:
         return convert(argument, float32.numpy)
     return argument
 
 
 def kind_of_results(arguments: Sequence[Any]) -> np.dtype[Any] | None:
     """The dtype of half precision that all arrays of floats have; None if they differ."""
-    floats = {x.dtype for x in arguments if isinstance(x, np.ndarray) and x.dtype.kind in "fcV"}
+    floats = {x.dtype for x in arguments if is_array(x) and x.dtype.kind in "fcV"}
     (kind,) = floats if len(floats) == 1 else (None,)
     return kind
 
 
 def narrowed(made: Any, kind: np.dtype[Any]) -> Any:
     """A result of float32 rounded to half precision; any other result as it is."""
-    if isinstance(made, np.ndarray) and made.dtype == float32.numpy:
+    if is_array(made) and made.dtype == float32.numpy:
         return convert(made, kind)
     return made
 

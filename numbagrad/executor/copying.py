@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..backends import on_host
 from ..native.array_launch_layout import ReadTable
 from . import library
 from .builtin import launcher, make_builtin, runtime
@@ -61,6 +62,7 @@ copies = _Copies()
 
 def are_inside(index: Array, size: int) -> bool:
     """Whether all indices of an array of int64 are in [0, size)."""
+    index = on_host(index)
     found = copies.inside(index, size)
     if found is None:
         # Read as unsigned, a negative index is greater than any size.

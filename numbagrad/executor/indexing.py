@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from .. import half_precision as half
+from ..backends import foreign
 from ..dtype import from_numpy, name_of
 from ..native.array_launch_layout import VIEW_DIMENSIONS, ViewTable
 from . import capture
@@ -24,6 +25,7 @@ from .word_kernel import WordKernel
 
 Array = np.ndarray[Any, Any]
 
+_ndarray = np.ndarray
 _NEW_FROM_DESCRIPTOR_SLOT = 94  # places in NumPy's C API table, fixed by its ABI
 _SET_BASE_SLOT = 282
 
@@ -60,6 +62,8 @@ def strided_view(
 
     The caller answers for all elements lying in memory that ``array`` keeps alive.
     """
+    if array.__class__ is not _ndarray and (where := foreign(array)) is not None:
+        return where.view(array, shape, strides, offset)
     if not NATIVE or len(shape) > VIEW_DIMENSIONS:
         return view_at(array, shape, strides, offset)
     return _view.launch(array, shape, strides, offset)
@@ -77,6 +81,9 @@ def view_at(
     array: Array, shape: Any, strides: Any, offset: int, dtype: np.dtype[Any] | None = None
 ) -> Array:
     """A view of the memory of an array, ``offset`` bytes from its first element."""
+    if (where := foreign(array)) is not None:
+        made = where.view(array, shape, strides, offset)
+        return made if dtype is None or dtype == array.dtype else made.view(dtype)
     description = dict(array.__array_interface__)
     address, read_only = description["data"]
     description.update(data=(address + offset, read_only), shape=shape, strides=strides)
@@ -107,6 +114,8 @@ def _grain(work: int) -> int:
 
 def gather(array: Array, dim: int, index: Array) -> Array:
     """``array`` at the indices of int64 ``index``, each along ``dim``; all in range."""
+    if (where := foreign(array)) is not None:
+        return where.gather(array, dim, index)
     if not (array.ndim and index.ndim):
         return gather(np.atleast_1d(array), dim, np.atleast_1d(index)).reshape(index.shape)
     if array.dtype.kind == "c":
@@ -138,6 +147,8 @@ def _cut(array: Array, dim: int, index: Array) -> Array:
 
 def index_select(array: Array, dim: int, index: Array) -> Array:
     """The entries of one dimension at the indices of a vector of int64; all in range."""
+    if (where := foreign(array)) is not None:
+        return where.index_select(array, dim, index)
     if array.dtype.kind == "c":
         return from_parts(index_select(parts_of_array(array), dim, index))
     array, index = np.ascontiguousarray(array), np.ascontiguousarray(index)
@@ -152,6 +163,9 @@ def index_select(array: Array, dim: int, index: Array) -> Array:
 
 def scatter_add(output: Array, dim: int, index: Array, source: Array) -> None:
     """Add ``source`` to ``output`` at the indices of ``index`` along ``dim``, in their order."""
+    if (where := foreign(output)) is not None:
+        where.scatter_add(output, dim, index, source)
+        return
     if not (output.ndim and index.ndim):
         output, index, source = np.atleast_1d(output, index, source)
     if source.shape != index.shape:
@@ -175,6 +189,9 @@ def scatter_add(output: Array, dim: int, index: Array, source: Array) -> None:
 
 def index_add(output: Array, dim: int, index: Array, source: Array) -> None:
     """Add the entries of one dimension of ``source`` to those of ``output`` at the indices."""
+    if (where := foreign(output)) is not None:
+        where.index_add(output, dim, index, source)
+        return
     if output.dtype.kind == "b":
         capture.write(_add_at, output, (*(slice(None),) * dim, index), source)
         return

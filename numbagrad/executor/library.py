@@ -7,6 +7,7 @@ that lives as long as the process, and count what they did in :func:`stats`.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import dataclasses
 import functools
@@ -20,7 +21,7 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from .. import dtype
@@ -194,16 +195,37 @@ def _key(rooms: tuple[str, ...], *parts: str) -> str:
     return digest.hexdigest()[:40]
 
 
+class _Target(threading.local):
+    """What the kernels are that this thread looks up."""
+
+    is_python = JIT_DISABLED
+
+
+_target = _Target()
+
+
+@contextlib.contextmanager
+def as_python() -> Iterator[None]:
+    """Have kernels that this thread looks up be Python functions, for ``addresses.run_kernel``."""
+    before, _target.is_python = _target.is_python, True
+    try:
+        yield
+    finally:
+        _target.is_python = before
+
+
 def _address(
     key: str, symbol: str, python: Callable[[], Callable[..., Any]], options: tuple[Any, ...]
 ) -> int:
     """Address of ``python()``, compiled with these options of ``compile_to_object`` if need be."""
+    if _target.is_python:
+        key = f"python {key}"
     with lock:
         address = _addresses.get(key)
         if address is not None:
             _statistics.hits += 1
             return address
-        if JIT_DISABLED:
+        if JIT_DISABLED or _target.is_python:
             address = _addresses[key] = -1 - len(_addresses)  # no machine code is there
             _origins[key] = "python"
             addresses.register(address, python)
@@ -263,7 +285,7 @@ def callable_at(address: int, parameters: Sequence[Any] = _WORDS) -> Callable[..
     ``parameters`` are the ctypes of its arguments, those of a kernel with the uniform entry if they
     are not given.
     """
-    if JIT_DISABLED:
+    if address < 0:
         return functools.partial(addresses.run_kernel, address)
     return ctypes.CFUNCTYPE(None, *parameters)(address)
 

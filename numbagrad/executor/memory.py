@@ -135,7 +135,7 @@ def new_large_array(shape: Sequence[int], kind: np.dtype[Any]) -> np.ndarray[Any
 def maker_like(array: np.ndarray[Any, Any]) -> Callable[[np.ndarray[Any, Any]], Any]:
     """What makes new arrays as ``array``: of the pool if it is large, and ``np.empty_like``."""
     runtime = _runtime
-    if runtime is None or not array.flags.c_contiguous:
+    if runtime is None or not isinstance(array, np.ndarray) or not array.flags.c_contiguous:
         return np.empty_like
     if array.nbytes < runtime.large_bytes:
         return np.empty_like

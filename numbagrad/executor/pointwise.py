@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ..backends import Backend, shared_by_operands
 from ..codegen import loader
 from ..dtype import FROM_TYPE_NUM, from_numpy, python_number
 from ..dtype import dtype as DType
@@ -188,7 +189,17 @@ class PointwiseProgram:
             self.resolve(miss, operands, into=True)
 
     def resolve(self, miss: LaunchMiss, operands: tuple[Any, ...], into: bool = False) -> Any:
-        """Compile what was missing and call again; raises torch's errors for bad operands."""
+        """Compile what was missing and call again; raises torch's errors for bad operands.
+
+        Arrays of another backend go to that.
+        """
+        where = shared_by_operands(self.name, operands)
+        if where is not None:
+            if capture.active is not None:
+                self.prepare()
+                if made := capture.hand_over("pointwise", self, operands, into):
+                    return made[0]
+            return self.run_on(where, operands, into)
         repairs = Repairs(self.name)
         code = miss.args[0]  # the exception itself would be in a cycle with this frame
         while True:
@@ -201,6 +212,14 @@ class PointwiseProgram:
                 return (self.into if into else self.call)(*operands)
             except LaunchMiss as again:
                 code = again.args[0]
+
+    def run_on(self, where: Backend, operands: tuple[Any, ...], into: bool) -> Any:
+        """A call on arrays of another backend."""
+        self.prepare()
+        operands = tuple([where.from_host(x) if x.__class__ is np.ndarray else x for x in operands])
+        if into:
+            return where.pointwise(self, operands[:-1], operands[-1])
+        return where.pointwise(self, operands, None)
 
     def _repaired(
         self, repairs: Repairs, code: int, operands: tuple[Any, ...], into: bool

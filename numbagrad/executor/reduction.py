@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..backends import shared_by
 from ..codegen.template import renamed
 from ..dtype import bool_, computed_as, dtype_from_name, from_numpy, int64
 from ..dtype import dtype as DType
@@ -116,7 +117,13 @@ class ReductionProgram:
         self.call = make_builtin(self.definition.name, address, table.record)
 
     def resolve(self, miss: LaunchMiss, *arguments: Any) -> Array:
-        """Compile what a call missed, and call again."""
+        """Compile what a call missed, and call again; arrays of another backend go to that."""
+        where = shared_by(self.definition.name, (arguments[0], *arguments[3:4]))
+        if where is not None:
+            if capture.active is not None:
+                if made := capture.hand_over("reduce", self, arguments):
+                    return made[0]
+            return where.reduce(self, *arguments)
         if arguments[0].dtype.kind == "c":
             return self._of_complex(*arguments)
         repairs = Repairs(self.definition.name)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from .. import half_precision as half
+from ..backends import shared_by
 from ..dtype import dtype as DType
 from ..dtype import dtype_from_name, from_numpy, int64
 from ..formula import Expression, Formula, print_numba, symbol, trace
@@ -75,6 +76,11 @@ class RowwiseProgram:
                 return self.call(dim, *arrays)
             except LaunchMiss as miss:
                 key = miss.args[0]
+            if (where := shared_by(self.name, arrays)) is not None:
+                if capture.active is not None:
+                    if made := capture.hand_over("rowwise", self, dim, arrays):
+                        return made[0]
+                return where.rowwise(self, dim, *arrays)
             if key == native_layout.MISS_CAPTURE:
                 if made := capture.hand_over("rowwise", self, dim, arrays):
                     return made[0]

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
+from ..backends import foreign, shared_by
 from ..native.array_launch_layout import WordTable
 from . import capture, library
 from .builtin import launcher, make_builtin, runtime
@@ -50,11 +51,16 @@ class WordKernel:
         """A call that no recorder is told of."""
         for word in words:
             kind = word.__class__
-            if kind is not int and kind is not ndarray and isinstance(word, ndarray):
-                raise NotImplementedError(
-                    f"{self.name}: the kernel reads plain memory, but is given a {kind.__name__} "
-                    "array, which stands for a Tensor under a transformation"
-                )
+            if kind is not int and kind is not ndarray:
+                if (where := foreign(word)) is not None:
+                    shared_by(self.name, words)
+                    where.kernel(self.module, self.name, total, words)
+                    return
+                if isinstance(word, ndarray):
+                    raise NotImplementedError(
+                        f"{self.name}: the kernel reads plain memory, but is given a "
+                        f"{kind.__name__} array, which stands for a Tensor under a transformation"
+                    )
         if not NATIVE:
             self._run_directly(total, words)
             return

@@ -191,7 +191,10 @@ def known_arguments(input, values, known):
 
 @subroutine
 def is_transformed(runtime, tensor):
-    """Whether the array of a Tensor is more than an ndarray: it is under a transformation."""
+    """Whether a Tensor has another array than an ndarray.
+
+    Then it is under a transformation, or on another device, and Python knows what to do.
+    """
     array = array_in(runtime, tensor, runtime.tensor.array)
     if array == NULL:  # forward will say so
         return False
@@ -259,6 +262,8 @@ def view(self, arguments, given):
     array = load(arguments, 0, int64)
     input = load(arguments, 1, int64)
     values = load(arguments, 2, int64)
+    if not is_array(runtime, array):  # of another device: nothing here knows how it lies
+        return call(recipe.python, arguments, given)
     if is_empty(array):
         return call(recipe.python, arguments, given)
     if is_transformed(runtime, input):

@@ -102,6 +102,7 @@ def _adding(
             ),
         },
         batch=batch,
+        portable=True,
     )
 
 

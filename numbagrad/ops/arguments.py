@@ -17,6 +17,7 @@ from .. import half_precision as half
 from ..autograd.grad_mode import state as grad_mode
 from ..autograd.inplace import before_write
 from ..autograd.tensor_interface import bump_version
+from ..backends import Backend
 from ..dtype import (
     bool_,
     complex128,
@@ -29,6 +30,7 @@ from ..dtype import (
 )
 from ..dtype import dtype as DType
 from ..dtype import from_numpy as dtype_of
+from ..executor import capture
 from ..tensor import Tensor, new_tensor
 from ..type_names import given_for_tensor, type_name
 from ..warn_once import warn_caller
@@ -201,10 +203,20 @@ def tensors_of(function: str, given: Sequence[Any], position: int = 1) -> list[T
     return list(given)
 
 
-def leaf(array: np.ndarray[Any, Any], requires_grad: bool, out: Tensor | None = None) -> Tensor:
-    """A new leaf of this memory; or ``out``, resized if need be, with these elements."""
+def leaf(
+    array: np.ndarray[Any, Any],
+    requires_grad: bool,
+    out: Tensor | None = None,
+    where: Backend | None = None,
+) -> Tensor:
+    """A new leaf of this memory; or ``out``, resized if need be, with these elements.
+
+    ``where`` is the backend that is to hold it, None for the one that does.
+    """
     if out is not None:
         return write(out, array)
+    if where is not None:
+        array = capture.call(where.from_host, array)
     if requires_grad and array.dtype.kind not in "fcV":
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
     return new_tensor(array, bool(requires_grad))

@@ -12,6 +12,7 @@ import numpy as np
 from .. import half_precision as half
 from ..autograd import tensor_interface
 from ..autograd.inplace import rebase_history
+from ..backends import foreign
 from ..dtype import bfloat16, float16, float32, float64
 from ..executor import capture
 from ..executor.arrays import filled
@@ -50,6 +51,8 @@ _ONES = {
 
 def _ones_like(tensor: Tensor) -> Tensor:
     array = tensor._array
+    if (where := foreign(array)) is not None:
+        return new_tensor(filled(array.shape, array.dtype, 1, where))
     one = _ONES.get(array.dtype) if array.ndim == 0 else None
     if one is None:
         return new_tensor(filled(array.shape, array.dtype, 1))
@@ -81,7 +84,8 @@ def _copied(gradient: Tensor, leaf: Tensor) -> Tensor:
     """A copy whose node is that of a copy in place, as torch accumulates what it records."""
     array = gradient._array
     order = order_of_dense(leaf._array) or tuple(range(array.ndim))
-    return copy_(new_tensor(in_order(array.shape, array.dtype, order)), gradient)
+    memory = in_order(array.shape, array.dtype, order, foreign(array))
+    return copy_(new_tensor(memory), gradient)
 
 
 def _copied_unrecorded(gradient: Tensor, leaf: Tensor) -> Tensor:

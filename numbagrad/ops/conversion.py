@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ..cuda import require_cpu
+from ..backends import Backend, backend_for, device_of, foreign
+from ..device import CPU
 from ..device import device as Device
 from ..dtype import (
     bfloat16,
@@ -30,6 +31,7 @@ from ..dtype import (
     uint8,
 )
 from ..dtype import dtype as DType
+from ..executor import capture
 from ..executor.conversion import convert
 from ..layout import preserve_format
 from ..tensor import Tensor
@@ -49,7 +51,31 @@ _to_copy = TensorOperator(
     batch=stacked(),
     tangent=multilinear,
     takes_half=True,
+    portable=True,
 )
+
+
+def _on_backend(input: Any, where: Backend | None, source: Device) -> Any:
+    """The elements of an array in new memory of a backend, None for the CPU."""
+    held = foreign(input)
+    host = input if held is None else held.to_host(input)
+    return host if where is None else where.from_host(host)
+
+
+#: A copy in the memory of another device. Nothing of a program moves: see ``_moved``.
+_to_device = TensorOperator(
+    "to_copy",
+    _on_backend,
+    {"input": lambda grad, source: to(grad, source)},
+    tangent=multilinear,
+    takes_half=True,
+    portable=True,
+)
+
+
+def _moved(input: Tensor, where: Backend | None) -> Tensor:
+    capture.refuse("a copy to another device")
+    return _to_device(input, where, device_of(input._array))
 
 
 def cast(input: Tensor, kind: np.dtype[Any], copy: bool = False) -> Tensor:
@@ -74,7 +100,8 @@ def arguments_of_to(arguments: tuple[Any, ...]) -> dict[str, Any]:
     named: dict[str, Any] = {}
     rest = list(arguments)
     if rest and isinstance(rest[0], Tensor):
-        named["dtype"] = rest.pop(0).dtype
+        other = rest.pop(0)
+        named["dtype"], named["device"] = other.dtype, other.device
     elif rest and (rest[0] is None or isinstance(rest[0], (str, Device))):
         named["device"] = rest.pop(0)
         if rest and (rest[0] is None or not isinstance(rest[0], bool)):
@@ -124,8 +151,9 @@ def to(
                 raise TypeError(f"to(): argument '{name}' must be bool, not {type_name(flag)}")
     if other is not None:
         dtype = other.dtype
-    if device is not None:
-        require_cpu(device)
+        device = other.device if device is None else device
+    if device is not None and (where := backend_for(device)) is not foreign(self._array):
+        self, copy = _moved(self, where), False
     kind = numpy_dtype("to", dtype, self._array.dtype)
     result = cast(self, kind, copy)
     if memory_format is None or memory_format is preserve_format:
@@ -163,9 +191,9 @@ def _type(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
         return type_string(self.dtype)
     if isinstance(dtype, str):
         dtype, device_type = from_type_string(dtype)
-        require_cpu(device_type)
+        backend_for(device_type)
     elif hasattr(dtype, "device_type"):  # FloatTensor and the like
-        require_cpu(dtype.device_type)
+        backend_for(dtype.device_type)
         dtype = dtype.dtype
     elif dtype is Tensor:
         dtype = get_default_dtype()
@@ -188,8 +216,8 @@ def to_dense(
 
 @method()
 def cpu(self: Tensor, *, memory_format: Any = None) -> Tensor:
-    """This tensor in main memory, where it is already."""
-    return self
+    """This tensor in main memory: itself if it is there already."""
+    return self if foreign(self._array) is None else to(self, CPU)
 
 
 @method()
@@ -201,5 +229,4 @@ def cuda(
     Raises:
         AssertionError: always, as torch does where it was built without CUDA.
     """
-    require_cpu("cuda" if device is None else device)
-    return self
+    return to(self, "cuda" if device is None else device)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .. import half_precision as half
+from ..backends import refuse_foreign
 from ..dtype import from_numpy as dtype_of
 from ..dtype import scalar_type_name
 from ..executor import capture
@@ -33,6 +34,7 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
     """
     capture.refuse("bincount(), whose size depends on values")
     array = input._array
+    refuse_foreign("bincount", array)
     if array.dtype.kind not in "iu":
         raise NotImplementedError(
             f"\"bincount_cpu\" not implemented for '{scalar_type_name(input.dtype)}'"
@@ -66,6 +68,7 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
         raise RuntimeError(f"torch.histc(): bins must be > 0, but got {bins}")
     require_real("histc", "min", min, "double")
     require_real("histc", "max", max, "double")
+    refuse_foreign("histc", array)
     return new_tensor(capture.call(_counted, array, bins, float(min), float(max)))
 
 
@@ -92,7 +95,8 @@ def isin(
     for position, values in enumerate((elements, test_elements), 1):
         name = ("elements", "test_elements")[position - 1]
         require_tensor_or_number("isin", values, name, position)
-    own, others = (x._array if isinstance(x, Tensor) else x for x in (elements, test_elements))
+    own, others = [x._array if isinstance(x, Tensor) else x for x in (elements, test_elements)]
+    refuse_foreign("isin", own, others)
     for values in (own, others):
         kind = np.asarray(values).dtype
         if kind.kind in "bc":

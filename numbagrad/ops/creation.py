@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 
 from .. import half_precision as half
-from ..cuda import require_cpu
+from ..backends import backend_for, device_of, foreign
 from ..dispatch.transformations import like_samples, new_samples
 from ..dtype import dtype as DType
 from ..dtype import from_numpy as dtype_of
 from ..dtype import get_default_dtype, scalar_dtype
 from ..executor import capture
-from ..executor.arrays import filled, new_array
+from ..executor.arrays import filled, new_array, set_all
 from ..executor.conversion import dense_like, in_order
 from ..executor.plan.forms import Form
 from ..layout import contiguous_format, preserve_format
@@ -51,14 +51,14 @@ def _uniform(name: str, allocate: Callable[..., np.ndarray[Any, Any]], content: 
         requires_grad: bool = False,
         memory_format: Any = None,
     ) -> Tensor:
-        require_cpu(device)
+        where = backend_for(device)
         kind = numpy_dtype(name, dtype) if out is None else kind_of_new(name, dtype, out)
         shape = shape_of(name, sizes, size)
         if memory_format is None or memory_format.order is None:
-            return leaf(allocate(shape, kind), requires_grad, out)
+            return leaf(allocate(shape, kind), requires_grad, out, where)
         order = memory_format.order_of(len(shape))
         array = allocate(tuple([shape[dim] for dim in order]), kind)
-        return leaf(array.transpose(np.argsort(order)), requires_grad, out)
+        return leaf(array.transpose(np.argsort(order)), requires_grad, out, where)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"A tensor of the given sizes, {content}."
@@ -88,10 +88,7 @@ def _uniform_like(name: str, fill: Number | None, content: str) -> Any:
             )  # fmt: skip
         array = empty_array_like(name, input, dtype, device, memory_format)
         if fill is not None or capture.is_recording():
-            number = fill or 0
-            half.fill(array, number)
-            if capture.active is not None:
-                capture.note_fill(array, number)
+            set_all(array, fill or 0)
         return leaf(array, requires_grad)
 
     function.__name__ = function.__qualname__ = name
@@ -103,14 +100,14 @@ def empty_array_like(
     function: str, input: Tensor, dtype: Any, device: Any, memory_format: Any
 ) -> np.ndarray[Any, Any]:
     """Memory of the shape of ``input``, in the order of its strides unless told otherwise."""
-    require_cpu(device)
     array = input._array
+    where = foreign(array) if device is None else backend_for(device)
     kind = numpy_dtype(function, dtype, array.dtype)
     if memory_format is contiguous_format:
-        return new_array(array.shape, kind)
+        return new_array(array.shape, kind, where)
     if memory_format is None or memory_format is preserve_format:
-        return dense_like(array, kind)
-    return in_order(array.shape, kind, memory_format.order_of(array.ndim))
+        return dense_like(array, kind, where)
+    return in_order(array.shape, kind, memory_format.order_of(array.ndim), where)
 
 
 def _unset(shape: Any, kind: Any) -> np.ndarray[Any, Any]:
@@ -137,7 +134,7 @@ def full(
     requires_grad: bool = False,
 ) -> Tensor:
     """A tensor of the given sizes filled with one number, whose type decides the dtype."""
-    require_cpu(device)
+    where = backend_for(device)
     value = _number("full", fill_value) if isinstance(fill_value, Tensor) else fill_value
     if not isinstance(size, (tuple, list)):
         raise TypeError(
@@ -153,7 +150,7 @@ def full(
     half.fill(array, checked_number(value, kind))
     if capture.active is not None:
         capture.note_fill(array, half.readable(array).flat[0] if array.size else 0)
-    return leaf(array, requires_grad, out)
+    return leaf(array, requires_grad, out, where)
 
 
 def full_like(
@@ -180,9 +177,7 @@ def full_like(
     value = _number("full_like", fill_value) if isinstance(fill_value, Tensor) else fill_value
     if not isinstance(value, (bool, int, float, complex, np.generic)):
         raise _no_number("full_like", value)
-    half.fill(array, checked_number(value, array.dtype))
-    if capture.active is not None:
-        capture.note_fill(array, half.readable(array).flat[0] if array.size else 0)
+    set_all(array, checked_number(value, array.dtype))
     return leaf(array, requires_grad)
 
 
@@ -209,7 +204,7 @@ def empty_strided(
     requires_grad: bool = False,
 ) -> Tensor:
     """A tensor of the given sizes and strides (in elements) whose elements are not set."""
-    require_cpu(device)
+    where = backend_for(device)
     kind = numpy_dtype("empty_strided", dtype)
     shape = shape_of("empty_strided", (), size)
     steps = tuple(stride)
@@ -219,7 +214,7 @@ def empty_strided(
             f"stride {list(steps)}"
         )
     strides = tuple([step * kind.itemsize for step in steps])
-    return leaf(Form(tuple(shape), strides, kind).with_gaps(), requires_grad)
+    return leaf(Form(tuple(shape), strides, kind).with_gaps(), requires_grad, None, where)
 
 
 def _dtype_of_number(function: str, value: Any) -> DType:
@@ -253,14 +248,14 @@ def eye(
     requires_grad: bool = False,
 ) -> Tensor:
     """A matrix of n rows and m (or n) columns with ones on the diagonal and zeros elsewhere."""
-    require_cpu(device)
+    where = backend_for(device)
     columns = n if m is None else m
     for name, size in (("n", n), ("m", columns)):
         if size < 0:
             raise RuntimeError(f"{name} must be greater or equal to 0, got {size}")
     kind = kind_of_new("eye", dtype, out)
     made = capture.constant(half.converted(np.eye(n, columns), kind))
-    return leaf(made, requires_grad, out)
+    return leaf(made, requires_grad, out, where)
 
 
 # --- of the dtype of a tensor ---------------------------------------------------------------------
@@ -280,6 +275,7 @@ def _new_filled(name: str, function: Callable[..., Tensor]) -> None:
         pin_memory: bool = False,
     ) -> Tensor:
         kind = self.dtype if dtype is None else dtype
+        device = device_of(self._array) if device is None else device
 
         def make(*shape: Any) -> Tensor:
             return function(*shape, dtype=kind, device=device, requires_grad=requires_grad)
@@ -309,6 +305,7 @@ def _new_full(
 ) -> Tensor:
     """``full`` of the dtype of this tensor."""
     kind = self.dtype if dtype is None else dtype
+    device = device_of(self._array) if device is None else device
 
     def make(shape: Any) -> Tensor:
         return full(shape, fill_value, dtype=kind, device=device, requires_grad=requires_grad)

@@ -32,7 +32,7 @@ _make_array = np.ndarray.__new__
 def _expanded(array: Array, shape: tuple[int, ...]) -> Array:
     """``array`` repeated to ``shape``, in which a size of -1 stands for the present one."""
     complete, strides = expansion(array.shape, array.strides, shape)
-    if array.flags.c_contiguous:
+    if array.__class__ is _ndarray and array.flags.c_contiguous:
         return _make_array(_ndarray, complete, array.dtype, array, 0, strides)
     return strided_view(array, complete, strides)
 

@@ -12,13 +12,13 @@ import numpy as np
 
 from .. import return_types
 from ..autograd import tensor_interface as tensors
+from ..backends import foreign, refuse_foreign
 from ..executor import capture
 from ..executor import indexing as executor
-from ..executor.arrays import filled
+from ..executor.arrays import filled_like
 from ..executor.reduction import Reduction, ReductionProgram, SelectionProgram
 from ..tensor import Tensor, new_tensor
 from ..transforms.batching import over_dimensions
-from ..transforms.levels import is_transformed
 from .argument_kinds import NOT_GIVEN, takes
 from .arguments import refuse_complex
 from .gather import scatter_add_operator
@@ -66,7 +66,7 @@ def _shared_among_equals_or_nan(grad: Tensor, input: Tensor, rows: bool, result:
     if rows:
         grad, result = grad.unsqueeze(1), result.unsqueeze(1)
     # A program, and a batch: without asking what the value is.
-    if rows or capture.is_recording() or is_transformed((input, result)):
+    if rows or capture.is_recording() or result._array.__class__ is not np.ndarray:
         nan = pointwise("isnan")(result)
         chosen = pointwise("where")(nan, pointwise("isnan")(input), pointwise("eq")(input, result))
         counted = tensors.cast(chosen, grad._array.dtype)
@@ -108,6 +108,7 @@ def _extremum(which: str, name: str) -> TensorOperator:
         lambda input, mask, keepdim: program.run(input, mask, keepdim),
         {"input": _shared_among_equals},
         batch=over_dimensions,
+        portable=True,
     )
 
 
@@ -155,6 +156,7 @@ _aminmax = TensorOperator(
     ),
     {"input": _both_gradients},
     batch=over_dimensions,
+    portable=True,
 )
 
 
@@ -184,6 +186,7 @@ def _full(which: str) -> TensorOperator:
         {"input": _shared_among_equals_or_nan},
         grad_fn=f"{which.capitalize()}Backward1",
         batch=_rows_of_samples,
+        portable=True,
     )
 
 
@@ -216,7 +219,7 @@ def _picked_gradient(
         return values
     if not keepdim:
         values, indices = values.unsqueeze(dim), indices.unsqueeze(dim)
-    zeros = new_tensor(filled(input_shape, values._array.dtype, 0))
+    zeros = new_tensor(filled_like(values._array, input_shape, values._array.dtype, 0))
     return scatter_add_operator(zeros, dim, indices, values)
 
 
@@ -226,7 +229,13 @@ def picking(name: str, forward: Any, grad_fn: str = "") -> TensorOperator:
     ``forward(array, dim, keepdim, ...)`` gives both.
     """
     return TensorOperator(
-        name, forward, {"input": _picked_gradient}, grad_fn=grad_fn, outputs=2, batch=_of_samples
+        name,
+        forward,
+        {"input": _picked_gradient},
+        grad_fn=grad_fn,
+        outputs=2,
+        batch=_of_samples,
+        portable=True,
     )
 
 
@@ -332,8 +341,9 @@ def _indices_forward(which: str, array: Array, dim: int | None, keepdim: bool) -
 
 def _full_index(select: Any, array: Array) -> Array:
     """The index of the extremum of all; for many elements, that of parts and then among them."""
-    flat = np.ascontiguousarray(array).reshape(-1)
-    if flat.size < _TWO_STEPS:
+    elsewhere = foreign(array) is not None
+    flat = array.reshape(-1) if elsewhere else np.ascontiguousarray(array).reshape(-1)
+    if flat.size < _TWO_STEPS or elsewhere:
         made: Array = select(flat, 1, False)[1]
         return made
     length = flat.size // _PARTS
@@ -365,6 +375,7 @@ _indices = {
         lambda input, dim, keepdim, which=which: _indices_forward(which, input, dim, keepdim),
         {},
         batch=_indices_of_samples,
+        portable=True,
     )
     for which in ("max", "min")
 }
@@ -387,6 +398,7 @@ def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tens
 
 def _median_places(array: Array, dim: int, ignore_nan: bool) -> Array:
     """Indices of lower medians, kept dimensions; NaN sorts last, and wins if not ignored."""
+    refuse_foreign("median", array)
     order = np.argsort(array, axis=dim, kind="stable")
     size = array.shape[dim]
     place = np.full(1, (size - 1) // 2)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .. import half_precision as half
-from ..cuda import require_cpu
+from ..backends import backend_for, device_of, foreign, may_share
 from ..dispatch.transformations import resolved
 from ..dtype import bool_, complex_of, dtype_from_user, get_default_dtype, int64, promote_types
 from ..dtype import dtype as DType
@@ -44,7 +44,7 @@ def tensor(
         ValueError: if nested sequences are ragged, or an int does not fit in 64 bits.
         TypeError, RuntimeError: for data that are not numbers, or too large for the dtype.
     """
-    require_cpu(device)
+    where = backend_for(device)
     if isinstance(data, Tensor):
         warn_caller(
             "To copy construct from a tensor, it is recommended to use "
@@ -53,8 +53,8 @@ def tensor(
         )
     if dtype is None:
         array = _array_of_numbers(data)
-        return leaf(array_of(data, None) if array is None else array, requires_grad)
-    return leaf(array_of(data, numpy_dtype("tensor", dtype)), requires_grad)
+        return leaf(array_of(data, None) if array is None else array, requires_grad, None, where)
+    return leaf(array_of(data, numpy_dtype("tensor", dtype)), requires_grad, None, where)
 
 
 def _array_of_numbers(data: Any) -> np.ndarray[Any, Any] | None:
@@ -80,6 +80,8 @@ def _array_of_numbers(data: Any) -> np.ndarray[Any, Any] | None:
 def array_of(data: Any, kind: np.dtype[Any] | None) -> np.ndarray[Any, Any]:
     """New memory with the elements of ``data``, of type ``kind`` or of the one they call for."""
     if isinstance(data, Tensor):
+        if foreign(data._array) is not None:
+            return converted(data._values(), kind or data._array.dtype)
         return capture.call(converted, resolved(data)._array, kind or data._array.dtype)
     if isinstance(data, np.ndarray):
         _check_array(data)
@@ -276,13 +278,15 @@ def from_numpy(ndarray: np.ndarray[Any, Any]) -> Tensor:
 
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     """``data`` as a tensor: the same memory, and for a tensor its history, where dtypes agree."""
-    require_cpu(device)
+    where = backend_for(device)
     kind = None if dtype is None else numpy_dtype("as_tensor", dtype)
     if isinstance(data, Tensor):
+        if device is not None and where is not foreign(data._array):
+            data = data.to(device)
         return data if kind is None or data._array.dtype == kind else data.to(dtype)
-    if isinstance(data, np.ndarray) and (kind is None or data.dtype == kind):
+    if where is None and isinstance(data, np.ndarray) and (kind is None or data.dtype == kind):
         return from_numpy(data)
-    return new_tensor(array_of(data, kind))
+    return leaf(array_of(data, kind), False, None, where)
 
 
 def asarray(
@@ -297,7 +301,7 @@ def asarray(
     if isinstance(obj, (Tensor, np.ndarray)):
         made = as_tensor(obj, dtype, device)
         source = obj._array if isinstance(obj, Tensor) else obj
-        shared = np.may_share_memory(made._array, source)
+        shared = made._array is source or may_share(made._array, source)
         if copy is False and not shared:
             raise ValueError("can't alias arbitrary sequence or dtype: asarray(copy=False)")
         if shared and copy:
@@ -326,4 +330,5 @@ def _new_tensor(
 ) -> Tensor:
     """``tensor(data)`` of the dtype of this tensor."""
     kind = self.dtype if dtype is None else dtype
+    device = device_of(self._array) if device is None else device
     return tensor(data, dtype=kind, device=device, requires_grad=requires_grad)

@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from ..backends import may_share, refuse_foreign
 from ..dtype import scalar_type_name
 from ..executor import capture, copying
 from ..executor import indexing as executor
-from ..executor.arrays import embedded, filled
+from ..executor.arrays import embedded, filled_like
 from ..executor.checks import check_inside
 from ..executor.copying import copies
 from ..native.array_launch_layout import ALL_IN_A_ROW
@@ -94,7 +95,7 @@ def index_tensor(index: Tensor, array: Array) -> Tensor:
     """
     if index._array is array:
         return index
-    if is_transformed(index) or np.may_share_memory(index._array, array):
+    if is_transformed(index) or may_share(index._array, array):
         return reshape(index, array.shape)
     return new_tensor(array)
 
@@ -162,6 +163,7 @@ gather_operator = TensorOperator(
     batch=stacked("index", dim=after_samples),
     tangent=multilinear,
     takes_half=True,
+    portable=True,
 )
 
 
@@ -182,7 +184,7 @@ def checking(rule: Any) -> Any:
 
 
 def _zeros(shape: tuple[int, ...], like: Tensor) -> Tensor:
-    return new_tensor(filled(shape, like._array.dtype, 0))
+    return new_tensor(filled_like(like._array, shape, like._array.dtype, 0))
 
 
 def added(array: Array, dim: int, index: Array, source: Array) -> Array:
@@ -203,6 +205,7 @@ scatter_add_operator = TensorOperator(
         ),
     },
     batch=checking(stacked(dim=after_samples)),
+    portable=True,
 )
 
 
@@ -311,6 +314,7 @@ index_select_operator = TensorOperator(
     ),
     tangent=multilinear,
     takes_half=True,
+    portable=True,
 )
 
 
@@ -366,6 +370,7 @@ index_add_operator = TensorOperator(
         "source": lambda grad, dim, index: index_select_operator(grad, dim, index),
     },
     batch=checking(_add_samples),
+    portable=True,
 )
 
 
@@ -413,6 +418,7 @@ _embedding = TensorOperator(
     ),
     tangent=multilinear,
     takes_half=True,
+    portable=True,
 )
 
 
@@ -564,6 +570,7 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
             "feature."
         )
     array = _mask_of("masked_select", mask)
+    refuse_foreign("masked_select", array)
     shape = common_shape([input._array.shape, array.shape])
     if input._array.shape != shape:
         input = expand(input, shape)
@@ -580,6 +587,7 @@ _masked_select = TensorOperator(
         operator, size, arguments, mapped
     ),
     takes_half=True,
+    portable=True,
 )
 
 
@@ -589,6 +597,7 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     capture.refuse("nonzero(), whose size depends on values")
     refuse_samples("nonzero", input)
     array = input._array
+    refuse_foreign("nonzero", array)
     if as_tuple:
         found = array.reshape(-1).nonzero() if array.ndim == 0 else array.nonzero()
         return tuple([new_tensor(places) for places in found])

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from .. import half_precision as half
+from ..backends import refuse_foreign
 from ..executor import capture
 from ..executor import indexing as executor
 from ..executor.arrays import filled
@@ -26,6 +27,7 @@ def _single_place(arrays: Key) -> int:
 
 def taken(array: Array, arrays: Key) -> Array:
     """The elements at a key of index arrays and whole dimensions, contiguous."""
+    refuse_foreign("index", array)
     dim = _single_place(arrays)
     if dim < 0:
         taken = array[arrays]
@@ -61,12 +63,14 @@ def spread_over(array: Array, shape: tuple[int, ...], arrays: Key) -> Array:
 
 
 def put_values(array: Array, arrays: Key, values: Array, accumulate: bool) -> Array:
+    refuse_foreign("index_put", array)
     result = array.copy()
     write_values(result, arrays, values, accumulate)
     return result
 
 
 def write_values(array: Array, arrays: Key, values: Array, accumulate: bool) -> None:
+    refuse_foreign("index_put_", array)
     if not accumulate:
         half.assign(array, arrays, values)
         return

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..executor.arrays import filled
+from ..executor.arrays import filled_like
 from ..tensor import Tensor, new_tensor
 from ..transforms.batching import with_samples
 from .expand import broadcast_tensors, expand
@@ -156,7 +156,7 @@ def indexing_operators(
     def cleared(grad: Tensor, index: Tensor, dims: Any, accumulate: bool) -> Tensor:
         if accumulate:
             return grad
-        zero = new_tensor(filled((), grad._array.dtype, 0))
+        zero = new_tensor(filled_like(grad._array, (), grad._array.dtype, 0))
         made: Tensor = put_at(grad, zero, index, dims, False)
         return made
 

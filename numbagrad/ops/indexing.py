@@ -18,7 +18,7 @@ from ..autograd.inplace import before_write, compute_then_write, recording, writ
 from ..autograd.tensor_interface import bump_version
 from ..executor import capture
 from ..executor import indexing as executor
-from ..executor.arrays import filled
+from ..executor.arrays import assign, filled_like
 from ..executor.plan.forms import broadcast
 from ..executor.plan.sharing import check_written_once
 from ..tensor import Tensor, new_tensor
@@ -267,7 +267,9 @@ read_at, add_at, put_at = indexing_operators(taken, spread_over, put_values)
 
 def _cleared(grad: Tensor, arrays: Key) -> Tensor:
     """``grad`` with zeros at the indices."""
-    return _index_put(grad, new_tensor(filled((), grad._array.dtype, 0)), arrays, False)
+    return _index_put(
+        grad, new_tensor(filled_like(grad._array, (), grad._array.dtype, 0)), arrays, False
+    )
 
 
 def _sum_to(grad: Tensor, shape: tuple[int, ...]) -> Tensor:
@@ -309,7 +311,8 @@ def _setitem(self: Tensor, key: Any, value: Any) -> None:
         not arrays
         and capture.active is None
         and not recording(self, value)
-        and not is_transformed((self, value))
+        and self._array.__class__ is value._array.__class__
+        and not is_transformed(self)
     )
     if plain and _write_plain(self, basic, value):
         return
@@ -374,7 +377,10 @@ def _write_plain(tensor: Tensor, key: Key, value: Tensor) -> bool:
     try:
         if 0 in tensor._array.strides:
             check_written_once(tensor._array[key])
-        half.assign(tensor._array, key, value._array)
+        if tensor._array.__class__ is np.ndarray:
+            half.assign(tensor._array, key, value._array)
+        else:
+            assign(tensor._array[key], value._array)
     except IndexError:
         raise basic_error(tensor._array.shape, key) from None
     except ValueError:

@@ -26,9 +26,10 @@ from ..autograd.inplace import (
     write_inplace,
 )
 from ..autograd.tensor_interface import bump_version
+from ..backends import foreign
 from ..dtype import can_cast, scalar_type_name
 from ..executor import capture
-from ..executor.arrays import filled
+from ..executor.arrays import fill_elements, filled_like, new_array
 from ..executor.plan.sharing import check_written_once
 from ..tensor import Tensor, new_tensor
 from ..transforms.batching import aligned, stacked
@@ -322,15 +323,17 @@ for _name, _operator in {
 
 def zeros_for(grad: Tensor) -> Tensor:
     """The gradient of what was overwritten."""
-    return new_tensor(filled(grad._array.shape, grad._array.dtype, 0))
+    array = grad._array
+    return new_tensor(filled_like(array, array.shape, array.dtype, 0))
 
 
 _zero = TensorOperator(
     "zero",
-    lambda input: np.zeros_like(input),
+    lambda input: filled_like(input, input.shape, input.dtype, 0),
     {"input": lambda grad: zeros_for(grad)},
     batch=stacked(),
     takes_half=True,
+    portable=True,
 )
 _fill = TensorOperator(
     "fill",
@@ -339,6 +342,20 @@ _fill = TensorOperator(
     # A value of samples is copied instead.
     batch=lambda operator, size, arguments, mapped: operator(*arguments),
 )
+
+
+def is_elsewhere(one: Tensor, other: Tensor) -> bool:
+    """Whether two tensors are on different devices."""
+    return foreign(one._array) is not foreign(other._array)
+
+
+def _copied(input: np.ndarray[Any, Any], src: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    where = foreign(input)
+    if where is None:
+        return np.array(half.converted(np.broadcast_to(src, input.shape), input.dtype))
+    made = new_array(input.shape, input.dtype, where)
+    where.copy(made, src)
+    return made
 
 
 def _copy_of_samples(operator: Any, size: int, arguments: list[Any], mapped: list[bool]) -> Tensor:
@@ -351,9 +368,7 @@ def _copy_of_samples(operator: Any, size: int, arguments: list[Any], mapped: lis
 
 _copy = TensorOperator(
     "copy",
-    lambda input, src, kind: np.array(
-        half.converted(np.broadcast_to(src, input.shape), input.dtype)
-    ),
+    lambda input, src, kind: _copied(input, src),
     {
         "input": lambda grad: zeros_for(grad),
         "src": lambda grad, src_shape, kind: cast(sum_to_size(grad, src_shape), kind),
@@ -361,17 +376,21 @@ _copy = TensorOperator(
     grad_fn="CopyBackwards",
     batch=_copy_of_samples,
     takes_half=True,
+    portable=True,
 )
 _copy._node._namespace = "torch::autograd::"
 
 
 def _set_all(array: np.ndarray[Any, Any], number: Any) -> None:
-    half.fill(array, number)
+    fill_elements(array, number)
     if capture.active is not None:
         capture.note_fill(array, number, made=False)
 
 
 def _copy_into(array: np.ndarray[Any, Any], source: np.ndarray[Any, Any]) -> None:
+    if (where := foreign(array)) is not None:
+        where.copy(array, source)
+        return
     if source.dtype.kind == "c" and array.dtype.kind not in "cb":
         source = source.real
     half.copy_into(array, source)
@@ -379,7 +398,10 @@ def _copy_into(array: np.ndarray[Any, Any], source: np.ndarray[Any, Any]) -> Non
 
 def _copy_noted(array: np.ndarray[Any, Any], source: np.ndarray[Any, Any]) -> None:
     """The same; a program has it as a loop if that reads nothing that was written."""
-    if array.dtype == source.dtype and not np.may_share_memory(array, source):
+    if foreign(array) is not None:
+        _copy_into(array, source)
+        capture.note_copy(source, array)
+    elif array.dtype == source.dtype and not np.may_share_memory(array, source):
         _copy_into(array, source)
         capture.note_copy(source, array)
     else:
@@ -412,7 +434,7 @@ def fill_(input: Tensor, value: Any) -> Tensor:
         capture.refuse("fill_() with the value of a tensor")
     if isinstance(value, Tensor) and is_transformed(value):
         return copy_(input, value)
-    number = half.readable(value._array)[()] if isinstance(value, Tensor) else value
+    number = value._values()[()] if isinstance(value, Tensor) else value
     return write_inplace(input, _fill, lambda array: _set_all(array, number), value)
 
 
@@ -428,6 +450,8 @@ def copy_(input: Tensor, src: Tensor | Number, non_blocking: bool = False) -> Te
         if not isinstance(src, (bool, int, float, complex)):
             require_tensor("copy_", src, "other")
         src = new_tensor(np.array(src))
+    if src._array.__class__ is not input._array.__class__ and is_elsewhere(src, input):
+        src = src.to(input.device)
     if src._array.shape != input._array.shape:
         check_broadcast(src._array.shape, input._array.shape)
     if 0 in input._array.strides and src is not input:
@@ -435,7 +459,11 @@ def copy_(input: Tensor, src: Tensor | Number, non_blocking: bool = False) -> Te
     source = src._array
     if not recording(input, src) and not is_transformed((input, src)):
         before_write(input)
-        if capture.active is not None or source.dtype != input._array.dtype:
+        if (
+            capture.active is not None
+            or source.dtype != input._array.dtype
+            or source.__class__ is not np.ndarray
+        ):
             _copy_noted(input._array, source)
         else:
             input._array[...] = source

@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from ..backends import Backend, foreign
 from ..dispatch.policies import autocasts
-from ..executor.arrays import filled
+from ..executor.arrays import filled_like, new_array
 from ..executor.copying import copies
 from ..executor.plan.dtypes import promoted
 from ..tensor import Tensor, new_tensor
@@ -42,7 +43,7 @@ def _cat_gradient(grad: Tensor, tensors_shape: list[tuple[int, ...]], dim: int) 
     start = 0
     for shape in tensors_shape:
         if len(shape) == 1 and shape[0] == 0 and grad._array.ndim != 1:
-            gradients.append(new_tensor(filled(shape, grad._array.dtype, 0)))
+            gradients.append(new_tensor(filled_like(grad._array, shape, grad._array.dtype, 0)))
             continue
         gradients.append(grad.narrow(dim, start, shape[dim]))
         start += shape[dim]
@@ -62,10 +63,31 @@ def _concatenated(dim: int, arrays: list[Array]) -> Array:
     for array in arrays:
         if array.dtype != first.dtype or array.ndim != first.ndim or array.ndim == 0:
             raise _Unlike
+    if (where := foreign(first)) is not None:
+        return _joined(where, dim, arrays)
     try:
         return np.ascontiguousarray(np.concatenate(arrays, dim))
     except (IndexError, ValueError):
         raise _Unlike from None
+
+
+def _joined(where: Backend, dim: int, arrays: list[Any]) -> Any:
+    """Arrays of another backend one after another: copies into the parts of a new one."""
+    shape = list(arrays[0].shape)
+    if not -len(shape) <= dim < len(shape):
+        raise _Unlike
+    dim %= len(shape)
+    others = [(*x.shape[:dim], *x.shape[dim + 1 :]) for x in arrays]
+    if len(set(others)) > 1:
+        raise _Unlike
+    shape[dim] = sum([x.shape[dim] for x in arrays])
+    made = new_array(tuple(shape), arrays[0].dtype, where)
+    start = 0
+    for array in arrays:
+        end = start + array.shape[dim]
+        where.copy(made[(slice(None),) * dim + (slice(start, end),)], array)
+        start = end
+    return made
 
 
 def _stacked(dim: int, arrays: list[Array]) -> Array:
@@ -76,6 +98,13 @@ def _stacked(dim: int, arrays: list[Array]) -> Array:
     for array in arrays:
         if array.dtype != first.dtype or array.shape != first.shape:
             raise _Unlike
+    if (where := foreign(first)) is not None:
+        if not -first.ndim - 1 <= dim <= first.ndim:
+            raise _Unlike
+        place = dim % (first.ndim + 1)
+        shape = first.shape
+        apart = (*shape[:place], 1, *shape[place:])
+        return _joined(where, place, [x.reshape(apart) for x in arrays])
     try:
         return np.ascontiguousarray(np.stack(arrays, dim))
     except IndexError:
@@ -107,6 +136,7 @@ _cat = TensorOperator(
     variadic="tensors",
     batch=_cat_samples,
     tangent=additive,
+    portable=True,
 )
 _stack = TensorOperator(
     "stack",
@@ -115,6 +145,7 @@ _stack = TensorOperator(
     variadic="tensors",
     batch=_stack_samples,
     tangent=additive,
+    portable=True,
 )
 
 
@@ -350,7 +381,7 @@ def _blocks_of_samples(stacks: list[Tensor]) -> Tensor:
     for matrix in matrices:
         size, height, own = matrix._array.shape
         sides = [
-            new_tensor(filled((size, height, columns), matrix._array.dtype, 0))
+            new_tensor(filled_like(matrix._array, (size, height, columns), matrix._array.dtype, 0))
             for columns in (left, width - left - own)
         ]
         rows.append(cat([sides[0], matrix, sides[1]], 2))

@@ -13,7 +13,7 @@ import numpy as np
 
 from .. import cuda
 from ..autograd.volatile import is_volatile, make_volatile
-from ..cuda import require_cpu
+from ..backends import backend_for
 from ..dtype import (
     DTYPES,
     bfloat16,
@@ -33,9 +33,9 @@ from ..dtype import (
 )
 from ..dtype import dtype as DType
 from ..size import Size
-from ..tensor import Tensor, TensorState, new_tensor
+from ..tensor import Tensor, TensorState
 from ..warn_once import warn_caller
-from .arguments import shape_of
+from .arguments import leaf, shape_of
 from .from_data import array_of
 from .registry import method
 
@@ -47,22 +47,23 @@ __all__ = [
 
 def _make(name: str, dtype: DType, arguments: tuple[Any, ...], device: Any = None) -> Tensor:
     """Sizes give memory that is not set, a sequence or an array its elements."""
-    require_cpu(device)
+    where = backend_for(device)
     if not arguments:
-        return new_tensor(np.empty(0, dtype.numpy))
+        return leaf(np.empty(0, dtype.numpy), False, None, where)
     data = arguments[0]
     if len(arguments) > 1 or isinstance(data, (int, np.integer, Size)):
-        return new_tensor(np.empty(shape_of(name, arguments), dtype.numpy))
+        made = np.empty(shape_of(name, arguments), dtype.numpy)
+        return leaf(made, False, None, where)
     if isinstance(data, Tensor):
         if data.dtype is not dtype:
             raise TypeError(
                 f"expected {type_string(dtype)} (got {type_string(data.dtype)}); convert with "
                 ".to(dtype)"
             )
-        return data.detach()
+        return data.detach() if where is None else data.detach().to(where.device_type)
     if not isinstance(data, (np.ndarray, Sequence)):
         raise TypeError(f"new(): data must be a sequence (got {type(data).__name__})")
-    return new_tensor(array_of(data, dtype.numpy))
+    return leaf(array_of(data, dtype.numpy), False, None, where)
 
 
 def _new(cls: type[Tensor], *arguments: Any, device: Any = None) -> Tensor:

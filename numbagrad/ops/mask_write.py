@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from .. import half_precision as half
+from ..backends import refuse_foreign
 from ..executor import capture
-from ..executor.arrays import filled
+from ..executor.arrays import filled_like
 from ..tensor import Tensor, new_tensor
 from ..transforms.levels import is_transformed
 from .expand import expand
@@ -51,7 +52,7 @@ _read_by_mask = TensorOperator(
     lambda input, mask, shape: _chosen_first(input, mask, shape),
     {
         "input": lambda grad, input_shape, mask: _masked_scatter(
-            new_tensor(filled(input_shape, grad._array.dtype, 0)), mask, grad
+            new_tensor(filled_like(grad._array, input_shape, grad._array.dtype, 0)), mask, grad
         )
     },
     takes_half=True,
@@ -86,6 +87,7 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
             f"{scalar_name(input)} and {scalar_name(source)}"
         )
     shape = common_shape([input._array.shape, mask._array.shape])
+    refuse_foreign("masked_scatter", input._array)
     if is_transformed((input, mask, source)):
         return _scattered_by_mask(input, mask, source, shape)
     chosen = capture.copied(np.broadcast_to(mask._array, shape))

@@ -103,6 +103,7 @@ _mm = TensorOperator(
     with_directions=matmul_and_tangent,
     directions_builtin=WITH_TANGENT,
     takes_half=True,
+    portable=True,
 )
 
 _bmm = TensorOperator(
@@ -117,6 +118,7 @@ _bmm = TensorOperator(
     with_directions=matmul_and_tangent,
     directions_builtin=WITH_TANGENT,
     takes_half=True,
+    portable=True,
 )
 
 mv_operator = TensorOperator(
@@ -129,6 +131,7 @@ mv_operator = TensorOperator(
     batch=samples_times_vector,
     tangent=multilinear,
     takes_half=True,
+    portable=True,
 )
 
 
@@ -145,6 +148,7 @@ def _dot_operator(
         batch=_samples_of_dot,
         tangent=tangent,
         takes_half=True,
+        portable=True,
     )
 
 
@@ -347,6 +351,7 @@ _matmul = TensorOperator(
     tangent=multilinear,
     with_directions=_stack_product_and_tangent,
     takes_half=True,
+    portable=True,
 )
 
 _stack_times_vector = TensorOperator(
@@ -360,6 +365,7 @@ _stack_times_vector = TensorOperator(
     batch=samples_times_vector,
     tangent=multilinear,
     takes_half=True,
+    portable=True,
 )
 
 _vector_times_matrix = TensorOperator(
@@ -373,6 +379,7 @@ _vector_times_matrix = TensorOperator(
     batch=_samples_times_matrix,
     tangent=multilinear,
     takes_half=True,
+    portable=True,
 )
 
 

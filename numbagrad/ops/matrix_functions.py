@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from .. import return_types
+from ..backends import refuse_foreign
 from ..dispatch.policies import autocasts
 from ..dtype import scalar_type_name
 from ..executor import capture
@@ -168,6 +169,7 @@ _eig = TensorOperator(
 
 
 def _check_finite(array: Array) -> None:
+    refuse_foreign("linalg_eig", array)
     if not np.isfinite(array).all():
         raise RuntimeError("torch.linalg.eig: input tensor should not contain infs or NaNs.")
 

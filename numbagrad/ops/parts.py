@@ -12,9 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from .. import half_precision as half
 from ..executor import capture
-from ..executor.arrays import embedded, filled
+from ..executor.arrays import assign, embedded, filled_like
 from ..executor.indexing import strided_view
 from ..tensor import Tensor, new_tensor
 from ..transforms.batching import (
@@ -45,6 +44,7 @@ embed = TensorOperator(
     batch=stacked(shape=samples_first, key=part_of_samples),
     tangent=multilinear,
     takes_half=True,
+    portable=True,
 )
 
 # Views by a basic index ``key``: a tuple of slices, ints and None that ends with an Ellipsis, so
@@ -152,7 +152,7 @@ def select(input: Tensor, dim: int, index: Any) -> Tensor:
 # --- diagonals ------------------------------------------------------------------------------------
 
 
-def _diagonal_view(array: Array, offset: int, dim1: int, dim2: int) -> Array:
+def diagonal_view(array: Array, offset: int, dim1: int, dim2: int) -> Array:
     shape, strides = array.shape, array.strides
     rows, columns = max(-offset, 0), max(offset, 0)
     length = max(min(shape[dim1] - rows, shape[dim2] - columns), 0)
@@ -169,12 +169,12 @@ def _diagonal_view(array: Array, offset: int, dim1: int, dim2: int) -> Array:
 def _diagonal_embedded(
     array: Array, shape: tuple[int, ...], offset: int, dim1: int, dim2: int
 ) -> Array:
-    return embedded(array, shape, lambda zeros: _diagonal_view(zeros, offset, dim1, dim2))
+    return embedded(array, shape, lambda zeros: diagonal_view(zeros, offset, dim1, dim2))
 
 
 _diagonal = ViewOperator(
     "diagonal",
-    lambda input, offset, dim1, dim2: _diagonal_view(input, offset, dim1, dim2),
+    lambda input, offset, dim1, dim2: diagonal_view(input, offset, dim1, dim2),
     lambda grad, input_shape, offset, dim1, dim2: embed_diagonal(
         grad, input_shape, offset, dim1, dim2
     ),
@@ -189,6 +189,7 @@ embed_diagonal = TensorOperator(
     batch=stacked(shape=samples_first, dim1=after_samples, dim2=after_samples),
     tangent=multilinear,
     takes_half=True,
+    portable=True,
 )
 
 
@@ -208,7 +209,7 @@ def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Te
 def _replaced(view: Callable[..., Array], array: Array, src: Array, place: Any) -> Array:
     result = capture.copied(array)
     target = view(result, *place)
-    half.assign(target, ..., src)
+    assign(target, src)
     if src.dtype == target.dtype:
         capture.note_copy(src, target)
     return result
@@ -227,7 +228,7 @@ def _replacing(
     """
 
     def cleared(grad: Tensor, place: Any) -> Tensor:
-        zero = new_tensor(filled((), grad._array.dtype, 0))
+        zero = new_tensor(filled_like(grad._array, (), grad._array.dtype, 0))
         made: Tensor = operator(grad, zero, place)
         return made
 
@@ -237,6 +238,7 @@ def _replacing(
         {"input": cleared, "src": lambda grad, place: part_of(grad, *place)},
         batch=stacked(place=for_samples),
         takes_half=True,
+        portable=True,
     )
     return operator
 
@@ -253,7 +255,7 @@ _slice_scatter = _replacing(
 )
 _diagonal_scatter = _replacing(
     "diagonal_scatter",
-    _diagonal_view,
+    diagonal_view,
     lambda x, *at: _diagonal(x, *at),
     lambda place, size: (place[0], *after_samples(place[1:], size)),
 )

@@ -19,7 +19,7 @@ from ..autograd.grad_mode import no_grad
 from ..autograd.grad_mode import state as grad_mode
 from ..autograd.inplace import before_write, compute_then_write
 from ..autograd.tensor_interface import bump_version
-from ..cuda import require_cpu
+from ..backends import Backend, backend_for, foreign
 from ..dtype import int64, scalar_type_name
 from ..executor import capture
 from ..executor.arrays import filled, new_array
@@ -62,12 +62,26 @@ Array = np.ndarray[Any, Any]
 
 
 def _new(
-    shape: Shape, make: Callable[[Shape], Array], requires_grad: bool, out: Tensor | None = None
+    shape: Shape,
+    make: Callable[[Shape], Array],
+    requires_grad: bool,
+    out: Tensor | None = None,
+    where: Backend | None = None,
 ) -> Tensor:
     """A leaf of what ``make(shape)`` draws; inside of ``vmap`` for all samples that differ."""
     if has_samples():
         return drawn_for_samples(lambda sizes: new_tensor(make((*sizes, *shape))))
-    return leaf(make(shape), requires_grad, out)
+    return leaf(make(shape), requires_grad, out, where)
+
+
+def drawn_into(array: Any, draw: Draw) -> None:
+    """Fill an array with random numbers; that of another backend by its random stream."""
+    where = foreign(array)
+    if where is None:
+        draw(array)
+    else:
+        capture.refuse("random numbers on another device")
+        where.random(draw, array)
 
 
 def _filled(kind: np.dtype[Any], fill: Callable[[Array], None]) -> Callable[[Shape], Array]:
@@ -105,10 +119,10 @@ def _sampler(name: str, fill: Callable[..., None], content: str) -> Any:
         requires_grad: bool = False,
         pin_memory: bool = False,
     ) -> Tensor:
-        require_cpu(device)
+        where = backend_for(device)
         kind = numpy_dtype(name, dtype) if out is None else kind_of_new(name, dtype, out)
         make = _filled(kind, partial(fill, generator))
-        return _new(shape_of(name, sizes, size), make, requires_grad, out)
+        return _new(shape_of(name, sizes, size), make, requires_grad, out, where)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"A tensor of the given sizes of {content}."
@@ -133,7 +147,7 @@ def _sampler_like(name: str, fill: Callable[..., None], content: str) -> Any:
             make = _filled(kind, partial(fill, None))
             return _new(input._array.shape, make, requires_grad)
         array = empty_array_like(name, input, dtype, device, memory_format)
-        fill(None, array)
+        drawn_into(array, partial(fill, None))
         return leaf(array, requires_grad)
 
     function.__name__ = function.__qualname__ = name
@@ -172,12 +186,12 @@ def randint(
         raise TypeError(
             f"randint(): argument 'size' must be tuple of ints, not {type(size).__name__}"
         )
-    require_cpu(device)
+    where = backend_for(device)
     make = _filled(
         kind_of_new("randint", dtype, out, int64.numpy),
         lambda array: filling.fill_randint(generator, array, low, high),
     )
-    return _new(shape_of("randint", (), size), make, requires_grad, out)
+    return _new(shape_of("randint", (), size), make, requires_grad, out, where)
 
 
 @takes("input: Tensor, high: int | Tensor", "input: Tensor, low: int, high: int")
@@ -207,7 +221,7 @@ def randint_like(
         make = _filled(kind, lambda array: filling.fill_randint(None, array, low, high))
         return _new(input._array.shape, make, requires_grad)
     array = empty_array_like("randint_like", input, dtype, device, memory_format)
-    filling.fill_randint(None, array, low, high)
+    drawn_into(array, lambda host: filling.fill_randint(None, host, low, high))
     return leaf(array, requires_grad)
 
 
@@ -223,14 +237,14 @@ def randperm(
     pin_memory: bool = False,
 ) -> Tensor:
     """A random permutation of 0 ... n - 1, as int64 unless another dtype is given."""
-    require_cpu(device)
+    where = backend_for(device)
     kind = kind_of_new("randperm", dtype, out, int64.numpy, without="bc")
     if n > 0 and kind is not int64.numpy:
         checked_number(n - 1, kind)
     if has_samples():
         return _new((n,), lambda shape: _permutations(generator, shape, kind), requires_grad)
     array = capture.drawn(partial(_permutation, generator), n, kind)
-    return leaf(array, requires_grad, out)
+    return leaf(array, requires_grad, out, where)
 
 
 def _permutations(generator: Generator | None, shape: Shape, kind: np.dtype[Any]) -> Array:
@@ -267,13 +281,13 @@ def normal(
     Raises:
         RuntimeError: for a negative deviation.
     """
-    require_cpu(device)
+    where = backend_for(device)
     if size is not None:
         make = _filled(
             kind_of_new("normal", dtype, out, without="biu"),
             lambda array: filling.fill_normal(generator, array, float(mean), float(std)),
         )
-        return _new(shape_of("normal", (), size), make, requires_grad, out)
+        return _new(shape_of("normal", (), size), make, requires_grad, out, where)
     tensors = [x for x in (mean, std) if isinstance(x, Tensor)]
     if not tensors:
         raise TypeError(
@@ -460,7 +474,7 @@ def _in_place(name: str, grad_fn: str = "") -> Callable[[Tensor, Draw], Tensor]:
 
     def fill_plain(tensor: Tensor, draw: Draw) -> None:
         before_write(tensor)
-        draw(tensor._array)
+        drawn_into(tensor._array, draw)
         bump_version(tensor)
 
     def fill(tensor: Tensor, draw: Draw) -> Tensor:

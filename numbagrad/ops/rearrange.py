@@ -11,9 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from ..backends import array_namespace, foreign
 from ..dtype import scalar_type_name
 from ..executor import capture
 from ..executor.conversion import dense_like
+from ..executor.indexing import strided_view
+from ..executor.plan.forms import spread
 from ..tensor import Tensor, new_tensor
 from ..transforms.batching import after_samples, aligned, stacked
 from ..transforms.tangents import multilinear
@@ -21,7 +24,7 @@ from .argument_kinds import NOT_GIVEN, Ints, takes
 from .arguments import require_tensor
 from .expand import expand
 from .inplace import install_in_place
-from .parts import embed_diagonal
+from .parts import diagonal_view, embed_diagonal
 from .registry import method
 from .shapes import as_int, dimension, dimensions, nothing_given, sizes_of
 from .splitting import with_size
@@ -48,6 +51,9 @@ def _backwards(dims: tuple[int, ...]) -> tuple[slice, ...]:
 
 
 def _flipped(array: Array, dims: tuple[int, ...]) -> Array:
+    if foreign(array) is not None:
+        made: Array = array_namespace(array).flip(array, dims)
+        return made
     if array.flags.c_contiguous and array.ndim:
         return capture.copied(array[_backwards(dims)])
     made = dense_like(array, array.dtype)
@@ -83,6 +89,7 @@ _flip = TensorOperator(
     batch=stacked(dims=after_samples),
     tangent=multilinear,
     takes_half=True,
+    portable=True,
 )
 _roll = TensorOperator(
     "roll",
@@ -106,6 +113,7 @@ _rot90 = TensorOperator(
     {"input": lambda grad, k, dims: _rot90(grad, -k, dims)},
     batch=stacked(dims=after_samples),
     takes_half=True,
+    portable=True,
 )
 
 
@@ -248,16 +256,18 @@ _diag_embed = TensorOperator(
     embed_diagonal.gradient,
     batch=embed_diagonal.batch,
     takes_half=True,
+    portable=True,
 )
 _diagonal_copy = TensorOperator(
     "diagonal_copy",
-    lambda input, offset: capture.copied(input.diagonal(offset)),
+    lambda input, offset: capture.copied(diagonal_view(input, offset, 0, 1)),
     {"input": lambda grad, input_shape, offset: embed_diagonal(grad, input_shape, offset, 0, 1)},
     grad_fn="DiagonalBackward0_copy",
     batch=lambda operator, size, arguments, mapped: (
         arguments[0].diagonal(arguments[1], 1, 2).clone()
     ),
     takes_half=True,
+    portable=True,
 )
 
 
@@ -312,7 +322,8 @@ def _tiled(array: Array, repeats: Sequence[int]) -> Array:
         pairs += [count, size]
         result.append(count * size)
     apart = array.reshape([x for size in shape for x in (1, size)])
-    return capture.copied(np.broadcast_to(apart, pairs)).reshape(result)
+    repeated = strided_view(apart, tuple(pairs), spread(apart, tuple(pairs)))
+    return capture.copied(repeated).reshape(result)
 
 
 _repeat = TensorOperator(
@@ -323,6 +334,7 @@ _repeat = TensorOperator(
         aligned(arguments[0], True, len(arguments[1])), (1, *arguments[1])
     ),
     takes_half=True,
+    portable=True,
 )
 
 

@@ -18,12 +18,13 @@ from ..autograd import creation_hooks, watching
 from ..autograd import tensor_interface as tensors
 from ..autograd.grad_mode import state as grad_mode
 from ..autograd.node import Node
+from ..backends import foreign
 from ..dispatch.bits import INTERCEPTED, TRANSFORMED
 from ..dispatch.policies import autocasts
 from ..dtype import dtype as DType
 from ..dtype import scalar_type_name
 from ..executor import capture
-from ..executor.arrays import filled
+from ..executor.arrays import filled_like
 from ..executor.builtin import LaunchMiss
 from ..executor.plan.forms import reduced_shape
 from ..executor.reduction import Reduction, ReductionProgram
@@ -53,6 +54,7 @@ __all__ = [
 
 Array = np.ndarray[Any, Any]
 
+_ndarray = np.ndarray
 #: The mask that means all dimensions.
 ALL = -1
 
@@ -111,7 +113,7 @@ def with_dims(reduced: Tensor, shape: tuple[int, ...], mask: int) -> Tensor:
 
 def spread(grad: Tensor, shape: tuple[int, ...], mask: int) -> Tensor:
     """The gradient of a sum: ``grad`` repeated, without a copy, to the shape of what was summed."""
-    if grad._array.ndim == 0 and not grad_mode.enabled and not is_transformed(grad):
+    if grad._array.ndim == 0 and not grad_mode.enabled and grad._array.__class__ is _ndarray:
         array = grad._array
         return native_launchers.calls.repeated(array, shape)
     if grad._array.ndim == 0:
@@ -332,6 +334,7 @@ _nansum = TensorOperator(
     },
     batch=over_dimensions,
     takes_half=True,
+    portable=True,
 )
 _count_numbers = TensorOperator(
     "count_numbers",
@@ -339,6 +342,7 @@ _count_numbers = TensorOperator(
     {},
     batch=over_dimensions,
     takes_half=True,
+    portable=True,
 )
 
 
@@ -382,7 +386,7 @@ def _prod_gradient(grad: Tensor, input: Tensor, mask: int, result: Tensor) -> Te
     grad = with_dims(grad, shape, mask)
     # A program goes the way that is right whatever the elements are.
     simple = not (capture.is_recording() or is_transformed(input))
-    if simple and _all_program.run(input._array, ALL, False):
+    if simple and foreign(input._array) is None and _all_program.run(input._array, ALL, False):
         return grad * conjugate(with_dims(result, shape, mask) / input)
     return grad * conjugate(_others(input, mask))
 
@@ -391,13 +395,13 @@ def _others(input: Tensor, mask: int) -> Tensor:
     """For every element the product of the other elements that are reduced with it."""
     shape = input._array.shape
     if not shape:
-        return new_tensor(filled((), input._array.dtype, 1))
+        return new_tensor(filled_like(input._array, (), input._array.dtype, 1))
     if mask == ALL and len(shape) > 1:
         return _others(input.reshape(-1), 1).reshape(shape)
     dim = 0 if mask == ALL else mask.bit_length() - 1
     edge = list(shape)
     edge[dim] = 1
-    one = new_tensor(filled(edge, input._array.dtype, 1))
+    one = new_tensor(filled_like(input._array, edge, input._array.dtype, 1))
     size = shape[dim]
     before = input.narrow(dim, 0, size - 1).cumprod(dim)
     after = input.narrow(dim, 1, size - 1).flip(dim).cumprod(dim).flip(dim)
@@ -414,6 +418,7 @@ def _prod(requested: DType | None, grad_fn: str) -> TensorOperator:
         grad_fn=grad_fn,
         batch=over_dimensions,
         takes_half=True,
+        portable=True,
     )
 
 
@@ -475,6 +480,7 @@ def _asking(name: str, program: ReductionProgram) -> TensorOperator:
         {},
         batch=over_dimensions,
         takes_half=True,
+        portable=True,
     )
 
 
@@ -514,6 +520,7 @@ _count_nonzero = TensorOperator(
         lambda input, mask, keepdim: operator(input, mask), size, (*arguments, False), mapped
     ),
     takes_half=True,
+    portable=True,
 )
 
 

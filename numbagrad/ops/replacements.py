@@ -10,6 +10,7 @@ import numpy as np
 
 from .. import return_types
 from ..autograd.inplace import compute_then_write
+from ..backends import refuse_foreign
 from ..dtype import scalar_type_name
 from ..executor import capture
 from ..executor.plan.sharing import reach
@@ -108,6 +109,7 @@ def as_strided_scatter(
     shape = input._array.shape
     sizes, steps = sizes_of((size,)), sizes_of((stride,))
     _check_region(input, src, sizes, steps, storage_offset or 0)
+    refuse_foreign("as_strided_scatter", input._array)
     places = np.asarray(storage_offset or 0)
     for count, step in zip(sizes, steps, strict=True):
         places = np.add.outer(places, np.arange(count) * step)
@@ -211,6 +213,7 @@ def nanquantile(
 ) -> Tensor:
     """``quantile`` of the elements that are not NaN; NaN where all are."""
     array = input._array
+    refuse_foreign("nanquantile", array)
     if array.dtype not in (np.float32, np.float64) or array.ndim == 0 or array.size == 0:
         made = quantile(input, q, dim, keepdim, interpolation=interpolation)
         return write_result("nanquantile", made, out)

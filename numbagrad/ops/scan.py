@@ -14,7 +14,7 @@ from .. import return_types
 from ..autograd import tensor_interface as tensors
 from ..dtype import bool_, scalar_type_name
 from ..dtype import dtype as DType
-from ..executor.arrays import filled
+from ..executor.arrays import filled_like
 from ..executor.rowwise import RunningExtremum, Scan
 from ..formula import exp, isfinite, log1p, maximum, minimum, where
 from ..tensor import Tensor, new_tensor
@@ -44,6 +44,7 @@ def _cumsum(requested: DType | None, reverse: bool) -> TensorOperator:
         {"input": lambda grad, dim: _cumsum(None, not reverse)(grad, dim)},
         batch=stacked(dim=after_samples),
         takes_half=True,
+        portable=True,
     )
 
 
@@ -110,7 +111,7 @@ def _shifted(input: Tensor, dim: int, first: float, last: bool = False) -> Tenso
     if size == 0:
         return input
     shape[dim] = 1
-    edge = new_tensor(filled(shape, input._array.dtype, first))
+    edge = new_tensor(filled_like(input._array, shape, input._array.dtype, first))
     if last:
         return cat((input.narrow(dim, 1, size - 1), edge), dim)
     return cat((edge, input.narrow(dim, 0, size - 1)), dim)
@@ -135,6 +136,7 @@ def _recurrence(reverse: bool) -> TensorOperator:
         {"a": by_factor, "b": by_addend},
         batch=stacked(dim=after_samples),
         takes_half=True,
+        portable=True,
     )
 
 
@@ -155,6 +157,7 @@ def _cumprod(requested: DType | None) -> TensorOperator:
         {"input": _cumprod_gradient},
         batch=stacked(dim=after_samples),
         takes_half=True,
+        portable=True,
     )
 
 
@@ -202,6 +205,7 @@ _logcumsumexp = TensorOperator(
     lambda input, dim: _logcumsumexp_program.run(dim, input),
     {"input": _logcumsumexp_gradient},
     batch=stacked(dim=after_samples),
+    portable=True,
 )
 
 
@@ -224,7 +228,7 @@ def _running_gradient(
     """The gradient of the values, added up where they came from; indices have none."""
     if grad[0] is None or not input_shape:
         return grad[0]
-    zeros = new_tensor(filled(input_shape, grad[0]._array.dtype, 0))
+    zeros = new_tensor(filled_like(grad[0]._array, input_shape, grad[0]._array.dtype, 0))
     return zeros.scatter_add(dim, result1.detach(), grad[0])
 
 
@@ -237,6 +241,7 @@ def _running(name: str) -> TensorOperator:
         outputs=2,
         batch=stacked(dim=after_samples),
         takes_half=True,
+        portable=True,
     )
 
 

@@ -18,7 +18,7 @@ from ..autograd.node import Node, edge_of
 from ..autograd.once_differentiable import with_history
 from ..executor import capture
 from ..executor import indexing as executor
-from ..executor.arrays import filled
+from ..executor.arrays import filled_like
 from ..executor.plan.sharing import check_written_once
 from ..tensor import Tensor, new_tensor
 from ..transforms.batching import after_samples, stacked
@@ -176,7 +176,9 @@ def scatter(
             raise RuntimeError("reduce argument must be either add or multiply.")
         source = src
         if not isinstance(src, Tensor):
-            source = new_tensor(filled(index._array.shape, input._array.dtype, src))
+            source = new_tensor(
+                filled_like(input._array, index._array.shape, input._array.dtype, src)
+            )
         return scatter_reduce(input, dim, index, source, {"add": "sum", "multiply": "prod"}[reduce])
     tensor = src if isinstance(src, Tensor) else None
     array = _check_scatter("scatter", input, dim, index, tensor)
@@ -226,11 +228,13 @@ def _reduce_gradient(
     """
     reduce, own, _ = how
     shape = src._array.shape
-    ones = new_tensor(filled(index._array.shape, grad._array.dtype, 1))
+    ones = new_tensor(filled_like(grad._array, index._array.shape, grad._array.dtype, 1))
     if reduce == "sum":
         to_input, to_src = grad, gather_operator(grad, dim, index)
     elif reduce == "mean":
-        start = new_tensor(filled(input._array.shape, grad._array.dtype, int(own)))
+        start = new_tensor(
+            filled_like(grad._array, input._array.shape, grad._array.dtype, int(own))
+        )
         share = grad / scatter_add_operator(start, dim, index, ones).clamp(min=1)
         to_input, to_src = share, gather_operator(share, dim, index)
     elif reduce == "prod":

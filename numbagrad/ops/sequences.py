@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from .. import half_precision
-from ..cuda import require_cpu
+from ..backends import backend_for
 from ..dtype import float64, int64
 from ..executor.capture import constant
-from ..tensor import Tensor, new_tensor
+from ..tensor import Tensor
 from ..warn_once import warn_caller
 from .argument_kinds import takes
 from .arguments import converted, kind_of_new, leaf, require_real
@@ -49,7 +49,7 @@ def arange(
     requires_grad: bool = False,
 ) -> Tensor:
     """``start, start + step, ...`` up to but not including ``end``; int64 if all are ints."""
-    require_cpu(device)
+    where = backend_for(device)
     if end is _NOT_GIVEN:
         if start is _NOT_GIVEN:
             raise TypeError("arange() missing 1 required positional argument: 'end'")
@@ -58,7 +58,7 @@ def arange(
         start = 0
     if dtype is None and out is None and start.__class__ is end.__class__ is step.__class__ is int:
         if step > 0 and start <= end and -_WHOLE < start and end < _WHOLE:
-            return leaf(constant(np.arange(start, end, step)), requires_grad)
+            return leaf(constant(np.arange(start, end, step)), requires_grad, None, where)
     _require_bounds("arange", start=start, end=end, step=step)
     start, end, step = _bound(start), _bound(end), _bound(step)
     fractional = any(isinstance(x, float) for x in (start, end, step))
@@ -75,7 +75,7 @@ def arange(
             )
         step = int(step)
     count = _count("arange", start, end, step, kind)
-    return leaf(_progression(start, step, count, kind), requires_grad, out)
+    return leaf(_progression(start, step, count, kind), requires_grad, out, where)
 
 
 def _require_bounds(function: str, **given: Any) -> None:
@@ -127,13 +127,13 @@ def range_(
         "inconsistent with Python's range builtin. Instead, use torch.arange, which produces "
         "values in [start, end).",
     )
-    require_cpu(device)
+    where = backend_for(device)
     _require_bounds("range", start=start, end=end, step=step)
     start, end, step = _bound(start), _bound(end), _bound(step)
     _count("range", start, end, step, float64.numpy)
     count = math.floor((end - start) / step) + 1
     kind = kind_of_new("range", dtype, out, without="bc")
-    return leaf(_progression(start, step, count, kind), requires_grad, out)
+    return leaf(_progression(start, step, count, kind), requires_grad, out, where)
 
 
 range_.__name__ = range_.__qualname__ = "range"
@@ -200,7 +200,7 @@ def linspace(
     requires_grad: bool = False,
 ) -> Tensor:
     """``steps`` numbers from ``start`` to ``end``, both included, at equal distances."""
-    require_cpu(device)
+    where = backend_for(device)
     without = "b" if steps > 1 else ""
     _require_scalars("linspace", start, end)
     kind = kind_of_new("linspace", dtype, out, without=without)
@@ -210,7 +210,7 @@ def linspace(
         made = _spaced_before(start, end, steps, kind, signs).copy()
     else:
         made = converted(_spaced(start, end, steps, kind), kind)
-    return leaf(constant(made), requires_grad, out)
+    return leaf(constant(made), requires_grad, out, where)
 
 
 @takes("start: Number | Tensor, end: Number | Tensor, steps: int, base?: Real")
@@ -227,12 +227,12 @@ def logspace(
     requires_grad: bool = False,
 ) -> Tensor:
     """``base`` to the powers of ``linspace(start, end, steps)``."""
-    require_cpu(device)
+    where = backend_for(device)
     without = "b" if steps > 1 else ""
     _require_scalars("logspace", start, end)
     kind = kind_of_new("logspace", dtype, out, without=without)
     powers = np.power(float(base), _spaced(start, end, steps, kind))
-    return leaf(constant(converted(powers, kind)), requires_grad, out)
+    return leaf(constant(converted(powers, kind)), requires_grad, out, where)
 
 
 def _require_sizes(function: str, row: int, col: int) -> None:
@@ -251,10 +251,11 @@ def tril_indices(
     layout: Any = None,
 ) -> Tensor:
     """Rows and columns, as a tensor (2, count), of the lower triangle of a row x col matrix."""
-    require_cpu(device)
+    where = backend_for(device)
     _require_sizes("tril_indices", row, col)
     kind = kind_of_new("tril_indices", dtype, None, int64.numpy, without="bcfV")
-    return new_tensor(constant(np.array(np.tril_indices(row, offset, col), dtype=kind)))
+    made = constant(np.array(np.tril_indices(row, offset, col), dtype=kind))
+    return leaf(made, False, None, where)
 
 
 def triu_indices(
@@ -267,7 +268,8 @@ def triu_indices(
     layout: Any = None,
 ) -> Tensor:
     """Rows and columns, as a tensor (2, count), of the upper triangle of a row x col matrix."""
-    require_cpu(device)
+    where = backend_for(device)
     _require_sizes("triu_indices", row, col)
     kind = kind_of_new("triu_indices", dtype, None, int64.numpy, without="bcfV")
-    return new_tensor(constant(np.array(np.triu_indices(row, offset, col), dtype=kind)))
+    made = constant(np.array(np.triu_indices(row, offset, col), dtype=kind))
+    return leaf(made, False, None, where)

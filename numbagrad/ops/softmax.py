@@ -47,12 +47,14 @@ _softmax = TensorOperator(
     lambda input, dim: _softmax_program.run(dim, input),
     {"input": lambda grad, result, dim: _softmax_backward(grad, result, dim)},
     batch=stacked(dim=after_samples),
+    portable=True,
 )
 _log_softmax = TensorOperator(
     "log_softmax",
     lambda input, dim: _log_softmax_program.run(dim, input),
     {"input": lambda grad, result, dim: _log_softmax_backward(grad, result, dim)},
     batch=stacked(dim=after_samples),
+    portable=True,
 )
 
 
@@ -71,6 +73,7 @@ _softmax_backward = TensorOperator(
         "y": lambda grad, upstream, y, dim: _softmax_by_result(grad, upstream, y, dim),
     },
     batch=stacked(dim=after_samples),
+    portable=True,
 )
 _log_softmax_backward = TensorOperator(
     "log_softmax_backward_data",
@@ -80,6 +83,7 @@ _log_softmax_backward = TensorOperator(
         "y": lambda grad, upstream, y, dim: -(grad * y.exp()) * upstream.sum(dim, keepdim=True),
     },
     batch=stacked(dim=after_samples),
+    portable=True,
 )
 
 

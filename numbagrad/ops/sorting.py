@@ -14,6 +14,7 @@ import numpy as np
 from .. import half_precision as half
 from .. import return_types
 from ..autograd.grad_mode import state as grad_mode
+from ..backends import refuse_foreign
 from ..dispatch.policies import autocasts
 from ..executor import capture
 from ..executor import indexing as executor
@@ -68,6 +69,7 @@ _topk = TensorOperator(
 def _order(array: Array, dim: int, descending: bool) -> Array:
     """Indices that sort ``array`` along ``dim``."""
     refuse_complex("sort", array)
+    refuse_foreign("sort", array)
     if array.ndim == 0:
         return np.zeros((), np.int64)
     if not descending:
@@ -250,6 +252,7 @@ def quantile(
     elements ``interpolation`` is "linear", "lower", "higher", "midpoint" or "nearest".
     """
     array = input._array
+    refuse_foreign("quantile", array)
     if array.dtype not in (np.float32, np.float64):
         raise RuntimeError("quantile() input tensor must be either float or double dtype")
     if array.size == 0:

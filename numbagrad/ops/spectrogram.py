@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..backends import refuse_foreign
 from ..executor import capture
 from ..tensor import Tensor, new_tensor
 from ..transforms.levels import is_transformed
@@ -95,6 +96,7 @@ def stft(
 
     if align_to_window is not None and center:
         raise RuntimeError("stft align_to_window should only be set when center = false")
+    refuse_foreign("stft", input._array)
     hop = n_fft // 4 if hop_length is None else hop_length
     length = n_fft if win_length is None else win_length
     complex_window = window is not None and window.is_complex()

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..dtype import int64
-from ..executor.arrays import filled
+from ..executor.arrays import filled_like
 from ..tensor import Tensor, new_tensor
 from ..transforms.batching import (
     after_samples,
@@ -40,9 +40,9 @@ def _several(grads: Any, shapes: Sequence[tuple[int, ...]]) -> list[Tensor]:
     """The gradients of several outputs, zeros for undefined ones."""
     if isinstance(grads, Tensor):
         return [grads]
-    dtype = next(grad._array.dtype for grad in grads if grad is not None)
+    known = next(grad._array for grad in grads if grad is not None)
     return [
-        new_tensor(filled(shape, dtype, 0)) if grad is None else grad
+        new_tensor(filled_like(known, shape, known.dtype, 0)) if grad is None else grad
         for grad, shape in zip(grads, shapes, strict=True)
     ]
 
@@ -102,6 +102,7 @@ _unsafe_split, _unsafe_split_with_sizes = [
         batch=stacked(dim=after_samples),
         tangent=multilinear,
         takes_half=True,
+        portable=True,
     )
     for name in ("unsafe_split", "unsafe_split_with_sizes")
 ]

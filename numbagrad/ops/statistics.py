@@ -19,6 +19,7 @@ from ..dtype import dtype as DType
 from ..dtype import dtype_from_name, get_default_dtype, scalar_type_name
 from ..executor import capture
 from ..executor.complex_pointwise import refused
+from ..executor.conversion import convert
 from ..executor.reduction import Reduction, ReductionProgram
 from ..formula import abs, exp, log, pow, sqrt, where
 from ..tensor import Tensor
@@ -118,6 +119,7 @@ _var = TensorOperator(
     ),
     {"input": _var_gradient},
     batch=over_dimensions,
+    portable=True,
 )
 _std = TensorOperator(
     "std",
@@ -126,6 +128,7 @@ _std = TensorOperator(
     ),
     {"input": _std_gradient},
     batch=over_dimensions,
+    portable=True,
 )
 
 
@@ -211,9 +214,17 @@ def _with_mean(name: str, moment: TensorOperator, gradient: Any) -> TensorOperat
 
     def forward(input: Array, mask: int, keepdim: bool, correction: float) -> tuple[Array, Array]:
         means = _mean_program(input.dtype).run(input, mask, keepdim)
-        return moment.forward(input, mask, keepdim, correction), means.astype(input.dtype)
+        if means.dtype != input.dtype:
+            means = convert(means, input.dtype)
+        return moment.forward(input, mask, keepdim, correction), means
 
-    return TensorOperator(name, forward, {"input": gradient}, batch=over_dimensions)
+    return TensorOperator(
+        name,
+        forward,
+        {"input": gradient},
+        batch=over_dimensions,
+        portable=True,
+    )
 
 
 _var_mean = _with_mean("var_mean", _var, _var_mean_gradient)
@@ -393,6 +404,7 @@ _vector_norm = TensorOperator(
     lambda input, mask, keepdim, p: _norm_forward(input, mask, keepdim, p),
     {"input": _norm_gradient},
     batch=over_dimensions,
+    portable=True,
 )
 
 
@@ -492,6 +504,7 @@ _logsumexp = TensorOperator(
     lambda input, mask, keepdim: _logsumexp_forward(input, mask, keepdim),
     {"input": _logsumexp_gradient},
     batch=over_dimensions,
+    portable=True,
 )
 
 

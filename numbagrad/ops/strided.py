@@ -13,7 +13,9 @@ import numpy as np
 
 from .. import half_precision as half
 from ..autograd.regions import Geometry, install_regions
+from ..backends import address_of, foreign, refuse_foreign
 from ..executor import capture
+from ..executor.arrays import copy_elements, fill_elements, filled
 from ..executor.indexing import strided_view
 from ..executor.plan.sharing import reach
 from ..tensor import Tensor
@@ -48,8 +50,13 @@ def _view(storage: Array, shape: Any, strides: Sequence[int], offset: int) -> Ar
     return strided_view(storage, shape, tuple([s * size for s in strides]), offset * size)
 
 
-def _storage(geometry: Geometry, dtype: Any) -> tuple[Array, Array, Array]:
-    """Memory of zeros for a base, as a whole, as the base and as the region."""
+def _storage(
+    geometry: Geometry, dtype: Any, like: Array | None = None
+) -> tuple[Array, Array, Array]:
+    """Memory of zeros for a base, as a whole, as the base and as the region.
+
+    It is of the backend of the array that it is to be ``like``.
+    """
     before = max(0, -geometry.offset)
     start = before + geometry.offset
     length = max(
@@ -57,7 +64,7 @@ def _storage(geometry: Geometry, dtype: Any) -> tuple[Array, Array, Array]:
         start + reach(geometry.shape, geometry.strides),
         1,
     )
-    storage = np.zeros(length, dtype)
+    storage = filled((length,), dtype, 0, foreign(like))
     base = _view(storage, geometry.base_shape, geometry.base_strides, before)
     region = _view(storage, geometry.shape, geometry.strides, start)
     return storage, base, region
@@ -70,6 +77,7 @@ def _shared(storage: Array, geometry: Geometry) -> tuple[Array, Array] | None:
     """
     if not overlaps(geometry.base_shape, geometry.base_strides):
         return None
+    refuse_foreign("as_strided of what repeats", storage)
     before = max(0, -geometry.offset)
     numbers = np.arange(storage.size)
     places = _view(numbers, geometry.base_shape, geometry.base_strides, before)
@@ -78,45 +86,46 @@ def _shared(storage: Array, geometry: Geometry) -> tuple[Array, Array] | None:
 
 
 def _read(input: Array, geometry: Geometry) -> Array:
-    storage, base, region = _storage(geometry, input.dtype)
+    storage, base, region = _storage(geometry, input.dtype, input)
     shared = _shared(storage, geometry)
     if shared is None:
-        base[...] = input
+        copy_elements(base, input)
     elif input.dtype.kind == "V":
         return half.converted(_read(half.readable(input), geometry), input.dtype)
     else:  # elements at one place count as their mean: the adjoint of ``_spread``
         places, counts = shared
         np.add.at(storage, places, input)
         storage /= counts.astype(storage.real.dtype)
-    return region.copy()
+    return region.copy("C")
 
 
 def _clear(input: Array, geometry: Geometry) -> Array:
-    _, base, region = _storage(geometry, input.dtype)
-    base[...] = input
-    half.fill(region, 0)
-    return base.copy()
+    _, base, region = _storage(geometry, input.dtype, input)
+    copy_elements(base, input)
+    fill_elements(region, 0)
+    return base.copy("C")
 
 
 def _replace(input: Array, region: Array, geometry: Geometry) -> Array:
-    _, base, target = _storage(geometry, input.dtype)
-    base[...] = input
-    target[...] = region
-    return base.copy()
+    _, base, target = _storage(geometry, input.dtype, input)
+    copy_elements(base, input)
+    copy_elements(target, region)
+    return base.copy("C")
 
 
 def _spread(input: Array, geometry: Geometry) -> Array:
-    storage, base, region = _storage(geometry, input.dtype)
+    storage, base, region = _storage(geometry, input.dtype, input)
     if overlaps(geometry.shape, geometry.strides):
+        refuse_foreign("as_strided of what repeats", input)
         places = np.arange(storage.size)
         start = max(0, geometry.offset)
         np.add.at(storage, _view(places, geometry.shape, geometry.strides, start), input)
     else:
-        region[...] = input
+        copy_elements(region, input)
     shared = _shared(storage, geometry)
     if shared is not None:  # what made one element into several adds their gradients up again
         storage /= shared[1].astype(storage.real.dtype)
-    return base.copy()
+    return base.copy("C")
 
 
 def _of_samples(geometry: Geometry, size: int) -> Geometry:
@@ -171,12 +180,14 @@ read_region = TensorOperator(
     {"input": lambda grad, geometry: spread_region(grad, geometry)},
     batch=stacked(geometry=_of_samples),
     takes_half=True,
+    portable=True,
 )
 spread_region = TensorOperator(
     "as_strided_backward",
     lambda input, geometry: _spread(input, geometry),
     {"input": lambda grad, geometry: read_region(grad, geometry)},
     batch=stacked(geometry=_of_samples),
+    portable=True,
 )
 clear_region = TensorOperator(
     "copy_slices_backward",
@@ -184,6 +195,7 @@ clear_region = TensorOperator(
     {"input": lambda grad, geometry: clear_region(grad, geometry)},
     batch=stacked(geometry=_of_samples),
     takes_half=True,
+    portable=True,
 )
 replace_region = TensorOperator(
     "copy_slices",
@@ -194,6 +206,7 @@ replace_region = TensorOperator(
     },
     batch=stacked(geometry=_of_samples),
     takes_half=True,
+    portable=True,
 )
 install_regions(read_region, spread_region, clear_region, replace_region)
 
@@ -208,7 +221,7 @@ view_region = ViewOperator(
 
 
 def _start_of(array: Array) -> int:
-    return array.ctypes.data
+    return address_of(array)
 
 
 @method()

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..backends import refuse_foreign
 from ..executor import capture
 from ..executor.copying import are_inside
 from ..executor.plan.forms import ShapesDiffer, broadcast
@@ -126,6 +127,7 @@ class Subscript:
                 arrays.append(np.zeros(int(entry), np.int64))
                 order += 1
             elif entry.dtype.kind == "b":
+                refuse_foreign("a mask as an index", entry)
                 capture.refuse("a mask as an index, which chooses as many elements as it holds")
                 if entry.shape != shape[dim : dim + entry.ndim]:
                     unfit = unfit or (entry, len(arrays))
@@ -274,6 +276,7 @@ def _wrapped(index: Array, order: int, size: int) -> Array:
 
 def wrap_indices(index: Array, size: int, error: Any) -> Array:
     """Indices counted from 0, or the exception ``error(index)`` for one out of range."""
+    refuse_foreign("an index of tensors", index)
     if capture.active is not None:  # a program wraps them, or raises, at each run
         capture.check(_check_bounds, index, size, error)
         made: Array = pointwise("remainder")(new_tensor(index), size)._array

@@ -16,6 +16,7 @@ from ..autograd import tensor_interface as tensors
 from ..autograd.node import edge_of, new_node, produce
 from ..autograd.saved import save, save_output
 from ..autograd.saved_hooks import HookedTensor
+from ..backends import Backend, foreign_among, shared_by
 from ..dispatch import descent, half_precision
 from ..dispatch.bits import HALF, INTERCEPTED, TRANSFORMED
 from ..executor import capture
@@ -215,6 +216,8 @@ class TensorOperator(Operator):
     where one direction may be None; it may return None. ``directions_builtin`` is a word with a
     builtin that does so for most arrays, and misses for others, or with 0 while there is none.
     ``node`` is the class that its nodes are made from.
+    A forward that is ``portable`` asks the backend of its arrays for all that it makes of them, or
+    only views them; others run on ndarrays alone.
     A forward that ``takes_half`` gets arrays of float16 and bfloat16 as they are, others get them
     as float32.
     """
@@ -222,7 +225,7 @@ class TensorOperator(Operator):
     __slots__ = (
         "name", "forward", "gradient", "grad_fn", "parameters", "tensors", "variadic",
         "outputs", "launch", "batch", "tangent", "with_directions", "directions_builtin",
-        "layers", "_differentiable", "_native", "_plans", "_node", "_python",
+        "layers", "portable", "_differentiable", "_native", "_plans", "_node", "_python",
     )  # fmt: skip
 
     def __init__(
@@ -240,6 +243,7 @@ class TensorOperator(Operator):
         directions_builtin: np.ndarray[Any, Any] | None = None,
         node: type[OperatorNode] = OperatorNode,
         takes_half: bool = False,
+        portable: bool = False,
     ):
         self.name = name
         self.forward = forward
@@ -253,6 +257,7 @@ class TensorOperator(Operator):
         self.tangent = tangent
         self.with_directions = with_directions
         self.directions_builtin = directions_builtin
+        self.portable = portable or self.is_view
         # Lists of Tensors are joined, whatever they hold.
         takes_half = takes_half or self.is_view or bool(variadic)
         self.layers = TRANSFORMED
@@ -295,9 +300,24 @@ class TensorOperator(Operator):
 
     def run(self, arrays: list[Any]) -> Any:
         """The forward on arrays; noted by who records this thread."""
+        where = foreign_among(arrays)
+        forward = self.forward if where is None else self._forward_on(where, arrays)
         if capture.active is not None:
-            return capture.forward(self, arrays)
-        return self.forward(*arrays)
+            return capture.forward(self.name, forward, arrays)
+        return forward(*arrays)
+
+    def _forward_on(self, where: Backend, arrays: list[Any]) -> Callable[..., Any]:
+        """What runs on arrays of another backend: its own forward, or this one if that may.
+
+        Raises:
+            NotImplementedError: for an operator whose forward knows the arrays of the CPU alone.
+            RuntimeError: if there are arrays of several devices.
+        """
+        shared_by(self.name, arrays)
+        own = where.forwards.get(self.name)
+        if own is None and not self.portable:
+            where.refuse(self.name)
+        return own or self.forward
 
     def _plan_for(self, needed: tuple[bool, ...]) -> GradientPlan:
         plan = self._plans.get(needed)

@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from ..backends import foreign
+from ..executor.arrays import copy_elements, new_array
 from ..executor.conversion import dense_like, in_order, lies_in_order
 from ..layout import contiguous_format, preserve_format
 from ..tensor import Tensor, new_tensor
@@ -86,6 +88,7 @@ unsafe_view = TensorOperator(
     batch=stacked(shape=samples_first),
     tangent=multilinear,
     takes_half=True,
+    portable=True,
 )
 
 
@@ -455,10 +458,18 @@ def squeeze(input: Tensor, dim: Any = NOT_GIVEN, *more: int) -> Tensor:
 
 def dense_copy(array: Array) -> Array:
     """A copy without gaps that keeps the order of dimensions in memory."""
-    if array.flags.c_contiguous:
+    if array.__class__ is np.ndarray and array.flags.c_contiguous:
         return array.copy()
-    made = dense_like(array, array.dtype)
-    made[...] = array
+    made = dense_like(array, array.dtype, foreign(array))
+    copy_elements(made, array)
+    return made
+
+
+def _contiguous_copy(array: Array) -> Array:
+    if array.__class__ is np.ndarray:
+        return array.copy("C")
+    made = new_array(array.shape, array.dtype, foreign(array))
+    copy_elements(made, array)
     return made
 
 
@@ -469,20 +480,22 @@ _clone = TensorOperator(
     batch=stacked(),
     tangent=multilinear,
     takes_half=True,
+    portable=True,
 )
 _contiguous = TensorOperator(
     "clone",
-    lambda input: input.copy("C"),
+    lambda input: _contiguous_copy(input),
     {"input": lambda grad: grad},
     batch=stacked(),
     tangent=multilinear,
     takes_half=True,
+    portable=True,
 )
 
 
 def _copy_in_order(input: Array, order: tuple[int, ...]) -> Array:
-    made = in_order(input.shape, input.dtype, order)
-    made[...] = input
+    made = in_order(input.shape, input.dtype, order, foreign(input))
+    copy_elements(made, input)
     return made
 
 
@@ -490,7 +503,7 @@ def _copy_in_order(input: Array, order: tuple[int, ...]) -> Array:
 clone_in_order = TensorOperator(
     "clone", lambda input, order: _copy_in_order(input, order), {"input": lambda grad: grad},
     batch=stacked(order=lambda order, size: (0, *after_samples(order, size))), tangent=multilinear,
-    takes_half=True,
+    takes_half=True, portable=True,
 )  # fmt: skip
 
 

@@ -6,7 +6,7 @@ wherever two operations touch the same bytes and one of them writes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from ..executor.plan import cost
@@ -43,22 +43,45 @@ from .rows import (
 from .simplification import checks_first, forward_copies, in_parts, without_dead, without_fills
 from .tiling import chained
 
+#: The passes by name: each makes operations of operations, and of the memory that stays alive.
+_PASSES: dict[str, Callable[[list[Operation], set[Memory]], list[Operation]]] = {
+    "elements": lambda operations, alive: with_elements(operations),
+    "checks_first": lambda operations, alive: checks_first(operations),
+    "fills": lambda operations, alive: without_fills(operations),
+    "copies": lambda operations, alive: forward_copies(operations, alive),
+    "dead": lambda operations, alive: without_dead(operations, alive),
+    "parts": lambda operations, alive: in_parts(operations, alive),
+    "sums": lambda operations, alive: summed(operations, alive),
+    "loops": lambda operations, alive: fuse(operations, alive),
+    "apart": lambda operations, alive: apart(operations, alive),
+    "recomputed": lambda operations, alive: recomputed(operations, alive),
+    "epilogues": lambda operations, alive: with_epilogues(operations, alive),
+    "in_place": lambda operations, alive: written_in_place(operations, alive),
+    "chains": lambda operations, alive: chained(operations, alive),
+    "factors": lambda operations, alive: cut_for_factors(operations, alive),
+    "groups": lambda operations, alive: grouped(operations),
+}
 
-def optimise(operations: Sequence[Operation], kept: Iterable[Memory]) -> list[Operation]:
+#: What programs of the CPU go through; other backends list theirs (``Backend.passes``).
+CPU_PASSES = (
+    "elements", "checks_first", "fills", "copies", "dead", "parts", "sums", "loops", "dead",
+    "apart", "recomputed", "epilogues", "dead", "in_place", "chains", "factors", "groups",
+)  # fmt: skip
+
+
+def optimise(
+    operations: Sequence[Operation], kept: Iterable[Memory], passes: Sequence[str] = CPU_PASSES
+) -> list[Operation]:
     """The operations with fewer and larger steps.
 
     ``kept`` is memory made by them that somebody reads afterwards; what is written to given memory
     always counts as read.
     """
     alive = set(kept)
-    remaining = without_fills(checks_first(with_elements(operations)))
-    remaining = without_dead(forward_copies(remaining, alive), alive)
-    remaining = summed(in_parts(remaining, alive), alive)
-    remaining = without_dead(fuse(remaining, alive), alive)
-    remaining = recomputed(apart(remaining, alive), alive)
-    remaining = without_dead(with_epilogues(remaining, alive), alive)
-    remaining = chained(written_in_place(remaining, alive), alive)
-    return grouped(cut_for_factors(remaining, alive))
+    remaining = list(operations)
+    for name in passes:
+        remaining = _PASSES[name](remaining, alive)
+    return remaining
 
 
 # --- loops ----------------------------------------------------------------------------------------

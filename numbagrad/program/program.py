@@ -121,6 +121,12 @@ class Program:
         self.launches: list[Launch] = []
         #: The operation of every moment: of each launch and each call of Python, in order.
         self.moments: list[Operation] = []
+        self._lay_out()
+
+    # --- making -----------------------------------------------------------------------------------
+
+    def _lay_out(self) -> None:
+        """Lower the operations, place what they make, and write the tables of the launches."""
         self._cut()
         blocks = self.lifetimes()
         if not all([block.made for block in blocks]):
@@ -129,8 +135,6 @@ class Program:
         self._arena = np.zeros(self.arena_bytes + ALIGNMENT, dtype=np.uint8)
         self._base = -(-self._arena.ctypes.data // ALIGNMENT) * ALIGNMENT
         self._assemble()
-
-    # --- making -----------------------------------------------------------------------------------
 
     def _cut(self) -> None:
         """Lower the operations, and cut them where Python has to act."""

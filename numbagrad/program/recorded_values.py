@@ -6,8 +6,7 @@ import functools
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
-
+from ..backends import is_array
 from ..executor.plan.operations import (
     Array,
 )
@@ -76,7 +75,7 @@ def root_of(array: Array) -> Array:
     root = array
     base: Any = array.base
     while base is not None:
-        if isinstance(base, np.ndarray):
+        if is_array(base):
             root = base
         base = getattr(base, "base", None)  # what stands between a strided view and its array
     return root
@@ -84,7 +83,7 @@ def root_of(array: Array) -> Array:
 
 def arrays_in(value: Any) -> Iterator[Array]:
     """The arrays among arguments, which may be nested in lists and tuples."""
-    if isinstance(value, np.ndarray):
+    if is_array(value):
         yield value
     elif isinstance(value, (tuple, list)):
         for each in value:

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from .. import half_precision as half
+from ..backends import address_of, foreign_among, is_array
 from ..dtype import computed_as
 from ..dtype import from_numpy as dtype_of
 from ..executor import capture, numba_function
@@ -188,7 +189,7 @@ class Recorder:
             return memory.whole
         offset = 0
         if not (whole and array.flags.c_contiguous):
-            offset = array.__array_interface__["data"][0] - memory.address
+            offset = address_of(array) - memory.address
         found = View(memory, offset, array.shape, array.strides, array.dtype)
         if whole:
             memory.whole = found
@@ -256,7 +257,7 @@ class Recorder:
 
     def _alone(self, kind: str, *arguments: Any) -> Any:
         """The result of a function of ``run_single.py``; None if launchers are to be used."""
-        if self.observes:
+        if self.observes or foreign_among(arguments) is not None:
             return None
         from . import run_single as alone  # which imports what needs this module
 
@@ -271,7 +272,7 @@ class Recorder:
         compute, numbers = program.rules.signature(values, outputs[0])
         passed = tuple(
             [
-                self.view(x) if isinstance(x, np.ndarray) else self.number(x, number)
+                self.view(x) if is_array(x) else self.number(x, number)
                 for x, number in zip(inputs, numbers, strict=True)
             ]
         )
@@ -284,12 +285,10 @@ class Recorder:
         if narrow is None:
             return inputs
         kind = narrow.numpy
-        if any([is_given(x) or (isinstance(x, np.ndarray) and x.dtype != kind) for x in inputs]):
+        if any([is_given(x) or (is_array(x) and x.dtype != kind) for x in inputs]):
             self.fail("a comparison of half precision with what is to be rounded to it")
             return inputs
-        return tuple(
-            [x if isinstance(x, np.ndarray) else half.rounded_number(x, kind) for x in inputs]
-        )
+        return tuple([x if is_array(x) else half.rounded_number(x, kind) for x in inputs])
 
     def fill(self, array: Array, value: float, made: bool) -> Array:
         """An array of which every element was set to ``value``."""
@@ -493,13 +492,13 @@ class Recorder:
         outputs = made if isinstance(made, (tuple, list)) else (made,)
         if all([self.knows(x) or self._within(x, arguments) for x in outputs]):
             return
-        if name in PARTS and isinstance(made, np.ndarray) and made.flags.c_contiguous:
+        if name in PARTS and is_array(made) and made.flags.c_contiguous:
             pieces = PARTS[name](made, *arguments)
             if all([array.dtype == part.dtype for array, part in pieces]):
                 for array, part in pieces:
                     self.copy(array, part, made=True)
                 return
-        if name in COPIES and isinstance(made, np.ndarray) and made.dtype == arguments[0].dtype:
+        if name in COPIES and is_array(made) and made.dtype == arguments[0].dtype:
             self.copy(arguments[0], made, made=True)
         else:
             self._note(Call(name, function, (), (), effect=effect), arguments, made)
@@ -530,7 +529,7 @@ class Recorder:
         return mapped(arguments, self._passed_as)
 
     def _passed_as(self, argument: Any) -> Any:
-        if isinstance(argument, np.ndarray):
+        if is_array(argument):
             return self.view(argument)
         if is_given(argument):
             return argument.concrete()
@@ -542,7 +541,7 @@ class Recorder:
         operation.arguments = self._passed(tuple(arguments))
         outputs = made if isinstance(made, (tuple, list)) else (made,)
         for each in outputs:
-            if not isinstance(each, np.ndarray):
+            if not is_array(each):
                 self.fail(f"{operation.name}, which returns {type(each).__name__}")
                 return made
         operation.outputs = tuple([self.view(x, made=True) for x in outputs])

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ... import half_precision as half
+from ...backends import address_of
 from ...dtype import dtype as DType
 from ...kernels.layout import MAX_DIMENSIONS
 from ...native.layout import MISS_LIMIT, MISS_NUMBER, MISS_OPERAND
@@ -28,7 +29,7 @@ from .sharing import separate
 def view_of(array: Array, made: bool = False) -> View:
     """An array as a view of a block of memory of its own."""
     memory = Memory(array, made)
-    offset = array.__array_interface__["data"][0] - memory.address
+    offset = address_of(array) - memory.address
     return View(memory, offset, array.shape, array.strides, array.dtype)
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ...backends import is_array
 from ...dtype import (
     bool_,
     can_cast,
@@ -48,7 +49,7 @@ class OperandCode:
 
 def code_of(operand: Any, rank: int) -> OperandCode:
     """What an operand is to the rules of promotion; ``rank`` is that of the result."""
-    if isinstance(operand, np.ndarray):
+    if is_array(operand):
         zero_dim = operand.ndim == 0 and rank > 0
         return OperandCode(from_numpy(operand.dtype), layout.UNIT, zero_dim, None)
     return OperandCode(None, layout.ZERO, False, type(operand))
@@ -160,7 +161,7 @@ class DtypeRules:
         self, operands: tuple[Any, ...], output: np.ndarray[Any, Any]
     ) -> tuple[DType, tuple[str | None, ...]]:
         """The dtype a call computes in, and those in which numbers among the operands reach it."""
-        kinds = [(x.dtype, x.ndim) if isinstance(x, np.ndarray) else type(x) for x in operands]
+        kinds = [(x.dtype, x.ndim) if is_array(x) else type(x) for x in operands]
         form = get_default_dtype(), output.ndim, output.dtype, *kinds
         found = self._signatures.get(form)
         if found is None:

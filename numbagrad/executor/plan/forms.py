@@ -97,7 +97,7 @@ def broadcast_operands(name: str, operands: Sequence[Any], output: Any = None) -
     Raises:
         RuntimeError: torch's, if there is none, or ``output`` has another.
     """
-    shapes = [np.shape(x) for x in operands]
+    shapes = [getattr(x, "shape", ()) for x in operands]
     try:
         shape = broadcast(shapes)
     except ShapesDiffer as error:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
+from ...backends import foreign
 from ...codegen.alias_scopes import APART
 from ...formula import Expression, Formula
 from ...kernels.rows import ClassKind
@@ -29,14 +30,16 @@ class Memory:
         array: the ndarray that owns the block while the program is recorded; afterwards one that
             only lies like it.
         made: whether an operation of the program makes it.
+        where: the backend that has the block; None for the CPU.
         whole: the view that ``array`` is, once somebody asked for it.
     """
 
-    __slots__ = ("array", "made", "address", "nbytes", "whole")
+    __slots__ = ("array", "made", "address", "nbytes", "where", "whole")
 
     def __init__(self, array: Array, made: bool):
         self.array = array
         self.made = made
+        self.where = foreign(array)
         self.whole: View | None = None
         self.address, end = extent(array)
         self.nbytes = end - self.address
@@ -46,7 +49,7 @@ class Memory:
         """Memory that only the launches of one operation use."""
         memory = cls.__new__(cls)
         memory.array, memory.made, memory.address = np.empty(0), True, 0
-        memory.nbytes, memory.whole = nbytes, None
+        memory.nbytes, memory.where, memory.whole = nbytes, None, None
         return memory
 
     @property

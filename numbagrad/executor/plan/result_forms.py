@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from ...backends import is_array
 from ...dtype import dtype as DType
 from ...dtype import from_numpy
 from ...kernels import layout
@@ -51,7 +52,7 @@ def pointwise(
     if into is not None:
         check_written_once(into)
         return compute, (Form.of(into),)
-    arrays = [x for x in operands if isinstance(x, np.ndarray)]
+    arrays = [x for x in operands if is_array(x)]
     return compute, (dense(shape, result.numpy, arrays),) * program.outputs
 
 

@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from ...backends import address_of
+
 Array = np.ndarray[Any, Any]
 
 #: Where the first byte is, and the one after the last.
@@ -35,14 +37,10 @@ def bounds(form: Any, start: int = 0) -> Range:
 
 def extent(array: Array) -> Range:
     """The addresses that the elements of an array lie at."""
-    start = _address(array)
+    start = address_of(array)
     if array.flags.c_contiguous:
         return start, start + array.nbytes
     return bounds(array, start)
-
-
-def _address(array: Array) -> int:
-    return int(array.__array_interface__["data"][0])
 
 
 def reach(shape: Sequence[int], strides: Sequence[int]) -> int:
@@ -114,7 +112,7 @@ def apart_or_same(array: Array, output: Array) -> bool:
     if not meet(extent(array), extent(output)):
         return True
     return (
-        _address(array) == _address(output)
+        address_of(array) == address_of(output)
         and array.shape == output.shape
         and array.strides == output.strides
         and array.dtype == output.dtype

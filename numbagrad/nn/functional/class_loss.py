@@ -15,7 +15,7 @@ from ...autograd.grad_mode import state as grad_mode
 from ...dispatch.policies import autocasts
 from ...dtype import scalar_type_name
 from ...executor import checks, class_loss
-from ...executor.arrays import filled
+from ...executor.arrays import filled_like
 from ...ops.composite import composite
 from ...ops.functions import where
 from ...ops.softmax import log_softmax
@@ -46,7 +46,7 @@ def _pick_samples(operator: TensorOperator, size: int, arguments: Any, mapped: A
 def _place_samples(operator: TensorOperator, size: int, arguments: Any, mapped: Any) -> Tensor:
     """The adjoint: linear in the gradients, so those of ones times theirs."""
     grad, target, factor, ignored, shape = arguments
-    ones = new_tensor(filled(grad._array.shape[1:], grad._array.dtype, 1))
+    ones = new_tensor(filled_like(grad._array, grad._array.shape[1:], grad._array.dtype, 1))
     placed = operator(ones, target, factor, ignored, shape)
     own = grad._array.shape
     if len(own) == 1:
@@ -74,6 +74,7 @@ def _picking(name: str, forward: Any) -> tuple[TensorOperator, TensorOperator]:
             },
             grad_fn=grad_fn,
             batch=_pick_samples,
+            portable=True,
         )
 
     plain, of_places = operator("NllLossBackward0"), operator("NllLoss2DBackward0")
@@ -89,6 +90,7 @@ def _picking(name: str, forward: Any) -> tuple[TensorOperator, TensorOperator]:
             "target": None,  # type: ignore[dict-item]
         },
         batch=_place_samples,
+        portable=True,
     )
     return plain, of_places
 

@@ -1,0 +1,162 @@
+"""What a backend is: a device type, a class of arrays, and functions on arrays of that class.
+
+Arrays of a backend describe themselves as ndarrays do (``shape``, ``strides`` in bytes, a NumPy
+``dtype``, ``ndim``, ``size``, ``itemsize``, ``nbytes``, ``flags.c_contiguous``, ``base``), make
+views by ``[...]`` with slices and ints, ``reshape``, ``transpose``, ``swapaxes``, ``T`` and
+``view()``, and copies of themselves by ``copy(order)``. Their elements are read and written by the
+entries of their backend alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+
+Array = Any
+
+
+class Backend:
+    """Entries that raise NotImplementedError, with the name of the operator, until they are given.
+
+    Attributes:
+        device_type: what ``device(...)`` calls it.
+        array_class: the class of its arrays; no ndarray, and no class of another backend.
+        namespace: functions under NumPy's names, for forwards that are such calls; None without.
+        forwards: by the name of an operator, what runs in the place of its forward.
+        passes: names of the passes that programs go through before they run here.
+    """
+
+    device_type: str = ""
+    array_class: type = object
+    namespace: Any = None
+    forwards: Mapping[str, Callable[..., Any]] = {}
+    passes: Sequence[str] = ()
+
+    def refuse(self, operator: str) -> NoReturn:
+        """Raise for what is not implemented here.
+
+        Raises:
+            NotImplementedError: names the operator and the device.
+        """
+        raise NotImplementedError(
+            f"Could not run '{operator}' on the device '{self.device_type}': its backend does not "
+            "implement it; move the tensors with .cpu() first"
+        )
+
+    # --- memory ---
+
+    def index_of(self, array: Array) -> int | None:
+        """The number of the device that holds an array; None where there is one only."""
+        return None
+
+    def allocate(
+        self, shape: tuple[int, ...], strides: tuple[int, ...], dtype: np.dtype[Any]
+    ) -> Array:
+        """A new array whose elements are not set; strides in bytes, without gaps."""
+        self.refuse("allocate")
+
+    def from_host(self, array: np.ndarray[Any, Any]) -> Array:
+        """A new array with the elements of an ndarray, in the order of its strides."""
+        self.refuse("to")
+
+    def to_host(self, array: Array) -> np.ndarray[Any, Any]:
+        """A new ndarray with the elements of an array, in the order of its strides."""
+        self.refuse("cpu")
+
+    def view(
+        self, array: Array, shape: tuple[int, ...], strides: tuple[int, ...], offset: int
+    ) -> Array:
+        """A view of the memory around an array; strides and offset (from its start) in bytes."""
+        self.refuse("as_strided")
+
+    def address(self, array: Array) -> int:
+        """A number for the first byte: views of one memory differ by their distance in bytes."""
+        self.refuse("data_ptr")
+
+    def fill(self, array: Array, number: Any) -> None:
+        """Write a number to every element."""
+        self.refuse("fill_")
+
+    def copy(self, target: Array, source: Array) -> None:
+        """Write the elements of one array, broadcast and converted, to another."""
+        self.refuse("copy_")
+
+    def synchronise(self) -> None:
+        """Wait until all that was launched is done."""
+
+    # --- families of kernels; ``program`` is the executor's and has ``name`` and formulas ---
+
+    def pointwise(self, program: Any, operands: tuple[Any, ...], into: Array | None) -> Any:
+        """A formula over arrays and numbers: a new array (or a tuple), or None if it is written.
+
+        ``program`` is a ``PointwiseProgram``; ``into`` the array to write.
+        """
+        self.refuse(program.name)
+
+    def reduce(
+        self,
+        program: Any,
+        array: Array,
+        mask: int,
+        keepdim: bool,
+        shift: Array | None = None,
+        parameters: Any = None,
+    ) -> Any:
+        """Some dimensions (the bits of ``mask``) reduced, as a ``ReductionProgram`` says."""
+        self.refuse(program.definition.name)
+
+    def rowwise(self, program: Any, dim: int, *arrays: Array) -> Any:
+        """A ``RowwiseProgram`` along a dimension: softmax and its like, and scans."""
+        self.refuse(program.name)
+
+    def matmul(self, a: Array, b: Array) -> Array:
+        """``a @ b`` of stacks of matrices whose leading dimensions broadcast."""
+        self.refuse("matmul")
+
+    def kernel(self, module: str, name: str, total: int, words: Sequence[Any]) -> None:
+        """A hand-written kernel of ``numbagrad.<module>`` over [0, total), as ``WordKernel`` runs.
+
+        ``words`` are contiguous arrays and ints; the first array is written.
+        """
+        self.refuse(name)
+
+    def gather(self, array: Array, dim: int, index: Array) -> Array:
+        """The element at each index along a dimension; all are in range."""
+        self.refuse("gather")
+
+    def index_select(self, array: Array, dim: int, index: Array) -> Array:
+        """The entries of a dimension at the indices of a vector; all are in range."""
+        self.refuse("index_select")
+
+    def scatter_add(self, output: Array, dim: int, index: Array, source: Array) -> None:
+        """Add elements at indices along a dimension, in their order."""
+        self.refuse("scatter_add")
+
+    def index_add(self, output: Array, dim: int, index: Array, source: Array) -> None:
+        """Add the entries of a dimension to those at the indices of a vector, in their order."""
+        self.refuse("index_add")
+
+    def window(self, name: str, arrays: Sequence[Array], options: Mapping[str, Any]) -> Any:
+        """A convolution or a pooling."""
+        self.refuse(name)
+
+    def random(self, draw: Callable[[np.ndarray[Any, Any]], None], array: Array) -> None:
+        """Fill an array with random numbers; ``draw(ndarray)`` fills one on the host.
+
+        The default takes the numbers of the CPU's stream, so that a seed means the same here.
+        """
+        drawn = np.empty(array.shape, array.dtype)
+        draw(drawn)
+        self.copy(array, self.from_host(drawn))
+
+    # --- programs ---
+
+    def prepare(self, operations: Sequence[Any]) -> Callable[[Mapping[Any, Any], Any], None]:
+        """Operations of a program (``executor/plan/operations.py``), made ready to run often.
+
+        Returns ``run(arrays, numbers)``: ``arrays`` gives for each block of memory an array, and
+        the byte of the block at which that begins; ``numbers`` the values of each ``Number``.
+        """
+        self.refuse("a compiled program")

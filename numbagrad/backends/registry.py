@@ -1,0 +1,186 @@
+"""Which backend holds an array, and which one a device is: asked by whoever meets another array.
+
+The CPU is no entry: ndarrays, and what transformations show in their place, are None here, so that
+the question costs one comparison of classes.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import device as devices
+from ..device import CPU, device, get_default_device
+from .backend import Backend
+
+_BY_CLASS: dict[type, Backend] = {}
+_BY_TYPE: dict[str, Backend] = {}
+
+#: The files that backends and their arrays are written in: their code is no code of users.
+files: set[str] = set()
+
+
+def register(backend: Backend) -> Backend:
+    """Let a backend hold the arrays of its class, and ``device()`` know its type.
+
+    Raises:
+        ValueError: for a class or a device type that is taken; for a class of ndarrays.
+    """
+    kind, name = backend.array_class, backend.device_type
+    if issubclass(kind, np.ndarray) or issubclass(np.ndarray, kind):
+        raise ValueError(f"arrays of class {kind.__name__} are those of the CPU")
+    if kind in _BY_CLASS or name in _BY_TYPE or name == "cpu":
+        raise ValueError(f"there is a backend for {kind.__name__} or for the device {name!r}")
+    devices.accept(name)
+    _BY_CLASS[kind] = _BY_TYPE[name] = backend
+    modules = [sys.modules.get(each.__module__) for each in (kind, type(backend))]
+    files.update([path for x in modules if (path := getattr(x, "__file__", None))])
+    return backend
+
+
+def foreign(array: Any) -> Backend | None:
+    """The backend of an array; None for ndarrays, and for what is no array."""
+    return None if array.__class__ is np.ndarray else _BY_CLASS.get(array.__class__)
+
+
+def backend_of(array: Any) -> Backend:
+    """The backend that holds an array of another class than the CPU's.
+
+    Raises:
+        TypeError: for what no backend holds.
+    """
+    found = _BY_CLASS.get(array.__class__)
+    if found is None:
+        raise TypeError(f"no backend holds arrays of class {type(array).__name__}")
+    return found
+
+
+def is_array(value: Any) -> bool:
+    """Whether it is an array, of whatever backend."""
+    return isinstance(value, np.ndarray) or value.__class__ in _BY_CLASS
+
+
+def array_namespace(array: Any) -> Any:
+    """Functions under NumPy's names for arrays of this class: NumPy itself on the CPU.
+
+    Raises:
+        NotImplementedError: for a backend without such functions.
+    """
+    found = foreign(array)
+    if found is None:
+        return np
+    if found.namespace is None:
+        found.refuse("a function of NumPy")
+    return found.namespace
+
+
+def backend_for(where: Any) -> Backend | None:
+    """The backend of a device (or its name, or None for the default one); None for the CPU.
+
+    Raises:
+        AssertionError: for CUDA while no backend is there, as torch without CUDA.
+        RuntimeError: for a text that names no device.
+    """
+    if where is None:
+        where = get_default_device()
+    if where is CPU:
+        return None
+    kind = device(where).type
+    if kind == "cpu":
+        return None
+    found = _BY_TYPE.get(kind)
+    if found is None:
+        raise AssertionError(
+            f"Torch not compiled with CUDA enabled: numbagrad cannot use the device '{where}'; use "
+            "device='cpu', or ask torch.cuda.is_available() first"
+        )
+    return found
+
+
+def device_of(array: Any) -> device:
+    """The device that holds an array."""
+    found = foreign(array)
+    return CPU if found is None else device(found.device_type, found.index_of(array))
+
+
+def shared_by_operands(operator: str, operands: Sequence[Any]) -> Backend | None:
+    """The same for a pointwise operator, where an ndarray without dimensions counts as a number."""
+    for operand in operands:
+        if foreign(operand) is not None:
+            return shared_by(
+                operator, [x for x in operands if not (x.__class__ is np.ndarray and x.ndim == 0)]
+            )
+    return None
+
+
+def foreign_among(values: Iterable[Any]) -> Backend | None:
+    """The backend of the first array that is not the CPU's, in lists too."""
+    for value in _arrays_in(values):
+        if (found := foreign(value)) is not None:
+            return found
+    return None
+
+
+def shared_by(operator: str, values: Iterable[Any]) -> Backend | None:
+    """The backend of the arrays among operands, and in lists of them; None for the CPU's.
+
+    Raises:
+        RuntimeError: if they are on several devices.
+    """
+    arrays = list(_arrays_in(values))
+    found = next((own for x in arrays if (own := foreign(x)) is not None), None)
+    if found is None:
+        return None
+    places = list(dict.fromkeys([str(device_of(x)) for x in arrays]))
+    if len(places) > 1:
+        raise RuntimeError(
+            "Expected all tensors to be on the same device, but found at least two devices, "
+            f"{places[0]} and {places[1]}! (when checking the arguments of {operator})"
+        )
+    return found
+
+
+def address_of(array: Any) -> int:
+    """Where an array begins, as its backend numbers the bytes of its memory."""
+    if isinstance(array, np.ndarray):
+        return int(array.__array_interface__["data"][0])
+    return backend_of(array).address(array)
+
+
+def refuse_foreign(operator: str, *values: Any) -> None:
+    """Raise for an operator that reads the memory of the CPU alone.
+
+    Raises:
+        NotImplementedError: names the operator and the device, if a value is an array of another.
+    """
+    for value in values:
+        where = foreign(value)
+        if where is not None:
+            where.refuse(operator)
+
+
+def on_host(value: Any) -> Any:
+    """An array as an ndarray, copied if it is on another device; anything else as it is."""
+    where = foreign(value)
+    return value if where is None else where.to_host(value)
+
+
+def may_share(one: Any, other: Any) -> bool:
+    """Whether two arrays may lie in one memory."""
+    if one.__class__ is other.__class__ and foreign(one) is not None:
+        first, second = [x if x.base is None else x.base for x in (one, other)]
+        return first is second
+    if foreign(one) is not None or foreign(other) is not None:
+        return False
+    return np.may_share_memory(one, other)
+
+
+def _arrays_in(values: Iterable[Any]) -> Iterable[Any]:
+    for value in values:
+        if is_array(value):
+            yield value
+        elif value.__class__ is list or value.__class__ is tuple:
+            yield from _arrays_in(value)
