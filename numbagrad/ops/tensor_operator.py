@@ -313,10 +313,10 @@ class TensorOperator(Operator):
             NotImplementedError: for an operator whose forward knows the arrays of the CPU alone.
             RuntimeError: if there are arrays of several devices.
         """
-        shared_by(self.name, arrays)
         own = where.forwards.get(self.name)
         if own is None and not self.portable:
             where.refuse(self.name)
+        shared_by(self.name, arrays)
         return own or self.forward
 
     def _plan_for(self, needed: tuple[bool, ...]) -> GradientPlan:
