@@ -104,6 +104,7 @@ class PointwiseOperator:
             definition.refuses_zero_divisors,
             accepts=definition.dtypes,
             weak=definition.weak,
+            bounded=definition.bounded,
             check=definition.check,
             rounds=definition.rounds_operands,
         )

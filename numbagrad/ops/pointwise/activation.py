@@ -57,6 +57,7 @@ define(
     domain={"x": NONZERO, "negative_slope": (0.01, 0.3)},
     scalars={"negative_slope": 0.01},
     dtypes="float",
+    refuses_numbers="computed",
 )
 define(
     "prelu",
@@ -81,7 +82,7 @@ define(
 define(
     "elu",
     lambda x, alpha, scale, input_scale: where(
-        x > 0, x * scale, expm1(x * input_scale) * (alpha * scale)
+        x >= 0, x * scale, expm1(x * input_scale) * (alpha * scale)
     ),
     gradient={
         "x": lambda grad, x, alpha, scale, input_scale: where(
@@ -91,6 +92,7 @@ define(
     domain={"x": NONZERO, "alpha": POSITIVE, "scale": POSITIVE, "input_scale": POSITIVE},
     scalars={"alpha": 1.0, "scale": 1.0, "input_scale": 1.0},
     dtypes="float",
+    refuses_numbers="computed",
 )
 define(
     "selu",
@@ -106,11 +108,12 @@ define(
 )
 define(
     "celu",
-    lambda x, alpha: where(x > 0, x, expm1(x / alpha) * alpha),
+    lambda x, alpha: where(x >= 0, x, expm1(x / alpha) * alpha),
     gradient={"x": lambda grad, x, alpha: where(x > 0, grad, grad * exp(x / alpha))},
     domain={"x": NONZERO, "alpha": (0.5, 2.0)},
     scalars={"alpha": 1.0},
     dtypes="float",
+    refuses_numbers="computed",
 )
 define("gelu", lambda x: gelu(x), dtypes="float", in_place=False)
 define(
@@ -146,6 +149,7 @@ define(
     scalars={"beta": 1.0, "threshold": 20.0},
     dtypes="float",
     in_place=False,
+    refuses_numbers="computed",
 )
 define(
     "softsign",
