@@ -41,7 +41,8 @@ MAY_WORK_BACKWARD = re.compile(
     r"can't be cast to the desired output type|backward through the graph a second time|"
     r"returned an invalid gradient at index|"  # of a source larger than the index of a scatter
     r"with a bool tensor is not supported|must have a last dimension with stride 1|"
-    r"Could this error message be improved"
+    r"Could this error message be improved|"
+    r"input tensors must have the same dtype, but got"  # of addr, which promotes
 )
 
 #: What this library says that it does not have.
@@ -297,7 +298,8 @@ def is_stricter(lines: list[str], message: str) -> bool:
         or (  # of sums over one element it makes products
             # It leaves the columns that only full matrices have out, and divides by zero.
             is_backward(line)
-            and re.search("any basis of what is left|is not invertible", message) is not None
+            and re.search("any basis of what is left|is not invertible|is singular", message)
+            is not None
         )
     )
 

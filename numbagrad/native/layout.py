@@ -154,7 +154,8 @@ RUNTIME_PREPARE_POOL = 117  # the Python function that makes the pool when that 
 RUNTIME_MADE_WITHOUT = 118  # bytes of the large arrays that were made without it
 RUNTIME_DELETED_ERROR = 119  # what is raised for a slot that somebody deleted
 RUNTIME_DELETED_TEXT = 120
-RUNTIME_DESCRIPTORS = 121  # the dtype objects, by type number
+RUNTIME_UNRECORDED = 121  # the producer of views that were not recorded
+RUNTIME_DESCRIPTORS = 122  # the dtype objects, by type number
 RUNTIME_TYPES = 24  # type numbers below this are those of NumPy's own dtypes
 RUNTIME_WORDS = RUNTIME_DESCRIPTORS + RUNTIME_TYPES
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from ..autograd import inplace, watching
 from ..autograd.grad_mode import state as grad_mode
-from ..autograd.node import Node, edge_of, new_node, next_sequence_nr, produce
+from ..autograd.node import UNRECORDED, Node, edge_of, new_node, next_sequence_nr, produce
 from ..autograd.saved import SavedInput, SavedOutput, save
 from ..executor.builtin import launcher, make_builtin, runtime
 from ..executor.deferred import Deferred
@@ -163,6 +163,7 @@ def described_runtime() -> np.ndarray[Any, Any]:
     block[layout.RUNTIME_NAME_ENABLED] = id(sys.intern("enabled"))
     block[layout.RUNTIME_NAME_VIEW_ORIGIN] = id(sys.intern("_view_origin"))
     block[layout.RUNTIME_NAME_UNRECORDED_AT] = id(sys.intern("_unrecorded_at"))
+    block[layout.RUNTIME_UNRECORDED] = id(UNRECORDED)
     block[layout.RUNTIME_NO_GRAD] = id(inplace.NO_GRAD)
     block[layout.RUNTIME_MULTIPLE] = id(inplace.MULTIPLE)
     block[layout.RUNTIME_PRUNE] = id(inplace.prune)
