@@ -230,7 +230,7 @@ def view_of_all(runtime, tensor):
     if mode == ON:
         done = register_view(runtime, result, field(tensor, runtime.tensor.version_cell))
     else:
-        done = set_unrecorded(runtime, result)
+        done = set_unrecorded(runtime, result, tensor)
     if not done:
         decrement_reference(result)
         return NULL

@@ -81,6 +81,7 @@ restore_gil = external("PyEval_RestoreThread", types.void, types.int64)
 thread_state = external("PyThreadState_Get", types.int64)
 
 NULL = 0
+LARGEST_DOUBLE = 1.7976931348623157e308
 
 
 class ShortFrame(Record):
@@ -162,32 +163,63 @@ def number_code(runtime, kind):
 
 
 @subroutine
+def largest_number(type_code):
+    """The largest number of a floating point dtype that is stored as a float32."""
+    if type_code == 23:
+        return 65504.0
+    if type_code == BFLOAT16:
+        return 3.3895313892515355e38
+    return 3.4028234663852886e38
+
+
+@subroutine
+def write_float(number, target, type_code):
+    """Write a double at ``target`` as ``type_code``; False if it does not fit."""
+    if type_code == 12:
+        store(target, 0, number, float64)
+        return True
+    store(target, 0, float32(number), float32)  # as which float16 and bfloat16 compute, too
+    largest = largest_number(type_code)
+    return -largest <= number <= largest or not -LARGEST_DOUBLE <= number <= LARGEST_DOUBLE
+
+
+@subroutine
+def write_integer(integer, target, size):
+    """Write an int64 at ``target`` in so many bytes; False if they do not hold it.
+
+    Negative ints wrap around in a single unsigned byte, as they do for torch.
+    """
+    if size == 1:
+        store(target, 0, int8(integer), int8)
+        return -128 <= integer <= 127
+    if size == 2:
+        store(target, 0, int16(integer), int16)
+        return -(1 << 15) <= integer < 1 << 15
+    if size == 4:
+        store(target, 0, int32(integer), int32)
+        return -(1 << 31) <= integer < 1 << 31
+    store(target, 0, integer, int64)
+    return True
+
+
+@subroutine
 def write_number(runtime, value, target, type_code):
     """Write a Python number at ``target`` as ``type_code``; False if it does not fit."""
-    if type_code == 11 or type_code == 12 or type_code == 23 or type_code == BFLOAT16:
-        number = float_as_double(value)
-        if type_code == 12:
-            store(target, 0, number, float64)
-        else:  # float16 and bfloat16 compute in float32
-            store(target, 0, float32(number), float32)
-    else:
-        if ObjectHead(value).type == runtime.bool_type:
-            integer = int64(value == runtime.true)
-        else:
-            integer = long_as_long(value)
-        size = runtime.item_sizes[type_code]
-        if size == 1:
-            store(target, 0, int8(integer), int8)
-        elif size == 2:
-            store(target, 0, int16(integer), int16)
-        elif size == 4:
-            store(target, 0, int32(integer), int32)
-        else:
-            store(target, 0, integer, int64)
-    if error_occurred() != NULL:
+    kind = ObjectHead(value).type
+    floating = type_code == 11 or type_code == 12 or type_code == 23 or type_code == BFLOAT16
+    if kind == runtime.float_type:
+        # Of integers, the cut to a whole number is left to Python.
+        return floating and write_float(float_as_double(value), target, type_code)
+    integer = long_as_long(value)
+    if integer == -1 and error_occurred() != NULL:
         error_clear()
         return False
-    return True
+    if floating:
+        return write_float(float64(integer), target, type_code)
+    fits = write_integer(integer, target, runtime.item_sizes[type_code])
+    if type_code == 0:
+        return 0 <= integer <= 1
+    return fits or (type_code == 2 and -255 <= integer <= 255)
 
 
 @subroutine

@@ -164,6 +164,7 @@ class Runtime(Record):
     deleted_text = Word()
     inference_threads = Word()  # how many threads are in inference mode
     inference_cell = Word()  # the version cell of all inference tensors
+    unrecorded = Word()  # the producer of views that were not recorded
     # Why views may not be written.
     no_grad = Word()
     multiple = Word()

@@ -171,17 +171,6 @@ def unrecorded_origin(runtime):
 
 
 @subroutine
-def set_unrecorded(runtime, view):
-    """Note why a view that was not recorded has no history, and the count of writes until now."""
-    count = list_get_item(field(view, runtime.tensor.version_cell), 0)
-    name = runtime.name_unrecorded_at
-    origin = unrecorded_origin(runtime)
-    if origin == NULL or not set_origin(runtime, view, origin):
-        return False
-    return set_attribute(view, name, count) == 0
-
-
-@subroutine
 def known_arguments(input, values, known):
     """Write the arguments of a view operator to ``known``."""
     store(known, 0, input, int64)
@@ -226,6 +215,21 @@ def is_followed(runtime, tensor):
 
 
 @subroutine
+def set_unrecorded(runtime, view, input):
+    """Note why a view that was not recorded has no history, and the count of writes until now."""
+    count = list_get_item(field(view, runtime.tensor.version_cell), 0)
+    name = runtime.name_unrecorded_at
+    origin = unrecorded_origin(runtime)
+    if origin == NULL or not set_origin(runtime, view, origin):
+        return False
+    if set_attribute(view, name, count) != 0:
+        return False
+    if not is_followed(runtime, input) or not has_fractions(field(view, runtime.tensor.array)):
+        return True
+    return set_history(runtime, view, runtime.unrecorded, 0)
+
+
+@subroutine
 def wrapped_view(runtime, recipe, array, input, values):
     """``array`` as a Tensor in the memory of ``input``, with its history."""
     mode = recording_mode(runtime)
@@ -243,7 +247,7 @@ def wrapped_view(runtime, recipe, array, input, values):
             done = node != NULL and set_history(runtime, result, node, 0)
             decrement_reference(node)
     else:
-        done = set_unrecorded(runtime, result)
+        done = set_unrecorded(runtime, result, input)
     if not done:
         decrement_reference(result)
         return NULL
@@ -281,7 +285,7 @@ def one_of_views(runtime, array, input, node, n, mode):
     if result == NULL:
         return NULL
     if mode == OFF:
-        done = set_unrecorded(runtime, result)
+        done = set_unrecorded(runtime, result, input)
     else:
         cell = field(input, runtime.tensor.version_cell)
         done = (

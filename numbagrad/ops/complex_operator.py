@@ -197,6 +197,7 @@ class ComplexOperator(PointwiseOperator):
             formula,
             result=definition.result,
             weak=definition.weak,
+            bounded=definition.bounded,
             check=definition.check,
         )
         self.gradient = gradient

@@ -22,11 +22,12 @@ from ..executor.arrays import filled, new_array, set_all
 from ..executor.conversion import dense_like, in_order
 from ..executor.plan.forms import Form
 from ..layout import contiguous_format, preserve_format
+from ..number_range import checked_number
 from ..tensor import Tensor
 from ..transforms.levels import is_transformed
 from ..type_names import type_name
 from .argument_kinds import Ints, takes
-from .arguments import checked_number, kind_of_new, leaf, numpy_dtype, require_tensor, shape_of
+from .arguments import kind_of_new, leaf, numpy_dtype, require_tensor, shape_of
 from .registry import method
 
 __all__ = [

@@ -18,7 +18,7 @@ import numpy as np
 
 from ..autograd import inplace, watching
 from ..autograd.grad_mode import state as grad_mode
-from ..autograd.node import Node, edge_of, new_node, next_sequence_nr, produce
+from ..autograd.node import UNRECORDED, Node, edge_of, new_node, next_sequence_nr, produce
 from ..autograd.saved import SavedInput, SavedOutput, save
 from ..executor.builtin import launcher, make_builtin, runtime
 from ..executor.deferred import Deferred
@@ -181,6 +181,7 @@ def described_runtime() -> layout.Runtime:
     block.name_enabled = id(sys.intern("enabled"))
     block.name_view_origin = id(sys.intern("_view_origin"))
     block.name_unrecorded_at = id(sys.intern("_unrecorded_at"))
+    block.unrecorded = id(UNRECORDED)
     block.no_grad = id(inplace.NO_GRAD)
     block.multiple = id(inplace.MULTIPLE)
     block.prune = id(inplace.prune)

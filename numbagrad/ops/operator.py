@@ -106,6 +106,7 @@ class PointwiseOperator(Operator):
             definition.refuses_zero_divisors,
             accepts=definition.dtypes,
             weak=definition.weak,
+            bounded=definition.bounded,
             check=definition.check,
             rounds=definition.rounds_operands,
         )

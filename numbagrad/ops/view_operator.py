@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..autograd.grad_mode import state as grad_mode
-from ..autograd.inplace import MULTIPLE, register_view, unrecorded_origin
+from ..autograd.inplace import MULTIPLE, end_history, register_view, unrecorded_origin
 from ..autograd.node import Node, edge_of, new_node, produce
 from ..dispatch import transformations
 from ..tensor import Tensor, new_tensor
@@ -145,6 +145,7 @@ class ViewOperator(SharedMemory):
         if not grad_mode.enabled:
             result._view_origin = unrecorded_origin()
             result._unrecorded_at = cell[0]
+            end_history(result, input)
             return result
         register_view(result, cell)
         if base is not None:
@@ -195,6 +196,7 @@ class MultiViewOperator(SharedMemory):
                 register_view(result, result._version_cell)  # type: ignore[arg-type]
             else:
                 result._unrecorded_at = result._version_cell[0]  # type: ignore[index]
+                end_history(result, input)
         if results and grad_mode.enabled and input._requires_grad and not input.is_inference():
             self.record(results, (input, *values))
         return results

@@ -45,6 +45,7 @@ from ..executor.plan.operations import (
     views_in,
 )
 from ..formula import Formula, constant
+from ..number_range import wrapped_number
 from .callers import line_of_user, running_code
 from .input_numbers import DrawnNumber, is_given
 from .recorded_values import (
@@ -272,12 +273,18 @@ class Recorder:
         compute, numbers = program.rules.signature(values, outputs[0])
         passed = tuple(
             [
-                self.view(x) if is_array(x) else self.number(x, number)
+                self.view(x) if is_array(x) else self._fitting(x, number)
                 for x, number in zip(inputs, numbers, strict=True)
             ]
         )
         views = tuple([self.view(x, made=new) for x in outputs])
         return Pointwise(program.name, program.formula, passed, views, compute.name, numbers)
+
+    def _fitting(self, value: Any, dtype: str | None) -> Any:
+        """``number``, of an int the bits that the dtype holds; the call refused what is refused."""
+        if isinstance(value, int) and dtype is not None and "int" in dtype and not is_given(value):
+            return wrapped_number(value, np.dtype(dtype))
+        return self.number(value, dtype)
 
     def _rounded(self, program: Any, inputs: tuple[Any, ...], rank: int) -> tuple[Any, ...]:
         """The inputs, with numbers rounded to half precision where the operator compares them."""
