@@ -132,8 +132,8 @@ def register_tensor_hook(tensor: Any, hook: Callable[..., Any]) -> RemovableHand
         raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
     if tensor._producer is not None and tensor._producer.ends_history:
         raise RuntimeError(
-            "cannot register a hook on a view that was made in no_grad mode: it has no history, "
-            "and no gradient ever comes to it"
+            "cannot register a hook on a view that was made in no_grad mode: no gradient comes "
+            "to it"
         )
     holder = tensor if tensor._producer is None else tensor._producer
     output_nr = 0 if tensor._producer is None else tensor._output_nr

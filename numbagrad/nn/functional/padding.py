@@ -61,8 +61,8 @@ def pad(
     less = tuple([(max(-a, 0), max(-b, 0)) for a, b in pairs])
     if mode == "constant":
         kind = input._array.dtype
-        if isinstance(value, int) and not -(1 << 63) <= value < 1 << 63:
-            value = float(value)
+        if isinstance(value, int) and (kind.kind == "u" or not -(1 << 63) <= value < 1 << 63):
+            value = float(value)  # so that it does not wrap around
         number = checked_number(value, kind) if value else 0
         return _pad_constant(_without(input, less), widths, number)
     if mode not in _PAD_MODES:
