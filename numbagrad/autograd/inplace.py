@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from .. import half_precision as half
-from ..backends import foreign
+from ..backend import foreign
 from ..executor import capture
 from . import creation_hooks, watching
 from . import tensor_interface as interface

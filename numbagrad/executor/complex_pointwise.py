@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..backends import refuse_foreign
+from ..backend import refuse_foreign
 from ..dtype import dtype as DType
 from ..dtype import from_numpy, scalar_type_name
 from ..formula import Formula

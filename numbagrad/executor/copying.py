@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..backends import on_host
+from ..backend import on_host
 from ..native.array_launch_layout import ReadTable
 from . import library
 from .builtin import launcher, make_builtin, runtime

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .. import half_precision as half
-from ..backends import foreign
+from ..backend import foreign
 from ..dtype import from_numpy, name_of
 from ..native.array_launch_layout import VIEW_DIMENSIONS, ViewTable
 from . import capture

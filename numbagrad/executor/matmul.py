@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..backends import shared_by
+from ..backend import shared_by
 from ..kernels.matmul import layout as matmul_layout
 from ..native import layout
 from ..native.layout import MatmulTable

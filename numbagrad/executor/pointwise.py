@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..backends import Backend, shared_by_operands
+from ..backend import Backend, shared_by_operands
 from ..codegen import loader
 from ..dtype import FROM_TYPE_NUM, from_numpy, python_number
 from ..dtype import dtype as DType

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..backends import shared_by
+from ..backend import shared_by
 from ..codegen.template import renamed
 from ..dtype import bool_, computed_as, dtype_from_name, from_numpy, int64
 from ..dtype import dtype as DType

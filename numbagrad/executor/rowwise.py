@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from .. import half_precision as half
-from ..backends import shared_by
+from ..backend import shared_by
 from ..dtype import dtype as DType
 from ..dtype import dtype_from_name, from_numpy, int64
 from ..formula import Expression, Formula, print_numba, symbol, trace

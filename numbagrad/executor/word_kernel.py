@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-from ..backends import foreign, shared_by
+from ..backend import foreign, shared_by
 from ..native.array_launch_layout import WordTable
 from . import capture, library
 from .builtin import launcher, make_builtin, runtime

@@ -16,7 +16,7 @@ from .. import half_precision as half
 from ..autograd.grad_mode import state as grad_mode
 from ..autograd.inplace import before_write
 from ..autograd.tensor_interface import bump_version
-from ..backends import Backend
+from ..backend import Backend
 from ..dtype import (
     bool_,
     complex128,

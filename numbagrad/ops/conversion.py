@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..backends import Backend, backend_for, device_of, foreign
+from ..backend import Backend, backend_for, device_of, foreign
 from ..device import CPU
 from ..device import device as Device
 from ..dtype import (

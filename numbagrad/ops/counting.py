@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .. import half_precision as half
-from ..backends import refuse_foreign
+from ..backend import refuse_foreign
 from ..dtype import from_numpy as dtype_of
 from ..dtype import scalar_type_name
 from ..executor import capture

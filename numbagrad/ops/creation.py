@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .. import half_precision as half
-from ..backends import backend_for, device_of, foreign
+from ..backend import backend_for, device_of, foreign
 from ..dispatch.transformations import like_samples, new_samples
 from ..dtype import dtype as DType
 from ..dtype import from_numpy as dtype_of

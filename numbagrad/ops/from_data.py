@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .. import half_precision as half
-from ..backends import backend_for, device_of, foreign, may_share
+from ..backend import backend_for, device_of, foreign, may_share
 from ..dispatch.transformations import resolved
 from ..dtype import bool_, complex_of, dtype_from_user, get_default_dtype, int64, promote_types
 from ..dtype import dtype as DType

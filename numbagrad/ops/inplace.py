@@ -26,7 +26,7 @@ from ..autograd.inplace import (
     write_inplace,
 )
 from ..autograd.tensor_interface import bump_version
-from ..backends import foreign
+from ..backend import foreign
 from ..dtype import can_cast, scalar_type_name
 from ..executor import capture
 from ..executor.arrays import fill_elements, filled_like, new_array

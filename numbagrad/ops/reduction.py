@@ -18,7 +18,7 @@ from ..autograd import creation_hooks, watching
 from ..autograd import tensor_interface as tensors
 from ..autograd.grad_mode import state as grad_mode
 from ..autograd.node import Node
-from ..backends import foreign
+from ..backend import foreign
 from ..dispatch.bits import INTERCEPTED, TRANSFORMED
 from ..dispatch.policies import autocasts
 from ..dtype import dtype as DType

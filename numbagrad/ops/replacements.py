@@ -10,7 +10,7 @@ import numpy as np
 
 from .. import return_types
 from ..autograd.inplace import compute_then_write
-from ..backends import refuse_foreign
+from ..backend import refuse_foreign
 from ..dtype import scalar_type_name
 from ..executor import capture
 from ..executor.plan.sharing import reach

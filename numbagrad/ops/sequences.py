@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .. import half_precision
-from ..backends import backend_for
+from ..backend import backend_for
 from ..dtype import float64, int64
 from ..executor.capture import constant
 from ..number_range import checked_number

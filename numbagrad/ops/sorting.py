@@ -14,7 +14,7 @@ import numpy as np
 from .. import half_precision as half
 from .. import return_types
 from ..autograd.grad_mode import state as grad_mode
-from ..backends import refuse_foreign
+from ..backend import refuse_foreign
 from ..dispatch.policies import autocasts
 from ..executor import capture
 from ..executor import indexing as executor

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..backends import refuse_foreign
+from ..backend import refuse_foreign
 from ..executor import capture
 from ..tensor import Tensor, new_tensor
 from ..transforms.levels import is_transformed

@@ -13,7 +13,7 @@ import numpy as np
 
 from .. import half_precision as half
 from ..autograd.regions import Geometry, install_regions
-from ..backends import address_of, foreign, refuse_foreign
+from ..backend import address_of, foreign, refuse_foreign
 from ..executor import capture
 from ..executor.arrays import copy_elements, fill_elements, filled
 from ..executor.indexing import strided_view

@@ -16,7 +16,7 @@ from ..autograd import tensor_interface as tensors
 from ..autograd.node import edge_of, new_node, produce
 from ..autograd.saved import save, save_output
 from ..autograd.saved_hooks import HookedTensor
-from ..backends import Backend, foreign_among, shared_by
+from ..backend import Backend, foreign_among, shared_by
 from ..dispatch import descent, half_precision
 from ..dispatch.bits import HALF, INTERCEPTED, TRANSFORMED
 from ..executor import capture

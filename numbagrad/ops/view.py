@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..backends import foreign
+from ..backend import foreign
 from ..executor.arrays import copy_elements, new_array
 from ..executor.conversion import dense_like, in_order, lies_in_order
 from ..layout import contiguous_format, preserve_format

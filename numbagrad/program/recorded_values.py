@@ -6,7 +6,7 @@ import functools
 from collections.abc import Iterator
 from typing import Any
 
-from ..backends import is_array
+from ..backend import is_array
 from ..executor.plan.operations import (
     Array,
 )

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from .. import half_precision as half
-from ..backends import address_of, foreign_among, is_array
+from ..backend import address_of, foreign_among, is_array
 from ..dtype import computed_as
 from ..dtype import from_numpy as dtype_of
 from ..executor import capture, numba_function

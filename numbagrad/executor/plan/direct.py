@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ... import half_precision as half
-from ...backends import address_of
+from ...backend import address_of
 from ...dtype import dtype as DType
 from ...dtype import finfo, from_numpy
 from ...kernels.layout import MAX_DIMENSIONS

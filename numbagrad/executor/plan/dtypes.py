@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ...backends import is_array
+from ...backend import is_array
 from ...dtype import (
     bool_,
     can_cast,

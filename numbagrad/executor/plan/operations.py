@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from ...backends import foreign
+from ...backend import foreign
 from ...codegen.alias_scopes import APART
 from ...formula import Expression, Formula
 from ...kernels.rows import ClassKind

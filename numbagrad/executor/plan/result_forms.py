@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ...backends import is_array
+from ...backend import is_array
 from ...dtype import dtype as DType
 from ...dtype import from_numpy
 from ...kernels import layout

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ...backends import address_of
+from ...backend import address_of
 
 Array = np.ndarray[Any, Any]
 
