@@ -164,6 +164,15 @@ _AUTOCAST = (
     "set_autocast_cache_enabled", "set_autocast_cpu_dtype", "set_autocast_cpu_enabled",
     "set_autocast_dtype", "set_autocast_enabled", "set_autocast_gpu_dtype",
 )  # fmt: skip
+#: Rooms that programs of torch import, most of them for a few names.
+_MODULES = (
+    "_dynamo", "_jit_internal", "_logging", "_ops", "_tensor", "_tensor_str", "_utils",
+    "accelerator", "ao", "backends", "compiler", "cpu", "distributed", "distributions", "export",
+    "functional", "futures", "fx", "hub", "jit", "library", "masked", "monitor", "mps", "mtia",
+    "multiprocessing", "nested", "onnx", "package", "profiler", "quantization", "quasirandom",
+    "return_types", "serialization", "signal", "sparse", "storage", "testing", "torch_version",
+    "types", "version", "xpu",
+)  # fmt: skip
 _find, __dir__ = _lazy_names(
     __name__,
     {
@@ -187,6 +196,13 @@ _find, __dir__ = _lazy_names(
         "functions": ".functions",
         "overrides": ".overrides",
         "special": ".special",
+        **{name: f".{name}" for name in _MODULES},
+        "AcceleratorError": ".errors",
+        "GradScaler": ".amp.grad_scaler",
+        "OutOfMemoryError": ".errors",
+        "UntypedStorage": ".untyped_storage",
+        "from_dlpack": ".utils.dlpack",
+        "to_dlpack": ".utils.dlpack",
         **dict.fromkeys(
             (
                 "install_as_torch", "load_ipython_extension", "uninstall_as_torch",
