@@ -77,7 +77,7 @@ class Bernoulli(ExponentialFamily):
     def sample(self, sample_shape: Any = Size()) -> Any:  # noqa: B008
         shape = self._extended_shape(sample_shape)
         with no_grad():
-            return bernoulli(self.probs.expand(shape))
+            return bernoulli(self.probs.expand(shape).contiguous())
 
     def log_prob(self, value: Any) -> Any:
         if self._validate_args:

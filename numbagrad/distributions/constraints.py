@@ -327,7 +327,7 @@ class _Independent(Constraint):
 
     def __repr__(self) -> str:
         count = self.reinterpreted_batch_ndims
-        return f"Independent({self.base_constraint!r}, {count})"
+        return f"IndependentConstraint({self.base_constraint!r}, {count})"
 
 
 class MixtureSameFamilyConstraint(Constraint):

@@ -90,7 +90,7 @@ class GeneralizedPareto(Distribution):
     def variance(self) -> Any:
         c = self.concentration
         finite = self.scale**2 / ((1 - c) ** 2 * (1 - 2 * c))
-        return where(c < 0.5, finite, math.inf)
+        return where(c < 0.5, finite, math.nan)
 
     @property
     def mode(self) -> Any:

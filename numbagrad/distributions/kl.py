@@ -15,6 +15,7 @@ from typing import Any
 from ..linalg import solve_triangular
 from ..ops.creation import full
 from ..ops.functions import digamma, exp, lgamma, log, log1p, where
+from ..ops.special_functions import mvlgamma
 from .bernoulli import Bernoulli
 from .beta import Beta
 from .binomial import Binomial
@@ -39,6 +40,7 @@ from .poisson import Poisson
 from .transformed_distribution import TransformedDistribution
 from .uniform import Uniform
 from .utils import euler_constant
+from .wishart import Wishart, multivariate_digamma
 
 __all__ = ["kl_divergence", "register_kl"]
 
@@ -287,6 +289,17 @@ def _independent_independent(p: Any, q: Any) -> Any:
     if p.reinterpreted_batch_ndims != q.reinterpreted_batch_ndims:
         raise NotImplementedError
     return sum_last(kl_divergence(p.base_dist, q.base_dist), p.reinterpreted_batch_ndims)
+
+
+@register_kl(Wishart, Wishart)
+def _wishart_wishart(p: Any, q: Any) -> Any:
+    mine, theirs = p._unbroadcasted_scale_tril, q._unbroadcasted_scale_tril
+    n = p.event_shape[-1]
+    dets = [2 * each.diagonal(dim1=-2, dim2=-1).log().sum(-1) for each in (theirs, mine)]
+    trace = solve_triangular(theirs, mine, upper=False).square().sum((-2, -1))
+    norms = mvlgamma(q.df / 2, p=n) - mvlgamma(p.df / 2, p=n)
+    means = (p.df - q.df) / 2 * multivariate_digamma(p.df / 2, n)
+    return q.df / 2 * (dets[0] - dets[1]) + norms + means + p.df / 2 * (trace - n)
 
 
 @register_kl(Cauchy, Cauchy)

@@ -24,7 +24,7 @@ from .utils import lazy_property, vec_to_tril_matrix
 __all__ = ["Wishart"]
 
 
-def _multivariate_digamma(x: Any, p: int) -> Any:
+def multivariate_digamma(x: Any, p: int) -> Any:
     """The derivative of log Gamma_p."""
     steps = arange(p, dtype=x.dtype).div(2).expand((*x.shape, p))
     return digamma(x.unsqueeze(-1) - steps).sum(-1)
@@ -127,6 +127,16 @@ class Wishart(ExponentialFamily):
         return self._matrix(cholesky_inverse(self._unbroadcasted_scale_tril))
 
     @property
+    def _natural_params(self) -> Any:
+        p = self._event_shape[-1]
+        return -self.precision_matrix / 2, (self.df - p - 1) / 2
+
+    def _log_normalizer(self, x: Any, y: Any) -> Any:  # type: ignore[override]
+        p = self._event_shape[-1]
+        half = y + (p + 1) / 2
+        return half * (p * math.log(2) - slogdet(-2 * x).logabsdet) + mvlgamma(half, p=p)
+
+    @property
     def mean(self) -> Any:
         return self.df.view((*self._batch_shape, 1, 1)) * self.covariance_matrix
 
@@ -172,4 +182,4 @@ class Wishart(ExponentialFamily):
         log_det = 2 * self._unbroadcasted_scale_tril.diagonal(dim1=-2, dim2=-1).log().sum(-1)
         half = nu / 2
         value = (p + 1) * (log_det / 2 + p * math.log(2) / 2) + mvlgamma(half, p=p) + nu * p / 2
-        return value - (nu - p - 1) / 2 * _multivariate_digamma(half, p)
+        return value - (nu - p - 1) / 2 * multivariate_digamma(half, p)
