@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin/python
 
-.PHONY: train digits soft-dtw test parity fuzz bench lint clean
+.PHONY: train digits soft-dtw test parity libraries fuzz bench lint clean
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -22,10 +22,15 @@ soft-dtw: $(VENV)/installed-examples
 PROCESSES := --numprocesses auto --maxprocesses 4 --dist worksteal
 
 test: $(VENV)/installed-test
-	$(RUN) -m pytest tests --ignore=tests/parity $(PROCESSES)
+	$(RUN) -m pytest tests --ignore=tests/parity --ignore=tests/libraries $(PROCESSES)
 
 parity: $(VENV)/installed-parity
 	$(RUN) -m pytest tests/parity $(PROCESSES)
+
+# Libraries of torch on this package: without their dependencies, as each asks for torch itself.
+libraries: $(VENV)/installed-libraries
+	$(RUN) -m pip install --quiet --no-deps --requirement tests/libraries/requirements.txt
+	$(RUN) -m numbagrad -m pytest tests/libraries
 
 # Random programs beside torch, as many as are asked for: make fuzz EXAMPLES=20000 SEED=7
 EXAMPLES ?= 2000

@@ -8,8 +8,8 @@ up: what computes, then what is built from it.
 from math import e, inf, nan, pi
 
 from . import _C, autograd, cuda, executor, random
+from . import torch_alias as _torch_alias
 from .native_stack import grow_stack as _grow_stack
-from ._version import __version__
 from .autograd.anomaly import (
     is_anomaly_check_nan_enabled,
     is_anomaly_enabled,
@@ -164,7 +164,16 @@ _AUTOCAST = (
     "set_autocast_cache_enabled", "set_autocast_cpu_dtype", "set_autocast_cpu_enabled",
     "set_autocast_dtype", "set_autocast_enabled", "set_autocast_gpu_dtype",
 )  # fmt: skip
-__getattr__, __dir__ = _lazy_names(
+#: Rooms that programs of torch import, most of them for a few names.
+_MODULES = (
+    "_dynamo", "_jit_internal", "_logging", "_ops", "_tensor", "_tensor_str", "_utils",
+    "accelerator", "ao", "backends", "compiler", "cpu", "distributed", "distributions", "export",
+    "functional", "futures", "fx", "hub", "jit", "library", "masked", "monitor", "mps", "mtia",
+    "multiprocessing", "nested", "onnx", "package", "profiler", "quantization", "quasirandom",
+    "return_types", "serialization", "signal", "sparse", "storage", "testing", "torch_version",
+    "types", "version", "xpu",
+)  # fmt: skip
+_find, __dir__ = _lazy_names(
     __name__,
     {
         **_homes(),
@@ -187,7 +196,30 @@ __getattr__, __dir__ = _lazy_names(
         "functions": ".functions",
         "overrides": ".overrides",
         "special": ".special",
+        **{name: f".{name}" for name in _MODULES},
+        "AcceleratorError": ".errors",
+        "GradScaler": ".amp.grad_scaler",
+        "OutOfMemoryError": ".errors",
+        "UntypedStorage": ".untyped_storage",
+        "from_dlpack": ".utils.dlpack",
+        "to_dlpack": ".utils.dlpack",
+        **dict.fromkeys(
+            (
+                "install_as_torch", "load_ipython_extension", "uninstall_as_torch",
+                "unload_ipython_extension",
+            ),
+            ".running",
+        ),
         **dict.fromkeys(_AUTOCAST, ".amp.autocast_mode"),
     },
     lambda value, name: _public_function(value, __name__, __name__, name),
 )  # fmt: skip
+
+
+def __getattr__(name):
+    if name == "__version__":  # asked each time: what it says depends on the package's name
+        return _torch_alias.seen_version()
+    return _find(name)
+
+
+_torch_alias.register()

@@ -6,7 +6,7 @@ elements in Python, asks ``backend_of(array)``, or ``backend_for(device)`` where
 yet. ``interface.py`` says what a backend has; this room imports nothing but devices and dtypes.
 """
 
-from .backend import Backend
+from .interface import Backend
 from .registry import (
     address_of,
     array_namespace,

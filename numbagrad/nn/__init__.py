@@ -30,6 +30,12 @@ __getattr__, __dir__ = lazy_names(
     __name__,
     {
         **{f"Lazy{name}": ".lazy" for name in _LAZY},
+        **{
+            name: f".{name}"
+            for name in ("common_types", "grad", "intrinsic", "modules", "parallel", "qat",
+                         "quantized")
+        },
+        "SyncBatchNorm": ".sync_batchnorm",
         "AdaptiveLogSoftmaxWithLoss": ".adaptive_softmax",
         **dict.fromkeys(("Container", "CrossMapLRN2d", "NLLLoss2d"), ".older_layers"),
         **dict.fromkeys(

@@ -168,7 +168,9 @@ _RAW_METHODS = frozenset(
 
 
 #: Rooms whose functions are no operators: what they take is a matter of their own.
-_SETTINGS = ("numbagrad.switches", "numbagrad.amp", "numbagrad.autocast_state")
+_SETTINGS = (
+    "numbagrad.switches", "numbagrad.amp", "numbagrad.autocast_state", "numbagrad.running",
+)  # fmt: skip
 
 
 def _is_raw(function: Callable[..., Any]) -> bool:

@@ -1,5 +1,6 @@
 """Optimizers and schedulers of their learning rates."""
 
+from ..absent import lacking
 from . import lr_scheduler, swa_utils
 from .adadelta import Adadelta
 from .adagrad import Adagrad
@@ -13,6 +14,13 @@ from .radam import RAdam
 from .rmsprop import RMSprop
 from .rprop import Rprop
 from .sgd import SGD
+
+_absent, __getattr__, __dir__ = lacking(
+    __name__,
+    "use one of the optimizers that are there, as Adam",
+    "Adafactor Muon SparseAdam swap_in_optimizer_params_and_state",
+    {"_functional": "._functional", "adamw": ".adamw", "sparse_adam": ".sparse_adam"},
+)
 
 __all__ = [
     "ASGD",

@@ -1,5 +1,6 @@
 """Helpers of training: clipping of gradients, parameters as one vector, reparametrizations."""
 
+from ...absent import lacking
 from . import parametrizations, parametrize, prune, rnn
 from .clip_grad import (
     clip_grad_norm,
@@ -11,6 +12,21 @@ from .clip_grad import (
 from .convert_parameters import parameters_to_vector, vector_to_parameters
 from .spectral_norm import remove_spectral_norm, spectral_norm
 from .weight_norm import remove_weight_norm, weight_norm
+
+_FUSION = ("fuse_conv_bn_eval", "fuse_conv_bn_weights", "fuse_linear_bn_eval",
+           "fuse_linear_bn_weights")  # fmt: skip
+_absent, __getattr__, __dir__ = lacking(
+    __name__,
+    "convert the weights with Tensor.to(memory_format=...)",
+    "convert_conv2d_weight_memory_format convert_conv3d_weight_memory_format",
+    {
+        **dict.fromkeys(_FUSION, ".fusion"),
+        "fusion": ".fusion",
+        "init": ".init",
+        "skip_init": ".init",
+        "stateless": ".stateless",
+    },
+)
 
 __all__ = [
     "clip_grad_norm",

@@ -17,7 +17,7 @@ from .decay import (
     StepLR,
 )
 from .plateau import ReduceLROnPlateau
-from .scheduler import LRScheduler
+from .scheduler import LRScheduler, _LRScheduler
 
 __all__ = [
     "ChainedScheduler", "ConstantLR", "CosineAnnealingLR", "CosineAnnealingWarmRestarts",

@@ -172,3 +172,7 @@ class LRScheduler:
 
     def _unchanged(self) -> list[Any]:
         return values_of(self.optimizer, "lr")
+
+
+class _LRScheduler(LRScheduler):
+    """The class under its name of before 2022, from which older programs derive theirs."""

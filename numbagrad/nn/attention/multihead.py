@@ -1,16 +1,16 @@
-"""Multi-head attention as a layer; the mathematics is in ``functional/attention.py``."""
+"""Multi-head attention as a layer; the mathematics is in ``nn/functional/attention.py``."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from ..ops.creation import empty
-from ..tensor import Tensor
-from . import functional as F
-from . import init
-from .linear import Linear
-from .module import Module
-from .parameter import Parameter
+from ...ops.creation import empty
+from ...tensor import Tensor
+from .. import functional as F
+from .. import init
+from ..linear import Linear
+from ..module import Module
+from ..parameter import Parameter
 
 __all__ = ["MultiheadAttention"]
 

@@ -1,0 +1,5 @@
+"""``torch._tensor``: Tensor, at torch's path."""
+
+from .tensor import Tensor
+
+__all__ = ["Tensor"]

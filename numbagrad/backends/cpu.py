@@ -1,0 +1,13 @@
+"""``torch.backends.cpu``: what the processor can do, as kernels are compiled for it."""
+
+__all__ = ["get_cpu_capability"]
+
+
+def get_cpu_capability() -> str:
+    """ "AVX512", "AVX2" or "DEFAULT"."""
+    from ..codegen.loader import host_cpu
+
+    features = ",".join(host_cpu()).split(",")
+    if "+avx512f" in features and "+avx512dq" in features and "+avx512bw" in features:
+        return "AVX512"
+    return "AVX2" if "+avx2" in features and "+fma" in features else "DEFAULT"

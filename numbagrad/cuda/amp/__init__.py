@@ -1,0 +1,6 @@
+"""``torch.cuda.amp``: autocast on a GPU, as programs wrote it before ``torch.amp``."""
+
+from .autocast_mode import autocast, custom_bwd, custom_fwd
+from .grad_scaler import GradScaler
+
+__all__ = ["GradScaler", "autocast", "custom_bwd", "custom_fwd"]

@@ -1,0 +1,112 @@
+"""``Binomial``: how many of some trials succeed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..autograd.grad_mode import no_grad
+from ..ops.functions import exp, lgamma, log1p
+from ..ops.sequences import arange
+from ..size import Size
+from . import constraints
+from .distribution import Distribution
+from .sampling import binomial as draw
+from .utils import broadcast_all, lazy_property, logits_to_probs, probs_to_logits
+
+__all__ = ["Binomial"]
+
+
+class Binomial(Distribution):
+    """How many of ``total_count`` trials succeed, each with probability ``probs``."""
+
+    arg_constraints = {
+        "total_count": constraints.nonnegative_integer,
+        "probs": constraints.unit_interval,
+        "logits": constraints.real,
+    }
+    has_enumerate_support = True
+
+    def __init__(
+        self,
+        total_count: Any = 1,
+        probs: Any = None,
+        logits: Any = None,
+        validate_args: bool | None = None,
+    ) -> None:
+        if (probs is None) == (logits is None):
+            raise ValueError("Either `probs` or `logits` must be specified, but not both.")
+        if probs is not None:
+            self.total_count, self.probs = broadcast_all(total_count, probs)
+        else:
+            self.total_count, self.logits = broadcast_all(total_count, logits)
+        self.total_count = self.total_count.type_as(self._param)
+        super().__init__(self._param.size(), validate_args=validate_args)
+
+    @property
+    def _param(self) -> Any:
+        return self.__dict__["probs" if "probs" in self.__dict__ else "logits"]
+
+    @lazy_property
+    def logits(self) -> Any:
+        """Log odds."""
+        return probs_to_logits(self.probs, is_binary=True)
+
+    @lazy_property
+    def probs(self) -> Any:
+        """Probabilities."""
+        return logits_to_probs(self.logits, is_binary=True)
+
+    @property
+    def param_shape(self) -> Any:
+        """The shape of the parameter."""
+        return self._param.size()
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+        return self._expanded(Binomial, ("total_count", "probs", "logits"), batch_shape, _instance)
+
+    @constraints.dependent_property(is_discrete=True, event_dim=0)
+    def support(self) -> Any:
+        return constraints.integer_interval(0, self.total_count)
+
+    @property
+    def mean(self) -> Any:
+        return self.total_count * self.probs
+
+    @property
+    def mode(self) -> Any:
+        return ((self.total_count + 1) * self.probs).floor().clamp(max=self.total_count)
+
+    @property
+    def variance(self) -> Any:
+        return self.total_count * self.probs * (1 - self.probs)
+
+    def sample(self, sample_shape: Any = Size()) -> Any:  # noqa: B008
+        shape = self._extended_shape(sample_shape)
+        with no_grad():
+            return draw(self.total_count.expand(shape), self.probs.expand(shape))
+
+    def log_prob(self, value: Any) -> Any:
+        if self._validate_args:
+            self._validate_sample(value)
+        n, logits = self.total_count, self.logits
+        ways = lgamma(n + 1) - lgamma(value + 1) - lgamma(n - value + 1)
+        # n log(1 + exp(logits)) without overflow.
+        norm = n * logits.clamp(min=0) + n * log1p(exp(-logits.abs()))
+        return value * logits + ways - norm
+
+    def entropy(self) -> Any:
+        most = int(self.total_count.max())
+        if not (self.total_count == most).all():
+            raise NotImplementedError("Inhomogeneous total count not supported by `entropy`.")
+        log_probs = self.log_prob(self.enumerate_support(False))
+        return -(exp(log_probs) * log_probs).sum(0)
+
+    def enumerate_support(self, expand: bool = True) -> Any:
+        most = int(self.total_count.max())
+        if not (self.total_count == most).all():
+            raise NotImplementedError(
+                "Inhomogeneous total count not supported by `enumerate_support`."
+            )
+        values = arange(1 + most, dtype=self._param.dtype)
+        values = values.view((-1, *(1,) * len(self._batch_shape)))
+        return values.expand((-1, *self._batch_shape)) if expand else values

@@ -1,0 +1,28 @@
+"""``Chi2``: sums of squares of normal numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from . import constraints
+from .gamma import Gamma
+
+__all__ = ["Chi2"]
+
+
+class Chi2(Gamma):
+    """``Gamma(df / 2, 1/2)``."""
+
+    arg_constraints = {"df": constraints.positive}
+
+    def __init__(self, df: Any, validate_args: bool | None = None) -> None:
+        super().__init__(0.5 * df, 0.5, validate_args=validate_args)
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+        made = self._get_checked_instance(Chi2, _instance)
+        return super().expand(batch_shape, made)
+
+    @property
+    def df(self) -> Any:
+        """Degrees of freedom."""
+        return self.concentration * 2

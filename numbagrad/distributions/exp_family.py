@@ -1,0 +1,5 @@
+"""``torch.distributions.exp_family``: ExponentialFamily, at torch's path."""
+
+from .distribution import ExponentialFamily
+
+__all__ = ["ExponentialFamily"]

@@ -1,0 +1,106 @@
+"""``GeneralizedPareto``: what lies above a threshold."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ..ops.creation import ones_like, zeros_like
+from ..ops.functions import exp, expm1, log, log1p, where
+from ..ops.random import rand
+from ..size import Size
+from . import constraints
+from .distribution import Distribution
+from .utils import broadcast_all
+
+__all__ = ["GeneralizedPareto"]
+
+
+class GeneralizedPareto(Distribution):
+    """The density (1 + c z)**(-1/c - 1) / scale of z = (x - loc) / scale; exponential for c = 0."""
+
+    arg_constraints = {
+        "loc": constraints.real,
+        "scale": constraints.positive,
+        "concentration": constraints.real,
+    }
+    has_rsample = True
+
+    def __init__(
+        self, loc: Any, scale: Any, concentration: Any, validate_args: bool | None = None
+    ) -> None:
+        self.loc, self.scale, self.concentration = broadcast_all(loc, scale, concentration)
+        super().__init__(self.loc.size(), validate_args=validate_args)
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+        return self._expanded(
+            GeneralizedPareto, ("loc", "scale", "concentration"), batch_shape, _instance
+        )
+
+    def rsample(self, sample_shape: Any = Size()) -> Any:  # noqa: B008
+        shape = self._extended_shape(sample_shape)
+        u = rand(shape, dtype=self.loc.dtype)
+        return self.icdf(u)
+
+    def _split(self, z: Any) -> Any:
+        """Where c counts as zero, a c that may be divided by, and 1 + c z."""
+        flat = self.concentration.isclose(zeros_like(self.concentration))
+        c = where(flat, ones_like(self.concentration), self.concentration)
+        return flat, c, 1 + c * z
+
+    def log_prob(self, value: Any) -> Any:
+        if self._validate_args:
+            self._validate_sample(value)
+        z = self._z(value)
+        flat, c, inner = self._split(z)
+        steep = log1p(c * z) * (-1 / c - 1)
+        return -log(self.scale) + where(flat, -z, steep)
+
+    def _z(self, x: Any) -> Any:
+        return (x - self.loc) / self.scale
+
+    def log_survival_function(self, value: Any) -> Any:
+        if self._validate_args:
+            self._validate_sample(value)
+        z = self._z(value)
+        flat, c, inner = self._split(z)
+        return where(flat, -z, -log1p(c * z) / c)
+
+    def cdf(self, value: Any) -> Any:
+        if self._validate_args:
+            self._validate_sample(value)
+        return 1 - exp(self.log_survival_function(value))
+
+    def log_cdf(self, value: Any) -> Any:
+        if self._validate_args:
+            self._validate_sample(value)
+        return log1p(-exp(self.log_survival_function(value)))
+
+    def icdf(self, value: Any) -> Any:
+        flat, c, _ = self._split(value)
+        rest = log1p(-value)
+        return self.loc + self.scale * where(flat, -rest, expm1(-c * rest) / c)
+
+    @property
+    def mean(self) -> Any:
+        c = self.concentration
+        return self.loc + self.scale / where(c < 1, 1 - c, zeros_like(c))
+
+    @property
+    def variance(self) -> Any:
+        c = self.concentration
+        finite = self.scale**2 / ((1 - c) ** 2 * (1 - 2 * c))
+        return where(c < 0.5, finite, math.nan)
+
+    @property
+    def mode(self) -> Any:
+        return self.loc
+
+    def entropy(self) -> Any:
+        return log(self.scale) + self.concentration + 1
+
+    @constraints.dependent_property(is_discrete=False, event_dim=0)
+    def support(self) -> Any:
+        lower = self.loc
+        upper = where(self.concentration < 0, lower - self.scale / self.concentration, math.inf)
+        return constraints.interval(lower, upper)

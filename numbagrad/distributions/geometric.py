@@ -1,0 +1,90 @@
+"""``Geometric``: failures before the first success."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..autograd.grad_mode import no_grad
+from ..dtype import finfo
+from ..nn.functional import binary_cross_entropy_with_logits
+from ..ops.creation import zeros_like
+from ..ops.functions import log, log1p, where
+from ..size import Size
+from . import constraints
+from .distribution import Distribution
+from .utils import broadcast_all, lazy_property, logits_to_probs, probs_to_logits
+
+__all__ = ["Geometric"]
+
+
+class Geometric(Distribution):
+    """The number of trials that fail before one succeeds, with probability ``probs``."""
+
+    arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
+    support = constraints.nonnegative_integer
+
+    def __init__(
+        self, probs: Any = None, logits: Any = None, validate_args: bool | None = None
+    ) -> None:
+        if (probs is None) == (logits is None):
+            raise ValueError("Either `probs` or `logits` must be specified, but not both.")
+        if probs is not None:
+            (self.probs,) = broadcast_all(probs)
+        else:
+            (self.logits,) = broadcast_all(logits)
+        given = self._param
+        super().__init__(given.size(), validate_args=validate_args)
+        if self._validate_args and probs is not None and not (self.probs > 0).all():
+            bad = self.probs[~(self.probs > 0)]
+            raise ValueError(
+                f"Expected parameter probs (Tensor of shape {tuple(self.probs.shape)}) of "
+                f"distribution {self!r} to be positive but found invalid values:\n{bad}"
+            )
+
+    @property
+    def _param(self) -> Any:
+        return self.__dict__["probs" if "probs" in self.__dict__ else "logits"]
+
+    @lazy_property
+    def logits(self) -> Any:
+        """Log odds."""
+        return probs_to_logits(self.probs, is_binary=True)
+
+    @lazy_property
+    def probs(self) -> Any:
+        """Probabilities."""
+        return logits_to_probs(self.logits, is_binary=True)
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+        return self._expanded(Geometric, ("probs", "logits"), batch_shape, _instance)
+
+    @property
+    def mean(self) -> Any:
+        return 1.0 / self.probs - 1.0
+
+    @property
+    def mode(self) -> Any:
+        return zeros_like(self.probs)
+
+    @property
+    def variance(self) -> Any:
+        return (1.0 / self.probs - 1.0) / self.probs
+
+    def sample(self, sample_shape: Any = Size()) -> Any:  # noqa: B008
+        shape = self._extended_shape(sample_shape)
+        with no_grad():
+            u = self.probs.new_empty(shape).uniform_(finfo(self.probs.dtype).tiny, 1)
+            return (log(u) / log1p(-self.probs)).floor()
+
+    def log_prob(self, value: Any) -> Any:
+        if self._validate_args:
+            self._validate_sample(value)
+        value, probs = broadcast_all(value, self.probs)
+        sure = (probs == 1) & (value == 0)
+        probs = where(sure, 0.0, probs)
+        return value * log1p(-probs) + log(self.probs)
+
+    def entropy(self) -> Any:
+        return (
+            binary_cross_entropy_with_logits(self.logits, self.probs, reduction="none") / self.probs
+        )

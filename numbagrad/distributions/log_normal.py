@@ -1,0 +1,55 @@
+"""``LogNormal``: numbers whose logarithm is normal."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..ops.functions import exp, expm1
+from . import constraints
+from .normal import Normal
+from .transformed_distribution import TransformedDistribution
+from .transforms import ExpTransform
+
+__all__ = ["LogNormal"]
+
+
+class LogNormal(TransformedDistribution):
+    """exp of a normal number."""
+
+    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
+    support = constraints.positive
+    has_rsample = True
+
+    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
+        super().__init__(
+            Normal(loc, scale, validate_args=validate_args),
+            ExpTransform(),
+            validate_args=validate_args,
+        )
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+        made = self._get_checked_instance(LogNormal, _instance)
+        return super().expand(batch_shape, _instance=made)
+
+    @property
+    def loc(self) -> Any:
+        return self.base_dist.loc
+
+    @property
+    def scale(self) -> Any:
+        return self.base_dist.scale
+
+    @property
+    def mean(self) -> Any:
+        return exp(self.loc + self.scale.pow(2) / 2)
+
+    @property
+    def mode(self) -> Any:
+        return exp(self.loc - self.scale.square())
+
+    @property
+    def variance(self) -> Any:
+        return expm1(self.scale.pow(2)) * exp(2 * self.loc + self.scale.pow(2))
+
+    def entropy(self) -> Any:
+        return self.base_dist.entropy() + self.loc

@@ -1,0 +1,147 @@
+"""``MultivariateNormal``: normal vectors."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ..autograd.grad_mode import no_grad
+from ..linalg import cholesky, solve_triangular
+from ..ops.creation import eye, ones, zeros
+from ..ops.expand import broadcast_shapes
+from ..ops.older_linear_algebra import cholesky_inverse
+from ..ops.random import normal
+from ..size import Size
+from . import constraints
+from .distribution import Distribution
+from .utils import lazy_property
+
+__all__ = ["MultivariateNormal", "batch_mahalanobis", "precision_to_scale_tril"]
+
+
+def batch_mahalanobis(factor: Any, x: Any) -> Any:
+    """x^T (L L^T)^-1 x for lower triangular L, over batches of both."""
+    solved = solve_triangular(factor, x.unsqueeze(-1), upper=False)
+    return solved.square().sum((-2, -1))
+
+
+def precision_to_scale_tril(precision: Any) -> Any:
+    """The Cholesky factor of the inverse of a matrix."""
+    flipped = cholesky(precision.flip((-2, -1)))
+    inverse = flipped.flip((-2, -1)).mT
+    n = precision.shape[-1]
+    return solve_triangular(inverse, eye(n, dtype=precision.dtype), upper=False)
+
+
+class MultivariateNormal(Distribution):
+    """The normal distribution of vectors, by covariance, its inverse, or its Cholesky factor."""
+
+    arg_constraints = {
+        "loc": constraints.real_vector,
+        "covariance_matrix": constraints.positive_definite,
+        "precision_matrix": constraints.positive_definite,
+        "scale_tril": constraints.lower_cholesky,
+    }
+    support = constraints.real_vector
+    has_rsample = True
+
+    def __init__(
+        self,
+        loc: Any,
+        covariance_matrix: Any = None,
+        precision_matrix: Any = None,
+        scale_tril: Any = None,
+        validate_args: bool | None = None,
+    ) -> None:
+        if loc.dim() < 1:
+            raise ValueError("loc must be at least one-dimensional.")
+        given = {
+            "scale_tril": scale_tril,
+            "covariance_matrix": covariance_matrix,
+            "precision_matrix": precision_matrix,
+        }
+        named = [(name, matrix) for name, matrix in given.items() if matrix is not None]
+        if len(named) != 1:
+            raise ValueError(
+                "Exactly one of covariance_matrix or precision_matrix or scale_tril may be "
+                "specified."
+            )
+        name, matrix = named[0]
+        if matrix.dim() < 2:
+            raise ValueError(
+                f"{name} must be at least two-dimensional, with optional leading batch dimensions"
+            )
+        shape = broadcast_shapes(matrix.shape[:-2], loc.shape[:-1])
+        matrix = matrix.expand((*shape, *matrix.shape[-2:]))
+        setattr(self, name, matrix)
+        self.loc = loc.expand((*shape, loc.shape[-1]))
+        super().__init__(shape, self.loc.shape[-1:], validate_args=validate_args)
+        if scale_tril is not None:
+            self._unbroadcasted_scale_tril = scale_tril
+        elif covariance_matrix is not None:
+            self._unbroadcasted_scale_tril = cholesky(covariance_matrix)
+        else:
+            self._unbroadcasted_scale_tril = precision_to_scale_tril(precision_matrix)
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+        names = ("loc", 1), ("covariance_matrix", 2), ("precision_matrix", 2), ("scale_tril", 2)
+        made = self._expanded(MultivariateNormal, names, batch_shape, _instance)
+        made._unbroadcasted_scale_tril = self._unbroadcasted_scale_tril
+        return made
+
+    def _matrix(self, value: Any) -> Any:
+        return value.expand((*self._batch_shape, *self._event_shape, *self._event_shape))
+
+    @lazy_property
+    def scale_tril(self) -> Any:
+        """The Cholesky factor of the covariance."""
+        return self._matrix(self._unbroadcasted_scale_tril)
+
+    @lazy_property
+    def covariance_matrix(self) -> Any:
+        """The covariance."""
+        factor = self._unbroadcasted_scale_tril
+        return self._matrix(factor @ factor.mT)
+
+    @lazy_property
+    def precision_matrix(self) -> Any:
+        """The inverse of the covariance."""
+        return self._matrix(cholesky_inverse(self._unbroadcasted_scale_tril))
+
+    @property
+    def mean(self) -> Any:
+        return self.loc
+
+    @property
+    def mode(self) -> Any:
+        return self.loc
+
+    @property
+    def variance(self) -> Any:
+        return (
+            self._unbroadcasted_scale_tril.pow(2)
+            .sum(-1)
+            .expand(self._batch_shape + self._event_shape)
+        )
+
+    def rsample(self, sample_shape: Any = Size()) -> Any:  # noqa: B008
+        shape = self._extended_shape(sample_shape)
+        with no_grad():
+            drawn = normal(zeros(shape, dtype=self.loc.dtype), ones(shape, dtype=self.loc.dtype))
+        moved = (self._unbroadcasted_scale_tril @ drawn.unsqueeze(-1)).squeeze(-1)
+        return self.loc + moved
+
+    def _half_log_det(self) -> Any:
+        return self._unbroadcasted_scale_tril.diagonal(dim1=-2, dim2=-1).log().sum(-1)
+
+    def log_prob(self, value: Any) -> Any:
+        if self._validate_args:
+            self._validate_sample(value)
+        m = batch_mahalanobis(self._unbroadcasted_scale_tril, value - self.loc)
+        n = self._event_shape[0]
+        return -0.5 * (n * math.log(2 * math.pi) + m) - self._half_log_det()
+
+    def entropy(self) -> Any:
+        n = self._event_shape[0]
+        entropy = 0.5 * n * (1.0 + math.log(2 * math.pi)) + self._half_log_det()
+        return entropy.expand(self._batch_shape)

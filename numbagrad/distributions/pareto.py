@@ -1,0 +1,53 @@
+"""``Pareto``: many small numbers and few large ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..ops.functions import log
+from . import constraints
+from .exponential import Exponential
+from .transformed_distribution import TransformedDistribution
+from .transforms import AffineTransform, ExpTransform
+from .utils import broadcast_all
+
+__all__ = ["Pareto"]
+
+
+class Pareto(TransformedDistribution):
+    """The density alpha scale**alpha / x**(alpha + 1) above ``scale``."""
+
+    arg_constraints = {"alpha": constraints.positive, "scale": constraints.positive}
+
+    def __init__(self, scale: Any, alpha: Any, validate_args: bool | None = None) -> None:
+        self.scale, self.alpha = broadcast_all(scale, alpha)
+        base = Exponential(self.alpha, validate_args=validate_args)
+        transforms: list[Any] = [ExpTransform(), AffineTransform(loc=0, scale=self.scale)]
+        super().__init__(base, transforms, validate_args=validate_args)
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+        made = self._get_checked_instance(Pareto, _instance)
+        made.scale = self.scale.expand(batch_shape)
+        made.alpha = self.alpha.expand(batch_shape)
+        return super().expand(batch_shape, _instance=made)
+
+    @property
+    def mode(self) -> Any:
+        return self.scale
+
+    @property
+    def mean(self) -> Any:
+        a = self.alpha.clamp(min=1)
+        return a * self.scale / (a - 1)
+
+    @property
+    def variance(self) -> Any:
+        a = self.alpha.clamp(min=2)
+        return self.scale.pow(2) * a / ((a - 1).pow(2) * (a - 2))
+
+    @constraints.dependent_property(is_discrete=False, event_dim=0)
+    def support(self) -> Any:
+        return constraints.greater_than_eq(self.scale)
+
+    def entropy(self) -> Any:
+        return log(self.scale / self.alpha) + (1 + self.alpha.reciprocal())

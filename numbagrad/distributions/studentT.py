@@ -1,0 +1,77 @@
+"""``StudentT``: normal numbers of an uncertain variance."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ..autograd.grad_mode import no_grad
+from ..ops.creation import ones, zeros
+from ..ops.functions import digamma, lgamma, log, log1p, where
+from ..ops.random import normal
+from ..size import Size
+from . import constraints
+from .chi2 import Chi2
+from .distribution import Distribution
+from .utils import broadcast_all
+
+__all__ = ["StudentT"]
+
+
+class StudentT(Distribution):
+    """A normal number over the root of a chi-square number over ``df``, scaled and moved."""
+
+    arg_constraints = {
+        "df": constraints.positive,
+        "loc": constraints.real,
+        "scale": constraints.positive,
+    }
+    support = constraints.real
+    has_rsample = True
+
+    def __init__(
+        self, df: Any, loc: Any = 0.0, scale: Any = 1.0, validate_args: bool | None = None
+    ) -> None:
+        self.df, self.loc, self.scale = broadcast_all(df, loc, scale)
+        self._chi2 = Chi2(self.df)
+        super().__init__(self.df.size(), validate_args=validate_args)
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+        made = self._get_checked_instance(StudentT, _instance)
+        made._chi2 = self._chi2.expand(batch_shape)
+        return self._expanded(StudentT, ("df", "loc", "scale"), batch_shape, made)
+
+    @property
+    def mean(self) -> Any:
+        return where(self.df <= 1, math.nan, self.loc)
+
+    @property
+    def mode(self) -> Any:
+        return self.loc
+
+    @property
+    def variance(self) -> Any:
+        finite = self.scale.pow(2) * self.df / (self.df - 2)
+        value = where(self.df > 2, finite, math.inf)
+        return where(self.df > 1, value, math.nan)
+
+    def rsample(self, sample_shape: Any = Size()) -> Any:  # noqa: B008
+        shape = self._extended_shape(sample_shape)
+        with no_grad():
+            x = normal(zeros(shape, dtype=self.df.dtype), ones(shape, dtype=self.df.dtype))
+        z = self._chi2.rsample(sample_shape)
+        return self.loc + self.scale * x * (z / self.df).rsqrt()
+
+    def log_prob(self, value: Any) -> Any:
+        if self._validate_args:
+            self._validate_sample(value)
+        y = (value - self.loc) / self.scale
+        norm = log(self.scale) + 0.5 * log(self.df) + 0.5 * math.log(math.pi)
+        norm = norm + lgamma(0.5 * self.df) - lgamma(0.5 * (self.df + 1.0))
+        return -0.5 * (self.df + 1.0) * log1p(y**2.0 / self.df) - norm
+
+    def entropy(self) -> Any:
+        half = 0.5 * self.df
+        beta = lgamma(half) + math.lgamma(0.5) - lgamma(0.5 * (self.df + 1))
+        psi = digamma(0.5 * (self.df + 1)) - digamma(half)
+        return log(self.scale) + 0.5 * (self.df + 1) * psi + 0.5 * log(self.df) + beta

@@ -1,0 +1,185 @@
+"""``Wishart``: covariances of a number of normal vectors."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ..autograd.grad_mode import no_grad
+from ..linalg import cholesky, slogdet
+from ..ops.creation import full, ones, zeros
+from ..ops.expand import broadcast_shapes
+from ..ops.functions import digamma, where
+from ..ops.older_linear_algebra import cholesky_inverse, cholesky_solve
+from ..ops.random import normal
+from ..ops.sequences import arange
+from ..ops.special_functions import mvlgamma
+from ..size import Size
+from . import constraints
+from .chi2 import Chi2
+from .distribution import ExponentialFamily
+from .multivariate_normal import precision_to_scale_tril
+from .utils import lazy_property, vec_to_tril_matrix
+
+__all__ = ["Wishart"]
+
+
+def multivariate_digamma(x: Any, p: int) -> Any:
+    """The derivative of log Gamma_p."""
+    steps = arange(p, dtype=x.dtype).div(2).expand((*x.shape, p))
+    return digamma(x.unsqueeze(-1) - steps).sum(-1)
+
+
+class Wishart(ExponentialFamily):
+    """Sums of x x^T over ``df`` normal vectors, by covariance, its inverse, or its factor."""
+
+    arg_constraints = {
+        "covariance_matrix": constraints.positive_definite,
+        "precision_matrix": constraints.positive_definite,
+        "scale_tril": constraints.lower_cholesky,
+        "df": constraints.greater_than(0),
+    }
+    support = constraints.positive_definite
+    has_rsample = True
+    _mean_carrier_measure = 0
+
+    def __init__(
+        self,
+        df: Any,
+        covariance_matrix: Any = None,
+        precision_matrix: Any = None,
+        scale_tril: Any = None,
+        validate_args: bool | None = None,
+    ) -> None:
+        given = {
+            "scale_tril": scale_tril,
+            "covariance_matrix": covariance_matrix,
+            "precision_matrix": precision_matrix,
+        }
+        named = [(name, matrix) for name, matrix in given.items() if matrix is not None]
+        if len(named) != 1:
+            raise AssertionError(
+                "Exactly one of covariance_matrix or precision_matrix or scale_tril may be "
+                "specified."
+            )
+        name, matrix = named[0]
+        if matrix.dim() < 2:
+            raise ValueError(
+                f"{name} must be at least two-dimensional, with optional leading batch dimensions"
+            )
+        event_shape = matrix.shape[-2:]
+        if isinstance(df, (int, float)):
+            shape = Size(matrix.shape[:-2])
+            self.df = full(shape, float(df), dtype=matrix.dtype)
+        else:
+            shape = broadcast_shapes(matrix.shape[:-2], df.shape)
+            self.df = df.expand(shape)
+        if self.df.le(event_shape[-1] - 1).any():
+            raise ValueError(
+                f"Value of df={df} expected to be greater than ndim - 1 = {event_shape[-1] - 1}."
+            )
+        setattr(self, name, matrix.expand((*shape, *event_shape)))
+        self.arg_constraints = {
+            **Wishart.arg_constraints, "df": constraints.greater_than(event_shape[-1] - 1)
+        }  # fmt: skip
+        super().__init__(shape, event_shape, validate_args=validate_args)
+        if scale_tril is not None:
+            self._unbroadcasted_scale_tril = scale_tril
+        elif covariance_matrix is not None:
+            self._unbroadcasted_scale_tril = cholesky(covariance_matrix)
+        else:
+            self._unbroadcasted_scale_tril = precision_to_scale_tril(precision_matrix)
+        self._dist_chi2 = self._squares()
+
+    def _squares(self) -> Any:
+        """The squares of the diagonal of Bartlett's decomposition."""
+        n = self._event_shape[-1]
+        steps = arange(n, dtype=self._unbroadcasted_scale_tril.dtype)
+        return Chi2(df=self.df.unsqueeze(-1) - steps.expand((*self._batch_shape, n)))
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+        names: Any = (
+            "df", ("covariance_matrix", 2), ("precision_matrix", 2), ("scale_tril", 2),
+        )  # fmt: skip
+        made = self._expanded(Wishart, names, batch_shape, _instance)
+        made._unbroadcasted_scale_tril = self._unbroadcasted_scale_tril
+        made.arg_constraints = self.arg_constraints
+        made._dist_chi2 = made._squares()
+        return made
+
+    def _matrix(self, value: Any) -> Any:
+        return value.expand((*self._batch_shape, *self._event_shape))
+
+    @lazy_property
+    def scale_tril(self) -> Any:
+        """The Cholesky factor of the covariance."""
+        return self._matrix(self._unbroadcasted_scale_tril)
+
+    @lazy_property
+    def covariance_matrix(self) -> Any:
+        """The covariance of the vectors."""
+        factor = self._unbroadcasted_scale_tril
+        return self._matrix(factor @ factor.mT)
+
+    @lazy_property
+    def precision_matrix(self) -> Any:
+        """The inverse of the covariance."""
+        return self._matrix(cholesky_inverse(self._unbroadcasted_scale_tril))
+
+    @property
+    def _natural_params(self) -> Any:
+        p = self._event_shape[-1]
+        return -self.precision_matrix / 2, (self.df - p - 1) / 2
+
+    def _log_normalizer(self, x: Any, y: Any) -> Any:  # type: ignore[override]
+        p = self._event_shape[-1]
+        half = y + (p + 1) / 2
+        return half * (p * math.log(2) - slogdet(-2 * x).logabsdet) + mvlgamma(half, p=p)
+
+    @property
+    def mean(self) -> Any:
+        return self.df.view((*self._batch_shape, 1, 1)) * self.covariance_matrix
+
+    @property
+    def mode(self) -> Any:
+        factor = self.df - self.covariance_matrix.shape[-1] - 1
+        factor = where(factor <= 0, math.nan, factor)
+        return factor.view((*self._batch_shape, 1, 1)) * self.covariance_matrix
+
+    @property
+    def variance(self) -> Any:
+        v = self.covariance_matrix
+        d = v.diagonal(dim1=-2, dim2=-1)
+        squares = v.pow(2) + d.unsqueeze(-1) * d.unsqueeze(-2)
+        return self.df.view((*self._batch_shape, 1, 1)) * squares
+
+    def rsample(self, sample_shape: Any = Size(), max_try_correction: Any = None) -> Any:  # noqa: B008
+        n = self._event_shape[-1]
+        noise = self._dist_chi2.rsample(sample_shape).sqrt().diag_embed(dim1=-2, dim2=-1)
+        count = n * (n - 1) // 2
+        shape = (*sample_shape, *self._batch_shape, count)
+        with no_grad():
+            below = normal(zeros(shape, dtype=noise.dtype), ones(shape, dtype=noise.dtype))
+        if count:
+            noise = noise + vec_to_tril_matrix(below, diag=-1)
+        factor = self._unbroadcasted_scale_tril @ noise
+        return factor @ factor.mT
+
+    def log_prob(self, value: Any) -> Any:
+        if self._validate_args:
+            self._validate_sample(value)
+        nu = self.df
+        p = self._event_shape[-1]
+        half_log_det = self._unbroadcasted_scale_tril.diagonal(dim1=-2, dim2=-1).log().sum(-1)
+        solved = cholesky_solve(value, self._unbroadcasted_scale_tril)
+        trace = solved.diagonal(dim1=-2, dim2=-1).sum(-1)
+        norm = -nu * (p * math.log(2) / 2 + half_log_det) - mvlgamma(nu / 2, p=p)
+        return norm + (nu - p - 1) / 2 * slogdet(value).logabsdet - trace / 2
+
+    def entropy(self) -> Any:
+        nu = self.df
+        p = self._event_shape[-1]
+        log_det = 2 * self._unbroadcasted_scale_tril.diagonal(dim1=-2, dim2=-1).log().sum(-1)
+        half = nu / 2
+        value = (p + 1) * (log_det / 2 + p * math.log(2) / 2) + mvlgamma(half, p=p) + nu * p / 2
+        return value - (nu - p - 1) / 2 * multivariate_digamma(half, p)

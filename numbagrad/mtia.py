@@ -1,0 +1,27 @@
+"""``torch.mtia``: accelerators of Meta; there is none."""
+
+from .absent import lacking
+
+_absent, __getattr__, __dir__ = lacking(
+    __name__,
+    "tensors are on the CPU; ask torch.mtia.is_available() first",
+    """MTIAGraph attach_out_of_memory_observer current_device current_stream default_stream
+    device empty_cache get_device_capability get_device_properties get_rng_state graph init
+    initial_seed manual_seed manual_seed_all memory_allocated memory_stats
+    record_memory_history seed set_device set_rng_state set_stream snapshot stream synchronize""",
+)
+
+
+def is_available() -> bool:
+    """Whether tensors can be put there: never."""
+    return False
+
+
+def device_count() -> int:
+    """How many there are: 0."""
+    return 0
+
+
+def is_initialized() -> bool:
+    """Whether one is in use: never."""
+    return False

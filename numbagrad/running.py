@@ -1,0 +1,149 @@
+"""Programs written for torch, run as they are: ``python -m numbagrad script.py``.
+
+``install_as_torch`` gives the package torch's name (``torch_alias.py`` finds its modules under it);
+``main`` does so and then runs a script, a module or a command, as Python itself would.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import runpy
+import sys
+from types import ModuleType, TracebackType
+from typing import Any
+
+from . import torch_alias
+from .torch_alias import TORCH_VERSION, is_torch
+
+__all__ = ["distribution", "install_as_torch", "load_ipython_extension", "main",
+           "uninstall_as_torch", "unload_ipython_extension"]  # fmt: skip
+
+_USAGE = """usage: python -m numbagrad [-c command | -m module | script] [arguments]
+
+Runs a program in which `import torch` finds numbagrad."""
+
+#: How often the name was installed and not taken away again.
+_depth = 0
+
+
+class _Installed:
+    """What ``install_as_torch`` returns: leaving it as a context takes the name away again."""
+
+    def __enter__(self) -> ModuleType:
+        return _package()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        uninstall_as_torch()
+
+
+def _package() -> ModuleType:
+    return sys.modules[__package__ or "numbagrad"]
+
+
+def install_as_torch() -> _Installed:
+    """Let ``import torch``, and imports of ``torch.nn`` and all other paths, find this package.
+
+    The modules are those of the package, under a second name: ``torch.nn is numbagrad.nn``.
+    ``torch.__version__`` and ``importlib.metadata.version("torch")`` say which torch that stands
+    for. As a context (``with numbagrad.install_as_torch():``) the name is taken away at the end;
+    what was imported by then stays what it is.
+
+    Raises:
+        ImportError: if another torch has been imported in this process.
+    """
+    global _depth
+    other = sys.modules.get("torch")
+    if other is not None and not is_torch():
+        raise ImportError(
+            "numbagrad cannot take the name 'torch': another module of that name has been imported "
+            f"already, from {getattr(other, '__file__', None)!r}. Call install_as_torch() before "
+            "anything imports torch, or run the program as `python -m numbagrad script.py`",
+            name="torch",
+        )
+    torch_alias.register()
+    sys.modules["torch"] = _package()
+    _depth += 1
+    return _Installed()
+
+
+def uninstall_as_torch() -> None:
+    """Take torch's name away again, once for each ``install_as_torch``; nothing if it has none."""
+    global _depth
+    _depth = max(_depth - 1, 0)
+    if _depth or not is_torch():
+        return
+    for name in [name for name in sys.modules if name == "torch" or name.startswith("torch.")]:
+        del sys.modules[name]
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """``%load_ext numbagrad``: from here on ``import torch`` finds this package."""
+    install_as_torch()
+
+
+def unload_ipython_extension(shell: Any) -> None:
+    """``%unload_ext numbagrad``: takes torch's name away again."""
+    uninstall_as_torch()
+
+
+class _Distribution(importlib.metadata.Distribution):
+    """What ``importlib.metadata`` says of torch while this package is torch."""
+
+    _FILES = {
+        "METADATA": f"Metadata-Version: 2.1\nName: torch\nVersion: {TORCH_VERSION}\n",
+        "top_level.txt": "torch\n",
+    }
+
+    def read_text(self, filename: str) -> str | None:
+        """The text of a file of the metadata, or None."""
+        return self._FILES.get(filename)
+
+    def locate_file(self, path: Any) -> Any:
+        """Where a file of the distribution lies: in this package."""
+        return os.path.join(os.path.dirname(__file__), path)
+
+
+def distribution() -> importlib.metadata.Distribution:
+    """Metadata of a distribution called torch."""
+    return _Distribution()
+
+
+def main(arguments: list[str]) -> int | None:
+    """Run what the command line names, with torch's name installed.
+
+    Args:
+        arguments: as behind ``python -m numbagrad``: ``script.py ...``, ``-m module ...`` or
+            ``-c command ...``.
+    """
+    if not arguments or arguments[0] in ("-h", "--help"):
+        print(_USAGE)
+        return 0 if arguments else 2
+    first, rest = arguments[0], arguments[1:]
+    if first in ("-m", "-c") and not rest:
+        print(f"Argument expected for the {first} option", file=sys.stderr)
+        return 2
+    if first.startswith("-") and first not in ("-m", "-c"):
+        print(f"unknown option {first}\n{_USAGE}", file=sys.stderr)
+        return 2
+    install_as_torch()
+    # Python has put the current folder in front of the path, as it does for -m.
+    if first == "-m":
+        sys.argv = rest
+        runpy.run_module(rest[0], run_name="__main__", alter_sys=True)
+    elif first == "-c":
+        sys.argv = ["-c", *rest[1:]]
+        sys.path[0] = ""
+        sys.modules["__main__"] = program = ModuleType("__main__")
+        exec(compile(rest[0], "<string>", "exec"), program.__dict__)
+    else:
+        sys.argv = [first, *rest]
+        if os.path.isfile(first):
+            sys.path[0] = os.path.dirname(os.path.realpath(first))
+        runpy.run_path(first, run_name="__main__")
+    return None

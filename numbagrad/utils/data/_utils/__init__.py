@@ -1,0 +1,5 @@
+"""``torch.utils.data._utils``: what programs take from the inside of torch's loader."""
+
+from . import collate, worker
+
+__all__ = ["collate", "worker"]

@@ -1,0 +1,83 @@
+"""``DistributedSampler``: the part of a dataset that one of several processes trains on."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+from ...data.sampler import Sampler
+from ...ops.random import randperm
+from ...random import Generator
+
+__all__ = ["DistributedSampler"]
+
+
+class DistributedSampler(Sampler[int]):
+    """Every ``num_replicas``-th sample, in an order that all processes know.
+
+    Args:
+        dataset: what is sampled; only its length is asked for.
+        num_replicas: how many processes there are; there is no process group to ask.
+        rank: which of them this is.
+        shuffle: whether the order is drawn, from ``seed`` and the epoch.
+        seed: the same in all processes.
+        drop_last: whether samples are left out to make parts equal; else some come twice.
+
+    Raises:
+        RuntimeError: without ``num_replicas`` or ``rank``, as torch where no group was made.
+        ValueError: for a rank that is none of the replicas.
+    """
+
+    def __init__(
+        self,
+        dataset: Any,
+        num_replicas: int | None = None,
+        rank: int | None = None,
+        shuffle: bool = True,
+        seed: int = 0,
+        drop_last: bool = False,
+    ) -> None:
+        if num_replicas is None or rank is None:
+            raise RuntimeError("Requires distributed package to be available")
+        if rank >= num_replicas or rank < 0:
+            raise ValueError(
+                f"Invalid rank {rank}, rank should be in the interval [0, {num_replicas - 1}]"
+            )
+        self.dataset = dataset
+        self.num_replicas = num_replicas
+        self.rank = rank
+        self.epoch = 0
+        self.drop_last = drop_last
+        self.shuffle = shuffle
+        self.seed = seed
+        count = len(dataset)
+        if drop_last and count % num_replicas:
+            self.num_samples = math.ceil((count - num_replicas) / num_replicas)
+        else:
+            self.num_samples = math.ceil(count / num_replicas)
+        self.total_size = self.num_samples * num_replicas
+
+    def _order(self) -> list[int]:
+        count = len(self.dataset)
+        if not self.shuffle:
+            return list(range(count))
+        generator = Generator()
+        generator.manual_seed(self.seed + self.epoch)
+        return randperm(count, generator=generator).tolist()
+
+    def __iter__(self) -> Iterator[int]:
+        order = self._order()
+        missing = self.total_size - len(order)
+        if self.drop_last:
+            order = order[: self.total_size]
+        elif missing > 0:
+            order += (order * math.ceil(missing / len(order)))[:missing]
+        return iter(order[self.rank :: self.num_replicas])
+
+    def __len__(self) -> int:
+        return self.num_samples
+
+    def set_epoch(self, epoch: int) -> None:
+        """Say which epoch it is, so that the order changes."""
+        self.epoch = epoch

@@ -1,0 +1,39 @@
+"""Every public name of torch's modules is there, raises where it is used, or is on a list."""
+
+import importlib
+import inspect
+import pathlib
+import warnings
+
+import pytest
+import torch as oracle
+from torch_paths import PATHS
+
+LIST = pathlib.Path(__file__).parent / "torch_names_missing.txt"
+MISSING = {tuple(line.split()) for line in LIST.read_text().splitlines() if line[:1] != "#"}
+#: Paths of torch's inside, which have no public names.
+INSIDE = [path for path in PATHS if any(part.startswith("_") for part in path.split("."))]
+
+
+def names_of(path):
+    """What torch says is public in a module."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        module = importlib.import_module(path)
+        return [
+            name
+            for name in getattr(module, "__all__", ())
+            if not name.startswith("_") and not inspect.ismodule(getattr(module, name, None))
+        ]
+
+
+@pytest.mark.parametrize("path", [path for path in PATHS if path not in INSIDE])
+def test_public_names(path):
+    ours = importlib.import_module(path.replace("torch", "numbagrad", 1))
+    missing = {(path, name) for name in names_of(path) if not hasattr(ours, name)}
+    assert missing <= MISSING
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_there_is_such_a_path(path):
+    assert importlib.import_module(path) and oracle

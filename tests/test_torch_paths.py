@@ -1,0 +1,118 @@
+"""What programs import from torch: every path is there, and what is not there says so."""
+
+import importlib
+import subprocess
+import sys
+
+import pytest
+from torch_paths import PATHS
+
+import numbagrad as torch
+from numbagrad.absent import absent
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_path(path):
+    module = importlib.import_module(path.replace("torch", "numbagrad", 1))
+    for name in getattr(module, "__all__", ()):
+        assert hasattr(module, name), name
+    assert set(dir(module))
+
+
+def test_all_paths_under_torchs_name():
+    program = (
+        "import importlib, sys, numbagrad\n"
+        "with numbagrad.install_as_torch():\n"
+        f"    for path in {PATHS}:\n"
+        "        module = importlib.import_module(path)\n"
+        "        assert module is sys.modules[path.replace('torch', 'numbagrad', 1)], path\n"
+        "    files = [m.__file__ for n, m in sys.modules.items() if n.startswith('numbagrad')\n"
+        "             and getattr(m, '__file__', None)]\n"
+        "    assert len(files) == len(set(files))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_layers_at_torchs_paths_are_those_of_nn():
+    for name in torch.nn.modules.__all__ if hasattr(torch.nn.modules, "__all__") else dir(torch.nn):
+        value = getattr(torch.nn, name)
+        if isinstance(value, type) and hasattr(torch.nn.modules, name):
+            assert getattr(torch.nn.modules, name) is value
+    assert isinstance(torch.nn.BatchNorm2d(3), torch.nn.modules.batchnorm._BatchNorm)
+    assert isinstance(torch.nn.Conv1d(1, 1, 1), torch.nn.modules.conv._ConvNd)
+    assert isinstance(torch.nn.MSELoss(), torch.nn.modules.loss._Loss)
+    assert torch.nn.modules.linear.Linear.__module__ == "numbagrad.nn.linear"
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda: torch.fx.symbolic_trace(len),
+        lambda: torch.onnx.export(None, None, "file"),
+        lambda: torch.export.export(None, ()),
+        lambda: torch.jit.save(None, "file"),
+        lambda: torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(1, 1)),
+        lambda: torch.distributed.init_process_group("gloo"),
+        lambda: torch.distributed.ReduceOp.SUM,
+        lambda: torch.library.custom_op("a::b", mutates_args=()),
+        lambda: torch.sparse.mm(torch.ones(1, 1), torch.ones(1, 1)),
+        lambda: torch.cuda.Stream(),
+        lambda: torch.hub.load("owner/repository", "model"),
+        lambda: torch.hub.load_state_dict_from_url("http://127.0.0.1/x"),
+        lambda: torch.optim.SparseAdam([]),
+        lambda: torch.ao.quantization.prepare(None),
+        lambda: torch.nn.attention.flex_attention.flex_attention(None, None, None),
+    ],
+)
+def test_what_is_not_there_says_so_when_it_is_used(use):
+    with pytest.raises(NotImplementedError, match="is not available in numbagrad"):
+        use()
+
+
+def test_names_that_are_not_there_stand_where_classes_do():
+    Graph = torch.fx.Graph
+    assert not isinstance(1, Graph) and Graph is torch.fx.Graph
+    assert "numbagrad does not have" in repr(Graph)
+    assert (Graph | None) is not None
+
+    class Traced(Graph):
+        pass
+
+    with pytest.raises(NotImplementedError, match="torch.fx.Graph is not available"):
+        Traced()
+    with pytest.raises(AttributeError):
+        torch.fx.no_such_name  # noqa: B018
+    assert absent("torch.x.y", "why").__module__ == "torch.x"
+
+
+def test_questions_that_programs_ask_before_they_use_a_device():
+    assert not torch.distributed.is_available() and not torch.distributed.is_initialized()
+    for device in (torch.cuda, torch.mps, torch.xpu, torch.mtia, torch.accelerator):
+        assert not device.is_available() and device.device_count() == 0
+    assert torch.cpu.is_available() and torch.cpu.device_count() == 1
+    assert not torch.backends.mps.is_available() and not torch.backends.cudnn.is_available()
+    assert torch.cuda.memory_allocated() == 0 and torch.cuda.get_rng_state_all() == []
+    torch.cuda.empty_cache()
+    with pytest.raises(AssertionError, match="not compiled with CUDA"):
+        torch.cuda.set_device(0)
+    with pytest.raises(RuntimeError, match="Cannot access accelerator device"):
+        torch.accelerator.synchronize()
+    with pytest.raises(ValueError, match="Default process group has not been initialized"):
+        torch.distributed.get_rank()
+
+
+def test_switches_are_kept():
+    cudnn = torch.backends.cudnn
+    cudnn.benchmark, cudnn.deterministic = True, True
+    with cudnn.flags(enabled=False, benchmark=False):
+        assert not cudnn.enabled and not cudnn.benchmark
+    assert cudnn.enabled and cudnn.benchmark and cudnn.deterministic
+    cudnn.benchmark = cudnn.deterministic = False
+    torch.backends.cuda.matmul.allow_tf32 = True
+    assert torch.backends.cuda.matmul.allow_tf32
+    torch.backends.cuda.matmul.allow_tf32 = False
+    with pytest.raises(AttributeError):
+        torch.backends.cuda.matmul.no_such_switch = 1
+    with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
+        pass
