@@ -16,6 +16,7 @@ from second_backend import BACKEND, PythonArray, ReadByNumPy
 
 import numbagrad as torch
 from numbagrad import backends, nn
+from numbagrad.executor.mode import NATIVE
 
 DEVICE = BACKEND.device_type
 F = nn.functional
@@ -365,6 +366,10 @@ def test_gradients_accumulate():
 # --- compiled -------------------------------------------------------------------------------------
 
 
+#: Without launchers compiled functions run as they are.
+records = pytest.mark.skipif(not NATIVE, reason="nothing is recorded without launchers")
+
+
 def runs_of(call):
     """How many programs and how many single operations the backend runs in a call."""
     before = BACKEND.runs.copy()
@@ -384,6 +389,7 @@ def test_a_compiled_step_trains_a_net(optimizer, loss):
         np.testing.assert_allclose(own, other, rtol=1e-4, atol=1e-6)
 
 
+@records
 @pytest.mark.filterwarnings("error")
 def test_a_compiled_step_is_a_program():
     net = network().to(DEVICE)
@@ -405,6 +411,7 @@ def test_a_compiled_step_is_a_program():
         assert runs_of(lambda: step(x, y)) == (1, 0)
 
 
+@records
 @pytest.mark.filterwarnings("error")
 def test_passes_are_those_of_the_backend():
     f = torch.compile(lambda x, y: (x * y + 1).exp().sum(0))
