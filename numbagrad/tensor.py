@@ -66,6 +66,7 @@ class TensorState:
     _viewed: Tensor | None
 
 
+_ndarray = np.ndarray
 _new = object.__new__
 _new_size = tuple.__new__
 
@@ -172,8 +173,7 @@ class Tensor(TensorState, InstalledMethods):
     @property
     def device(self) -> Device:
         """Where the memory is."""
-        array = self._array
-        return CPU if array.__class__ is np.ndarray else device_of(array)
+        return CPU if self._array.__class__ is _ndarray else device_of(self._array)
 
     @property
     def ndim(self) -> int:

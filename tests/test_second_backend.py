@@ -16,6 +16,7 @@ from second_backend import BACKEND, PythonArray, ReadByNumPy
 
 import numbagrad as torch
 from numbagrad import backend, nn
+from numbagrad.executor.mode import NATIVE
 
 DEVICE = BACKEND.device_type
 F = nn.functional
@@ -365,6 +366,10 @@ def test_gradients_accumulate():
 # --- compiled -------------------------------------------------------------------------------------
 
 
+#: Without launchers compiled functions run as they are.
+records = pytest.mark.skipif(not NATIVE, reason="nothing is recorded without launchers")
+
+
 def runs_of(call):
     """How many programs and how many single operations the backend runs in a call."""
     before = BACKEND.runs.copy()
@@ -373,6 +378,7 @@ def runs_of(call):
     return after["program"], after["operation"]
 
 
+@pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("loss", [F.mse_loss, F.cross_entropy])
 @pytest.mark.parametrize("optimizer", ["SGD", "Adam"])
 def test_a_compiled_step_trains_a_net(optimizer, loss):
@@ -383,6 +389,8 @@ def test_a_compiled_step_trains_a_net(optimizer, loss):
         np.testing.assert_allclose(own, other, rtol=1e-4, atol=1e-6)
 
 
+@records
+@pytest.mark.filterwarnings("error")
 def test_a_compiled_step_is_a_program():
     net = network().to(DEVICE)
     steps = torch.optim.SGD(net.parameters(), lr=0.1)
@@ -403,6 +411,8 @@ def test_a_compiled_step_is_a_program():
         assert runs_of(lambda: step(x, y)) == (1, 0)
 
 
+@records
+@pytest.mark.filterwarnings("error")
 def test_passes_are_those_of_the_backend():
     f = torch.compile(lambda x, y: (x * y + 1).exp().sum(0))
     x, y = torch.rand(4, 3, device=DEVICE), torch.rand(4, 3, device=DEVICE)
@@ -411,6 +421,7 @@ def test_passes_are_those_of_the_backend():
     assert f(x, y).tolist() == pytest.approx(f(x.cpu(), y.cpu()).tolist())
 
 
+@pytest.mark.filterwarnings("error")
 def test_a_compiled_module_under_an_eager_loss():
     net = nn.Linear(3, 2).to(DEVICE)
     compiled = torch.compile(net)
@@ -422,6 +433,7 @@ def test_a_compiled_module_under_an_eager_loss():
             np.testing.assert_allclose(own.tolist(), other.tolist(), rtol=1e-5)
 
 
+@pytest.mark.filterwarnings("ignore:compile")
 def test_what_no_program_does_runs_uncompiled():
     x = torch.ones(3, device=DEVICE)
     for function in (

@@ -318,6 +318,8 @@ for _name, _operator in {
     method(_name)(_python_operator(pointwise(_operator)))
 
 
+_ndarray = np.ndarray
+
 # --- fill and copy --------------------------------------------------------------------------------
 
 
@@ -450,19 +452,21 @@ def copy_(input: Tensor, src: Tensor | Number, non_blocking: bool = False) -> Te
         if not isinstance(src, (bool, int, float, complex)):
             require_tensor("copy_", src, "other")
         src = new_tensor(np.array(src))
-    if src._array.__class__ is not input._array.__class__ and is_elsewhere(src, input):
-        src = src.to(input.device)
-    if src._array.shape != input._array.shape:
-        check_broadcast(src._array.shape, input._array.shape)
+    source = src._array
+    if source.__class__ is not _ndarray or input._array.__class__ is not _ndarray:
+        if is_elsewhere(src, input):
+            src = src.to(input.device)
+            source = src._array
+    if source.shape != input._array.shape:
+        check_broadcast(source.shape, input._array.shape)
     if 0 in input._array.strides and src is not input:
         check_written_once(input._array)
-    source = src._array
     if not recording(input, src) and not is_transformed((input, src)):
         before_write(input)
         if (
             capture.active is not None
+            or source.__class__ is not _ndarray
             or source.dtype != input._array.dtype
-            or source.__class__ is not np.ndarray
         ):
             _copy_noted(input._array, source)
         else:

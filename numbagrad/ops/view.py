@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..backend import foreign
-from ..executor.arrays import copy_elements, new_array
+from ..executor.arrays import copy_elements
 from ..executor.conversion import dense_like, in_order, lies_in_order
 from ..layout import contiguous_format, preserve_format
 from ..tensor import Tensor, new_tensor
@@ -458,17 +458,9 @@ def squeeze(input: Tensor, dim: Any = NOT_GIVEN, *more: int) -> Tensor:
 
 def dense_copy(array: Array) -> Array:
     """A copy without gaps that keeps the order of dimensions in memory."""
-    if array.__class__ is np.ndarray and array.flags.c_contiguous:
-        return array.copy()
-    made = dense_like(array, array.dtype, foreign(array))
-    copy_elements(made, array)
-    return made
-
-
-def _contiguous_copy(array: Array) -> Array:
-    if array.__class__ is np.ndarray:
+    if array.flags.c_contiguous:
         return array.copy("C")
-    made = new_array(array.shape, array.dtype, foreign(array))
+    made = dense_like(array, array.dtype, foreign(array))
     copy_elements(made, array)
     return made
 
@@ -484,7 +476,7 @@ _clone = TensorOperator(
 )
 _contiguous = TensorOperator(
     "clone",
-    lambda input: _contiguous_copy(input),
+    lambda input: input.copy("C"),
     {"input": lambda grad: grad},
     batch=stacked(),
     tangent=multilinear,
