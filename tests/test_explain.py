@@ -89,6 +89,8 @@ def test_statistics_read_as_a_sentence():
 
 # --- the pair of an operator: torch.explain(operator)(*arguments) ---------------------------------
 
+needs_programs = pytest.mark.skipif(not NATIVE, reason="definitions run as they are written")
+
 F = torch.nn.functional
 X = torch.arange(12.0).reshape(3, 4) - 5
 PAIRS = [
@@ -157,6 +159,7 @@ def test_a_pair_knows_its_signature_and_what_it_compiled():
     assert "mat2 float32[4, 5]" in str(torch.functions.Mm.kernels(x, weight))
 
 
+@needs_programs
 def test_the_pair_of_a_composite_operator_is_the_one_that_runs():
     F.layer_norm.composite.forget()
     x = with_gradient(X)
@@ -167,6 +170,7 @@ def test_the_pair_of_a_composite_operator_is_the_one_that_runs():
     assert found.backward == found.pair.backward_kernels != ()
 
 
+@needs_programs
 def test_a_function_of_a_user_with_one_operator_is_explained_as_that():
     x = with_gradient(X)
     F.layer_norm.composite.forget()
@@ -174,7 +178,7 @@ def test_a_function_of_a_user_with_one_operator_is_explained_as_that():
     assert [node for node, _ in found.saved] == ["NativeLayerNormBackward0"]
 
 
-@pytest.mark.skipif(not NATIVE, reason="compile() runs functions as they are")
+@needs_programs
 def test_the_pair_of_a_compiled_function_is_what_runs_it():
     step = torch.compile(lambda x: (x.exp() * 2).sum())
     x = with_gradient(X)

@@ -233,7 +233,8 @@ class List(Record):
 def write_list(field: List, rows: Sequence[Any]) -> WordArray:
     """Have a list be these rows, or words; returns their memory, to be kept alive."""
     words = np.array(rows or [0], dtype=np.int64)
-    field.count, field.first = len(rows), words.ctypes.data
+    # One store: another thread may read the list between two.
+    field.words[:] = row_of(List, count=len(rows), first=words.ctypes.data)
     return words
 
 
