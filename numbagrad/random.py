@@ -75,6 +75,18 @@ def _small_kernel(name: str) -> Callable[..., None] | None:
     return made
 
 
+@functools.lru_cache(maxsize=16)
+def _seeded(seed: int) -> np.ndarray:
+    """The words that a seed of 32 bits begins with; programs begin with the same seeds again."""
+    values = [seed]
+    for i in range(1, _STATE_SIZE):
+        previous = values[-1]
+        values.append((1812433253 * (previous ^ (previous >> 30)) + i) & 0xFFFFFFFF)
+    words = np.array(values, np.uint32)
+    words.flags.writeable = False
+    return words
+
+
 class Generator:
     """A Mersenne Twister (MT19937) with torch's seeding, and torch's way of keeping a spare normal.
 
@@ -184,15 +196,11 @@ class Generator:
         return other
 
     def _reset(self, seed: int) -> None:
-        values = [seed & 0xFFFFFFFF]
-        for i in range(1, _STATE_SIZE):
-            previous = values[-1]
-            values.append((1812433253 * (previous ^ (previous >> 30)) + i) & 0xFFFFFFFF)
         words = self._words
         words[:_HEADER] = 0
         words[_SEED] = seed - (seed >> 63 << 64)
         words[_LEFT] = 1
-        words[_HEADER:].view(np.uint32)[:] = values
+        words[_HEADER:].view(np.uint32)[:] = _seeded(seed & 0xFFFFFFFF)
 
     def run(
         self, name: str, out: np.ndarray, first: float, second: float, signature: str = _REALS

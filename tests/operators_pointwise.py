@@ -115,8 +115,13 @@ def scalar_for(definition: PointwiseDefinition, name: str, whole: bool) -> float
 def operands_of(definition: PointwiseDefinition, tensors: tuple[Any, ...], whole: bool = False):
     """The operands of the formula in order: the tensors, and a number for every scalar."""
     rest = iter(tensors)
+    return [next(rest) if x is None else x for x in _numbers_of(definition, whole)]
+
+
+def _numbers_of(definition: PointwiseDefinition, whole: bool) -> list[float | None]:
+    """A number for every scalar of the formula, and None for every tensor."""
     return [
-        scalar_for(definition, x, whole) if x in definition.scalars else next(rest)
+        scalar_for(definition, x, whole) if x in definition.scalars else None
         for x in definition.traced.inputs
     ]
 
@@ -126,17 +131,24 @@ def is_whole(tensors: tuple[Any, ...]) -> bool:
     return not any("float" in str(x.dtype) for x in tensors)
 
 
+def _of_name(name: str) -> Callable[..., Any]:
+    return lambda t, *operands: getattr(t, name)(*operands)
+
+
 def _pointwise_entry(definition: PointwiseDefinition) -> Entry:
     name = definition.name
     formula = definition.traced
-    public = CALLS.get(name) or (lambda t, *operands: getattr(t, name)(*operands))
-    elsewhere = FUNCTIONAL.get(name)
+    public = CALLS.get(name) or FUNCTIONAL.get(name) or _of_name(name)
+    # What is called reaches no definition and no register: compile would watch all of these.
+    numbers = [_numbers_of(definition, whole) for whole in (False, True)]
+    own = pointwise(name) if name in FUNCTIONAL else None
 
     def call(t: Any, *tensors: Any) -> Any:
-        operands = operands_of(definition, tensors, is_whole(tensors))
-        if elsewhere is None:
-            return public(t, *operands)
-        return pointwise(name)(*operands) if t is numbagrad else elsewhere(t, *operands)
+        rest = iter(tensors)
+        operands = [next(rest) if x is None else x for x in numbers[is_whole(tensors)]]
+        if own is not None and t is numbagrad:
+            return own(*operands)
+        return public(t, *operands)
 
     def reference(*arrays: np.ndarray) -> Any:
         values = [x for x in arrays if x.dtype.kind != "b"] or list(arrays)

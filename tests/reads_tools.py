@@ -240,6 +240,8 @@ def played(kind: Kind, role: str, place: str, name: str, folder: Path, compiled:
         del sys.path[:2]
         for module in texts:
             sys.modules.pop(module, None)
+        for searched in [x for x in sys.path_importer_cache if x.startswith(str(folder))]:
+            del sys.path_importer_cache[searched]  # thousands of folders would slow down imports
 
 
 def _outcomes(kind: Kind, role: str, holder: Any, step: Any) -> list[tuple[Any, Any]]:

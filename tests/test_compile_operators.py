@@ -81,14 +81,16 @@ def varied(array: np.ndarray, seed: int) -> np.ndarray:
 def step_of(entry: Entry, differentiate: bool, in_place: bool = False):
     """A function of the inputs that returns the results of the operator, and all gradients.
 
-    Its first argument is a list of the tensors that the row makes.
+    Its first argument is a list of the tensors that the row makes. It reaches no more of the row
+    than its call: compile watches all that a function can reach.
     """
+    call, is_pointwise = entry.call, entry.definition is not None
 
     def step(made, *inputs):
         answers = iter(made)
         namespace = Namespace(lambda data, **options: next(answers), in_place)
-        namespace = numbagrad if entry.definition is not None else namespace
-        results = [x for x in as_tuple(entry.call(namespace, *inputs))]
+        namespace = numbagrad if is_pointwise else namespace
+        results = [x for x in as_tuple(call(namespace, *inputs))]
         found = [x.detach() if isinstance(x, numbagrad.Tensor) else x for x in results]
         roots = [x for x in results if isinstance(x, numbagrad.Tensor) and x.requires_grad]
         if differentiate and roots:

@@ -24,7 +24,7 @@ PACKAGE = pathlib.Path(torch.__file__).parent
 #: Functions with late handlers, in one version of CPython at least, by what they are for.
 LATE = {
     "makes a kernel or a program, once for each: Numba and LLVM end a process without memory": """
-        codegen/loader.py:load executor/function_source.py:definition_of
+        codegen/loader.py:load
         executor/library.py:_address
         executor/numba_function.py:_compiled executor/numba_function.py:_trampoline
         executor/pointwise.py:PointwiseProgram._set_up executor/pool.py:_make_pool

@@ -7,44 +7,69 @@ Called by what rewrites functions (``compiling/splitting.py``) and by what reads
 from __future__ import annotations
 
 import ast
+import copy
+import functools
 import inspect
 import types
 from collections.abc import Iterator
+from typing import NamedTuple
+
+#: How a function is found in a file: its name and its first line, be that of a decorator.
+_Place = tuple[str, int]
+
+
+class _File(NamedTuple):
+    """What a source file defines."""
+
+    codes: dict[_Place, list[types.CodeType]]
+    trees: dict[_Place, ast.FunctionDef]
 
 
 def definition_of(function: types.FunctionType) -> ast.FunctionDef:
-    """The definition of a function, without decorators.
+    """The definition of a function, without decorators; the tree belongs to the caller.
 
     Raises ``ValueError``, which says why, if the source is not there, or was edited since.
     """
     code = function.__code__
     try:
         lines, _ = inspect.findsource(function)
-        text = "".join(lines)
-        compiled = compile(text, code.co_filename, "exec", dont_inherit=True)
+        file = _parsed("".join(lines), code.co_filename)
     except (OSError, TypeError, SyntaxError) as error:
         raise ValueError("its source is not available") from error
-    if not any([_is_same(code, each) for each in _codes_like(code, compiled)]):
+    place = (code.co_name, code.co_firstlineno)
+    if not any([_is_same(code, each) for each in file.codes.get(place, ())]):
         raise ValueError("its source is not what was compiled")
+    if place not in file.trees:
+        raise ValueError("it is no function with a body of statements")
+    tree = copy.deepcopy(file.trees[place])
+    tree.decorator_list = []
+    return tree
+
+
+@functools.lru_cache(maxsize=4)
+def _parsed(text: str, name: str) -> _File:
+    """A program asks for several functions of one file, which may be long."""
+    codes: dict[_Place, list[types.CodeType]] = {}
+    for code in _codes_inside(compile(text, name, "exec", dont_inherit=True)):
+        codes.setdefault((code.co_name, code.co_firstlineno), []).append(code)
+    trees: dict[_Place, ast.FunctionDef] = {}
     for tree in ast.walk(ast.parse(text)):
-        if isinstance(tree, ast.FunctionDef) and tree.name == code.co_name:
-            if code.co_firstlineno == min([tree.lineno, *[x.lineno for x in tree.decorator_list]]):
-                tree.decorator_list = []
-                return tree
-    raise ValueError("it is no function with a body of statements")
+        if isinstance(tree, ast.FunctionDef):
+            first = min([tree.lineno, *[x.lineno for x in tree.decorator_list]])
+            trees.setdefault((tree.name, first), tree)
+    return _File(codes, trees)
 
 
 def _is_same(code: types.CodeType, other: types.CodeType) -> bool:
     return (code.co_code, code.co_varnames) == (other.co_code, other.co_varnames)
 
 
-def _codes_like(code: types.CodeType, inside: types.CodeType) -> Iterator[types.CodeType]:
-    """The code objects that are defined where ``code`` is."""
-    for each in inside.co_consts:
+def _codes_inside(code: types.CodeType) -> Iterator[types.CodeType]:
+    """The code objects that are defined in another one, at whatever depth."""
+    for each in code.co_consts:
         if isinstance(each, types.CodeType):
-            if (each.co_name, each.co_firstlineno) == (code.co_name, code.co_firstlineno):
-                yield each
-            yield from _codes_like(code, each)
+            yield each
+            yield from _codes_inside(each)
 
 
 __all__ = ["definition_of"]
