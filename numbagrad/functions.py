@@ -6,6 +6,8 @@ shows what stands behind that name as a user's own ``Function`` would:
 - ``apply(*arguments)`` calls the operator, and records it;
 - ``forward(*arguments)`` computes alone;
 - ``backward(node, *gradients)`` is the gradient rule, for the node that ``apply`` left;
+- ``operators()`` are the operators that the public function is written with: their formulas,
+  gradient rules and rules under transformations (``ops/base.py``);
 - ``kernels(*arguments)`` is the pair of the signature: the kernels of the forward and the backward
   with their sources and files, and what passes between them.
 
@@ -16,13 +18,16 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from .autograd.function import Function
 from .autograd.grad_mode import no_grad
 from .autograd.node import Node
 from .executor.explain import Explanation
+from .ops.base import Operator
+from .ops.definition import POINTWISE
+from .ops.operator import pointwise
 from .tensor import Tensor
 
 __all__ = ["OperatorFunction"]
@@ -38,6 +43,15 @@ class OperatorFunction(Function):
     def operator(cls) -> Callable[..., Any]:
         """The public function, as it stands now: layers may have put one there that asks them."""
         return getattr(*cls.place)
+
+    @classmethod
+    def operators(cls) -> tuple[Operator, ...]:
+        """The operators that the public function is written with, most often a single one.
+
+        They are found in its text, or in that of its helpers. There are none of a function that is
+        written in other public functions, nor those made for a choice of parameters (``cumsum``).
+        """
+        return tuple(_operators_of(cls.operator()))
 
     @classmethod
     def apply(cls, *arguments: Any, **options: Any) -> Any:
@@ -80,6 +94,45 @@ class OperatorFunction(Function):
 
         wanted = {name: _with_gradient(value) for name, value in options.items()}
         return explain(cls.operator())(*[_with_gradient(x) for x in arguments], **wanted)
+
+
+def _operators_of(function: Any) -> list[Operator]:
+    """The operators that a function names, or else those of its helpers."""
+    found = _operators_among(_named_by(function))
+    if not found:
+        home = inspect.unwrap(function).__module__
+        helpers = [
+            x for x in _named_by(function)
+            if inspect.isfunction(x) and x.__module__ in (home, "numbagrad.ops.operator")
+        ]  # fmt: skip
+        found = _operators_among([x for helper in helpers for x in _named_by(helper)])
+    return found
+
+
+def _operators_among(values: Iterable[Any]) -> list[Operator]:
+    """The operators among values; of composites, launchers and methods those behind them."""
+    behind = [getattr(x, "__self__", x) for x in [getattr(x, "composite", x) for x in values]]
+    return list(dict.fromkeys([x for x in behind if isinstance(x, Operator)]))
+
+
+def _named_by(function: Any) -> Iterator[Any]:
+    """What the text of a function of this library refers to, in that order."""
+    if hasattr(function, "composite"):
+        yield function
+        return
+    function = inspect.unwrap(function)
+    if not function.__module__.startswith("numbagrad"):
+        return
+    code = function.__code__
+    yield from [cell.cell_contents for cell in function.__closure__ or ()]
+    spaces = [function.__globals__]
+    for name in code.co_names:
+        for value in [space[name] for space in spaces if name in space]:
+            if inspect.ismodule(value) and value.__name__.startswith("numbagrad"):
+                spaces.append(vars(value))
+            yield from value.values() if value.__class__ is dict else [value]
+    if "pointwise" in code.co_names:
+        yield from [pointwise(x) for x in code.co_consts if x.__class__ is str and x in POINTWISE]
 
 
 def _with_gradient(value: Any) -> Any:

@@ -18,6 +18,7 @@ import numpy as np
 from .executor import capture, library
 from .executor.builtin import launcher, make_builtin, runtime
 from .executor.deferred import Deferred
+from .native.layout import DrawTable
 
 # Layout of a generator's state, as kernels/random_numbers.py defines it (a test compares the two).
 _SEED, _LEFT, _NEXT, _NORMAL_IS_CACHED, _CACHED_NORMAL = 0, 1, 2, 3, 4
@@ -70,7 +71,8 @@ def _small_kernel(name: str) -> Callable[..., None] | None:
     if not _launchers.ready():
         return None
     address = library.hand_written("kernels.random_numbers", name, _REALS, fastmath=())
-    table = np.array([runtime().ctypes.data, address])
+    table = DrawTable()
+    table.runtime, table.kernel = runtime().address, address
     made = _small_kernels[name] = make_builtin(name, launcher("draw", "random_fill"), table)
     return made
 

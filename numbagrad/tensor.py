@@ -18,14 +18,14 @@ from . import printing
 from .autograd import engine_interface, grad_dtype, hooks, tensor_interface, watching
 from .autograd.grad_mode import state as grad_mode
 from .autograd.inplace import check_not_stale, is_stale
-from .autograd.node import Node, detached, visible
-from .backends import Backend, device_of, foreign
+from .autograd.node import UNRECORDED, Node, detached, has_no_history, visible
 from .device import CPU
 from .device import device as Device
 from .dtype import FROM_TYPE_NUM, bfloat16
 from .dtype import dtype as DType
 from .dtype import from_numpy as dtype_of
 from .executor import capture
+from .backend import Backend, device_of, foreign
 from .layout import contiguous_format, layout, strided
 from .size import Size
 from .torch_function import disabled_torch_function, plain_types
@@ -308,7 +308,7 @@ class Tensor(TensorState, InstalledMethods):
         """Whether operations on this tensor are recorded.
 
         A view that was made while nothing was recorded requires grad as its base does, as in torch,
-        but has no history: operations on it are not recorded.
+        but has no history: gradients of operations on it go nowhere.
         """
         if self._requires_grad:
             return True
@@ -318,6 +318,10 @@ class Tensor(TensorState, InstalledMethods):
     def requires_grad(self, value: bool) -> None:
         if not isinstance(value, bool):
             raise RuntimeError(f"requires_grad must be a bool, not {type(value).__name__}")
+        if self._producer is UNRECORDED:
+            if value:
+                self._producer = None  # it is a leaf now
+            return
         if not value and self._producer is not None:
             raise RuntimeError(
                 "you can only change requires_grad flags of leaf variables. If you want to use a "
@@ -354,7 +358,7 @@ class Tensor(TensorState, InstalledMethods):
                 "requires_grad_(): argument 'requires_grad' (position 1) must be bool, not "
                 f"{type_name(requires_grad)}"
             )
-        if not requires_grad or self._producer is None:  # what has a history requires grad already
+        if not requires_grad or has_no_history(self):  # what has a history requires grad already
             self.requires_grad = requires_grad
         return self
 
@@ -368,9 +372,10 @@ class Tensor(TensorState, InstalledMethods):
         if self._viewed is not None:
             check_not_stale(self)
         node = self._producer
-        if node is not None:
-            hooks.note_output(node, self)
-            visible(node)
+        if node is None or node is UNRECORDED:
+            return None
+        hooks.note_output(node, self)
+        visible(node)
         return node
 
     @property
@@ -378,7 +383,7 @@ class Tensor(TensorState, InstalledMethods):
         """Whether this tensor was made by the user rather than by a recorded operation."""
         if self._viewed is not None:
             check_not_stale(self)
-        return self._producer is None
+        return has_no_history(self)
 
     @property
     def output_nr(self) -> int:
@@ -389,7 +394,7 @@ class Tensor(TensorState, InstalledMethods):
     def grad(self) -> Tensor | None:
         """The gradient accumulated by ``backward``, or None."""
         grad = self._accumulated
-        if grad is None and self._producer is not None and not self._retains_grad:
+        if grad is None and not self._retains_grad and not has_no_history(self):
             warnings.warn(_GRAD_OF_NON_LEAF, UserWarning, stacklevel=2)
         return grad
 
@@ -553,7 +558,7 @@ class Tensor(TensorState, InstalledMethods):
             )
         if self._array.__class__ is not np.ndarray and foreign(self._array) is None:
             self._array = _under_transformation("detached")(self)._array
-        if self._producer is not None:
+        if not has_no_history(self):
             detached.note(self)
         elif self._requires_grad:
             hooks.switched_off(self)
@@ -584,7 +589,7 @@ class Tensor(TensorState, InstalledMethods):
                 "dtype"
             )
         own, new = self._array, value._array
-        if self._producer is not None and (own.shape != new.shape or own.dtype != new.dtype):
+        if not has_no_history(self) and (own.shape != new.shape or own.dtype != new.dtype):
             hooks.fit_gradients(self)
         self._array = new
 
@@ -764,7 +769,7 @@ class Tensor(TensorState, InstalledMethods):
         return _rebuilt(type(self), source, self._requires_grad, _attributes(self))
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
-        if self._producer is not None:
+        if not has_no_history(self):
             raise RuntimeError(
                 "Only Tensors created explicitly by the user (graph leaves) support the deepcopy "
                 "protocol at the moment. Copy tensor.detach() instead."
@@ -803,7 +808,7 @@ class Tensor(TensorState, InstalledMethods):
             array = where.to_host(array)
         elif array.__class__ is not np.ndarray:
             return _under_transformation("text_of")(self)
-        name = None if self._producer is None else type(self._producer).__name__
+        name = None if has_no_history(self) else type(self._producer).__name__
         if self._viewed is not None and is_stale(self):
             name = "Invalid"
         return printing.tensor_text(

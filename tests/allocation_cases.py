@@ -108,7 +108,7 @@ def pointwise_arrays() -> Iterator[Case]:
         _resolved(multiply, a, other)
     yield Case("contiguous", lambda: multiply.call(a, b), ["launch.pointwise"], watched=[a, b])
     yield Case("number", lambda: multiply.call(a, 2.0), ["launch.pointwise"], watched=[a])
-    general = direct("pointwise_general", "broadcast", multiply.table().words)
+    general = direct("pointwise_general", "broadcast", multiply.table().record)
     yield Case("broadcast", lambda: general(a, column), ["broadcast.pointwise_general"])
     yield Case("missing kernel", lambda: _missed(multiply, a), ["launch.pointwise"])
     x, y = tensor(300, requires_grad=True), tensor(300)
@@ -302,7 +302,7 @@ def views() -> Iterator[Case]:
     leaf, plain = tensor(4, 300, requires_grad=True), tensor(4, 300)
     inner = leaf * 2
     one, several = ["tensor_operator.view"], ["tensor_operator.views"]
-    python = ["_leave_view", "_view_in_python"]
+    python = ["_leave", "_shared"]
     watched = [leaf, plain, inner]
 
     def cut(tensor: Any) -> Callable[[], None]:
@@ -433,7 +433,7 @@ def forward_mode() -> Iterator[Case]:
     dual = forward_ad.make_dual(x, t)
     dual * dual, dual @ w, dual.t(), dual.sum()
     watched += dual, dual.t()
-    of_mul = direct("dual_pointwise", "duals", multiply.program.table().words)
+    of_mul = direct("dual_pointwise", "duals", multiply.program.table().record)
     of_matmul = direct("dual_operator", "duals", ops_matmul._mm.launch.__self__)
     of_view = direct("dual_view", "duals", ops_view._t.wrap.__self__)
     array = dual.t()._array

@@ -267,7 +267,8 @@ def change(holder: Any, slot: str) -> None:
 
 def slots_of(cls: type) -> list[str]:
     """The slots of a class that launchers read."""
-    return list(native_launchers._FIELDS[cls].values())
+    known = native_launchers._SLOTS.values()
+    return [name for kind, names in known if issubclass(cls, kind) for name in names.values()]
 
 
 def of_tensor(make: Any, slot: str, use: Use) -> Any:

@@ -382,8 +382,6 @@ class Writer:
         if self.chance(30):
             pair.reverse()
         sign = self.pick(SIGNS)
-        if self.scope[name].is_complex() and sign == "**":
-            sign = "*"  # powers of a complex 0 are 0 or 1 here, NaN in torch
         return f" {sign} ".join(pair)
 
     def statement(self) -> None:

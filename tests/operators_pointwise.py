@@ -131,20 +131,24 @@ def is_whole(tensors: tuple[Any, ...]) -> bool:
     return not any("float" in str(x.dtype) for x in tensors)
 
 
+def _of_name(name: str) -> Callable[..., Any]:
+    return lambda t, *operands: getattr(t, name)(*operands)
+
+
 def _pointwise_entry(definition: PointwiseDefinition) -> Entry:
     name = definition.name
     formula = definition.traced
-    public = CALLS.get(name) or (lambda t, *operands: getattr(t, name)(*operands))
-    elsewhere = FUNCTIONAL.get(name)
-    # The function reaches no definition, which has hundreds of objects that compile would watch.
+    public = CALLS.get(name) or FUNCTIONAL.get(name) or _of_name(name)
+    # What is called reaches no definition and no register: compile would watch all of these.
     numbers = [_numbers_of(definition, whole) for whole in (False, True)]
+    own = pointwise(name) if name in FUNCTIONAL else None
 
     def call(t: Any, *tensors: Any) -> Any:
         rest = iter(tensors)
         operands = [next(rest) if x is None else x for x in numbers[is_whole(tensors)]]
-        if elsewhere is None:
-            return public(t, *operands)
-        return pointwise(name)(*operands) if t is numbagrad else elsewhere(t, *operands)
+        if own is not None and t is numbagrad:
+            return own(*operands)
+        return public(t, *operands)
 
     def reference(*arrays: np.ndarray) -> Any:
         values = [x for x in arrays if x.dtype.kind != "b"] or list(arrays)

@@ -15,7 +15,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from numbagrad import backends
+from numbagrad import backend
 from numbagrad import half_precision as half
 from numbagrad.codegen import addresses
 from numbagrad.dtype import computed_as, from_numpy, name_of
@@ -193,7 +193,7 @@ def _strides_of_reshaped(array, shape):
     return strides
 
 
-class PythonBackend(backends.Backend):
+class PythonBackend(backend.Backend):
     """Everything that this device can do."""
 
     device_type = "python"
@@ -447,4 +447,4 @@ class _Namespace:
         return BACKEND.from_host(np.flip(BACKEND.to_host(array), axis).copy())
 
 
-BACKEND = backends.register(PythonBackend())
+BACKEND = backend.register(PythonBackend())

@@ -4,6 +4,7 @@ import pytest
 
 import numbagrad as torch
 from numbagrad import executor
+from numbagrad.executor.mode import NATIVE
 
 
 def test_an_operator_call_shows_its_signature_source_and_file():
@@ -145,3 +146,42 @@ def test_without_a_gradient_there_is_a_forward_alone():
     assert not hasattr(torch.explain(torch.relu)(X), "backward")
     with torch.no_grad():
         assert not hasattr(torch.explain(torch.relu)(with_gradient(X)), "backward")
+
+
+def test_a_pair_knows_its_signature_and_what_it_compiled():
+    x, weight = with_gradient(X), torch.ones(4, 5, requires_grad=True)
+    pair = torch.explain(torch.mm)(x, weight).pair
+    assert pair.signature == "float32[3, 4], float32[4, 5]"
+    assert [kernel.name for kernel in pair.forward_kernels] == ["matmul_tiles_float32"]
+    assert pair.kept == (("MmBackward0", ("self float32[3, 4]", "mat2 float32[4, 5]")),)
+    assert "mat2 float32[4, 5]" in str(torch.functions.Mm.kernels(x, weight))
+
+
+def test_the_pair_of_a_composite_operator_is_the_one_that_runs():
+    F.layer_norm.composite.forget()
+    x = with_gradient(X)
+    found = torch.explain(F.layer_norm)(x, (4,))
+    assert found.pair is found.result.grad_fn.pair
+    assert found.pair in F.layer_norm.composite.pairs
+    assert found.pair.signature.startswith("float32[3, 4], [4]")
+    assert found.backward == found.pair.backward_kernels != ()
+
+
+def test_a_function_of_a_user_with_one_operator_is_explained_as_that():
+    x = with_gradient(X)
+    F.layer_norm.composite.forget()
+    found = torch.explain(lambda x: F.layer_norm(x, (4,)))(x)
+    assert [node for node, _ in found.saved] == ["NativeLayerNormBackward0"]
+
+
+@pytest.mark.skipif(not NATIVE, reason="compile() runs functions as they are")
+def test_the_pair_of_a_compiled_function_is_what_runs_it():
+    step = torch.compile(lambda x: (x.exp() * 2).sum())
+    x = with_gradient(X)
+    for _ in range(3):
+        step(x).backward()
+    found = torch.explain(step)(x)
+    assert found.pair.signature == "float32[3, 4]"
+    assert found.pair.forward_kernels and found.pair.backward_kernels
+    ((node, kept),) = found.pair.kept
+    assert node == "CompiledFunctionBackward" and kept

@@ -2,11 +2,13 @@
 
 import pickle
 
+import numpy as np
 import pytest
 
 import numbagrad as torch
 from numbagrad import functions
 from numbagrad.autograd import Function
+from numbagrad.ops.base import Operator
 
 NAMES = sorted({*dir(functions)} - {*vars(functions)})
 
@@ -92,3 +94,31 @@ def test_a_class_that_overrides_is_asked():
     assert functions.Relu.apply(X.as_subclass(Asked)) == "relu"
     assert functions.Softmax.apply(X.as_subclass(Asked), 1) == "softmax"
     assert torch.equal(functions.Relu.apply(X), before)
+
+
+@pytest.mark.parametrize(
+    ("name", "operators"),
+    [
+        ("Mm", ["mm"]), ("Exp", ["exp"]), ("Mul", ["mul"]), ("Sum", ["sum"]), ("Where", ["where"]),
+        ("Gather", ["gather"]), ("Transpose", ["transpose"]), ("Softmax", ["softmax"]),
+        ("LayerNorm", ["layer_norm"]), ("Linear", ["addmm"]), ("Add", ["add", "add_scaled"]),
+    ],
+)  # fmt: skip
+def test_a_class_has_the_operators_of_its_function(name, operators):
+    found = getattr(functions, name).operators()
+    assert all([isinstance(x, Operator) for x in found])
+    assert [x.name for x in found] == operators
+
+
+def test_an_operator_says_what_it_takes():
+    (mm,) = functions.Mm.operators()
+    assert mm.parameters == ("a", "b") and mm.tensors == {"a", "b"} and not mm.is_view
+    (where,) = functions.Where.operators()
+    assert len(where.parameters) == 3 and where.run([np.array(True), 1.0, 2.0]) == 1
+    (transpose,) = functions.Transpose.operators()
+    assert transpose.is_view and transpose.run([np.ones((2, 3)), 0, 1]).shape == (3, 2)
+
+
+def test_most_functions_of_one_operator_show_it():
+    shown = [len(getattr(functions, name).operators()) for name in NAMES]
+    assert shown.count(1) > 250

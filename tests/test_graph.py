@@ -294,10 +294,42 @@ def test_hooks_on_the_transpose_of_a_linear_layer():
     assert (layer.weight.grad == 3).all()
 
 
-def test_a_look_at_a_linear_layer_in_a_walk_changes_nothing():
+def test_a_look_at_a_linear_layer_changes_nothing():
     layer, x = nb.nn.Linear(4, 2), nb.ones(3, 4, requires_grad=True)
     made = layer(x)
     node = made.grad_fn
-    made.register_hook(lambda grad: node.next_functions and None)
+    before = type(node), node.next_edges
+    transpose = node.next_functions[2][0]
+    assert transpose.next_functions[0][0].variable is layer.weight
+    assert (type(node), node.next_edges) == before
+    made.register_hook(lambda grad: node.next_functions[2][0] is transpose and None)
     (gradient,) = nb.autograd.grad(made.sum(), layer.weight)
     assert (gradient == 3).all()
+    assert node.next_edges == before[1]
+
+
+def test_the_transpose_of_a_linear_layer_takes_part_in_walks_that_end_there():
+    layer, x = nb.nn.Linear(4, 2), nb.ones(3, 4, requires_grad=True)
+    loss = layer(x).sum()
+    transpose = loss.grad_fn.next_functions[0][0].next_functions[2][0]
+    edge = nb.autograd.graph.GradientEdge(transpose, 0)
+    inner, outer = nb.autograd.grad(loss, [edge, layer.weight], retain_graph=True)
+    assert nb.equal(inner, outer.t())
+    (outer,) = nb.autograd.grad(loss, layer.weight)
+    assert (outer == 3).all()
+
+
+def test_the_transpose_of_a_linear_layer_gets_no_hooks_in_a_walk():
+    layer, x = nb.nn.Linear(4, 2), nb.ones(3, 4, requires_grad=True)
+    made = layer(x)
+    transpose = made.grad_fn.next_functions[2][0]
+    made.register_hook(lambda grad: transpose.register_hook(print) and None)
+    with pytest.raises(RuntimeError, match="register them before"):
+        made.sum().backward()
+
+
+def test_the_transpose_of_a_linear_layer_does_not_keep_its_graph():
+    layer, x = nb.nn.Linear(4, 2), nb.ones(3, 4, requires_grad=True)
+    transpose = layer(x).grad_fn.next_functions[2][0]
+    transpose.register_hook(print)
+    assert transpose.next_functions[0][0].variable is layer.weight

@@ -192,7 +192,10 @@ def test_unrecorded_views_require_grad_as_their_base_does(mode):
         assert x.requires_grad and x[0].requires_grad
         constant = nb.ones(2).view(2, 1)
         assert not constant.requires_grad
-    assert view.requires_grad and not (view * 2).requires_grad
+        later = x.view(4)
+    assert view.requires_grad and later.requires_grad and not (constant * 2).requires_grad
+    made = later * 2
+    assert made.requires_grad and made.grad_fn.next_functions[0] == (None, 0)
 
 
 def test_leaves_that_require_grad_may_be_resized_inside():

@@ -394,3 +394,28 @@ class TestDecompositions:
     def test_refused(self, call, message):
         with pytest.raises((RuntimeError, NotImplementedError), match=message):
             call()
+
+
+OF_SINGULAR_VALUES = {
+    "svd": torch.linalg.svd,
+    "svdvals": torch.linalg.svdvals,
+    "pinv": torch.linalg.pinv,
+    "matrix_rank": torch.linalg.matrix_rank,
+    "cond": torch.linalg.cond,
+    "nuclear norm": lambda A: torch.linalg.matrix_norm(A, "nuc"),
+    "largest singular value": lambda A: torch.linalg.matrix_norm(A, 2),
+    "lstsq": lambda A: torch.linalg.lstsq(A, A),
+    "gelsd": lambda A: torch.linalg.lstsq(A, A, driver="gelsd"),
+}
+
+
+@pytest.mark.parametrize("value", ["inf", "-inf", "nan"])
+@pytest.mark.parametrize("name", OF_SINGULAR_VALUES)
+def test_singular_values_of_what_is_not_finite_are_refused(name, value):
+    # LAPACK does not come back from some matrices with infinities.
+    for size in (3, 20):
+        A = torch.eye(size)
+        A[1, 0] = float(value)
+        for stack in (A, torch.stack([torch.eye(size), A])):
+            with pytest.raises(torch.linalg.LinAlgError, match="non-finite"):
+                OF_SINGULAR_VALUES[name](stack)

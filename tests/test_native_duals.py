@@ -1,4 +1,4 @@
-"""Forward mode without Python: launchers do what ``transforms/dispatch.py`` does, where they may.
+"""Forward mode without Python: launchers do what ``dispatch/transformations.py`` does.
 
 Every operator of the table runs both ways and gives the same bits; what is not of the ordinary kind
 is left to Python.
@@ -16,20 +16,17 @@ from test_forward_mode import DIFFERENTIABLE, drawn, of_floats
 
 import numbagrad as torch
 from numbagrad.autograd import forward_ad
+from numbagrad.dispatch import descent, transformations
 from numbagrad.executor import deferred
 from numbagrad.executor.matmul import matmul, matmul_and_tangent
 from numbagrad.executor.mode import NATIVE
 from numbagrad.func import grad, jvp
-from numbagrad.native import layout
 from numbagrad.ops import native_launchers
-from numbagrad.transforms import dispatch
 from numbagrad.transforms.levels import Transformed
 
 pytestmark = pytest.mark.skipif(not NATIVE, reason="there are no launchers")
 
-SWITCHES = (
-    layout.RUNTIME_TRANSFORMED_TYPE, layout.RUNTIME_DUAL_OPERATOR, layout.RUNTIME_DUAL_VIEW,
-)  # fmt: skip
+SWITCHES = ("transformed_type", "dual_operator", "dual_view")
 
 
 @pytest.fixture(autouse=True)
@@ -49,17 +46,19 @@ def compiled(monkeypatch):
 def in_python():
     """Leave duals to Python within it."""
     block = native_launchers.described_runtime()
-    before = block[list(SWITCHES)]
+    before = {name: getattr(block, name) for name in SWITCHES}
     calls = native_launchers.calls
     native = calls.duals, calls.jvp, calls.linear_of_dual
-    block[list(SWITCHES)] = 0
+    for name in SWITCHES:
+        setattr(block, name, 0)
     calls.duals = native_launchers._duals_in_python
     calls.jvp = native_launchers._jvp_in_python
     calls.linear_of_dual = native_launchers._linear_in_python
     try:
         yield
     finally:
-        block[list(SWITCHES)] = before
+        for name, value in before.items():
+            setattr(block, name, value)
         calls.duals, calls.jvp, calls.linear_of_dual = native
 
 
@@ -67,13 +66,15 @@ def in_python():
 def left(monkeypatch):
     """The names of the operators that are left to Python."""
     names = []
-    apply = dispatch.apply
+    call = transformations.call
 
-    def noted(operator, arguments):
+    def noted(operator, arguments, arrays=()):
         names.append(operator.name)
-        return apply(operator, arguments)
+        return call(operator, arguments)
 
-    monkeypatch.setattr(dispatch, "apply", noted)
+    monkeypatch.setattr(transformations, "call", noted)
+    layers = [(bit, noted if layer is call else layer) for bit, layer in descent.LAYERS]
+    monkeypatch.setattr(descent, "LAYERS", tuple(layers))
     return names
 
 

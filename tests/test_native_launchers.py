@@ -298,7 +298,7 @@ def test_views_share_memory_and_history(mode):
     assert again._base is a and again.grad_fn.next_edges == ((view.grad_fn, 0),)
     with torch.no_grad():
         hidden = make(a)
-    assert hidden.is_leaf and not hidden._requires_grad and hidden._view_origin == "no_grad"
+    assert hidden.is_leaf and hidden._requires_grad and hidden._view_origin == "no_grad"
     assert make(hidden)._view_origin == "no_grad"
     assert make(torch.arange(6).view(2, 3)).grad_fn is None
     (view * 2).sum().backward()

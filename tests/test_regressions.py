@@ -55,7 +55,7 @@ def test_a_table_of_kernels_grows_while_another_thread_launches():
 
     def watch():
         while not stop.is_set():
-            mask, _ = table.words[3:5]
+            mask = table.record.slots.mask
             sizes.append(int(mask))
 
     thread = threading.Thread(target=watch)

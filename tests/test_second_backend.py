@@ -15,7 +15,7 @@ from operator_table import ENTRIES, POINTWISE_ENTRIES
 from second_backend import BACKEND, PythonArray, ReadByNumPy
 
 import numbagrad as torch
-from numbagrad import backends, nn
+from numbagrad import backend, nn
 from numbagrad.executor.mode import NATIVE
 
 DEVICE = BACKEND.device_type
@@ -305,12 +305,12 @@ def test_arrays_raise_for_numpy():
 
 def test_registering():
     with pytest.raises(ValueError, match="there is a backend"):
-        backends.register(BACKEND)
+        backend.register(BACKEND)
     with pytest.raises(ValueError, match="are those of the CPU"):
-        backends.register(type("Other", (backends.Backend,), {"array_class": np.ndarray})())
+        backend.register(type("Other", (backend.Backend,), {"array_class": np.ndarray})())
     with pytest.raises(RuntimeError, match="Expected one of"):
         torch.device("nothing")
-    assert backends.array_namespace(np.ones(1)) is np
+    assert backend.array_namespace(np.ones(1)) is np
 
 
 # --- training -------------------------------------------------------------------------------------

@@ -13,7 +13,6 @@ import numbagrad
 from numbagrad.executor import library, memory
 from numbagrad.executor.builtin import runtime
 from numbagrad.kernels.pointwise import BLOCK
-from numbagrad.native import layout
 from numbagrad.ops.operator import pointwise
 
 #: Columns: whole blocks, whole lines, neither; and rows so short that they are not streamed.
@@ -23,9 +22,9 @@ COLUMNS = [2 * BLOCK, BLOCK + 16, 1003, 7]
 @pytest.fixture
 def streaming():
     """Have every output streamed."""
-    runtime()[layout.RUNTIME_STREAM_BYTES] = 0
+    runtime().stream_bytes = 0
     yield
-    runtime()[layout.RUNTIME_STREAM_BYTES] = memory.stream_bytes()
+    runtime().stream_bytes = memory.stream_bytes()
 
 
 def kernels_of(call) -> str:

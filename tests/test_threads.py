@@ -111,15 +111,15 @@ def test_what_waits_for_shared_work_is_called_once(launch, monkeypatch):
     pool.when_sharing(lambda: called.append("first"))
     assert not called
     block = pool._block
-    compiled = block[pool._SHARE_OUT]
+    compiled = block.share_out
     args = Counted(10)
-    block[pool._SHARE_OUT] = 0
+    block.share_out = 0
     for _ in range(2):
         args.launch(launch, grain=1)
     assert called == ["first"] and (args.out == 2).all()
     pool.when_sharing(lambda: called.append("second"))
     assert called == ["first", "second"]
-    assert block[pool._SHARE_OUT] == compiled
+    assert block.share_out == compiled
 
 
 def test_workers_take_part(launch):
@@ -225,19 +225,14 @@ def test_address_never_changes():
     assert pool.pool_address() == address
 
 
-def test_both_sides_agree_on_the_control_block():
-    from numbagrad.native import threads
+def test_words_that_different_threads_write_share_no_line():
+    from numbagrad.native.record import Shared, fields_of, size_of
+    from numbagrad.native.thread_layout import LINE, Participant, ThreadPool
 
-    assert pool._LINE * 8 == threads.LINE
-    assert pool._CAPACITY == threads.CAPACITY
-    assert pool._WORDS * 8 == threads.BLOCK_BYTES
-    assert pool._FIRST_WORD_OF_LAUNCHES * 8 == threads.BUSY
-    assert pool._PARTICIPANT * 8 == threads.PARTICIPANT
-    for name in (
-        "WORKERS", "STARTED", "SPIN", "START_WORKERS", "ACQUIRE_LOCK", "RELEASE_LOCK", "SHARE_OUT",
-        "BEFORE_ALONE", "AFTER_ALONE", "LAUNCHER_LOCK", "LOCK", "POOL", "INDEX",
-    ):  # fmt: skip
-        assert getattr(pool, f"_{name}") * 8 == getattr(threads, name)
+    shared = {k: x.offset // LINE for k, x in fields_of(ThreadPool).items() if type(x) is Shared}
+    assert len(set(shared.values())) == len(shared)
+    assert pool.pool_address() % LINE == 0 and size_of(Participant) * 8 == LINE
+    assert ThreadPool.lines.offset % LINE == 0
 
 
 def test_an_idle_pool_uses_no_cpu(launch):

@@ -332,6 +332,30 @@ def test_the_gradient_of_an_output_that_the_backward_does_not_read_is_an_error()
     np.testing.assert_allclose(x.grad.numpy(), np.full(3, 1.0))
 
 
+def test_half_precision_and_strides_leave_one_node():
+    x = torch.ones(3, 2, dtype=torch.bfloat16).requires_grad_()
+    y = torch.kernel(_double, _double_backward)(x.t())
+    assert y.dtype is torch.bfloat16 and y.tolist() == [[2.0] * 3] * 2
+    assert y.grad_fn.next_functions[0][0].name() == "TBackward0"
+    y.sum().backward()
+    assert x.grad.dtype is torch.bfloat16 and (x.grad == 2).all()
+
+
+def test_an_output_of_half_precision_needs_no_input_of_it():
+    y = torch.kernel(_double, _double_backward, dtypes=torch.float16)(torch.ones(3))
+    assert y.dtype is torch.float16 and y.tolist() == [2.0] * 3
+
+
+def _double(x, y):
+    assert x.dtype == y.dtype == np.float32 and x.flags.c_contiguous
+    y[:] = 2 * x
+
+
+def _double_backward(grad_y, grad_x):
+    assert grad_y.dtype == grad_x.dtype == np.float32
+    grad_x[:] = 2 * grad_y
+
+
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
 def test_half_precision_is_computed_in_float32_and_rounded_once(dtype):
     seen = []

@@ -14,7 +14,7 @@ from .grad_mode import state as grad_mode
 from .graph import GradientEdge
 from .hooks import known_outputs
 from .hooks import retain_grad as retain_tensor_grad
-from .node import AccumulateGrad, wanted_edge
+from .node import UNRECORDED, AccumulateGrad, wanted_edge
 
 __all__ = ["backward", "grad"]
 
@@ -322,6 +322,7 @@ def _input_edges(inputs: tuple[Any, ...], caller: str) -> list[tuple[Any, Any]]:
     for tensor in inputs:
         if isinstance(tensor, GradientEdge):
             node = tensor.node
+            node.take_part()
             is_leaf = isinstance(node, AccumulateGrad)
             edges.append((node.variable, node.uses) if is_leaf else (node, tensor.output_nr))
             continue
@@ -375,7 +376,7 @@ def _given_gradients(roots: tuple[Any, ...], given: Any) -> tuple[Any, ...]:
 def _root_gradient(index: int, root: Any, gradient: Any, create_graph: bool) -> Any:
     """Return the gradient of one root."""
     if isinstance(root, interface.Tensor):
-        if not root._requires_grad:
+        if not root._requires_grad or root._producer is UNRECORDED:
             raise RuntimeError(
                 f"element {index} of tensors does not require grad and does not have a grad_fn"
             )

@@ -14,6 +14,7 @@ from . import creation_hooks, watching
 from . import tensor_interface as interface
 from .grad_dtype import check_declared
 from .inplace import FUNCTION, MULTIPLE, NO_GRAD, PURE, check_inplace, register_view
+from .node import UNRECORDED, has_no_history
 from .regions import saved_view
 from .saved import save, save_output
 from .saved_hooks import default_hooks, pack
@@ -81,7 +82,8 @@ def wrap_outputs(ctx: Any, args: tuple[Any, ...], outputs: Any, record: bool) ->
             if differentiable:
                 interface.rebase_history(output, ctx, output_nr)
         else:
-            if output._requires_grad or _contains(args, output):
+            own = output._requires_grad and output._producer is not UNRECORDED
+            if own or _contains(args, output):
                 # It has a history or a user of its own, and keeps it.
                 if torch_function.has_override(type(output)):
                     output = _view_of_subclass(output)
@@ -262,5 +264,5 @@ def _wrote_view(ctx: Any) -> bool:
 
 def _is_written_view(ctx: Any, tensor: Any) -> bool:
     """Whether a tensor is a view that ``forward`` wrote, with a history that leads to ``ctx``."""
-    recorded = tensor._viewed is not None and tensor._producer is not None
+    recorded = tensor._viewed is not None and not has_no_history(tensor)
     return recorded and _contains(ctx.dirty_tensors, tensor)

@@ -130,6 +130,11 @@ def register_tensor_hook(tensor: Any, hook: Callable[..., Any]) -> RemovableHand
     """
     if not tensor._requires_grad:
         raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+    if tensor._producer is not None and tensor._producer.ends_history:
+        raise RuntimeError(
+            "cannot register a hook on a view that was made in no_grad mode: no gradient comes "
+            "to it"
+        )
     holder = tensor if tensor._producer is None else tensor._producer
     output_nr = 0 if tensor._producer is None else tensor._output_nr
     return add_hook(hooks_of(holder).tensor.setdefault(output_nr, OrderedDict()), hook)
@@ -196,7 +201,7 @@ def retain_grad(tensor: Any) -> None:
     """
     if not tensor._requires_grad:
         raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
-    if tensor._producer is None or tensor._retains_grad:
+    if tensor._producer is None or tensor._retains_grad or tensor._producer.ends_history:
         return
     hooks_of(tensor._producer).retained[tensor._output_nr] = weakref.ref(tensor)
     tensor._retains_grad = True

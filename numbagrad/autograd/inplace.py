@@ -15,19 +15,19 @@ from typing import Any
 import numpy as np
 
 from .. import half_precision as half
-from ..backends import foreign
+from ..backend import foreign
 from ..executor import capture
 from . import creation_hooks, watching
 from . import tensor_interface as interface
 from .grad_mode import state as grad_mode
 from .hooks import move_retained_grad
-from .node import Node, edge_of
+from .node import UNRECORDED, Node, edge_of, has_no_history
 from .regions import AsStridedBackward0, CopySlices
 from .saved import operator_name
 from .view_replay import is_replayed, replayed
 
 __all__ = [
-    "FUNCTION", "INFERENCE", "MULTIPLE", "NO_GRAD", "PURE", "apply_inplace",
+    "FUNCTION", "INFERENCE", "end_history", "MULTIPLE", "NO_GRAD", "PURE", "apply_inplace",
     "before_write", "check_inplace", "check_not_stale", "compute_then_write", "is_stale",
     "live_views", "prune", "rebase_history", "recording", "register_view", "take_history",
     "unrecorded_origin", "write_inplace",
@@ -66,6 +66,13 @@ def register_view(view: Any, cell: list[Any]) -> None:
 def unrecorded_origin() -> str:
     """The origin of a view that is made while this thread does not record."""
     return INFERENCE if grad_mode.inference else NO_GRAD
+
+
+def end_history(view: Any, input: Any) -> None:
+    """Let a view that is not recorded require grad as its input does, without a history."""
+    followed = input._requires_grad and not input.is_inference()
+    if followed and view._array.dtype.kind in "fcV":
+        view._requires_grad, view._producer, view._output_nr = True, UNRECORDED, 0
 
 
 def prune(cell: list[Any]) -> None:
@@ -136,7 +143,7 @@ def check_inplace(tensor: Any) -> None:
 def _maker(view: Any) -> str:
     """Which operator made a view, for messages; empty if that was not recorded."""
     node = view._producer
-    if node is None:
+    if has_no_history(view):
         return ""
     if node.__class__ is StaleView:
         known: str = node.maker
@@ -271,7 +278,7 @@ def write_inplace(
     write(tensor._array)
     interface.bump_version(tensor)
     made = _with_memory_of(tensor)
-    _record(tensor, operator.record, (made,), (before, *arguments))
+    _record(tensor, operator.record, made, (before, *arguments))
     if made._producer is not None:
         rebase_history(tensor, made._producer, made._output_nr)
     return tensor
@@ -405,7 +412,7 @@ def _shows_parts(view: Any, base: Any) -> bool:
 
 def is_stale(view: Any) -> bool:
     """Whether a view may not be used since its memory was written, so that it has no history."""
-    if view._producer is not None:
+    if not has_no_history(view):
         return view._producer.__class__ is StaleView
     return (
         view._unrecorded_at is not None
@@ -424,7 +431,7 @@ def check_not_stale(view: Any) -> None:
     """
     if is_stale(view):
         node = view._producer
-        if node is not None:
+        if node.__class__ is StaleView:
             raise RuntimeError(node.text)
         made = "its base or another view of its base has been"
         raise RuntimeError(_view_text(view, view._view_origin, made))

@@ -95,6 +95,9 @@ class Node:
 
     __slots__ = ("__weakref__", "_hooks", "next_edges", "saved", "sequence_nr")
 
+    #: Whether gradients go no further, and nobody sees the node.
+    ends_history = False
+
     next_edges: tuple[Any, ...]
     saved: tuple[Any, ...] | None
     sequence_nr: int
@@ -277,6 +280,9 @@ class Node:
         """Register ``hook(grad_outputs) -> tuple or None``, called before the node runs."""
         return add_hook(hooks_of(self).pre, hook)
 
+    def take_part(self) -> None:
+        """Said to a node that ends a walk. One that is only shown to users enters the graph."""
+
     def _register_hook_dict(self, tensor: Any) -> None:
         """Let the hooks of a tensor run for the gradient of the output of its number."""
         hooks_of(self).tensor[tensor._output_nr] = tensor._backward_hooks
@@ -327,8 +333,30 @@ class OutputMetadata:
         return CPU
 
 
+class Unrecorded(Node):
+    """The producer of views that were made while nothing was recorded, of what requires grad.
+
+    They require grad as their bases do, so what is computed of them is recorded; but gradients end
+    here, and nobody sees the node.
+    """
+
+    __slots__ = ()
+    ends_history = True
+
+    def backward(self, *grads: Any) -> tuple[Any, ...]:
+        return ()
+
+
+UNRECORDED = Unrecorded(())
+
+
+def has_no_history(tensor: Any) -> bool:
+    """Whether a tensor is a leaf, or a view of whose making there is no record."""
+    return tensor._producer is None or tensor._producer is UNRECORDED
+
+
 def _visible_edge(edge: tuple[Any, int] | None) -> tuple[Any, int]:
-    if edge is None:
+    if edge is None or edge[0] is UNRECORDED:
         return None, 0
     target, output_nr = edge
     return visible(target) if isinstance(target, Node) else accumulator_of(target), output_nr
@@ -342,6 +370,8 @@ ALL_USES = (-1, _FOREVER)
 def wanted_edge(tensor: Any) -> tuple[Any, Any] | None:
     """``edge_of`` an input of a walk, as ``walk.Plan`` takes it: a leaf comes with its uses."""
     edge = edge_of(tensor)
+    if edge is not None and edge[0] is UNRECORDED:
+        return Unrecorded(()), 0  # a place that no walk comes to
     return edge if edge is None or edge[0] is not tensor else (tensor, tensor._uses or ALL_USES)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..backends import address_of, foreign
+from ..backend import address_of, foreign
 from ..executor.complex_parts import parts_of_array
 from .hooks import note_metadata
 from .node import Node, OutputMetadata, edge_of, visible

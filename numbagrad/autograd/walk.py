@@ -18,7 +18,7 @@ from ..executor import capture
 from . import creation_hooks, saved_hooks
 from .grad_mode import state as grad_mode
 from .hooks import RemovableHandle
-from .node import Node, accumulator_of, edge_of, visible
+from .node import UNRECORDED, Node, accumulator_of, edge_of, visible
 from .walk_log import note_nodes
 
 __all__ = [
@@ -37,7 +37,8 @@ _next_id = itertools.count().__next__
 
 def edge_of_root(root: Any) -> Any:
     """The edge ``(target, output_nr)`` that a root, a tensor or an edge, stands for."""
-    return root if root.__class__ is tuple else edge_of(root)
+    edge = root if root.__class__ is tuple else edge_of(root)
+    return None if edge is not None and edge[0] is UNRECORDED else edge
 
 
 class Walk:

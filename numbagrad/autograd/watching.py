@@ -29,22 +29,21 @@ write_watchers: list[Callable[[Any], None]] = []
 
 _lock = threading.RLock()
 _watchers: list[Callable[[Any], None]] = []
-_words: Any = None
-_places: tuple[int, int] = (0, 0)
+_block: Any = None
 
 
-def mirror(words: Any, watched: int, inference: int) -> None:
-    """Keep ``words[watched]`` and ``words[inference]`` equal to the two counts."""
-    global _words, _places
+def mirror(block: Any) -> None:
+    """Keep ``watched`` and ``inference_threads`` of a block equal to the two counts."""
+    global _block
     with _lock:
-        _words, _places = words, (watched, inference)
+        _block = block
         _write()
 
 
 def _write() -> None:
-    if _words is not None:
-        _words[_places[0]] = count
-        _words[_places[1]] = inference_threads
+    if _block is not None:
+        _block.watched = count
+        _block.inference_threads = inference_threads
 
 
 def change(by: int) -> None:

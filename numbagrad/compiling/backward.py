@@ -21,7 +21,7 @@ from ..autograd.function import BackwardCFunction
 from ..autograd.grad_mode import state as grad_mode
 from ..autograd.node import Node, edge_of, wanted_edge
 from ..autograd.saved import FREED
-from ..backends import foreign
+from ..backend import foreign
 from ..executor.arrays import copy_elements, filled
 from ..executor.plan.operations import Array, Memory, View
 from ..program.backend_program import (

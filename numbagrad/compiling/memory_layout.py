@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ..backends import address_of, foreign
-from ..executor.plan.operations import Array, extent
+from ..backend import address_of, foreign
+from ..executor.plan.operations import Array
+from ..executor.plan.sharing import extent
 from ..program.recorded_values import root_of
 
 

@@ -1,28 +1,26 @@
 """``explain(operator)(*arguments)``: the pair of a signature, the forward and the backward.
 
-An operator that is called with tensors that require grad leaves a node, sometimes a few. What these
-keep passes between the two, and the kernels of the backward are those that run when they are asked
-for the gradients of the arguments.
+An operator that is called with tensors that require grad leaves a node, sometimes a few. That of a
+composite operator has the pair of the signature. For others the pair is put together of what ran:
+the kernels of the backward are those that run when the nodes are asked for the gradients.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 from ..autograd.engine_interface import grad
 from ..autograd.node import Node, visible
-from ..dtype import name_of
 from ..executor.explain import Explanation, described_kernels
 from ..executor.explain import explain as explain_kernels
 from ..executor.library import Kernel
+from ..executor.pair import EagerPair, Kept, Pair, described, signature_of
 from ..ops.composite import CompositeNode
 from ..ops.creation import ones_like
-from ..program.explanation import describe
-from ..program.program import Program
 from ..tensor import Tensor
 
 __all__ = ["OperatorExplanation", "with_backward"]
@@ -32,13 +30,14 @@ __all__ = ["OperatorExplanation", "with_backward"]
 class OperatorExplanation(Explanation):
     """The kernels of an operator's forward and backward, and what passes between them.
 
-    ``kernels`` are those of the forward, ``backward`` those of the backward. ``saved`` has an entry
-    for each node that the forward leaves, in the order of the backward: the name of the node, and
-    what it keeps, described by its name where it has one, its dtype and its shape.
+    They are those of ``pair``: ``kernels`` of its forward, ``backward`` of its backward. ``saved``
+    has an entry for each node that the forward leaves, in the order of the backward: the name of
+    the node, and what it keeps, described by its name where it has one, its dtype and its shape.
     """
 
-    saved: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    backward: tuple[Kernel, ...] = ()
+    pair: Pair
+    saved: tuple[Kept, ...]
+    backward: tuple[Kernel, ...]
 
     def __str__(self) -> str:
         between = [f"{node} keeps {', '.join(kept) or 'nothing'}" for node, kept in self.saved]
@@ -60,23 +59,52 @@ def with_backward(
     nodes = _nodes_between(results, inputs)
     if not nodes or (most is not None and len(nodes) > most):
         return forward
-    saved = tuple([(node.name(), tuple(_described(node))) for node in nodes])
-    composites = [node for node in nodes if isinstance(node, CompositeNode)]
-    if composites:  # the kernels of both are made together
-        programs = [node.pair.programs for node in composites]
-        kernels = [_kernels([both[k] for both in programs], forward.call) for k in (0, 1)]
+    pair = _pair_of(forward, arguments, nodes, lambda: _gradients(results, inputs))
+    return OperatorExplanation(
+        forward.call, pair.forward_kernels, forward.result, pair, pair.kept, pair.backward_kernels
+    )
+
+
+def _pair_of(
+    forward: Explanation,
+    arguments: tuple[Any, ...],
+    nodes: list[Any],
+    gradients: Callable[[], Explanation],
+) -> Pair:
+    """The pair of a call: that of a composite operator, or what ran, and runs for gradients."""
+    made = [node.pair for node in nodes if isinstance(node, CompositeNode)]
+    if made and len(nodes) == 1:
+        return made[0]
+    if made:  # the kernels of both are made together
+        kernels = _each_once([pair.forward_kernels for pair in made])
+        backward = _each_once([pair.backward_kernels for pair in made])
     else:
-        gradients = explain_kernels(
-            grad, results, inputs, [ones_like(x) for x in results],
-            retain_graph=True, allow_unused=True,
-        )  # fmt: skip
-        kernels = [forward.kernels, gradients.kernels]
-    return OperatorExplanation(forward.call, kernels[0], forward.result, saved, kernels[1])
+        kernels, backward = forward.kernels, gradients().kernels
+    kept = tuple([(node.name(), tuple(_described(node))) for node in nodes])
+    return EagerPair(signature_of(_arrays(arguments)), kernels, backward, kept)
 
 
-def _kernels(programs: list[Program], title: str) -> tuple[Kernel, ...]:
-    rows = [row for program in programs for row in describe(program, title).rows]
-    return tuple(dict.fromkeys([kernel for row in rows for kernel in row.kernels]))
+def _gradients(results: list[Tensor], inputs: list[Tensor]) -> Explanation:
+    return explain_kernels(
+        grad, results, inputs, [ones_like(x) for x in results],
+        retain_graph=True, allow_unused=True,
+    )  # fmt: skip
+
+
+def _each_once(kernels: list[tuple[Kernel, ...]]) -> tuple[Kernel, ...]:
+    return tuple(dict.fromkeys([kernel for some in kernels for kernel in some]))
+
+
+def _arrays(values: Any) -> list[Any]:
+    """The arguments with arrays in the places of Tensors."""
+    return [
+        value._array
+        if isinstance(value, Tensor)
+        else _arrays(value)
+        if isinstance(value, (list, tuple))
+        else value
+        for value in values
+    ]
 
 
 def _tensors(values: Any) -> Iterator[Tensor]:
@@ -110,6 +138,6 @@ def _described(node: Any) -> Iterator[str]:
     for name, value in found:
         array = value._array if isinstance(value, Tensor) else value
         if isinstance(array, np.ndarray):
-            yield f"{name} {name_of(array.dtype)}{list(array.shape)}".strip()
+            yield f"{name} {described(array)}".strip()
         elif name:
             yield f"{name}={value!r}"

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..executor.explain import explain as explain_kernels
+from ..executor.pair import Pair
 from ..program.explanation import Description, describe
 from .function import CompiledFunction
 from .module import OptimizedModule
@@ -27,7 +28,7 @@ class ProgramExplanation:
     ``str()`` is a text; a notebook shows a picture. ``backward`` describes the program that runs
     when the results are differentiated later, if they can be. Without a program ``forward`` is None
     and ``reason`` says why; ``pieces`` then explains the runs of statements that have programs,
-    each time that one of them ran.
+    each time that one of them ran. ``pair`` is the program with its backward, as kernels.
     """
 
     call: str
@@ -36,6 +37,7 @@ class ProgramExplanation:
     backward: Description | None = None
     reason: str = ""
     pieces: tuple[ProgramExplanation, ...] = ()
+    pair: Pair | None = None
 
     def __str__(self) -> str:
         if self.pieces:
@@ -95,6 +97,7 @@ def _explanation(
         result,
         describe(forward, name),
         None if backward is None else describe(backward, f"backward of {name}"),
+        pair=recorded,
     )
 
 

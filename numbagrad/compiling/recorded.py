@@ -11,15 +11,18 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..executor.capture import Outdated
+from ..executor.pair import Kept, described, signature_of
 from ..executor.plan.operations import Array, may_raise
 from ..interrupts import uninterrupted
 from ..program import timing
 from ..program.backend_program import BackendProgram
 from ..program.input_numbers import NumberInputs
+from ..program.pair import ProgramPair
 from ..program.program import Program
 from ..structure import LEAF, rebuild
 from ..tensor import Tensor
 from .argument_numbers import ArgumentNumbers
+from .backward import CompiledFunctionBackward
 from .effects import COMPUTED, KNOWN, MADE, Effects, Place, Run, finder_of_all, version_cell_of
 from .memory_layout import Layout
 from .reachable_state import ReachableState, extras_of
@@ -41,7 +44,7 @@ _gradient_of = operator.attrgetter("_accumulated")
 _flag_of = operator.attrgetter("_requires_grad")
 
 
-class Recorded:
+class Recorded(ProgramPair):
     """A program and what surrounds it: ready to stand for a call of the function.
 
     Args:
@@ -129,6 +132,20 @@ class Recorded:
         """The program, and that of the backward of results that are differentiated later."""
         live = self._effects.backward
         return self.program, None if live is None else live.backward.program
+
+    @property
+    def signature(self) -> str:
+        """What the program is given."""
+        return signature_of(self.program.given)
+
+    @property
+    def kept(self) -> tuple[Kept, ...]:
+        """What the node of its results keeps of the run, if they can be differentiated later."""
+        live = self._effects.backward
+        if live is None:
+            return ()
+        arrays = [memory.array for memory in (*live.backward.saved, *live.backward.given)]
+        return ((CompiledFunctionBackward.__name__, tuple(map(described, arrays))),)
 
     def holds(self, leaves: list[Any]) -> bool:
         """Whether the program does what a call with these arguments would do."""

@@ -15,23 +15,18 @@ import numpy as np
 
 from ..executor.builtin import launcher, make_builtin
 from ..executor.plan.operations import Array
-from ..native import replay_layout as words
+from ..native.record import row_of, write_list
+from ..native.replay_layout import Argument, Kept, Known, Passed, ReplayTable, Result, Version
 from ..ops.native_launchers import described_runtime
 from ..program.program import NativeRun, Program
 from ..program.recorded_values import root_of
 from ..tensor import Tensor
 
-#: A list in the table: the word of its length, and the number of words of an entry.
-_LISTS = {
-    "arguments": (words.REPLAY_ARGUMENTS, words.ARGUMENT_WORDS),
-    "tensors": (words.REPLAY_TENSORS, words.TENSOR_WORDS),
-    "roots": (words.REPLAY_ROOTS, 1),
-    "kept": (words.REPLAY_KEPT, words.KEPT_WORDS),
-    "results": (words.REPLAY_RESULTS, words.RESULT_WORDS),
-    "passed": (words.REPLAY_PASSED, words.PASSED_WORDS),
-    "versions": (words.REPLAY_VERSIONS, words.VERSION_WORDS),
-    "arrays": (words.REPLAY_ARRAYS, 1),
-}
+#: The lists of the table.
+_LISTS = ("arguments", "tensors", "roots", "kept", "results", "passed", "versions", "arrays")
+
+#: Of an argument that is told by its identity, what says no more.
+_ANY_FORM = dict.fromkeys(("type", "flag", "kind", "rank", "sizes", "dtype"), 0)
 
 
 @dataclasses.dataclass
@@ -71,7 +66,7 @@ class Replay:
     def __init__(self, program: Program):
         self._program = program
         self._native: NativeRun | None = program.native
-        self._table = np.zeros(words.REPLAY_WORDS, dtype=np.int64)
+        self._table = ReplayTable()
         self._kept: list[Any] = []
         self._holds: Callable[..., bool | None] | None = None
         self.holds: Callable[..., bool | None] = _never
@@ -79,7 +74,7 @@ class Replay:
 
     def _make_builtins(self) -> Callable[..., bool | None]:
         """Make the builtins; returns ``holds``. Functions called once do not wait for this."""
-        self._table[0] = described_runtime().ctypes.data
+        self._table.runtime = described_runtime().address
         if self._native is not None:
             self.run = make_builtin("replay", launcher("replay", "replay"), self._table)
         return make_builtin("holds", launcher("holds", "replay"), self._table)
@@ -110,23 +105,19 @@ class Replay:
             "arguments": [self._argument(found, k) for k in range(len(found.arguments))],
             "tensors": [_tensor(found, tensor, had) for tensor, had in found.tensors],
             "roots": list(roots),
-            "kept": [tuple(map(id, kept[:3])) for kept in found.kept],
-            "versions": [
-                (-1, id(owner), of_gradient, count)
-                if isinstance(owner, Tensor)
-                else (owner, 0, of_gradient, count)
-                for owner, of_gradient, count in found.versions
+            "kept": [
+                row_of(Kept, tensor=id(tensor), gradient=id(gradient), array=id(array))
+                for tensor, gradient, array, _ in found.kept
             ],
+            "versions": [_version(*version) for version in found.versions],
             "results": [],
             "passed": [],
             "arrays": [],
         }
         if self._native is not None:
             lists.update(self._for_program(found, self._native))
-        for name, (word, size) in _LISTS.items():
-            entries = np.array(lists[name] or [[0] * size], dtype=np.int64)
-            self._kept.append(entries)
-            self._table[word : word + 2] = len(lists[name]), entries.ctypes.data
+        for name in _LISTS:
+            self._kept.append(write_list(getattr(self._table, name), lists[name]))
         if self._holds is None:
             self._holds = self._make_builtins()
         self.holds = self._holds
@@ -134,13 +125,18 @@ class Replay:
     def _argument(self, found: Found, k: int) -> tuple[int, ...]:
         argument = found.arguments[k]
         if k in found.fixed:
-            return (id(argument),) + (0,) * (words.ARGUMENT_WORDS - 1)
+            return row_of(Argument, object=id(argument), **_ANY_FORM)
         array = argument._array
-        return (
-            0, id(type(argument)), _flag(found, argument),
-            (argument._producer is None) + 2 * argument.is_inference(),
-            array.ndim, self._form(array), id(array.dtype),
-        )  # fmt: skip
+        return row_of(
+            Argument,
+            object=0,
+            type=id(type(argument)),
+            flag=_flag(found, argument),
+            kind=(argument._producer is None) + 2 * argument.is_inference(),
+            rank=array.ndim,
+            sizes=self._form(array),
+            dtype=id(array.dtype),
+        )
 
     def _form(self, array: Array) -> int:
         """Address of the shape of an array, and then its strides."""
@@ -155,19 +151,26 @@ class Replay:
         results = []
         for k, memory in enumerate(self._program.results):
             made = np.empty_like(memory.array)
-            old = id(kept[k]) if k in kept else 0
-            place = places.get(len(found.given) + k, -1)
-            results.append((old, made.dtype.num, made.ndim, self._form(made), place))
+            results.append(
+                row_of(
+                    Result,
+                    kept=id(kept[k]) if k in kept else 0,
+                    type=made.dtype.num,
+                    rank=made.ndim,
+                    sizes=self._form(made),
+                    place=places.get(len(found.given) + k, -1),
+                )
+            )
         arrays, passed = [0] * len(native.slots), []
         for k, array in enumerate(found.given):
             if k not in places:
                 continue
             if isinstance(array, int):
-                passed.append((array, places[k]))
+                passed.append(row_of(Passed, argument=array, place=places[k]))
             else:
                 arrays[places[k]] = id(array)
-        self._table[words.REPLAY_PROGRAM] = native.address
-        self._table[words.REPLAY_PROGRAM_TABLE] = id(native.table)
+        self._table.program = native.address
+        self._table.program_table = id(native.table)
         return {"results": results, "arrays": arrays, "passed": passed}
 
 
@@ -177,11 +180,21 @@ def _flag(found: Found, tensor: Tensor) -> int:
 
 
 def _tensor(found: Found, tensor: Tensor, had_gradient: bool) -> tuple[int, ...]:
-    state = id(tensor), _flag(found, tensor), id(tensor._array)
-    gradient = tensor._accumulated
-    if gradient is None or not had_gradient:
-        return *state, id(None), 0, 0
-    return *state, id(gradient), id(gradient._requires_grad), id(gradient._array)
+    gradient = tensor._accumulated if had_gradient else None
+    return row_of(
+        Known,
+        object=id(tensor),
+        flag=_flag(found, tensor),
+        array=id(tensor._array),
+        gradient=id(gradient),
+        gradient_flag=0 if gradient is None else id(gradient._requires_grad),
+        gradient_array=0 if gradient is None else id(gradient._array),
+    )
+
+
+def _version(owner: Tensor | int, of_gradient: bool, count: int) -> tuple[int, ...]:
+    argument, tensor = (owner, 0) if isinstance(owner, int) else (-1, id(owner))
+    return row_of(Version, argument=argument, tensor=tensor, of_gradient=of_gradient, writes=count)
 
 
 def _never(*arguments: Any) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 from .. import half_precision as half
-from ..backends import foreign, on_host
+from ..backend import foreign, on_host
 from ..executor.plan.operations import Array, Call
 from ..program.input_numbers import NumberInputs
 from ..program.program import Program, as_view

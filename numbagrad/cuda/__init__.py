@@ -1,6 +1,6 @@
 """CUDA devices, as far as code that asks for them must know: there are none.
 
-Creation functions and conversions ask ``backends.backend_for`` for the device they are given.
+Creation functions and conversions ask ``backend.backend_for`` for the device they are given.
 """
 
 from __future__ import annotations

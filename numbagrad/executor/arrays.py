@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .. import half_precision as half
-from ..backends import Backend, foreign
+from ..backend import Backend, foreign
 from ..native import buffer_layout
 from . import capture, memory
 from .builtin import runtime

@@ -17,6 +17,8 @@ import numpy as np
 
 from ..dtype import bfloat16
 from ..native import layout
+from ..native.layout import LaunchTable, Runtime, Slot, Slots
+from ..native.record import Record, row_of, size_of
 from ..type_names import type_name
 from . import capture, library, memory, pool
 from .mode import NATIVE
@@ -29,7 +31,12 @@ _SET_BASE_SLOT = 282  # PyArray_SetBaseObject
 
 
 class LaunchMiss(Exception):  # noqa: N818 - a signal between a launcher and its caller
-    """Raised by a launcher that cannot go on; the argument is a key or a ``layout.MISS_*``."""
+    """Raised by a launcher that says no.
+
+    Operators learn nothing else from it, and go the way of ``dispatch/descent.py``. To the program
+    that the launcher belongs to the argument says what is to be compiled or repaired: the key of a
+    kernel, or one of ``layout.MISS_*``.
+    """
 
 
 class Repairs:
@@ -93,11 +100,12 @@ _new_builtin.restype = ctypes.py_object
 _keep_alive: list[Any] = []  # method definitions must outlive their builtins
 
 
-def make_builtin(name: str, address: int, table: np.ndarray) -> Callable[..., Any]:
-    """A builtin that calls the fastcall function at ``address`` with ``table`` as self."""
+def make_builtin(name: str, address: int, table: Record | np.ndarray) -> Callable[..., Any]:
+    """A builtin that calls the fastcall function at ``address``, whose self is a table's words."""
     definition = _MethodDefinition(name.encode(), address, _METHOD_FASTCALL, None)
     _keep_alive.append(definition)
-    return _new_builtin(ctypes.addressof(definition), table, None)
+    words = table.words if isinstance(table, Record) else table
+    return _new_builtin(ctypes.addressof(definition), words, None)
 
 
 def launcher(function: str, module: str = "launch", compiling: bool = True) -> int:
@@ -119,35 +127,35 @@ def leave_to_recorder() -> None:
         raise LaunchMiss(layout.MISS_CAPTURE)
 
 
-def runtime() -> np.ndarray:
+def runtime() -> Runtime:
     """The runtime block: addresses and facts of this process that launchers need."""
     with library.lock:  # there must be one: launchers keep its address
         return _runtime()
 
 
 @functools.lru_cache(maxsize=1)
-def _runtime() -> np.ndarray:
-    block = np.zeros(layout.RUNTIME_WORDS, dtype=np.int64)
+def _runtime() -> Runtime:
+    block = Runtime()
     if not NATIVE:
         return block  # nothing reads it
-    block[layout.RUNTIME_ARRAY_TYPE] = id(np.ndarray)
-    block[layout.RUNTIME_FLOAT_TYPE] = id(float)
-    block[layout.RUNTIME_INT_TYPE] = id(int)
-    block[layout.RUNTIME_BOOL_TYPE] = id(bool)
-    block[layout.RUNTIME_TRUE] = id(True)
-    block[layout.RUNTIME_FALSE] = id(False)
-    block[layout.RUNTIME_NONE] = id(None)
-    block[layout.RUNTIME_NEW_ARRAY] = numpy_function(_NEW_ARRAY_SLOT)
-    block[layout.RUNTIME_NEW_FROM_DESCRIPTOR] = numpy_function(_NEW_FROM_DESCRIPTOR_SLOT)
-    block[layout.RUNTIME_BFLOAT16] = id(bfloat16.numpy)
-    block[layout.RUNTIME_SET_BASE] = numpy_function(_SET_BASE_SLOT)
-    block[layout.RUNTIME_MISS] = id(LaunchMiss)
-    block[layout.RUNTIME_POOL] = pool.pool_address()
-    for number in range(layout.RUNTIME_TYPES):
+    block.array_type = id(np.ndarray)
+    block.float_type = id(float)
+    block.int_type = id(int)
+    block.bool_type = id(bool)
+    block.true = id(True)
+    block.false = id(False)
+    block.none = id(None)
+    block.new_array = numpy_function(_NEW_ARRAY_SLOT)
+    block.new_from_descriptor = numpy_function(_NEW_FROM_DESCRIPTOR_SLOT)
+    block.bfloat16 = id(bfloat16.numpy)
+    block.set_base = numpy_function(_SET_BASE_SLOT)
+    block.miss = id(LaunchMiss)
+    block.pool = pool.pool_address()
+    for number in range(layout.TYPES):
         kind = bfloat16.numpy if number == layout.BFLOAT16 else _dtype_of_number(number)
         if kind is not None:
-            block[layout.RUNTIME_ITEM_SIZES + number] = kind.itemsize
-            block[layout.RUNTIME_DESCRIPTORS + number] = id(kind)  # NumPy's own live for ever
+            block.item_sizes[number] = kind.itemsize
+            block.descriptors[number] = id(kind)  # NumPy's own live for ever
     memory.install(block)
     return block
 
@@ -176,12 +184,12 @@ class KernelTable:
     """
 
     def __init__(self, outputs: int, grain: int, into: bool = False):
-        self.words = np.zeros(layout.TABLE_WORDS, dtype=np.int64)
-        self.words[layout.TABLE_RUNTIME] = runtime().ctypes.data
-        self.words[layout.TABLE_OUTPUTS] = outputs
-        self.words[layout.TABLE_GRAIN] = grain
-        self.words[layout.TABLE_INTO] = into
-        self._entries: dict[int, tuple[int, int, int, int]] = {}
+        self.record = record = LaunchTable()
+        record.runtime = runtime().address
+        record.outputs = outputs
+        record.grain = grain
+        record.into = into
+        self._entries: dict[int, tuple[int, ...]] = {}
         self._build(15)
         _tables.add(self)
 
@@ -194,29 +202,32 @@ class KernelTable:
     def insert(self, key: int, kernel: int, output_types: int, scalar_types: int) -> None:
         """Add the kernel of ``key``; the table doubles when it is half full."""
         with library.lock:
-            entry = self._entries[key] = (key, kernel, output_types, scalar_types)
-            mask = int(self.words[layout.TABLE_MASK])
+            entry = self._entries[key] = row_of(
+                Slot, key=key, kernel=kernel, output_types=output_types, scalar_types=scalar_types
+            )
+            mask = self.record.slots.mask
             if 2 * len(self._entries) > mask:
                 self._build(2 * mask + 1)
             else:
                 _place(self._slots, entry)
 
     def _build(self, mask: int) -> None:
-        slots = np.full((mask + 1, layout.SLOT_WORDS), layout.EMPTY_KEY, dtype=np.int64)
+        slots = np.full((mask + 1, size_of(Slot)), layout.EMPTY_KEY, dtype=np.int64)
         for entry in self._entries.values():
             _place(slots, entry)
         # One store: another thread may launch between two. The old slots live until after it.
-        self.words[layout.TABLE_MASK : layout.TABLE_SLOTS + 1] = mask, slots.ctypes.data
+        self.record.slots.words[:] = row_of(Slots, mask=mask, first=slots.ctypes.data)
         self._slots = slots
 
 
-def _place(slots: np.ndarray, entry: tuple[int, int, int, int]) -> None:
+def _place(slots: np.ndarray, entry: tuple[int, ...]) -> None:
     """Write an entry into its slot, or into the next that is free."""
+    key = entry[Slot.key.place]
     mask = len(slots) - 1
-    product = (entry[0] * layout.HASH_MULTIPLIER) & 0xFFFF_FFFF_FFFF_FFFF
+    product = (key * layout.HASH_MULTIPLIER) & 0xFFFF_FFFF_FFFF_FFFF
     signed = product - (1 << 64) if product >> 63 else product
     position = (signed >> layout.HASH_SHIFT) & mask
-    while slots[position, 0] not in (layout.EMPTY_KEY, entry[0]):
+    while slots[position, Slot.key.place] not in (layout.EMPTY_KEY, key):
         position = (position + 1) & mask
     slots[position] = entry
 

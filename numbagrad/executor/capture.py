@@ -171,15 +171,15 @@ def note_fill(array: Any, value: Any, made: bool = True) -> None:
             found.fill(array, value, made)
 
 
-def forward(operator: Any, arguments: list[Any]) -> Any:
-    """What an operator's forward makes; noted if this thread records.
+def forward(name: str, function: Callable[..., Any], arguments: list[Any]) -> Any:
+    """What the forward of an operator makes; noted if this thread records.
 
     As the launches that made it where these explain it, else as one call of the forward.
     """
     found = recorder()
     if found is None:
-        return operator.forward(*arguments)
-    return found.forward(operator.name, operator.forward, tuple(arguments))
+        return function(*arguments)
+    return found.forward(name, function, tuple(arguments))
 
 
 def note_backward(tensors: Any, retain_graph: bool) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..backends import foreign, on_host
+from ..backend import foreign, on_host
 from ..dtype import name_of
 from . import capture
 from .word_kernel import WordKernel

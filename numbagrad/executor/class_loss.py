@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..backends import foreign
+from ..backend import foreign
 from ..dtype import name_of
 from .arrays import filled_like, new_array
 from .plan.spaces import around

@@ -15,18 +15,20 @@ from typing import Any
 
 import numpy as np
 
-from ..backends import refuse_foreign
+from ..backend import refuse_foreign
 from ..dtype import dtype as DType
 from ..dtype import from_numpy, scalar_type_name
 from ..formula import Formula
 from ..kernels import layout
 from ..kernels.pointwise import Operand
+from ..number_range import check_bits, checked_number
 from ..type_names import given_for_tensor
 from . import capture, library
 from .mode import NATIVE
 from .plan import result_forms
 from .plan.dtypes import ComplexRules
-from .plan.forms import separate, spread
+from .plan.forms import spread
+from .plan.sharing import separate
 from .plan.spaces import merged, operand_word, pointwise_words
 from .pointwise import GRAIN, guard_of, is_operand, kernel_source
 from .pool import pool_address
@@ -72,6 +74,7 @@ class ComplexProgram:
         refuse_foreign(self.name, *operands)
         self._check_kinds(operands)
         compute, (form,) = result_forms.pointwise(self, operands)
+        self._check_numbers(operands, form.dtype)
         made = form.empty()
         self._run(operands, made, compute)
         return made
@@ -82,12 +85,11 @@ class ComplexProgram:
         *inputs, output = operands
         self._check_kinds(inputs)
         compute, _ = result_forms.pointwise(self, inputs, output)
+        self._check_numbers(inputs, output.dtype)
         self._run([separate(x, output) for x in inputs], output, compute)
 
-    def resolve(self, miss: Any, operands: tuple[Any, ...], into: bool = False) -> Any:
-        """See ``PointwiseProgram``; nothing is missing here."""
-        refuse_foreign(self.name, *operands)
-        return (self.into if into else self.call)(*operands)
+    # There is no launcher that may say no.
+    run, write = call, into
 
     def _check_kinds(self, operands: Sequence[Any]) -> None:
         """Raise torch's error for what is neither an array nor a number."""
@@ -97,6 +99,14 @@ class ComplexProgram:
                     f"{self.name}(): operands must be Tensors or Python numbers, not "
                     f"{given_for_tensor(operand)}"
                 )
+
+    def _check_numbers(self, operands: Sequence[Any], result: np.dtype[Any]) -> None:
+        """Raise torch's error for a number that is no operand, or does not fit."""
+        for name, x in zip(self.rules.inputs, operands, strict=True):
+            if not isinstance(x, np.ndarray):
+                check_bits(x)
+                if result.kind == "c" and self.rules.bounded.get(name, "narrow") != "narrow":
+                    checked_number(x, result)
 
     # --- kernels ---
 

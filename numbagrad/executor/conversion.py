@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .. import half_precision as half
-from ..backends import Backend, foreign, is_array
+from ..backend import Backend, foreign, is_array
 from ..dtype import bfloat16, bool_, computed_as, float16, float32, int64
 from ..dtype import dtype as DType
 from ..dtype import from_numpy as dtype_of

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ..backends import on_host
-from ..native import array_launch_layout as layout
+from ..backend import on_host
+from ..native.array_launch_layout import ReadTable
 from . import library
 from .builtin import launcher, make_builtin, runtime
 from .deferred import Deferred
@@ -70,13 +70,13 @@ def are_inside(index: Array, size: int) -> bool:
     return found
 
 
-def _reading_table(kernel: str) -> Array:
-    table = np.zeros(layout.READ_TABLE_WORDS, dtype=np.int64)
-    table[layout.READ_RUNTIME] = runtime().ctypes.data
-    table[layout.READ_GRAIN] = _GRAIN
+def _reading_table(kernel: str) -> ReadTable:
+    table = ReadTable()
+    table.runtime = runtime().address
+    table.grain = _GRAIN
     for place in range(4):
-        word = library.hand_written("kernels.indexing", f"{kernel}_{1 << place}")
-        table[layout.READ_KERNELS + place] = word
+        address = library.hand_written("kernels.indexing", f"{kernel}_{1 << place}")
+        table.kernels[place] = address
     return table
 
 

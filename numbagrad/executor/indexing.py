@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from .. import half_precision as half
-from ..backends import foreign
+from ..backend import foreign
 from ..dtype import from_numpy, name_of
-from ..native import array_launch_layout as layout
+from ..native.array_launch_layout import VIEW_DIMENSIONS, ViewTable
 from . import capture
 from .builtin import launcher, make_builtin, numpy_function
 from .complex_parts import from_parts, parts_of_array
@@ -32,10 +32,10 @@ _SET_BASE_SLOT = 282
 
 @functools.lru_cache(maxsize=1)
 def _native_view() -> Callable[..., Array]:
-    table = np.zeros(layout.VIEW_WORDS, dtype=np.int64)
-    table[layout.VIEW_NEW_FROM_DESCRIPTOR] = numpy_function(_NEW_FROM_DESCRIPTOR_SLOT)
-    table[layout.VIEW_SET_BASE] = numpy_function(_SET_BASE_SLOT)
-    table[layout.VIEW_ARRAY_TYPE] = id(np.ndarray)
+    table = ViewTable()
+    table.new_from_descriptor = numpy_function(_NEW_FROM_DESCRIPTOR_SLOT)
+    table.set_base = numpy_function(_SET_BASE_SLOT)
+    table.array_type = id(np.ndarray)
     return make_builtin("strided_view", launcher("strided_view", "array_launch"), table)
 
 
@@ -64,7 +64,7 @@ def strided_view(
     """
     if array.__class__ is not _ndarray and (where := foreign(array)) is not None:
         return where.view(array, shape, strides, offset)
-    if not NATIVE or len(shape) > layout.VIEW_DIMENSIONS:
+    if not NATIVE or len(shape) > VIEW_DIMENSIONS:
         return view_at(array, shape, strides, offset)
     return _view.launch(array, shape, strides, offset)
 

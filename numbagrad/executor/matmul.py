@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from ..backends import shared_by
+from ..backend import shared_by
 from ..kernels.matmul import layout as matmul_layout
 from ..native import layout
+from ..native.layout import MatmulTable
 from . import capture, library, pool
 from .builtin import LaunchMiss, Repairs, launcher, leave_to_recorder, make_builtin, runtime
 from .conversion import has_half, narrowed, widened
@@ -27,14 +28,14 @@ _METHODS = ("tiles", "dots", "row")
 
 
 @library.remembered
-def _launcher() -> tuple[Callable[[Array, Array], Array], Array]:
+def _launcher() -> tuple[Callable[[Array, Array], Array], MatmulTable]:
     """The launcher of a product, and its table."""
-    table = np.zeros(layout.MATMUL_WORDS, dtype=np.int64)
-    table[layout.TABLE_RUNTIME] = runtime().ctypes.data
+    table = MatmulTable()
+    table.runtime = runtime().address
 
     def prepare_to_share() -> None:
         signature = "int64(int64, int64, int64, int64, int64)"
-        table[layout.MATMUL_DIVIDE] = library.hand_written(
+        table.divide = library.hand_written(
             "kernels.matmul.division", "divide", signature, code="calls"
         )
 
@@ -67,7 +68,7 @@ def _forget_launcher_with_tangent() -> None:
 def _compile(key: int, dtype: str) -> None:
     """Put the kernel that a launcher missed into the table of both."""
     method, _ = divmod(key, layout.MATMUL_TYPES)
-    _launcher()[1][layout.MATMUL_KERNELS + key] = kernel_of(method, dtype)
+    _launcher()[1].kernels[key] = kernel_of(method, dtype)
 
 
 class HalfPrecision(Exception):  # noqa: N818 - a signal to a caller that goes another way

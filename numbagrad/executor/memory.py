@@ -21,6 +21,9 @@ import numpy as np
 
 from ..codegen import loader
 from ..native import buffer_layout, layout
+from ..native.buffer_layout import Pool
+from ..native.heads import ArrayHead, ObjectHead
+from ..native.layout import Runtime
 from . import library
 
 _CACHES = pathlib.Path("/sys/devices/system/cpu/cpu0/cache")
@@ -80,15 +83,8 @@ def _limit_from_environment() -> int:
 
 def pool_stats() -> PoolStatistics:
     """What the pool of large buffers holds and did."""
-    words = _control_block()
-    return PoolStatistics(
-        *[
-            int(words[word])
-            for word in (
-                buffer_layout.LIMIT, buffer_layout.KEPT, buffer_layout.TAKEN, buffer_layout.REUSED
-            )
-        ]
-    )  # fmt: skip
+    found = _control_block()
+    return PoolStatistics(found.limit, found.kept, found.taken, found.reused)
 
 
 def set_pool_limit(limit: int) -> None:
@@ -98,11 +94,11 @@ def set_pool_limit(limit: int) -> None:
     """
     if limit < 0:
         raise ValueError(f"set_pool_limit expects a number of bytes, but got {limit}; 0 keeps none")
-    words = _control_block()
-    words[buffer_layout.LIMIT] = limit
-    if words[buffer_layout.KEPT] > limit:
+    found = _control_block()
+    found.limit = limit
+    if found.kept > limit:
         drop = library.hand_written("native.buffers", "drop_free", code="calls")
-        _C_KERNEL(drop)(words.ctypes.data, limit, 0)
+        _C_KERNEL(drop)(found.address, limit, 0)
 
 
 def empty_pool() -> None:
@@ -119,19 +115,19 @@ def new_large_array(shape: Sequence[int], kind: np.dtype[Any]) -> np.ndarray[Any
     """
     runtime = _runtime
     size = math.prod(shape) * kind.itemsize
-    if runtime is None or size < runtime[layout.RUNTIME_LARGE_BYTES]:
+    if runtime is None or size < runtime.large_bytes:
         return None
-    if kind.num >= layout.RUNTIME_TYPES or runtime[layout.RUNTIME_DESCRIPTORS + kind.num] == 0:
+    if kind.num >= layout.TYPES or runtime.descriptors[kind.num] == 0:
         return None
-    if runtime[layout.RUNTIME_NEW_LARGE_ARRAY] == 0:
+    if runtime.new_large_array == 0:
         _prepare_pool()
-        if runtime[layout.RUNTIME_NEW_LARGE_ARRAY] == 0:
-            runtime[layout.RUNTIME_MADE_WITHOUT] += size
+        if runtime.new_large_array == 0:
+            runtime.made_without += size
             return None
     sizes = (_WORD * len(shape))(*shape)
-    make = _C_NEW_LARGE_ARRAY(int(runtime[layout.RUNTIME_NEW_LARGE_ARRAY]))
+    make = _C_NEW_LARGE_ARRAY(runtime.new_large_array)
     made: np.ndarray[Any, Any] = make(
-        runtime.ctypes.data, len(shape), ctypes.addressof(sizes), kind.num, 0
+        runtime.address, len(shape), ctypes.addressof(sizes), kind.num, 0
     )
     return made
 
@@ -141,7 +137,7 @@ def maker_like(array: np.ndarray[Any, Any]) -> Callable[[np.ndarray[Any, Any]], 
     runtime = _runtime
     if runtime is None or not isinstance(array, np.ndarray) or not array.flags.c_contiguous:
         return np.empty_like
-    if array.nbytes < runtime[layout.RUNTIME_LARGE_BYTES]:
+    if array.nbytes < runtime.large_bytes:
         return np.empty_like
     shape, kind = array.shape, array.dtype
 
@@ -187,34 +183,31 @@ _CAPSULE_NAME = b"mem_handler"  # what NumPy wants it to be called
 
 
 #: The runtime block, once there is one.
-_runtime: np.ndarray[Any, Any] | None = None
+_runtime: Runtime | None = None
 
 
 @functools.lru_cache(maxsize=1)
-def _control_block() -> np.ndarray:
-    words = np.zeros(buffer_layout.WORDS, dtype=np.int64)
-    words[buffer_layout.LIMIT] = _limit_from_environment()
+def _control_block() -> Pool:
+    made = Pool()
+    made.limit = _limit_from_environment()
     numpy_core: Any = np._core.multiarray  # type: ignore[attr-defined]
     wanted = getattr(numpy_core, "_get_madvise_hugepage", None)  # NumPy's own setting
     huge_pages = sys.platform == "linux" and wanted is not None and wanted()
-    words[buffer_layout.HUGE_PAGES] = int(huge_pages)
-    _keep_for_ever(words)
-    return words
+    made.huge_pages = int(huge_pages)
+    _keep_for_ever(made.words)
+    return made
 
 
-def install(runtime: np.ndarray) -> None:
+def install(runtime: Runtime) -> None:
     """Tell the launchers where large arrays come from, and which are too large for the caches."""
     global _runtime
     _runtime = runtime
-    runtime[layout.RUNTIME_STREAM_BYTES] = stream_bytes()
-    words = _control_block()
+    runtime.stream_bytes = stream_bytes()
     process = ctypes.CDLL(None) if os.name == "posix" else None
     possible = all(hasattr(process, name) for name in ("aligned_alloc", "madvise"))
-    runtime[layout.RUNTIME_LARGE_BYTES] = (
-        buffer_layout.LARGE_BYTES if possible and _has_handlers() else np.iinfo(np.int64).max
-    )
-    runtime[layout.RUNTIME_BUFFERS] = words.ctypes.data
-    runtime[layout.RUNTIME_PREPARE_POOL] = id(_prepare_pool)
+    runtime.large_bytes = buffer_layout.LARGE_BYTES if possible and _has_handlers() else sys.maxsize
+    runtime.buffers = _control_block().address
+    runtime.prepare_pool = id(_prepare_pool)
     _keep_for_ever(_prepare_pool)
 
 
@@ -229,26 +222,26 @@ def _prepare_pool() -> None:
     global _asked_disk
     runtime = _runtime
     assert runtime is not None
-    worth_compiling = bool(runtime[layout.RUNTIME_MADE_WITHOUT] >= BYTES_WORTH_COMPILING)
+    worth_compiling = runtime.made_without >= BYTES_WORTH_COMPILING
     if worth_compiling or not _asked_disk:
         address = _make_pool(_control_block(), worth_compiling)
         _asked_disk = True
-        runtime[layout.RUNTIME_NEW_LARGE_ARRAY] = address
+        runtime.new_large_array = address
 
 
 def _has_handlers() -> bool:
     """Whether arrays have the handler of their memory where the pool will put it (NEP 49)."""
-    if np.ndarray.__basicsize__ < layout.ARRAY_HANDLER + 8:
+    if np.ndarray.__basicsize__ < ArrayHead.handler.offset + 8:
         return False
     array = np.empty(1)
-    found = ctypes.c_int64.from_address(id(array) + layout.ARRAY_HANDLER).value
+    found = ctypes.c_int64.from_address(id(array) + ArrayHead.handler.offset).value
     capsule = type(np._core._multiarray_umath._ARRAY_API)  # type: ignore[attr-defined]
-    return found != 0 and ctypes.c_int64.from_address(found + layout.OBJECT_TYPE).value == id(
+    return found != 0 and ctypes.c_int64.from_address(found + ObjectHead.type.offset).value == id(
         capsule
     )
 
 
-def _make_pool(words: np.ndarray, compiling: bool) -> int:
+def _make_pool(block: Pool, compiling: bool) -> int:
     """Make the handler, of functions that NumPy calls; returns what makes large arrays.
 
     Returns 0 if one would have to be compiled first, without ``compiling``.
@@ -263,14 +256,14 @@ def _make_pool(words: np.ndarray, compiling: bool) -> int:
         if not all(found):
             return 0
         *functions, new_large_array = found
-        if words[buffer_layout.HANDLER] == 0:
-            words[buffer_layout.HANDLER] = id(_new_handler(words, functions))
+        if block.handler == 0:
+            block.handler = id(_new_handler(block, functions))
         return new_large_array
 
 
-def _new_handler(words: np.ndarray, functions: Sequence[int]) -> Any:
+def _new_handler(block: Pool, functions: Sequence[int]) -> Any:
     """The capsule by which NumPy knows the pool: arrays that lie in it are freed through it."""
-    handler = _Handler(b"numbagrad", 1, words.ctypes.data, *functions)
+    handler = _Handler(b"numbagrad", 1, block.address, *functions)
     name = ctypes.create_string_buffer(_CAPSULE_NAME)
     new_capsule = ctypes.pythonapi.PyCapsule_New
     new_capsule.argtypes = [ctypes.c_void_p] * 3

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..backends import Backend, shared_by_operands
+from ..backend import Backend, shared_by_operands
 from ..codegen import loader
 from ..dtype import FROM_TYPE_NUM, from_numpy, python_number
 from ..dtype import dtype as DType
@@ -26,6 +26,7 @@ from ..formula.lowering import Lowering
 from ..kernels import layout, pointwise
 from ..kernels.vector_math import CPU_BOUNDED, CPU_INSTRUCTED, CPU_LOWERING
 from ..native import layout as native_layout
+from ..number_range import check_bits, no_promotion
 from ..type_names import given_for_tensor
 from . import capture, library
 from .builtin import (
@@ -38,8 +39,9 @@ from .builtin import (
     runtime,
 )
 from .mode import NATIVE
-from .plan.dtypes import DtypeRules, OperandCode
-from .plan.forms import broadcast_operands, check_written_once, separate
+from .plan.dtypes import DtypeRules, OperandCode, code_of
+from .plan.forms import broadcast_operands
+from .plan.sharing import check_written_once, separate
 
 #: Elements that are worth a thread of their own: cheap formulas are bound by memory.
 GRAIN = 32768
@@ -153,8 +155,8 @@ class PointwiseProgram:
                 )
                 launch = launcher("pointwise")
                 self._tables = tables
-                call = make_builtin(self.name, launch, tables[0].words)
-                into = make_builtin(self.name, launch, tables[1].words)
+                call = make_builtin(self.name, launch, tables[0].record)
+                into = make_builtin(self.name, launch, tables[1].record)
             self.call = _looking_for_zeros(call) if self.refuses_zero_divisors else call
             self.into = _looking_for_zeros(into) if self.refuses_zero_divisors else into
             self._is_set_up = True
@@ -172,6 +174,20 @@ class PointwiseProgram:
         if NATIVE:
             leave_to_recorder()
         self._set_up()
+
+    def run(self, *operands: Any) -> Any:
+        """``call``, and what it takes where the launcher says no."""
+        try:
+            return self.call(*operands)
+        except LaunchMiss as miss:
+            return self.resolve(miss, operands)
+
+    def write(self, *operands: Any) -> None:
+        """``into``, and what it takes where the launcher says no."""
+        try:
+            self.into(*operands)
+        except LaunchMiss as miss:
+            self.resolve(miss, operands, into=True)
 
     def resolve(self, miss: LaunchMiss, operands: tuple[Any, ...], into: bool = False) -> Any:
         """Compile what was missing and call again; raises torch's errors for bad operands.
@@ -197,13 +213,6 @@ class PointwiseProgram:
                 return (self.into if into else self.call)(*operands)
             except LaunchMiss as again:
                 code = again.args[0]
-
-    def run(self, *operands: Any) -> Any:
-        """``call``, and what it takes where a kernel is missing."""
-        try:
-            return self.call(*operands)
-        except LaunchMiss as miss:
-            return self.resolve(miss, operands)
 
     def run_on(self, where: Backend, operands: tuple[Any, ...], into: bool) -> Any:
         """A call on arrays of another backend."""
@@ -237,7 +246,7 @@ class PointwiseProgram:
         inputs = operands[:-1] if into else operands
         if code == native_layout.MISS_GENERAL:
             address = launcher("pointwise_general", "broadcast")
-            runtime()[native_layout.RUNTIME_GENERAL] = address
+            runtime().general = address
             return operands
         if code == native_layout.MISS_OPERAND:
             taken = tuple([_as_operand(self.name, x) for x in operands])
@@ -250,29 +259,30 @@ class PointwiseProgram:
             check_written_once(output)
             return (*[separate(x, output) for x in inputs], output)
         if code == native_layout.MISS_NUMBER:
-            whole = self._whole(inputs)
-            if any(new is not old for new, old in zip(whole, inputs, strict=True)):
-                return (*whole, *operands[len(inputs) :])
-            numbers = [x for x in inputs if not isinstance(x, np.ndarray)]
-            if any([isinstance(x, int) and not -(1 << 63) <= x < 1 << 64 for x in numbers]):
-                raise OverflowError(f"{self.name}: int too big to convert: {numbers}")
-            raise RuntimeError(
-                f"{self.name}: value cannot be converted without overflow: {numbers}"
-            )
+            return self._fitting(inputs, operands[-1] if into else None)
         raise RuntimeError(
             f"{self.name}: at most {layout.MAX_DIMENSIONS} dimensions and {layout.MAX_OPERANDS} "
             "operands are supported"
         )
 
-    def _whole(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The operands, with what follows the dtype of integers cut to whole numbers."""
-        weak = self.rules.weak
-        return tuple(
-            [
-                int(x) if name in weak and isinstance(x, float) and np.isfinite(x) else x
-                for name, x in zip(self.rules.inputs, inputs, strict=True)
-            ]
-        )
+    def _fitting(self, inputs: tuple[Any, ...], output: Any) -> tuple[Any, ...]:
+        """The operands with the numbers as ones that fit what they are computed in."""
+        given = inputs if output is None else (*inputs, output)
+        rank = max([x.ndim for x in given if isinstance(x, np.ndarray)])
+        arrays = [x for x in inputs if isinstance(x, np.ndarray)]
+        codes = [code_of(x, rank) for x in inputs]
+        stored = None if output is None else from_numpy(output.dtype)
+        compute, result = self.rules.of(codes, stored)
+        for x in inputs:
+            if isinstance(x, int):
+                check_bits(x)
+                if x >= 1 << 63 and all([y.dtype.kind == "b" for y in arrays]):
+                    raise no_promotion("Bool")
+        fitting = [
+            x if isinstance(x, np.ndarray) else self.rules.fitted(place, x, compute, result)
+            for place, x in enumerate(inputs)
+        ]
+        return (*fitting, *given[len(inputs) :])
 
     def _compile(self, key: int, into: bool) -> None:
         formula, rules = self.formula, self.rules
@@ -285,7 +295,8 @@ class PointwiseProgram:
         kernel = library.generated(self.name, source, code=code)
         scalar_types = output_types = 0
         for k in range(count):
-            scalar_types |= rules.number(k, compute).type_num << (native_layout.CODE_BITS * k)
+            limit = rules.limit(k, compute, result)
+            scalar_types |= limit.type_num << (native_layout.CODE_BITS * k)
         for j in range(len(formula.outputs)):
             output_types |= result.type_num << (native_layout.CODE_BITS * j)
         self._tables[into].insert(key, kernel, output_types, scalar_types)
@@ -399,12 +410,18 @@ def _looking_for_zeros(call: Callable[..., Any]) -> Callable[..., Any]:
     def divide(x: Any, y: Any, *output: Any) -> Any:
         arrays = isinstance(x, np.ndarray) or isinstance(y, np.ndarray)
         if arrays and not (_has_fractions(x) or _has_fractions(y)):
-            zero = not np.all(y) if isinstance(y, np.ndarray) else y == 0
+            zero = not np.all(y) if isinstance(y, np.ndarray) else _is_zero(y, x.dtype)
             if zero and np.size(x) and not (_is_bool(x) and _is_bool(y)):  # refused by the call
                 raise RuntimeError("ZeroDivisionError")
         return call(x, y, *output)
 
     return divide
+
+
+def _is_zero(divisor: int, kind: np.dtype[Any]) -> bool:
+    """Whether an int is zero once it has the dtype of what it divides."""
+    bits = 64 if kind.kind == "b" else 8 * kind.itemsize
+    return not divisor & ((1 << bits) - 1)
 
 
 def _has_fractions(operand: Any) -> bool:

@@ -16,19 +16,9 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ..native.record import size_of
+from ..native.thread_layout import CAPACITY, LINE, Participant, ThreadPool
 from . import library
-
-# The layout of the control block, as native/threads.py defines it (a test compares the two:
-# that file imports Numba, so this one cannot import it).
-_LINE = 16
-_WORKERS, _STARTED, _SPIN, _START_WORKERS, _ACQUIRE_LOCK, _RELEASE_LOCK, _SHARE_OUT = range(7)
-_BEFORE_ALONE, _AFTER_ALONE = 7, 8
-_FIRST_WORD_OF_LAUNCHES = 1 * _LINE
-_LAUNCHER_LOCK = 4 * _LINE + 1
-_PARTICIPANT = 6 * _LINE
-_LOCK, _POOL, _INDEX = 9, 10, 11  # within the line of a participant
-_CAPACITY = 1024
-_WORDS = _PARTICIPANT + _CAPACITY * _LINE
 
 #: How long an idle thread keeps looking for work before it sleeps. Waking one costs the launcher
 #: some 10 microseconds, so this covers the usual gaps between the launches of a training loop; an
@@ -51,13 +41,13 @@ def _default_num_threads() -> int:
         # OpenMP allows a list, one entry for each level of nesting; the first is ours.
         text = os.environ.get(variable, "").split(",")[0].strip()
         if text.isdecimal() and int(text) > 0:
-            return min(int(text), _CAPACITY)
-    return min(available_cpus(), _CAPACITY)
+            return min(int(text), CAPACITY)
+    return min(available_cpus(), CAPACITY)
 
 
 _lock = threading.RLock()
 _num_threads = _default_num_threads()
-_block: np.ndarray | None = None
+_block: ThreadPool | None = None
 _address = 0
 _spin_count = 0
 
@@ -81,7 +71,7 @@ def set_num_threads(num_threads: int) -> None:
     if num_threads < 1:
         raise RuntimeError(f"set_num_threads expects a positive integer, but got {num_threads}")
     with _lock:
-        _num_threads = min(num_threads, _CAPACITY)
+        _num_threads = min(num_threads, CAPACITY)
         if _block is not None:
             _apply_num_threads(_block)
 
@@ -91,10 +81,10 @@ def pool_address() -> int:
     return _address or _make_pool()
 
 
-def _apply_num_threads(block: np.ndarray) -> None:
+def _apply_num_threads(block: ThreadPool) -> None:
     # Threads that share a CPU must not spin: they would keep the one that works from running.
-    block[_SPIN] = _spin_count if _num_threads <= available_cpus() else 1
-    block[_WORKERS] = _num_threads - 1
+    block.spin = _spin_count if _num_threads <= available_cpus() else 1
+    block.workers = _num_threads - 1
 
 
 def _make_pool() -> int:
@@ -102,22 +92,22 @@ def _make_pool() -> int:
     with _lock:
         if _address:
             return _address
-        block = _aligned_words(_WORDS, _LINE * 8)
+        block = ThreadPool(_aligned_words(size_of(ThreadPool), LINE))
         start_workers = ctypes.CFUNCTYPE(None)(functools.partial(_start_workers, block))
-        block[_START_WORKERS] = _address_of(start_workers)
+        block.start_workers = _address_of(start_workers)
         before_alone = ctypes.CFUNCTYPE(None)(functools.partial(_before_alone, block))
         after_alone = ctypes.CFUNCTYPE(None)(_after_alone)
-        block[_BEFORE_ALONE] = _address_of(before_alone)
-        block[_AFTER_ALONE] = _address_of(after_alone)
-        block[_ACQUIRE_LOCK] = _address_of(ctypes.pythonapi.PyThread_acquire_lock)
-        block[_RELEASE_LOCK] = _address_of(ctypes.pythonapi.PyThread_release_lock)
+        block.before_alone = _address_of(before_alone)
+        block.after_alone = _address_of(after_alone)
+        block.acquire_lock = _address_of(ctypes.pythonapi.PyThread_acquire_lock)
+        block.release_lock = _address_of(ctypes.pythonapi.PyThread_release_lock)
         _apply_num_threads(block)
         # Threads look at these until the process is gone, so they must outlive the interpreter's
         # clean-up of this module: the references taken here are never given back.
-        for kept in (block.base, start_workers, before_alone, after_alone):
+        for kept in (block.words.base, start_workers, before_alone, after_alone):
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))
         _block = block
-        _address = block.ctypes.data
+        _address = block.address
         return _address
 
 
@@ -168,7 +158,7 @@ def when_sharing(prepare: Callable[[], None]) -> None:
 _began: dict[int, float] = {}
 
 
-def _before_alone(block: np.ndarray) -> None:
+def _before_alone(block: ThreadPool) -> None:
     """Compile or load what shares work if that pays by now; launchers call this until it is there.
 
     If it raises, which ctypes reports, the launch runs on one thread.
@@ -186,7 +176,7 @@ def _before_alone(block: np.ndarray) -> None:
         _waiting[-1]()
         _waiting.pop()
     if address:
-        block[_SHARE_OUT] = address
+        block.share_out = address
     else:
         _began[threading.get_ident()] = time.perf_counter()
 
@@ -199,7 +189,7 @@ def _after_alone() -> None:
         _seconds_alone += time.perf_counter() - began
 
 
-def _start_workers(block: np.ndarray) -> None:
+def _start_workers(block: ThreadPool) -> None:
     """Start the workers that are missing, fewer if the system refuses. Called by a launch.
 
     What they run is compiled or loaded now: a process without large work never needs it. They are
@@ -214,17 +204,16 @@ def _start_workers(block: np.ndarray) -> None:
     if _spin_count == 0:
         _spin_count = _measure_spin()
         _apply_num_threads(block)
-    if block[_LAUNCHER_LOCK] == 0:
-        block[_LAUNCHER_LOCK] = _new_held_lock()
-    for index in range(int(block[_STARTED]) + 1, int(block[_WORKERS]) + 1):
-        first = _PARTICIPANT + index * _LINE
-        worker = block[first : first + _LINE]
-        worker[:] = 0
-        worker[_LOCK], worker[_POOL], worker[_INDEX] = _new_held_lock(), block.ctypes.data, index
-        complete = block[_LAUNCHER_LOCK] != 0 and worker[_LOCK] != 0
-        block[_STARTED] = index  # first: nobody waits for a worker, but there must not be two
-        if not complete or start(worker_loop, worker.ctypes.data) == refused:
-            block[_WORKERS] = block[_STARTED] = index - 1
+    if block.launcher_lock == 0:
+        block.launcher_lock = _new_held_lock()
+    for index in range(block.started + 1, block.workers + 1):
+        worker = Participant(block.lines[index])
+        worker.words[:] = 0
+        worker.lock, worker.pool, worker.index = _new_held_lock(), block.address, index
+        complete = block.launcher_lock != 0 and worker.lock != 0
+        block.started = index  # first: nobody waits for a worker, but there must not be two
+        if not complete or start(worker_loop, worker.address) == refused:
+            block.workers = block.started = index - 1
             return
 
 
@@ -249,8 +238,8 @@ def _forget_workers() -> None:
     global _lock
     _lock = threading.RLock()
     if _block is not None:
-        _block[_STARTED] = 0
-        _block[_FIRST_WORD_OF_LAUNCHES:] = 0
+        _block.started = 0
+        _block.words[ThreadPool.busy.place :] = 0
 
 
 if hasattr(os, "register_at_fork"):

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..backends import shared_by
+from ..backend import shared_by
 from ..codegen.template import renamed
 from ..dtype import bool_, computed_as, dtype_from_name, from_numpy, int64
 from ..dtype import dtype as DType
@@ -114,7 +114,7 @@ class ReductionProgram:
     def _install(self, function: str, table: KernelTable) -> None:
         """Make a launcher of this program what ``call`` is."""
         address = launcher(function, "reduction_launch")
-        self.call = make_builtin(self.definition.name, address, table.words)
+        self.call = make_builtin(self.definition.name, address, table.record)
 
     def resolve(self, miss: LaunchMiss, *arguments: Any) -> Array:
         """Compile what a call missed, and call again; arrays of another backend go to that."""

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from .. import half_precision as half
-from ..backends import shared_by
+from ..backend import shared_by
 from ..dtype import dtype as DType
 from ..dtype import dtype_from_name, from_numpy, int64
 from ..formula import Expression, Formula, print_numba, symbol, trace
@@ -64,7 +64,7 @@ class RowwiseProgram:
             if self._table is None:
                 table = KernelTable(self.outputs, rowwise.GRAIN)
                 launch = launcher("along", "rowwise_launch")
-                self.call = make_builtin(self.name, launch, table.words)
+                self.call = make_builtin(self.name, launch, table.record)
                 self._table = table
         return self.call(*arguments)
 

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-from ..backends import foreign, shared_by
-from ..native import array_launch_layout as layout
+from ..backend import foreign, shared_by
+from ..native.array_launch_layout import WordTable
 from . import capture, library
 from .builtin import launcher, make_builtin, runtime
 from .mode import NATIVE
@@ -66,9 +66,9 @@ class WordKernel:
             return
         run = self._run
         if run is None:
-            table = np.zeros(layout.LAUNCH_TABLE_WORDS, dtype=np.int64)
-            table[layout.LAUNCH_RUNTIME] = runtime().ctypes.data
-            table[layout.LAUNCH_KERNEL] = self.address
+            table = WordTable()
+            table.runtime = runtime().address
+            table.kernel = self.address
             address = launcher("launch_words", "array_launch")
             run = self._run = make_builtin(self.name, address, table)
         run(total, grain, *words)

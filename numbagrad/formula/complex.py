@@ -216,21 +216,31 @@ def _sqrt(z: Complex) -> Complex:
 
 def rsqrt(z: Complex) -> Complex:
     """``1 / sqrt(z)``"""
-    made: Complex = 1 / _sqrt(z)
-    return made
+    return reciprocal(_sqrt(z))
 
 
-def _pow(a: Value, b: Value) -> Complex:
-    """``exp(b * log(a))``; a power of 0 is 0, or 1 where the exponent is 0 as well."""
+def reciprocal(x: Value) -> Complex:
+    """``1 / x``, which is infinite at 0, in a direction that nobody knows."""
+    z = x if isinstance(x, Complex) else Complex(x, 0)
+    made: Complex = 1 / z
+    zero = _is_zero(z)
+    return Complex(where(zero, math.inf, made.re), where(zero, math.nan, made.im))
+
+
+def power(a: Value, b: Value) -> Complex:
+    """``exp(b * log(a))``, which 0 to the power of 0 is too: NaN, as in C."""
     base = a if isinstance(a, Complex) else Complex(a, 0)
     zero = _is_zero(base)
     safe = Complex(where(zero, 1, base.re), base.im)
-    made = _exp(_log(safe) * b)
-    exponent_re, exponent_im = parts_of(b)
-    one = where((exponent_re == 0) & (exponent_im == 0), 1, 0)
-    rises = (exponent_re >= 0) | ((exponent_re == 0) & (exponent_im == 0))
-    at_zero = where(rises, one, math.nan)
-    return Complex(where(zero, at_zero, made.re), where(zero, where(rises, 0, math.nan), made.im))
+    logarithm = _log(safe) * b
+    made = _exp(logarithm)
+    vanishes = logarithm.re == -math.inf
+    grows = (logarithm.re == math.inf) & ~e.isfinite(logarithm.im)
+    made = Complex(where(vanishes, 0, where(grows, math.inf, made.re)), where(vanishes, 0, made.im))
+    exponent = parts_of(b)[0]
+    at_zero = where(exponent > 0, 0, where(exponent < 0, math.inf, math.nan))
+    beside = where(exponent > 0, 0, math.nan)
+    return Complex(where(zero, at_zero, made.re), where(zero, beside, made.im))
 
 
 def _is_zero(z: Complex) -> Expression:
@@ -321,7 +331,7 @@ _FUNCTIONS: dict[str, Callable[..., Value]] = {
     "fma": _fma,
     "abs": absolute,
     "sign": sgn,
-    "pow": _pow,
+    "pow": power,
     "sqrt": _sqrt,
     "rsqrt": rsqrt,
     "exp": _exp,

@@ -6,31 +6,13 @@ compile.
 
 from __future__ import annotations
 
-from ..codegen.intrinsics import address_of_stack, int32, int64, load, store
-from .array_launch_layout import (
-    LAUNCH_KERNEL,
-    LAUNCH_RUNTIME,
-    LAUNCH_WORDS,
-    VIEW_ARRAY_TYPE,
-    VIEW_DIMENSIONS,
-    VIEW_FRAME_WORDS,
-    VIEW_NEW_FROM_DESCRIPTOR,
-    VIEW_SET_BASE,
-)
+from ..codegen.intrinsics import address_of_stack, int64, load, store
+from .array_launch_layout import WORD_ARGUMENTS, ViewFrame, ViewTable, WordTable
 from .calls import new_from_descriptor
+from .heads import FLAG_WRITEABLE, ArrayHead, ObjectHead
 from .launch import run_range
-from .layout import (
-    ARRAY_DATA,
-    ARRAY_DESCRIPTOR,
-    ARRAY_FLAGS,
-    OBJECT_TYPE,
-    RUNTIME_ARRAY_TYPE,
-    RUNTIME_NONE,
-)
 from .objects import long_as_long, new_reference, tuple_get_item, tuple_size
 from .tensors import set_base
-
-FLAG_WRITEABLE = 0x0400
 
 
 def strided_view(self, arguments, given):
@@ -38,27 +20,27 @@ def strided_view(self, arguments, given):
 
     The caller answers for the elements lying in the memory of ``array``.
     """
-    table = load(self + ARRAY_DATA, 0, int64)
-    frame = address_of_stack(VIEW_FRAME_WORDS)
+    table = ViewTable(ArrayHead(self).data)
+    frame = ViewFrame()
     array = load(arguments, 0, int64)
     shape = load(arguments, 1, int64)
     strides = load(arguments, 2, int64)
     rank = tuple_size(shape)
     for d in range(rank):
-        store(frame, d, long_as_long(tuple_get_item(shape, d)), int64)
-        store(frame, VIEW_DIMENSIONS + d, long_as_long(tuple_get_item(strides, d)), int64)
-    descriptor = new_reference(load(array + ARRAY_DESCRIPTOR, 0, int64))
+        frame.sizes[d] = long_as_long(tuple_get_item(shape, d))
+        frame.strides[d] = long_as_long(tuple_get_item(strides, d))
+    descriptor = new_reference(ArrayHead(array).descriptor)
     view = new_from_descriptor(
-        load(table, VIEW_NEW_FROM_DESCRIPTOR, int64),
-        load(table, VIEW_ARRAY_TYPE, int64),
+        table.new_from_descriptor,
+        table.array_type,
         descriptor,
         rank,
-        frame,
-        frame + 8 * VIEW_DIMENSIONS,
-        load(array + ARRAY_DATA, 0, int64) + long_as_long(load(arguments, 3, int64)),
-        int64(load(array + ARRAY_FLAGS, 0, int32)) & FLAG_WRITEABLE,
+        frame.sizes,
+        frame.strides,
+        ArrayHead(array).data + long_as_long(load(arguments, 3, int64)),
+        int64(ArrayHead(array).flags) & FLAG_WRITEABLE,
     )
-    return set_base(load(table, VIEW_SET_BASE, int64), view, array)
+    return set_base(table.set_base, view, array)
 
 
 def launch_words(self, arguments, given):
@@ -66,18 +48,18 @@ def launch_words(self, arguments, given):
 
     The packed arguments are the words: the address of an ndarray's memory, or an int as it is.
     """
-    table = load(self + ARRAY_DATA, 0, int64)
-    runtime = load(table, LAUNCH_RUNTIME, int64)
-    kernel = load(table, LAUNCH_KERNEL, int64)
-    frame = address_of_stack(LAUNCH_WORDS)
-    array_type = load(runtime, RUNTIME_ARRAY_TYPE, int64)
+    table = WordTable(ArrayHead(self).data)
+    runtime = table.runtime
+    kernel = table.kernel
+    frame = address_of_stack(WORD_ARGUMENTS)
+    array_type = runtime.array_type
     total = long_as_long(load(arguments, 0, int64))
     grain = long_as_long(load(arguments, 1, int64))
     for k in range(2, given):
         word = load(arguments, k, int64)
-        if load(word + OBJECT_TYPE, 0, int64) == array_type:
-            store(frame, k - 2, load(word + ARRAY_DATA, 0, int64), int64)
+        if ObjectHead(word).type == array_type:
+            store(frame, k - 2, ArrayHead(word).data, int64)
         else:
             store(frame, k - 2, long_as_long(word), int64)
     run_range(runtime, kernel, frame, total, grain)
-    return new_reference(load(runtime, RUNTIME_NONE, int64))
+    return new_reference(runtime.none)

@@ -7,53 +7,69 @@ memory, and merges neighbours, so that most calls land on a handful of kernels.
 
 from __future__ import annotations
 
-from ..codegen.intrinsics import address_of_stack, int32, int64, load, store, subroutine
-from ..kernels.layout import *  # noqa: F403 - the words of the tables
+from ..codegen.intrinsics import int64, load, store, subroutine
+from ..kernels.layout import (
+    ALIAS,
+    ARGUMENT_DIMENSIONS,
+    ARGUMENT_SIZES,
+    MAX_DIMENSIONS,
+    MAX_OPERANDS,
+    STRIDED,
+    UNIT,
+    ZERO,
+)
+from .heads import ArrayHead, ObjectHead
 from .launch import (
-    FRAME_WORDS,
     NULL,
-    NUMBERS,
-    ORDER,
-    OUTPUT_STRIDES,
-    RAW_SIZES,
-    RAW_STRIDES,
+    Frame,
     finish,
     number_code,
     operand_word,
     raise_miss,
     type_number,
 )
-from .layout import *  # noqa: F403 - the words of the tables, all of them
+from .layout import (
+    CODE_BITS,
+    FLAT,
+    MISS_LIMIT,
+    MISS_OPERAND,
+    MISS_OVERLAP,
+    MISS_SHAPES,
+    OPERAND_BITS,
+    SCALAR_BIT,
+    LaunchTable,
+)
+from .record_types import address_of
 
 
 @subroutine
 def broadcast(frame, arguments, count, runtime):
-    """Common shape of the operands into RAW_SIZES; returns its rank.
+    """Common shape of the operands into ``raw_sizes``; returns its rank.
 
     -1 if the shapes do not fit together, -2 if there are too many dimensions.
     """
     rank = 0
-    array_type = load(runtime, RUNTIME_ARRAY_TYPE, int64)
+    array_type = runtime.array_type
     for k in range(count):
         operand = load(arguments, k, int64)
-        if load(operand + OBJECT_TYPE, 0, int64) == array_type:
-            rank = max(rank, int64(load(operand + ARRAY_DIMENSIONS, 0, int32)))
+        if ObjectHead(operand).type == array_type:
+            rank = max(rank, int64(ArrayHead(operand).dimensions))
     if rank > MAX_DIMENSIONS:
         return -2
     for d in range(rank):
-        store(frame, RAW_SIZES + d, 1, int64)
+        frame.raw_sizes[d] = 1
     for k in range(count):
         operand = load(arguments, k, int64)
-        if load(operand + OBJECT_TYPE, 0, int64) != array_type:
+        if ObjectHead(operand).type != array_type:
             continue
-        dimensions = int64(load(operand + ARRAY_DIMENSIONS, 0, int32))
-        sizes = load(operand + ARRAY_SHAPE, 0, int64)
+        dimensions = int64(ArrayHead(operand).dimensions)
+        sizes = ArrayHead(operand).shape
         for d in range(dimensions):
             size = load(sizes, d, int64)
-            where = RAW_SIZES + rank - dimensions + d
-            common = load(frame, where, int64)
+            place = rank - dimensions + d
+            common = frame.raw_sizes[place]
             if common == 1:
-                store(frame, where, size, int64)
+                frame.raw_sizes[place] = size
             elif size != common and size != 1:
                 return -1
     return rank
@@ -62,56 +78,56 @@ def broadcast(frame, arguments, count, runtime):
 @subroutine
 def raw_strides(frame, operand, k, rank):
     """Strides in bytes of an array broadcast to ``rank`` dimensions, 0 where it repeats."""
-    dimensions = int64(load(operand + ARRAY_DIMENSIONS, 0, int32))
-    sizes = load(operand + ARRAY_SHAPE, 0, int64)
-    strides = load(operand + ARRAY_STRIDES, 0, int64)
-    base = RAW_STRIDES + k * MAX_DIMENSIONS
+    dimensions = int64(ArrayHead(operand).dimensions)
+    sizes = ArrayHead(operand).shape
+    strides = ArrayHead(operand).strides
+    base = k * MAX_DIMENSIONS
     for d in range(rank - dimensions):
-        store(frame, base + d, 0, int64)
+        frame.raw_strides[base + d] = 0
     for d in range(dimensions):
-        stride = load(strides, d, int64)
         place = rank - dimensions + d
-        if load(sizes, d, int64) != load(frame, RAW_SIZES + place, int64):
-            stride = 0
-        store(frame, base + place, stride, int64)
+        if load(sizes, d, int64) == frame.raw_sizes[place]:
+            frame.raw_strides[base + place] = load(strides, d, int64)
+        else:
+            frame.raw_strides[base + place] = 0
 
 
 @subroutine
 def belongs_outside(frame, count, inner, outer):
     """1 if dimension ``inner`` has to be outside ``outer``, -1 if it must not, 0 if nobody says."""
     for k in range(count):
-        base = RAW_STRIDES + k * MAX_DIMENSIONS
-        first = load(frame, base + inner, int64)
-        second = load(frame, base + outer, int64)
+        base = k * MAX_DIMENSIONS
+        first = frame.raw_strides[base + inner]
+        second = frame.raw_strides[base + outer]
         if first == 0 or second == 0:
             continue
         if first != second:
             return 1 if first > second else -1
-        if load(frame, RAW_SIZES + inner, int64) > load(frame, RAW_SIZES + outer, int64):
+        if frame.raw_sizes[inner] > frame.raw_sizes[outer]:
             return 1
     return 0
 
 
 @subroutine
 def order_dimensions(frame, count, rank):
-    """Sort dimensions by stride into ORDER, outermost first; whether they were sorted already.
+    """Sort dimensions by stride into ``order``, outermost first; whether they were sorted already.
 
     As ``memory_order`` in ``executor/plan/forms.py`` does, which says why.
     """
     sorted_already = True
     for d in range(rank):
-        store(frame, ORDER + d, d, int64)
+        frame.order[d] = d
     for k in range(1, rank):
         place = rank - 1 - k
         for position in range(rank - k, rank):
-            outer = load(frame, ORDER + place, int64)
-            inner = load(frame, ORDER + position, int64)
+            outer = frame.order[place]
+            inner = frame.order[position]
             decided = belongs_outside(frame, count, inner, outer)
             if decided < 0:
                 break
             if decided > 0:
-                store(frame, ORDER + place, inner, int64)
-                store(frame, ORDER + position, outer, int64)
+                frame.order[place] = inner
+                frame.order[position] = outer
                 place = position
                 sorted_already = False
     return sorted_already
@@ -122,7 +138,7 @@ def can_merge(frame, count, last, size, dimension):
     """Whether every operand steps through ``dimension`` right inside kept dimension ``last``."""
     for k in range(count):
         outer = load(frame, operand_word(k) + 1 + last, int64)
-        inner = load(frame, RAW_STRIDES + k * MAX_DIMENSIONS + dimension, int64)
+        inner = frame.raw_strides[k * MAX_DIMENSIONS + dimension]
         if outer != inner * size:
             return False
     return True
@@ -130,11 +146,11 @@ def can_merge(frame, count, last, size, dimension):
 
 @subroutine
 def merge_dimensions(frame, count, rank):
-    """Sizes and strides into the packed arguments, in ORDER, neighbours merged."""
+    """Sizes and strides into the packed arguments, in that order, neighbours merged."""
     kept = 0
     for position in range(rank):
-        dimension = load(frame, ORDER + position, int64)
-        size = load(frame, RAW_SIZES + dimension, int64)
+        dimension = frame.order[position]
+        size = frame.raw_sizes[dimension]
         if size == 1:
             continue
         merge = kept > 0 and can_merge(frame, count, kept - 1, size, dimension)
@@ -144,7 +160,7 @@ def merge_dimensions(frame, count, rank):
             kept += 1
         store(frame, ARGUMENT_SIZES + kept - 1, size, int64)
         for k in range(count):
-            stride = load(frame, RAW_STRIDES + k * MAX_DIMENSIONS + dimension, int64)
+            stride = frame.raw_strides[k * MAX_DIMENSIONS + dimension]
             store(frame, operand_word(k) + kept, stride, int64)
     if kept == 0:
         kept = 1
@@ -157,10 +173,10 @@ def merge_dimensions(frame, count, rank):
 
 @subroutine
 def overlaps_itself(array):
-    sizes = load(array + ARRAY_SHAPE, 0, int64)
-    strides = load(array + ARRAY_STRIDES, 0, int64)
+    sizes = ArrayHead(array).shape
+    strides = ArrayHead(array).strides
     repeats = False
-    for d in range(load(array + ARRAY_DIMENSIONS, 0, int32)):
+    for d in range(ArrayHead(array).dimensions):
         size = load(sizes, d, int64)
         if size == 0:  # nothing to write, and NumPy's strides of such arrays may be 0
             return False
@@ -171,11 +187,11 @@ def overlaps_itself(array):
 @subroutine
 def same_elements(frame, count, rank, k):
     """Whether operand ``k`` and the output (the last operand) step through memory alike."""
-    mine = RAW_STRIDES + k * MAX_DIMENSIONS
-    output = RAW_STRIDES + (count - 1) * MAX_DIMENSIONS
+    mine = k * MAX_DIMENSIONS
+    output = (count - 1) * MAX_DIMENSIONS
     for d in range(rank):
-        moves = load(frame, RAW_SIZES + d, int64) != 1
-        if moves and load(frame, mine + d, int64) != load(frame, output + d, int64):
+        moves = frame.raw_sizes[d] != 1
+        if moves and frame.raw_strides[mine + d] != frame.raw_strides[output + d]:
             return False
     return True
 
@@ -184,9 +200,9 @@ def same_elements(frame, count, rank, k):
 def extent(array, item_size):
     """Bytes from the first to past the last element of an array without negative strides."""
     reach = item_size
-    sizes = load(array + ARRAY_SHAPE, 0, int64)
-    strides = load(array + ARRAY_STRIDES, 0, int64)
-    for d in range(load(array + ARRAY_DIMENSIONS, 0, int32)):
+    sizes = ArrayHead(array).shape
+    strides = ArrayHead(array).strides
+    for d in range(ArrayHead(array).dimensions):
         reach += (load(sizes, d, int64) - 1) * load(strides, d, int64)
     return reach
 
@@ -194,8 +210,8 @@ def extent(array, item_size):
 @subroutine
 def runs_backwards(array):
     """Whether a stride is negative, which only arrays that are no Tensor's have."""
-    strides = load(array + ARRAY_STRIDES, 0, int64)
-    for d in range(load(array + ARRAY_DIMENSIONS, 0, int32)):
+    strides = ArrayHead(array).strides
+    for d in range(ArrayHead(array).dimensions):
         if load(strides, d, int64) < 0:
             return True
     return False
@@ -204,11 +220,11 @@ def runs_backwards(array):
 @subroutine
 def bad_output(frame, output, rank):
     """Why the output cannot be written: its shape, or memory it has twice; 0 if it can."""
-    if int64(load(output + ARRAY_DIMENSIONS, 0, int32)) != rank:
+    if int64(ArrayHead(output).dimensions) != rank:
         return MISS_SHAPES
-    sizes = load(output + ARRAY_SHAPE, 0, int64)
+    sizes = ArrayHead(output).shape
     for d in range(rank):
-        if load(sizes, d, int64) != load(frame, RAW_SIZES + d, int64):
+        if load(sizes, d, int64) != frame.raw_sizes[d]:
             return MISS_SHAPES
     if overlaps_itself(output):
         return MISS_OVERLAP
@@ -220,10 +236,10 @@ def classify(frame, runtime, operand, k, kept, total):
     """Code and layout of array operand ``k``, whose address goes into the packed arguments."""
     code = type_number(operand)
     word = operand_word(k)
-    store(frame, word, load(operand + ARRAY_DATA, 0, int64), int64)
+    store(frame, word, ArrayHead(operand).data, int64)
     stride = load(frame, word + kept, int64)
     layout = STRIDED
-    if stride == load(runtime, RUNTIME_ITEM_SIZES + code, int64) or total <= 1:
+    if stride == runtime.item_sizes[code] or total <= 1:
         layout = UNIT
     elif stride == 0:
         layout = ZERO
@@ -233,14 +249,14 @@ def classify(frame, runtime, operand, k, kept, total):
 @subroutine
 def iteration_space(frame, arguments, given, runtime, rank):
     """Strides of every operand over the common shape, dimensions ordered and merged."""
-    array_type = load(runtime, RUNTIME_ARRAY_TYPE, int64)
+    array_type = runtime.array_type
     for k in range(given):
         operand = load(arguments, k, int64)
-        if load(operand + OBJECT_TYPE, 0, int64) == array_type:
+        if ObjectHead(operand).type == array_type:
             raw_strides(frame, operand, k, rank)
         else:
             for d in range(rank):
-                store(frame, RAW_STRIDES + k * MAX_DIMENSIONS + d, 0, int64)
+                frame.raw_strides[k * MAX_DIMENSIONS + d] = 0
     ordered = order_dimensions(frame, given, rank)
     merge_dimensions(frame, given, rank)
     return ordered
@@ -252,10 +268,10 @@ def overlap(frame, runtime, output, operand, code, given, rank, k):
     if runs_backwards(operand):
         return -1
     output_code = type_number(output)
-    start = load(output + ARRAY_DATA, 0, int64)
-    end = start + extent(output, load(runtime, RUNTIME_ITEM_SIZES + output_code, int64))
-    address = load(operand + ARRAY_DATA, 0, int64)
-    reach = address + extent(operand, load(runtime, RUNTIME_ITEM_SIZES + code, int64))
+    start = ArrayHead(output).data
+    end = start + extent(output, runtime.item_sizes[output_code])
+    address = ArrayHead(operand).data
+    reach = address + extent(operand, runtime.item_sizes[code])
     if address >= end or start >= reach:
         return 0
     if address == start and code == output_code and same_elements(frame, given, rank, k):
@@ -265,21 +281,21 @@ def overlap(frame, runtime, output, operand, code, given, rank, k):
 
 def pointwise_general(self, arguments, given):
     """What ``launch.pointwise`` does, for operands of any strides and shapes that broadcast."""
-    table = load(self + ARRAY_DATA, 0, int64)
-    runtime = load(table, TABLE_RUNTIME, int64)
-    into = load(table, TABLE_INTO, int64)
-    array_type = load(runtime, RUNTIME_ARRAY_TYPE, int64)
+    table = LaunchTable(ArrayHead(self).data)
+    runtime = table.runtime
+    into = table.into
+    array_type = runtime.array_type
     if given > MAX_OPERANDS:
         return raise_miss(runtime, MISS_LIMIT)
     arrays = 0
     for k in range(given):
-        kind = load(load(arguments, k, int64) + OBJECT_TYPE, 0, int64)
+        kind = ObjectHead(load(arguments, k, int64)).type
         arrays += int64(kind == array_type)
         if kind != array_type and number_code(runtime, kind) < 0:
             return raise_miss(runtime, MISS_OPERAND)
     if arrays == 0:
         return raise_miss(runtime, MISS_OPERAND)
-    frame = address_of_stack(FRAME_WORDS)
+    frame = Frame()
     rank = broadcast(frame, arguments, given, runtime)
     if rank < 0:
         return raise_miss(runtime, MISS_SHAPES if rank == -1 else MISS_LIMIT)
@@ -287,7 +303,7 @@ def pointwise_general(self, arguments, given):
     kept = load(frame, ARGUMENT_DIMENSIONS, int64)
     total = 1
     for d in range(rank):
-        total *= load(frame, RAW_SIZES + d, int64)
+        total *= frame.raw_sizes[d]
     output = load(arguments, given - 1, int64)
     if into == 1:
         reason = bad_output(frame, output, rank)
@@ -298,7 +314,7 @@ def pointwise_general(self, arguments, given):
     strided = False
     for k in range(given):
         operand = load(arguments, k, int64)
-        kind = load(operand + OBJECT_TYPE, 0, int64)
+        kind = ObjectHead(operand).type
         if kind == array_type:
             code = classify(frame, runtime, operand, k, kept, total)
             strided = strided or code >> CODE_BITS == STRIDED
@@ -310,11 +326,11 @@ def pointwise_general(self, arguments, given):
                     return raise_miss(runtime, MISS_OVERLAP)
                 if shared == 1:
                     code |= ALIAS << CODE_BITS
-            if rank > 0 and load(operand + ARRAY_DIMENSIONS, 0, int32) == 0:
+            if rank > 0 and ArrayHead(operand).dimensions == 0:
                 code |= 1 << SCALAR_BIT
         else:
             code = number_code(runtime, kind) | (ZERO << CODE_BITS)
-            store(frame, operand_word(k), frame + 8 * (NUMBERS + k), int64)
+            store(frame, operand_word(k), frame.numbers + 8 * k, int64)
         key |= code << (OPERAND_BITS * k)
     if strided:
         for k in range(given):
@@ -322,6 +338,6 @@ def pointwise_general(self, arguments, given):
             key = (key & ~(3 << shift)) | (STRIDED << shift)
     elif kept == 1:
         key |= FLAT
-    strides = NULL if ordered else frame + 8 * OUTPUT_STRIDES
-    sizes = frame + 8 * RAW_SIZES
+    strides = NULL if ordered else address_of(frame.output_strides)
+    sizes = address_of(frame.raw_sizes)
     return finish(table, frame, arguments, given, key, total, rank, sizes, strides)

@@ -13,21 +13,21 @@ from __future__ import annotations
 from numba import types
 
 from ..codegen.atomics import atomic_store, compare_exchange, pause
-from ..codegen.intrinsics import external, int32, int64, load, store, subroutine
+from ..codegen.intrinsics import external, int32, int64, load, subroutine
 from .allocation import usual_array
-from .buffer_layout import *  # noqa: F403 - the words of the pool, all of them
-from .calls import new_from_descriptor
-from .layout import (
-    ARRAY_FLAGS,
-    ARRAY_HANDLER,
-    FLAG_ALIGNED_WRITEABLE,
-    FLAG_OWNS_DATA,
-    RUNTIME_ARRAY_TYPE,
-    RUNTIME_BUFFERS,
-    RUNTIME_DESCRIPTORS,
-    RUNTIME_ITEM_SIZES,
-    RUNTIME_NEW_FROM_DESCRIPTOR,
+from .buffer_layout import (
+    CLASSES,
+    HUGE_PAGE_BYTES,
+    LARGE_BYTES,
+    PAGE_BYTES,
+    SMALLEST_POWER,
+    Buffer,
+    Pool,
+    capacity,
 )
+from .calls import new_from_descriptor
+from .heads import FLAG_ALIGNED_WRITEABLE, FLAG_OWNS_DATA, ArrayHead
+from .layout import Runtime
 from .objects import new_reference
 
 _aligned_alloc = external("aligned_alloc", types.int64, types.int64, types.int64)
@@ -57,27 +57,22 @@ _capacity = subroutine(capacity)
 
 @subroutine
 def _lock(pool):
-    while not compare_exchange(pool + 8 * LOCK, 0, 1):
+    while not compare_exchange(pool.lock, 0, 1):
         pause()
 
 
 @subroutine
 def _unlock(pool):
-    atomic_store(pool + 8 * LOCK, 0)
-
-
-@subroutine
-def _count(pool, word, change):
-    store(pool, word, load(pool, word, int64) + change, int64)
+    atomic_store(pool.lock, 0)
 
 
 @subroutine
 def _take_free(pool, size_class):
     """A free buffer of the class, or NULL. The pool is locked."""
-    buffer = load(pool, FREE + size_class, int64)
+    buffer = Buffer(pool.free[size_class])
     if buffer != NULL:
-        store(pool, FREE + size_class, load(buffer, BUFFER_NEXT, int64), int64)
-        _count(pool, KEPT, -_capacity(size_class))
+        pool.free[size_class] = buffer.next
+        pool.kept -= _capacity(size_class)
     return buffer
 
 
@@ -85,7 +80,7 @@ def _take_free(pool, size_class):
 def _drop_until(pool, bytes_kept, spared):
     """Give free buffers back to the system, except those of one class, until so few are kept."""
     for size_class in range(CLASSES):
-        while load(pool, KEPT, int64) > bytes_kept and size_class != spared:
+        while pool.kept > bytes_kept and size_class != spared:
             buffer = _take_free(pool, size_class)
             if buffer == NULL:
                 break
@@ -104,43 +99,48 @@ def _fresh(pool, alignment, size):
     return memory
 
 
-def buffer_malloc(pool, size):
+def buffer_malloc(context, size):
     """Room for ``size`` bytes, from the beginning of a page on, or NULL."""
+    pool = Pool(context)
     size_class = _class_of(size)
     if size_class >= CLASSES:
         return NULL
     _lock(pool)
     buffer = _take_free(pool, size_class)
-    _count(pool, REUSED if buffer != NULL else TAKEN, 1)
+    if buffer != NULL:
+        pool.reused += 1
+    else:
+        pool.taken += 1
     _unlock(pool)
     if buffer == NULL:
         room = _capacity(size_class)
-        huge = room >= 2 * HUGE_PAGE_BYTES and load(pool, HUGE_PAGES, int64) != 0
-        buffer = _fresh(pool, HUGE_PAGE_BYTES if huge else PAGE_BYTES, room + PAGE_BYTES)
+        huge = room >= 2 * HUGE_PAGE_BYTES and pool.huge_pages != 0
+        buffer = Buffer(_fresh(pool, HUGE_PAGE_BYTES if huge else PAGE_BYTES, room + PAGE_BYTES))
         if buffer == NULL:
             return NULL
         if huge:
             _advise(buffer, room, int32(_ADVICE_HUGE_PAGE))
-        store(buffer, BUFFER_CLASS, size_class, int64)
+        buffer.size_class = size_class
     return buffer + PAGE_BYTES
 
 
-def buffer_free(pool, data, size):
+def buffer_free(context, data, size):
     """Keep the buffer for the next array of its class, unless the pool keeps too much."""
+    pool = Pool(context)
     if data == NULL:
         return
-    buffer = data - PAGE_BYTES
-    size_class = load(buffer, BUFFER_CLASS, int64)
+    buffer = Buffer(data - PAGE_BYTES)
+    size_class = buffer.size_class
     capacity = _capacity(size_class)
     _lock(pool)
-    rest = load(pool, LIMIT, int64) - capacity
+    rest = pool.limit - capacity
     if rest >= 0:
         _drop_until(pool, rest, size_class)
-    keep = load(pool, KEPT, int64) <= rest
+    keep = pool.kept <= rest
     if keep:
-        store(buffer, BUFFER_NEXT, load(pool, FREE + size_class, int64), int64)
-        store(pool, FREE + size_class, buffer, int64)
-        _count(pool, KEPT, capacity)
+        buffer.next = pool.free[size_class]
+        pool.free[size_class] = buffer
+        pool.kept += capacity
     _unlock(pool)
     if not keep:
         _free(buffer)
@@ -149,38 +149,39 @@ def buffer_free(pool, data, size):
 _malloc, _release = subroutine(buffer_malloc), subroutine(buffer_free)
 
 
-def buffer_calloc(pool, count, size):
+def buffer_calloc(context, count, size):
     """``buffer_malloc`` of zeros; NumPy has checked that ``count * size`` is a number of bytes."""
-    data = _malloc(pool, count * size)
+    data = _malloc(context, count * size)
     if data != NULL:
         _set_memory(data, int32(0), count * size)
     return data
 
 
-def buffer_realloc(pool, data, size):
+def buffer_realloc(context, data, size):
     """Room for ``size`` bytes that begins with what lies at ``data``; or NULL, and that is kept."""
-    moved = _malloc(pool, size)
+    moved = _malloc(context, size)
     if moved != NULL:
-        room = _capacity(load(data - PAGE_BYTES, BUFFER_CLASS, int64))
+        room = _capacity(Buffer(data - PAGE_BYTES).size_class)
         _copy_memory(moved, data, min(size, room))
-        _release(pool, data, room)
+        _release(context, data, room)
     return moved
 
 
-def drop_free(pool, bytes_kept, _):
+def drop_free(context, bytes_kept, _):
     """Give free buffers back until so few bytes are kept; Python calls this."""
+    pool = Pool(context)
     _lock(pool)
     _drop_until(pool, bytes_kept, -1)
     _unlock(pool)
 
 
 @subroutine
-def _buffer_array(runtime, pool, data, rank, sizes, code, strides):
+def _buffer_array(runtime, data, rank, sizes, code, strides):
     """An ndarray that owns a buffer of the pool; NULL if there is none, and the buffer is left."""
-    descriptor = load(runtime, RUNTIME_DESCRIPTORS + code, int64)
+    descriptor = runtime.descriptors[code]
     array = new_from_descriptor(
-        load(runtime, RUNTIME_NEW_FROM_DESCRIPTOR, int64),
-        load(runtime, RUNTIME_ARRAY_TYPE, int64),
+        runtime.new_from_descriptor,
+        runtime.array_type,
         new_reference(descriptor),
         rank,
         sizes,
@@ -189,25 +190,26 @@ def _buffer_array(runtime, pool, data, rank, sizes, code, strides):
         FLAG_ALIGNED_WRITEABLE,
     )
     if array != NULL:
-        store(array + ARRAY_HANDLER, 0, new_reference(load(pool, HANDLER, int64)), int64)
-        flags = load(array + ARRAY_FLAGS, 0, int32)
-        store(array + ARRAY_FLAGS, 0, int32(flags | FLAG_OWNS_DATA), int32)
+        ArrayHead(array).handler = new_reference(Pool(runtime.buffers).handler)
+        flags = ArrayHead(array).flags
+        ArrayHead(array).flags = int32(flags | FLAG_OWNS_DATA)
     return array
 
 
-def new_large_array(runtime, rank, sizes, code, strides):
+def new_large_array(address, rank, sizes, code, strides):
     """A new ndarray in memory of the pool, as if NumPy had made it with the pool as its handler.
 
     NumPy would take the handler from a context variable, and to set that back may fail.
     """
-    pool = load(runtime, RUNTIME_BUFFERS, int64)
-    size = load(runtime, RUNTIME_ITEM_SIZES + code, int64)
+    runtime = Runtime(address)
+    pool = runtime.buffers
+    size = runtime.item_sizes[code]
     for d in range(rank):
         size *= load(sizes, d, int64)
     data = _malloc(pool, size)
     if data == NULL:  # then NumPy says how much it has no room for either
         return usual_array(runtime, rank, sizes, code, strides)
-    array = _buffer_array(runtime, pool, data, rank, sizes, code, strides)
+    array = _buffer_array(runtime, data, rank, sizes, code, strides)
     if array == NULL:
         _release(pool, data, size)
     else:

@@ -10,7 +10,6 @@ from __future__ import annotations
 from ..codegen.intrinsics import (
     address_of_stack,
     copy_memory,
-    int32,
     int64,
     load,
     store,
@@ -18,20 +17,10 @@ from ..codegen.intrinsics import (
 )
 from ..kernels.layout import MAX_DIMENSIONS
 from .allocation import new_output
-from .array_launch_layout import ALL_IN_A_ROW, READ_GRAIN, READ_KERNELS, READ_RUNTIME
+from .array_launch_layout import ALL_IN_A_ROW, ReadArguments, ReadTable
+from .heads import ArrayHead, ObjectHead
 from .launch import is_contiguous, run_range, type_number
-from .layout import (
-    ARRAY_DATA,
-    ARRAY_DIMENSIONS,
-    ARRAY_SHAPE,
-    FOREIGN,
-    OBJECT_TYPE,
-    RUNTIME_ARRAY_TYPE,
-    RUNTIME_FALSE,
-    RUNTIME_ITEM_SIZES,
-    RUNTIME_NONE,
-    RUNTIME_TRUE,
-)
+from .layout import FOREIGN, Runtime
 from .objects import list_get_item, list_size, long_as_long, new_reference
 
 NULL = 0
@@ -42,13 +31,13 @@ INT64 = (7, 9)  # NumPy's numbers for C's long and long long
 @subroutine
 def nothing(runtime):
     """None: Python has to do it."""
-    return new_reference(load(runtime, RUNTIME_NONE, int64))
+    return new_reference(runtime.none)
 
 
 @subroutine
 def is_plain(runtime, array):
     """Whether it is a contiguous ndarray of a type that kernels know."""
-    if load(array + OBJECT_TYPE, 0, int64) != load(runtime, RUNTIME_ARRAY_TYPE, int64):
+    if ObjectHead(array).type != runtime.array_type:
         return False
     code = type_number(array)
     return is_contiguous(array) and code != FOREIGN and code != OBJECTS
@@ -56,12 +45,12 @@ def is_plain(runtime, array):
 
 @subroutine
 def rank_of(array):
-    return int64(load(array + ARRAY_DIMENSIONS, 0, int32))
+    return int64(ArrayHead(array).dimensions)
 
 
 @subroutine
 def size_of(array, d):
-    return load(load(array + ARRAY_SHAPE, 0, int64), d, int64)
+    return load(ArrayHead(array).shape, d, int64)
 
 
 @subroutine
@@ -79,7 +68,7 @@ def product(array, first, last):
 @subroutine
 def in_range(index, count, size):
     """Whether ``count`` indices are all in [0, size)."""
-    values = load(index + ARRAY_DATA, 0, int64)
+    values = ArrayHead(index).data
     inside = True
     for k in range(count):
         at = load(values, k, int64)
@@ -90,32 +79,32 @@ def in_range(index, count, size):
 @subroutine
 def kernel_for(table, array):
     """Address of the kernel for the elements of an array, or 0 if it is not there yet."""
-    size = load(load(table, READ_RUNTIME, int64), RUNTIME_ITEM_SIZES + type_number(array), int64)
+    size = table.runtime.item_sizes[type_number(array)]
     place = 0
     while 1 << place < size:
         place += 1
-    return load(table, READ_KERNELS + place, int64)
+    return table.kernels[place]
 
 
 @subroutine
 def read(table, array, index, sizes, rank, outer, size, inner, count):
     """A new array of these sizes, filled by the kernel over rows (outer, count)."""
-    runtime = load(table, READ_RUNTIME, int64)
+    runtime = table.runtime
     kernel = kernel_for(table, array)
     if kernel == NULL:
         return nothing(runtime)
     output = new_output(runtime, rank, sizes, type_number(array), NULL)
     if output == NULL:
         return NULL
-    frame = address_of_stack(6)
-    store(frame, 0, load(output + ARRAY_DATA, 0, int64), int64)
-    store(frame, 1, load(array + ARRAY_DATA, 0, int64), int64)
-    store(frame, 2, load(index + ARRAY_DATA, 0, int64), int64)
-    store(frame, 3, size, int64)
-    store(frame, 4, count, int64)
-    store(frame, 5, inner, int64)
+    frame = ReadArguments()
+    frame.output = ArrayHead(output).data
+    frame.array = ArrayHead(array).data
+    frame.index = ArrayHead(index).data
+    frame.size = size
+    frame.count = count
+    frame.inner = inner
     total = outer * count
-    grain = max(load(table, READ_GRAIN, int64) // max(inner, 1), 1)
+    grain = max(table.grain // max(inner, 1), 1)
     run_range(runtime, kernel, frame, total, grain)
     return output
 
@@ -128,14 +117,14 @@ def is_index(runtime, index):
 
 def inside(self, arguments, given):
     """``builtin(index, size) -> bool``: whether all indices are in [0, size)."""
-    runtime = load(self + ARRAY_DATA, 0, int64)
+    runtime = Runtime(ArrayHead(self).data)
     index = load(arguments, 0, int64)
     if not is_index(runtime, index):
         return nothing(runtime)
     count = product(index, 0, rank_of(index))
-    answer = load(runtime, RUNTIME_FALSE, int64)
+    answer = runtime.false
     if in_range(index, count, long_as_long(load(arguments, 1, int64))):
-        answer = load(runtime, RUNTIME_TRUE, int64)
+        answer = runtime.true
     return new_reference(answer)
 
 
@@ -144,8 +133,8 @@ def read_rows(self, arguments, given):
 
     The dimensions of the index stand in the place of that dimension.
     """
-    table = load(self + ARRAY_DATA, 0, int64)
-    runtime = load(table, READ_RUNTIME, int64)
+    table = ReadTable(ArrayHead(self).data)
+    runtime = table.runtime
     array = load(arguments, 0, int64)
     index = load(arguments, 2, int64)
     if not (is_plain(runtime, array) and is_index(runtime, index)):
@@ -179,8 +168,8 @@ def read_rows(self, arguments, given):
 
 def read_elements(self, arguments, given):
     """``builtin(array, dim, index) -> ndarray``: one element along ``dim`` for each index."""
-    table = load(self + ARRAY_DATA, 0, int64)
-    runtime = load(table, READ_RUNTIME, int64)
+    table = ReadTable(ArrayHead(self).data)
+    runtime = table.runtime
     array = load(arguments, 0, int64)
     index = load(arguments, 2, int64)
     if not (is_plain(runtime, array) and is_index(runtime, index)):
@@ -196,7 +185,7 @@ def read_elements(self, arguments, given):
     if not in_range(index, product(index, 0, rank), size):
         return nothing(runtime)
     outer, inner = product(array, 0, dim), product(array, dim + 1, rank)
-    sizes = load(index + ARRAY_SHAPE, 0, int64)
+    sizes = ArrayHead(index).shape
     return read(table, array, index, sizes, rank, outer, size, inner, size_of(index, dim))
 
 
@@ -220,12 +209,12 @@ def fits(runtime, first, array, dim, stacking):
 @subroutine
 def copy_blocks(arrays, output, dim, outer, item_size):
     """Fill the output with a block of each array in turn."""
-    target = load(output + ARRAY_DATA, 0, int64)
+    target = ArrayHead(output).data
     for k in range(outer):
         for n in range(list_size(arrays)):
             array = list_get_item(arrays, n)
             block = product(array, dim, rank_of(array)) * item_size
-            copy_memory(target, load(array + ARRAY_DATA, 0, int64) + k * block, block)
+            copy_memory(target, ArrayHead(array).data + k * block, block)
             target += block
 
 
@@ -234,7 +223,7 @@ def join(self, arguments, given):
 
     With ``stacking`` that is a new dimension.
     """
-    runtime = load(self + ARRAY_DATA, 0, int64)
+    runtime = Runtime(ArrayHead(self).data)
     arrays = load(arguments, 0, int64)
     stacking = long_as_long(load(arguments, 2, int64))
     count = list_size(arrays)
@@ -263,6 +252,6 @@ def join(self, arguments, given):
     code = type_number(first)
     output = new_output(runtime, made_rank, sizes, code, NULL)
     if output != NULL:
-        item_size = load(runtime, RUNTIME_ITEM_SIZES + code, int64)
+        item_size = runtime.item_sizes[code]
         copy_blocks(arrays, output, dim, product(first, 0, dim), item_size)
     return output

@@ -3,17 +3,25 @@
 The launchers of ``pointwise_operator.py`` and ``tensor_operator.py`` go on here when they meet an
 array that is ``Transformed``. The ordinary case is done at once: operands that are numbers,
 ordinary Tensors, or duals of one open level of which both parts are ordinary Tensors, where nothing
-is to be recorded. Whatever else is left to ``numbagrad/transforms/dispatch.py``, which does the
-same.
+is to be recorded. Whatever else is left to ``dispatch/transformations.py``, which does the same.
 """
 
 from __future__ import annotations
 
 from ..codegen.intrinsics import address_of_stack, int64, load, store, subroutine
-from ..kernels.layout import *  # noqa: F403 - the words of the tables
+from ..kernels.layout import MAX_OPERANDS
 from .calls import call_launcher
+from .heads import ArrayHead, ObjectHead
 from .launch import is_captured, raise_miss
-from .layout import *  # noqa: F403 - the words of the tables, all of them
+from .layout import (
+    MAX_VALUES,
+    MISS_OPERAND,
+    TANGENT_OPERANDS,
+    LaunchTable,
+    NodeRecipe,
+    OperatorTable,
+    Runtime,
+)
 from .objects import (
     call,
     decrement_reference,
@@ -57,7 +65,7 @@ REFUSED, ORDINARY = -1, 0
 
 @subroutine
 def is_plain_array(runtime, object):
-    return has_type(object, load(runtime, RUNTIME_ARRAY_TYPE, int64))
+    return has_type(object, runtime.array_type)
 
 
 @subroutine
@@ -70,7 +78,7 @@ def plain_array(runtime, tensor, recording):
         return tensor
     if not is_tensor(runtime, tensor):
         return NULL
-    array = field(runtime, tensor, FIELD_ARRAY)
+    array = field(tensor, runtime.tensor.array)
     if not is_plain_array(runtime, array):
         return NULL
     if recording and needs_gradient(runtime, tensor):
@@ -81,14 +89,12 @@ def plain_array(runtime, tensor, recording):
 @subroutine
 def is_open(runtime, level):
     """Whether a level is one of forward mode whose tangents are taken into account."""
-    if not has_type(level, load(runtime, RUNTIME_LEVEL_TYPE, int64)):
+    if not has_type(level, runtime.level_type):
         return False
-    if field(runtime, level, FIELD_LEVEL_KIND) != load(runtime, RUNTIME_FORWARD_MODE, int64):
+    if field(level, runtime.level.kind) != runtime.forward_mode:
         return False
-    alive = field(runtime, level, FIELD_LEVEL_ALIVE) == load(runtime, RUNTIME_TRUE, int64)
-    return alive and (
-        field(runtime, level, FIELD_LEVEL_PAUSED) == load(runtime, RUNTIME_FALSE, int64)
-    )
+    alive = field(level, runtime.level.alive) == runtime.true
+    return alive and (field(level, runtime.level.paused) == runtime.false)
 
 
 @subroutine
@@ -97,14 +103,14 @@ def state_of(runtime, array):
 
     A borrowed address, to be used with ``field`` and its like alone: it may be no object.
     """
-    state = field(runtime, array, FIELD_STATE)
+    state = field(array, runtime.transformed.state)
     if state != NULL:
-        if load(state + OBJECT_TYPE, 0, int64) != load(runtime, RUNTIME_DUAL_TYPE, int64):
+        if ObjectHead(state).type != runtime.dual_type:
             return NULL
         return state
-    if field(runtime, array, FIELD_OWN_LEVEL) == NULL:
+    if field(array, runtime.transformed.own_level) == NULL:
         return NULL
-    return array + load(runtime, RUNTIME_OWN_STATE, int64)
+    return array + runtime.own_state
 
 
 @subroutine
@@ -117,21 +123,21 @@ def split(runtime, argument, operands, tangents, k, recording):
     store(tangents, k, NULL, int64)
     if not is_tensor(runtime, argument):
         return ORDINARY
-    array = field(runtime, argument, FIELD_ARRAY)
+    array = field(argument, runtime.tensor.array)
     if array == NULL or (recording and needs_gradient(runtime, argument)):
         return REFUSED
-    kind = load(array + OBJECT_TYPE, 0, int64)
-    if kind == load(runtime, RUNTIME_ARRAY_TYPE, int64):
+    kind = ObjectHead(array).type
+    if kind == runtime.array_type:
         store(operands, k, array, int64)
         return ORDINARY
-    if kind != load(runtime, RUNTIME_TRANSFORMED_TYPE, int64):
+    if kind != runtime.transformed_type:
         return REFUSED
     state = state_of(runtime, array)
     if state == NULL:
         return REFUSED
-    level = field(runtime, state, FIELD_DUAL_LEVEL)
-    primal = plain_array(runtime, field(runtime, state, FIELD_DUAL_PRIMAL), recording)
-    tangent = plain_array(runtime, field(runtime, state, FIELD_DUAL_TANGENT), recording)
+    level = field(state, runtime.dual.level)
+    primal = plain_array(runtime, field(state, runtime.dual.primal), recording)
+    tangent = plain_array(runtime, field(state, runtime.dual.tangent), recording)
     if primal == NULL or tangent == NULL or not is_open(runtime, level):
         return REFUSED
     store(operands, k, primal, int64)
@@ -177,21 +183,21 @@ def new_dual(runtime, level, value, primal, tangent, cell):
     """
     shown = NULL
     if cell != NULL:
-        kind = load(runtime, RUNTIME_TRANSFORMED_TYPE, int64)
+        kind = runtime.transformed_type
         shown = view_of_same_form(runtime, kind, value)
     if shown == NULL:
         decrement_reference(primal)
         decrement_reference(tangent)
         decrement_reference(cell)
         return NULL
-    state = shown + load(runtime, RUNTIME_OWN_STATE, int64)
-    put(runtime, state, FIELD_DUAL_LEVEL, level)
-    give(runtime, state, FIELD_DUAL_PRIMAL, primal)
-    give(runtime, state, FIELD_DUAL_TANGENT, tangent)
-    give(runtime, state, FIELD_DUAL_CELL, cell)
-    result = new_tensor(runtime, shown, load(runtime, RUNTIME_FALSE, int64))
+    state = shown + runtime.own_state
+    put(state, runtime.dual.level, level)
+    give(state, runtime.dual.primal, primal)
+    give(state, runtime.dual.tangent, tangent)
+    give(state, runtime.dual.cell, cell)
+    result = new_tensor(runtime, shown, runtime.false)
     if result != NULL:
-        replace(runtime, result, FIELD_VERSION_CELL, new_reference(cell))
+        replace(result, runtime.tensor.version_cell, new_reference(cell))
     return result
 
 
@@ -205,7 +211,7 @@ def dual_of_arrays(runtime, level, value, tangent):
 def dual_of_tensors(runtime, level, primal, tangent):
     """A dual Tensor of two Tensors; takes over the references to them."""
     cell = new_reference(shared_cell(runtime, primal))
-    array = field(runtime, primal, FIELD_ARRAY)
+    array = field(primal, runtime.tensor.array)
     return new_dual(runtime, level, array, primal, tangent, cell)
 
 
@@ -218,18 +224,18 @@ def part_of_dual(runtime, array, name):
     part = held(runtime, state_of(runtime, array), name)
     if not is_plain_array(runtime, part):
         return part
-    tensor = new_tensor(runtime, new_reference(part), load(runtime, RUNTIME_FALSE, int64))
+    tensor = new_tensor(runtime, new_reference(part), runtime.false)
     if tensor == NULL:
         return NULL
     state = state_of(runtime, array)
-    present = field(runtime, state, name)
+    present = field(state, name)
     if present != part:  # the collector ran code that asked for it
         decrement_reference(tensor)
         return present
-    if name == FIELD_DUAL_PRIMAL:
-        cell = field(runtime, state, FIELD_DUAL_CELL)
-        replace(runtime, tensor, FIELD_VERSION_CELL, new_reference(cell))
-    replace(runtime, state, name, tensor)
+    if name == runtime.dual.primal:
+        cell = field(state, runtime.dual.cell)
+        replace(tensor, runtime.tensor.version_cell, new_reference(cell))
+    replace(state, name, tensor)
     return tensor
 
 
@@ -241,13 +247,13 @@ def dual_pointwise(self, arguments, given):
 
     One kernel computes the value and the tangent. Misses where Python has to look closer.
     """
-    table = load(self + ARRAY_DATA, 0, int64)
-    runtime = load(table, TABLE_RUNTIME, int64)
+    table = LaunchTable(ArrayHead(self).data)
+    runtime = table.runtime
     count = given - 1
-    programs = load(table, TABLE_TANGENTS, int64)
+    programs = table.tangents
     if programs == NULL or count > TANGENT_OPERANDS or not is_outside_inference(runtime):
         return raise_miss(runtime, MISS_OPERAND)
-    recording = load(arguments, count, int64) == load(runtime, RUNTIME_TRUE, int64)
+    recording = load(arguments, count, int64) == runtime.true
     operands = address_of_stack(MAX_OPERANDS)
     tangents = address_of_stack(MAX_OPERANDS)
     level = split_all(runtime, arguments, count, operands, tangents, recording)
@@ -255,14 +261,14 @@ def dual_pointwise(self, arguments, given):
         return raise_miss(runtime, MISS_OPERAND)
     which = 0
     total = count
-    array_type = load(runtime, RUNTIME_ARRAY_TYPE, int64)
+    array_type = runtime.array_type
     for k in range(count):
         tangent = load(tangents, k, int64)
         if tangent != NULL:
             which |= 1 << k
             store(operands, total, tangent, int64)
             total += 1
-        elif load(load(arguments, k, int64) + OBJECT_TYPE, 0, int64) == array_type:
+        elif ObjectHead(load(arguments, k, int64)).type == array_type:
             return raise_miss(runtime, MISS_OPERAND)  # an array that is no Tensor
     both = load(programs, which, int64)
     if both == NULL:
@@ -270,13 +276,13 @@ def dual_pointwise(self, arguments, given):
     increment_reference(level)
     for k in range(total):  # the launcher may let go of the GIL
         increment_reference(load(operands, k, int64))
-    launcher = load(load(both + ARRAY_DATA, 0, int64), TABLE_LAUNCHER, int64)
-    store(runtime, RUNTIME_PAIR, 1, int64)
+    launcher = LaunchTable(ArrayHead(both).data).launcher
+    runtime.pair = 1
     value = call_launcher(launcher, both, operands, total)
-    store(runtime, RUNTIME_PAIR, 0, int64)
+    runtime.pair = 0
     result = NULL
     if value != NULL:
-        result = dual_of_arrays(runtime, level, value, load(runtime, RUNTIME_SECOND, int64))
+        result = dual_of_arrays(runtime, level, value, runtime.second)
     let_go_of_all(operands, total)
     decrement_reference(level)
     return result
@@ -288,20 +294,20 @@ def with_directions(table, runtime, operands, tangents):
 
     A tuple; None where the rule makes none; NULL if it raised.
     """
-    none = load(runtime, RUNTIME_NONE, int64)
+    none = runtime.none
     frame = address_of_stack(4)
     for k in range(2):
         tangent = load(tangents, k, int64)
         store(frame, k, load(operands, k, int64), int64)
         store(frame, 2 + k, none if tangent == NULL else tangent, int64)
-    found = load(table, OPERATOR_BOTH_BUILTIN, int64)
+    found = table.both_builtin
     builtin = NULL if found == NULL else load(found, 0, int64)
     if builtin != NULL:
         made = call(builtin, frame, 4)
-        if made != NULL or error_matches(load(runtime, RUNTIME_MISS, int64)) == 0:
+        if made != NULL or error_matches(runtime.miss) == 0:
             return made
         error_clear()  # a kernel is missing, or Python sees to such arrays
-    return call(load(table, OPERATOR_BOTH, int64), frame, 4)
+    return call(table.both, frame, 4)
 
 
 @subroutine
@@ -312,7 +318,7 @@ def add_to(table, total, term):
     store(frame, 1, term, int64)
     done = NULL
     if term != NULL:
-        done = call(load(table, OPERATOR_ADD, int64), frame, 2)
+        done = call(table.add, frame, 2)
     decrement_reference(term)
     if done == NULL:
         decrement_reference(total)
@@ -334,7 +340,7 @@ def tangent_of_linear(table, runtime, operands, tangents, count):
             for i in range(count):
                 store(frame, i, load(operands, i, int64), int64)
             store(frame, k, load(tangents, k, int64), int64)
-            term = call(load(table, OPERATOR_FORWARD, int64), frame, count)
+            term = call(table.forward, frame, count)
             total = term if total == NULL else add_to(table, total, term)
             if total == NULL:
                 return NULL
@@ -344,10 +350,10 @@ def tangent_of_linear(table, runtime, operands, tangents, count):
 @subroutine
 def both_of_linear(table, runtime, level, operands, tangents, count):
     """The dual that an operator makes which is linear in each operand, or None for Python."""
-    none = load(runtime, RUNTIME_NONE, int64)
+    none = runtime.none
     value = NULL
     tangent = NULL
-    if count == 2 and load(table, OPERATOR_BOTH, int64) != NULL:
+    if count == 2 and table.both != NULL:
         both = with_directions(table, runtime, operands, tangents)
         if both == NULL:
             return NULL
@@ -356,7 +362,7 @@ def both_of_linear(table, runtime, level, operands, tangents, count):
             tangent = new_reference(tuple_get_item(both, 1))
         decrement_reference(both)
     if value == NULL:
-        value = call(load(table, OPERATOR_FORWARD, int64), operands, count)
+        value = call(table.forward, operands, count)
         if value == NULL:
             return NULL
         tangent = tangent_of_linear(table, runtime, operands, tangents, count)
@@ -376,7 +382,7 @@ def any_half(runtime, arguments, count):
     for k in range(count):
         argument = load(arguments, k, int64)
         if is_tensor(runtime, argument):
-            array = array_in(runtime, argument, FIELD_ARRAY)
+            array = array_in(runtime, argument, runtime.tensor.array)
             if array != NULL and is_half(array):
                 return True
     return False
@@ -387,20 +393,18 @@ def dual_operator(self, arguments, given):
 
     The forward is called for the value, and for each operand that has a tangent.
     """
-    table = load(self + ARRAY_DATA, 0, int64)
-    runtime = load(table, OPERATOR_RUNTIME, int64)
-    none = load(runtime, RUNTIME_NONE, int64)
+    table = OperatorTable(ArrayHead(self).data)
+    runtime = table.runtime
+    none = runtime.none
     operands = address_of_stack(MAX_VALUES)
     tangents = address_of_stack(MAX_VALUES)
     level = REFUSED
-    takes_all = load(table, OPERATOR_TAKES_HALF, int64) == 1 or not any_half(
-        runtime, arguments, given
-    )
-    if load(table, OPERATOR_ADD, int64) != NULL and given <= MAX_VALUES and takes_all:
+    takes_all = table.takes_half == 1 or not any_half(runtime, arguments, given)
+    if table.add != NULL and given <= MAX_VALUES and takes_all:
         if not is_captured(runtime) and is_outside_inference(runtime):
             level = split_below(runtime, arguments, given, operands, tangents)
     if level == REFUSED:
-        return call(load(table, OPERATOR_PYTHON, int64), arguments, given)
+        return call(table.python, arguments, given)
     for k in range(given):  # what Python runs in between must not free them
         increment_reference(load(operands, k, int64))
         increment_reference(load(tangents, k, int64))
@@ -411,7 +415,7 @@ def dual_operator(self, arguments, given):
     decrement_reference(level)
     if result == none:
         decrement_reference(none)
-        return call(load(table, OPERATOR_PYTHON, int64), arguments, given)
+        return call(table.python, arguments, given)
     return result
 
 
@@ -421,7 +425,7 @@ def linear_of_dual(self, arguments, given):
     ``function(array, *values)`` is linear in the array, and returns a new one. Returns None where
     Python has to look closer.
     """
-    runtime = load(self + ARRAY_DATA, 0, int64)
+    runtime = Runtime(ArrayHead(self).data)
     operands = address_of_stack(MAX_VALUES)
     tangents = address_of_stack(MAX_VALUES)
     count = given - 1
@@ -430,7 +434,7 @@ def linear_of_dual(self, arguments, given):
         level = split_below(runtime, arguments + 8, count, operands, tangents)
     tangent = load(tangents, 0, int64) if level != REFUSED else NULL
     if tangent == NULL:
-        return new_reference(load(runtime, RUNTIME_NONE, int64))
+        return new_reference(runtime.none)
     primal = load(operands, 0, int64)
     increment_reference(level)
     increment_reference(primal)
@@ -449,7 +453,7 @@ def linear_of_dual(self, arguments, given):
     else:
         decrement_reference(value)
         decrement_reference(direction)
-        result = new_reference(load(runtime, RUNTIME_NONE, int64))
+        result = new_reference(runtime.none)
     decrement_reference(primal)
     decrement_reference(tangent)
     decrement_reference(level)
@@ -463,8 +467,8 @@ def view_of_part(runtime, recipe, part, values):
         return NULL
     count = 1 + tuple_size(values)
     known = address_of_stack(MAX_VALUES)
-    known_arguments(field(runtime, part, FIELD_ARRAY), values, known)
-    array = call(load(recipe, NODE_FORWARD, int64), known, count)
+    known_arguments(field(part, runtime.tensor.array), values, known)
+    array = call(recipe.forward, known, count)
     if array == NULL:
         return NULL
     result = wrapped_view(runtime, recipe, array, part, values)
@@ -475,11 +479,11 @@ def view_of_part(runtime, recipe, part, values):
 @subroutine
 def dual_of_views(runtime, recipe, level, array, values):
     """The views of both parts of a dual array as one Tensor."""
-    part = part_of_dual(runtime, array, FIELD_DUAL_PRIMAL)
+    part = part_of_dual(runtime, array, runtime.dual.primal)
     primal = view_of_part(runtime, recipe, part, values)
     tangent = NULL
     if primal != NULL:
-        part = part_of_dual(runtime, array, FIELD_DUAL_TANGENT)
+        part = part_of_dual(runtime, array, runtime.dual.tangent)
         tangent = view_of_part(runtime, recipe, part, values)
     if tangent == NULL:
         decrement_reference(primal)
@@ -489,8 +493,8 @@ def dual_of_views(runtime, recipe, level, array, values):
 
 def dual_view(self, arguments, given):
     """``builtin(array, input, values) -> Tensor`` of a view operator whose input is a dual."""
-    recipe = load(self + ARRAY_DATA, 0, int64)
-    runtime = load(recipe, NODE_RUNTIME, int64)
+    recipe = NodeRecipe(ArrayHead(self).data)
+    runtime = recipe.runtime
     array = load(arguments, 0, int64)
     input = load(arguments, 1, int64)
     values = load(arguments, 2, int64)
@@ -498,18 +502,18 @@ def dual_view(self, arguments, given):
     mode = recording_mode(runtime)
     if mode == FAILED:
         return NULL
-    if load(recipe, NODE_FORWARD, int64) != NULL and tuple_size(values) < MAX_VALUES:
+    if recipe.forward != NULL and tuple_size(values) < MAX_VALUES:
         if is_outside_inference(runtime) and has_fractions(array):
             parts = address_of_stack(2)
             level = split(runtime, input, parts, parts + 8, 0, mode == ON)
     if level == REFUSED:
-        return call(load(recipe, NODE_PYTHON, int64), arguments, given)
-    array = field(runtime, input, FIELD_ARRAY)
+        return call(recipe.python, arguments, given)
+    array = field(input, runtime.tensor.array)
     increment_reference(array)
     made = dual_of_views(runtime, recipe, level, array, values)
     decrement_reference(array)
     if made == NULL or mode == OFF:
         return made
-    result = wrapped_view(runtime, recipe, field(runtime, made, FIELD_ARRAY), input, values)
+    result = wrapped_view(runtime, recipe, field(made, runtime.tensor.array), input, values)
     decrement_reference(made)
     return result

@@ -7,11 +7,11 @@ another way or has a history is left to ``numbagrad/func/derivatives.py``.
 
 from __future__ import annotations
 
-from ..codegen.intrinsics import address_of_stack, int32, int64, load, store, subroutine
-from ..kernels.layout import *  # noqa: F403 - the words of the tables
+from ..codegen.intrinsics import address_of_stack, int64, load, store, subroutine
 from .duals import dual_of_tensors, is_open, part_of_dual, plain_array, state_of
+from .heads import FLAG_ALIGNED_WRITEABLE, FLAG_CONTIGUOUS, ArrayHead, ObjectHead
 from .launch import element_count, same_shape, type_number
-from .layout import *  # noqa: F403 - the words of the tables, all of them
+from .layout import Runtime
 from .objects import (
     allocate,
     call,
@@ -59,14 +59,14 @@ NULL = 0
 def is_whole(array):
     """Whether an array is all of the memory that it lies in, in C order, and may be written."""
     wanted = FLAG_CONTIGUOUS | FLAG_ALIGNED_WRITEABLE
-    if load(array + ARRAY_FLAGS, 0, int32) & wanted != wanted:
+    if ArrayHead(array).flags & wanted != wanted:
         return False
     owner = array
-    kind = load(array + OBJECT_TYPE, 0, int64)
-    base = load(owner + ARRAY_BASE, 0, int64)
-    while base != NULL and load(base + OBJECT_TYPE, 0, int64) == kind:
+    kind = ObjectHead(array).type
+    base = ArrayHead(owner).base
+    while base != NULL and ObjectHead(base).type == kind:
         owner = base
-        base = load(owner + ARRAY_BASE, 0, int64)
+        base = ArrayHead(owner).base
     return type_number(owner) == type_number(array) and element_count(owner) == element_count(array)
 
 
@@ -102,7 +102,7 @@ def duals(self, arguments, given):
 
     ``otherwise(level, primal, tangent)`` makes those that are not of the ordinary kind.
     """
-    runtime = load(self + ARRAY_DATA, 0, int64)
+    runtime = Runtime(ArrayHead(self).data)
     level = load(arguments, 0, int64)
     primals = load(arguments, 1, int64)
     tangents = load(arguments, 2, int64)
@@ -133,13 +133,13 @@ def duals(self, arguments, given):
 
 @subroutine
 def is_tuple(runtime, object):
-    return has_type(object, load(runtime, RUNTIME_TUPLE_TYPE, int64))
+    return has_type(object, runtime.tuple_type)
 
 
 @subroutine
 def is_exact_tensor(runtime, object):
     """Whether it is a Tensor, and of no subclass."""
-    return has_type(object, load(runtime, RUNTIME_TENSOR_TYPE, int64))
+    return has_type(object, runtime.tensor_type)
 
 
 @subroutine
@@ -163,19 +163,19 @@ def are_ordinary_pairs(runtime, primals, tangents):
 @subroutine
 def open_level(runtime, levels):
     """A new level of forward mode at the end of the list of open ones; a new reference, or NULL."""
-    level = allocate(load(runtime, RUNTIME_LEVEL_TYPE, int64), 0)
+    level = allocate(runtime.level_type, 0)
     if level == NULL:
         return NULL
-    false = load(runtime, RUNTIME_FALSE, int64)
-    put(runtime, level, FIELD_LEVEL_KIND, load(runtime, RUNTIME_FORWARD_MODE, int64))
-    put(runtime, level, FIELD_LEVEL_ALIVE, load(runtime, RUNTIME_TRUE, int64))
-    put(runtime, level, FIELD_LEVEL_PAUSED, false)
-    put(runtime, level, FIELD_LEVEL_EXPLICIT, false)
-    put(runtime, level, FIELD_LEVEL_HISTORY, false)
-    put(runtime, level, FIELD_LEVEL_SIZE, load(runtime, RUNTIME_ZERO, int64))
-    put(runtime, level, FIELD_LEVEL_RANDOMNESS, load(runtime, RUNTIME_RANDOMNESS, int64))
+    false = runtime.false
+    put(level, runtime.level.kind, runtime.forward_mode)
+    put(level, runtime.level.alive, runtime.true)
+    put(level, runtime.level.paused, false)
+    put(level, runtime.level.explicit, false)
+    put(level, runtime.level.history, false)
+    put(level, runtime.level.size, runtime.zero)
+    put(level, runtime.level.randomness, runtime.randomness)
     depth = long_from_long(list_size(levels) + 1)
-    if not give(runtime, level, FIELD_LEVEL_DEPTH, depth) or list_append(levels, level) != 0:
+    if not give(level, runtime.level.depth, depth) or list_append(levels, level) != 0:
         decrement_reference(level)
         return NULL
     return level
@@ -190,12 +190,12 @@ def close_level(runtime, levels, level):
             return True
         frame = address_of_stack(1)
         store(frame, 0, level, int64)
-        closed = call(load(runtime, RUNTIME_CLOSE_LEVEL, int64), frame, 1)
+        closed = call(runtime.close_level, frame, 1)
         decrement_reference(closed)
         return closed != NULL
     drop_last(levels)
-    false = load(runtime, RUNTIME_FALSE, int64)
-    replace(runtime, level, FIELD_LEVEL_ALIVE, new_reference(false))
+    false = runtime.false
+    replace(level, runtime.level.alive, new_reference(false))
     return True
 
 
@@ -219,8 +219,8 @@ def view_of_all(runtime, tensor):
     mode = recording_mode(runtime)
     if mode == FAILED:
         return NULL
-    array_type = load(runtime, RUNTIME_ARRAY_TYPE, int64)
-    shown = view_of_same_form(runtime, array_type, field(runtime, tensor, FIELD_ARRAY))
+    array_type = runtime.array_type
+    shown = view_of_same_form(runtime, array_type, field(tensor, runtime.tensor.array))
     if shown == NULL:
         return NULL
     result = share(runtime, shown, tensor)
@@ -228,9 +228,9 @@ def view_of_all(runtime, tensor):
     if result == NULL:
         return NULL
     if mode == ON:
-        done = register_view(runtime, result, field(runtime, tensor, FIELD_VERSION_CELL))
+        done = register_view(runtime, result, field(tensor, runtime.tensor.version_cell))
     else:
-        done = set_unrecorded(runtime, result)
+        done = set_unrecorded(runtime, result, tensor)
     if not done:
         decrement_reference(result)
         return NULL
@@ -242,18 +242,18 @@ def dual_array(runtime, level, output):
     """The array of an output that is a dual of a level, both parts without a history; or NULL."""
     if not is_exact_tensor(runtime, output):
         return NULL
-    array = field(runtime, output, FIELD_ARRAY)
+    array = field(output, runtime.tensor.array)
     if array == NULL:
         return NULL
-    if load(array + OBJECT_TYPE, 0, int64) != load(runtime, RUNTIME_TRANSFORMED_TYPE, int64):
+    if ObjectHead(array).type != runtime.transformed_type:
         return NULL
     state = state_of(runtime, array)
     if state == NULL:
         return NULL
-    if field(runtime, state, FIELD_DUAL_LEVEL) != level:
+    if field(state, runtime.dual.level) != level:
         return NULL
-    primal = field(runtime, state, FIELD_DUAL_PRIMAL)
-    tangent = field(runtime, state, FIELD_DUAL_TANGENT)
+    primal = field(state, runtime.dual.primal)
+    tangent = field(state, runtime.dual.tangent)
     if plain_array(runtime, primal, True) == NULL or plain_array(runtime, tangent, True) == NULL:
         return NULL
     return array
@@ -262,11 +262,11 @@ def dual_array(runtime, level, output):
 @subroutine
 def taken_apart(runtime, array):
     """A tuple of a view of the primal and the tangent of a dual Tensor, or NULL."""
-    primal = part_of_dual(runtime, array, FIELD_DUAL_PRIMAL)
+    primal = part_of_dual(runtime, array, runtime.dual.primal)
     tangent = NULL
     view = NULL
     if primal != NULL:
-        tangent = part_of_dual(runtime, array, FIELD_DUAL_TANGENT)
+        tangent = part_of_dual(runtime, array, runtime.dual.tangent)
     if tangent != NULL:
         view = view_of_all(runtime, primal)
     if view == NULL:
@@ -312,7 +312,7 @@ def result_of(runtime, level, made, arguments):
 
     Python makes it of all but a dual Tensor, or a tuple of them.
     """
-    has_aux = load(arguments, 4, int64) == load(runtime, RUNTIME_TRUE, int64)
+    has_aux = load(arguments, 4, int64) == runtime.true
     if not has_aux and is_outside_inference(runtime):
         array = dual_array(runtime, level, made)
         if array != NULL:
@@ -349,17 +349,17 @@ def jvp(self, arguments, given):
     Returns None, with nothing done, for other primals and tangents than tuples of ordinary Tensors.
     ``unpack(level, made, strict, has_aux)`` makes the result that ``result_of`` leaves to Python.
     """
-    runtime = load(self + ARRAY_DATA, 0, int64)
-    sees_tangents = switch(runtime, RUNTIME_LEVEL_STACK, RUNTIME_NAME_TANGENTS_ENABLED)
+    runtime = Runtime(ArrayHead(self).data)
+    sees_tangents = switch(runtime, runtime.level_stack, runtime.name_tangents_enabled)
     if sees_tangents == FAILED:
         return NULL
     ordinary = sees_tangents == ON and is_outside_inference(runtime)
     if not ordinary or not are_ordinary_pairs(
         runtime, load(arguments, 1, int64), load(arguments, 2, int64)
     ):
-        return new_reference(load(runtime, RUNTIME_NONE, int64))
-    stack = load(runtime, RUNTIME_LEVEL_STACK, int64)
-    levels = get_attribute(stack, load(runtime, RUNTIME_NAME_LEVELS, int64))
+        return new_reference(runtime.none)
+    stack = runtime.level_stack
+    levels = get_attribute(stack, runtime.name_levels)
     if levels == NULL:
         return NULL
     level = open_level(runtime, levels)

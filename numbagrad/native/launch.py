@@ -12,7 +12,6 @@ from __future__ import annotations
 from numba import types
 
 from ..codegen.intrinsics import (
-    address_of_stack,
     call_kernel,
     external,
     float32,
@@ -25,10 +24,42 @@ from ..codegen.intrinsics import (
     store,
     subroutine,
 )
-from ..kernels.layout import *  # noqa: F403 - the words of the tables
-from .allocation import new_output
+from ..kernels.layout import (
+    ALIAS,
+    ARGUMENT_DIMENSIONS,
+    ARGUMENT_OPERANDS,
+    ARGUMENT_SIZES,
+    MAX_DIMENSIONS,
+    MAX_OPERANDS,
+    OPERAND_WORDS,
+    STREAM_ROW_BYTES,
+    UNIT,
+    ZERO,
+)
+from .allocation import output_at
 from .calls import call_launcher
-from .layout import *  # noqa: F403 - the words of the tables, all of them
+from .heads import FLAG_CONTIGUOUS, ArrayHead, DescriptorHead, ObjectHead
+from .layout import (
+    BFLOAT16,
+    CODE_BITS,
+    EMPTY_KEY,
+    FLAT,
+    FOREIGN,
+    HASH_MULTIPLIER,
+    HASH_SHIFT,
+    MISS_CAPTURE,
+    MISS_GENERAL,
+    MISS_NUMBER,
+    MISS_OPERAND,
+    MISS_OVERLAP,
+    OPERAND_BITS,
+    PYTHON_BOOL,
+    PYTHON_FLOAT,
+    PYTHON_INT,
+    SCALAR_BIT,
+    STREAMED,
+    LaunchTable,
+)
 from .objects import (
     decrement_reference,
     error_clear,
@@ -41,6 +72,7 @@ from .objects import (
     new_reference,
     tuple_new,
 )
+from .record import Record, Words
 from .threads import parallel_for
 
 release_gil = external("PyEval_SaveThread", types.int64)
@@ -49,16 +81,23 @@ restore_gil = external("PyEval_RestoreThread", types.void, types.int64)
 thread_state = external("PyThreadState_Get", types.int64)
 
 NULL = 0
+LARGEST_DOUBLE = 1.7976931348623157e308
 
-# The frame of a launch on the stack: packed arguments, the Python numbers among the operands, and
-# for the general launcher the broadcast sizes and strides before dimensions are ordered and merged.
-NUMBERS = ARGUMENT_OPERANDS + OPERAND_WORDS * 2 * MAX_OPERANDS
-SHORT_FRAME_WORDS = NUMBERS + MAX_OPERANDS
-RAW_SIZES = SHORT_FRAME_WORDS
-RAW_STRIDES = RAW_SIZES + MAX_DIMENSIONS
-ORDER = RAW_STRIDES + MAX_DIMENSIONS * MAX_OPERANDS
-OUTPUT_STRIDES = ORDER + MAX_DIMENSIONS
-FRAME_WORDS = OUTPUT_STRIDES + MAX_DIMENSIONS
+
+class ShortFrame(Record):
+    """What a launch needs on the stack: packed arguments, and the Python numbers among them."""
+
+    arguments = Words(ARGUMENT_OPERANDS + OPERAND_WORDS * 2 * MAX_OPERANDS)
+    numbers = Words(MAX_OPERANDS)
+
+
+class Frame(ShortFrame):
+    """What the general launcher needs: sizes and strides before dimensions are merged."""
+
+    raw_sizes = Words(MAX_DIMENSIONS)
+    raw_strides = Words(MAX_DIMENSIONS * MAX_OPERANDS)
+    order = Words(MAX_DIMENSIONS)
+    output_strides = Words(MAX_DIMENSIONS)
 
 
 @subroutine
@@ -66,7 +105,7 @@ def raise_miss(runtime, reason):
     """Set LaunchMiss(reason) as the current exception; returns NULL for the caller to return."""
     value = long_from_long(reason)
     if value != NULL:
-        error_set_object(load(runtime, RUNTIME_MISS, int64), value)
+        error_set_object(runtime.miss, value)
         decrement_reference(value)
     return NULL
 
@@ -74,16 +113,16 @@ def raise_miss(runtime, reason):
 @subroutine
 def is_captured(runtime):
     """Whether the calling thread records its launches (``program/``)."""
-    recording = load(runtime, RUNTIME_CAPTURE, int64)
+    recording = runtime.capture
     return recording != NULL and recording == thread_state()
 
 
 @subroutine
 def type_number(array):
     """NumPy's number of the dtype of an array, or FOREIGN."""
-    descriptor = load(array + ARRAY_DESCRIPTOR, 0, int64)
-    number = int64(load(descriptor + DESCRIPTOR_TYPE_NUMBER, 0, int32))
-    order = load(descriptor + DESCRIPTOR_BYTE_ORDER, 0, int8)
+    descriptor = ArrayHead(array).descriptor
+    number = int64(DescriptorHead(descriptor).type_number)
+    order = DescriptorHead(descriptor).byte_order
     if number > 23 or order == 60 or order == 62:  # "<" or ">": NumPy calls the host's order "="
         return FOREIGN
     return number
@@ -91,11 +130,11 @@ def type_number(array):
 
 @subroutine
 def same_shape(first, second):
-    dimensions = load(first + ARRAY_DIMENSIONS, 0, int32)
-    if load(second + ARRAY_DIMENSIONS, 0, int32) != dimensions:
+    dimensions = ArrayHead(first).dimensions
+    if ArrayHead(second).dimensions != dimensions:
         return False
-    sizes = load(first + ARRAY_SHAPE, 0, int64)
-    others = load(second + ARRAY_SHAPE, 0, int64)
+    sizes = ArrayHead(first).shape
+    others = ArrayHead(second).shape
     for d in range(dimensions):
         if load(sizes, d, int64) != load(others, d, int64):
             return False
@@ -105,8 +144,8 @@ def same_shape(first, second):
 @subroutine
 def element_count(array):
     count = 1
-    sizes = load(array + ARRAY_SHAPE, 0, int64)
-    for d in range(load(array + ARRAY_DIMENSIONS, 0, int32)):
+    sizes = ArrayHead(array).shape
+    for d in range(ArrayHead(array).dimensions):
         count *= load(sizes, d, int64)
     return count
 
@@ -114,42 +153,73 @@ def element_count(array):
 @subroutine
 def number_code(runtime, kind):
     """Key code of a Python number of this type, or -1."""
-    if kind == load(runtime, RUNTIME_FLOAT_TYPE, int64):
+    if kind == runtime.float_type:
         return PYTHON_FLOAT
-    if kind == load(runtime, RUNTIME_INT_TYPE, int64):
+    if kind == runtime.int_type:
         return PYTHON_INT
-    if kind == load(runtime, RUNTIME_BOOL_TYPE, int64):
+    if kind == runtime.bool_type:
         return PYTHON_BOOL
     return -1
 
 
 @subroutine
+def largest_number(type_code):
+    """The largest number of a floating point dtype that is stored as a float32."""
+    if type_code == 23:
+        return 65504.0
+    if type_code == BFLOAT16:
+        return 3.3895313892515355e38
+    return 3.4028234663852886e38
+
+
+@subroutine
+def write_float(number, target, type_code):
+    """Write a double at ``target`` as ``type_code``; False if it does not fit."""
+    if type_code == 12:
+        store(target, 0, number, float64)
+        return True
+    store(target, 0, float32(number), float32)  # as which float16 and bfloat16 compute, too
+    largest = largest_number(type_code)
+    return -largest <= number <= largest or not -LARGEST_DOUBLE <= number <= LARGEST_DOUBLE
+
+
+@subroutine
+def write_integer(integer, target, size):
+    """Write an int64 at ``target`` in so many bytes; False if they do not hold it.
+
+    Negative ints wrap around in a single unsigned byte, as they do for torch.
+    """
+    if size == 1:
+        store(target, 0, int8(integer), int8)
+        return -128 <= integer <= 127
+    if size == 2:
+        store(target, 0, int16(integer), int16)
+        return -(1 << 15) <= integer < 1 << 15
+    if size == 4:
+        store(target, 0, int32(integer), int32)
+        return -(1 << 31) <= integer < 1 << 31
+    store(target, 0, integer, int64)
+    return True
+
+
+@subroutine
 def write_number(runtime, value, target, type_code):
     """Write a Python number at ``target`` as ``type_code``; False if it does not fit."""
-    if type_code == 11 or type_code == 12 or type_code == 23 or type_code == BFLOAT16:
-        number = float_as_double(value)
-        if type_code == 12:
-            store(target, 0, number, float64)
-        else:  # float16 and bfloat16 compute in float32
-            store(target, 0, float32(number), float32)
-    else:
-        if load(value + OBJECT_TYPE, 0, int64) == load(runtime, RUNTIME_BOOL_TYPE, int64):
-            integer = int64(value == load(runtime, RUNTIME_TRUE, int64))
-        else:
-            integer = long_as_long(value)
-        size = load(runtime, RUNTIME_ITEM_SIZES + type_code, int64)
-        if size == 1:
-            store(target, 0, int8(integer), int8)
-        elif size == 2:
-            store(target, 0, int16(integer), int16)
-        elif size == 4:
-            store(target, 0, int32(integer), int32)
-        else:
-            store(target, 0, integer, int64)
-    if error_occurred() != NULL:
+    kind = ObjectHead(value).type
+    floating = type_code == 11 or type_code == 12 or type_code == 23 or type_code == BFLOAT16
+    if kind == runtime.float_type:
+        # Of integers, the cut to a whole number is left to Python.
+        return floating and write_float(float_as_double(value), target, type_code)
+    integer = long_as_long(value)
+    if integer == -1 and error_occurred() != NULL:
         error_clear()
         return False
-    return True
+    if floating:
+        return write_float(float64(integer), target, type_code)
+    fits = write_integer(integer, target, runtime.item_sizes[type_code])
+    if type_code == 0:
+        return 0 <= integer <= 1
+    return fits or (type_code == 2 and -255 <= integer <= 255)
 
 
 @subroutine
@@ -160,12 +230,12 @@ def operand_word(k):
 @subroutine
 def find_slot(table, key):
     """Address of the slot of ``key``, or NULL."""
-    mask = load(table, TABLE_MASK, int64)
-    slots = load(table, TABLE_SLOTS, int64)
+    mask = table.slots.mask
+    slots = table.slots.first
     position = ((key * HASH_MULTIPLIER) >> HASH_SHIFT) & mask
     while True:
-        slot = slots + 8 * SLOT_WORDS * position
-        found = load(slot, SLOT_KEY, int64)
+        slot = slots[position]
+        found = slot.key
         if found == key:
             return slot
         if found == EMPTY_KEY:
@@ -176,9 +246,9 @@ def find_slot(table, key):
 @subroutine
 def too_large_to_cache(frame, runtime, code, total):
     """Whether outputs of type ``code`` are so large that their kernel should stream them."""
-    item_size = load(runtime, RUNTIME_ITEM_SIZES + code, int64)
+    item_size = runtime.item_sizes[code]
     row = load(frame, load(frame, ARGUMENT_DIMENSIONS, int64), int64)  # sizes are words 1 and on
-    large = total * item_size >= load(runtime, RUNTIME_STREAM_BYTES, int64)
+    large = total * item_size >= runtime.stream_bytes
     return large and row * item_size >= STREAM_ROW_BYTES
 
 
@@ -186,7 +256,7 @@ def too_large_to_cache(frame, runtime, code, total):
 def run_in_threads(runtime, kernel, frame, total, grain):
     """Run the kernel without the GIL, on several threads where there are several chunks."""
     state = release_gil()
-    parallel_for(load(runtime, RUNTIME_POOL, int64), kernel, frame, total, grain)
+    parallel_for(runtime.pool, kernel, frame, total, grain)
     restore_gil(state)
 
 
@@ -204,18 +274,18 @@ def run(frame, table, runtime, kernel, total):
     """Run the kernel over the whole space, unless that is empty."""
     if total == 0:
         return
-    run_range(runtime, kernel, frame, total, load(table, TABLE_GRAIN, int64))
+    run_range(runtime, kernel, frame, total, table.grain)
 
 
 @subroutine
 def write_numbers(frame, runtime, arguments, given, scalar_types):
     """The Python numbers among the operands, in the dtypes the kernel reads; False on overflow."""
-    array_type = load(runtime, RUNTIME_ARRAY_TYPE, int64)
+    array_type = runtime.array_type
     for k in range(given):
         operand = load(arguments, k, int64)
-        if load(operand + OBJECT_TYPE, 0, int64) != array_type:
+        if ObjectHead(operand).type != array_type:
             code = (scalar_types >> (CODE_BITS * k)) & 31
-            if not write_number(runtime, operand, frame + 8 * (NUMBERS + k), code):
+            if not write_number(runtime, operand, frame.numbers + 8 * k, code):
                 return False
     return True
 
@@ -223,18 +293,17 @@ def write_numbers(frame, runtime, arguments, given, scalar_types):
 @subroutine
 def add_output(frame, runtime, place, code, rank, sizes, strides):
     """A new ndarray as operand ``place`` of the kernel, dense in the order of the dimensions."""
-    item_size = load(runtime, RUNTIME_ITEM_SIZES + code, int64)
+    item_size = runtime.item_sizes[code]
     if strides != NULL:
         step = item_size
         for p in range(rank):
-            dimension = load(frame, ORDER + rank - 1 - p, int64)
+            dimension = frame.order[rank - 1 - p]
             store(strides, dimension, step, int64)
             step *= max(load(sizes, dimension, int64), 1)
-    array = new_output(runtime, rank, sizes, code, strides)
+    word = operand_word(place)
+    array = output_at(frame, word, runtime, rank, sizes, code, strides)
     if array == NULL:
         return NULL
-    word = operand_word(place)
-    store(frame, word, load(array + ARRAY_DATA, 0, int64), int64)
     step = item_size
     kept = load(frame, ARGUMENT_DIMENSIONS, int64)
     for p in range(kept):
@@ -247,7 +316,7 @@ def add_output(frame, runtime, place, code, rank, sizes, strides):
 @subroutine
 def finish_pair(table, frame, given, output_types, kernel, total, rank, sizes, strides):
     """Allocate two outputs and run a kernel: returns one, leaves the other in the runtime block."""
-    runtime = load(table, TABLE_RUNTIME, int64)
+    runtime = table.runtime
     code = output_types & 31
     first = add_output(frame, runtime, given, code, rank, sizes, strides)
     if first == NULL:
@@ -258,7 +327,7 @@ def finish_pair(table, frame, given, output_types, kernel, total, rank, sizes, s
         decrement_reference(first)
         return NULL
     run(frame, table, runtime, kernel, total)
-    store(runtime, RUNTIME_SECOND, second, int64)  # last: other threads may have run meanwhile
+    runtime.second = second  # last: other threads may have run meanwhile
     return first
 
 
@@ -269,25 +338,25 @@ def finish(table, frame, arguments, given, key, total, rank, sizes, strides):
     ``sizes`` and ``strides`` (or NULL) describe new outputs; the packed arguments are complete but
     for those and for the Python numbers.
     """
-    runtime = load(table, TABLE_RUNTIME, int64)
+    runtime = table.runtime
     slot = find_slot(table, key)
     if slot == NULL:
         return raise_miss(runtime, key)
-    output_types = load(slot, SLOT_OUTPUT_TYPES, int64)
+    output_types = slot.output_types
     if too_large_to_cache(frame, runtime, output_types & 31, total):
         key |= STREAMED
         slot = find_slot(table, key)
         if slot == NULL:
             return raise_miss(runtime, key)
-    if not write_numbers(frame, runtime, arguments, given, load(slot, SLOT_SCALAR_TYPES, int64)):
+    if not write_numbers(frame, runtime, arguments, given, slot.scalar_types):
         return raise_miss(runtime, MISS_NUMBER)
-    kernel = load(slot, SLOT_KERNEL, int64)
-    if load(table, TABLE_INTO, int64) == 1:
+    kernel = slot.kernel
+    if table.into == 1:
         run(frame, table, runtime, kernel, total)
-        return new_reference(load(runtime, RUNTIME_NONE, int64))
-    outputs = load(table, TABLE_OUTPUTS, int64)
-    if load(runtime, RUNTIME_PAIR, int64) == 1:
-        store(runtime, RUNTIME_PAIR, 0, int64)  # what is launched from here on returns tuples
+        return new_reference(runtime.none)
+    outputs = table.outputs
+    if runtime.pair == 1:
+        runtime.pair = 0  # what is launched from here on returns tuples
         return finish_pair(table, frame, given, output_types, kernel, total, rank, sizes, strides)
     if outputs == 1:
         result = add_output(frame, runtime, given, output_types & 31, rank, sizes, strides)
@@ -308,13 +377,13 @@ def finish(table, frame, arguments, given, key, total, rank, sizes, strides):
 
 @subroutine
 def is_contiguous(array):
-    return load(array + ARRAY_FLAGS, 0, int32) & FLAG_CONTIGUOUS != 0
+    return ArrayHead(array).flags & FLAG_CONTIGUOUS != 0
 
 
 @subroutine
 def repeats_one_element(array):
-    strides = load(array + ARRAY_STRIDES, 0, int64)
-    for d in range(load(array + ARRAY_DIMENSIONS, 0, int32)):
+    strides = ArrayHead(array).strides
+    for d in range(ArrayHead(array).dimensions):
         if load(strides, d, int64) != 0:
             return False
     return True
@@ -323,12 +392,12 @@ def repeats_one_element(array):
 @subroutine
 def full_operand(runtime, arguments, given):
     """A contiguous array, one with dimensions if there is any; NULL if there is none."""
-    array_type = load(runtime, RUNTIME_ARRAY_TYPE, int64)
+    array_type = runtime.array_type
     found = NULL
     for k in range(given):
         operand = load(arguments, k, int64)
-        if load(operand + OBJECT_TYPE, 0, int64) == array_type and is_contiguous(operand):
-            if found == NULL or load(found + ARRAY_DIMENSIONS, 0, int32) == 0:
+        if ObjectHead(operand).type == array_type and is_contiguous(operand):
+            if found == NULL or ArrayHead(found).dimensions == 0:
                 found = operand
     return found
 
@@ -336,7 +405,7 @@ def full_operand(runtime, arguments, given):
 @subroutine
 def pass_on(self, arguments, given, runtime):
     """Leave the call to the general launcher, or ask Python to compile that first."""
-    general = load(runtime, RUNTIME_GENERAL, int64)
+    general = runtime.general
     if general == NULL:
         return raise_miss(runtime, MISS_GENERAL)
     return call_launcher(general, self, arguments, given)
@@ -349,27 +418,27 @@ def pointwise(self, arguments, given):
     way, for contiguous arrays of one shape, arrays of one repeated element, and Python numbers;
     everything else goes on to ``broadcast.pointwise_general``.
     """
-    table = load(self + ARRAY_DATA, 0, int64)
-    runtime = load(table, TABLE_RUNTIME, int64)
+    table = LaunchTable(ArrayHead(self).data)
+    runtime = table.runtime
     if is_captured(runtime):
         return raise_miss(runtime, MISS_CAPTURE)
-    array_type = load(runtime, RUNTIME_ARRAY_TYPE, int64)
+    array_type = runtime.array_type
     full = NULL
     if given <= MAX_OPERANDS:
         full = full_operand(runtime, arguments, given)
     if full == NULL:
         return pass_on(self, arguments, given, runtime)
-    frame = address_of_stack(SHORT_FRAME_WORDS)
-    rank = int64(load(full + ARRAY_DIMENSIONS, 0, int32))
+    frame = Frame(ShortFrame())  # as the functions below know it: they read no more of it
+    rank = int64(ArrayHead(full).dimensions)
     total = element_count(full)
     output_start = 0
     output_end = 0
     output_code = 0
-    if load(table, TABLE_INTO, int64) == 1:
+    if table.into == 1:
         output = load(arguments, given - 1, int64)
         output_code = type_number(output)
-        output_start = load(output + ARRAY_DATA, 0, int64)
-        output_end = output_start + total * load(runtime, RUNTIME_ITEM_SIZES + output_code, int64)
+        output_start = ArrayHead(output).data
+        output_end = output_start + total * runtime.item_sizes[output_code]
         if not (is_contiguous(output) and same_shape(full, output)):
             return pass_on(self, arguments, given, runtime)
     store(frame, ARGUMENT_DIMENSIONS, 1, int64)
@@ -377,13 +446,13 @@ def pointwise(self, arguments, given):
     key = FLAT
     for k in range(given):
         operand = load(arguments, k, int64)
-        kind = load(operand + OBJECT_TYPE, 0, int64)
+        kind = ObjectHead(operand).type
         word = operand_word(k)
         layout = ZERO
         if kind == array_type:
             code = type_number(operand)
-            item_size = load(runtime, RUNTIME_ITEM_SIZES + code, int64)
-            address = load(operand + ARRAY_DATA, 0, int64)
+            item_size = runtime.item_sizes[code]
+            address = ArrayHead(operand).data
             store(frame, word, address, int64)
             store(frame, word + 1, item_size, int64)
             size = item_size
@@ -393,7 +462,7 @@ def pointwise(self, arguments, given):
                     size = total * item_size
                 elif not repeats_one_element(operand):
                     return pass_on(self, arguments, given, runtime)
-            elif load(operand + ARRAY_DIMENSIONS, 0, int32) == 0:
+            elif ArrayHead(operand).dimensions == 0:
                 code |= 1 << SCALAR_BIT
             else:
                 return pass_on(self, arguments, given, runtime)
@@ -405,7 +474,7 @@ def pointwise(self, arguments, given):
             code = number_code(runtime, kind)
             if code < 0:
                 return raise_miss(runtime, MISS_OPERAND)
-            store(frame, word, frame + 8 * (NUMBERS + k), int64)
+            store(frame, word, frame.numbers + 8 * k, int64)
         key |= (code | (layout << CODE_BITS)) << (OPERAND_BITS * k)
-    sizes = load(full + ARRAY_SHAPE, 0, int64)
+    sizes = ArrayHead(full).shape
     return finish(table, frame, arguments, given, key, total, rank, sizes, NULL)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from numba import types
 
-from ..codegen.atomics import call_5
+from ..codegen.atomics import atomic_load, call_5
 from ..codegen.intrinsics import (
     address_of_stack,
     call_kernel,
@@ -59,26 +59,11 @@ from ..kernels.matmul.layout import (
 )
 from ..kernels.matmul.problem import compiled
 from .allocation import new_output
+from .heads import ArrayHead, ObjectHead
 from .launch import is_captured, raise_miss, run_in_threads, same_shape, type_number
-from .layout import (
-    ARRAY_DATA,
-    ARRAY_DIMENSIONS,
-    ARRAY_SHAPE,
-    ARRAY_STRIDES,
-    MATMUL_DIVIDE,
-    MATMUL_KERNELS,
-    MATMUL_TYPES,
-    MISS_CAPTURE,
-    MISS_OPERAND,
-    MISS_SHAPES,
-    OBJECT_TYPE,
-    RUNTIME_ARRAY_TYPE,
-    RUNTIME_NONE,
-    RUNTIME_POOL,
-    TABLE_RUNTIME,
-)
+from .layout import MATMUL_TYPES, MISS_CAPTURE, MISS_OPERAND, MISS_SHAPES, MatmulTable
 from .objects import decrement_reference, pair
-from .threads import WORKERS
+from .thread_layout import ThreadPool
 
 NULL = 0
 FLOAT32, FLOAT64 = 11, 12
@@ -107,9 +92,9 @@ def write_operand(frame, operand, array, rank, shift, turned):
 
     An element has ``1 << shift`` bytes. If ``turned``, rows and columns change places.
     """
-    sizes = load(array + ARRAY_SHAPE, 0, int64)
-    strides = load(array + ARRAY_STRIDES, 0, int64)
-    store(frame, operand, load(array + ARRAY_DATA, 0, int64), int64)
+    sizes = ArrayHead(array).shape
+    strides = ArrayHead(array).strides
+    store(frame, operand, ArrayHead(array).data, int64)
     word = A_ROW + 4 * operand
     store(frame, word + turned, load(strides, rank - 2, int64) >> shift, int64)
     store(frame, word + 1 - turned, load(strides, rank - 1, int64) >> shift, int64)
@@ -146,13 +131,13 @@ def broadcast_batch(frame, a_sizes, b_sizes, rank):
 @subroutine
 def lie_alike(one, other):
     """Whether two arrays have one dtype, shape and strides."""
-    if load(other + OBJECT_TYPE, 0, int64) != load(one + OBJECT_TYPE, 0, int64):
+    if ObjectHead(other).type != ObjectHead(one).type:
         return False
     if type_number(one) != type_number(other) or not same_shape(one, other):
         return False
-    steps = load(one + ARRAY_STRIDES, 0, int64)
-    others = load(other + ARRAY_STRIDES, 0, int64)
-    for d in range(load(one + ARRAY_DIMENSIONS, 0, int32)):
+    steps = ArrayHead(one).strides
+    others = ArrayHead(other).strides
+    for d in range(ArrayHead(one).dimensions):
         if load(steps, d, int64) != load(others, d, int64):
             return False
     return True
@@ -178,8 +163,8 @@ def run(runtime, table, kernel, frame, batch, method, item_size):
     depth = load(frame, K, int64)
     steps = depth * (1 + load(frame, TERMS, int64))
     store(frame, WIDTH, _unit_columns(rows, columns, depth), int64)
-    threads = load(load(runtime, RUNTIME_POOL, int64) + WORKERS, 0, int64) + 1
-    divide = load(table, MATMUL_DIVIDE, int64)
+    threads = atomic_load(ThreadPool(runtime.pool).workers) + 1
+    divide = table.divide
     pieces, share = 0, SHARE
     if divide != NULL and threads > 1 and rows * columns * steps >= 2 * LONG_SHARE:
         share = _least_share(
@@ -204,24 +189,21 @@ def run(runtime, table, kernel, frame, batch, method, item_size):
 @subroutine
 def product(self, arguments, given):
     """``a @ b`` of two arguments; ``a @ b + c @ d`` of four, the last of which lie as the first."""
-    table = load(self + ARRAY_DATA, 0, int64)
-    runtime = load(table, TABLE_RUNTIME, int64)
+    table = MatmulTable(ArrayHead(self).data)
+    runtime = table.runtime
     if is_captured(runtime):
         return raise_miss(runtime, MISS_CAPTURE)
-    array_type = load(runtime, RUNTIME_ARRAY_TYPE, int64)
+    array_type = runtime.array_type
     a = load(arguments, 0, int64)
     b = load(arguments, 1, int64)
-    if (
-        load(a + OBJECT_TYPE, 0, int64) != array_type
-        or load(b + OBJECT_TYPE, 0, int64) != array_type
-    ):
+    if ObjectHead(a).type != array_type or ObjectHead(b).type != array_type:
         return raise_miss(runtime, MISS_OPERAND)
     code = type_number(a)
-    rank = int64(load(a + ARRAY_DIMENSIONS, 0, int32))
+    rank = int64(ArrayHead(a).dimensions)
     if (
         (code != FLOAT32 and code != FLOAT64)
         or type_number(b) != code
-        or rank != load(b + ARRAY_DIMENSIONS, 0, int32)
+        or rank != ArrayHead(b).dimensions
         or rank < 2
         or rank > 4
     ):
@@ -235,8 +217,8 @@ def product(self, arguments, given):
             return raise_miss(runtime, MISS_OPERAND)
         store(frame, TERMS, 1, int64)
     shift = 2 if code == FLOAT32 else 3
-    a_sizes = load(a + ARRAY_SHAPE, 0, int64)
-    b_sizes = load(b + ARRAY_SHAPE, 0, int64)
+    a_sizes = ArrayHead(a).shape
+    b_sizes = ArrayHead(b).shape
     rows = load(a_sizes, rank - 2, int64)
     depth = load(a_sizes, rank - 1, int64)
     columns = load(b_sizes, rank - 1, int64)
@@ -262,10 +244,10 @@ def product(self, arguments, given):
     write_operand(frame, A, a, rank, shift, turned)
     write_operand(frame, B, b, rank, shift, turned)
     if given == 4:
-        store(frame, SECOND + turned, load(further_a + ARRAY_DATA, 0, int64), int64)
-        store(frame, SECOND + 1 - turned, load(further_b + ARRAY_DATA, 0, int64), int64)
+        store(frame, SECOND + turned, ArrayHead(further_a).data, int64)
+        store(frame, SECOND + 1 - turned, ArrayHead(further_b).data, int64)
     method = choose(frame, 1 << shift)
-    kernel = load(table, MATMUL_KERNELS + method * MATMUL_TYPES + code, int64)
+    kernel = table.kernels[method * MATMUL_TYPES + code]
     if kernel == NULL:
         return raise_miss(runtime, method * MATMUL_TYPES + code)
     result = new_output(runtime, rank, frame + 8 * SIZES, code, NULL)
@@ -290,8 +272,8 @@ def matmul_and_tangent(self, arguments, given):
     One of ``da`` and ``db`` may be None. If they are two, they lie as ``a`` and ``b``: the tangent
     is one launch.
     """
-    runtime = load(load(self + ARRAY_DATA, 0, int64), TABLE_RUNTIME, int64)
-    none = load(runtime, RUNTIME_NONE, int64)
+    runtime = MatmulTable(ArrayHead(self).data).runtime
+    none = runtime.none
     a = load(arguments, 0, int64)
     b = load(arguments, 1, int64)
     da = load(arguments, 2, int64)

@@ -11,8 +11,8 @@ from __future__ import annotations
 from numba import types
 
 from ..codegen.intrinsics import external, int32, int64, load, store, subroutine
-from .guard_layout import LIST_SIZE
-from .layout import OBJECT_TYPE, RUNTIME_DELETED_ERROR, RUNTIME_DELETED_TEXT
+from . import record_types  # noqa: F401 - so that Numba knows records
+from .heads import ListHead, ObjectHead
 
 _WORD = types.int64
 
@@ -62,18 +62,18 @@ def increment_reference(object):
     Objects that live for ever (from Python 3.12 on) have a count whose lower half is negative.
     """
     if object != NULL:
-        count = load(object, 0, int32)
+        count = ObjectHead(object).references
         if count >= 0:
-            store(object, 0, int32(count + 1), int32)
+            ObjectHead(object).references = int32(count + 1)
 
 
 @subroutine
 def decrement_reference(object):
     """``Py_XDECREF``."""
     if object != NULL:
-        count = load(object, 0, int32)
+        count = ObjectHead(object).references
         if count > 1:
-            store(object, 0, int32(count - 1), int32)
+            ObjectHead(object).references = int32(count - 1)
         elif count >= 0:
             let_go(object)
 
@@ -88,7 +88,7 @@ def new_reference(object):
 @subroutine
 def has_type(object, kind):
     """Whether it is of that type, and of no subclass; NULL, from a deleted slot, is of none."""
-    return object != NULL and load(object + OBJECT_TYPE, 0, int64) == kind
+    return object != NULL and ObjectHead(object).type == kind
 
 
 @subroutine
@@ -150,7 +150,7 @@ def drop_last(items):
     """Take the last item off a list, which cannot fail: CPython's functions may want memory."""
     count = list_size(items)
     last = list_get_item(items, count - 1)
-    store(items + LIST_SIZE, 0, count - 1, int64)
+    ListHead(items).size = count - 1
     decrement_reference(last)
 
 
@@ -158,18 +158,18 @@ def drop_last(items):
 
 
 @subroutine
-def field(runtime, object, name):
-    """What the slot ``name`` (a FIELD word) of an object holds; a borrowed reference.
+def field(object, slot):
+    """What a slot of an object holds, so many bytes from its start; a borrowed reference.
 
     NULL if somebody deleted it: nothing is read of what a slot holds before that is ruled out.
     """
-    return load(object + load(runtime, name, int64), 0, int64)
+    return load(object + slot, 0, int64)
 
 
 @subroutine
-def held(runtime, object, name):
+def held(runtime, object, slot):
     """``field`` where there has to be something: NULL with AttributeError set if it was deleted."""
-    value = field(runtime, object, name)
+    value = field(object, slot)
     if value == NULL:
         raise_unusable(runtime)
     return value
@@ -178,26 +178,26 @@ def held(runtime, object, name):
 @subroutine
 def raise_unusable(runtime):
     """Set the AttributeError that says that a slot holds nothing that can be used."""
-    text = load(runtime, RUNTIME_DELETED_TEXT, int64)
-    error_set_object(load(runtime, RUNTIME_DELETED_ERROR, int64), text)
+    text = runtime.deleted_text
+    error_set_object(runtime.deleted_error, text)
 
 
 @subroutine
-def give(runtime, object, name, value):
+def give(object, slot, value):
     """Set an empty slot; the reference goes with it. False if there is none."""
-    store(object + load(runtime, name, int64), 0, value, int64)
+    store(object + slot, 0, value, int64)
     return value != NULL
 
 
 @subroutine
-def put(runtime, object, name, value):
+def put(object, slot, value):
     """Set an empty slot to an object that somebody else holds as well."""
-    give(runtime, object, name, new_reference(value))
+    give(object, slot, new_reference(value))
 
 
 @subroutine
-def replace(runtime, object, name, value):
+def replace(object, slot, value):
     """Set a slot to another object; the reference to that goes with it."""
-    before = field(runtime, object, name)
-    give(runtime, object, name, value)
+    before = field(object, slot)
+    give(object, slot, value)
     decrement_reference(before)

@@ -1,7 +1,7 @@
 """Whether objects lie in memory as compiled launchers read them, found by looks at real ones.
 
-Launchers read the heads of arrays, lists and dictionaries at the places that ``layout.py`` and
-``guard_layout.py`` name, and count references themselves. Those places hold for the CPython and the
+Launchers read the heads of arrays, lists and dictionaries at the places that ``heads.py``
+names, and count references themselves. Those places hold for the CPython and the
 NumPy that this was written for. ``disagreement`` looks at objects of this process once, when the
 package is imported (25 µs): where one place differs, no launcher is used, and calls are
 planned in Python (``NUMBAGRAD_NATIVE=0`` does the same by hand). Slots of this package's own
@@ -13,12 +13,14 @@ from __future__ import annotations
 import ctypes
 import struct
 import sys
+import types
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from . import guard_layout, layout
+from . import heads
+from .heads import ArrayHead, CellHead, DescriptorHead, DictionaryHead, ListHead, ObjectHead
 
 __all__ = ["disagreement"]
 
@@ -44,11 +46,14 @@ def _disagreements() -> Iterator[str]:
         yield "addresses are not of 64 bits, the lowest first"
     if not _counts_are_first():
         yield "objects do not begin with their count of references"
-    if _word(id(np.float64) + layout.OBJECT_TYPE) != id(type):
+    if _word(id(np.float64) + ObjectHead.type.offset) != id(type):
         yield "the type of an object is elsewhere"
     yield from _of_arrays()
     if not _lists_are_known():
         yield "lists are laid out in another way"
+    cell = types.CellType(ObjectHead)
+    if _word(id(cell) + CellHead.contents.offset) != id(ObjectHead):
+        yield "the contents of a cell are elsewhere"
     if not _dictionaries_are_known():
         yield "dictionaries are laid out in another way"
 
@@ -80,25 +85,25 @@ def _of_arrays() -> Iterator[str]:
     sizes, strides = list(part.shape), list(part.strides)
     head = id(part)
     found = {
-        "data": _word(head + layout.ARRAY_DATA) == part.__array_interface__["data"][0],
-        "number of dimensions": _half_word(head + layout.ARRAY_DIMENSIONS) == part.ndim,
-        "shape": _words_at(_word(head + layout.ARRAY_SHAPE), 3, sizes),
-        "strides": _words_at(_word(head + layout.ARRAY_STRIDES), 3, strides),
-        "base": _word(head + layout.ARRAY_BASE) == id(whole),
-        "dtype": _word(head + layout.ARRAY_DESCRIPTOR) == id(part.dtype),
-        "flags": _half_word(head + layout.ARRAY_FLAGS) == part.flags.num
-        and _half_word(id(whole) + layout.ARRAY_FLAGS) == whole.flags.num
+        "data": _word(head + ArrayHead.data.offset) == part.__array_interface__["data"][0],
+        "number of dimensions": _half_word(head + ArrayHead.dimensions.offset) == part.ndim,
+        "shape": _words_at(_word(head + ArrayHead.shape.offset), 3, sizes),
+        "strides": _words_at(_word(head + ArrayHead.strides.offset), 3, strides),
+        "base": _word(head + ArrayHead.base.offset) == id(whole),
+        "dtype": _word(head + ArrayHead.descriptor.offset) == id(part.dtype),
+        "flags": _half_word(head + ArrayHead.flags.offset) == part.flags.num
+        and _half_word(id(whole) + ArrayHead.flags.offset) == whole.flags.num
         and _flags_are_known(whole),
-        "handler of memory": _is_capsule(_word(id(whole) + layout.ARRAY_HANDLER)),
+        "handler of memory": _is_capsule(_word(id(whole) + ArrayHead.handler.offset)),
     }
     yield from (
         f"the {name} of an array is elsewhere" for name, right in found.items() if not right
     )
     swapped = np.dtype(">f8")
     kind = id(swapped)
-    if _half_word(kind + layout.DESCRIPTOR_TYPE_NUMBER) != swapped.num:
+    if _half_word(kind + DescriptorHead.type_number.offset) != swapped.num:
         yield "the number of a dtype is elsewhere"
-    if ctypes.string_at(kind + layout.DESCRIPTOR_BYTE_ORDER, 1) != b">":
+    if ctypes.string_at(kind + DescriptorHead.byte_order.offset, 1) != b">":
         yield "the byte order of a dtype is elsewhere"
 
 
@@ -110,30 +115,30 @@ def _words_at(address: int, count: int, expected: list[int]) -> bool:
 
 
 def _flags_are_known(whole: np.ndarray[Any, Any]) -> bool:
-    expected = layout.FLAG_CONTIGUOUS | layout.FLAG_OWNS_DATA | layout.FLAG_ALIGNED_WRITEABLE
+    expected = heads.FLAG_CONTIGUOUS | heads.FLAG_OWNS_DATA | heads.FLAG_ALIGNED_WRITEABLE
     return whole.flags.num & expected == expected
 
 
 def _is_capsule(address: int) -> bool:
     capsule = type(np._core._multiarray_umath._ARRAY_API)
-    return address > 1 << 16 and _word(address + layout.OBJECT_TYPE) == id(capsule)
+    return address > 1 << 16 and _word(address + ObjectHead.type.offset) == id(capsule)
 
 
 def _lists_are_known() -> bool:
     probe = [object(), object(), object()]
-    if _word(id(probe) + guard_layout.LIST_SIZE) != len(probe):
+    if _word(id(probe) + ListHead.size.offset) != len(probe):
         return False
-    items = _word(id(probe) + guard_layout.LIST_ITEMS)
+    items = _word(id(probe) + ListHead.items.offset)
     return _words_at(items, len(probe), [id(item) for item in probe])
 
 
 def _dictionaries_are_known() -> bool:
     """Whether their size is where it should be, and up to CPython 3.11 a number that changes."""
     probe = {"a": 1, "b": 2, "c": 3}
-    if _word(id(probe) + guard_layout.DICTIONARY_SIZE) != len(probe):
+    if _word(id(probe) + DictionaryHead.size.offset) != len(probe):
         return False
     if sys.version_info >= (3, 12):
         return True
-    before = _word(id(probe) + guard_layout.DICTIONARY_VERSION)
+    before = _word(id(probe) + DictionaryHead.version.offset)
     probe["a"] = 4
-    return _word(id(probe) + guard_layout.DICTIONARY_VERSION) != before
+    return _word(id(probe) + DictionaryHead.version.offset) != before

@@ -29,40 +29,33 @@ from ..kernels.program_layout import (
     PROGRAM_PATCHES_AT,
     PROGRAM_TIMES,
 )
+from .heads import ArrayHead, ObjectHead
 from .launch import raise_miss, release_gil, restore_gil
-from .layout import (
-    ARRAY_DATA,
-    MISS_OPERAND,
-    OBJECT_TYPE,
-    RUNTIME_ARRAY_TYPE,
-    RUNTIME_NONE,
-    RUNTIME_POOL,
-    TABLE_RUNTIME,
-)
+from .layout import MISS_OPERAND, Table
 from .objects import new_reference
 from .threads import parallel_for
 
 
 def run_program(self, arguments, given):
     """``builtin(*arrays) -> None``: run the program of the table on the memory of the arrays."""
-    table = load(self + ARRAY_DATA, 0, int64)
-    runtime = load(table, TABLE_RUNTIME, int64)
-    array_type = load(runtime, RUNTIME_ARRAY_TYPE, int64)
+    table = Table(ArrayHead(self).data)
+    runtime = table.runtime
+    array_type = runtime.array_type
     for k in range(given):
         array = load(arguments, k, int64)
-        if load(array + OBJECT_TYPE, 0, int64) != array_type:
+        if ObjectHead(array).type != array_type:
             return raise_miss(runtime, MISS_OPERAND)
     patch = load(table, PROGRAM_PATCHES_AT, int64)
     for _ in range(load(table, PROGRAM_PATCHES, int64)):
         array = load(arguments, load(patch, PATCH_ARGUMENT, int64), int64)
-        address = load(array + ARRAY_DATA, 0, int64) + load(patch, PATCH_OFFSET, int64)
+        address = ArrayHead(array).data + load(patch, PATCH_OFFSET, int64)
         store(load(patch, PATCH_TARGET, int64), 0, address, int64)
         patch += 8 * PATCH_WORDS
     state = 0
     long = load(table, PROGRAM_LONG, int64)
     if long != 0:
         state = release_gil()
-    pool = load(runtime, RUNTIME_POOL, int64)
+    pool = runtime.pool
     launch = load(table, PROGRAM_LAUNCHES_AT, int64)
     clock = load(table, PROGRAM_CLOCK, int64)
     time = load(table, PROGRAM_TIMES, int64)
@@ -85,4 +78,4 @@ def run_program(self, arguments, given):
         launch += 8 * LAUNCH_WORDS
     if long != 0:
         restore_gil(state)
-    return new_reference(load(runtime, RUNTIME_NONE, int64))
+    return new_reference(runtime.none)

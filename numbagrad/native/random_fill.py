@@ -11,12 +11,12 @@ from numba import types
 from numba.extending import intrinsic
 
 from ..codegen.intrinsics import int64, load
+from .heads import ArrayHead
 from .launch import element_count
-from .layout import ARRAY_DATA, RUNTIME_NONE
+from .layout import DrawTable
 from .objects import error_occurred, float_as_double, long_as_long, new_reference
 
 NULL = 0
-RUNTIME, KERNEL = 0, 1  # words of the table
 
 
 @intrinsic
@@ -39,14 +39,14 @@ def draw(self, arguments, given):
 
     ``state`` is the address of a generator's state. The GIL is kept: arrays are to be small.
     """
-    table = load(self + ARRAY_DATA, 0, int64)
+    table = DrawTable(ArrayHead(self).data)
     state = long_as_long(load(arguments, 0, int64))
     array = load(arguments, 1, int64)
     first = float_as_double(load(arguments, 2, int64))
     second = float_as_double(load(arguments, 3, int64))
     if error_occurred() != NULL:
         return NULL
-    kernel = load(table, KERNEL, int64)
-    data = load(array + ARRAY_DATA, 0, int64)
+    kernel = table.kernel
+    data = ArrayHead(array).data
     call_drawing(kernel, state, data, element_count(array), first, second)
-    return new_reference(load(load(table, RUNTIME, int64), RUNTIME_NONE, int64))
+    return new_reference(table.runtime.none)

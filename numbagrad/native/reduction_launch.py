@@ -11,7 +11,6 @@ from __future__ import annotations
 from ..codegen.intrinsics import (
     address_of_stack,
     call_kernel,
-    int32,
     int64,
     load,
     store,
@@ -47,6 +46,7 @@ from ..kernels.reduction_layout import (
     variant_of,
 )
 from .allocation import usual_array
+from .heads import ArrayHead, ObjectHead
 from .launch import (
     element_count,
     find_slot,
@@ -56,25 +56,7 @@ from .launch import (
     run_in_threads,
     type_number,
 )
-from .layout import (
-    ARRAY_DATA,
-    ARRAY_DIMENSIONS,
-    ARRAY_SHAPE,
-    ARRAY_STRIDES,
-    MISS_CAPTURE,
-    MISS_GENERAL,
-    MISS_LIMIT,
-    MISS_OPERAND,
-    OBJECT_TYPE,
-    RUNTIME_ARRAY_TYPE,
-    RUNTIME_ITEM_SIZES,
-    RUNTIME_TRUE,
-    SLOT_KERNEL,
-    SLOT_OUTPUT_TYPES,
-    SLOT_SCALAR_TYPES,
-    TABLE_OUTPUTS,
-    TABLE_RUNTIME,
-)
+from .layout import MISS_CAPTURE, MISS_GENERAL, MISS_LIMIT, MISS_OPERAND, LaunchTable
 from .objects import decrement_reference, long_as_long, pair
 
 NULL = 0
@@ -95,7 +77,7 @@ def move_dimension(frame, source, target):
 @subroutine
 def describe_result(frame, array, rank, mask, keep_dimensions):
     """Shape of the result and its strides in elements; returns its rank. Counts both sides."""
-    sizes = load(array + ARRAY_SHAPE, 0, int64)
+    sizes = ArrayHead(array).shape
     outputs = 1
     number = 1
     for p in range(rank):
@@ -124,8 +106,8 @@ def pack_dimensions(frame, array, rank, mask, reduced, begin):
 
     They are sorted by stride, the largest outside, and neighbours that are one run are merged.
     """
-    sizes = load(array + ARRAY_SHAPE, 0, int64)
-    strides = load(array + ARRAY_STRIDES, 0, int64)
+    sizes = ArrayHead(array).shape
+    strides = ArrayHead(array).strides
     end = begin
     for d in range(rank):
         size = load(sizes, d, int64)
@@ -198,7 +180,7 @@ def new_result(runtime, frame, rank, result_type):
     """A new array for the result, whose memory goes into the packed arguments; or NULL."""
     result = usual_array(runtime, rank, frame + 8 * SHAPE, result_type, NULL)
     if result != NULL:
-        store(frame, OUTPUT, load(result + ARRAY_DATA, 0, int64), int64)
+        store(frame, OUTPUT, ArrayHead(result).data, int64)
     return result
 
 
@@ -207,22 +189,22 @@ def add_indices(runtime, frame, values, rank):
     """A tuple of the values and a new array for their indices, or NULL; takes over the values."""
     indices = usual_array(runtime, rank, frame + 8 * SHAPE, INT64, NULL)
     if indices != NULL:
-        store(frame, INDICES, load(indices + ARRAY_DATA, 0, int64), int64)
+        store(frame, INDICES, ArrayHead(indices).data, int64)
     return pair(values, indices)
 
 
 @subroutine
 def run_whole(table, runtime, frame, slot, rank, units, elements):
     """Reduce into a new result; returns that, or NULL."""
-    result = new_result(runtime, frame, rank, load(slot, SLOT_OUTPUT_TYPES, int64))
+    result = new_result(runtime, frame, rank, slot.output_types)
     if result == NULL:
         return NULL
     store(frame, PARTIALS, NULL, int64)
-    if load(table, TABLE_OUTPUTS, int64) == 2:
+    if table.outputs == 2:
         result = add_indices(runtime, frame, result, rank)
         if result == NULL:
             return NULL
-    run_units(runtime, frame, load(slot, SLOT_KERNEL, int64), units, elements)
+    run_units(runtime, frame, slot.kernel, units, elements)
     return result
 
 
@@ -249,7 +231,7 @@ def run_segments(table, runtime, frame, slot, type_code, rank, units, elements):
     kept = load(frame, KEPT, int64)
     segments = load(frame, SEGMENTS, int64)
     outputs = load(frame, OUTPUTS, int64)
-    state_size = load(slot, SLOT_SCALAR_TYPES, int64)
+    state_size = slot.scalar_types
     # The joining kernel walks the results of the segments as they lie.
     variant = _join_variant(innermost(frame, OUTPUT_STEPS, kept))
     key = type_code | (variant << VARIANT_SHIFT) | (1 << JOIN_SHIFT)
@@ -261,14 +243,14 @@ def run_segments(table, runtime, frame, slot, type_code, rank, units, elements):
     partials = usual_array(runtime, 1, size, INT64, NULL)
     if partials == NULL:
         return NULL
-    result = new_result(runtime, frame, rank, load(slot, SLOT_OUTPUT_TYPES, int64))
+    result = new_result(runtime, frame, rank, slot.output_types)
     if result != NULL:
-        address = load(partials + ARRAY_DATA, 0, int64)
+        address = ArrayHead(partials).data
         store(frame, PARTIALS, address, int64)
-        run_units(runtime, frame, load(slot, SLOT_KERNEL, int64), units, elements)
+        run_units(runtime, frame, slot.kernel, units, elements)
         prepare_join(frame, address, kept, segments, state_size)
         groups, _ = _groups(variant, outputs, innermost(frame, SIZES, kept), state_size)
-        call_kernel(load(join_slot, SLOT_KERNEL, int64), frame, 0, groups)
+        call_kernel(join_slot.kernel, frame, 0, groups)
     decrement_reference(partials)
     return result
 
@@ -278,17 +260,17 @@ def reduce_all(self, arguments, given):
 
     Anything else misses with ``MISS_GENERAL``: it is for :func:`reduce`.
     """
-    table = load(self + ARRAY_DATA, 0, int64)
-    runtime = load(table, TABLE_RUNTIME, int64)
+    table = LaunchTable(ArrayHead(self).data)
+    runtime = table.runtime
     if is_captured(runtime):
         return raise_miss(runtime, MISS_CAPTURE)
-    array_type = load(runtime, RUNTIME_ARRAY_TYPE, int64)
+    array_type = runtime.array_type
     array = load(arguments, 0, int64)
-    general = given != 3 or load(array + OBJECT_TYPE, 0, int64) != array_type
+    general = given != 3 or ObjectHead(array).type != array_type
     if general or not is_contiguous(array) or long_as_long(load(arguments, 1, int64)) != -1:
         return raise_miss(runtime, MISS_GENERAL)
     number = element_count(array)
-    keep_dimensions = load(arguments, 2, int64) == load(runtime, RUNTIME_TRUE, int64)
+    keep_dimensions = load(arguments, 2, int64) == runtime.true
     if keep_dimensions or number >= 2 * GRAIN:
         return raise_miss(runtime, MISS_GENERAL)
     key = type_number(array) | (INNER << VARIANT_SHIFT)
@@ -296,14 +278,14 @@ def reduce_all(self, arguments, given):
     if slot == NULL:
         return raise_miss(runtime, key)
     frame = address_of_stack(WORDS)
-    result_type = load(slot, SLOT_OUTPUT_TYPES, int64)
+    result_type = slot.output_types
     result = usual_array(runtime, 0, frame, result_type, NULL)
     if result == NULL:
         return NULL
     store(frame, KEPT, 0, int64)
     store(frame, REDUCED, 1, int64)
-    store(frame, INPUT, load(array + ARRAY_DATA, 0, int64), int64)
-    store(frame, OUTPUT, load(result + ARRAY_DATA, 0, int64), int64)
+    store(frame, INPUT, ArrayHead(array).data, int64)
+    store(frame, OUTPUT, ArrayHead(result).data, int64)
     store(frame, PARTIALS, NULL, int64)
     store(frame, OUTPUTS, 1, int64)
     store(frame, NUMBER, number, int64)
@@ -311,9 +293,9 @@ def reduce_all(self, arguments, given):
     store(frame, SEGMENTS, 1, int64)
     store(frame, LENGTH, number, int64)
     store(frame, SIZES, number, int64)
-    item_size = load(runtime, RUNTIME_ITEM_SIZES + type_number(array), int64)
+    item_size = runtime.item_sizes[type_number(array)]
     store(frame, INPUT_STEPS, item_size, int64)
-    call_kernel(load(slot, SLOT_KERNEL, int64), frame, 0, 1)
+    call_kernel(slot.kernel, frame, 0, 1)
     return result
 
 
@@ -324,26 +306,26 @@ def reduce(self, arguments, given):
     contiguous; ``parameters`` holds float64 numbers. Where the table asks for two outputs the
     second is that of the indices, and a tuple is returned.
     """
-    table = load(self + ARRAY_DATA, 0, int64)
-    runtime = load(table, TABLE_RUNTIME, int64)
+    table = LaunchTable(ArrayHead(self).data)
+    runtime = table.runtime
     if is_captured(runtime):
         return raise_miss(runtime, MISS_CAPTURE)
-    array_type = load(runtime, RUNTIME_ARRAY_TYPE, int64)
+    array_type = runtime.array_type
     frame = address_of_stack(FRAME_WORDS)
     array = load(arguments, 0, int64)
-    if load(array + OBJECT_TYPE, 0, int64) != array_type:
+    if ObjectHead(array).type != array_type:
         return raise_miss(runtime, MISS_OPERAND)
-    rank = int64(load(array + ARRAY_DIMENSIONS, 0, int32))
+    rank = int64(ArrayHead(array).dimensions)
     if rank > MAX_DIMENSIONS:
         return raise_miss(runtime, MISS_LIMIT)
     mask = long_as_long(load(arguments, 1, int64))
-    keep_dimensions = load(arguments, 2, int64) == load(runtime, RUNTIME_TRUE, int64)
+    keep_dimensions = load(arguments, 2, int64) == runtime.true
     for k in range(3, given):
         extra = load(arguments, k, int64)
-        if load(extra + OBJECT_TYPE, 0, int64) == array_type:
-            store(frame, SHIFT + k - 3, load(extra + ARRAY_DATA, 0, int64), int64)
+        if ObjectHead(extra).type == array_type:
+            store(frame, SHIFT + k - 3, ArrayHead(extra).data, int64)
     type_code = type_number(array)
-    item_size = load(runtime, RUNTIME_ITEM_SIZES + type_code, int64)
+    item_size = runtime.item_sizes[type_code]
 
     result_rank = describe_result(frame, array, rank, mask, keep_dimensions)
     iteration_space(frame, array, rank, mask, item_size)
@@ -358,17 +340,17 @@ def reduce(self, arguments, given):
     # How the work is cut.
     number = load(frame, NUMBER, int64)
     outputs = load(frame, OUTPUTS, int64)
-    state_size = load(slot, SLOT_SCALAR_TYPES, int64)
+    state_size = slot.scalar_types
     groups, together = _groups(variant, outputs, innermost(frame, SIZES, kept), state_size)
     segments = 1
     length = number
-    if load(table, TABLE_OUTPUTS, int64) == 1:
+    if table.outputs == 1:
         segments, length = _segments(number, outputs, groups, together)
     store(frame, SEGMENTS, segments, int64)
     store(frame, LENGTH, length, int64)
     units, elements = groups * segments, together * length
 
-    store(frame, INPUT, load(array + ARRAY_DATA, 0, int64), int64)
+    store(frame, INPUT, ArrayHead(array).data, int64)
     if segments == 1:
         return run_whole(table, runtime, frame, slot, result_rank, units, elements)
     return run_segments(table, runtime, frame, slot, type_code, result_rank, units, elements)

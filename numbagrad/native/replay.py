@@ -7,12 +7,11 @@ left to Python, which may know better.
 
 from __future__ import annotations
 
-from ..codegen.intrinsics import int32, int64, load, store, subroutine
-from ..kernels.layout import *  # noqa: F403 - the words of the tables
+from ..codegen.intrinsics import int64, load, subroutine
 from ..kernels.program_layout import PROGRAM_FAILED
 from .allocation import new_output
 from .calls import call_launcher
-from .layout import *  # noqa: F403 - the words of the tables, all of them
+from .heads import FLAG_OWNS_DATA, ArrayHead, ObjectHead
 from .objects import (
     attributes_of,
     decrement_reference,
@@ -26,7 +25,7 @@ from .objects import (
     tuple_get_item,
     tuple_new,
 )
-from .replay_layout import *  # noqa: F403
+from .replay_layout import OWNERS_OF_ARRAY, OWNERS_OF_GRADIENT, ReplayTable
 from .tensors import count_writes, is_inference, shared_cell, uncount
 
 NULL = 0
@@ -35,12 +34,12 @@ NULL = 0
 @subroutine
 def has_form(array, sizes, rank, dtype):
     """Whether an array has a shape, strides and a dtype."""
-    if load(array + ARRAY_DESCRIPTOR, 0, int64) != dtype:
+    if ArrayHead(array).descriptor != dtype:
         return False
-    if int64(load(array + ARRAY_DIMENSIONS, 0, int32)) != rank:
+    if int64(ArrayHead(array).dimensions) != rank:
         return False
-    own_sizes = load(array + ARRAY_SHAPE, 0, int64)
-    own_strides = load(array + ARRAY_STRIDES, 0, int64)
+    own_sizes = ArrayHead(array).shape
+    own_strides = ArrayHead(array).strides
     for d in range(rank):
         if load(own_sizes, d, int64) != load(sizes, d, int64):
             return False
@@ -52,12 +51,12 @@ def has_form(array, sizes, rank, dtype):
 @subroutine
 def owner_of(runtime, array):
     """The ndarray that owns the memory of an array; NULL if it is owned by something else."""
-    array_type = load(runtime, RUNTIME_ARRAY_TYPE, int64)
-    while load(array + ARRAY_BASE, 0, int64) != NULL:
-        array = load(array + ARRAY_BASE, 0, int64)
-        if load(array + OBJECT_TYPE, 0, int64) != array_type:
+    array_type = runtime.array_type
+    while ArrayHead(array).base != NULL:
+        array = ArrayHead(array).base
+        if ObjectHead(array).type != array_type:
             return NULL
-    if load(array + ARRAY_FLAGS, 0, int32) & FLAG_OWNS_DATA == 0:
+    if ArrayHead(array).flags & FLAG_OWNS_DATA == 0:
         return NULL
     return array
 
@@ -71,7 +70,7 @@ def has_attributes(runtime, tensor):
         return True
     size = dictionary_size(attributes)
     if size != 0:
-        size -= dictionary_has(attributes, load(runtime, RUNTIME_NAME_VIEW_ORIGIN, int64))
+        size -= dictionary_has(attributes, runtime.name_view_origin)
     decrement_reference(attributes)
     return size != 0
 
@@ -82,17 +81,17 @@ def is_apart(table, runtime, arguments, k, array):
     owner = owner_of(runtime, array)
     if owner == NULL:
         return False
-    roots = load(table, REPLAY_ROOTS + 1, int64)
-    for i in range(load(table, REPLAY_ROOTS, int64)):
-        if load(roots, i, int64) == owner:
+    roots = table.roots.first
+    for i in range(table.roots.count):
+        if roots[i] == owner:
             return False
-    entry = load(table, REPLAY_ARGUMENTS + 1, int64)
+    entry = table.arguments.first
     for i in range(k):
-        if load(entry, ARGUMENT_OBJECT, int64) == NULL:
-            other = field(runtime, load(arguments, i, int64), FIELD_ARRAY)
+        if entry.object == NULL:
+            other = field(load(arguments, i, int64), runtime.tensor.array)
             if owner_of(runtime, other) == owner:
                 return False
-        entry += 8 * ARGUMENT_WORDS
+        entry = entry[1]
     return True
 
 
@@ -100,88 +99,88 @@ def is_apart(table, runtime, arguments, k, array):
 def same_argument(table, runtime, arguments, k, entry):
     """Whether an argument is one that the program was recorded for."""
     argument = load(arguments, k, int64)
-    only = load(entry, ARGUMENT_OBJECT, int64)
+    only = entry.object
     if only != NULL:
         return argument == only
-    if load(argument + OBJECT_TYPE, 0, int64) != load(entry, ARGUMENT_TYPE, int64):
+    if ObjectHead(argument).type != entry.type:
         return False
-    if field(runtime, argument, FIELD_REQUIRES_GRAD) != load(entry, ARGUMENT_FLAG, int64):
+    if field(argument, runtime.tensor.requires_grad) != entry.flag:
         return False
-    none = load(runtime, RUNTIME_NONE, int64)
-    kind = int64(field(runtime, argument, FIELD_GRAD_FN) == none)
+    none = runtime.none
+    kind = int64(field(argument, runtime.tensor.grad_fn) == none)
     kind += 2 * int64(is_inference(runtime, argument))
-    if kind != load(entry, ARGUMENT_KIND, int64):
+    if kind != entry.kind:
         return False
-    array = field(runtime, argument, FIELD_ARRAY)
-    if array == NULL or field(runtime, argument, FIELD_GRAD) != none:
+    array = field(argument, runtime.tensor.array)
+    if array == NULL or field(argument, runtime.tensor.grad) != none:
         return False
-    if load(array + OBJECT_TYPE, 0, int64) != load(runtime, RUNTIME_ARRAY_TYPE, int64):
+    if ObjectHead(array).type != runtime.array_type:
         return False
     if has_attributes(runtime, argument):
         return False
-    rank = load(entry, ARGUMENT_RANK, int64)
-    sizes = load(entry, ARGUMENT_SIZES, int64)
-    if not has_form(array, sizes, rank, load(entry, ARGUMENT_DTYPE, int64)):
+    rank = entry.rank
+    sizes = entry.sizes
+    if not has_form(array, sizes, rank, entry.dtype):
         return False
     return is_apart(table, runtime, arguments, k, array)
 
 
 @subroutine
 def same_arguments(table, runtime, arguments, given):
-    if given != load(table, REPLAY_ARGUMENTS, int64):
+    if given != table.arguments.count:
         return False
-    entry = load(table, REPLAY_ARGUMENTS + 1, int64)
+    entry = table.arguments.first
     for k in range(given):
         if not same_argument(table, runtime, arguments, k, entry):
             return False
-        entry += 8 * ARGUMENT_WORDS
+        entry = entry[1]
     return True
 
 
 @subroutine
 def same_tensors(table, runtime):
     """Whether the tensors that are no arguments are what they were, with their gradients."""
-    none = load(runtime, RUNTIME_NONE, int64)
-    entry = load(table, REPLAY_TENSORS + 1, int64)
-    for _ in range(load(table, REPLAY_TENSORS, int64)):
-        tensor = load(entry, TENSOR_OBJECT, int64)
-        if field(runtime, tensor, FIELD_REQUIRES_GRAD) != load(entry, TENSOR_FLAG, int64):
+    none = runtime.none
+    entry = table.tensors.first
+    for _ in range(table.tensors.count):
+        tensor = entry.object
+        if field(tensor, runtime.tensor.requires_grad) != entry.flag:
             return False
-        if field(runtime, tensor, FIELD_ARRAY) != load(entry, TENSOR_ARRAY, int64):
+        if field(tensor, runtime.tensor.array) != entry.array:
             return False
-        gradient = field(runtime, tensor, FIELD_GRAD)
-        if gradient != load(entry, TENSOR_GRADIENT, int64):
+        gradient = field(tensor, runtime.tensor.grad)
+        if gradient != entry.gradient:
             return False
         if gradient != none:
-            flag = field(runtime, gradient, FIELD_REQUIRES_GRAD)
-            if flag != load(entry, TENSOR_GRADIENT_FLAG, int64):
+            flag = field(gradient, runtime.tensor.requires_grad)
+            if flag != entry.gradient_flag:
                 return False
-            array = field(runtime, gradient, FIELD_ARRAY)
-            if array != load(entry, TENSOR_GRADIENT_ARRAY, int64):
+            array = field(gradient, runtime.tensor.array)
+            if array != entry.gradient_array:
                 return False
-        entry += 8 * TENSOR_WORDS
+        entry = entry[1]
     return True
 
 
 @subroutine
 def may_write_kept(table, runtime):
     """Whether nobody else has the gradients of the run before, nor their memory."""
-    count = load(table, REPLAY_KEPT, int64)
-    entry = load(table, REPLAY_KEPT + 1, int64)
+    count = table.kept.count
+    entry = table.kept.first
     for _ in range(count):
-        gradient = load(entry, KEPT_GRADIENT, int64)
-        array = load(entry, KEPT_ARRAY, int64)
-        if field(runtime, load(entry, KEPT_TENSOR, int64), FIELD_GRAD) != gradient:
+        gradient = entry.gradient
+        array = entry.array
+        if field(entry.tensor, runtime.tensor.grad) != gradient:
             return False
-        if field(runtime, gradient, FIELD_ARRAY) != array:
+        if field(gradient, runtime.tensor.array) != array:
             return False
-        if load(gradient, 0, int32) != OWNERS_OF_GRADIENT:
+        if ObjectHead(gradient).references != OWNERS_OF_GRADIENT:
             return False
-        if load(array, 0, int32) != OWNERS_OF_ARRAY:
+        if ObjectHead(array).references != OWNERS_OF_ARRAY:
             return False
-        if field(runtime, gradient, FIELD_REQUIRES_GRAD) == load(runtime, RUNTIME_TRUE, int64):
+        if field(gradient, runtime.tensor.requires_grad) == runtime.true:
             return False
-        entry += 8 * KEPT_WORDS
+        entry = entry[1]
     return count > 0
 
 
@@ -190,80 +189,80 @@ def holds(self, arguments, given):
 
     Otherwise whether the run may write the gradients that the one before made.
     """
-    table = load(self + ARRAY_DATA, 0, int64)
-    runtime = load(table, TABLE_RUNTIME, int64)
-    result = load(runtime, RUNTIME_NONE, int64)
+    table = ReplayTable(ArrayHead(self).data)
+    runtime = table.runtime
+    result = runtime.none
     if same_arguments(table, runtime, arguments, given) and same_tensors(table, runtime):
-        result = load(runtime, RUNTIME_FALSE, int64)
+        result = runtime.false
         if may_write_kept(table, runtime):
-            result = load(runtime, RUNTIME_TRUE, int64)
+            result = runtime.true
     return new_reference(result)
 
 
 @subroutine
 def add_results(table, runtime, results, keep):
     """Put the arrays of the results into the tuple, and where the program finds them."""
-    arrays = load(table, REPLAY_ARRAYS + 1, int64)
-    entry = load(table, REPLAY_RESULTS + 1, int64)
-    for j in range(load(table, REPLAY_RESULTS, int64)):
+    arrays = table.arrays.first
+    entry = table.results.first
+    for j in range(table.results.count):
         array = NULL
         if keep:
-            array = new_reference(load(entry, RESULT_KEPT, int64))
+            array = new_reference(entry.kept)
         if array == NULL:
-            rank = load(entry, RESULT_RANK, int64)
-            sizes = load(entry, RESULT_SIZES, int64)
-            code = load(entry, RESULT_TYPE, int64)
+            rank = entry.rank
+            sizes = entry.sizes
+            code = entry.type
             array = new_output(runtime, rank, sizes, code, sizes + 8 * rank)
             if array == NULL:
                 return False
         fill(results, j, array)
-        place = load(entry, RESULT_PLACE, int64)
+        place = entry.place
         if place >= 0:
-            store(arrays, place, array, int64)
-        entry += 8 * RESULT_WORDS
+            arrays[place] = array
+        entry = entry[1]
     return True
 
 
 @subroutine
 def add_arguments(table, runtime, arguments):
     """Put the arrays of the arguments where the program finds them, and hold them."""
-    arrays = load(table, REPLAY_ARRAYS + 1, int64)
-    entry = load(table, REPLAY_PASSED + 1, int64)
-    for _ in range(load(table, REPLAY_PASSED, int64)):
-        argument = load(arguments, load(entry, PASSED_ARGUMENT, int64), int64)
-        array = new_reference(field(runtime, argument, FIELD_ARRAY))
-        store(arrays, load(entry, PASSED_PLACE, int64), array, int64)
-        entry += 8 * PASSED_WORDS
+    arrays = table.arrays.first
+    entry = table.passed.first
+    for _ in range(table.passed.count):
+        argument = load(arguments, entry.argument, int64)
+        array = new_reference(field(argument, runtime.tensor.array))
+        arrays[entry.place] = array
+        entry = entry[1]
 
 
 @subroutine
 def let_go_of_arguments(table):
-    arrays = load(table, REPLAY_ARRAYS + 1, int64)
-    entry = load(table, REPLAY_PASSED + 1, int64)
-    for _ in range(load(table, REPLAY_PASSED, int64)):
-        decrement_reference(load(arrays, load(entry, PASSED_PLACE, int64), int64))
-        entry += 8 * PASSED_WORDS
+    arrays = table.arrays.first
+    entry = table.passed.first
+    for _ in range(table.passed.count):
+        decrement_reference(arrays[entry.place])
+        entry = entry[1]
 
 
 @subroutine
 def written_tensor(runtime, entry, arguments):
     """The tensor that an entry of the table says is written in place; a borrowed reference."""
-    place = load(entry, VERSION_ARGUMENT, int64)
-    tensor = load(entry, VERSION_TENSOR, int64)
+    place = entry.argument
+    tensor = entry.tensor
     if place >= 0:
         tensor = load(arguments, place, int64)
-    if load(entry, VERSION_OF_GRADIENT, int64) == 1:
-        tensor = field(runtime, tensor, FIELD_GRAD)
+    if entry.of_gradient == 1:
+        tensor = field(tensor, runtime.tensor.grad)
     return tensor
 
 
 @subroutine
 def uncount_all(table, counted, number):
     """Take back the first counts of writes; lets go of the tuple that ``count_all`` returned."""
-    versions = load(table, REPLAY_VERSIONS + 1, int64)
+    versions = table.versions.first
     for i in range(number):
         k = number - 1 - i  # from the last, for tensors may share a cell
-        writes = load(versions, k * VERSION_WORDS + VERSION_WRITES, int64)
+        writes = versions[k].writes
         before = new_reference(tuple_get_item(counted, 2 * k + 1))
         uncount(tuple_get_item(counted, 2 * k), before, writes)
     decrement_reference(counted)
@@ -275,29 +274,29 @@ def count_all(table, runtime, arguments):
 
     Returns a tuple of their cells and counts before, for ``uncount_all``; NULL if that failed.
     """
-    number = load(table, REPLAY_VERSIONS, int64)
+    number = table.versions.count
     counted = tuple_new(2 * number)
     if counted == NULL:
         return NULL
-    entry = load(table, REPLAY_VERSIONS + 1, int64)
+    entry = table.versions.first
     for k in range(number):
         cell = shared_cell(runtime, written_tensor(runtime, entry, arguments))
         before = NULL
         if cell != NULL:
-            before = count_writes(cell, load(entry, VERSION_WRITES, int64))
+            before = count_writes(cell, entry.writes)
         if before == NULL:
             uncount_all(table, counted, k)
             return NULL
         fill(counted, 2 * k, new_reference(cell))
         fill(counted, 2 * k + 1, before)
-        entry += 8 * VERSION_WORDS
+        entry = entry[1]
     return counted
 
 
 @subroutine
 def run_counted(table, runtime, arguments):
     """Run the program and count what it writes; False if it was not run."""
-    program = load(table, REPLAY_PROGRAM, int64)
+    program = table.program
     counted = count_all(table, runtime, arguments)
     if counted == NULL:
         return False
@@ -305,13 +304,13 @@ def run_counted(table, runtime, arguments):
         decrement_reference(counted)
         return True
     add_arguments(table, runtime, arguments)
-    owner = load(table, REPLAY_PROGRAM_TABLE, int64)
-    arrays = load(table, REPLAY_ARRAYS + 1, int64)
-    done = call_launcher(program, owner, arrays, load(table, REPLAY_ARRAYS, int64))
+    owner = table.program_table
+    arrays = table.arrays.first
+    done = call_launcher(program, owner, arrays, table.arrays.count)
     let_go_of_arguments(table)
-    failed = done == NULL or load(load(owner + ARRAY_DATA, 0, int64), PROGRAM_FAILED, int64) != 0
+    failed = done == NULL or load(ArrayHead(owner).data, PROGRAM_FAILED, int64) != 0
     if failed:  # Python raises, and counts what was written
-        uncount_all(table, counted, load(table, REPLAY_VERSIONS, int64))
+        uncount_all(table, counted, table.versions.count)
     else:
         decrement_reference(counted)
     decrement_reference(done)
@@ -323,14 +322,14 @@ def replay(self, arguments, given):
 
     Runs the program; if ``keep``, gradients of the run before are written again.
     """
-    table = load(self + ARRAY_DATA, 0, int64)
-    runtime = load(table, TABLE_RUNTIME, int64)
-    if given - 1 != load(table, REPLAY_ARGUMENTS, int64):  # what a node had saved was taken away
+    table = ReplayTable(ArrayHead(self).data)
+    runtime = table.runtime
+    if given - 1 != table.arguments.count:  # what a node had saved was taken away
         raise_unusable(runtime)
         return NULL
-    keep = load(arguments, 0, int64) == load(runtime, RUNTIME_TRUE, int64)
+    keep = load(arguments, 0, int64) == runtime.true
     # First: it may run the collector, and with it code of users.
-    results = tuple_new(load(table, REPLAY_RESULTS, int64))
+    results = tuple_new(table.results.count)
     if results == NULL or not add_results(table, runtime, results, keep):
         decrement_reference(results)
         return NULL

@@ -9,7 +9,6 @@ from __future__ import annotations
 from ..codegen.intrinsics import (
     address_of_stack,
     call_kernel,
-    int32,
     int64,
     load,
     store,
@@ -25,23 +24,10 @@ from ..kernels.rowwise import (
     WORDS,
     cut,
 )
-from .allocation import new_output
+from .allocation import output_at
+from .heads import ArrayHead, ObjectHead
 from .launch import find_slot, is_captured, is_contiguous, raise_miss, run_in_threads, type_number
-from .layout import (
-    ARRAY_DATA,
-    ARRAY_DIMENSIONS,
-    ARRAY_SHAPE,
-    CODE_BITS,
-    MISS_CAPTURE,
-    MISS_OPERAND,
-    OBJECT_TYPE,
-    RUNTIME_ARRAY_TYPE,
-    RUNTIME_INT_TYPE,
-    SLOT_KERNEL,
-    SLOT_OUTPUT_TYPES,
-    TABLE_OUTPUTS,
-    TABLE_RUNTIME,
-)
+from .layout import CODE_BITS, MISS_CAPTURE, MISS_OPERAND, LaunchTable
 from .objects import fill, has_type, long_as_long, tuple_new
 
 NULL = 0
@@ -55,19 +41,17 @@ def new_results(table, runtime, frame, slot, first, inputs):
 
     Their addresses go behind those of the inputs.
     """
-    rank = int64(load(first + ARRAY_DIMENSIONS, 0, int32))
-    sizes = load(first + ARRAY_SHAPE, 0, int64)
-    outputs = load(table, TABLE_OUTPUTS, int64)
+    rank = int64(ArrayHead(first).dimensions)
+    sizes = ArrayHead(first).shape
+    outputs = table.outputs
     results = NULL
     if outputs > 1:
         results = tuple_new(outputs)
         if results == NULL:
             return NULL
     for j in range(outputs):
-        code = (load(slot, SLOT_OUTPUT_TYPES, int64) >> (CODE_BITS * j)) & 31
-        array = new_output(runtime, rank, sizes, code, NULL)
-        if array != NULL:
-            store(frame, OPERANDS + inputs + j, load(array + ARRAY_DATA, 0, int64), int64)
+        code = (slot.output_types >> (CODE_BITS * j)) & 31
+        array = output_at(frame, OPERANDS + inputs + j, runtime, rank, sizes, code, NULL)
         if outputs == 1:
             return array
         if not fill(results, j, array):
@@ -77,25 +61,25 @@ def new_results(table, runtime, frame, slot, first, inputs):
 
 def along(self, arguments, given):
     """``builtin(dim, *inputs) -> ndarray``, or a tuple of them: run the kernel along ``dim``."""
-    table = load(self + ARRAY_DATA, 0, int64)
-    runtime = load(table, TABLE_RUNTIME, int64)
+    table = LaunchTable(ArrayHead(self).data)
+    runtime = table.runtime
     if is_captured(runtime):
         return raise_miss(runtime, MISS_CAPTURE)
-    array_type = load(runtime, RUNTIME_ARRAY_TYPE, int64)
+    array_type = runtime.array_type
     frame = address_of_stack(WORDS)
     for k in range(1, given):
         array = load(arguments, k, int64)
-        if load(array + OBJECT_TYPE, 0, int64) != array_type:
+        if ObjectHead(array).type != array_type:
             return raise_miss(runtime, MISS_OPERAND)
         if not is_contiguous(array):
             return raise_miss(runtime, MISS_CONTIGUOUS)
-        store(frame, OPERANDS + k - 1, load(array + ARRAY_DATA, 0, int64), int64)
+        store(frame, OPERANDS + k - 1, ArrayHead(array).data, int64)
 
     # The operands as (outer, size, inner).
     first = load(arguments, 1, int64)
-    rank = int64(load(first + ARRAY_DIMENSIONS, 0, int32))
-    sizes = load(first + ARRAY_SHAPE, 0, int64)
-    if not has_type(load(arguments, 0, int64), load(runtime, RUNTIME_INT_TYPE, int64)):
+    rank = int64(ArrayHead(first).dimensions)
+    sizes = ArrayHead(first).shape
+    if not has_type(load(arguments, 0, int64), runtime.int_type):
         return raise_miss(runtime, MISS_OPERAND)
     dim = long_as_long(load(arguments, 0, int64))
     outer = 1
@@ -123,7 +107,7 @@ def along(self, arguments, given):
         return NULL
     if outer * size * inner == 0:
         return result
-    kernel = load(slot, SLOT_KERNEL, int64)
+    kernel = slot.kernel
     if units <= grain:
         call_kernel(kernel, frame, 0, units)
     else:

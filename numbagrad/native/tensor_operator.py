@@ -8,11 +8,20 @@ case is left to the Python code of ``numbagrad/ops``, which does the same.
 
 from __future__ import annotations
 
-from ..codegen.intrinsics import address_of_stack, int32, int64, load, store, subroutine
-from ..kernels.layout import *  # noqa: F403 - the words of the tables
+from ..codegen.intrinsics import address_of_stack, int64, load, store, subroutine
 from .calls import call_launcher
+from .heads import ArrayHead, ObjectHead
 from .launch import is_captured, type_number
-from .layout import *  # noqa: F403 - the words of the tables, all of them
+from .layout import (
+    BFLOAT16,
+    MAX_RESULTS,
+    MAX_VALUES,
+    NOT_RECORDED,
+    OPERATOR_ARGUMENTS,
+    NodeRecipe,
+    OperatorTable,
+)
+from .nodes import is_list, new_operator_node, set_history
 from .objects import (
     call,
     decrement_reference,
@@ -35,7 +44,6 @@ from .objects import (
     tuple_new,
     tuple_size,
 )
-from .operator_nodes import is_list, new_node, set_history
 from .tensors import (
     FAILED,
     OFF,
@@ -64,8 +72,8 @@ def has_fractions(array):
 @subroutine
 def is_empty(array):
     """Whether an array has no elements."""
-    sizes = load(array + ARRAY_SHAPE, 0, int64)
-    for d in range(int64(load(array + ARRAY_DIMENSIONS, 0, int32))):
+    sizes = ArrayHead(array).shape
+    for d in range(int64(ArrayHead(array).dimensions)):
         if load(sizes, d, int64) == 0:
             return True
     return False
@@ -84,7 +92,7 @@ def is_half(array):
 @subroutine
 def register_view(runtime, tensor, cell):
     """Remember a view made while recording: ``autograd.inplace.register_view``."""
-    if cell == load(runtime, RUNTIME_INFERENCE_CELL, int64):
+    if cell == runtime.inference_cell:
         return True
     reference = new_weak_reference(tensor, NULL)
     if reference == NULL:
@@ -94,10 +102,10 @@ def register_view(runtime, tensor, cell):
     if failed:
         return False
     count = list_size(cell)
-    if count >= load(runtime, RUNTIME_PRUNE_FROM, int64) and count & (count - 1) == 0:
+    if count >= runtime.prune_from and count & (count - 1) == 0:
         frame = address_of_stack(1)
         store(frame, 0, cell, int64)
-        made = call(load(runtime, RUNTIME_PRUNE, int64), frame, 1)
+        made = call(runtime.prune, frame, 1)
         if made == NULL:
             return False
         decrement_reference(made)
@@ -107,20 +115,20 @@ def register_view(runtime, tensor, cell):
 @subroutine
 def set_base_of(runtime, tensor, input):
     """Set the base of a new Tensor in the memory of ``input``; whether that is a view itself."""
-    none = load(runtime, RUNTIME_NONE, int64)
-    base = field(runtime, input, FIELD_BASE)
+    none = runtime.none
+    base = field(input, runtime.tensor.base)
     is_view = base != none
-    replace(runtime, tensor, FIELD_BASE, new_reference(base if is_view else input))
+    replace(tensor, runtime.tensor.base, new_reference(base if is_view else input))
     return is_view
 
 
 @subroutine
 def set_base_of_view(runtime, tensor, input):
     """Set the base of a view; its origin too, if the input is a view that has one."""
-    none = load(runtime, RUNTIME_NONE, int64)
+    none = runtime.none
     if not set_base_of(runtime, tensor, input):
         return True
-    origin_name = load(runtime, RUNTIME_NAME_VIEW_ORIGIN, int64)
+    origin_name = runtime.name_view_origin
     origin = get_attribute(input, origin_name)
     if origin == NULL:
         return False
@@ -137,10 +145,10 @@ def share(runtime, array, input):
     cell = shared_cell(runtime, input)
     if cell == NULL:
         return NULL
-    result = new_tensor(runtime, new_reference(array), load(runtime, RUNTIME_FALSE, int64))
+    result = new_tensor(runtime, new_reference(array), runtime.false)
     if result == NULL:
         return NULL
-    replace(runtime, result, FIELD_VERSION_CELL, new_reference(cell))
+    replace(result, runtime.tensor.version_cell, new_reference(cell))
     if not set_base_of_view(runtime, result, input):
         decrement_reference(result)
         return NULL
@@ -150,7 +158,7 @@ def share(runtime, array, input):
 @subroutine
 def set_origin(runtime, tensor, origin):
     """Note why a view may not be written while recording."""
-    return set_attribute(tensor, load(runtime, RUNTIME_NAME_VIEW_ORIGIN, int64), origin) == 0
+    return set_attribute(tensor, runtime.name_view_origin, origin) == 0
 
 
 @subroutine
@@ -159,18 +167,7 @@ def unrecorded_origin(runtime):
     mode = inference_mode(runtime)
     if mode == FAILED:
         return NULL
-    return load(runtime, RUNTIME_INFERENCE_ORIGIN if mode == ON else RUNTIME_NO_GRAD, int64)
-
-
-@subroutine
-def set_unrecorded(runtime, view):
-    """Note why a view that was not recorded has no history, and the count of writes until now."""
-    count = list_get_item(field(runtime, view, FIELD_VERSION_CELL), 0)
-    name = load(runtime, RUNTIME_NAME_UNRECORDED_AT, int64)
-    origin = unrecorded_origin(runtime)
-    if origin == NULL or not set_origin(runtime, view, origin):
-        return False
-    return set_attribute(view, name, count) == 0
+    return runtime.inference_origin if mode == ON else runtime.no_grad
 
 
 @subroutine
@@ -187,10 +184,10 @@ def is_transformed(runtime, tensor):
 
     Then it is under a transformation, or on another device, and Python knows what to do.
     """
-    array = field(runtime, tensor, FIELD_ARRAY)
+    array = field(tensor, runtime.tensor.array)
     if array == NULL:  # forward will say so
         return False
-    return not has_type(array, load(runtime, RUNTIME_ARRAY_TYPE, int64))
+    return not has_type(array, runtime.array_type)
 
 
 @subroutine
@@ -212,9 +209,24 @@ def any_transformed(runtime, arguments, count, variadic):
 @subroutine
 def is_followed(runtime, tensor):
     """Whether views of a Tensor have its history: it requires grad, and is no inference tensor."""
-    true = load(runtime, RUNTIME_TRUE, int64)
-    requires_grad = field(runtime, tensor, FIELD_REQUIRES_GRAD) == true
+    true = runtime.true
+    requires_grad = field(tensor, runtime.tensor.requires_grad) == true
     return requires_grad and not is_inference(runtime, tensor)
+
+
+@subroutine
+def set_unrecorded(runtime, view, input):
+    """Note why a view that was not recorded has no history, and the count of writes until now."""
+    count = list_get_item(field(view, runtime.tensor.version_cell), 0)
+    name = runtime.name_unrecorded_at
+    origin = unrecorded_origin(runtime)
+    if origin == NULL or not set_origin(runtime, view, origin):
+        return False
+    if set_attribute(view, name, count) != 0:
+        return False
+    if not is_followed(runtime, input) or not has_fractions(field(view, runtime.tensor.array)):
+        return True
+    return set_history(runtime, view, runtime.unrecorded, 0)
 
 
 @subroutine
@@ -227,15 +239,15 @@ def wrapped_view(runtime, recipe, array, input, values):
     if result == NULL:
         return NULL
     if mode == ON:
-        done = register_view(runtime, result, field(runtime, input, FIELD_VERSION_CELL))
+        done = register_view(runtime, result, field(input, runtime.tensor.version_cell))
         if done and is_followed(runtime, input) and has_fractions(array):
             known = address_of_stack(MAX_VALUES)
             known_arguments(input, values, known)
-            node = new_node(runtime, recipe, known, NULL, 1)
+            node = new_operator_node(runtime, recipe, known, NULL, 1)
             done = node != NULL and set_history(runtime, result, node, 0)
             decrement_reference(node)
     else:
-        done = set_unrecorded(runtime, result)
+        done = set_unrecorded(runtime, result, input)
     if not done:
         decrement_reference(result)
         return NULL
@@ -247,22 +259,22 @@ def view(self, arguments, given):
 
     ``values`` are the further arguments of the operator, of which the node may keep some.
     """
-    recipe = load(self + ARRAY_DATA, 0, int64)
-    runtime = load(recipe, NODE_RUNTIME, int64)
+    recipe = NodeRecipe(ArrayHead(self).data)
+    runtime = recipe.runtime
     if is_watched(runtime):
-        return call(load(recipe, NODE_PYTHON, int64), arguments, 3)
+        return call(recipe.python, arguments, 3)
     array = load(arguments, 0, int64)
     input = load(arguments, 1, int64)
     values = load(arguments, 2, int64)
     if not is_array(runtime, array):  # of another device: nothing here knows how it lies
-        return call(load(recipe, NODE_PYTHON, int64), arguments, given)
+        return call(recipe.python, arguments, given)
     if is_empty(array):
-        return call(load(recipe, NODE_PYTHON, int64), arguments, given)
+        return call(recipe.python, arguments, given)
     if is_transformed(runtime, input):
-        of_duals = load(runtime, RUNTIME_DUAL_VIEW, int64)
+        of_duals = runtime.dual_view
         if of_duals != NULL:
             return call_launcher(of_duals, self, arguments, given)
-        return call(load(recipe, NODE_PYTHON, int64), arguments, given)
+        return call(recipe.python, arguments, given)
     return wrapped_view(runtime, recipe, array, input, values)
 
 
@@ -273,11 +285,11 @@ def one_of_views(runtime, array, input, node, n, mode):
     if result == NULL:
         return NULL
     if mode == OFF:
-        done = set_unrecorded(runtime, result)
+        done = set_unrecorded(runtime, result, input)
     else:
-        cell = field(runtime, input, FIELD_VERSION_CELL)
+        cell = field(input, runtime.tensor.version_cell)
         done = (
-            set_origin(runtime, result, load(runtime, RUNTIME_MULTIPLE, int64))
+            set_origin(runtime, result, runtime.multiple)
             and register_view(runtime, result, cell)
             and (node == NULL or set_history(runtime, result, node, n))
         )
@@ -306,14 +318,14 @@ def views(self, arguments, given):
 
     Once they are recorded, none of them may be written.
     """
-    recipe = load(self + ARRAY_DATA, 0, int64)
-    runtime = load(recipe, NODE_RUNTIME, int64)
+    recipe = NodeRecipe(ArrayHead(self).data)
+    runtime = recipe.runtime
     if is_watched(runtime):
-        return call(load(recipe, NODE_PYTHON, int64), arguments, 3)
+        return call(recipe.python, arguments, 3)
     arrays = load(arguments, 0, int64)
     input = load(arguments, 1, int64)
     if is_transformed(runtime, input):
-        return call(load(recipe, NODE_PYTHON, int64), arguments, given)
+        return call(recipe.python, arguments, given)
     count = tuple_size(arrays)
     mode = recording_mode(runtime)
     if mode == FAILED:
@@ -322,7 +334,7 @@ def views(self, arguments, given):
     if mode == ON and is_followed(runtime, input) and count > 0:
         known = address_of_stack(MAX_VALUES)
         known_arguments(input, load(arguments, 2, int64), known)
-        node = new_node(runtime, recipe, known, NULL, count)
+        node = new_operator_node(runtime, recipe, known, NULL, count)
         if node == NULL:
             return NULL
     results = views_of_all(runtime, arrays, input, node, mode)
@@ -338,7 +350,7 @@ def array_of(runtime, argument):
     """The array of a Tensor, or the argument itself; a new reference."""
     array = argument
     if is_tensor(runtime, argument):
-        array = array_in(runtime, argument, FIELD_ARRAY)
+        array = array_in(runtime, argument, runtime.tensor.array)
         if array == NULL:  # a Tensor that was not made by this package: forward will say so
             array = argument
     return new_reference(array)
@@ -367,12 +379,12 @@ def holds_tensors(runtime, argument):
 @subroutine
 def any_needs_gradient(runtime, argument, variadic):
     """Whether a Tensor requires grad, or one of a list of them if lists are ``variadic``."""
-    true = load(runtime, RUNTIME_TRUE, int64)
+    true = runtime.true
     if is_tensor(runtime, argument):
-        return field(runtime, argument, FIELD_REQUIRES_GRAD) == true
+        return field(argument, runtime.tensor.requires_grad) == true
     if variadic and is_list(runtime, argument):
         for k in range(list_size(argument)):
-            if field(runtime, list_get_item(argument, k), FIELD_REQUIRES_GRAD) == true:
+            if field(list_get_item(argument, k), runtime.tensor.requires_grad) == true:
                 return True
     return False
 
@@ -382,15 +394,15 @@ def find_node_recipe(runtime, table, arguments, count):
     """The recipe for the node, NULL if Python has to make it; NOT_RECORDED if there is none."""
     needed = 0
     inference = False
-    variadic = load(table, OPERATOR_VARIADIC, int64) == 1
-    takes_half = load(table, OPERATOR_TAKES_HALF, int64) == 1
+    variadic = table.variadic == 1
+    takes_half = table.takes_half == 1
     for k in range(count):
         argument = load(arguments, k, int64)
         if variadic and is_list(runtime, argument) and not holds_tensors(runtime, argument):
             return NULL
         if is_tensor(runtime, argument):
             inference = inference or is_inference(runtime, argument)
-            array = array_in(runtime, argument, FIELD_ARRAY)
+            array = array_in(runtime, argument, runtime.tensor.array)
             if not takes_half and array != NULL and is_half(array):
                 return NULL
         if any_needs_gradient(runtime, argument, variadic):
@@ -403,11 +415,11 @@ def find_node_recipe(runtime, table, arguments, count):
         return NULL
     if mode == OFF:
         return NOT_RECORDED
-    recipes = load(table, OPERATOR_RECIPES, int64)
+    recipes = table.recipes
     if recipes == NULL or count > OPERATOR_ARGUMENTS or inference or is_watched(runtime):
         return NULL
-    recipe = recipes + 8 * NODE_WORDS * needed
-    if load(recipe, NODE_PLAN, int64) == NULL:
+    recipe = recipes[needed]
+    if recipe.plan == NULL:
         return NULL
     return recipe
 
@@ -417,7 +429,7 @@ def count_arrays(runtime, made):
     """1 for an array, how many for a tuple of them, and -1 for anything else."""
     if is_array(runtime, made):
         return 1
-    if load(made + OBJECT_TYPE, 0, int64) != load(runtime, RUNTIME_TUPLE_TYPE, int64):
+    if ObjectHead(made).type != runtime.tuple_type:
         return -1
     count = tuple_size(made)
     for k in range(count):
@@ -430,7 +442,7 @@ def count_arrays(runtime, made):
 def run_forward(runtime, table, arguments, count):
     """What forward returns for the arguments with their arrays in place of Tensors."""
     operands = address_of_stack(MAX_VALUES)
-    variadic = load(table, OPERATOR_VARIADIC, int64) == 1
+    variadic = table.variadic == 1
     for k in range(count):
         argument = load(arguments, k, int64)
         if variadic and is_list(runtime, argument):
@@ -441,7 +453,7 @@ def run_forward(runtime, table, arguments, count):
             let_go_of_all(operands, k)
             return NULL
         store(operands, k, argument, int64)
-    made = call(load(table, OPERATOR_FORWARD, int64), operands, count)
+    made = call(table.forward, operands, count)
     let_go_of_all(operands, count)
     return made
 
@@ -458,7 +470,7 @@ def leave_to_python(table, made, arguments, count):
     frame = address_of_stack(2)
     store(frame, 0, made, int64)
     store(frame, 1, rest, int64)
-    finished = call(load(table, OPERATOR_FINISH, int64), frame, 2)
+    finished = call(table.finish, frame, 2)
     decrement_reference(made)
     decrement_reference(rest)
     return finished
@@ -471,7 +483,7 @@ def new_results(runtime, made, count, results):
     -1 if there is no memory for them.
     """
     floats = 0
-    false = load(runtime, RUNTIME_FALSE, int64)
+    false = runtime.false
     several = not is_array(runtime, made)
     for n in range(count):
         array = made
@@ -489,11 +501,11 @@ def new_results(runtime, made, count, results):
 @subroutine
 def add_history(runtime, recipe, arguments, results, count):
     """Make the node of new Tensors; False if that failed."""
-    node = new_node(runtime, recipe, arguments, results, count)
+    node = new_operator_node(runtime, recipe, arguments, results, count)
     done = node != NULL
     for n in range(count):
         result = load(results, n, int64)
-        if done and has_fractions(field(runtime, result, FIELD_ARRAY)):
+        if done and has_fractions(field(result, runtime.tensor.array)):
             done = set_history(runtime, result, node, n)
     decrement_reference(node)
     return done
@@ -516,18 +528,18 @@ def operator(self, arguments, given):
 
     A node of a kind that was not met before is left to the Python function that the table names.
     """
-    table = load(self + ARRAY_DATA, 0, int64)
-    runtime = load(table, OPERATOR_RUNTIME, int64)
+    table = OperatorTable(ArrayHead(self).data)
+    runtime = table.runtime
     recipe = NULL
-    variadic = load(table, OPERATOR_VARIADIC, int64) == 1
+    variadic = table.variadic == 1
     transformed = any_transformed(runtime, arguments, given, variadic)
-    of_duals = load(runtime, RUNTIME_DUAL_OPERATOR, int64)
+    of_duals = runtime.dual_operator
     if transformed and of_duals != NULL:
         return call_launcher(of_duals, self, arguments, given)
     if given <= MAX_VALUES and not transformed and not is_captured(runtime):
         recipe = find_node_recipe(runtime, table, arguments, given)
     if recipe == NULL:
-        return call(load(table, OPERATOR_PYTHON, int64), arguments, given)
+        return call(table.python, arguments, given)
     made = run_forward(runtime, table, arguments, given)
     if made == NULL:
         return NULL

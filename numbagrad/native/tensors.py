@@ -12,10 +12,9 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from ..codegen.intrinsics import int32, int64, load, subroutine
-from ..kernels.layout import *  # noqa: F403 - the words of the tables
+from ..codegen.intrinsics import int64, load, subroutine
 from .calls import new_from_descriptor
-from .layout import *  # noqa: F403 - the words of the tables, all of them
+from .heads import FLAG_ALIGNED_WRITEABLE, ArrayHead, ObjectHead
 from .objects import (
     allocate,
     decrement_reference,
@@ -53,25 +52,25 @@ OFF, ON, FAILED = 0, 1, -1
 @subroutine
 def switch(runtime, switches, name):
     """A switch of this thread, an attribute of a ``threading.local``: ON, OFF or FAILED."""
-    value = get_attribute(load(runtime, switches, int64), load(runtime, name, int64))
+    value = get_attribute(switches, name)
     if value == NULL:
         return FAILED
     decrement_reference(value)  # True and False live for ever
-    return ON if value == load(runtime, RUNTIME_TRUE, int64) else OFF
+    return ON if value == runtime.true else OFF
 
 
 @subroutine
 def recording_mode(runtime):
     """``grad_mode.state.enabled``, whether this thread records the graph: ON, OFF or FAILED."""
-    return switch(runtime, RUNTIME_GRAD_MODE, RUNTIME_NAME_ENABLED)
+    return switch(runtime, runtime.grad_mode, runtime.name_enabled)
 
 
 @subroutine
 def inference_mode(runtime):
     """Whether this thread makes inference tensors: ON, OFF or FAILED."""
-    if load(runtime, RUNTIME_INFERENCE_THREADS, int64) == 0:
+    if runtime.inference_threads == 0:
         return OFF
-    return switch(runtime, RUNTIME_GRAD_MODE, RUNTIME_NAME_INFERENCE)
+    return switch(runtime, runtime.grad_mode, runtime.name_inference)
 
 
 @subroutine
@@ -86,7 +85,7 @@ def is_outside_inference(runtime):
 @subroutine
 def is_watched(runtime):
     """Whether nodes have to be made by Python: somebody looks at each of them."""
-    return load(runtime, RUNTIME_WATCHED, int64) != 0
+    return runtime.watched != 0
 
 
 # --- arrays ---------------------------------------------------------------------------------------
@@ -95,23 +94,23 @@ def is_watched(runtime):
 @subroutine
 def is_array(runtime, object):
     """Whether it is an ndarray or of a subclass."""
-    array_type = load(runtime, RUNTIME_ARRAY_TYPE, int64)
+    array_type = runtime.array_type
     if has_type(object, array_type):
         return True
-    return object != NULL and is_subtype(load(object + OBJECT_TYPE, 0, int64), array_type) != 0
+    return object != NULL and is_subtype(ObjectHead(object).type, array_type) != 0
 
 
 @subroutine
-def array_in(runtime, object, name):
+def array_in(runtime, object, slot):
     """The array that a slot of an object holds; NULL if somebody put something else there."""
-    value = field(runtime, object, name)
+    value = field(object, slot)
     return value if is_array(runtime, value) else NULL
 
 
 @subroutine
-def held_array(runtime, object, name):
+def held_array(runtime, object, slot):
     """``array_in``, with AttributeError set where it is NULL."""
-    array = array_in(runtime, object, name)
+    array = array_in(runtime, object, slot)
     if array == NULL:
         raise_unusable(runtime)
     return array
@@ -142,18 +141,18 @@ def set_base(function, view, base):
 @subroutine
 def new_view(runtime, subtype, array, rank, sizes, strides):
     """An array over the memory of another one, from its first element on, which it keeps alive."""
-    new = load(runtime, RUNTIME_NEW_FROM_DESCRIPTOR, int64)
+    new = runtime.new_from_descriptor
     view = new_from_descriptor(
         new,
         subtype,
-        new_reference(load(array + ARRAY_DESCRIPTOR, 0, int64)),
+        new_reference(ArrayHead(array).descriptor),
         rank,
         sizes,
         strides,
-        load(array + ARRAY_DATA, 0, int64),
+        ArrayHead(array).data,
         FLAG_ALIGNED_WRITEABLE,
     )
-    return set_base(load(runtime, RUNTIME_SET_BASE, int64), view, array)
+    return set_base(runtime.set_base, view, array)
 
 
 @subroutine
@@ -163,17 +162,17 @@ def view_of_same_form(runtime, subtype, array):
         runtime,
         subtype,
         array,
-        int64(load(array + ARRAY_DIMENSIONS, 0, int32)),
-        load(array + ARRAY_SHAPE, 0, int64),
-        load(array + ARRAY_STRIDES, 0, int64),
+        int64(ArrayHead(array).dimensions),
+        ArrayHead(array).shape,
+        ArrayHead(array).strides,
     )
 
 
 @subroutine
 def shape_of(array):
     """The shape of an array as a tuple."""
-    rank = int64(load(array + ARRAY_DIMENSIONS, 0, int32))
-    sizes = load(array + ARRAY_SHAPE, 0, int64)
+    rank = int64(ArrayHead(array).dimensions)
+    sizes = ArrayHead(array).shape
     shape = tuple_new(rank)
     if shape == NULL:
         return NULL
@@ -187,7 +186,7 @@ def shape_of(array):
 def shape_and_dtype(array):
     """A tuple of the shape and the dtype of an array."""
     shape = shape_of(array)
-    return pair(shape, new_reference(load(array + ARRAY_DESCRIPTOR, 0, int64)))
+    return pair(shape, new_reference(ArrayHead(array).descriptor))
 
 
 # --- Tensors --------------------------------------------------------------------------------------
@@ -198,16 +197,16 @@ def is_tensor(runtime, object):
     """Whether it is a Tensor or of a subclass."""
     if object == NULL:
         return False
-    kind = load(object + OBJECT_TYPE, 0, int64)
-    tensor_type = load(runtime, RUNTIME_TENSOR_TYPE, int64)
+    kind = ObjectHead(object).type
+    tensor_type = runtime.tensor_type
     return kind == tensor_type or is_subtype(kind, tensor_type) != 0
 
 
 @subroutine
 def is_inference(runtime, tensor):
     """Whether a Tensor was made in inference mode."""
-    cell = field(runtime, tensor, FIELD_VERSION_CELL)
-    return cell == load(runtime, RUNTIME_INFERENCE_CELL, int64)
+    cell = field(tensor, runtime.tensor.version_cell)
+    return cell == runtime.inference_cell
 
 
 @subroutine
@@ -215,7 +214,7 @@ def needs_gradient(runtime, operand):
     """Whether it is a Tensor that requires grad."""
     if not is_tensor(runtime, operand):
         return False
-    return field(runtime, operand, FIELD_REQUIRES_GRAD) == load(runtime, RUNTIME_TRUE, int64)
+    return field(operand, runtime.tensor.requires_grad) == runtime.true
 
 
 @subroutine
@@ -224,21 +223,21 @@ def new_tensor(runtime, array, requires_grad):
     mode = inference_mode(runtime)
     tensor = NULL
     if mode != FAILED:
-        tensor = allocate(load(runtime, RUNTIME_TENSOR_TYPE, int64), 0)
+        tensor = allocate(runtime.tensor_type, 0)
     if tensor == NULL:
         decrement_reference(array)
         return NULL
-    none = load(runtime, RUNTIME_NONE, int64)
+    none = runtime.none
     cell = none
     if mode == ON:
-        cell = load(runtime, RUNTIME_INFERENCE_CELL, int64)
-    give(runtime, tensor, FIELD_ARRAY, array)
-    put(runtime, tensor, FIELD_REQUIRES_GRAD, requires_grad)
-    put(runtime, tensor, FIELD_GRAD_FN, none)
-    put(runtime, tensor, FIELD_OUTPUT_NR, load(runtime, RUNTIME_ZERO, int64))
-    put(runtime, tensor, FIELD_VERSION_CELL, cell)
-    put(runtime, tensor, FIELD_GRAD, none)
-    put(runtime, tensor, FIELD_BASE, none)
+        cell = runtime.inference_cell
+    give(tensor, runtime.tensor.array, array)
+    put(tensor, runtime.tensor.requires_grad, requires_grad)
+    put(tensor, runtime.tensor.grad_fn, none)
+    put(tensor, runtime.tensor.output_nr, runtime.zero)
+    put(tensor, runtime.tensor.version_cell, cell)
+    put(tensor, runtime.tensor.grad, none)
+    put(tensor, runtime.tensor.base, none)
     return tensor
 
 
@@ -250,23 +249,23 @@ def new_version_cell(runtime):
     """``[0]``, the version cell of memory that was not written."""
     cell = list_new(1)
     if cell != NULL:
-        list_set_item(cell, 0, new_reference(load(runtime, RUNTIME_ZERO, int64)))
+        list_set_item(cell, 0, new_reference(runtime.zero))
     return cell
 
 
 @subroutine
 def is_cell(runtime, object):
     """Whether it may be a version cell: a list that begins with an int."""
-    if not has_type(object, load(runtime, RUNTIME_LIST_TYPE, int64)) or list_size(object) == 0:
+    if not has_type(object, runtime.list_type) or list_size(object) == 0:
         return False
-    return has_type(list_get_item(object, 0), load(runtime, RUNTIME_INT_TYPE, int64))
+    return has_type(list_get_item(object, 0), runtime.int_type)
 
 
 @subroutine
 def held_cell(runtime, tensor):
     """The version cell of a tensor, or None; NULL with AttributeError set if it is neither."""
-    cell = field(runtime, tensor, FIELD_VERSION_CELL)
-    if cell != load(runtime, RUNTIME_NONE, int64) and not is_cell(runtime, cell):
+    cell = field(tensor, runtime.tensor.version_cell)
+    if cell != runtime.none and not is_cell(runtime, cell):
         raise_unusable(runtime)
         return NULL
     return cell
@@ -276,10 +275,10 @@ def held_cell(runtime, tensor):
 def shared_cell(runtime, tensor):
     """The version cell of a tensor, which it gets if it has none; a borrowed reference, or NULL."""
     cell = held_cell(runtime, tensor)
-    if cell == load(runtime, RUNTIME_NONE, int64):
+    if cell == runtime.none:
         cell = new_version_cell(runtime)
         if cell != NULL:
-            replace(runtime, tensor, FIELD_VERSION_CELL, cell)
+            replace(tensor, runtime.tensor.version_cell, cell)
     return cell
 
 
@@ -316,12 +315,12 @@ def uncount(cell, before, writes):
 @subroutine
 def new_edge(runtime, operand):
     """``(operand, 0)`` for a leaf, else ``(grad_fn, output_nr)``."""
-    target = held(runtime, operand, FIELD_GRAD_FN)
-    if target == load(runtime, RUNTIME_NONE, int64):
+    target = held(runtime, operand, runtime.tensor.grad_fn)
+    if target == runtime.none:
         target = operand
     number = NULL
     if target != NULL:
-        number = held(runtime, operand, FIELD_OUTPUT_NR)
+        number = held(runtime, operand, runtime.tensor.output_nr)
     if number == NULL:
         return NULL
     return pair(new_reference(target), new_reference(number))
@@ -332,7 +331,7 @@ def edge_or_none(runtime, operand):
     """The edge to an operand, or None if it needs no gradient."""
     if needs_gradient(runtime, operand):
         return new_edge(runtime, operand)
-    return new_reference(load(runtime, RUNTIME_NONE, int64))
+    return new_reference(runtime.none)
 
 
 @subroutine
@@ -341,13 +340,13 @@ def save(runtime, tensor):
     cell = held_cell(runtime, tensor)
     if cell == NULL:
         return NULL
-    if cell == load(runtime, RUNTIME_NONE, int64):
+    if cell == runtime.none:
         return new_reference(tensor)
-    saved = allocate(load(runtime, RUNTIME_SAVED_INPUT_TYPE, int64), 0)
+    saved = allocate(runtime.saved_input_type, 0)
     if saved != NULL:
-        put(runtime, saved, FIELD_INPUT_TENSOR, tensor)
-        put(runtime, saved, FIELD_INPUT_CELL, cell)
-        put(runtime, saved, FIELD_INPUT_VERSION, list_get_item(cell, 0))
+        put(saved, runtime.saved_input.tensor, tensor)
+        put(saved, runtime.saved_input.cell, cell)
+        put(saved, runtime.saved_input.version, list_get_item(cell, 0))
     return saved
 
 
@@ -357,13 +356,13 @@ def save_output(runtime, tensor, number):
     cell = shared_cell(runtime, tensor)
     if cell == NULL:
         return NULL
-    saved = allocate(load(runtime, RUNTIME_SAVED_OUTPUT_TYPE, int64), 0)
+    saved = allocate(runtime.saved_output_type, 0)
     if saved == NULL:
         return NULL
-    put(runtime, saved, FIELD_KEPT_ARRAY, field(runtime, tensor, FIELD_ARRAY))
-    put(runtime, saved, FIELD_KEPT_CELL, cell)
-    put(runtime, saved, FIELD_KEPT_VERSION, list_get_item(cell, 0))
-    if not give(runtime, saved, FIELD_KEPT_OUTPUT_NR, long_from_long(number)):
+    put(saved, runtime.saved_output.array, field(tensor, runtime.tensor.array))
+    put(saved, runtime.saved_output.cell, cell)
+    put(saved, runtime.saved_output.version, list_get_item(cell, 0))
+    if not give(saved, runtime.saved_output.output_nr, long_from_long(number)):
         decrement_reference(saved)
         return NULL
     return saved

@@ -6,23 +6,29 @@ operators; the gradients are Tensor operations, so they can be differentiated ag
 
 from __future__ import annotations
 
+import weakref
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..autograd import creation_hooks, watching
 from ..autograd.grad_mode import state as grad_mode
+from ..autograd.hooks import RemovableHandle
 from ..autograd.node import Node, visible
+from ..dispatch import interception
+from ..dispatch.bits import INTERCEPTED, TRANSFORMED
 from ..executor import capture
 from ..executor.builtin import LaunchMiss
 from ..executor.conversion import convert, widened
 from ..executor.matmul import HalfPrecision
 from ..executor.matmul import matmul as product
-from ..ops import interception, native_launchers
+from ..ops import native_launchers
+from ..ops.base import Operator
 from ..ops.expand import sum_to_size
 from ..ops.matmul import mm
 from ..ops.operator import pointwise
-from ..ops.view import transpose_node
+from ..ops.view import TRANSPOSE
 from ..tensor import Tensor, new_tensor
 from ..transforms.levels import Transformed
 
@@ -33,10 +39,12 @@ _addition = _add.program
 class LinearNode(Node):
     """Node of ``input @ weight.T + bias``: keeps the input only for the gradient of the weight."""
 
-    __slots__ = ("bias_shape",)
+    __slots__ = ("bias_shape", "shown")
 
     _announced_when_complete = True
     bias_shape: tuple[int, ...]
+    #: The node of the transposed weight, once somebody looked.
+    shown: Any
 
     def _saved_fields(self) -> dict[str, tuple[str, Any]]:
         return {"mat1": ("tensor", 0), "mat2": ("value", self._transposed_weight)}
@@ -61,105 +69,148 @@ class LinearNode(Node):
             return (
                 bias_grad,
                 None if of_input is None else mm(grad, weight),
-                None if of_weight is None else mm(grad.t(), input),
+                None if of_weight is None else _sent_to(of_weight[0], mm(grad.t(), input)),
             )
         array = grad._array
         return (
             bias_grad,
             None if of_input is None else new_tensor(product(array, weight._array)),
-            None if of_weight is None else new_tensor(product(array.T, input._array)),
+            None
+            if of_weight is None
+            else _sent_to(of_weight[0], new_tensor(product(array.T, input._array))),
         )
 
     @property
     def next_functions(self) -> tuple[tuple[Any, int], ...]:
         """For each input ``(node, output_nr)``, as torch shows them: the weight is transposed.
 
-        The first look changes the graph: the node of the transpose is put between this node, which
-        becomes a ``_TransposedLinearNode``, and the weight. Not while this thread walks a graph:
-        what a walk visits is known when it begins.
+        The node of the transpose is only shown, the same one at each look, until somebody makes it
+        part of the graph.
         """
-        of_bias, of_input, of_weight = self.next_edges
-        if of_weight is not None and grad_mode.walk is None:
-            node = transpose_node(of_weight, self.sequence_nr - 0.5)  # the next after this one
-            self.next_edges = (of_bias, of_input, (node, 0))
-            self.__class__ = _TransposedAddmmBackward0
-            visible(self)
-        return super().next_functions
+        _, _, of_weight = self.next_edges
+        if of_weight is None or of_weight[0].__class__ is _ShownTranspose:
+            return super().next_functions
+        node = getattr(self, "shown", None)
+        if node is None:
+            # It comes next after this one.
+            node = TRANSPOSE.node_behind(of_weight, self.sequence_nr - 0.5, _ShownTranspose)
+            node.shown_by = weakref.ref(self)
+            self.shown = node
+        return (*super().next_functions[:2], (visible(node), 0))
 
 
-class _TransposedLinearNode(LinearNode):
-    """The node of a linear layer whose weight has the node of a transpose before it."""
+class _Shown:
+    """A node that a linear layer shows, and leaves out until it has hooks or ends a walk."""
 
     __slots__ = ()
 
-    next_functions = Node.next_functions
+    def take_part(self: Any) -> None:
+        """Enter the graph, between the node that shows this one and the weight.
 
-    def backward(self, grad: Tensor | None) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
-        """The gradients of bias, input and the transposed weight."""
-        of_bias, of_input, of_weight = super().backward(grad)
-        return of_bias, of_input, None if of_weight is None else of_weight.t()
+        Raises:
+            RuntimeError: while this thread walks a graph: its walk knows what it visits.
+        """
+        node = self.shown_by()
+        if node is None or node.next_edges[2][0] is self:
+            return
+        if grad_mode.walk is not None:
+            raise RuntimeError(
+                "the node of the transposed weight of a linear layer gets no hooks while backward "
+                "runs: register them before"
+            )
+        of_bias, of_input, _ = node.next_edges
+        node.next_edges = (of_bias, of_input, (self, 0))
+
+    def register_hook(self: Any, hook: Callable[..., Any]) -> RemovableHandle:
+        """Register ``hook(grad_inputs, grad_outputs) -> tuple or None``, to run after the node."""
+        self.take_part()
+        return Node.register_hook(self, hook)
+
+    def register_prehook(self: Any, hook: Callable[..., Any]) -> RemovableHandle:
+        """Register ``hook(grad_outputs) -> tuple or None``, called before the node runs."""
+        self.take_part()
+        return Node.register_prehook(self, hook)
+
+
+_ShownTranspose: Any = type(
+    "TBackward0",
+    (_Shown, TRANSPOSE.node_class),
+    {"__slots__": ("shown_by",)},
+)
+
+
+def _sent_to(target: Any, gradient: Tensor) -> Tensor:
+    """The gradient of a weight, transposed for the node of its transpose."""
+    return gradient.t() if target.__class__ is _ShownTranspose else gradient
 
 
 #: torch's name of the nodes.
 _AddmmBackward0 = type("AddmmBackward0", (LinearNode,), {"__slots__": ()})
-_TransposedAddmmBackward0 = type("AddmmBackward0", (_TransposedLinearNode,), {"__slots__": ()})
 
 
-def _rounded_once(bias: Tensor, input: Tensor, weight: Tensor) -> np.ndarray[Any, Any]:
-    """The result of a linear layer of half precision: its sums are those of float32."""
-    made = new_tensor(product(widened(input._array), widened(weight._array.T)))
-    _add.into(made, (made, bias.detach()))
-    return convert(made._array, input._array.dtype)
-
-
-def _steps(bias: Tensor, input: Tensor, weight: Tensor) -> tuple[Any, Any]:
-    """Computing and recording of ``linear_2d`` apart."""
-    return (
-        lambda: linear_2d(bias.detach(), input.detach(), weight.detach())._array,
-        lambda made: linear_2d(bias, input, weight, made),
-    )
-
-
-def _product_and_bias(bias: Tensor, input: Tensor, weight: Tensor) -> np.ndarray[Any, Any] | None:
-    """The array of ``linear_2d``; None for complex numbers."""
-    try:
-        made = product(input._array, weight._array.T, rounded=False)
-    except HalfPrecision:
-        return _rounded_once(bias, input, weight)
-    try:
-        _addition.into(made, bias._array, made)
-    except LaunchMiss as miss:
-        if made.dtype.kind == "c":
-            return None
-        _addition.resolve(miss, (made, bias._array, made), into=True)
-    return made
-
-
-def linear_2d(
-    bias: Tensor, input: Tensor, weight: Tensor, made: np.ndarray[Any, Any] | None = None
-) -> Tensor:
+class Linear(Operator):
     """``input @ weight.T + bias`` of matrices: a product, and the bias added where it lies.
 
     One node by hand instead of three: networks of small layers are bound by such calls. The edges
-    are in the order of torch's node. ``made`` is the array of the result, if somebody has it.
+    are in the order of torch's node.
     """
-    if made is None:
-        if capture.active is not None and (intercepted := interception.current()) is not None:
-            return intercepted("addmm", (bias, input, weight), *_steps(bias, input, weight))
-        made = _product_and_bias(bias, input, weight)
+
+    __slots__ = ()
+
+    name = "addmm"
+    parameters = ("bias", "input", "weight")
+    tensors = frozenset(parameters)
+    layers = TRANSFORMED | INTERCEPTED
+
+    def __call__(
+        self, bias: Tensor, input: Tensor, weight: Tensor, made: np.ndarray[Any, Any] | None = None
+    ) -> Tensor:
+        """The result, recorded. ``made`` is its array, if somebody has it."""
         if made is None:
-            return input.matmul(weight.t()) + bias
-    input_needed, weight_needed = input._requires_grad, weight._requires_grad
-    if not ((bias._requires_grad or input_needed or weight_needed) and grad_mode.enabled):
-        return new_tensor(made)
-    result = native_launchers.calls.attach(
-        made,
-        _AddmmBackward0,
-        (bias, input, weight),
-        (input if weight_needed else None, weight if input_needed else None),
-    )
-    node: Any = result._producer
-    node.bias_shape = bias._array.shape
-    if watching.count:
-        creation_hooks.announce(node)
-    return result
+            if capture.active is not None and interception.is_open():
+                if input._array.dtype.kind != "c":
+                    found: Tensor = self.compute((bias, input, weight))
+                    return found
+            made = self.run((bias._array, input._array, weight._array))
+            if made is None:
+                return input.matmul(weight.t()) + bias
+        input_needed, weight_needed = input._requires_grad, weight._requires_grad
+        if not ((bias._requires_grad or input_needed or weight_needed) and grad_mode.enabled):
+            return new_tensor(made)
+        result = native_launchers.calls.attach(
+            made,
+            _AddmmBackward0,
+            (bias, input, weight),
+            (input if weight_needed else None, weight if input_needed else None),
+        )
+        node: Any = result._producer
+        node.bias_shape = bias._array.shape
+        if watching.count:
+            creation_hooks.announce(node)
+        return result
+
+    def run(self, arrays: Sequence[Any]) -> np.ndarray[Any, Any] | None:
+        """The array of the result; None for complex numbers, which are left to two operators."""
+        bias, input, weight = arrays
+        try:
+            made = product(input, weight.T, rounded=False)
+        except HalfPrecision:  # the sums are those of float32, and rounded once
+            made = product(widened(input), widened(weight.T))
+            _add.run_into(made, [made, bias])
+            return convert(made, input.dtype)
+        try:
+            _addition.into(made, bias, made)
+        except LaunchMiss:
+            if made.dtype.kind == "c":
+                return None
+            _addition.write(made, bias, made)
+        return made
+
+    def finish(self, made: np.ndarray[Any, Any], arguments: Sequence[Any]) -> Tensor:
+        """The result as a Tensor with its history."""
+        bias, input, weight = arguments
+        return self(bias, input, weight, made)
+
+
+#: The operator, with the shortest way to it.
+linear_2d = Linear().__call__

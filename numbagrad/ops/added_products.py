@@ -14,6 +14,7 @@ from ..dispatch import layers
 from ..dispatch.policies import autocasts
 from ..dtype import bool_, promote_types
 from ..executor.matmul import matmul as _product
+from ..number_range import checked_number
 from ..tensor import Tensor, new_tensor
 from ..transforms.batching import broadcast_samples
 from .arguments import is_complex_number, require_real
@@ -172,12 +173,11 @@ def _sum(
         )
     if input._array.shape != shape:
         check_expands(input._array.shape, shape)
-    number: Any = {"b": bool, "i": int, "u": int, "c": complex}.get(dtype.kind, float)
     if beta.__class__ is not int or alpha.__class__ is not int:
         for name, factor in (("beta", beta), ("alpha", alpha)):
             if not (dtype.kind == "c" and is_complex_number(factor)):
                 require_real(operator.name, name, factor)
-    made = operator(input, a, b, number(beta), number(alpha))
+    made = operator(input, a, b, checked_number(beta, dtype), checked_number(alpha, dtype))
     return made if out is None else write_result(operator.name, made, out)
 
 

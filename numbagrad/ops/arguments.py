@@ -6,7 +6,6 @@ Nothing here is recorded.
 
 from __future__ import annotations
 
-import math
 import operator
 from collections.abc import Sequence
 from typing import Any
@@ -17,20 +16,19 @@ from .. import half_precision as half
 from ..autograd.grad_mode import state as grad_mode
 from ..autograd.inplace import before_write
 from ..autograd.tensor_interface import bump_version
-from ..backends import Backend
+from ..backend import Backend
 from ..dtype import (
     bool_,
     complex128,
-    finfo,
     float64,
     get_default_dtype,
     int64,
-    name_of,
     scalar_type_name,
 )
 from ..dtype import dtype as DType
 from ..dtype import from_numpy as dtype_of
 from ..executor import capture
+from ..number_range import check_bits
 from ..tensor import Tensor, new_tensor
 from ..type_names import given_for_tensor, type_name
 from ..warn_once import warn_caller
@@ -101,6 +99,7 @@ def is_complex_number(value: Any) -> bool:
 
 def require_real(function: str, argument: str, value: Any, kind: str = "float") -> None:
     """Raise the errors of an argument that takes a real number: for what is none, or complex."""
+    check_bits(value)
     if is_complex_number(value):
         raise RuntimeError(
             f"{function}(): value cannot be converted to type {kind} without overflow: argument "
@@ -254,62 +253,6 @@ def write(out: Tensor, array: np.ndarray[Any, Any]) -> Tensor:
     half.copy_into(out._array, array)
     bump_version(out)
     return out
-
-
-_C_NAMES = {"f": "", "i": "_t", "u": "_t", "b": ""}
-
-
-#: Floats within these bounds are numbers of every float dtype.
-SAFE = 65504.0
-
-
-def checked_number(value: Any, kind: np.dtype[Any]) -> Any:
-    """``value`` as an element of a tensor of this type.
-
-    Raises:
-        RuntimeError: if it is too large. Negative ints wrap around in unsigned types.
-        OverflowError: for ints that no 64 bits hold, whatever the type.
-    """
-    if value.__class__ is int and not -(1 << 63) <= value < 1 << 64:
-        raise OverflowError(
-            "can't convert negative int to unsigned" if value < 0 else "int too big to convert"
-        )
-    if kind.kind == "b":
-        return bool(value)
-    if kind.kind == "c":
-        return complex(value)
-    if value.__class__ is complex:
-        if value.imag:
-            raise _overflow(kind)
-        value = value.real
-    if kind.kind in "fV":
-        number = float(value)
-        if not -SAFE < number < SAFE and math.isfinite(number):
-            if abs(number) > finfo(dtype_of(kind)).max:
-                raise _overflow(kind)
-        return number
-    if not math.isfinite(value):
-        raise _overflow(kind)
-    limits = np.iinfo(kind)
-    wraps = kind.kind == "u" and not isinstance(value, float)
-    least = -limits.max if wraps else limits.min
-    if not least <= value <= limits.max:
-        raise _overflow(kind)
-    whole = int(value)
-    return whole % (limits.max + 1) if kind.kind == "u" else whole
-
-
-def _overflow(kind: np.dtype[Any]) -> RuntimeError:
-    names = {
-        "float16": "at::Half",
-        "bfloat16": "c10::BFloat16",
-        "float32": "float",
-        "float64": "double",
-        "int32": "int",
-    }
-    own = name_of(kind)
-    name = names.get(own) or own + _C_NAMES[kind.kind]
-    return RuntimeError(f"value cannot be converted to type {name} without overflow")
 
 
 def converted(array: np.ndarray[Any, Any], kind: np.dtype[Any]) -> np.ndarray[Any, Any]:

@@ -12,7 +12,7 @@ import numpy as np
 from .. import half_precision as half
 from ..autograd import tensor_interface
 from ..autograd.inplace import rebase_history
-from ..backends import foreign
+from ..backend import foreign
 from ..dtype import bfloat16, float16, float32, float64
 from ..executor import capture
 from ..executor.arrays import filled

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ..executor.builtin import LaunchMiss
+from ..dispatch.bits import INTERCEPTED, TRANSFORMED
 from ..executor.complex_pointwise import ComplexProgram, LiftedFormula, refused
 from ..executor.plan.dtypes import promoted
 from ..formula import Expression, Formula, simplify, substitute, symbol
@@ -28,6 +28,7 @@ from ..tensor import Tensor, new_tensor
 from .definition import ComplexRule, PointwiseDefinition, Refused
 from .gradient_rule import second_name
 from .operator import PointwiseOperator
+from .operator import is_complex as has_parts
 
 __all__ = ["derived", "variant_of"]
 
@@ -41,7 +42,7 @@ def variant_of(operator: PointwiseOperator, operands: Sequence[Any]) -> ComplexO
     Raises:
         NotImplementedError: if it has no meaning for complex numbers.
     """
-    kinds = tuple([_is_complex(x) for x in operands])
+    kinds = tuple([has_parts(x) for x in operands])
     variant = operator.variants.get(kinds)
     if variant is None:
         definition = operator.definition
@@ -53,12 +54,6 @@ def variant_of(operator: PointwiseOperator, operands: Sequence[Any]) -> ComplexO
             raise refused(operator.name, promoted(arrays))
         variant = operator.variants[kinds] = _lifted(definition, rule, kinds)
     return variant
-
-
-def _is_complex(operand: Any) -> bool:
-    if isinstance(operand, Tensor):
-        return operand._array.dtype.kind == "c"
-    return isinstance(operand, complex)
 
 
 def _value(name: str, is_complex: bool) -> Any:
@@ -187,6 +182,8 @@ class ComplexOperator(PointwiseOperator):
 
     __slots__ = ("gradient", "push")
 
+    layers = TRANSFORMED | INTERCEPTED
+
     def __init__(
         self,
         definition: PointwiseDefinition,
@@ -200,20 +197,21 @@ class ComplexOperator(PointwiseOperator):
             formula,
             result=definition.result,
             weak=definition.weak,
+            bounded=definition.bounded,
             check=definition.check,
         )
         self.gradient = gradient
         self.push = push
-        self.launch = self._missed
-        self.write = self._missed
 
-    @staticmethod
-    def _missed(*arguments: Any) -> Any:
-        raise LaunchMiss(0)  # no launcher takes complex arrays
+    def __call__(self, *operands: Any) -> Tensor:
+        """Compute the operator and record it; no launcher takes complex arrays."""
+        return self.compute(operands)
 
-    def variant(self, operands: tuple[Any, ...]) -> ComplexOperator:
-        """This one is for operands of these kinds already."""
+    def _for(self, operands: Sequence[Any]) -> ComplexOperator:
+        """This one, which is for operands of these kinds already."""
         return self
+
+    variant = _for
 
     def rule(self, needed: tuple[int | None, ...]) -> Any:
         """The gradient rule for the operands that need a gradient."""
@@ -261,7 +259,7 @@ class ComplexOperator(PointwiseOperator):
 
     def into(self, output: Tensor, operands: tuple[Any, ...]) -> None:
         """See ``PointwiseOperator``."""
-        self._resolve_into(LaunchMiss(0), output, operands)
+        self._into_in_python(output, operands)
 
 
 def _free(taken: Sequence[str]) -> int:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -20,6 +20,7 @@ from ..autograd import creation_hooks, watching
 from ..autograd.grad_mode import state as grad_mode
 from ..autograd.node import Node
 from ..autograd.saved import unpack_entries
+from ..dispatch import interception
 from ..dtype import float32
 from ..executor import capture
 from ..executor.conversion import has_half
@@ -27,7 +28,8 @@ from ..executor.mode import NATIVE
 from ..executor.plan.dtypes import promoted
 from ..tensor import Tensor, new_tensor
 from ..transforms.levels import is_transformed
-from . import interception, native_launchers
+from . import native_launchers
+from .base import Operator
 from .conversion import cast
 
 if TYPE_CHECKING:
@@ -69,8 +71,12 @@ class CompositeNode(Node):
             self.kept = ()
 
 
-class Composite:
-    """The pairs of one operator, by what the arguments are."""
+class Composite(Operator):
+    """An operator that is defined by others, and its pairs of programs by what the arguments are.
+
+    A pair is its launcher; where there is none the definition runs, whose operators go their own
+    way. So it has no forward on arrays, and no rules.
+    """
 
     __slots__ = (
         "definition", "name", "_grad_fn", "_pairs", "_promotes", "_seen", "_signature", "_takes"
@@ -104,18 +110,23 @@ class Composite:
         self._pairs.clear()
         self._seen.clear()
 
-    def call(self, *arguments: Any, **named: Any) -> Any:
+    @property
+    def parameters(self) -> tuple[str, ...]:  # type: ignore[override]
+        """The names of the arguments."""
+        return tuple(self._signature.parameters)
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
         """The operator: what the definition returns, but for rounding."""
         if named:
             bound = self._by_position(arguments, named)
             if bound is None:
                 return self.definition(*arguments, **named)
             arguments = bound
-        intercepted = None
+        intercepted = False
         if capture.active is not None:
             if capture.is_recording():
-                return self._defined(arguments)
-            intercepted = interception.current()
+                return self.compute(arguments)
+            intercepted = interception.is_open()
         key: list[Any] = [grad_mode.enabled]
         tensors = []
         for argument in arguments:
@@ -123,7 +134,7 @@ class Composite:
             if kind is Tensor or isinstance(argument, Tensor):
                 array = argument._array
                 if array.__class__ is not np.ndarray:  # under a transformation
-                    return self._defined(arguments)
+                    return self.compute(arguments)
                 tensors.append(argument)
                 key += (array.shape, array.strides, array.dtype.num, argument._requires_grad)
             elif kind is float:
@@ -134,11 +145,11 @@ class Composite:
                 key += (kind, argument)
         pair = self._pair_for(tuple(key), arguments)
         if pair is None:
-            return self._defined(arguments)
+            return self.compute(arguments)
         made = (
-            pair.forward(*tensors)
-            if intercepted is None
-            else interception.computed(self.name, arguments, partial(pair.forward, *tensors))
+            interception.computed(self.name, arguments, partial(pair.forward, *tensors))
+            if intercepted
+            else pair.forward(*tensors)
         )
         array = made[pair.place] if pair.view is None else pair.array_of(made)
         if pair.differentiable:
@@ -153,7 +164,7 @@ class Composite:
         else:
             result = new_tensor(array)
         results = result if pair.single else (result, *pair.further(made))
-        if intercepted is not None:
+        if intercepted:
             interception.finished(self.name, arguments, results)
         return results
 
@@ -166,7 +177,7 @@ class Composite:
         except TypeError:  # an argument that cannot be hashed
             return None
 
-    def _defined(self, arguments: tuple[Any, ...]) -> Any:
+    def compute(self, arguments: Sequence[Any]) -> Any:
         """What the definition says; of half precision in float32, rounded once, as one operator."""
         tensors = [x for x in arguments if isinstance(x, Tensor)]
         if not tensors or not has_half([x._array for x in tensors]):
@@ -177,7 +188,7 @@ class Composite:
             cast(x, float32.numpy) if isinstance(x, Tensor) and has_half([x._array]) else x
             for x in arguments
         ]
-        made = self.call(*wide)
+        made = self(*wide)
         kind = tensors[0]._array.dtype
         if self._promotes:
             kind = promoted([x._array for x in tensors]).numpy
@@ -214,7 +225,7 @@ class Composite:
         Interceptors are told the same of both calls, so they have it traced at once.
         """
         many = len(self._pairs) >= TRACED_AT_ONCE
-        if many and key not in self._seen and interception.current() is None:
+        if many and key not in self._seen and not interception.is_open():
             if len(self._seen) >= MANY_FORMS:
                 del self._seen[next(iter(self._seen))]
             self._seen[key] = None
@@ -271,7 +282,7 @@ def composite(
     def decorate(definition: Definition) -> Definition:
         operator = Composite(definition, grad_fn, promotes, takes)
 
-        run = operator.call
+        run = operator.__call__
 
         @functools.wraps(definition)
         def call(*arguments: Any, **named: Any) -> Any:

@@ -19,17 +19,19 @@ import numpy as np
 from ..autograd.engine import run_backward
 from ..autograd.grad_mode import state as grad_mode
 from ..autograd.node import wanted_edge
+from ..executor.pair import Kept, described, signature_of
 from ..executor.plan.forms import Form
 from ..executor.plan.operations import Array, Memory, Operation, Pointwise, View, renamed
 from ..program.expansion import in_primitives
 from ..program.fusion import optimise
+from ..program.pair import ProgramPair
 from ..program.program import Program, as_view
 from ..program.tracer import CannotTrace, Tracer
 from ..tensor import Tensor, new_tensor
 from .program_call import ProgramCall
 
 
-class Pair:
+class Pair(ProgramPair):
     """Forward and backward of one composite operator for arguments of one form.
 
     Args:
@@ -104,10 +106,26 @@ class Pair:
         self.nbytes += program.arena_bytes
 
     @property
-    def programs(self) -> tuple[Program, ...]:
+    def programs(self) -> tuple[Program, Program | None]:
         """The program of the forward, and that of the backward if there is one."""
         first = self._backwards.get(self.strides)
-        return (self.program,) if first is None else (self.program, first.program)
+        return self.program, None if first is None else first.program
+
+    @property
+    def signature(self) -> str:
+        """The arguments, with the form of a tensor in its place."""
+        return signature_of(self._arguments)
+
+    @property
+    def kept(self) -> tuple[Kept, ...]:
+        """What its node keeps: tensors among the arguments, and what the forward made."""
+        if not self.differentiable:
+            return ()
+        forms = [argument for argument in self._arguments if isinstance(argument, Form)]
+        results = self.program.results
+        values = [*[forms[k] for k in self.saved], *[results[k].array for k in self.places]]
+        name = self.node.__name__ if self.node is not None else self.ends_in
+        return ((name, tuple(map(described, values))),)
 
     def array_of(self, made: tuple[Array, ...], number: int = 0) -> Array:
         """A result among what the forward made."""

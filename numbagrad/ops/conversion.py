@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..backends import Backend, backend_for, device_of, foreign
+from ..backend import Backend, backend_for, device_of, foreign
 from ..device import CPU
 from ..device import device as Device
 from ..dtype import (
@@ -34,11 +34,12 @@ from ..dtype import dtype as DType
 from ..executor import capture
 from ..executor.conversion import convert
 from ..layout import preserve_format
+from ..number_range import checked_number
 from ..tensor import Tensor
 from ..transforms.batching import stacked
 from ..transforms.tangents import multilinear
 from ..type_names import type_name
-from .arguments import checked_number, numpy_dtype
+from .arguments import numpy_dtype
 from .registry import method
 from .tensor_operator import TensorOperator
 

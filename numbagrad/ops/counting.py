@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from .. import half_precision as half
-from ..backends import refuse_foreign
+from ..backend import refuse_foreign
 from ..dtype import from_numpy as dtype_of
 from ..dtype import scalar_type_name
 from ..executor import capture
+from ..number_range import check_bits, wrapped_number
 from ..tensor import Tensor, new_tensor
 from ..transforms.whole import whole
 from .arguments import require_real, require_tensor_or_number
@@ -103,7 +104,17 @@ def isin(
             raise RuntimeError(
                 f"Unsupported input type encountered for isin(): {scalar_type_name(dtype_of(kind))}"
             )
+    own, others = _beside(own, others), _beside(others, own)
     return new_tensor(capture.call(_is_in, own, others, assume_unique, invert))
+
+
+def _beside(number: Any, values: Any) -> Any:
+    """A number as a tensor without dimensions has it beside others; anything else as it is."""
+    if isinstance(number, np.ndarray) or not isinstance(values, np.ndarray):
+        return number
+    check_bits(number)
+    integers = isinstance(number, int) and values.dtype.kind in "iu"
+    return wrapped_number(number, values.dtype) if integers else number
 
 
 def _is_in(own: Any, others: Any, assume_unique: bool, invert: bool) -> Array:

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from .. import half_precision as half
-from ..backends import backend_for, device_of, foreign
+from ..backend import backend_for, device_of, foreign
+from ..dispatch.transformations import like_samples, new_samples
 from ..dtype import dtype as DType
 from ..dtype import from_numpy as dtype_of
 from ..dtype import get_default_dtype, scalar_dtype
@@ -21,12 +22,12 @@ from ..executor.arrays import filled, new_array, set_all
 from ..executor.conversion import dense_like, in_order
 from ..executor.plan.forms import Form
 from ..layout import contiguous_format, preserve_format
+from ..number_range import checked_number
 from ..tensor import Tensor
-from ..transforms.dispatch import like_samples, new_samples
 from ..transforms.levels import is_transformed
 from ..type_names import type_name
 from .argument_kinds import Ints, takes
-from .arguments import checked_number, kind_of_new, leaf, numpy_dtype, require_tensor, shape_of
+from .arguments import kind_of_new, leaf, numpy_dtype, require_tensor, shape_of
 from .registry import method
 
 __all__ = [

@@ -65,7 +65,9 @@ class PointwiseDefinition:
     `Refused` if torch has an error of its own for that. One that is `discontinuous`, as each with a
     result of bool does, has numbers beside operands of half precision rounded to these first; else
     only results are. One that `takes_numbers` takes operands none of which is a Tensor, as torch's
-    arithmetic does.
+    arithmetic does. A number among the `scalars` or the `bounded_inputs` that does not fit is
+    refused, but for those that are `converted`; `refuses_numbers` is what it has to fit, as
+    ``DtypeRules.bounded`` has it.
     """
 
     name: str
@@ -85,6 +87,15 @@ class PointwiseDefinition:
     complex: ComplexRule | Refused | None = None
     discontinuous: bool = False
     takes_numbers: bool = False
+    refuses_numbers: str = "result"
+    converted: tuple[str, ...] = ()
+    bounded_inputs: tuple[str, ...] = ()
+
+    @property
+    def bounded(self) -> dict[str, str]:
+        """The inputs where a number has to fit, and what (``DtypeRules``)."""
+        names = set(self.scalars).difference(self.converted).union(self.bounded_inputs)
+        return dict.fromkeys(sorted(names), self.refuses_numbers)
 
     @property
     def weak(self) -> frozenset[str]:

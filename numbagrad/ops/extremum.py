@@ -12,7 +12,7 @@ import numpy as np
 
 from .. import return_types
 from ..autograd import tensor_interface as tensors
-from ..backends import foreign, refuse_foreign
+from ..backend import foreign, refuse_foreign
 from ..executor import capture
 from ..executor import indexing as executor
 from ..executor.arrays import filled_like

@@ -13,16 +13,17 @@ from typing import Any
 import numpy as np
 
 from .. import half_precision as half
-from ..backends import backend_for, device_of, foreign, may_share
+from ..backend import backend_for, device_of, foreign, may_share
+from ..dispatch.transformations import resolved
 from ..dtype import bool_, complex_of, dtype_from_user, get_default_dtype, int64, promote_types
 from ..dtype import dtype as DType
 from ..dtype import from_numpy as dtype_of
 from ..executor import capture
 from ..executor.capture import constant
+from ..number_range import SAFE
 from ..tensor import Tensor, new_tensor
-from ..transforms.dispatch import resolved
 from ..warn_once import warn_caller
-from .arguments import SAFE, converted, leaf, numpy_dtype
+from .arguments import converted, leaf, numpy_dtype
 from .registry import method
 
 __all__ = ["as_tensor", "asarray", "from_numpy", "frombuffer", "tensor"]
@@ -220,7 +221,8 @@ def _integers(leaves: list[Any]) -> np.ndarray[Any, Any]:
 def _as_integers(values: np.ndarray[Any, Any], kind: np.dtype[Any]) -> np.ndarray[Any, Any]:
     """Numbers as an integer type that holds them all; negative ones wrap in unsigned types."""
     limits = np.iinfo(kind)
-    least = limits.min if kind.kind == "i" else -limits.max
+    wraps = kind.kind == "u" and values.dtype.kind not in "fV"
+    least = -limits.max if wraps else limits.min
     # Not "any outside", which NaN would pass; and the largest int64 is no float64.
     bound = float(limits.max) if values.dtype.kind in "fV" else limits.max
     inside = (values >= least) & (

@@ -19,6 +19,7 @@ from ..dispatch.policies import autocasts
 from ..dtype import complex128, finfo, float64, python_number, uint8
 from ..executor import capture
 from ..executor.plan.forms import ShapesDiffer, broadcast
+from ..number_range import checked_number
 from ..tensor import Tensor
 from ..transforms.reading import refuse_tangents
 from ..type_names import type_name
@@ -26,7 +27,6 @@ from ..warn_once import warn_caller
 from . import pointwise as table  # noqa: F401 - fills the register
 from .argument_kinds import Real
 from .arguments import (
-    checked_number,
     require_tensor,
     require_tensor_or_number,
     resize_output,
@@ -76,7 +76,7 @@ def write_out(operator: PointwiseOperator, operands: tuple[Any, ...], out: Tenso
         )
     check_out_dtype(operator.name, operands, out)
     refuse_tangents(operator.name, (out, *operands))
-    operands = operator.with_tensor(operands)
+    operands = tuple(operator.with_tensor(operands))
     shapes = [x._array.shape for x in operands if isinstance(x, Tensor)]
     if operator.name in _TRUTH_ALONE and out._array.dtype.kind != "b":
         raise RuntimeError(
@@ -340,7 +340,7 @@ def power_operator(input: Any, exponent: Any) -> tuple[PointwiseOperator, tuple[
     integral = kind in "iub"
     if integral and isinstance(exponent, int) and exponent < 0:
         raise RuntimeError("Integers to negative integer powers are not allowed.")
-    name = _name_of_power(exponent)
+    name = None if isinstance(exponent, complex) and kind != "c" else _name_of_power(exponent)
     if name is not None and (exponent in (2, 3) or not integral) and kind != "b":
         if not (integral and isinstance(exponent, float)):
             return pointwise(name), (input,)

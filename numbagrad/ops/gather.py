@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..backends import may_share, refuse_foreign
+from ..backend import may_share, refuse_foreign
 from ..dtype import scalar_type_name
 from ..executor import capture, copying
 from ..executor import indexing as executor

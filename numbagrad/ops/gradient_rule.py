@@ -67,13 +67,6 @@ class PointwiseNode(native_launchers.PointwiseState):
         return saved_names.possible(type(self), self.rule.operator.formula.inputs)
 
 
-def _called(program: Any, *operands: Any) -> Any:
-    try:
-        return program.call(*operands)
-    except LaunchMiss as miss:
-        return program.resolve(miss, operands)
-
-
 def _all_restored(results: tuple[Any, ...], restore: Sequence[Any]) -> tuple[Any, ...]:
     return tuple(
         [
@@ -196,7 +189,7 @@ class GradientRule:
 
         ``arrays`` are the ndarrays and numbers that the gradient uses.
         """
-        made = _called(self.joint.program, grad._array, *arrays)  # type: ignore[union-attr]
+        made = self.joint.program.run(grad._array, *arrays)  # type: ignore[union-attr]
         if made.__class__ is tuple:
             if len(made) == len(self.needed):
                 return tuple([new_tensor(array) for array in made])

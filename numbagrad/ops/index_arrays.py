@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .. import half_precision as half
-from ..backends import refuse_foreign
+from ..backend import refuse_foreign
 from ..executor import capture
 from ..executor import indexing as executor
 from ..executor.arrays import filled

@@ -16,7 +16,8 @@ from ..dispatch.policies import autocasts
 from ..executor import capture, copying
 from ..executor import indexing as executor
 from ..executor.checks import check_inside
-from ..executor.plan.forms import check_written_once
+from ..executor.plan.sharing import check_written_once
+from ..number_range import checked_number
 from ..tensor import Tensor
 from ..transforms.batching import with_samples
 from ..transforms.levels import is_transformed
@@ -127,9 +128,12 @@ def index_add(
         row = index_add(input.reshape(1), dim, index, source.reshape(1), alpha=alpha)
         return row.reshape(())
     dim, array = _rows_inside("index_add_", input, dim, index, source)
-    return index_add_operator(
-        input, dim, index_tensor(index, array), source if alpha == 1 else source * alpha
-    )
+    return index_add_operator(input, dim, index_tensor(index, array), _times(source, alpha))
+
+
+def _times(source: Tensor, alpha: float) -> Tensor:
+    """``alpha * source`` in the dtype of the source, whose element the factor has to be."""
+    return source if alpha == 1 else source * checked_number(alpha, source._array.dtype)
 
 
 @method()
@@ -171,8 +175,7 @@ def _index_add_(
         _index_add_(input.view(1), dim, index, source.reshape(1), alpha=alpha)
         return input
     dim, array = _rows_inside("index_add_", input, dim, index, source)
-    if alpha != 1:
-        source = source * alpha
+    source = _times(source, alpha)
     return write_inplace(
         input,
         index_add_operator,

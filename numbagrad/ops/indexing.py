@@ -19,12 +19,13 @@ from ..autograd.tensor_interface import bump_version
 from ..executor import capture
 from ..executor import indexing as executor
 from ..executor.arrays import assign, filled_like
-from ..executor.plan.forms import broadcast, check_written_once
+from ..executor.plan.forms import broadcast
+from ..executor.plan.sharing import check_written_once
+from ..number_range import checked_number, wrapped_number
 from ..tensor import Tensor, new_tensor
 from ..transforms.levels import Transformed, is_transformed
 from ..transforms.tangents import multilinear
 from ..type_names import type_name
-from .arguments import checked_number
 from .expand import expand
 from .index_arrays import Array, Key, put_values, spread_over, taken, write_values
 from .index_tensors import (
@@ -393,11 +394,13 @@ def _number_for(tensor: Tensor, value: Any) -> Tensor:
     if isinstance(value, np.generic):
         value = value.item()
     kind = tensor._array.dtype
-    if not isinstance(value, (bool, int, float)) and (
-        value.__class__ is not complex or kind.kind != "c"
-    ):
+    if not isinstance(value, (bool, int, float, complex)):
         raise TypeError(f"can't assign a {type(value).__name__} to a torch.{_type_name(tensor)}")
-    number = checked_number(value, kind)
+    if isinstance(value, int) and not -(1 << 63) <= value < 1 << 63:
+        raise ValueError("Overflow when unpacking long long")
+    # Halves become infinite: the number is a double before it is converted.
+    halves = kind.kind == "V" or kind.num == 23
+    number = wrapped_number(value, kind) if halves else checked_number(value, kind)
     if kind.kind == "V":
         made = half.converted(np.array(number), kind)
         capture.note_fill(made, half.readable(made)[()])

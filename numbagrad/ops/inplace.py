@@ -26,11 +26,11 @@ from ..autograd.inplace import (
     write_inplace,
 )
 from ..autograd.tensor_interface import bump_version
-from ..backends import foreign
+from ..backend import foreign
 from ..dtype import can_cast, scalar_type_name
 from ..executor import capture
 from ..executor.arrays import fill_elements, filled_like, new_array
-from ..executor.plan.forms import check_written_once
+from ..executor.plan.sharing import check_written_once
 from ..tensor import Tensor, new_tensor
 from ..transforms.batching import aligned, stacked
 from ..transforms.levels import is_transformed

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import return_types
-from ..backends import refuse_foreign
+from ..backend import refuse_foreign
 from ..dtype import scalar_type_name
 from ..executor import capture
 from ..executor.plan.dtypes import promoted

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..backends import Backend, foreign
+from ..backend import Backend, foreign
 from ..dispatch.policies import autocasts
 from ..executor.arrays import filled_like, new_array
 from ..executor.copying import copies

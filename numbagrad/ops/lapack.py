@@ -58,16 +58,21 @@ def _place(array: Array, wrong: Array) -> str:
     return "" if array.ndim == 2 else f"(Batch element {int(wrong.reshape(-1).argmax())}): "
 
 
-def svd_of(array: Array, full_matrices: bool = False) -> Any:
-    """NumPy's singular value decomposition; where there is none, torch's error."""
+def svd_of(array: Array, full_matrices: bool = False, name: str = "linalg.svd") -> Any:
+    """NumPy's singular value decomposition; where there is none, torch's error.
+
+    What is not finite is refused before: LAPACK may search for its singular values without end.
+    """
+    wrong = np.asarray(~np.isfinite(array).all((-2, -1)))
+    if wrong.any():
+        raise LinAlgError(
+            f"{name}: {_place(array, wrong)}The algorithm failed to converge because the input "
+            "matrix contained non-finite values."
+        )
     try:
         return np.linalg.svd(array, full_matrices=full_matrices)
     except np.linalg.LinAlgError as error:
-        wrong = np.asarray(~np.isfinite(array).all((-2, -1)))
-        reason = f"did not converge ({error})"
-        if wrong.any():
-            reason = "failed to converge because the input matrix contained non-finite values"
-        raise LinAlgError(f"linalg.svd: {_place(array, wrong)}The algorithm {reason}.") from None
+        raise LinAlgError(f"{name}: The algorithm did not converge ({error}).") from None
 
 
 def triangle_of(array: Array) -> Array:

@@ -1,8 +1,9 @@
 """Conjugates and negatives that are computed when they are read: views with a pending change.
 
 ``conj`` of a complex tensor is a view of its memory, and ``imag`` of that one whose elements are to
-be negated. Operators get the elements (``transforms/dispatch.py``); what writes such a view writes
-the memory. Gradient formulas use ``conjugate``, which computes; a program cannot hold such a view.
+be negated. Operators get the elements (``dispatch/transformations.py``); what writes such a view
+writes the memory. Gradient formulas use ``conjugate``, which computes; a program cannot hold such a
+view.
 """
 
 from __future__ import annotations
@@ -14,12 +15,12 @@ from ..autograd.grad_mode import no_grad
 from ..autograd.grad_mode import state as grad_mode
 from ..autograd.node import next_sequence_nr
 from ..autograd.regions import install_pending
+from ..dispatch import transformations
 from ..executor import capture
 from ..formula import complex as lifted
 from ..formula import symbol
 from ..formula.complex import Complex
 from ..tensor import Tensor, new_tensor
-from ..transforms import dispatch
 from ..transforms.levels import LazyConj, pending, settled, state_of
 from .complex_operator import derived
 from .operator import pointwise
@@ -82,7 +83,7 @@ class PendingOperator(ViewOperator):
         input = settled(input)
         state = state_of(input)
         if state is not None and state.__class__ is not LazyConj:
-            made: Tensor = dispatch.apply(self, (input,))
+            made: Tensor = transformations.call(self, (input,))
             return made
         before = (False, False) if state is None else (state.conjugated, state.negated)
         memory = new_tensor(input._array if state is None else state.primal._array)
@@ -90,7 +91,7 @@ class PendingOperator(ViewOperator):
             input._version_cell = [0]
         memory._version_cell = input._version_cell
         change = [one != other for one, other in zip(before, self.change, strict=True)]
-        return self._view_in_python(pending(memory, *change)._array, input, ())
+        return self._shared(pending(memory, *change)._array, input, ())
 
 
 _conjugated = PendingOperator("conj", (True, False), lambda grad: conjugate(grad))
@@ -165,7 +166,7 @@ def _resolved(input: Tensor) -> Tensor:
     return made
 
 
-dispatch.install_resolve(_resolved)
+transformations.install_resolve(_resolved)
 
 
 def _copied(input: Tensor) -> Tensor:

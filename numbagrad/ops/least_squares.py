@@ -227,7 +227,7 @@ _is_singular = TensorOperator(
 
 def _lstsq_forward(A: Array, B: Array, rcond: float) -> tuple[Array, Array, Array]:
     """Solutions, ranks and singular values, broadcast over the leading dimensions."""
-    u, s, vh = svd_of(A)
+    u, s, vh = svd_of(A, name="torch.linalg.lstsq")
     kept = s > rcond * s.max(-1, initial=0)[..., None]
     inverses = np.where(kept, 1 / np.where(kept, s, 1), 0)[..., None]
     made = vh.swapaxes(-1, -2) @ (inverses * (u.swapaxes(-1, -2) @ B))

@@ -13,7 +13,7 @@ import numpy as np
 
 from .. import cuda
 from ..autograd.volatile import is_volatile, make_volatile
-from ..backends import backend_for
+from ..backend import backend_for
 from ..dtype import (
     DTYPES,
     bfloat16,

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .. import half_precision as half
-from ..backends import refuse_foreign
+from ..backend import refuse_foreign
 from ..executor import capture
 from ..executor.arrays import filled_like
 from ..tensor import Tensor, new_tensor

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .. import return_types
-from ..backends import refuse_foreign
+from ..backend import refuse_foreign
 from ..dispatch.policies import autocasts
 from ..dtype import scalar_type_name
 from ..executor import capture

@@ -18,12 +18,14 @@ import numpy as np
 
 from ..autograd import inplace, watching
 from ..autograd.grad_mode import state as grad_mode
-from ..autograd.node import Node, edge_of, new_node, next_sequence_nr, produce
+from ..autograd.node import UNRECORDED, Node, edge_of, new_node, next_sequence_nr, produce
 from ..autograd.saved import SavedInput, SavedOutput, save
 from ..executor.builtin import launcher, make_builtin, runtime
 from ..executor.deferred import Deferred
 from ..executor.pointwise import PointwiseProgram
 from ..native import layout
+from ..native.layout import NodeRecipe, OperatorTable, Recipe
+from ..native.record import array_of
 from ..tensor import Tensor, TensorState, new_tensor
 from ..transforms import levels
 
@@ -66,58 +68,73 @@ def duals_ready() -> bool:
 
 # --- what the builtins must know of objects -------------------------------------------------------
 
-_FIELDS: dict[type, dict[int, str]] = {
-    TensorState: {
-        layout.FIELD_ARRAY: "_array",
-        layout.FIELD_REQUIRES_GRAD: "_requires_grad",
-        layout.FIELD_GRAD_FN: "_producer",
-        layout.FIELD_OUTPUT_NR: "_output_nr",
-        layout.FIELD_VERSION_CELL: "_version_cell",
-        layout.FIELD_GRAD: "_accumulated",
-        layout.FIELD_BASE: "_viewed",
-    },
-    PointwiseState: {
-        layout.FIELD_NEXT_EDGES: "next_edges",
-        layout.FIELD_HOOKS: "_hooks",
-        layout.FIELD_SAVED: "saved",
-        layout.FIELD_SEQUENCE_NR: "sequence_nr",
-        layout.FIELD_RULE: "rule",
-        layout.FIELD_NUMBERS: "numbers",
-        layout.FIELD_RESTORE: "restore",
-    },
-    OperatorState: {
-        layout.FIELD_PLAN: "plan",
-        layout.FIELD_VALUES: "values",
-        layout.FIELD_OUTPUT_COUNT: "_output_count",
-    },
-    SavedInput: {
-        layout.FIELD_INPUT_TENSOR: "tensor",
-        layout.FIELD_INPUT_CELL: "_version_cell",
-        layout.FIELD_INPUT_VERSION: "version",
-    },
-    SavedOutput: {
-        layout.FIELD_KEPT_ARRAY: "array",
-        layout.FIELD_KEPT_CELL: "_version_cell",
-        layout.FIELD_KEPT_VERSION: "version",
-        layout.FIELD_KEPT_OUTPUT_NR: "output_nr",
-    },
-    levels.Transformed: {layout.FIELD_STATE: "state", layout.FIELD_OWN_LEVEL: "level"},
-    levels.Dual: {
-        layout.FIELD_DUAL_LEVEL: "level",
-        layout.FIELD_DUAL_PRIMAL: "_primal",
-        layout.FIELD_DUAL_TANGENT: "_tangent",
-        layout.FIELD_DUAL_CELL: "_version_cell",
-    },
-    levels.Level: {
-        layout.FIELD_LEVEL_KIND: "kind",
-        layout.FIELD_LEVEL_ALIVE: "alive",
-        layout.FIELD_LEVEL_PAUSED: "paused",
-        layout.FIELD_LEVEL_DEPTH: "depth",
-        layout.FIELD_LEVEL_EXPLICIT: "explicit",
-        layout.FIELD_LEVEL_HISTORY: "has_history",
-        layout.FIELD_LEVEL_SIZE: "size",
-        layout.FIELD_LEVEL_RANDOMNESS: "randomness",
-    },
+#: For each record of slots in the runtime block: a class, and what its slots are called there.
+_SLOTS: dict[str, tuple[type, dict[str, str]]] = {
+    "tensor": (
+        TensorState,
+        {
+            "array": "_array",
+            "requires_grad": "_requires_grad",
+            "grad_fn": "_producer",
+            "output_nr": "_output_nr",
+            "version_cell": "_version_cell",
+            "grad": "_accumulated",
+            "base": "_viewed",
+        },
+    ),
+    "node": (
+        Node,
+        {
+            "next_edges": "next_edges",
+            "hooks": "_hooks",
+            "saved": "saved",
+            "sequence_nr": "sequence_nr",
+        },
+    ),
+    "pointwise_node": (
+        PointwiseState,
+        {"rule": "rule", "numbers": "numbers", "restore": "restore"},
+    ),
+    "operator_node": (
+        OperatorState,
+        {"plan": "plan", "values": "values", "output_count": "_output_count"},
+    ),
+    "saved_input": (
+        SavedInput,
+        {"tensor": "tensor", "cell": "_version_cell", "version": "version"},
+    ),
+    "saved_output": (
+        SavedOutput,
+        {
+            "array": "array",
+            "cell": "_version_cell",
+            "version": "version",
+            "output_nr": "output_nr",
+        },
+    ),
+    "transformed": (levels.Transformed, {"state": "state", "own_level": "level"}),
+    "dual": (
+        levels.Dual,
+        {
+            "level": "level",
+            "primal": "_primal",
+            "tangent": "_tangent",
+            "cell": "_version_cell",
+        },
+    ),
+    "level": (
+        levels.Level,
+        {
+            "kind": "kind",
+            "alive": "alive",
+            "paused": "paused",
+            "depth": "depth",
+            "explicit": "explicit",
+            "history": "has_history",
+            "size": "size",
+            "randomness": "randomness",
+        },
+    ),
 }
 
 
@@ -144,34 +161,36 @@ def _distance_of_slots(of: type, within: type) -> int:
 
 
 @functools.lru_cache(maxsize=1)
-def described_runtime() -> np.ndarray[Any, Any]:
+def described_runtime() -> layout.Runtime:
     """The runtime block, with what compiled code must know of Tensors and nodes."""
     block = runtime()
-    for cls, slots in _FIELDS.items():
-        for word, name in slots.items():
-            block[word] = _slot_offset(cls, name)
-    block[layout.RUNTIME_TENSOR_TYPE] = id(Tensor)
-    block[layout.RUNTIME_SAVED_INPUT_TYPE] = id(SavedInput)
-    block[layout.RUNTIME_SAVED_OUTPUT_TYPE] = id(SavedOutput)
-    block[layout.RUNTIME_ZERO] = id(0)
-    block[layout.RUNTIME_DELETED_ERROR] = id(AttributeError)
-    block[layout.RUNTIME_DELETED_TEXT] = id(_DELETED)
-    block[layout.RUNTIME_SEQUENCE] = id(next_sequence_nr.__self__)  # type: ignore[attr-defined]
-    block[layout.RUNTIME_LIST_TYPE] = id(list)
-    block[layout.RUNTIME_TUPLE_TYPE] = id(tuple)
-    block[layout.RUNTIME_GRAD_MODE] = id(grad_mode)
-    block[layout.RUNTIME_NAME_ENABLED] = id(sys.intern("enabled"))
-    block[layout.RUNTIME_NAME_VIEW_ORIGIN] = id(sys.intern("_view_origin"))
-    block[layout.RUNTIME_NAME_UNRECORDED_AT] = id(sys.intern("_unrecorded_at"))
-    block[layout.RUNTIME_NO_GRAD] = id(inplace.NO_GRAD)
-    block[layout.RUNTIME_MULTIPLE] = id(inplace.MULTIPLE)
-    block[layout.RUNTIME_PRUNE] = id(inplace.prune)
-    block[layout.RUNTIME_PRUNE_FROM] = inplace.PRUNE_FROM
-    block[layout.RUNTIME_NAME_INFERENCE] = id(sys.intern("inference"))
-    block[layout.RUNTIME_INFERENCE_CELL] = id(watching.INFERENCE_CELL)
-    block[layout.RUNTIME_INFERENCE_ORIGIN] = id(inplace.INFERENCE)
-    block[layout.RUNTIME_ATTACH] = id(_attached)
-    watching.mirror(block, layout.RUNTIME_WATCHED, layout.RUNTIME_INFERENCE_THREADS)
+    for kind, (cls, names) in _SLOTS.items():
+        record = getattr(block, kind)
+        for field, name in names.items():
+            setattr(record, field, _slot_offset(cls, name))
+    block.tensor_type = id(Tensor)
+    block.saved_input_type = id(SavedInput)
+    block.saved_output_type = id(SavedOutput)
+    block.zero = id(0)
+    block.deleted_error = id(AttributeError)
+    block.deleted_text = id(_DELETED)
+    block.sequence = id(next_sequence_nr.__self__)  # type: ignore[attr-defined]
+    block.list_type = id(list)
+    block.tuple_type = id(tuple)
+    block.grad_mode = id(grad_mode)
+    block.name_enabled = id(sys.intern("enabled"))
+    block.name_view_origin = id(sys.intern("_view_origin"))
+    block.name_unrecorded_at = id(sys.intern("_unrecorded_at"))
+    block.unrecorded = id(UNRECORDED)
+    block.no_grad = id(inplace.NO_GRAD)
+    block.multiple = id(inplace.MULTIPLE)
+    block.prune = id(inplace.prune)
+    block.prune_from = inplace.PRUNE_FROM
+    block.name_inference = id(sys.intern("inference"))
+    block.inference_cell = id(watching.INFERENCE_CELL)
+    block.inference_origin = id(inplace.INFERENCE)
+    block.attach = id(_attached)
+    watching.mirror(block)
     return block
 
 
@@ -197,19 +216,19 @@ _of_operators = Deferred(
 def _install_duals() -> None:
     """Have the other launchers go on to those of forward mode."""
     block = described_runtime()
-    block[layout.RUNTIME_DUAL_TYPE] = id(levels.Dual)
-    block[layout.RUNTIME_OWN_STATE] = _distance_of_slots(levels.Dual, levels.Transformed)
-    block[layout.RUNTIME_FORWARD_MODE] = id(levels.DUAL)
-    block[layout.RUNTIME_LEVEL_TYPE] = id(levels.Level)
-    block[layout.RUNTIME_LEVEL_STACK] = id(levels.stack)
-    block[layout.RUNTIME_NAME_LEVELS] = id(sys.intern("levels"))
-    block[layout.RUNTIME_NAME_TANGENTS_ENABLED] = id(sys.intern("tangents_enabled"))
-    block[layout.RUNTIME_RANDOMNESS] = id(levels.RAISES)
-    block[layout.RUNTIME_CLOSE_LEVEL] = id(levels.Level.__exit__)
-    block[layout.RUNTIME_DUAL_OPERATOR] = launcher("dual_operator", "duals")
-    block[layout.RUNTIME_DUAL_VIEW] = launcher("dual_view", "duals")
-    block[layout.RUNTIME_DUAL_POINTWISE] = launcher("dual_pointwise", "duals")
-    block[layout.RUNTIME_TRANSFORMED_TYPE] = id(levels.Transformed)  # last: from here on it is used
+    block.dual_type = id(levels.Dual)
+    block.own_state = _distance_of_slots(levels.Dual, levels.Transformed)
+    block.forward_mode = id(levels.DUAL)
+    block.level_type = id(levels.Level)
+    block.level_stack = id(levels.stack)
+    block.name_levels = id(sys.intern("levels"))
+    block.name_tangents_enabled = id(sys.intern("tangents_enabled"))
+    block.randomness = id(levels.RAISES)
+    block.close_level = id(levels.Level.__exit__)
+    block.dual_operator = launcher("dual_operator", "duals")
+    block.dual_view = launcher("dual_view", "duals")
+    block.dual_pointwise = launcher("dual_pointwise", "duals")
+    block.transformed_type = id(levels.Transformed)  # last: from here on it is used
     calls.duals = make_builtin("duals", launcher("duals", "jvp"), block)
     calls.jvp = make_builtin("jvp", launcher("jvp", "jvp"), block)
     calls.linear_of_dual = make_builtin("linear", launcher("linear_of_dual", "duals"), block)
@@ -298,7 +317,7 @@ class _Calls:
         self.jvp: Callable[..., Any] = _jvp_in_python
         #: ``linear_of_dual(function, input, *values)``: the dual Tensor of ``function(array,
         #: *values)``, which is linear in the array, for the primal and for the tangent of
-        #: ``input``; None for what is left to ``transforms/dispatch.py``.
+        #: ``input``; None for what is left to ``dispatch/transformations.py``.
         self.linear_of_dual: Callable[..., Tensor | None] = _linear_in_python
 
 
@@ -320,11 +339,11 @@ class Tangents:
         own = both.table()
         if self._table is None or own is None or len(which) > layout.TANGENT_OPERANDS:
             return
-        own.words[layout.TABLE_LAUNCHER] = launcher("pointwise")
+        own.record.launcher = launcher("pointwise")
         self._kept.append(both)
         mask = sum([has_tangent << place for place, has_tangent in enumerate(which)])
-        self._words[mask] = id(own.words)
-        self._table.words[layout.TABLE_TANGENTS] = self._words.ctypes.data
+        self._words[mask] = id(own.record.words)
+        self._table.record.tangents = self._words.ctypes.data
 
 
 # --- pointwise operators --------------------------------------------------------------------------
@@ -337,7 +356,7 @@ def operator_launcher(program: PointwiseProgram, recorded: bool) -> Callable[...
     """
     launch = _native(program, "pointwise_recorded")
     if launch is not None:
-        program.table().words[layout.TABLE_RECORDED] = recorded  # type: ignore[union-attr]
+        program.table().record.recorded = recorded  # type: ignore[union-attr]
     return launch
 
 
@@ -347,9 +366,9 @@ def gradient_launcher(
     """``launch(node, grad)`` of a gradient whose inputs get what ``places`` says, PLACE words."""
     launch = _native(program, "pointwise_gradients")
     if launch is not None:
-        words = program.table().words  # type: ignore[union-attr]
-        words[layout.TABLE_INPUTS] = len(places)
-        words[layout.TABLE_PLACES] = _packed(places)
+        table = program.table().record  # type: ignore[union-attr]
+        table.inputs = len(places)
+        table.places = _packed(places)
     return launch
 
 
@@ -364,8 +383,8 @@ def _native(
     table = program.table(into)
     if table is None:
         return None
-    table.words[layout.TABLE_LAUNCHER] = launcher("pointwise")
-    return make_builtin(program.name, launcher(function, "pointwise_operator"), table.words)
+    table.record.launcher = launcher("pointwise")
+    return make_builtin(program.name, launcher(function, "pointwise_operator"), table.record)
 
 
 def _packed(places: Sequence[int], bits: int = layout.PLACE_BITS) -> int:
@@ -379,10 +398,10 @@ class Recipes:
 
     def __init__(self, program: PointwiseProgram) -> None:
         self._known: set[tuple[int | None, ...]] = set()
-        self._words = np.zeros((layout.RECIPES, layout.RECIPE_WORDS), dtype=np.int64)
+        self._words = array_of(Recipe, layout.RECIPES)
         table = program.table()
         assert table is not None
-        table.words[layout.TABLE_RECIPES] = self._words.ctypes.data
+        table.record.recipes = self._words.ctypes.data
 
     def add(self, needed: tuple[int | None, ...], rule: Any, node_class: type[Node]) -> None:
         """Let nodes for this choice (see ``GradientRule``) be made natively from now on."""
@@ -395,11 +414,11 @@ class Recipes:
                 which |= 1 << place
                 if group == 0:  # the first operand, or the same Tensor again
                     which |= 1 << (place + layout.RECIPE_OPERANDS)
-        recipe = self._words[which]
-        recipe[layout.RECIPE_NODE_TYPE] = id(node_class)
-        recipe[layout.RECIPE_USES] = _packed([place + 1 for place in rule.uses])
-        recipe[layout.RECIPE_USES_RESULT] = rule.uses_result
-        recipe[layout.RECIPE_RULE] = id(rule)  # last: another thread may look
+        recipe = Recipe(self._words[which])
+        recipe.node_type = id(node_class)
+        recipe.uses = _packed([place + 1 for place in rule.uses])
+        recipe.uses_result = rule.uses_result
+        recipe.rule = id(rule)  # last: another thread may look
 
 
 # --- other operators ------------------------------------------------------------------------------
@@ -408,22 +427,22 @@ class Recipes:
 _KEPT_ALIVE: list[Callable[..., Any]] = []
 
 
-def _write_recipe(recipe: np.ndarray[Any, Any], plan: Any, node_class: type[Node]) -> bool:
+def _write_recipe(recipe: NodeRecipe, plan: Any, node_class: type[Node]) -> bool:
     """Say how the nodes of a plan are made; False if a word does not hold what it keeps."""
     places = [*plan.inputs, *plan.saves, *[place for place, _ in plan.keeps]]
     counts = (len(plan.inputs), len(plan.saves), len(plan.keeps))
     if max(places, default=0) >= layout.KEPT_PLACE or max(counts) * layout.KEPT_BITS >= 63:
         return False
-    recipe[layout.NODE_RUNTIME] = described_runtime().ctypes.data
-    recipe[layout.NODE_TYPE] = id(node_class)
-    recipe[layout.NODE_INPUTS] = _packed([place + 1 for place in plan.inputs])
-    recipe[layout.NODE_SAVES] = _packed([place + 1 for place in plan.saves])
-    recipe[layout.NODE_KEEPS] = _packed(
+    recipe.runtime = described_runtime().address
+    recipe.node_type = id(node_class)
+    recipe.inputs = _packed([place + 1 for place in plan.inputs])
+    recipe.saves = _packed([place + 1 for place in plan.saves])
+    recipe.keeps = _packed(
         [(place + 1) | (layout.KEPT_AS_SHAPE if shape else 0) for place, shape in plan.keeps],
         layout.KEPT_BITS,
     )
-    recipe[layout.NODE_RESULTS] = _packed([number + 1 for number in plan.results])
-    recipe[layout.NODE_PLAN] = id(plan)  # last: another thread may look
+    recipe.results = _packed([number + 1 for number in plan.results])
+    recipe.plan = id(plan)  # last: another thread may look
     return True
 
 
@@ -442,14 +461,14 @@ def view_launcher(
     inputs under a transformation, and those whose nodes are watched. It is kept alive from here on.
     ``forward(array, *values)`` is given if the tangent of the view is that view of the tangent.
     """
-    recipe = np.zeros(layout.NODE_WORDS, dtype=np.int64)
+    recipe = NodeRecipe()
     if not _write_recipe(recipe, plan, node_class):
         raise ValueError(f"{name}: a view that keeps so many values has no compiled node")
     _KEPT_ALIVE.append(python)
-    recipe[layout.NODE_PYTHON] = id(python)
+    recipe.python = id(python)
     if forward is not None:
         _KEPT_ALIVE.append(forward)
-        recipe[layout.NODE_FORWARD] = id(forward)
+        recipe.forward = id(forward)
     return make_builtin(name, launcher("views" if several else "view", "tensor_operator"), recipe)
 
 
@@ -476,17 +495,17 @@ class OperatorLauncher:
         its ``with_directions``, and the word that ``directions_builtin`` is. What is not known to
         take half precision gets it from Python.
         """
-        self._table = np.zeros(layout.OPERATOR_WORDS, dtype=np.int64)
-        self._table[layout.OPERATOR_RUNTIME] = described_runtime().ctypes.data
-        self._table[layout.OPERATOR_FORWARD] = id(forward)
-        self._table[layout.OPERATOR_PYTHON] = id(python)
-        self._table[layout.OPERATOR_FINISH] = id(finish)
-        self._table[layout.OPERATOR_VARIADIC] = variadic
-        self._table[layout.OPERATOR_ADD] = 0 if add is None else id(add)
-        self._table[layout.OPERATOR_BOTH] = 0 if with_directions is None else id(with_directions)
+        self._table = OperatorTable()
+        self._table.runtime = described_runtime().address
+        self._table.forward = id(forward)
+        self._table.python = id(python)
+        self._table.finish = id(finish)
+        self._table.variadic = variadic
+        self._table.add = 0 if add is None else id(add)
+        self._table.both = 0 if with_directions is None else id(with_directions)
         if directions_builtin is not None:
-            self._table[layout.OPERATOR_BOTH_BUILTIN] = directions_builtin.ctypes.data
-        self._table[layout.OPERATOR_TAKES_HALF] = takes_half
+            self._table.both_builtin = directions_builtin.ctypes.data
+        self._table.takes_half = takes_half
         self._recipes: np.ndarray[Any, Any] | None = None
         self.launch = make_builtin(name, launcher("operator", "tensor_operator"), self._table)
 
@@ -495,10 +514,9 @@ class OperatorLauncher:
         if len(needed) > layout.OPERATOR_ARGUMENTS:
             return
         if self._recipes is None:
-            count = 1 << layout.OPERATOR_ARGUMENTS
-            self._recipes = np.zeros((count, layout.NODE_WORDS), dtype=np.int64)
-            self._table[layout.OPERATOR_RECIPES] = self._recipes.ctypes.data
+            self._recipes = array_of(NodeRecipe, 1 << layout.OPERATOR_ARGUMENTS)
+            self._table.recipes = self._recipes.ctypes.data
         which = sum([need << place for place, need in enumerate(needed)])
-        if self._recipes[which, layout.NODE_PLAN]:
-            return  # Python recorded a call that the launcher left to it for another reason
-        _write_recipe(self._recipes[which], plan, node_class)
+        recipe = NodeRecipe(self._recipes[which])
+        if recipe.plan == 0:  # else the launcher left a call to Python for another reason
+            _write_recipe(recipe, plan, node_class)

@@ -8,7 +8,7 @@ other operators.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,23 +19,25 @@ from ..autograd.grad_mode import state as grad_mode
 from ..autograd.inplace import apply_inplace, before_write
 from ..autograd.node import Node, edge_of, new_node, produce
 from ..autograd.saved import save, save_output
+from ..dispatch import descent
+from ..dispatch.bits import COMPLEX, INTERCEPTED, TRANSFORMED
 from ..dtype import python_number, scalar_dtype
-from ..executor import capture
 from ..executor.builtin import LaunchMiss
 from ..executor.pointwise import GRAIN, PointwiseProgram, is_operand, require_array
+from ..native.layout import MISS_OPERAND
 from ..tensor import Tensor, new_tensor
-from ..transforms import batching, dispatch
+from ..transforms import batching
 from ..transforms.levels import is_transformed
 from ..transforms.tangents import transposed
-from . import interception, native_launchers
+from ..transforms.tracking import requires_grad
+from . import native_launchers
+from .base import Operator
 from .definition import POINTWISE, PointwiseDefinition
 from .gradient_rule import GradientRule, PointwiseNode
 from .operand_kinds import check_operands
 from .tangent_rule import TangentRule
 
 ndarray = np.ndarray
-#: Why an array that is no Tensor is not computed with.
-_ARRAY = "an array in the place of a Tensor"
 
 
 class MissingGradient(Node):
@@ -52,7 +54,7 @@ class MissingGradient(Node):
         )
 
 
-def leave_without_gradient(operator: str, result: Tensor, operands: tuple[Any, ...]) -> None:
+def leave_without_gradient(operator: str, result: Tensor, operands: Sequence[Any]) -> None:
     """Give a result a node that raises when a gradient arrives there."""
     edges = tuple([edge_of(x) if isinstance(x, Tensor) else None for x in operands])
     node = new_node(MissingGradient, edges)
@@ -64,21 +66,18 @@ def _array_of(operand: Any) -> Any:
     return operand._array if isinstance(operand, Tensor) else operand
 
 
-def _has_complex(operands: tuple[Any, ...]) -> bool:
-    for operand in operands:
-        if isinstance(operand, Tensor):
-            if operand._array.dtype.kind == "c":
-                return True
-        elif isinstance(operand, complex):
-            return True
-    return False
+def is_complex(operand: Any) -> bool:
+    """Whether an operand is a complex Tensor or number."""
+    if isinstance(operand, Tensor):
+        return operand._array.dtype.kind == "c"
+    return isinstance(operand, complex)
 
 
 def _is_operand(value: Any) -> bool:
     return isinstance(value, Tensor) or (is_operand(value) and not isinstance(value, ndarray))
 
 
-def _has_another_dtype(operands: tuple[Any, ...], dtype: np.dtype[Any]) -> bool:
+def _has_another_dtype(operands: Sequence[Any], dtype: np.dtype[Any]) -> bool:
     """Whether one of the Tensors among the operands is not of this dtype."""
     for operand in operands:
         if isinstance(operand, Tensor) and operand._array.dtype is not dtype:
@@ -86,16 +85,19 @@ def _has_another_dtype(operands: tuple[Any, ...], dtype: np.dtype[Any]) -> bool:
     return False
 
 
-class PointwiseOperator:
+class PointwiseOperator(Operator):
     """A pointwise operator on Tensors and Python numbers; ``into`` writes an existing Tensor."""
 
+    layers = COMPLEX | TRANSFORMED | INTERCEPTED
+
     __slots__ = (
-        "definition", "launch", "program", "recorded", "write", "variants", "_recipes", "_rules",
-        "_node", "_tangents", "_native_tangents", "__weakref__",
+        "definition", "name", "launch", "program", "recorded", "write", "variants", "_recipes",
+        "_rules", "_node", "_tangents", "_native_tangents", "__weakref__",
     )  # fmt: skip
 
     def __init__(self, definition: PointwiseDefinition, formula: Any = None):
         self.definition = definition
+        self.name = definition.name
         self.program = PointwiseProgram(
             definition.name,
             (lambda: formula) if formula is not None else (lambda: definition.traced),
@@ -104,6 +106,7 @@ class PointwiseOperator:
             definition.refuses_zero_divisors,
             accepts=definition.dtypes,
             weak=definition.weak,
+            bounded=definition.bounded,
             check=definition.check,
             rounds=definition.rounds_operands,
         )
@@ -141,7 +144,7 @@ class PointwiseOperator:
                 needed = needed or operand._requires_grad
                 operand = operand._array
             elif operand.__class__ is ndarray:
-                raise LaunchMiss(_ARRAY)
+                raise LaunchMiss(MISS_OPERAND)  # which is refused by ``check_operands``
             arrays.append(operand)
         return new_tensor(self.program.call(*arrays), needed and recording and self.recorded)
 
@@ -149,6 +152,16 @@ class PointwiseOperator:
     def formula(self) -> Any:
         """The traced formula."""
         return self.program.prepare()
+
+    @property
+    def parameters(self) -> tuple[str, ...]:  # type: ignore[override]
+        """The names of the operands."""
+        return tuple(self.formula.inputs)
+
+    @property
+    def tensors(self) -> frozenset[str]:  # type: ignore[override]
+        """Those of them that may be Tensors."""
+        return frozenset(self.parameters).difference(self.definition.scalars)
 
     @property
     def node_class(self) -> type[PointwiseNode]:
@@ -167,37 +180,17 @@ class PointwiseOperator:
             self.record(result, operands)
         return result
 
-    def compute(self, operands: tuple[Any, ...]) -> Tensor:
+    def compute(self, operands: Sequence[Any]) -> Tensor:
         """The operator in Python, whatever the operands: what ``launch`` misses arrives here."""
-        check_operands(self.definition.name, operands)
-        operands = self.with_tensor(operands)
-        if _has_complex(operands):
-            if (variant := self.variant(operands)) is not self:
-                return variant.compute(operands)
-        if is_transformed(operands):
-            return dispatch.apply(self, operands)
-        if capture.active is not None and (intercepted := interception.current()) is not None:
-            return intercepted(
-                self.name, operands, lambda: self._made(operands),
-                lambda made: self._finish(made, operands),
-            )  # fmt: skip
-        return self._finish(self._made(operands), operands)
-
-    def _made(self, operands: tuple[Any, ...]) -> np.ndarray[Any, Any]:
-        arrays = tuple([_array_of(x) for x in operands])
-        try:
-            return self.program.call(*arrays)
-        except LaunchMiss as miss:
-            return self.program.resolve(miss, arrays)
-
-    def _finish(self, made: np.ndarray[Any, Any], operands: tuple[Any, ...]) -> Tensor:
-        result = new_tensor(made)
-        needed = [isinstance(x, Tensor) and x._requires_grad for x in operands]
-        if grad_mode.enabled and True in needed:
-            self.record(result, operands)
+        check_operands(self.name, operands)
+        result: Tensor = descent.call(self, self.with_tensor(operands))
         return result
 
-    def with_tensor(self, operands: tuple[Any, ...]) -> tuple[Any, ...]:
+    def run(self, arrays: list[Any]) -> np.ndarray[Any, Any]:
+        """The formula on arrays and numbers."""
+        return self.program.run(*arrays)
+
+    def with_tensor(self, operands: Sequence[Any]) -> Sequence[Any]:
         """The operands; of numbers alone the first as a Tensor, if the operator takes such."""
         if any([isinstance(x, Tensor) for x in operands]):
             return operands
@@ -208,7 +201,7 @@ class PointwiseOperator:
         made = half.converted(np.array(value), scalar_dtype(value).numpy)
         return (new_tensor(made), *others)
 
-    def variant(self, operands: tuple[Any, ...]) -> PointwiseOperator:
+    def variant(self, operands: Sequence[Any]) -> PointwiseOperator:
         """This operator for operands of which some, or the output, are complex."""
         from .complex_operator import variant_of
 
@@ -221,7 +214,7 @@ class PointwiseOperator:
             rule = self._rules[needed] = GradientRule(self, needed)
         return rule
 
-    def record(self, result: Tensor, operands: tuple[Any, ...]) -> None:
+    def record(self, result: Tensor, operands: Sequence[Any]) -> None:
         """Make ``result`` remember how it came about."""
         if not self.recorded:
             return
@@ -256,7 +249,7 @@ class PointwiseOperator:
     def _attach(
         self,
         result: Tensor,
-        operands: tuple[Any, ...],
+        operands: Sequence[Any],
         edges: tuple[Any, ...],
         needed: tuple[int | None, ...],
         restore: list[Any] | None,
@@ -273,7 +266,7 @@ class PointwiseOperator:
             self._recipes.add(needed, rule, node.__class__)
         produce(node, result)
 
-    def _save(self, node: Any, result: Tensor, operands: tuple[Any, ...]) -> None:
+    def _save(self, node: Any, result: Tensor, operands: Sequence[Any]) -> None:
         """Keep in the node what its gradient rule uses."""
         rule = node.rule
         saved = []
@@ -288,19 +281,12 @@ class PointwiseOperator:
         node.saved = tuple(saved)
 
     @staticmethod
-    def _numbers(rule: GradientRule, operands: tuple[Any, ...]) -> tuple[Any, ...]:
+    def _numbers(rule: GradientRule, operands: Sequence[Any]) -> tuple[Any, ...]:
         used = [operands[place] for place in rule.uses]
         kept = [None if isinstance(x, Tensor) else x for x in used]
         return (*kept, None) if rule.uses_result else tuple(kept)
 
-    # --- under transformations, see ``transforms/dispatch.py`` ---
-
-    is_view = False
-
-    @property
-    def name(self) -> str:
-        """Name of the operator."""
-        return self.definition.name
+    # --- under transformations, see ``dispatch/transformations.py`` ---
 
     def batch(self, operator: Any, size: int, operands: list[Any], mapped: list[Any]) -> Tensor:
         """All samples at once: the formula does not mind another dimension in front."""
@@ -310,6 +296,9 @@ class PointwiseOperator:
         self, operator: Any, primals: list[Any], tangents: list[Any], results: tuple[Tensor, ...]
     ) -> tuple[Tensor | None, ...]:
         """The tangent of the result, from a formula derived from the gradients."""
+        chosen = self._for(primals)
+        if chosen is not self:
+            return chosen.tangent(chosen, primals, tangents, results)
         rule = self._tangent_rule(tangents)
         if rule.operator is None:
             return transposed(self, primals, tangents, results)
@@ -320,7 +309,7 @@ class PointwiseOperator:
 
         From then on the launcher does this without Python, if it is compiled.
         """
-        if not self.recorded:
+        if not self.recorded or self._for(primals) is not self:
             return None
         rule = self._tangent_rule(tangents)
         if rule.program is not None and not rule.is_native and native_launchers.duals_ready():
@@ -330,6 +319,16 @@ class PointwiseOperator:
             rule.is_native = True
         return rule.both(primals, tangents)
 
+    def remember(self, results: Tensor, operands: Sequence[Any]) -> Tensor:
+        """Record a result that was computed by a rule."""
+        if requires_grad(operands):
+            self._for(operands).record(results, operands)
+        return results
+
+    def _for(self, operands: Sequence[Any]) -> PointwiseOperator:
+        """The operator that computes with these operands."""
+        return self.variant(operands) if True in map(is_complex, operands) else self
+
     def _tangent_rule(self, tangents: list[Any]) -> TangentRule:
         which = tuple([tangent is not None for tangent in tangents])
         rule = self._tangents.get(which)
@@ -337,34 +336,28 @@ class PointwiseOperator:
             rule = self._tangents[which] = TangentRule(self, which)
         return rule
 
-    def remember(self, result: Tensor, operands: tuple[Any, ...]) -> Tensor:
-        """Record a result that was computed by a rule."""
-        for x in operands:
-            if isinstance(x, Tensor) and x._requires_grad:
-                self.record(result, operands)
-                break
-        return result
-
     def into(self, output: Tensor, operands: tuple[Any, ...]) -> None:
         """Write the result into ``output``, without recording. Its version is counted up."""
         try:
             self.write(output, *operands)
-        except LaunchMiss as miss:
-            check_operands(self.definition.name, operands)
-            if _has_complex((output, *operands)):
+        except LaunchMiss:
+            check_operands(self.name, operands)
+            if True in map(is_complex, (output, *operands)):
                 self.variant(operands).into(output, operands)
             else:
-                self._resolve_into(miss, output, operands)
+                self._into_in_python(output, operands)
 
-    def _resolve_into(self, miss: LaunchMiss, output: Tensor, operands: tuple[Any, ...]) -> None:
-        """``into`` in Python."""
+    def _into_in_python(self, output: Tensor, operands: tuple[Any, ...]) -> None:
         if is_transformed((output, *operands)):
             apply_inplace(output, self, operands)
             return
         before_write(output)
-        arrays = (*map(_array_of, operands), output._array)
-        self.program.resolve(miss, arrays, into=True)
+        self.run_into(output._array, [_array_of(x) for x in operands])
         tensors.bump_version(output)
+
+    def run_into(self, output: np.ndarray[Any, Any], arrays: list[Any]) -> None:
+        """``run`` into an array that is there already."""
+        self.program.write(*arrays, output)
 
     def _write_in_python(self, output: Tensor, *operands: Any) -> None:
         if native_launchers.ready():
@@ -374,7 +367,7 @@ class PointwiseOperator:
                 found(output, *operands)
                 return
         if any([x.__class__ is ndarray for x in operands]):
-            raise LaunchMiss(_ARRAY)
+            raise LaunchMiss(MISS_OPERAND)  # which is refused by ``check_operands``
         before_write(output)
         self.program.into(*map(_array_of, operands), output._array)
         tensors.bump_version(output)
@@ -410,7 +403,7 @@ def binary(
             operator.record(result, (a, b))
         return result
 
-    call.__name__ = call.__qualname__ = operator.definition.name
+    call.__name__ = call.__qualname__ = operator.name
     return call
 
 
@@ -426,5 +419,5 @@ def unary(operator: PointwiseOperator) -> Callable[[Any], Tensor]:
             operator.record(result, (a,))
         return result
 
-    call.__name__ = call.__qualname__ = operator.definition.name
+    call.__name__ = call.__qualname__ = operator.name
     return call

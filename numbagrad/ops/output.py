@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..dtype import can_cast, scalar_type_name
-from ..executor.plan.forms import check_written_once
+from ..executor.plan.sharing import check_written_once
 from ..tensor import Tensor
 from ..transforms.reading import refuse_tangents
 from ..type_names import type_name

@@ -15,7 +15,8 @@ import numpy as np
 from ..executor.builtin import launcher, make_builtin
 from ..executor.plan.operations import Array, may_raise
 from ..kernels import program_layout
-from ..native import replay_layout as words
+from ..native.record import row_of, write_list
+from ..native.replay_layout import Passed, ReplayTable, Result
 from ..program import timing
 from ..program.program import Program
 from ..tensor import Tensor
@@ -89,22 +90,29 @@ class _Native:
         forms = [np.empty_like(memory.array) for memory in program.results]
         sizes = [np.array([*x.shape, *x.strides, 0], dtype=np.int64) for x in forms]
         results = [
-            (0, x.dtype.num, x.ndim, form.ctypes.data, place_of.get(count + k, -1))
+            row_of(
+                Result,
+                kept=0,
+                type=x.dtype.num,
+                rank=x.ndim,
+                sizes=form.ctypes.data,
+                place=place_of.get(count + k, -1),
+            )
             for k, (x, form) in enumerate(zip(forms, sizes, strict=True))
         ]
-        passed = [(k, place_of[k]) for k in range(count) if k in place_of]
-        table = np.zeros(words.REPLAY_WORDS, dtype=np.int64)
-        table[0] = described_runtime().ctypes.data
-        lists: list[tuple[int, list[Any]]] = [
-            (words.REPLAY_RESULTS, results), (words.REPLAY_PASSED, passed),
-            (words.REPLAY_ARRAYS, [(0,)] * len(native.slots)),
-        ]  # fmt: skip
-        entries = [np.array(entry or [(0,)], dtype=np.int64) for _, entry in lists]
-        for (word, entry), array in zip(lists, entries, strict=True):
-            table[word : word + 2] = len(entry), array.ctypes.data
-        table[words.REPLAY_ARGUMENTS] = count
-        table[words.REPLAY_PROGRAM] = native.address
-        table[words.REPLAY_PROGRAM_TABLE] = id(native.table)
+        passed = [
+            row_of(Passed, argument=k, place=place_of[k]) for k in range(count) if k in place_of
+        ]
+        table = ReplayTable()
+        table.runtime = described_runtime().address
+        table.arguments.count = count
+        entries = [
+            write_list(table.results, results),
+            write_list(table.passed, passed),
+            write_list(table.arrays, [0] * len(native.slots)),
+        ]
+        table.program = native.address
+        table.program_table = id(native.table)
         self._kept: Any = (sizes, entries)
         self.run = make_builtin("composite", launcher("replay", "replay"), table)
 

@@ -19,17 +19,18 @@ from ..autograd.grad_mode import no_grad
 from ..autograd.grad_mode import state as grad_mode
 from ..autograd.inplace import before_write, compute_then_write
 from ..autograd.tensor_interface import bump_version
-from ..backends import Backend, backend_for, foreign
+from ..backend import Backend, backend_for, foreign
 from ..dtype import int64, scalar_type_name
 from ..executor import capture
 from ..executor.arrays import filled, new_array
+from ..number_range import checked_number
 from ..random import Generator, default_generator, initial_seed, manual_seed, seed
 from ..tensor import Tensor, new_tensor
 from ..transforms.batching import folded
 from ..transforms.levels import is_transformed
 from ..transforms.randomness import drawn_for_samples, fill_samples, has_samples, refuse_same
 from .argument_kinds import Real, takes
-from .arguments import checked_number, kind_of_new, leaf, numpy_dtype, require_tensor, shape_of
+from .arguments import kind_of_new, leaf, numpy_dtype, require_tensor, shape_of
 from .creation import empty_array_like, zeros_like
 from .registry import method
 from .shapes import common_shape

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..backends import array_namespace, foreign
+from ..backend import array_namespace, foreign
 from ..dtype import scalar_type_name
 from ..executor import capture
 from ..executor.conversion import dense_like

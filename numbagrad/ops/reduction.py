@@ -18,7 +18,8 @@ from ..autograd import creation_hooks, watching
 from ..autograd import tensor_interface as tensors
 from ..autograd.grad_mode import state as grad_mode
 from ..autograd.node import Node
-from ..backends import foreign
+from ..backend import foreign
+from ..dispatch.bits import INTERCEPTED, TRANSFORMED
 from ..dispatch.policies import autocasts
 from ..dtype import dtype as DType
 from ..dtype import scalar_type_name
@@ -29,13 +30,14 @@ from ..executor.plan.forms import reduced_shape
 from ..executor.reduction import Reduction, ReductionProgram
 from ..formula import isnan, where
 from ..tensor import Tensor, new_tensor
-from ..transforms import dispatch, tangents
+from ..transforms import tangents
 from ..transforms.batching import over_dimensions
 from ..transforms.levels import Transformed, is_transformed
 from ..type_names import type_name
-from . import interception, native_launchers
+from . import native_launchers
 from .argument_kinds import NOT_GIVEN, takes
 from .arguments import require_tensor
+from .base import Operator
 from .expand import expand
 from .join import cat
 from .lazy_conj import conjugate
@@ -154,20 +156,27 @@ def _node_class(name: str) -> type[SumNode]:
     return type(name, (SumNode,), {"__slots__": ()})
 
 
-class LinearReduction:
+class LinearReduction(Operator):
     """A sum or a mean: reductions whose gradient does not depend on the values."""
 
-    __slots__ = ("definition", "program", "programs", "nodes", "divides_by_count")
+    __slots__ = ("definition", "name", "program", "programs", "nodes", "divides_by_count")
+
+    parameters = ("input", "mask", "keepdim", "dtype")
+    tensors = frozenset(("input",))
+    layers = TRANSFORMED | INTERCEPTED
+    tangent = staticmethod(tangents.multilinear)
+    batch = staticmethod(over_dimensions)
 
     def __init__(self, definition: Reduction, nodes: tuple[str, str], divides_by_count: bool):
         self.definition = definition
+        self.name = definition.name
         self.program = ReductionProgram(definition)
         self.programs: dict[DType | None, ReductionProgram] = {None: self.program}
         self.nodes = tuple([_node_class(name) for name in nodes])
         self.divides_by_count = divides_by_count
 
-    def program_for(self, requested: DType) -> ReductionProgram:
-        """The program that computes in a requested dtype."""
+    def program_for(self, requested: DType | None) -> ReductionProgram:
+        """The program that computes in a requested dtype, or in that of the input."""
         program = self.programs.get(requested)
         if program is None:
             program = self.programs[requested] = ReductionProgram(self.definition, requested)
@@ -176,54 +185,32 @@ class LinearReduction:
     def __call__(self, input: Tensor, mask: int, keepdim: bool, dtype: DType | None) -> Tensor:
         program = self.program
         if dtype is not None:
-            program, input = self._in(dtype, input)
+            if dtype.is_complex or input._array.dtype.kind == "c":
+                input, dtype = tensors.cast(input, dtype.numpy), None
+            program = self.program_for(dtype)
         array = input._array
         if array.__class__ is Transformed:
-            return self._of_transformed(program, input, mask, keepdim, dtype)
+            both = self._of_dual(program, input, mask, keepdim)
+            return self.compute((input, mask, keepdim, dtype)) if both is None else both
         try:
             made = program.call(array, mask, keepdim)
-        except LaunchMiss as miss:
-            return self._of_missed(program, miss, (input, mask, keepdim, dtype))
-        return self._finished(made, input, mask) if input._requires_grad else new_tensor(made)
+        except LaunchMiss:
+            return self.compute((input, mask, keepdim, dtype))
+        if input._requires_grad and grad_mode.enabled and made.dtype.kind in "fcV":
+            return self._attach(made, input, mask)
+        return new_tensor(made)
 
-    def _of_missed(self, program: ReductionProgram, miss: LaunchMiss, arguments: Any) -> Tensor:
-        """The result where the launcher did not run."""
-        if capture.active is not None and interception.current() is not None:
-            return self._intercepted(program, arguments)
-        input, mask, keepdim, _ = arguments
-        made = program.resolve(miss, input._array, mask, keepdim)
-        return self._finished(made, input, mask)
+    def run(self, arrays: list[Any]) -> Array:
+        """The sum or the mean of an array."""
+        array, mask, keepdim, dtype = arrays
+        return self.program_for(dtype).run(array, mask, keepdim)
 
-    def _finished(self, made: Array, input: Tensor, mask: int) -> Tensor:
-        if not (input._requires_grad and grad_mode.enabled and made.dtype.kind in "fcV"):
-            return new_tensor(made)
-        return self._attach(made, input, mask)
-
-    def _of_transformed(
-        self,
-        program: ReductionProgram,
-        input: Tensor,
-        mask: int,
-        keepdim: bool,
-        dtype: DType | None,
-    ) -> Tensor:
-        both = self._of_dual(program, input, mask, keepdim)
-        return dispatch.apply(self, (input, mask, keepdim, dtype)) if both is None else both
-
-    def _in(self, dtype: DType, input: Tensor) -> tuple[ReductionProgram, Tensor]:
-        """The program and the input for a requested dtype."""
-        if dtype.is_complex or input._array.dtype.kind == "c":
-            return self.program, tensors.cast(input, dtype.numpy)
-        return self.program_for(dtype), input
-
-    def _intercepted(self, program: ReductionProgram, arguments: Any) -> Tensor:
-        """The call handed to whoever intercepts it, computing and recording apart."""
-        input, mask, keepdim, _ = arguments
-        intercepted: Any = interception.current()
-        return intercepted(
-            self.name, arguments, lambda: program.run(input._array, mask, keepdim),
-            lambda made: self.remember(new_tensor(made), arguments),
-        )  # fmt: skip
+    def finish(self, made: Array, arguments: Sequence[Any]) -> Tensor:
+        """The result as a Tensor with its history."""
+        input, mask, _, _ = arguments
+        if input._requires_grad and grad_mode.enabled and made.dtype.kind in "fcV":
+            return self._attach(made, input, mask)
+        return new_tensor(made)
 
     @staticmethod
     def _of_dual(
@@ -248,27 +235,14 @@ class LinearReduction:
             creation_hooks.announce(node)
         return result
 
-    # --- under transformations, see ``transforms/dispatch.py`` ---
-
-    is_view = False
-
-    name = property(lambda self: self.definition.name)
-    tangent = staticmethod(tangents.multilinear)
-
-    batch = staticmethod(over_dimensions)
-
     def with_tangent(self, primals: list[Any], tangents: list[Any]) -> tuple[Tensor, Tensor] | None:
         """The result and its tangent, which is the same reduction of the tangent."""
         tangent, *parameters = tangents[0], *primals[1:]
         return None if tangent is None else (self(*primals), self(tangent, *parameters))
 
-    def remember(self, result: Tensor, arguments: tuple[Any, ...]) -> Tensor:
-        """Record a result that was computed by a rule."""
-        input, mask, _, _ = arguments
-        needed = input._requires_grad and grad_mode.enabled
-        if not (needed and result._array.dtype.kind in "fcV"):
-            return result
-        return self._attach(result._array, input, mask)
+    def remember(self, results: Tensor, arguments: Sequence[Any]) -> Tensor:
+        """A result that was computed by a rule, with its history."""
+        return self.finish(results._array, arguments) if arguments[0]._requires_grad else results
 
 
 _sum = LinearReduction(

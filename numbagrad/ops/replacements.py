@@ -10,10 +10,10 @@ import numpy as np
 
 from .. import return_types
 from ..autograd.inplace import compute_then_write
-from ..backends import refuse_foreign
+from ..backend import refuse_foreign
 from ..dtype import scalar_type_name
 from ..executor import capture
-from ..executor.plan.forms import reach
+from ..executor.plan.sharing import reach
 from ..tensor import Tensor, new_tensor
 from .argument_kinds import Ints, Real, takes
 from .arguments import is_complex_number

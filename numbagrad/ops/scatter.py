@@ -19,11 +19,12 @@ from ..autograd.once_differentiable import with_history
 from ..executor import capture
 from ..executor import indexing as executor
 from ..executor.arrays import filled_like
-from ..executor.plan.forms import check_written_once
+from ..executor.plan.sharing import check_written_once
+from ..number_range import checked_number
 from ..tensor import Tensor, new_tensor
 from ..transforms.batching import after_samples, stacked
 from ..transforms.levels import Batched, is_transformed, state_of
-from .arguments import checked_number, refuse_complex, require_tensor_or_number
+from .arguments import refuse_complex, require_tensor_or_number
 from .gather import (
     check_index,
     checking,
@@ -176,8 +177,9 @@ def scatter(
             raise RuntimeError("reduce argument must be either add or multiply.")
         source = src
         if not isinstance(src, Tensor):
+            number = checked_number(src, input._array.dtype)
             source = new_tensor(
-                filled_like(input._array, index._array.shape, input._array.dtype, src)
+                filled_like(input._array, index._array.shape, input._array.dtype, number)
             )
         return scatter_reduce(input, dim, index, source, {"add": "sum", "multiply": "prod"}[reduce])
     tensor = src if isinstance(src, Tensor) else None

@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 
 from .. import half_precision
-from ..backends import backend_for
+from ..backend import backend_for
 from ..dtype import float64, int64
 from ..executor.capture import constant
+from ..number_range import checked_number
 from ..tensor import Tensor
 from ..warn_once import warn_caller
 from .argument_kinds import takes
@@ -204,6 +205,9 @@ def linspace(
     without = "b" if steps > 1 else ""
     _require_scalars("linspace", start, end)
     kind = kind_of_new("linspace", dtype, out, without=without)
+    for end_of_range in (start, end):
+        if not isinstance(end_of_range, Tensor) and not 0 <= end_of_range <= 127:
+            checked_number(end_of_range, kind)
     plain = start.__class__ in _NUMBERS and end.__class__ in _NUMBERS and steps.__class__ is int
     if plain and steps <= _SMALL:
         signs = math.copysign(1, start), math.copysign(1, end)  # 0.0 and -0.0 are equal as keys

@@ -14,11 +14,12 @@ import numpy as np
 from .. import half_precision as half
 from .. import return_types
 from ..autograd.grad_mode import state as grad_mode
-from ..backends import refuse_foreign
+from ..backend import refuse_foreign
 from ..dispatch.policies import autocasts
 from ..executor import capture
 from ..executor import indexing as executor
 from ..executor.conversion import dense_like
+from ..number_range import check_bits, wrapped_number
 from ..tensor import Tensor, new_tensor
 from ..transforms.batching import after_samples, stacked
 from ..transforms.levels import refuse_samples
@@ -369,6 +370,18 @@ def unique_consecutive(
 # --- places in sorted sequences -------------------------------------------------------------------
 
 
+def _searched(number: Any, sequence: Array) -> Array:
+    """A number to search for, as a tensor without dimensions has it beside the sequence."""
+    check_bits(number)
+    if number.__class__ is bool and sequence.dtype.kind == "b":
+        raise NotImplementedError("\"searchsorted_out_cpu\" not implemented for 'Bool'")
+    if number.__class__ is int and sequence.dtype.kind == "b":
+        wrapped_number(number, sequence.dtype)  # refuses what bools cannot be promoted with
+    if number.__class__ is int and sequence.dtype.kind in "iu":
+        number = wrapped_number(number, sequence.dtype)
+    return capture.constant(np.array(number))
+
+
 @whole
 def searchsorted(
     sorted_sequence: Tensor,
@@ -396,7 +409,7 @@ def searchsorted(
     require_tensor("searchsorted", sorted_sequence, "sorted_sequence")
     require_tensor_or_number("searchsorted", input, "input", 2)
     sequence = sorted_sequence._array
-    values = input._array if isinstance(input, Tensor) else capture.constant(np.array(input))
+    values = input._array if isinstance(input, Tensor) else _searched(input, sequence)
     if sequence.ndim == 0 or (values.ndim == 0 and sequence.ndim > 1):
         raise RuntimeError(
             "torch.searchsorted(): the boundaries need a dimension, and one only where the input "

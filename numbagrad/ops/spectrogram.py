@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..backends import refuse_foreign
+from ..backend import refuse_foreign
 from ..executor import capture
 from ..tensor import Tensor, new_tensor
 from ..transforms.levels import is_transformed
@@ -142,8 +142,9 @@ def stft(
         made = to_half("rfft", frames, [n_fft], dims, norm, True)
     else:
         made = to_complex(frames, [n_fft], dims, norm, True)
-    made = made.transpose(-2, -1)
-    made = made if rank == 2 else made.squeeze(0)
+    made.transpose_(-2, -1)  # in place, so that the result is no view
+    if rank == 1:
+        made.squeeze_(0)
     return made if return_complex else view_as_real(made)
 
 

@@ -19,7 +19,8 @@ from ..dtype import FROM_TYPE_NUM
 from ..dtype import dtype as DType
 from ..executor import capture
 from ..executor.indexing import strided_view
-from ..executor.plan.forms import contiguous, reach
+from ..executor.plan.forms import contiguous
+from ..executor.plan.sharing import reach
 from ..tensor import Tensor
 from ..untyped_storage import UntypedStorage
 from .argument_kinds import NOT_GIVEN

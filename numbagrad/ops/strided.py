@@ -13,11 +13,11 @@ import numpy as np
 
 from .. import half_precision as half
 from ..autograd.regions import Geometry, install_regions
-from ..backends import address_of, foreign, refuse_foreign
+from ..backend import address_of, foreign, refuse_foreign
 from ..executor import capture
 from ..executor.arrays import copy_elements, fill_elements, filled
 from ..executor.indexing import strided_view
-from ..executor.plan.forms import reach
+from ..executor.plan.sharing import reach
 from ..tensor import Tensor
 from ..transforms.batching import stacked
 from ..transforms.layouts import shows_as

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..backends import refuse_foreign
+from ..backend import refuse_foreign
 from ..executor import capture
 from ..executor.copying import are_inside
 from ..executor.plan.forms import ShapesDiffer, broadcast

@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Any
 
 from ..autograd import tensor_interface as tensors
-from ..executor.builtin import LaunchMiss
 from ..executor.pointwise import PointwiseProgram
 from ..formula import Formula, symbol
 from ..kernels.layout import MAX_OPERANDS
@@ -89,11 +88,7 @@ class TangentRule:
             return None
         arrays = [x._array if isinstance(x, Tensor) else x for x in primals]
         arrays += [x._array for x in tangents if x is not None]
-        try:
-            made = program.call(*arrays)
-        except LaunchMiss as miss:
-            made = program.resolve(miss, tuple(arrays))
-        value, tangent = made
+        value, tangent = program.run(*arrays)
         return new_tensor(value), new_tensor(tangent)
 
 

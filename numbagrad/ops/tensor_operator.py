@@ -7,25 +7,23 @@ Gradient functions are written in public operations, so they can be recorded and
 from __future__ import annotations
 
 import copy
-import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..autograd import tensor_interface as tensors
-from ..autograd.grad_mode import state as grad_mode
 from ..autograd.node import edge_of, new_node, produce
 from ..autograd.saved import save, save_output
 from ..autograd.saved_hooks import HookedTensor
-from ..backends import Backend, foreign_among, shared_by
+from ..backend import Backend, foreign_among, shared_by
+from ..dispatch import descent, half_precision
+from ..dispatch.bits import HALF, INTERCEPTED, TRANSFORMED
 from ..executor import capture
-from ..executor.conversion import has_half, kind_of_results, narrowed, widened
 from ..tensor import Tensor, new_tensor
-from ..transforms import dispatch
-from ..transforms.levels import is_transformed
 from ..transforms.tangents import multilinear
-from . import interception, native_launchers, saved_names
+from . import native_launchers, saved_names
+from .base import Operator
 
 
 class OperatorNode(native_launchers.OperatorState):
@@ -204,19 +202,19 @@ def _parameters(function: Callable[..., Any]) -> tuple[str, ...]:
     return code.co_varnames[: code.co_argcount]
 
 
-class TensorOperator:
+class TensorOperator(Operator):
     """An operator defined by a forward on ndarrays and gradient functions on Tensors.
 
     ``forward`` takes its arguments by position; those named in ``gradient`` are Tensors (or None),
     the rest are parameters. ``gradient`` maps an input to a function of what it uses, by name (see
     :class:`GradientPlan`), written in Tensor operations, so that it can be recorded itself. The
     last input may be a list of Tensors, named in ``variadic``; its gradient function returns a
-    list. ``batch`` and ``tangent`` are rules under transformations (``transforms/dispatch.py``):
-    without them it runs once a sample, and tangents follow from the gradients. One of two arguments
-    that is ``multilinear`` may have a rule ``with_directions(a, b, da, db)`` for what forward makes
-    of two arrays and the tangent of that, where one direction may be None; it may return None.
-    ``directions_builtin`` is a word with a builtin that does so for most arrays, and misses for
-    others, or with 0 while there is none.
+    list. ``batch`` and ``tangent`` are rules under transformations
+    (``dispatch/transformations.py``): without them it runs once a sample, and tangents follow from
+    the gradients. One of two arguments that is ``multilinear`` may have a rule
+    ``with_directions(a, b, da, db)`` for what forward makes of two arrays and the tangent of that,
+    where one direction may be None; it may return None. ``directions_builtin`` is a word with a
+    builtin that does so for most arrays, and misses for others, or with 0 while there is none.
     ``node`` is the class that its nodes are made from.
     A forward that is ``portable`` asks the backend of its arrays for all that it makes of them, or
     only views them; others run on ndarrays alone.
@@ -227,11 +225,8 @@ class TensorOperator:
     __slots__ = (
         "name", "forward", "gradient", "grad_fn", "parameters", "tensors", "variadic",
         "outputs", "launch", "batch", "tangent", "with_directions", "directions_builtin",
-        "portable", "takes_half", "_differentiable", "_native", "_plans", "_node", "_python",
+        "layers", "portable", "_differentiable", "_native", "_plans", "_node", "_python",
     )  # fmt: skip
-
-    #: Whether results share the memory of the input.
-    is_view = False
 
     def __init__(
         self,
@@ -263,14 +258,17 @@ class TensorOperator:
         self.with_directions = with_directions
         self.directions_builtin = directions_builtin
         self.portable = portable or self.is_view
-        #: Lists of Tensors are joined, whatever they hold.
-        self.takes_half = takes_half or self.is_view or bool(variadic)
+        # Lists of Tensors are joined, whatever they hold.
+        takes_half = takes_half or self.is_view or bool(variadic)
+        self.layers = TRANSFORMED
+        if not self.is_view:
+            self.layers |= INTERCEPTED if takes_half else INTERCEPTED | HALF
         self._differentiable = tuple([name in gradient for name in self.parameters])
         self._plans: dict[tuple[bool, ...], GradientPlan] = {}
         self._node: Any = type(self.grad_fn, (node,), {"__slots__": (), "operator": self})
         self._native: native_launchers.OperatorLauncher | None = None
         #: What the launcher calls: it holds no references itself.
-        self._python = (self._compute, self._finish)
+        self._python = (self._compute, self.finish)
         #: ``launch(*arguments)``: the operator, compiled around its forward as soon as that pays.
         self.launch: Callable[..., Any] = self._launch_in_python
 
@@ -284,85 +282,42 @@ class TensorOperator:
                 self.name, self.forward, *self._python, bool(self.variadic),
                 add=_add if self._is_multilinear else None, with_directions=self.with_directions,
                 directions_builtin=self.directions_builtin,
-                takes_half=self.takes_half,
+                takes_half=not self.layers & HALF,
             )  # fmt: skip
             self.launch = self._native.launch
             return self.launch(*arguments)
         return self._compute(*arguments)
 
+    @property
+    def node_class(self) -> type[OperatorNode]:
+        """The class of the nodes this operator leaves."""
+        made: type[OperatorNode] = self._node
+        return made
+
     def _compute(self, *arguments: Any) -> Any:
         """The operator in Python: what the launcher leaves to it arrives here as well."""
-        if is_transformed(arguments):
-            return dispatch.apply(self, arguments)
-        arrays = [self._memory_of(argument) for argument in arguments]
-        if capture.active is None:
-            return self._finish(self._computed(arrays), arguments)
-        intercepted = interception.current()
-        if intercepted is None:
-            made = self._computed(arrays, functools.partial(capture.forward, self))
-            return self._finish(made, arguments)
-        return intercepted(
-            self.name, arguments, lambda: self._computed(arrays),
-            lambda made: self._finish(made, arguments),
-        )  # fmt: skip
+        return descent.call(self, arguments)
 
-    def _computed(
-        self, arrays: list[Any], forward: Callable[[list[Any]], Any] | None = None
-    ) -> Any:
-        """What forward makes of arrays, in float32 where they are of half precision.
-
-        The results are rounded once. ``forward(arrays)`` may stand for the operator's own.
-        """
+    def run(self, arrays: list[Any]) -> Any:
+        """The forward on arrays; noted by who records this thread."""
         where = foreign_among(arrays)
-        if where is not None:
-            forward = forward or self._forward_on(where)
-            shared_by(self.name, arrays)
-        if self.takes_half or not has_half(arrays):
-            return self.forward(*arrays) if forward is None else forward(arrays)
-        wide = [widened(x) for x in arrays]
-        made = self.forward(*wide) if forward is None else forward(wide)
-        narrow = kind_of_results(arrays)
-        if narrow is None:
-            return made
-        if made.__class__ is tuple:
-            return tuple([narrowed(x, narrow) for x in made])
-        return narrowed(made, narrow)
+        forward = self.forward if where is None else self._forward_on(where, arrays)
+        if capture.active is not None:
+            return capture.forward(self.name, forward, arrays)
+        return forward(*arrays)
 
-    def _forward_on(self, where: Backend) -> Callable[[list[Any]], Any]:
+    def _forward_on(self, where: Backend, arrays: list[Any]) -> Callable[..., Any]:
         """What runs on arrays of another backend: its own forward, or this one if that may.
 
         Raises:
             NotImplementedError: for an operator whose forward knows the arrays of the CPU alone.
+            RuntimeError: if there are arrays of several devices.
         """
         own = where.forwards.get(self.name)
         if own is None and not self.portable:
             where.refuse(self.name)
-        run: Callable[..., Any] = own or self.forward
-        return lambda arrays: run(*arrays)
-
-    def _memory_of(self, argument: Any) -> Any:
-        if isinstance(argument, Tensor):
-            return argument._array
-        if self.variadic and argument.__class__ is list:
-            return [tensor._array for tensor in argument]
-        return argument
-
-    def _needs_gradient(self, argument: Any) -> bool:
-        if isinstance(argument, Tensor):
-            return argument._requires_grad
-        if self.variadic and argument.__class__ is list:
-            return any([tensor._requires_grad for tensor in argument])
-        return False
-
-    def _finish(self, made: Any, arguments: tuple[Any, ...]) -> Any:
-        """Make Tensors of what forward returned, and record them."""
-        if made.__class__ is tuple:
-            results = tuple([new_tensor(array) for array in made])
-        else:
-            results = (new_tensor(made),)
-        if grad_mode.enabled and True in [self._needs_gradient(x) for x in arguments]:
-            self.record(results, arguments)
-        return results if made.__class__ is tuple else results[0]
+        shared_by(self.name, arrays)
+        return own or self.forward
 
     def _plan_for(self, needed: tuple[bool, ...]) -> GradientPlan:
         plan = self._plans.get(needed)
@@ -372,7 +327,7 @@ class TensorOperator:
 
     @staticmethod
     def _describe(
-        node: Any, plan: GradientPlan, results: tuple[Tensor, ...], arguments: tuple[Any, ...]
+        node: Any, plan: GradientPlan, results: tuple[Tensor, ...], arguments: Sequence[Any]
     ) -> None:
         """Let a node, whose inputs are saved, keep what else its plan uses."""
         node.plan = plan
@@ -383,8 +338,10 @@ class TensorOperator:
             outputs = [save_output(results[n], n) for n in plan.results]
             node.saved = (*node.saved, *outputs)
 
-    def record(self, results: tuple[Tensor, ...], arguments: tuple[Any, ...]) -> None:
+    def record(self, results: Any, arguments: Sequence[Any]) -> None:
         """Make the results with a float dtype remember how they came about."""
+        if results.__class__ is not tuple:
+            results = (results,)
         floating = [result._array.dtype.kind in "fcV" for result in results]
         if True not in floating:
             return
@@ -413,16 +370,10 @@ class TensorOperator:
             plan.is_native = True
         produce(node, *[x if has else None for x, has in zip(results, floating, strict=True)])
 
-    def remember(self, results: Any, arguments: tuple[Any, ...]) -> Any:
-        """Record results that were computed by a rule of a transformation."""
-        if True in [self._needs_gradient(x) for x in arguments]:
-            self.record(results if results.__class__ is tuple else (results,), arguments)
-        return results
-
     def with_tangent(self, primals: list[Any], tangents: list[Any]) -> tuple[Tensor, Tensor] | None:
         """The result and its tangent, without a Tensor in between; None unless it is multilinear.
 
-        See ``transforms/dispatch.py``.
+        See ``dispatch/transformations.py``.
         """
         if not self._is_multilinear or capture.active is not None:
             return None
@@ -433,7 +384,7 @@ class TensorOperator:
             )
             if both is not None:
                 return new_tensor(both[0]), new_tensor(both[1])
-        made = self._computed(arrays)
+        made = half_precision.computed(self, arrays)
         if made.__class__ is tuple:
             return None
         total: Any = None
@@ -441,7 +392,7 @@ class TensorOperator:
             if tangent is None:
                 continue
             primal, arrays[place] = arrays[place], tangent._array
-            term = self._computed(arrays)
+            term = half_precision.computed(self, arrays)
             arrays[place] = primal
             if total is None:
                 total = term
@@ -453,7 +404,7 @@ class TensorOperator:
     def _is_multilinear(self) -> bool:
         return self.tangent is multilinear and not self.is_view and not self.variadic
 
-    def _no_gradient(self, argument: Any, arguments: tuple[Any, ...]) -> RuntimeError:
+    def _no_gradient(self, argument: Any, arguments: Sequence[Any]) -> RuntimeError:
         place = next(i for i, x in enumerate(arguments) if x is argument)
         return RuntimeError(
             f"{self.name}: there is no gradient with respect to {self.parameters[place]!r}, which "

@@ -14,17 +14,15 @@ from typing import Any
 
 import numpy as np
 
-from ..autograd import tensor_interface as tensors
-from ..autograd.grad_mode import state as grad_mode
 from ..autograd.node import Node, edge_of, new_node, produce
 from ..autograd.saved import save, save_output
+from ..dispatch.bits import HALF, INTERCEPTED, TRANSFORMED
 from ..dtype import dtype as DType
 from ..dtype import float32, from_numpy, get_default_dtype, promote_types
 from ..executor import capture
-from ..tensor import Tensor, new_tensor
-from ..transforms import dispatch
-from ..transforms.levels import is_transformed
-from . import interception
+from ..executor.conversion import narrowed
+from ..tensor import Tensor
+from .base import Operator
 from .creation import zeros
 
 __all__ = ["UserKernel", "kernel"]
@@ -163,7 +161,7 @@ class UserKernel:
                     f"kernel {self.name}: {input} is a NumPy {type(argument).__name__}; pass a "
                     "Tensor, as from_numpy() makes of an ndarray, or a Python number"
                 )
-        results = self.run(arguments, self._specs(arguments))
+        results = self.call_for(arguments, self._specs(arguments))
         return results[0] if len(results) == 1 else results
 
     def _in_order(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
@@ -212,60 +210,9 @@ class UserKernel:
             )
         return dtypes
 
-    def run(self, arguments: tuple[Any, ...], specs: Sequence[Spec]) -> tuple[Tensor, ...]:
+    def call_for(self, arguments: tuple[Any, ...], specs: Sequence[Spec]) -> tuple[Tensor, ...]:
         """Outputs of the given shapes and dtypes, recorded where an input requires grad."""
-        if is_transformed(arguments):
-            return dispatch.apply(_Call(self, specs), arguments)
-        if _has_half(arguments, specs):
-            return self._run_in_float32(arguments, specs)
-        arguments = tuple([_in_c_order(x) for x in arguments])
-        if capture.active is not None and (intercepted := interception.current()) is not None:
-            return intercepted(
-                self, arguments, lambda: self._made(arguments, specs),
-                lambda made: self._finish(made, arguments, specs),
-            )  # fmt: skip
-        return self._finish(self._made(arguments, specs), arguments, specs)
-
-    def _run_in_float32(
-        self, arguments: tuple[Any, ...], specs: Sequence[Spec]
-    ) -> tuple[Tensor, ...]:
-        """``run`` on copies of float32 of what is of half precision; outputs are rounded once."""
-        wide = tuple([tensors.cast(x, float32.numpy) if _is_half(x) else x for x in arguments])
-        computed = [(shape, float32 if kind.is_half else kind) for shape, kind in specs]
-        results = self.run(wide, computed)
-        return tuple(
-            [
-                tensors.cast(x, kind.numpy) if kind.is_half else x
-                for x, (_, kind) in zip(results, specs, strict=True)
-            ]
-        )
-
-    def _made(self, arguments: tuple[Any, ...], specs: Sequence[Spec]) -> tuple[Any, ...]:
-        """The arrays that the function of the user writes."""
-        made = [np.empty(shape, kind.numpy) for shape, kind in specs]
-        known = dict(zip(self.inputs, arguments, strict=True))
-        arrays: dict[str, Any] = {
-            name: x._array if isinstance(x, Tensor) else x for name, x in known.items()
-        }
-        arrays.update(zip(self.outputs, made, strict=True))
-        ordered = tuple([arrays[name] for name in self.parameters])
-        found = capture.active and capture.recorder()
-        if found:
-            found.opaque(self.name, self.function, self._launch, ordered, made)
-        else:
-            self._launch(*ordered)
-        return tuple(made)
-
-    def _finish(
-        self, made: tuple[Any, ...], arguments: tuple[Any, ...], specs: Sequence[Spec]
-    ) -> tuple[Tensor, ...]:
-        """The results as Tensors, with their history."""
-        known = dict(zip(self.inputs, arguments, strict=True))
-        results = tuple([new_tensor(array) for array in made])
-        if grad_mode.enabled:
-            needed = [x._requires_grad for x in arguments if isinstance(x, Tensor)]
-            if True in needed:
-                self._record(results, known, specs)
+        results: tuple[Tensor, ...] = KernelCall(self, specs)(*arguments)
         return results
 
     def _launch(self, *arrays: Any) -> None:
@@ -273,14 +220,14 @@ class UserKernel:
         try:
             returned = self.function(*arrays)
         except Exception as error:
-            raise RuntimeError(f"kernel {self._call(arrays)}: {error}") from error
+            raise RuntimeError(f"kernel {self._described(arrays)}: {error}") from error
         if returned is not None:
             raise TypeError(
-                f"kernel {self._call(arrays)} returned a {type(returned).__name__}; it has to "
+                f"kernel {self._described(arrays)} returned a {type(returned).__name__}; it has to "
                 f"write its outputs ({', '.join(self.outputs)}) and return nothing"
             )
 
-    def _call(self, arrays: tuple[Any, ...]) -> str:
+    def _described(self, arrays: tuple[Any, ...]) -> str:
         """A call with dtypes and shapes, for errors."""
         described = [
             f"{name}: {x.dtype} {x.shape}" if isinstance(x, np.ndarray) else f"{name}: {x!r}"
@@ -288,59 +235,83 @@ class UserKernel:
         ]
         return f"{self.name}({', '.join(described)})"
 
-    def _record(
-        self, results: tuple[Tensor, ...], known: dict[str, Any], specs: Sequence[Spec]
-    ) -> None:
-        """Make the results with a float dtype remember how they came about."""
-        floating = [result._array.dtype.kind in "fcV" for result in results]
-        if True not in floating:
-            return
-        given = {name: x for name, x in known.items() if isinstance(x, Tensor)}
-        needed = frozenset([name for name, x in given.items() if x._requires_grad])
-        used = {name for rule in self.rules if rule.gives & needed for name in rule.uses}
-        saved = [name for name in given if name in used]
-        kept = [name for name in self.outputs if name in used]
-        edges = tuple([edge_of(x) for x in given.values()])
-        entries = (
-            *[save(given[name]) for name in saved],
-            *[save_output(results[k], k) for k, name in enumerate(self.outputs) if name in used],
-        )
-        node = new_node(self._node, edges, entries)
-        node.kernel = self
-        node.needed = needed
-        node.names = (*saved, *kept)
-        node.values = {name: x for name, x in known.items() if name not in given}
-        node.shapes = {
-            name: (x._array.shape, from_numpy(x._array.dtype)) for name, x in given.items()
-        }
-        node.specs = tuple(specs)
-        node._output_count = len(results)
-        produce(node, *[x if has else None for x, has in zip(results, floating, strict=True)])
 
+class KernelCall(Operator):
+    """A kernel whose outputs have these shapes and dtypes; under ``vmap`` one sample at a time.
 
-class _Call:
-    """A call of a kernel as ``transforms/dispatch.py`` takes operators: one sample at a time."""
+    Of half precision are only what it is given and what it returns: users' loops see float32.
+    """
 
-    batch = None
-    tangent = None
-    is_view = False
+    layers = TRANSFORMED | INTERCEPTED | HALF
 
     def __init__(self, kernel: UserKernel, specs: Sequence[Spec]) -> None:
         self.kernel = kernel
         self.specs = specs
         self.name = kernel.name
 
-    def __call__(self, *arguments: Any) -> tuple[Tensor, ...]:
-        return self.kernel.run(arguments, self.specs)
+    @property
+    def parameters(self) -> tuple[str, ...]:  # type: ignore[override]
+        """The names of the inputs."""
+        return self.kernel.inputs
 
-    def remember(
-        self, results: tuple[Tensor, ...], arguments: tuple[Any, ...]
-    ) -> tuple[Tensor, ...]:
-        """Record results that were computed by a rule."""
-        if any([isinstance(x, Tensor) and x._requires_grad for x in arguments]):
-            known = dict(zip(self.kernel.inputs, arguments, strict=True))
-            self.kernel._record(results, known, self.specs)
-        return results
+    @property
+    def seen_as(self) -> UserKernel:
+        """What policies of selective checkpoints are told."""
+        return self.kernel
+
+    def run(self, arrays: list[Any]) -> tuple[Any, ...]:
+        """The arrays that the function of the user writes; no input is of half precision."""
+        kernel = self.kernel
+        made = [
+            np.empty(shape, (float32 if kind.is_half else kind).numpy) for shape, kind in self.specs
+        ]
+        known = dict(zip(kernel.inputs, [_in_c_order(x) for x in arrays], strict=True))
+        known.update(zip(kernel.outputs, made, strict=True))
+        ordered = tuple([known[name] for name in kernel.parameters])
+        found = capture.active and capture.recorder()
+        if found:
+            found.opaque(kernel.name, kernel.function, kernel._launch, ordered, made)
+        else:
+            kernel._launch(*ordered)
+        return tuple(
+            [
+                narrowed(x, kind.numpy) if kind.is_half else x
+                for x, (_, kind) in zip(made, self.specs, strict=True)
+            ]
+        )
+
+    def rounded(self, made: Any, arrays: list[Any]) -> Any:
+        """The outputs, whose dtypes do not depend on those of the inputs."""
+        return made
+
+    def record(self, results: tuple[Tensor, ...], arguments: Sequence[Any]) -> None:
+        """Make the results with a float dtype remember how they came about."""
+        floating = [result._array.dtype.kind in "fcV" for result in results]
+        if True not in floating:
+            return
+        kernel = self.kernel
+        known = dict(zip(kernel.inputs, arguments, strict=True))
+        given = {name: x for name, x in known.items() if isinstance(x, Tensor)}
+        needed = frozenset([name for name, x in given.items() if x._requires_grad])
+        used = {name for rule in kernel.rules if rule.gives & needed for name in rule.uses}
+        saved = [name for name in given if name in used]
+        kept = [name for name in kernel.outputs if name in used]
+        edges = tuple([edge_of(x) for x in given.values()])
+        entries = (
+            *[save(given[name]) for name in saved],
+            *[save_output(results[k], k) for k, name in enumerate(kernel.outputs) if name in used],
+        )
+        node = new_node(kernel._node, edges, entries)
+        node.kernel = kernel
+        node.needed = needed
+        node.names = (*saved, *kept)
+        node.values = {name: x for name, x in known.items() if name not in given}
+        node.shapes = {
+            name: (x._array.shape, from_numpy(x._array.dtype)) for name, x in given.items()
+        }
+        node.specs = tuple(self.specs)
+        node._output_count = len(results)
+        produce(node, *[x if has else None for x, has in zip(results, floating, strict=True)])
 
 
 class _Rule:
@@ -414,7 +385,7 @@ class KernelNode(Node):
                 known[parameter] = zeros(shape, dtype=kind) if grad is None else grad
             arguments = tuple([known[name] for name in rule.kernel.inputs])
             specs = [self.shapes[rule.writes[name]] for name in rule.kernel.outputs]
-            results = rule.kernel.run(arguments, specs)
+            results = rule.kernel.call_for(arguments, specs)
             made.update(zip([rule.writes[x] for x in rule.kernel.outputs], results, strict=True))
         missing = sorted(self.needed - made.keys())
         if missing:
@@ -463,15 +434,6 @@ def _prefix(parameters: Sequence[str]) -> str:
     return prefix
 
 
-def _is_half(value: Any) -> bool:
-    return isinstance(value, Tensor) and value.dtype.is_half
-
-
-def _has_half(arguments: tuple[Any, ...], specs: Sequence[Spec]) -> bool:
-    """Whether an input or an output is of float16 or bfloat16, which users' loops do not know."""
-    return True in [kind.is_half for _, kind in specs] or True in map(_is_half, arguments)
-
-
 def _is_shape(value: Any) -> bool:
     return isinstance(value, (tuple, list)) and all(
         [isinstance(size, (int, np.integer)) for size in value]
@@ -479,10 +441,10 @@ def _is_shape(value: Any) -> bool:
 
 
 def _in_c_order(value: Any) -> Any:
-    """A Tensor whose elements lie side by side; anything else as it is."""
-    if not isinstance(value, Tensor) or value._array.flags.c_contiguous:
+    """An array whose elements lie side by side; anything else as it is."""
+    if not isinstance(value, np.ndarray) or value.flags.c_contiguous:
         return value
-    return value.contiguous()
+    return capture.copied(value)
 
 
 def _camel_case(name: str) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..backends import foreign
+from ..backend import foreign
 from ..executor.arrays import copy_elements
 from ..executor.conversion import dense_like, in_order, lies_in_order
 from ..layout import contiguous_format, preserve_format
@@ -227,9 +227,8 @@ _permute = ViewOperator(
 )
 
 
-def transpose_node(edge: tuple[Any, int], sequence_nr: float) -> Any:
-    """A node of ``t`` whose input is behind ``edge``, for a graph that was recorded without it."""
-    return _t.node_behind(edge, sequence_nr)
+#: For the linear layer, whose graph is recorded without it.
+TRANSPOSE = _t
 
 
 def alias(input: Tensor) -> Tensor:

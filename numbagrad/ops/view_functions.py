@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..autograd.regions import Geometry, region_of
-from ..executor.plan.forms import reach
+from ..executor.plan.sharing import reach
 from ..tensor import Tensor
 from .lazy_conj import view_as_pending
 from .registry import method

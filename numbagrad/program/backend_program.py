@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..backends import Backend
+from ..backend import Backend
 from ..executor.plan.forms import dense
 from ..executor.plan.operations import Array, Call, Memory, Operation, View
 from . import timing

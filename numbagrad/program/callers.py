@@ -7,14 +7,14 @@ import pathlib
 import sys
 import types
 
-from .. import backends
+from .. import backend
 
 _PACKAGE = str(pathlib.Path(__file__).parents[1]) + os.sep
 
 
 def is_library(filename: str) -> bool:
     """Whether a file of code belongs to this package, or to a backend that is registered."""
-    return filename.startswith(_PACKAGE) or filename in backends.files
+    return filename.startswith(_PACKAGE) or filename in backend.files
 
 
 def running_code(frame: types.FrameType | None = None) -> list[tuple[types.CodeType, int]]:

@@ -14,6 +14,9 @@ import numpy as np
 
 from ..executor.builtin import launcher, make_builtin, runtime
 from ..native import guard_layout as words
+from ..native.guard_layout import GuardTable
+from ..native.heads import DictionaryHead
+from ..native.record import row_of, write_list
 
 _KINDS = {
     dict: words.DICTIONARY, list: words.LIST, types.CellType: words.CELL, set: words.EMPTY_SET,
@@ -78,7 +81,7 @@ def _changes_are_counted() -> bool:
     if sys.implementation.name != "cpython" or sys.version_info >= (3, 12):
         return False
     probe: dict[str, Any] = {}
-    number = ctypes.c_int64.from_address(id(probe) + words.DICTIONARY_VERSION)
+    number = ctypes.c_int64.from_address(id(probe) + DictionaryHead.version.offset)
     found = [number.value]
     for change in (
         lambda: probe.update(a=1.5), lambda: probe.update(a=2.5), lambda: probe.pop("a"),
@@ -87,6 +90,11 @@ def _changes_are_counted() -> bool:
         change()
         found.append(number.value)
     return len(set(found)) == len(found)
+
+
+def _row(kind: int, watched: int, size: int, values: int) -> tuple[int, ...]:
+    """A container that was not found to hold what it should yet."""
+    return row_of(words.Container, kind=kind, object=watched, size=size, values=values, version=-1)
 
 
 class Guards:
@@ -109,9 +117,8 @@ class Guards:
         ]
         self._heads = [head.owner for head in heads]
         head_words = np.array(found or [(0, 0, 0)], dtype=np.uint64).view(np.int64)
-        table = np.zeros(words.GUARD_WORDS, dtype=np.int64)
-        entries = np.zeros((len(self._kept) + 1, words.CONTAINER_WORDS), dtype=np.int64)
-        entries[0] = words.WORDS, 0, len(found), head_words.ctypes.data, -1
+        table = GuardTable()
+        rows = [_row(words.WORDS, 0, len(found), head_words.ctypes.data)]
         addresses = np.array(
             [
                 0 if value is ABSENT or value is ANY else id(value)
@@ -123,18 +130,16 @@ class Guards:
         )
         start = addresses.ctypes.data
         watched: Any
-        for entry, (container, values) in zip(entries[1:], self._kept, strict=True):
+        for container, values in self._kept:
             if isinstance(container, Entries):
                 kind, watched = words.ENTRIES, container.dictionary
             else:
                 kind = next(_KINDS[base] for base in type(container).__mro__ if base in _KINDS)
                 watched = container
             keyed = kind in (words.DICTIONARY, words.ENTRIES)
-            entry[:] = kind, id(watched), len(values) // (2 if keyed else 1), start, -1
+            rows.append(_row(kind, id(watched), len(values) // (2 if keyed else 1), start))
             start += 8 * len(values)
-        table[0] = runtime().ctypes.data
-        table[words.GUARD_CONTAINERS] = len(entries)
-        table[words.GUARD_CONTAINERS_AT] = entries.ctypes.data
-        table[words.GUARD_VERSIONED] = _changes_are_counted()
-        self._tables = entries, addresses, head_words
+        table.runtime = runtime().address
+        table.versioned = _changes_are_counted()
+        self._tables = write_list(table.containers, rows), addresses, head_words
         self.unchanged = make_builtin("unchanged", launcher("unchanged", "guards"), table)

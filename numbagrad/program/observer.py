@@ -1,7 +1,7 @@
 """``Observer``: a recorder that sees what the eager operators of a thread run, and keeps nothing.
 
-``profile`` times launches with one, and ``ops/interception.py`` has operators come by Python with
-one, so that somebody may decide what to do with them.
+``profile`` times launches with one, and ``dispatch/interception.py`` has operators come by Python
+with one, so that somebody may decide what to do with them.
 """
 
 from __future__ import annotations

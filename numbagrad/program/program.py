@@ -29,10 +29,10 @@ from ..executor.plan.operations import (
     Number,
     Operation,
     View,
-    extent,
     is_check,
     mapped,
 )
+from ..executor.plan.sharing import extent
 from ..kernels import program_layout as words
 from ..kernels.pointwise import loaded_as
 from . import bundles, row_stages, timing  # noqa: F401 - they say how their operations are lowered
@@ -252,7 +252,7 @@ class Program:
                 part.watched = table
             launches[k] = launch.kernel, own.ctypes.data, launch.total, launch.grain
         patch_words = np.array(patches or [(0, 0, 0)], dtype=np.int64)
-        table[0] = runtime().ctypes.data
+        table[0] = runtime().address
         table[words.PROGRAM_LAUNCHES] = len(part.launches)
         table[words.PROGRAM_LAUNCHES_AT] = launches.ctypes.data
         table[words.PROGRAM_PATCHES] = len(patches)

@@ -6,8 +6,7 @@ import functools
 from collections.abc import Iterator
 from typing import Any
 
-from ..backends import is_array
-from ..executor.builtin import LaunchMiss
+from ..backend import is_array
 from ..executor.plan.operations import (
     Array,
 )
@@ -51,10 +50,7 @@ def plain(operands: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def launched(program: Any, operands: tuple[Any, ...], into: bool) -> Any:
-    try:
-        return (program.into if into else program.call)(*operands)
-    except LaunchMiss as miss:
-        return program.resolve(miss, operands, into)
+    return (program.write if into else program.run)(*operands)
 
 
 def name_of(function: Any) -> str:

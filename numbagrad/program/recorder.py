@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from .. import half_precision as half
-from ..backends import address_of, foreign_among, is_array
+from ..backend import address_of, foreign_among, is_array
 from ..dtype import computed_as
 from ..dtype import from_numpy as dtype_of
 from ..executor import capture, numba_function
@@ -45,7 +45,7 @@ from ..executor.plan.operations import (
     views_in,
 )
 from ..formula import Formula, constant
-from ..native import layout
+from ..number_range import wrapped_number
 from .callers import line_of_user, running_code
 from .input_numbers import DrawnNumber, is_given
 from .recorded_values import (
@@ -137,7 +137,7 @@ class Recorder:
         self._attend(not self.paused)
 
     def _attend(self, active: bool) -> None:
-        self._runtime[layout.RUNTIME_CAPTURE] = _thread_state() if active else 0
+        self._runtime.capture = _thread_state() if active else 0
 
     def fail(self, what: str, at: list[tuple[types.CodeType, int]] | None = None) -> None:
         """Note that ``what`` cannot be part of a program, and compute the rest as always.
@@ -273,12 +273,18 @@ class Recorder:
         compute, numbers = program.rules.signature(values, outputs[0])
         passed = tuple(
             [
-                self.view(x) if is_array(x) else self.number(x, number)
+                self.view(x) if is_array(x) else self._fitting(x, number)
                 for x, number in zip(inputs, numbers, strict=True)
             ]
         )
         views = tuple([self.view(x, made=new) for x in outputs])
         return Pointwise(program.name, program.formula, passed, views, compute.name, numbers)
+
+    def _fitting(self, value: Any, dtype: str | None) -> Any:
+        """``number``, of an int the bits that the dtype holds; the call refused what is refused."""
+        if isinstance(value, int) and dtype is not None and "int" in dtype and not is_given(value):
+            return wrapped_number(value, np.dtype(dtype))
+        return self.number(value, dtype)
 
     def _rounded(self, program: Any, inputs: tuple[Any, ...], rank: int) -> tuple[Any, ...]:
         """The inputs, with numbers rounded to half precision where the operator compares them."""

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 
 from ..executor import capture
 from ..executor.builtin import runtime
-from ..native import layout
 
 #: One thread records at a time.
 _lock = threading.RLock()
@@ -36,7 +35,7 @@ def _forget_others() -> None:
     active = capture.active
     if active is not None and active.thread != threading.get_ident():
         capture.active = None
-        runtime()[layout.RUNTIME_CAPTURE] = 0
+        runtime().capture = 0
     _lock = threading.RLock()
 
 

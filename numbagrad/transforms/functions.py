@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 from ..autograd.grad_mode import set_grad_enabled
 from ..autograd.grad_mode import state as grad_mode
+from ..dispatch.transformations import deepest, split
 from ..ops.creation import zeros_like
 from ..tensor import Tensor
-from .dispatch import deepest, split
 from .function_batches import apply_to_batch, require_setup_context
 from .inplace import take_tangent
 from .layouts import of_dtype

@@ -21,13 +21,13 @@ from ..autograd.inplace import (
 )
 from ..autograd.node import edge_of
 from ..autograd.regions import Geometry, region_of
-from ..executor.plan.forms import repeats
+from ..dispatch.transformations import below, deepest, resolved, split
+from ..executor.plan.sharing import repeats
 from ..ops.creation import zeros_like
 from ..ops.inplace import copy_
 from ..ops.lazy_conj import as_pending, view_as_pending
 from ..ops.strided import view_region
 from ..tensor import Tensor, new_tensor
-from .dispatch import below, deepest, resolved, split
 from .layouts import zeros_as
 from .levels import (
     BATCH,

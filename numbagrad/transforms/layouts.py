@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from ..autograd.regions import Geometry
+from ..dispatch.transformations import new_samples
 from ..executor import capture
 from ..executor.indexing import strided_view
-from ..executor.plan.forms import reach, repeats
+from ..executor.plan.sharing import reach, repeats
 from ..ops.lazy_conj import view_as_pending
 from ..tensor import Tensor, new_tensor
 from ..untyped_storage import owner_of
-from .dispatch import new_samples
 from .levels import Transformed
 
 __all__ = ["laid_out_as", "of_dtype", "shows_as", "zeros_as"]

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from ..autograd.grad_mode import no_grad
 from ..autograd.tensor_interface import alias
+from ..dispatch.transformations import resolved
 from ..printing import tensor_text
 from ..tensor import Tensor
-from .dispatch import resolved
 from .levels import (
     BRANCH,
     ITEM,

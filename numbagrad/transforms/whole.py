@@ -10,8 +10,9 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
+from ..dispatch import transformations
+from ..ops.base import Operator
 from ..tensor import Tensor
-from . import dispatch
 from .levels import is_transformed
 
 __all__ = ["whole"]
@@ -19,19 +20,13 @@ __all__ = ["whole"]
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-class _Whole:
-    """A call of a function as ``dispatch`` takes operators; ``names`` are those of keywords."""
-
-    batch = None
-    is_view = False
+class _Whole(Operator):
+    """A call of a function as an operator without history; ``names`` are those of keywords."""
 
     def __init__(self, function: Callable[..., Any], names: Sequence[str]) -> None:
         self.function = function
+        self.name = function.__name__
         self.names = names
-
-    @property
-    def name(self) -> str:
-        return self.function.__name__
 
     def __call__(self, *arguments: Any) -> Any:
         count = len(arguments) - len(self.names)
@@ -45,15 +40,14 @@ class _Whole:
         """None: the results are constant where they are differentiable."""
         return (None,) * len(results)
 
-    def remember(self, results: Any, arguments: tuple[Any, ...]) -> Any:
-        """The results, which have no history."""
-        return results
+    def record(self, results: Any, arguments: Sequence[Any]) -> None:
+        """Nothing: the results have no history."""
 
 
 def whole_call(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """``function(*args, **kwargs)``, under the transformations of its arguments."""
     if is_transformed(args) or is_transformed(tuple(kwargs.values())):
-        return dispatch.apply(_Whole(function, tuple(kwargs)), (*args, *kwargs.values()))
+        return transformations.call(_Whole(function, tuple(kwargs)), (*args, *kwargs.values()))
     return function(*args, **kwargs)
 
 

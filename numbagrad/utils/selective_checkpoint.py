@@ -2,7 +2,7 @@
 
 The names of ``torch.utils.checkpoint``, which ``checkpoint.py`` passes on. ``context_fn`` of a
 checkpoint makes two contexts: in the first the results of operators are kept, in the second, in
-backward, they are given back. Both are interceptors of operators (``ops/interception.py``).
+backward, they are given back. Both are interceptors of operators (``dispatch/interception.py``).
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from ..dispatch.interception import Compute, Interceptor
 from ..ops.aten import OpOverload, OpOverloadPacket, name_of
-from ..ops.interception import Compute, Interceptor
 from ..ops.user_kernel import UserKernel
 from ..random import default_generator
 

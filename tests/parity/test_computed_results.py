@@ -68,3 +68,16 @@ def test_a_product_of_one_matrix_is_a_copy():
         x = library.ones(2, 2)
         library.chain_matmul(x).zero_()
         assert x.sum() == 4
+
+
+@pytest.mark.parametrize("requires_grad", [False, True])
+@pytest.mark.parametrize("shape", [(40,), (3, 40)])
+@pytest.mark.parametrize("center", [False, True])
+def test_spectra_are_no_views_but_of_their_parts(shape, center, requires_grad):
+    for return_complex in (True, False):
+        found = []
+        for t in (torch, numbagrad):
+            x = t.ones(shape, requires_grad=requires_grad)
+            made = t.stft(x, 8, window=t.ones(8), center=center, return_complex=return_complex)
+            found.append((made.shape, made.stride(), made._is_view(), made._base is None))
+        assert found[0] == found[1]

@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 
 import numbagrad as ng
@@ -76,3 +77,39 @@ def test_a_factor_is_that_of_its_own_triangle(name, upper):
         made.append((factor.tolist(), gradient.tolist()))
     for ours, theirs in zip(*made, strict=True):
         torch.testing.assert_close(torch.tensor(ours), torch.tensor(theirs))
+
+
+UNITS = {
+    "elu": lambda t, x: t.nn.functional.elu(x, 1.25),
+    "celu": lambda t, x: t.nn.functional.celu(x, 1.25),
+    "selu": lambda t, x: t.nn.functional.selu(x),
+    "elu in place": lambda t, x: t.nn.functional.elu(x * 1, 1.5, True),
+    "hardtanh": lambda t, x: t.nn.functional.hardtanh(x),
+    "hardswish": lambda t, x: t.nn.functional.hardswish(x),
+    "hardshrink": lambda t, x: t.nn.functional.hardshrink(x),
+    "softshrink": lambda t, x: t.nn.functional.softshrink(x),
+    "relu": lambda t, x: t.nn.functional.relu(x),
+    "leaky_relu": lambda t, x: t.nn.functional.leaky_relu(x, 0.2),
+    "threshold": lambda t, x: t.nn.functional.threshold(x, 0, 1),
+    "clamp": lambda t, x: x.clamp(0, 1),
+    "softplus": lambda t, x: t.nn.functional.softplus(x),
+    "silu": lambda t, x: t.nn.functional.silu(x),
+    "gelu": lambda t, x: t.nn.functional.gelu(x),
+}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", UNITS)
+def test_two_derivatives_of_units_where_their_formulas_meet_and_of_nan(name, dtype):
+    found = []
+    for t in (torch, ng):
+        places = [0.0, -0.0, 1, -1, 0.5, -0.5, 3, -3, 6, float("nan")]
+        x = t.tensor(places, dtype=getattr(t, dtype), requires_grad=True)
+        made = UNITS[name](t, x)
+        (first,) = t.autograd.grad(made.sum(), x, create_graph=True)
+        second = None
+        if first.requires_grad:
+            second = t.autograd.grad((first * first).sum(), x, allow_unused=True)[0]
+        second = t.zeros_like(x) if second is None else second
+        found.append(t.stack([made, first, second]).detach().numpy())
+    assert np.allclose(found[0], found[1], 1e-4, 1e-6, equal_nan=True)

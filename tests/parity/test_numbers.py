@@ -48,6 +48,94 @@ def test_bools_of_numpy_are_operands_as_in_torch(name, dtype):
         assert found(numbagrad, *arguments) == found(torch, *arguments), value
 
 
+SCALARS = {
+    "add": lambda t, x, n: x + n,
+    "rsub": lambda t, x, n: n - x,
+    "mul": lambda t, x, n: x * n,
+    "div": lambda t, x, n: x / n,
+    "floor_divide": lambda t, x, n: x // n,
+    "remainder": lambda t, x, n: x % n,
+    "fmod": lambda t, x, n: t.fmod(x, n),
+    "pow": lambda t, x, n: x**n,
+    "and": lambda t, x, n: x & n,
+    "shift": lambda t, x, n: x << n,
+    "eq": lambda t, x, n: x == n,
+    "lt": lambda t, x, n: x < n,
+    "reflected lt": lambda t, x, n: n < x,
+    "add_": lambda t, x, n: x.add_(n),
+    "div_": lambda t, x, n: x.div_(n),
+    "where": lambda t, x, n: t.where(t.tensor([True, False]), x, n),
+    "clamp": lambda t, x, n: x.clamp(min=n),
+    "clamp_": lambda t, x, n: x.clamp_(max=n),
+    "clamp_min": lambda t, x, n: t.clamp_min(x, n),
+    "alpha": lambda t, x, n: t.add(x, x, alpha=n),
+    "addcmul": lambda t, x, n: t.addcmul(x, x, x, value=n),
+    "lerp": lambda t, x, n: t.lerp(x, x, n),
+    "hardshrink": lambda t, x, n: t.nn.functional.hardshrink(x, n),
+    "leaky_relu": lambda t, x, n: t.nn.functional.leaky_relu(x, n),
+    "elu": lambda t, x, n: t.nn.functional.elu(x, n),
+    "index_add": lambda t, x, n: x.index_add(0, t.tensor([0]), x[:1], alpha=n),
+    "addmv": lambda t, x, n: t.addmv(x, x[:, None].expand(2, 2), x, beta=n),
+    "pad": lambda t, x, n: t.nn.functional.pad(x, (1, 1), value=n),
+    "isin": lambda t, x, n: t.isin(x, n),
+    "searchsorted": lambda t, x, n: t.searchsorted(x, n),
+    "linspace": lambda t, x, n: t.linspace(0, n, 3, dtype=x.dtype),
+    "scatter": lambda t, x, n: x.scatter(0, t.tensor([0]), n, reduce="add"),
+    "tensor": lambda t, x, n: t.tensor([n], dtype=x.dtype),
+    "element": lambda t, x, n: (x.__setitem__(0, n), x)[1],
+    "elements": lambda t, x, n: (x.__setitem__(t.tensor([True, False]), n), x)[1],
+}
+#: Beyond what torch's own arithmetic comes to: it negates an int64 that has no negative, promotes
+#: bools beside ints that only uint64 holds in some operators, and rounds where it is vectorised.
+KNOWN = {
+    ("pad", "int64", 2**63), ("pad", "int64", 2**63 - 1), ("linspace", "bfloat16", 70000.0),
+    ("alpha", "bool", 2**64 - 1),
+    ("alpha", "bool", 2**63),
+}  # fmt: skip
+
+
+def closely(library, call, dtype, number):
+    """The class of the error, or the dtype and the values to the digits that float16 has."""
+    x = library.tensor([1, 0]).to(getattr(library, dtype))
+    try:
+        made = call(library, x, number)
+    except Exception as error:
+        refused = isinstance(error, (NotImplementedError, TypeError))
+        return "refused" if refused else type(error)
+    numbers = np.array(made.tolist())
+    return str(made.dtype).split(".")[1], made.shape == (), [f"{z:.3g}" for z in numbers.ravel()]
+
+
+@pytest.mark.parametrize("dtype", [x for x in DTYPES if "complex" not in x])
+@pytest.mark.parametrize("name", SCALARS)
+def test_numbers_that_no_element_is_are_refused_or_converted_as_by_torch(name, dtype):
+    with np.errstate(all="ignore"):
+        for number in (*NUMBERS, 1e39, 1e300, True, 0):
+            if (name, dtype, number) in KNOWN:
+                continue
+            arguments = SCALARS[name], dtype, number
+            ours, theirs = closely(numbagrad, *arguments), closely(torch, *arguments)
+            if theirs is OverflowError and ours in ("refused", RuntimeError):
+                continue  # of two things wrong, each library finds another one first
+            assert ours == theirs, number
+
+
+@pytest.mark.parametrize("name", ["add", "where", "clamp", "alpha", "element", "masked_fill"])
+def test_programs_refuse_numbers_too(name):
+    call = {**SCALARS, **FILLS}[name]
+    for dtype in ("float16", "int8", "float32"):
+        for number in (300, 70000.0, 1e39):
+            compiled = numbagrad.compile(lambda x, n=number: call(numbagrad, x, n))
+            outcomes = []
+            for _ in range(3):
+                x = numbagrad.tensor([1, 0]).to(getattr(numbagrad, dtype))
+                try:
+                    outcomes.append(str(compiled(x).tolist()))
+                except RuntimeError as error:
+                    outcomes.append(str(error))
+            assert len(set(outcomes)) == 1
+
+
 FILLS = {
     "fill_": lambda t, x, n: x.fill_(n),
     "full": lambda t, x, n: t.full((2,), n, dtype=x.dtype),

@@ -1,5 +1,7 @@
 """Views of leaves that were made under ``no_grad``, against torch: writes, attributes, errors."""
 
+import copy
+
 import pytest
 import torch
 
@@ -91,10 +93,88 @@ def _as_array(t, leaf, view):
     return view.numpy().tolist()
 
 
+def _used(t, leaf, view):
+    made = view * 2
+    made.sum().backward()
+    edges = [x[0] is None for x in made.grad_fn.next_functions]
+    return _about(made)[:2], made.grad_fn.name(), edges, leaf.grad is None, view.grad is None
+
+
+def _used_with_the_leaf(t, leaf, view):
+    (view.sum() * leaf).sum().backward()
+    return leaf.grad.tolist(), view.grad is None
+
+
+def _viewed_again(t, leaf, view):
+    again = view[0]
+    return _about(again), [x[0] is None for x in again.grad_fn.next_functions]
+
+
+def _joined(t, leaf, view):
+    return t.stack([view, view * 2]).grad_fn.next_functions[0][0] is None
+
+
+def _compared(t, leaf, view):
+    return (view > 1).requires_grad, view.to(t.int64).requires_grad
+
+
+def _copied(t, leaf, view):
+    return view.clone().requires_grad, view.detach().requires_grad, copy.deepcopy(view).is_leaf
+
+
+def _asked_for_a_gradient(t, leaf, view):
+    return t.autograd.grad((view * 2).sum(), view)[0].tolist()
+
+
+def _allowed_to_have_no_gradient(t, leaf, view):
+    found = t.autograd.grad((view * 2).sum(), (view, leaf), allow_unused=True)
+    return [x is None for x in found]
+
+
+def _differentiated(t, leaf, view):
+    view.backward(t.ones(view.shape))
+
+
+def _required_and_used(t, leaf, view):
+    (view.requires_grad_() * 3).sum().backward()
+    return view.grad.tolist(), leaf.grad is None
+
+
+def _multiplied_by_itself(t, leaf, view):
+    made = (view * view * leaf.sum()).sum()
+    made.backward(retain_graph=True)
+    made.backward()
+    return leaf.grad.tolist()
+
+
+def _given_to_a_function(t, leaf, view):
+    needs = []
+
+    class Tripled(t.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            needs.append(ctx.needs_input_grad)
+            return x * 3
+
+        @staticmethod
+        def backward(ctx, grad):
+            needs.append("backward")
+            return grad * 3
+
+    Tripled.apply(view).sum().backward()
+    return needs
+
+
+def _shown(t, leaf, view):
+    return "".join(repr(view).split())
+
+
 USES = (
     _written, _set, _written_without_recording, _looked_at, _view_written, _leaf_written,
     _both_written, _required, _required_and_written, _detached, _copied_into, _multiplied,
-    _as_array,
+    _as_array, _used, _used_with_the_leaf, _viewed_again, _joined, _compared, _copied,
+    _asked_for_a_gradient, _allowed_to_have_no_gradient, _differentiated, _required_and_used,
+    _multiplied_by_itself, _given_to_a_function, _shown,
 )  # fmt: skip
 
 

@@ -13,26 +13,18 @@ from typing import Any
 import numpy as np
 
 from ... import half_precision as half
-from ...backends import address_of
+from ...backend import address_of
 from ...dtype import dtype as DType
+from ...dtype import finfo, from_numpy
 from ...kernels.layout import MAX_DIMENSIONS
 from ...native.layout import MISS_LIMIT, MISS_NUMBER, MISS_OPERAND
 from .. import capture, library
 from ..builtin import LaunchMiss, leave_to_recorder
 from . import lowering, result_forms
 from .dtypes import DtypeRules, code_of
-from .forms import separate
 from .launch import Launch
-from .operations import (
-    Array,
-    Memory,
-    Operation,
-    Pointwise,
-    Product,
-    Reduce,
-    Rowwise,
-    View,
-)
+from .operations import Array, Memory, Operation, Pointwise, Product, Reduce, Rowwise, View
+from .sharing import separate
 
 
 def view_of(array: Array, made: bool = False) -> View:
@@ -100,7 +92,9 @@ def pointwise(program: Any, operands: tuple[Any, ...], into: Array | None) -> An
     compute, forms = result_forms.pointwise(program, readable, into)
     if len(forms[0].shape) > MAX_DIMENSIONS:
         raise LaunchMiss(MISS_LIMIT)
-    arrays = _arrays_of(program.rules, readable, len(forms[0].shape), compute)
+    arrays = _arrays_of(
+        program.rules, readable, len(forms[0].shape), compute, from_numpy(forms[0].dtype)
+    )
     if into is None:
         outputs = result_forms.made(forms)
     else:
@@ -115,7 +109,9 @@ def pointwise(program: Any, operands: tuple[Any, ...], into: Array | None) -> An
     return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
 
-def _arrays_of(rules: DtypeRules, operands: Sequence[Any], rank: int, compute: DType) -> list[Any]:
+def _arrays_of(
+    rules: DtypeRules, operands: Sequence[Any], rank: int, compute: DType, result: DType
+) -> list[Any]:
     """The operands as kernels read them: numbers as arrays without dimensions.
 
     Raises:
@@ -127,23 +123,25 @@ def _arrays_of(rules: DtypeRules, operands: Sequence[Any], rank: int, compute: D
         if narrow is not None:
             x = half.converted(np.asarray(x), narrow.numpy)
         made = isinstance(x, np.ndarray)
-        arrays.append(x if made else _number_as(x, rules.number(place, compute).numpy))
+        kinds = rules.number(place, compute), rules.limit(place, compute, result)
+        arrays.append(x if made else _number_as(x, *kinds))
     return arrays
 
 
-def _number_as(number: Any, kind: np.dtype[Any]) -> Array:
-    """A Python number as an array without dimensions."""
-    if kind.kind in "iu":
-        limits = np.iinfo(kind)
+def _number_as(number: Any, kind: DType, limit: DType) -> Array:
+    """A Python number, which has to fit ``limit``, as an array without dimensions."""
+    if kind.numpy.kind in "iu":
+        limits = np.iinfo(kind.numpy)
         fits = isinstance(number, int) and limits.min <= number <= limits.max
-    elif kind.kind == "f":
+    elif kind.numpy.kind == "f":
         fits = isinstance(number, float) and not np.isfinite(number)
-        fits = fits or abs(number) <= float(np.finfo(kind).max)
+        fits = fits or abs(number) <= finfo(limit).max
+        fits = fits and not (isinstance(number, int) and not -(1 << 63) <= number < 1 << 63)
     else:
-        fits = True
+        fits = not isinstance(number, int) or 0 <= number <= 1
     if not fits:
         raise LaunchMiss(MISS_NUMBER)
-    return np.array(number, kind)
+    return np.array(number, kind.numpy)
 
 
 def reduce(

@@ -8,12 +8,12 @@ operators in Python that promote as those do. ``DtypeRules`` says what a definit
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from ...backends import is_array
+from ...backend import is_array
 from ...dtype import (
     bool_,
     can_cast,
@@ -30,6 +30,7 @@ from ...dtype import (
 )
 from ...dtype import dtype as DType
 from ...kernels import layout
+from ...number_range import checked_number, wrapped_number
 
 
 @dataclasses.dataclass(frozen=True)
@@ -98,6 +99,10 @@ class DtypeRules:
         accepts: the dtypes it computes in, a key of ``_ACCEPTED``.
         check: raises for dtypes of operands, by name, that the operator refuses.
         rounds: whether numbers beside operands of half precision are rounded first.
+        bounded: for the inputs where a number that does not fit is refused, what it has to fit:
+            the "result", what is "computed" in, the result if that is no float32 ("narrow"), or
+            if it is none of half precision ("wide"). Elsewhere numbers are converted as tensors
+            are.
     """
 
     name: str
@@ -108,6 +113,7 @@ class DtypeRules:
     accepts: str = "any"
     check: Callable[[dict[str, DType]], None] | None = None
     rounds: bool = False
+    bounded: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     def __post_init__(self) -> None:
         #: What ``signature`` found, by all that it depends on.
@@ -149,6 +155,25 @@ class DtypeRules:
     def number(self, place: int, compute: DType) -> DType:
         """The dtype as which a Python number in this place reaches the kernel."""
         return bool_ if self.inputs[place] in self.booleans else compute
+
+    def limit(self, place: int, compute: DType, result: DType) -> DType:
+        """The dtype that a number in this place has to fit."""
+        if result.is_half and self.bounded.get(self.inputs[place]) in ("result", "narrow"):
+            return result
+        return self.number(place, compute)
+
+    def fitted(self, place: int, value: Any, compute: DType, result: DType) -> Any:
+        """A number in this place as one that fits.
+
+        Raises:
+            RuntimeError, OverflowError: where there is none.
+        """
+        kind = self.limit(place, compute, result)
+        what = self.bounded.get(self.inputs[place])
+        converts = {"narrow": kind.name == "float32", "wide": result.is_half}
+        if what is None or converts.get(what, False):
+            return wrapped_number(value, kind.numpy)
+        return checked_number(value, kind.numpy)
 
     def rounded(self, codes: Sequence[OperandCode]) -> DType | None:
         """The dtype of half precision to which operands are rounded first; None if they are not."""

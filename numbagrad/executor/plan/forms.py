@@ -1,4 +1,4 @@
-"""Forms of arrays: shapes that broadcast, strides of results, and who may lie in whose memory.
+"""Forms of arrays: shapes that broadcast, and strides of results.
 
 A form is whatever has a ``shape``, ``strides`` in bytes and a NumPy ``dtype``: an ndarray, a
 ``View``, or a ``Form``, which stands for an array that is still to be made. Everything that plans
@@ -13,6 +13,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from .sharing import bounds
 
 Array = np.ndarray[Any, Any]
 Shape = tuple[int, ...]
@@ -186,60 +188,3 @@ def _sign(shape: Shape, steps: tuple[Shape, ...], inner: int, outer: int) -> int
         if shape[inner] > shape[outer]:
             return 1
     return 0
-
-
-# --- memory ---------------------------------------------------------------------------------------
-
-
-def bounds(form: Any, start: int = 0) -> tuple[int, int]:
-    """The first byte of the elements, and the one after the last; ``start`` is the first one's."""
-    low = high = start
-    if 0 in form.shape:
-        return low, low
-    for size, stride in zip(form.shape, form.strides, strict=True):
-        if stride < 0:
-            low += (size - 1) * stride
-        else:
-            high += (size - 1) * stride
-    return low, high + form.dtype.itemsize
-
-
-def reach(shape: Sequence[int], strides: Sequence[int]) -> int:
-    """Elements from the first to past the last one of a view, strides in elements; 0 for none."""
-    if 0 in shape:
-        return 0
-    return 1 + sum([(n - 1) * s for n, s in zip(shape, strides, strict=True)])
-
-
-def repeats(array: Array) -> bool:
-    """Whether an array shows elements of its memory several times, as an expanded one does."""
-    steps = zip(array.strides, array.shape, strict=True)
-    return 0 not in array.shape and any([step == 0 and size > 1 for step, size in steps])
-
-
-def check_written_once(output: Array) -> None:
-    """Raise torch's error for an output that has elements in one place of memory."""
-    if repeats(output):
-        raise RuntimeError(
-            "unsupported operation: more than one element of the written-to tensor refers to a "
-            "single memory location. Please clone() the tensor before performing the operation."
-        )
-
-
-def apart_or_same(array: Array, output: Array) -> bool:
-    """Whether an operand shares no memory with the output, or is that, element for element."""
-    if not np.may_share_memory(array, output):
-        return True
-    return (
-        array.__array_interface__["data"][0] == output.__array_interface__["data"][0]
-        and array.shape == output.shape
-        and array.strides == output.strides
-        and array.dtype == output.dtype
-    )
-
-
-def separate(operand: Any, output: Array) -> Any:
-    """An operand, copied if it lies in the memory of the output otherwise than that does."""
-    if not isinstance(operand, np.ndarray) or apart_or_same(operand, output):
-        return operand
-    return operand.copy()

@@ -15,14 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from ...backends import address_of, foreign
+from ...backend import foreign
 from ...codegen.alias_scopes import APART
 from ...formula import Expression, Formula
 from ...kernels.rows import ClassKind
-from .forms import Array, bounds, spread
-
-#: Bytes between the first and the last element of a view, the last one included.
-Range = tuple[int, int]
+from .forms import Array, spread
+from .sharing import Range, bounds, extent, may_overlap, meet
 
 
 class Memory:
@@ -55,6 +53,11 @@ class Memory:
         return memory
 
     @property
+    def extent(self) -> Range:
+        """Where it was recorded."""
+        return self.address, self.address + self.nbytes
+
+    @property
     def is_scratch(self) -> bool:
         """Whether no array was recorded for it."""
         return self.address == 0
@@ -66,14 +69,6 @@ class Memory:
 
     def __repr__(self) -> str:
         return f"Memory({'made' if self.made else 'given'}, {self.nbytes} bytes)"
-
-
-def extent(array: Array) -> Range:
-    """First address of an array's elements, and the one after its last."""
-    start = address_of(array)
-    if array.flags.c_contiguous:
-        return start, start + array.nbytes
-    return bounds(array, start)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -126,36 +121,8 @@ Operand = View | Number | bool | int | float
 
 def overlap(first: View, second: View) -> bool:
     """Whether two views may share a byte."""
-    if first.memory is not second.memory:
-        return False
-    (low, high), (other_low, other_high) = first.bytes, second.bytes
-    if low >= other_high or other_low >= high:
-        return False
-    return not any(
-        [_are_columns_apart(first, second, step) for step in {*first.strides, *second.strides}]
-    )
-
-
-def _are_columns_apart(first: View, second: View, step: int) -> bool:
-    """Whether two views lie in different columns of rows that are ``step`` bytes long."""
-    if step <= 0:
-        return False
-    columns, others = _columns(first, step), _columns(second, step)
-    if columns is None or others is None:
-        return False
-    return columns[1] <= others[0] or others[1] <= columns[0]
-
-
-def _columns(view: View, step: int) -> Range | None:
-    """The bytes of each row of ``step`` bytes that a view has, if they are one range."""
-    start = view.offset % step
-    end = start + view.dtype.itemsize
-    for size, stride in zip(view.shape, view.strides, strict=True):
-        if stride < 0:
-            return None
-        if stride % step and size > 1:
-            end += (size - 1) * stride
-    return (start, end) if end <= step else None
+    same = first.memory is second.memory
+    return same and may_overlap(first, second, first.offset, second.offset)
 
 
 def covers(view: View) -> bool:
@@ -195,9 +162,7 @@ def _may_share(first: View, second: View) -> bool:
     if first.memory is second.memory:
         return overlap(first, second)
     a, b = first.memory, second.memory
-    if a.made or b.made:
-        return False
-    return a.address < b.address + b.nbytes and b.address < a.address + a.nbytes
+    return not (a.made or b.made) and meet(a.extent, b.extent)
 
 
 class Operation:

@@ -16,24 +16,23 @@ from typing import Any
 
 import numpy as np
 
-from ...backends import is_array
+from ...backend import is_array
 from ...dtype import dtype as DType
 from ...dtype import from_numpy
 from ...kernels import layout
+from ...number_range import SAFE
 from .dtypes import code_of
 from .forms import (
     Array,
     Form,
     ShapesDiffer,
-    apart_or_same,
     broadcast,
     broadcast_operands,
-    check_written_once,
     contiguous,
     dense,
     reduced_shape,
-    repeats,
 )
+from .sharing import apart_or_same, check_written_once, repeats
 
 #: Numbers of a smaller magnitude are exact, or at least finite, in every dtype for fractions.
 _ORDINARY = 2.0**53
@@ -97,14 +96,17 @@ def pointwise_outputs(
     if not _fit(arrays, into):
         return None
     compute, forms = pointwise(program, inputs, into)
+    result = from_numpy(forms[0].dtype)
     rules, whole = program.rules, not compute.is_floating_point
     if program.refuses_zero_divisors and whole:
         return None
     for place, x in enumerate(inputs):
         if isinstance(x, np.ndarray):
             continue
+        # Where a number has to fit float16, only that is narrower than what is computed in.
+        narrow = rules.limit(place, compute, result).name == "float16" and abs(x) > SAFE
         kind = rules.number(place, compute).name
-        if (whole and rules.inputs[place] in rules.weak) or not _is_ordinary(x, kind):
+        if narrow or (whole and rules.inputs[place] in rules.weak) or not _is_ordinary(x, kind):
             return None
     if into is None:
         return made(forms)

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ...dtype import scalar_type_name
+from ...number_range import check_bits
 from ...ops.arguments import is_complex_number
 from ...tensor import Tensor
 from ...type_names import type_name
@@ -39,6 +40,7 @@ def real_number(function: str, value: Any, argument: str, position: int) -> floa
                 f"Tensor of shape {shape}; give a number"
             )
         return float(value)
+    check_bits(value)
     if is_complex_number(value):
         if value.imag:
             raise RuntimeError(

@@ -12,6 +12,7 @@ import numpy as np
 
 from ...dispatch.policies import autocasts
 from ...executor import capture
+from ...number_range import checked_number
 from ...ops.argument_kinds import Real
 from ...ops.tensor_operator import TensorOperator
 from ...tensor import Tensor, new_tensor
@@ -60,13 +61,10 @@ def pad(
     less = tuple([(max(-a, 0), max(-b, 0)) for a, b in pairs])
     if mode == "constant":
         kind = input._array.dtype
-        if value and kind.kind in "iu":
-            limits = np.iinfo(kind)
-            if not limits.min <= int(value) <= limits.max:
-                raise RuntimeError(
-                    f"pad: value {value} cannot be converted to type {input.dtype} without overflow"
-                )
-        return _pad_constant(_without(input, less), widths, value or 0)
+        if isinstance(value, int) and (kind.kind == "u" or not -(1 << 63) <= value < 1 << 63):
+            value = float(value)  # so that it does not wrap around
+        number = checked_number(value, kind) if value else 0
+        return _pad_constant(_without(input, less), widths, number)
     if mode not in _PAD_MODES:
         raise NotImplementedError(f"Unrecognised padding mode {mode}")
     if value:

@@ -41,7 +41,9 @@ define(
 define(
     "hardtanh",
     lambda x, min_val, max_val: minimum(maximum(x, min_val), max_val),
-    gradient={"x": lambda grad, x, min_val, max_val: where((x > min_val) & (x < max_val), grad, 0)},
+    gradient={
+        "x": lambda grad, x, min_val, max_val: where((x <= min_val) | (x >= max_val), 0, grad)
+    },
     domain={
         "x": ((-3.0, -1.2), (-0.8, 0.8), (1.2, 3.0)),
         "min_val": (-1.1, -0.9),
@@ -57,6 +59,7 @@ define(
     domain={"x": NONZERO, "negative_slope": (0.01, 0.3)},
     scalars={"negative_slope": 0.01},
     dtypes="float",
+    refuses_numbers="computed",
 )
 define(
     "prelu",
@@ -78,26 +81,34 @@ define(
     scalars={"threshold": None, "value": None},
     dtypes="number",
 )
+
+
+def bent(x):
+    """``x`` with a derivative of 0 at 0: there exponential units have no curvature."""
+    return where(x == 0, 0, x)
+
+
 define(
     "elu",
     lambda x, alpha, scale, input_scale: where(
-        x > 0, x * scale, expm1(x * input_scale) * (alpha * scale)
+        x >= 0, x * scale, expm1(x * input_scale) * (alpha * scale)
     ),
     gradient={
         "x": lambda grad, x, alpha, scale, input_scale: where(
-            x > 0, grad * scale, grad * (alpha * scale * input_scale) * exp(x * input_scale)
+            x <= 0, grad * (alpha * scale * input_scale) * exp(bent(x) * input_scale), grad * scale
         )
     },
     domain={"x": NONZERO, "alpha": POSITIVE, "scale": POSITIVE, "input_scale": POSITIVE},
     scalars={"alpha": 1.0, "scale": 1.0, "input_scale": 1.0},
     dtypes="float",
+    refuses_numbers="computed",
 )
 define(
     "selu",
     lambda x: where(x > 0, x * SELU_SCALE, expm1(x) * (SELU_ALPHA * SELU_SCALE)),
     gradient={
         "x": lambda grad, x: where(
-            x > 0, grad * SELU_SCALE, grad * (SELU_ALPHA * SELU_SCALE) * exp(x)
+            x <= 0, grad * (SELU_ALPHA * SELU_SCALE) * exp(bent(x)), grad * SELU_SCALE
         )
     },
     domain={"x": NONZERO},
@@ -106,11 +117,12 @@ define(
 )
 define(
     "celu",
-    lambda x, alpha: where(x > 0, x, expm1(x / alpha) * alpha),
-    gradient={"x": lambda grad, x, alpha: where(x > 0, grad, grad * exp(x / alpha))},
+    lambda x, alpha: where(x >= 0, x, expm1(x / alpha) * alpha),
+    gradient={"x": lambda grad, x, alpha: where(x <= 0, grad * exp(bent(x) / alpha), grad)},
     domain={"x": NONZERO, "alpha": (0.5, 2.0)},
     scalars={"alpha": 1.0},
     dtypes="float",
+    refuses_numbers="computed",
 )
 define("gelu", lambda x: gelu(x), dtypes="float", in_place=False)
 define(
@@ -146,6 +158,7 @@ define(
     scalars={"beta": 1.0, "threshold": 20.0},
     dtypes="float",
     in_place=False,
+    refuses_numbers="computed",
 )
 define(
     "softsign",
@@ -175,14 +188,14 @@ define(
 define(
     "hardswish",
     lambda x: x * minimum(maximum(x + 3, 0), 6) / 6,
-    gradient={"x": lambda grad, x: where(x <= -3, 0, where(x >= 3, grad, grad * (x / 3 + 0.5)))},
+    gradient={"x": lambda grad, x: where(x <= -3, 0, where(x < 3, grad * (x / 3 + 0.5), grad))},
     domain={"x": ((-5.0, -3.2), (-2.8, 2.8), (3.2, 5.0))},
     dtypes="float",
 )
 define(
     "hardshrink",
     lambda x, lambd: where((x >= -lambd) & (x <= lambd), 0, x),
-    gradient={"x": lambda grad, x, lambd: where((x < -lambd) | (x > lambd), grad, 0)},
+    gradient={"x": lambda grad, x, lambd: where((x >= -lambd) & (x <= lambd), 0, grad)},
     domain={"x": ((-3.0, -0.7), (-0.3, 0.3), (0.7, 3.0)), "lambd": (0.4, 0.6)},
     scalars={"lambd": 0.5},
     dtypes="float",
@@ -191,7 +204,7 @@ define(
 define(
     "softshrink",
     lambda x, lambd: where(x > lambd, x - lambd, where(x < -lambd, x + lambd, x * 0)),
-    gradient={"x": lambda grad, x, lambd: where((x < -lambd) | (x > lambd), grad, 0)},
+    gradient={"x": lambda grad, x, lambd: where((x >= -lambd) & (x <= lambd), 0, grad)},
     domain={"x": ((-3.0, -0.7), (-0.3, 0.3), (0.7, 3.0)), "lambd": (0.4, 0.6)},
     scalars={"lambd": 0.5},
     dtypes="float",

@@ -199,7 +199,7 @@ define(
     gradient={"x": lambda grad, result: -grad * (result * result)},
     domain={"x": NONZERO},
     result="float",
-    complex=HOLOMORPHIC,
+    complex=ComplexRule(formula=complex.reciprocal),
 )
 define(
     "rdiv",
@@ -211,6 +211,7 @@ define(
     in_place=False,
     grad_fn="MulBackward0",
     complex=HOLOMORPHIC,
+    converted=("number",),
 )
 define(
     "abs",
@@ -251,6 +252,7 @@ define(
     scalars={"value": 1},
     dtypes="number",
     complex=HOLOMORPHIC,
+    refuses_numbers="computed",
 )
 define(
     "addcdiv",
@@ -261,6 +263,7 @@ define(
     dtypes="float",
     check=true_division,
     complex=HOLOMORPHIC,
+    refuses_numbers="computed",
 )
 define(
     "lerp",
@@ -276,6 +279,8 @@ define(
     grad_fn="LerpBackward1",
     check=one_dtype,
     complex=HOLOMORPHIC,
+    bounded_inputs=("weight",),
+    refuses_numbers="computed",
 )
 define(
     "hypot",
@@ -327,6 +332,17 @@ def by_exponent(base, exponent, result):
     return complex.select(vanishes, 0, result * complex.log(base))
 
 
+def by_number(x, exponent):
+    """A complex power by a number: unlike by a tensor, 0 to the power of 0 is 1."""
+    return complex.select(complex.equals(exponent, 0), 1, complex.power(x, exponent))
+
+
+def slope_by_number(base, exponent):
+    """The derivative of a complex power by a number."""
+    slope = by_number(base, exponent - 1) * exponent
+    return complex.select(complex.equals(exponent, 0), 0, slope)
+
+
 define(
     "pow",
     lambda x, y: x**y,
@@ -355,7 +371,12 @@ define(
     dtypes="any",
     grad_fn="PowBackward0",
     promoting=("exponent",),
-    complex=HOLOMORPHIC,
+    complex=ComplexRule(
+        formula=by_number,
+        gradient={"x": lambda grad, x, exponent: complex.conj(slope_by_number(x, exponent)) * grad},
+        tangent={"x": lambda tangent, x, exponent: slope_by_number(x, exponent) * tangent},
+    ),
+    refuses_numbers="narrow",
 )
 define(
     "rpow",
@@ -372,11 +393,13 @@ define(
     grad_fn="PowBackward2",
     promoting=("base",),
     complex=ComplexRule(
+        formula=lambda x, base: complex.select(complex.equals(base, 1), 1, complex.power(base, x)),
         gradient={
             "x": lambda grad, x, base, result: complex.conj(by_exponent(base, x, result)) * grad
         },
         tangent={"x": lambda tangent, x, base, result: by_exponent(base, x, result) * tangent},
     ),
+    converted=("base",),
 )
 # The exponents that torch too computes without pow; `pow_scalar` goes here when it meets them.
 define(
@@ -419,7 +442,7 @@ define(
     dtypes="float",
     gradient={"x": lambda grad, x: -grad / (x * x)},
     grad_fn="PowBackward0",
-    complex=HOLOMORPHIC,
+    complex=ComplexRule(formula=complex.reciprocal),
 )
 define(
     "pow_minus_2",
@@ -428,7 +451,7 @@ define(
     dtypes="float",
     gradient={"x": lambda grad, x: grad * -2 / (x * x * x)},
     grad_fn="PowBackward0",
-    complex=HOLOMORPHIC,
+    complex=ComplexRule(formula=lambda x: complex.reciprocal(x * x)),
 )
 define(
     "sqrt",

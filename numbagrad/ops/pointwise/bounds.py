@@ -18,7 +18,14 @@ def same_dtypes(dtypes):
 
 # Selection and bounds
 
-define("where", lambda condition, x, y: where(condition, x, y), in_place=False, complex=HOLOMORPHIC)
+define(
+    "where",
+    lambda condition, x, y: where(condition, x, y),
+    in_place=False,
+    complex=HOLOMORPHIC,
+    bounded_inputs=("x", "y"),
+    refuses_numbers="wide",
+)
 define("masked_fill", lambda x, mask, value: where(mask, value, x), complex=HOLOMORPHIC)
 define(
     "clamp",
@@ -130,6 +137,7 @@ define(
     ),
     gradient={"x": lambda grad, x: where(isfinite(x), grad, 0)},
     scalars={"nan": 0.0, "posinf": None, "neginf": None},
+    converted=("nan", "posinf", "neginf"),
 )
 
 # Rounding

@@ -54,6 +54,7 @@ define(
     result="bool",
     in_place=False,
     complex=HOLOMORPHIC,
+    converted=("rtol", "atol"),
 )
 define("logical_not", lambda x: logical_not(x), result="bool", complex=HOLOMORPHIC)
 define("logical_and", lambda x, y: logical_and(x, y), result="bool", complex=HOLOMORPHIC)

@@ -43,6 +43,7 @@ define(
     scalars={"beta": 1.0},
     dtypes="float",
     in_place=False,
+    converted=("beta",),
 )
 define(
     "huber_loss",
@@ -59,6 +60,7 @@ define(
     scalars={"delta": 1.0},
     dtypes="float",
     in_place=False,
+    converted=("delta",),
 )
 define(
     "binary_cross_entropy",

@@ -3,10 +3,10 @@
 A ``Tensor`` holds an array. Ndarrays are the CPU's: launchers take them and nothing else, and their
 callers ask here only when a launcher has said no. Everything that allocates, or reads and writes
 elements in Python, asks ``backend_of(array)``, or ``backend_for(device)`` where there is no array
-yet. ``backend.py`` says what a backend has; this room imports nothing but devices and dtypes.
+yet. ``interface.py`` says what a backend has; this room imports nothing but devices and dtypes.
 """
 
-from .backend import Backend
+from .interface import Backend
 from .registry import (
     address_of,
     array_namespace,

@@ -1,7 +1,7 @@
-"""Operators on Tensors under a transformation, turned into operators of the level below.
+"""Transformations: operators on Tensors under one, turned into operators of the level below.
 
-The classes of operators (``PointwiseOperator``, ``TensorOperator``, ``ViewOperator``, ...) call
-``apply`` when an argument shows a ``Transformed`` array. An operator has two rules:
+``call`` is a layer of ``descent.py``, for arguments that show a ``Transformed`` array. An operator
+has two rules:
 
 - ``operator.batch(size, arguments, mapped)``: the results for all samples, along their first
   dimension. ``arguments`` are those of the level below; ``mapped`` says of each whether its first
@@ -21,8 +21,8 @@ from typing import Any
 
 from ..autograd.grad_mode import state as grad_mode
 from ..tensor import Tensor, new_tensor
-from . import batching, tangents
-from .levels import (
+from ..transforms import batching, tangents
+from ..transforms.levels import (
     BATCH,
     GRAD,
     PENDING,
@@ -37,12 +37,12 @@ from .levels import (
     settled,
     state_of,
 )
-from .tracking import has_history, requires_grad
+from ..transforms.tracking import has_history, requires_grad
 
-__all__ = ["apply", "below", "deepest", "like_samples", "split"]
+__all__ = ["below", "call", "deepest", "like_samples", "split"]
 
 
-def apply(operator: Any, arguments: Sequence[Any]) -> Any:
+def call(operator: Any, arguments: Sequence[Any], arrays: Sequence[Any] = ()) -> Any:
     """``operator(*arguments)``, of which at least one is or was under a transformation.
 
     Every operator under a transformation passes here, so what ``deepest`` does is written out for
@@ -91,7 +91,7 @@ def apply(operator: Any, arguments: Sequence[Any]) -> Any:
 
 def _call(operator: Any, arguments: list[Any]) -> Any:
     """``operator(*arguments)``, at once to where that ends for what is under a transformation."""
-    return apply(operator, arguments) if is_transformed(arguments) else operator(*arguments)
+    return call(operator, arguments) if is_transformed(arguments) else operator(*arguments)
 
 
 def _settled(argument: Any) -> Any:
@@ -210,7 +210,7 @@ def _apply_to_pending(operator: Any, arguments: Sequence[Any]) -> Any:
         return operator(*arguments)
     input, *values = arguments
     state = state_of(input)
-    made = operator.forward(state.primal._array, *values)
+    made = operator.run([state.primal._array, *values])
     several = made.__class__ is tuple
     arrays = made if several else (made,)
     if state.conjugated and any([array.dtype.kind != "c" for array in arrays]):
@@ -245,7 +245,7 @@ def _apply_to_tracked(operator: Any, level: Level, arguments: Sequence[Any]) -> 
             argument = split(level, argument)[0]
             ordinary = ordinary and not is_transformed(argument)
         values.append(argument)
-    made = operator(*values) if ordinary else apply(operator, values)
+    made = operator(*values) if ordinary else call(operator, values)
     several = made.__class__ is tuple
     results = made if several else (made,)
     if not level.has_history:
@@ -300,8 +300,7 @@ def _apply_to_dual(operator: Any, level: Level, arguments: Sequence[Any]) -> Any
         primals.append(argument)
         directions.append(tangent)
     if ordinary:
-        together = getattr(operator, "with_tangent", None)
-        both = None if together is None else together(primals, directions)
+        both = operator.with_tangent(primals, directions)
         if both is not None:
             return dual(level, *both)
         made = operator(*primals)

@@ -1,25 +1,27 @@
-"""Who decides for each operator whether it is computed: contexts around a part of a program.
+"""Interception: contexts that decide for each operator whether it is computed.
 
 ``utils/selective_checkpoint.py`` keeps the results of some operators in one context, and gives them
 back in another one instead of computing them again. While such a context is open, an observer has
-every operator of the thread come by Python (``program/observer.py``), where the classes of
-operators ask ``current``. Views compute nothing, and writes in place have to happen: nobody is
-asked about them, or about what makes new tensors of numbers.
+every operator of the thread come by Python (``program/observer.py``). Views compute nothing, and
+writes in place have to happen: nobody is asked about them, or about what makes new tensors of
+numbers.
 """
 
 from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..executor import capture
+from . import half_precision
 
 if TYPE_CHECKING:
+    from ..ops.base import Operator
     from ..program.observer import Observer
 
-__all__ = ["Interceptor", "computed", "current", "finished", "run", "suspended"]
+__all__ = ["Interceptor", "call", "computed", "finished", "is_open", "suspended"]
 
 Compute = Callable[[], Any]
 
@@ -34,26 +36,25 @@ class _State(threading.local):
 _state = _State()
 
 
-def current() -> Callable[..., Any] | None:
-    """``run`` if an interceptor is open in this thread, else None."""
-    return run if _state.interceptors else None
+def is_open() -> bool:
+    """Whether an interceptor is open in this thread."""
+    return bool(_state.interceptors)
 
 
-def run(
-    operator: Any, arguments: tuple[Any, ...], compute: Compute, finish: Callable[[Any], Any]
-) -> Any:
-    """An operator, as the open interceptors have it; the one opened last is asked first.
-
-    ``compute()`` makes the arrays of the results, ``finish(arrays)`` the Tensors with their
-    history. ``operator`` is its name, or an object that stands for itself.
-    """
-    results = finish(computed(operator, arguments, compute))
-    finished(operator, arguments, results)
+def call(operator: Operator, arguments: Sequence[Any], arrays: list[Any]) -> Any:
+    """An operator, as the open interceptors have it; the one opened last is asked first."""
+    arguments = tuple(arguments)
+    made = computed(operator.seen_as, arguments, lambda: half_precision.computed(operator, arrays))
+    results = operator.finish(made, arguments)
+    finished(operator.seen_as, arguments, results)
     return results
 
 
 def computed(operator: Any, arguments: tuple[Any, ...], compute: Compute) -> Any:
-    """The first half of ``run``: what ``compute()`` makes, or what an interceptor has instead."""
+    """What ``compute()`` makes, the arrays of results, or what an interceptor has instead.
+
+    ``operator`` is its name, or an object that stands for itself.
+    """
     steps: Compute = lambda: _undisturbed(compute)  # noqa: E731
     for interceptor in _state.interceptors:
         steps = interceptor.step(operator, arguments, steps)
@@ -61,7 +62,7 @@ def computed(operator: Any, arguments: tuple[Any, ...], compute: Compute) -> Any
 
 
 def finished(operator: Any, arguments: tuple[Any, ...], results: Any) -> None:
-    """The second half of ``run``: show the results."""
+    """Show the results, Tensors with their history."""
     outputs = results if results.__class__ is tuple else (results,)
     interceptors = _state.interceptors
     with suspended():

@@ -14,7 +14,7 @@ import numpy as np
 
 from .. import device as devices
 from ..device import CPU, device, get_default_device
-from .backend import Backend
+from .interface import Backend
 
 _BY_CLASS: dict[type, Backend] = {}
 _BY_TYPE: dict[str, Backend] = {}
