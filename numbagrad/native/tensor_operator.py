@@ -184,7 +184,7 @@ def is_transformed(runtime, tensor):
 
     Then it is under a transformation, or on another device, and Python knows what to do.
     """
-    array = array_in(runtime, tensor, runtime.tensor.array)
+    array = field(tensor, runtime.tensor.array)
     if array == NULL:  # forward will say so
         return False
     return not has_type(array, runtime.array_type)
