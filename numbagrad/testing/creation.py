@@ -10,7 +10,6 @@ from ..dtype import dtype as DType
 from ..dtype import finfo, iinfo
 from ..ops.creation import empty
 from ..ops.random import rand, randint
-from ..ops.rearrange import repeat_interleave
 from ..tensor import Tensor
 
 __all__ = ["make_tensor"]
@@ -75,18 +74,19 @@ def make_tensor(
             f"dtype={dtype}"
         )
     low, high = _bounds(dtype, low, high)
+    drawn = (*sizes[:-1], 2 * sizes[-1]) if noncontiguous and sizes else sizes
     if not differentiable:
-        made = _integers(sizes, low, high, dtype)
+        made = _integers(drawn, low, high, dtype)
     else:
         real = dtype.to_real() if dtype.is_complex else dtype
-        pairs = (*sizes, 2) if dtype.is_complex else sizes
+        pairs = (*drawn, 2) if dtype.is_complex else drawn
         # Scaled in two parts, since the width of the whole range of a dtype overflows.
         part = rand(pairs, dtype=real)
         made = (1 - part) * low + part * high
         if dtype.is_complex:
-            made = made.contiguous().view(dtype).reshape(sizes)
+            made = made.contiguous().view(dtype).reshape(drawn)
     if noncontiguous and sizes:
-        made = repeat_interleave(made, 2, dim=-1)[..., ::2]
+        made = made[..., 1::2]
     if exclude_zero:
         smallest = (
             finfo(dtype.to_real() if dtype.is_complex else dtype).tiny if differentiable else 1
