@@ -197,6 +197,14 @@ _find, __dir__ = _lazy_names(
         "overrides": ".overrides",
         "special": ".special",
         **{name: f".{name}" for name in _MODULES},
+        **dict.fromkeys(
+            (
+                "BFloat16Storage", "BoolStorage", "ByteStorage", "CharStorage", "DoubleStorage",
+                "Event", "FloatStorage", "HalfStorage", "IntStorage", "LongStorage",
+                "ShortStorage", "Stream", "SymBool", "SymFloat", "SymInt", "TypedStorage",
+            ),
+            ".absent_names",
+        ),
         "AcceleratorError": ".errors",
         "GradScaler": ".amp.grad_scaler",
         "OutOfMemoryError": ".errors",

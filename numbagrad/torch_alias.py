@@ -88,7 +88,7 @@ class Finder:
         parent, _, child = real.rpartition(".")
         importlib.import_module(parent)
         seen = vars(sys.modules[parent]).get(child)
-        if seen is not None and not isinstance(seen, ModuleType):
+        if callable(seen):
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
         found = importlib.util.find_spec(real)
         if found is None:

@@ -49,6 +49,7 @@ def test_layers_at_torchs_paths_are_those_of_nn():
     "use",
     [
         lambda: torch.fx.symbolic_trace(len),
+        lambda: torch.SymInt(3),
         lambda: torch.onnx.export(None, None, "file"),
         lambda: torch.export.export(None, ()),
         lambda: torch.jit.save(None, "file"),

@@ -97,5 +97,5 @@ class Bernoulli(ExponentialFamily):
     def _natural_params(self) -> Any:
         return (log(self.probs) - log1p(-self.probs),)
 
-    def _log_normalizer(self, x: Any) -> Any:  # type: ignore[override]
+    def _log_normalizer(self, x: Any) -> Any:
         return log1p(exp(x))

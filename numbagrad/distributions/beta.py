@@ -73,5 +73,5 @@ class Beta(ExponentialFamily):
     def _natural_params(self) -> Any:
         return self.concentration1, self.concentration0
 
-    def _log_normalizer(self, x: Any, y: Any) -> Any:  # type: ignore[override]
+    def _log_normalizer(self, x: Any, y: Any) -> Any:
         return lgamma(x) + lgamma(y) - lgamma(x + y)

@@ -140,7 +140,7 @@ class ContinuousBernoulli(ExponentialFamily):
     def _natural_params(self) -> Any:
         return (self.logits,)
 
-    def _log_normalizer(self, x: Any) -> Any:  # type: ignore[override]
+    def _log_normalizer(self, x: Any) -> Any:
         return _log_normalizer(x, self._lims)
 
 

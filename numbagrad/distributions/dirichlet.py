@@ -71,5 +71,5 @@ class Dirichlet(ExponentialFamily):
     def _natural_params(self) -> Any:
         return (self.concentration,)
 
-    def _log_normalizer(self, x: Any) -> Any:  # type: ignore[override]
+    def _log_normalizer(self, x: Any) -> Any:
         return lgamma(x).sum(-1) - lgamma(x.sum(-1))

@@ -42,7 +42,7 @@ class Independent(Distribution):
         return self._expanded(Independent, (), batch_shape, made)
 
     @property
-    def has_rsample(self) -> Any:
+    def has_rsample(self) -> Any:  # type: ignore[override]
         return self.base_dist.has_rsample
 
     @property

@@ -91,7 +91,8 @@ def kl_divergence(p: Distribution, q: Distribution) -> Any:
     Raises:
         NotImplementedError: for classes without a formula.
     """
-    formula = _formula(type(p), type(q))
+    kinds: Any = (type(p), type(q))
+    formula = _formula(*kinds)
     if formula is None:
         raise NotImplementedError(
             f"No KL(p || q) is implemented for p type {p.__class__.__name__} and q type "
@@ -345,8 +346,8 @@ def _to_normal(p: Any, q: Any) -> Any:
 
 for _kind in (Beta, Exponential, Gamma, Gumbel, Laplace, Uniform):
     register_kl(_kind, Normal)(_to_normal)
-for _kind in (Beta, Gamma, Pareto):
-    register_kl(_kind, Exponential)(_positive_exponential)
+for _other in (Beta, Gamma, Pareto):
+    register_kl(_other, Exponential)(_positive_exponential)
 
 
 @register_kl(Pareto, Exponential)

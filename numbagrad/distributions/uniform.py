@@ -26,7 +26,7 @@ class Uniform(Distribution):
             raise ValueError("Uniform is not defined when low>= high")
 
     @property
-    def arg_constraints(self) -> Any:  # type: ignore[override]
+    def arg_constraints(self) -> Any:
         return {
             "low": constraints.less_than(self.high),
             "high": constraints.greater_than(self.low),

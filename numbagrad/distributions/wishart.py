@@ -131,7 +131,7 @@ class Wishart(ExponentialFamily):
         p = self._event_shape[-1]
         return -self.precision_matrix / 2, (self.df - p - 1) / 2
 
-    def _log_normalizer(self, x: Any, y: Any) -> Any:  # type: ignore[override]
+    def _log_normalizer(self, x: Any, y: Any) -> Any:
         p = self._event_shape[-1]
         half = y + (p + 1) / 2
         return half * (p * math.log(2) - slogdet(-2 * x).logabsdet) + mvlgamma(half, p=p)

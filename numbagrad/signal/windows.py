@@ -12,13 +12,16 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from ..dtype import float32, float64, get_default_dtype
-from ..ops.creation import empty, ones, zeros
+from ..ops.creation import ones, zeros
 from ..ops.functions import cos, exp, sin, sqrt
 from ..ops.sequences import arange
 from ..tensor import Tensor
 
 __all__ = ["bartlett", "blackman", "cosine", "exponential", "gaussian", "general_cosine",
            "general_hamming", "hamming", "hann", "kaiser", "nuttall"]  # fmt: skip
+
+#: Windows whose parameters are checked whatever their length is.
+_CHECKED = ("exponential", "gaussian", "kaiser")
 
 
 def _window(name: str) -> Callable[[Callable[..., Tensor]], Callable[..., Tensor]]:
@@ -41,14 +44,11 @@ def _window(name: str) -> Callable[[Callable[..., Tensor]], Callable[..., Tensor
                 raise ValueError(f"{name} requires non-negative window length, got M={M}")
             if dtype not in (float32, float64):
                 raise ValueError(f"{name} expects float32 or float64 dtypes, got: {dtype}")
-            if M == 0:
-                made = empty(0, dtype=dtype)
-            else:
+            if name in _CHECKED or M > 1:
                 intervals = (M if not sym and M > 1 else M - 1) or 1
-                places = arange(0, M, dtype=dtype)
-                made = compute(places, intervals, *arguments, **options)
-                if M == 1 and name not in ("exponential", "gaussian", "kaiser"):
-                    made = ones(1, dtype=dtype)
+                made = compute(arange(0, M, dtype=dtype), intervals, *arguments, **options)
+            else:
+                made = ones(M, dtype=dtype)
             if device is not None:
                 made = made.to(device)
             return made.requires_grad_() if requires_grad else made

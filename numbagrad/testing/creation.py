@@ -84,7 +84,7 @@ def make_tensor(
         if dtype.is_complex:
             made = made.contiguous().view(dtype).reshape(drawn)
     if noncontiguous and sizes:
-        made = made[..., ::2]
+        made = made[..., 1::2]
     if exclude_zero:
         smallest = (
             finfo(dtype.to_real() if dtype.is_complex else dtype).tiny if differentiable else 1

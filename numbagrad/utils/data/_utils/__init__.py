@@ -1,5 +1,5 @@
 """``torch.utils.data._utils``: what programs take from the inside of torch's loader."""
 
-from . import collate, worker
+from . import collate, fetch, worker
 
-__all__ = ["collate", "worker"]
+__all__ = ["collate", "fetch", "worker"]
