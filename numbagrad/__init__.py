@@ -77,6 +77,8 @@ from .ops.extremum import *
 from .ops.foreach import *
 from .ops.from_data import *
 from .ops.functions import *
+from .ops.selection import *
+from .ops import python_operators as _python_operators
 from .ops.gather import *
 from .ops.index_write import *
 from .ops.incomplete_gamma import *
@@ -87,6 +89,7 @@ from .ops.legacy import *
 from .ops.decompositions import *
 from .ops.linear_algebra import *
 from .ops.lobpcg import *
+from .ops.mask_read import *
 from .ops.mask_write import *
 from .ops.matmul import *
 from .ops.parts import *

@@ -7,8 +7,9 @@ from typing import Any
 
 from ..nn.functional import binary_cross_entropy_with_logits
 from ..ops.creation import ones_like, zeros_like
-from ..ops.functions import exp, log, log1p, sqrt, where
+from ..ops.functions import exp, log, log1p, sqrt
 from ..ops.random import rand
+from ..ops.selection import where
 from ..size import Size
 from . import constraints
 from .distribution import ExponentialFamily

@@ -6,8 +6,9 @@ import math
 from typing import Any
 
 from ..ops.creation import ones_like, zeros_like
-from ..ops.functions import exp, expm1, log, log1p, where
+from ..ops.functions import exp, expm1, log, log1p
 from ..ops.random import rand
+from ..ops.selection import where
 from ..size import Size
 from . import constraints
 from .distribution import Distribution

@@ -8,7 +8,8 @@ from ..autograd.grad_mode import no_grad
 from ..dtype import finfo
 from ..nn.functional import binary_cross_entropy_with_logits
 from ..ops.creation import zeros_like
-from ..ops.functions import log, log1p, where
+from ..ops.functions import log, log1p
+from ..ops.selection import where
 from ..size import Size
 from . import constraints
 from .distribution import Distribution

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..ops.creation import full, zeros_like
 from ..ops.from_data import as_tensor
-from ..ops.functions import where
+from ..ops.selection import where
 from . import constraints
 from .cauchy import Cauchy
 from .transformed_distribution import TransformedDistribution

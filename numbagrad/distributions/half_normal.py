@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from ..ops.creation import zeros_like
-from ..ops.functions import where
+from ..ops.selection import where
 from . import constraints
 from .normal import Normal
 from .transformed_distribution import TransformedDistribution

@@ -14,7 +14,8 @@ from typing import Any
 
 from ..linalg import solve_triangular
 from ..ops.creation import full
-from ..ops.functions import digamma, exp, lgamma, log, log1p, where
+from ..ops.functions import digamma, exp, lgamma, log, log1p
+from ..ops.selection import where
 from ..ops.special_functions import mvlgamma
 from .bernoulli import Bernoulli
 from .beta import Beta

@@ -7,8 +7,9 @@ from typing import Any
 
 from ..autograd.grad_mode import no_grad
 from ..ops.creation import ones, zeros
-from ..ops.functions import digamma, lgamma, log, log1p, where
+from ..ops.functions import digamma, lgamma, log, log1p
 from ..ops.random import normal
+from ..ops.selection import where
 from ..size import Size
 from . import constraints
 from .chi2 import Chi2

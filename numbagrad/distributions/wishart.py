@@ -9,9 +9,10 @@ from ..autograd.grad_mode import no_grad
 from ..linalg import cholesky, slogdet
 from ..ops.creation import full, ones, zeros
 from ..ops.expand import broadcast_shapes
-from ..ops.functions import digamma, where
+from ..ops.functions import digamma
 from ..ops.older_linear_algebra import cholesky_inverse, cholesky_solve
 from ..ops.random import normal
+from ..ops.selection import where
 from ..ops.sequences import arange
 from ..ops.special_functions import mvlgamma
 from ..size import Size

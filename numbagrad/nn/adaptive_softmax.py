@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from ..ops.creation import zeros
-from ..ops.functions import where
 from ..ops.join import cat
+from ..ops.selection import where
 from ..tensor import Tensor
 from .containers import ModuleList, Sequential
 from .functional import log_softmax

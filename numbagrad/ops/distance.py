@@ -18,9 +18,9 @@ from ..tensor import Tensor, new_tensor
 from ..transforms.batching import aligned_stacks
 from .argument_kinds import Real
 from .expand import sum_to_size
-from .functions import where
 from .operator import pointwise
 from .registry import method
+from .selection import where
 from .shapes import common_shape
 from .statistics import vector_norm
 from .tensor_operator import TensorOperator

@@ -15,23 +15,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..autograd.grad_mode import state as grad_mode
-from ..dispatch.policies import autocasts
-from ..dtype import complex128, finfo, float64, python_number, uint8
+from ..dtype import complex128, float64, python_number
 from ..executor import capture
 from ..executor.plan.forms import ShapesDiffer, broadcast
-from ..number_range import checked_number
 from ..tensor import Tensor
 from ..transforms.reading import refuse_tangents
 from ..type_names import type_name
 from ..warn_once import warn_caller
 from . import pointwise as table  # noqa: F401 - fills the register
-from .argument_kinds import Real
 from .arguments import (
     require_tensor,
     require_tensor_or_number,
     resize_output,
 )
-from .conversion import as_element, cast
+from .conversion import cast
 from .definition import POINTWISE
 from .operator import PointwiseOperator, binary, pointwise, unary
 from .pointwise_arguments import (
@@ -181,7 +178,7 @@ _derive()
 
 
 @functools.cache
-def _renamed(name: str, grad_fn: str) -> PointwiseOperator:
+def renamed(name: str, grad_fn: str) -> PointwiseOperator:
     """An operator whose node has another name: torch has one for every way to call it."""
     return PointwiseOperator(dataclasses.replace(POINTWISE[name], grad_fn=grad_fn))
 
@@ -398,7 +395,7 @@ def addcmul(
     if older:
         return older_order(addcmul, "value", 3, (input, tensor1, tensor2, *older))
     check_value("addcmul", value, input, tensor1, tensor2)
-    return _with_options("addcmul", (input, tensor1, tensor2, value), out)
+    return with_options("addcmul", (input, tensor1, tensor2, value), out)
 
 
 @_export
@@ -415,7 +412,7 @@ def addcdiv(
     if older:
         return older_order(addcdiv, "value", 3, (input, tensor1, tensor2, *older))
     check_value("addcdiv", value, input, tensor1, tensor2)
-    return _with_options("addcdiv", (input, tensor1, tensor2, value), out)
+    return with_options("addcdiv", (input, tensor1, tensor2, value), out)
 
 
 @_export
@@ -430,15 +427,15 @@ def lerp(input: Tensor, end: Tensor, weight: Any, *, out: Tensor | None = None) 
                 raise RuntimeError(
                     f"lerp: expected dtype {input.dtype} for `{name}` but got dtype {value.dtype}"
                 )
-    return _with_options("lerp", (input, end, weight), out)
+    return with_options("lerp", (input, end, weight), out)
 
 
-def _with_options(name: str, operands: tuple[Any, ...], out: Tensor | None = None) -> Tensor:
+def with_options(name: str, operands: tuple[Any, ...], out: Tensor | None = None) -> Tensor:
     operator = pointwise(name)
     return operator(*operands) if out is None else write_out(operator, operands, out)
 
 
-def _written(name: str, result: Tensor, out: Tensor | None) -> Tensor:
+def written(name: str, result: Tensor, out: Tensor | None) -> Tensor:
     """A result that is new memory, or ``out`` with its elements."""
     if out is None:
         return result
@@ -452,280 +449,10 @@ def _written(name: str, result: Tensor, out: Tensor | None) -> Tensor:
 def round(input: Tensor, *, decimals: int = 0, out: Tensor | None = None) -> Tensor:
     """The nearest whole number, ties to even; or the nearest multiple of ``10**-decimals``."""
     if decimals == 0:
-        return _with_options("round", (input,), out)
+        return with_options("round", (input,), out)
     scale = 10.0**decimals
     rounded = pointwise("round")(input * scale) / scale
-    return _written("round", rounded, out)
-
-
-# --- selection --------------------------------------------------------------------------------
-
-
-@_export
-def where(
-    condition: Tensor, input: Any = None, other: Any = None, *, out: Tensor | None = None
-) -> Any:
-    """``input`` where the condition holds, else ``other``; with one argument, ``nonzero``."""
-    require_tensor("where", condition, "condition")
-    if input is None and other is None:
-        return condition.nonzero(as_tuple=True)
-    if condition._array.dtype.kind != "b" and condition.dtype is not uint8:
-        raise RuntimeError(
-            f"where expected condition to be a boolean tensor, but got a tensor with dtype "
-            f"{condition.dtype}"
-        )
-    made = pointwise("where")(condition, input, other)
-    if out is None:
-        return made
-    if not (isinstance(input, Tensor) and isinstance(other, Tensor)):
-        raise TypeError("where() takes 'out' with Tensors only; make them of numbers with tensor()")
-    return _written("where", made, out)
-
-
-@method("where")
-def _where_method(self: Tensor, condition: Tensor, other: Any) -> Tensor:
-    return where(condition, self, other)
-
-
-def refuse_imaginary_part(value: Any, input: Tensor) -> None:
-    """Raise a RuntimeError for a complex Tensor that is to be an element of a real one."""
-    if isinstance(value, Tensor) and value.is_complex() and not input.is_complex():
-        checked_number(value.item(), input._array.dtype)
-
-
-@_export
-@method()
-def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
-    """``value`` where the mask holds, else ``input``; the dtype of ``input`` is kept."""
-    require_tensor("masked_fill", input)
-    require_tensor("masked_fill", mask, "mask", 2)
-    if mask._array.dtype.kind != "b":
-        raise RuntimeError(
-            f"masked_fill only supports boolean masks, but got mask with dtype {mask.dtype}"
-        )
-    if isinstance(value, Tensor) and value._array.ndim > 0:
-        raise RuntimeError(
-            "masked_fill only supports a 0-dimensional value tensor, but got tensor with "
-            f"{value._array.ndim} dimension(s)."
-        )
-    require_tensor_or_number("masked_fill", value, "value", 3)
-    refuse_imaginary_part(value, input)
-    name = "MaskedFillBackward1" if isinstance(value, Tensor) else "MaskedFillBackward0"
-    return _renamed("masked_fill", name)(input, mask, as_element(value, input._array.dtype))
-
-
-@_export
-@method()
-def clamp(input: Tensor, min: Any = None, max: Any = None, out: Tensor | None = None) -> Tensor:
-    """``input`` limited to [min, max]; a bound may be a number, a Tensor or None."""
-    operator, operands = clamp_operator(input, min, max)
-    return operator(*operands) if out is None else write_out(operator, operands, out)
-
-
-def clamp_operator(input: Tensor, low: Any, high: Any) -> tuple[PointwiseOperator, tuple[Any, ...]]:
-    """The operator of ``clamp`` for the bounds that are given, and its operands."""
-    tensors = isinstance(low, Tensor) or isinstance(high, Tensor)
-    suffix = "_tensor" if tensors else ""
-    if low is None and high is None:
-        raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
-    grad_fn = "ClampBackward0" if tensors else "ClampBackward1"
-    if high is None:
-        return _renamed("clamp_min" + suffix, grad_fn), (input, low)
-    if low is None:
-        return _renamed("clamp_max" + suffix, grad_fn), (input, high)
-    return pointwise("clamp" + suffix), (input, low, high)
-
-
-clip = clamp
-__all__.append("clip")
-method("clip")(clamp)
-
-
-@_export
-@method()
-def clamp_min(input: Tensor, min: Any, *, out: Tensor | None = None) -> Tensor:
-    """``input``, but not below ``min``."""
-    suffix = "_tensor" if isinstance(min, Tensor) else ""
-    return _with_options("clamp_min" + suffix, (input, min), out)
-
-
-@_export
-@method()
-def clamp_max(input: Tensor, max: Any, *, out: Tensor | None = None) -> Tensor:
-    """``input``, but not above ``max``."""
-    suffix = "_tensor" if isinstance(max, Tensor) else ""
-    return _with_options("clamp_max" + suffix, (input, max), out)
-
-
-@_export
-@method()
-def nan_to_num(
-    input: Tensor,
-    nan: Real | None = None,
-    posinf: Real | None = None,
-    neginf: Real | None = None,
-    *,
-    out: Tensor | None = None,
-) -> Tensor:
-    """``input`` with NaN and infinities replaced, by default by 0 and the extremes of the dtype.
-
-    Of complex numbers both parts.
-    """
-    require_tensor("nan_to_num", input)
-    if input._array.dtype.kind == "c":
-        from .complex_numbers import view_as_complex, view_as_real  # built on this file
-
-        made = view_as_complex(nan_to_num(view_as_real(input), nan, posinf, neginf))
-        return _written("nan_to_num", made, out)
-    if input._array.dtype.kind not in "fV":
-        return _written("nan_to_num", input.clone(), out)
-    limits = finfo(input.dtype)
-    operands = (
-        input,
-        0.0 if nan is None else nan,
-        limits.max if posinf is None else posinf,
-        limits.min if neginf is None else neginf,
-    )
-    return _with_options("nan_to_num", operands, out)
-
-
-@_export
-@method()
-def isclose(
-    input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
-) -> Tensor:
-    """Whether ``|input - other| <= atol + rtol * |other|``."""
-    require_tensor("isclose", input)
-    require_tensor("isclose", other, "other", 2)
-    if input._array.dtype != other._array.dtype:
-        raise RuntimeError(
-            f"isclose: {input.dtype} did not match {other.dtype}; convert one with .to(dtype)"
-        )
-    for name, tolerance in (("rtol", rtol), ("atol", atol)):
-        if not tolerance >= 0:
-            raise RuntimeError(
-                f"isclose(): {name} must be greater than or equal to zero, but got {tolerance}"
-            )
-    close = pointwise("isclose")(input, other, float(rtol), float(atol))
-    if equal_nan:
-        isnan = pointwise("isnan")
-        close = close | (isnan(input) & isnan(other))
-    return close
-
-
-@_export
-@method()
-def logit(input: Tensor, eps: float | None = None, *, out: Tensor | None = None) -> Tensor:
-    """``log(x / (1 - x))``; of the input within [eps, 1 - eps] if there is an eps and eps >= 0."""
-    if eps is None or eps < 0:
-        return _with_options("logit", (input,), out)
-    return _with_options("logit_clamped", (input, float(eps)), out)
-
-
-@_export
-@method()
-@autocasts("lower")
-def prelu(input: Tensor, weight: Tensor) -> Tensor:
-    """``x`` where positive, else ``weight * x``, with one weight or one a channel (dimension 1)."""
-    require_tensor("prelu", input)
-    require_tensor("prelu", weight, "weight", 2)
-    sizes, count = input._array.shape, weight._array.size
-    if input._array.dtype != weight._array.dtype:
-        raise RuntimeError(
-            f"prelu: the weight must be of the input's dtype. Got {input.dtype} and {weight.dtype}"
-        )
-    if count != 1:
-        channels = sizes[1] if len(sizes) > 1 else 1
-        if not sizes or count != channels:
-            raise RuntimeError(
-                f"prelu: a weight for each channel is needed, or a single one. Got {count} and "
-                f"{channels if sizes else 'no'} channels in an input of shape {list(sizes)}"
-            )
-    if weight._array.ndim > 1:
-        raise RuntimeError(
-            "prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = "
-            f"{weight._array.ndim}"
-        )
-    if weight._array.ndim:
-        weight = weight.reshape([count if k == 1 else 1 for k in range(len(sizes))])
-    return pointwise("prelu")(input, weight)
-
-
-# --- operators of Python ----------------------------------------------------------------------
-
-
-def _dunder(name: str, function: Callable[[Any, Any], Any]) -> None:
-    method(name)(function)
-
-
-def _reflected(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    def reflected(self: Tensor, other: Any) -> Any:
-        return function(other, self)
-
-    return reflected
-
-
-for _name in ("add", "mul", "truediv:div", "floordiv:floor_divide", "mod:remainder"):
-    _python, _, _operator = _name.partition(":")
-    _function = binary(pointwise(_operator or _python), python_operator=True)
-    _dunder(f"__{_python}__", _function)
-    if _name != "truediv:div":
-        _dunder(f"__r{_python}__", _reflected(_function))
-
-_bitwise_not = unary(pointwise("bitwise_not"))
-_reciprocal, _times = unary(pointwise("reciprocal")), binary(pointwise("mul"))
-_number_over = binary(pointwise("rdiv"))
-_over = binary(pointwise("div"), python_operator=True)
-
-
-@method("__rtruediv__")
-def _divide_number(self: Tensor, other: Any) -> Tensor:
-    """``other / self``: the reciprocal, times a number. The input may be written afterwards."""
-    if not isinstance(other, (int, float)):
-        if isinstance(other, np.ndarray):
-            return _reciprocal(self) * other
-        return _over(other, self)
-    if self._requires_grad and grad_mode.enabled:
-        return _times(_reciprocal(self), other)
-    return _number_over(self, other)
-
-
-_dunder("__sub__", binary(pointwise("sub"), python_operator=True))
-_dunder("__rsub__", _reflected(binary(_renamed("sub", "RsubBackward1"), python_operator=True)))
-
-
-@method("__rpow__")
-def _reflected_power(self: Tensor, other: Any) -> Any:
-    return NotImplemented if isinstance(other, np.ndarray) else pow(other, self)
-
-
-for _name, _operator in {
-    "__lt__": "lt", "__le__": "le", "__gt__": "gt", "__ge__": "ge", "__eq__": "eq", "__ne__": "ne",
-    "__and__": "bitwise_and", "__or__": "bitwise_or", "__xor__": "bitwise_xor",
-    "__lshift__": "bitwise_left_shift", "__rshift__": "bitwise_right_shift",
-}.items():  # fmt: skip
-    setattr(Tensor, _name, binary(pointwise(_operator), True, takes_arrays=_operator == "eq"))
-for _name, _operator in {
-    "__rand__": "bitwise_and", "__ror__": "bitwise_or", "__rxor__": "bitwise_xor",
-    "__rlshift__": "bitwise_left_shift", "__rrshift__": "bitwise_right_shift",
-}.items():  # fmt: skip
-    setattr(Tensor, _name, _reflected(binary(pointwise(_operator), True)))
-for _name, _operator in {"__neg__": "neg", "__abs__": "abs"}.items():
-    method(_name)(unary(pointwise(_operator)))
-
-
-@method("__invert__")
-def _invert(self: Tensor) -> Tensor:
-    if self._array.dtype.kind in "fcV":
-        raise TypeError(
-            "~ (operator.invert) is only implemented on integer and Boolean-type tensors"
-        )
-    return _bitwise_not(self)
-
-
-@method("__pos__")
-def _positive(self: Tensor) -> Tensor:
-    return self
+    return written("round", rounded, out)
 
 
 @_export

@@ -1,4 +1,4 @@
-"""Reading by index tensors and masks: gather, index_select, take, embedding, nonzero.
+"""Reading by index tensors: gather, index_select, take, embedding.
 
 The loops are those of ``executor/indexing.py``. The gradient of reading is adding up, in the order
 of the indices, so that results have the same bits for any number of threads; that of adding is
@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..backend import may_share, refuse_foreign
+from ..backend import may_share
 from ..dtype import scalar_type_name
 from ..executor import capture, copying
 from ..executor import indexing as executor
@@ -22,7 +22,7 @@ from ..executor.copying import copies
 from ..native.array_launch_layout import ALL_IN_A_ROW
 from ..tensor import Tensor, new_tensor
 from ..transforms.batching import after_samples, samples_first, stacked, with_samples
-from ..transforms.levels import Transformed, is_transformed, refuse_samples
+from ..transforms.levels import Transformed, is_transformed
 from ..transforms.tangents import multilinear
 from .conversion import cast
 from .expand import expand
@@ -36,8 +36,7 @@ from .tensor_operator import TensorOperator
 from .view import reshape
 
 __all__ = [
-    "argwhere", "embedding", "gather", "index_select", "masked_select", "nonzero", "take",
-    "take_along_dim",
+    "embedding", "gather", "index_select", "take", "take_along_dim",
 ]  # fmt: skip
 
 Array = np.ndarray[Any, Any]
@@ -309,7 +308,7 @@ index_select_operator = TensorOperator(
         ),
         "index": None,  # type: ignore[dict-item]
     },
-    batch=lambda operator, size, arguments, mapped: _select_samples(
+    batch=lambda operator, size, arguments, mapped: select_samples(
         operator, size, arguments, mapped
     ),
     tangent=multilinear,
@@ -331,7 +330,7 @@ def rows_of_samples(index: Tensor, input: Tensor, dim: int) -> Tensor:
     return reshape(index, sizes).expand(whole)
 
 
-def _select_samples(operator: Any, size: int, arguments: Any, mapped: Any) -> Tensor:
+def select_samples(operator: Any, size: int, arguments: Any, mapped: Any) -> Tensor:
     input, dim, index = arguments
     scalar = input._array.ndim == mapped[0]
     input = one_row(with_samples(size, input, mapped[0]))
@@ -551,60 +550,3 @@ def _put_back(grad: Tensor, shape: tuple[int, ...], index: Tensor) -> Tensor:
 def take(input: Tensor, index: Tensor) -> Tensor:
     """The elements at ``index``, counted through the whole tensor; of the shape of ``index``."""
     return _take.launch(input, _int64("take", index))
-
-
-def _mask_of(name: str, mask: Tensor) -> Array:
-    if mask._array.dtype.kind != "b":
-        raise RuntimeError(f"{name}: expected BoolTensor for mask")
-    return mask._array
-
-
-@method()
-def masked_select(input: Tensor, mask: Tensor) -> Tensor:
-    """The elements where the mask holds, as a vector; both broadcast together."""
-    if is_transformed(mask):
-        raise RuntimeError(
-            "vmap: Attempted to vmap over `mask` in torch.masked_select(self, mask) We cannot "
-            "support this because for each batch this would return a differently shaped Tensor. "
-            "Please file an issue at https://github.com/pytorch/pytorch/issues if you need this "
-            "feature."
-        )
-    array = _mask_of("masked_select", mask)
-    refuse_foreign("masked_select", array)
-    shape = common_shape([input._array.shape, array.shape])
-    if input._array.shape != shape:
-        input = expand(input, shape)
-    capture.refuse("masked_select(), whose size depends on values")
-    found = np.broadcast_to(array, shape).reshape(-1).nonzero()[0]
-    return _masked_select(reshape(input, -1), 0, new_tensor(found))
-
-
-_masked_select = TensorOperator(
-    "masked_select",
-    lambda input, dim, index: executor.index_select(input, dim, index),
-    dict(index_select_operator.gradient),
-    batch=lambda operator, size, arguments, mapped: _select_samples(
-        operator, size, arguments, mapped
-    ),
-    takes_half=True,
-    portable=True,
-)
-
-
-@method()
-def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
-    """Indices of the elements that are not zero: rows of a matrix, or a vector a dimension."""
-    capture.refuse("nonzero(), whose size depends on values")
-    refuse_samples("nonzero", input)
-    array = input._array
-    refuse_foreign("nonzero", array)
-    if as_tuple:
-        found = array.reshape(-1).nonzero() if array.ndim == 0 else array.nonzero()
-        return tuple([new_tensor(places) for places in found])
-    return new_tensor(np.argwhere(array))
-
-
-@method()
-def argwhere(input: Tensor) -> Tensor:
-    """Indices of the elements that are not zero, as rows of a matrix."""
-    return nonzero(input)

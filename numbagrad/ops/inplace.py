@@ -41,21 +41,11 @@ from .arguments import require_tensor, require_tensor_or_number
 from .conversion import as_element, cast
 from .definition import POINTWISE
 from .expand import sum_to_size
-from .functions import (
-    ONE,
-    WRITTEN_BY_HAND,
-    clamp_operator,
-    is_one,
-    logit,
-    nan_to_num,
-    older_order,
-    power_operator,
-    refuse_imaginary_part,
-    round,
-)
+from .functions import ONE, WRITTEN_BY_HAND, is_one, older_order, power_operator, round
 from .operator import PointwiseOperator, pointwise
 from .pointwise_arguments import check_alpha, check_value, not_a_rounding
 from .registry import method
+from .selection import clamp_operator, logit, nan_to_num, refuse_imaginary_part
 from .shapes import check_broadcast, nothing_given, sizes_of
 from .tensor_operator import TensorOperator
 from .view import squeeze, t, transpose, unsqueeze

@@ -22,12 +22,13 @@ from .argument_kinds import takes
 from .creation import zeros
 from .decompositions import eigvalsh, svdvals
 from .expand import sum_to_size
-from .functions import maximum, where
+from .functions import maximum
 from .lapack import by_columns, svd_of
 from .linear_algebra import check_matrices, inv
 from .matrix_norms import matrix_norm
 from .output import write_result
 from .registry import method
+from .selection import where
 from .shapes import common_shape
 from .tensor_operator import TensorOperator
 from .view import unsafe_view

@@ -23,13 +23,13 @@ from ..transforms.batching import after_samples, aligned_stacks, stacked
 from ..transforms.levels import is_transformed
 from .conversion import cast
 from .expand import sum_to_size
-from .functions import where
 from .lapack import by_columns, solution, svd_of
 from .lapack import inverse as inverse_of
 from .lazy_conj import conjugate
 from .operator import pointwise
 from .output import write_result
 from .registry import method
+from .selection import where
 from .shapes import common_shape, dimension
 from .tensor_operator import TensorOperator
 

@@ -16,13 +16,13 @@ from ..transforms.batching import aligned_stacks, stacked
 from .decompositions import cholesky_gradient
 from .decompositions import svd as linalg_svd
 from .expand import sum_to_size
-from .functions import where
 from .lapack import LinAlgError, by_columns, each_factor, each_result, factors, triangle_of
 from .linear_algebra import _solve_triangular, check_matrices, solve, solve_triangular
 from .lu import check_info
 from .output import write_result
 from .qr import qr as linalg_qr
 from .registry import method
+from .selection import where
 from .shapes import common_shape
 from .tensor_operator import TensorOperator
 

@@ -15,10 +15,10 @@ from ..dispatch.policies import autocasts
 from ..executor.arrays import filled
 from ..tensor import Tensor, new_tensor
 from ..transforms.batching import stacked
-from .functions import where
 from .join import cat
 from .lapack import by_columns
 from .linear_algebra import check_matrices, on_diagonal, solve_triangular
+from .selection import where
 from .tensor_operator import TensorOperator
 
 __all__: list[str] = []

@@ -15,9 +15,9 @@ from ..tensor import Tensor
 from ..transforms.levels import is_batched
 from ..untyped_storage import UntypedStorage
 from .arguments import require_tensor
-from .functions import isclose
 from .operator import pointwise
 from .registry import method
+from .selection import isclose
 
 __all__ = [
     "allclose", "equal", "is_complex", "is_floating_point", "is_inference", "is_nonzero",

@@ -17,12 +17,13 @@ from ..executor.plan.sharing import reach
 from ..tensor import Tensor, new_tensor
 from .argument_kinds import Ints, Real, takes
 from .arguments import is_complex_number
-from .functions import ceil, floor, where
+from .functions import ceil, floor
 from .functions import round as nearest_number
 from .gather import gather
 from .inplace import fill_, install_in_place
 from .output import write_result, write_results
 from .registry import method
+from .selection import where
 from .shapes import dimension, sizes_of
 from .sorting import _INTERPOLATIONS as INTERPOLATIONS
 from .sorting import _check_fractions as check_fractions

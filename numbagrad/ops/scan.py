@@ -19,12 +19,12 @@ from ..executor.rowwise import RunningExtremum, Scan
 from ..formula import exp, isfinite, log1p, maximum, minimum, where
 from ..tensor import Tensor, new_tensor
 from ..transforms.batching import after_samples, stacked
-from .functions import where as choose
 from .inplace import install_in_place
 from .join import cat
 from .lazy_conj import conjugate
 from .operator import pointwise
 from .registry import method
+from .selection import where as choose
 from .shapes import dimension
 from .tensor_operator import TensorOperator
 

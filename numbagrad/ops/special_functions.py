@@ -23,11 +23,12 @@ from .arguments import require_tensor_or_number
 from .conversion import cast
 from .definition import PointwiseDefinition
 from .expand import sum_to_size
-from .functions import digamma, lgamma, sign, where
+from .functions import digamma, lgamma, sign
 from .inplace import install_in_place
 from .operator import PointwiseOperator
 from .output import write_result
 from .registry import method
+from .selection import where
 from .tensor_operator import TensorOperator
 
 __all__ = ["i0", "mvlgamma", "polygamma"]

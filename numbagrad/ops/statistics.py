@@ -32,11 +32,11 @@ from .arguments import is_complex_number, require_real
 from .complex_numbers import complex, imag, real
 from .expand import expand
 from .extremum import shared
-from .functions import where as choose
 from .lazy_conj import conjugate
 from .operator import pointwise
 from .reduction import count_of, mask_of, not_a_bool, numpy_names, with_dims
 from .registry import method
+from .selection import where as choose
 from .shapes import dimension
 from .tensor_operator import TensorOperator
 

@@ -14,8 +14,9 @@ from ...autograd.inplace import apply_inplace
 from ...dtype import float64
 from ...ops.argument_check import checked
 from ...ops.creation import empty, zeros_like
-from ...ops.functions import prelu, sigmoid, tanh
+from ...ops.functions import sigmoid, tanh
 from ...ops.operator import pointwise
+from ...ops.selection import prelu
 from ...ops.softmax import log_softmax_of_guess as log_softmax
 from ...ops.softmax import softmax_of_guess as softmax
 from ...ops.softmax import softmin

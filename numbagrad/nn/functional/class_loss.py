@@ -17,7 +17,7 @@ from ...dtype import scalar_type_name
 from ...executor import checks, class_loss
 from ...executor.arrays import filled_like
 from ...ops.composite import composite
-from ...ops.functions import where
+from ...ops.selection import where
 from ...ops.softmax import log_softmax
 from ...ops.tensor_operator import TensorOperator
 from ...tensor import Tensor, new_tensor

@@ -15,8 +15,8 @@ from ...executor.arrays import filled
 from ...executor.checks import check_inside
 from ...ops import gather
 from ...ops.arguments import require_tensor
-from ...ops.functions import where
 from ...ops.query import typename
+from ...ops.selection import where
 from ...tensor import Tensor, new_tensor
 from ...transforms.levels import is_transformed
 

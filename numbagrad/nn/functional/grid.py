@@ -16,8 +16,9 @@ import numpy as np
 from ...dtype import scalar_type_name
 from ...executor import capture
 from ...half_precision import converted
-from ...ops.functions import floor, fmod, where
+from ...ops.functions import floor, fmod
 from ...ops.functions import round as nearest_number
+from ...ops.selection import where
 from ...tensor import Tensor, new_tensor
 from ...transforms.levels import is_transformed
 from ...type_names import type_name

@@ -18,8 +18,8 @@ from ...ops.argument_kinds import Real
 from ...ops.composite import composite
 from ...ops.conversion import cast
 from ...ops.creation import full
-from ...ops.functions import where
 from ...ops.operator import pointwise
+from ...ops.selection import where
 from ...ops.shapes import common_shape
 from ...tensor import Tensor
 from ...warn_once import warn_caller

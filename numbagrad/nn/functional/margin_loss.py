@@ -16,7 +16,7 @@ from ...executor import capture
 from ...ops.arguments import require_tensor
 from ...ops.composite import composite
 from ...ops.conversion import cast
-from ...ops.functions import where
+from ...ops.selection import where
 from ...ops.shapes import common_shape
 from ...ops.tensor_operator import TensorOperator
 from ...tensor import Tensor

@@ -11,7 +11,7 @@ from ...dtype import scalar_type_name
 from ...executor import capture, sequence_loss
 from ...executor.sequence_loss import Targets
 from ...ops.from_data import as_tensor
-from ...ops.functions import where
+from ...ops.selection import where
 from ...ops.tensor_operator import TensorOperator
 from ...tensor import Tensor, new_tensor
 from ...transforms.levels import is_transformed
