@@ -1,8 +1,8 @@
 """Rules for batches: how an operator on every sample becomes operators on all samples at once.
 
-Operators name one of these functions as their ``batch``, or bring their own; see ``dispatch.py``
-for what a rule is given. They are written in Tensor operations, so that what they compute has a
-history, and may itself be under a transformation.
+Operators name one of these functions as their ``batch``, or bring their own;
+``dispatch/transformations.py`` says what a rule is given. They are written in Tensor operations, so
+that what they compute has a history, and may itself be under a transformation.
 """
 
 from __future__ import annotations

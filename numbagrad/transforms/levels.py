@@ -1,7 +1,8 @@
 """The stack of transformations a thread is in, and what a Tensor under one of them shows.
 
-Levels are opened by ``numbagrad.func`` and ``autograd.forward_ad``; ``dispatch.py`` reads what they
-put on Tensors. A level that is deeper in the stack was opened later and is applied first.
+Levels are opened by ``numbagrad.func`` and ``autograd.forward_ad``; ``dispatch/transformations.py``
+reads what they put on Tensors. A level that is deeper in the stack was opened later and is applied
+first.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Rules for tangents: the directional derivative of an operator, from that of its inputs.
 
-Operators name one of these functions as their ``tangent``, or bring their own; see ``dispatch.py``
-for what a rule is given. What has no rule uses ``transposed``, which follows from the gradient.
+Operators name one of these functions as their ``tangent``, or bring their own;
+``dispatch/transformations.py`` says what a rule is given. What has no rule uses ``transposed``,
+which follows from the gradient.
 """
 
 from __future__ import annotations
