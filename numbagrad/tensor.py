@@ -19,13 +19,13 @@ from .autograd import engine_interface, grad_dtype, hooks, tensor_interface, wat
 from .autograd.grad_mode import state as grad_mode
 from .autograd.inplace import check_not_stale, is_stale
 from .autograd.node import UNRECORDED, Node, detached, has_no_history, visible
+from .backend import Backend, device_of, foreign
 from .device import CPU
 from .device import device as Device
 from .dtype import FROM_TYPE_NUM, bfloat16
 from .dtype import dtype as DType
 from .dtype import from_numpy as dtype_of
 from .executor import capture
-from .backend import Backend, device_of, foreign
 from .layout import contiguous_format, layout, strided
 from .size import Size
 from .torch_function import disabled_torch_function, plain_types
