@@ -11,7 +11,7 @@ import functools
 import operator
 import types
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from ..autograd.node import next_sequence_nr
@@ -260,12 +260,7 @@ class Recording:
             owners[recorder.memory(array)] = Place(new_tensor(array), None), recorder.view(array)
             copies[id(array)] = array
         self._check_memory({*owners, *own})
-        try:
-            where = backend_of_all(recorder.operations)
-        except MixedDevicesError as error:
-            raise Unusable(str(error)) from None
-        passes = CPU_PASSES if where is None else where.passes
-        operations = optimise(recorder.operations[:count], results, passes)
+        operations = optimise(recorder.operations[:count], results, self._passes())
         given = [view for _, view in owners.values()]
         program = program_of(operations, given, results, recorder.number_sources)
         if self._has_inputs() and (
@@ -291,6 +286,18 @@ class Recording:
             reachable, self.leaves, before.places, [place for place, _ in owners.values()],
             layout, program, effects, flags, of_gradients, self.numbers,
         )  # fmt: skip
+
+    def _passes(self) -> Sequence[str]:
+        """What the operations go through where they run.
+
+        Raises:
+            Unusable: if they touch several devices.
+        """
+        try:
+            where = backend_of_all(self.recorder.operations)
+        except MixedDevicesError as error:
+            raise Unusable(str(error)) from None
+        return CPU_PASSES if where is None else where.passes
 
     def _has_inputs(self) -> bool:
         """Whether there are numbers that the call was not seen to look at."""

@@ -196,10 +196,6 @@ class PointwiseProgram:
         """
         where = shared_by_operands(self.name, operands)
         if where is not None:
-            if capture.active is not None:
-                self.prepare()
-                if made := capture.hand_over("pointwise", self, operands, into):
-                    return made[0]
             return self.run_on(where, operands, into)
         repairs = Repairs(self.name)
         code = miss.args[0]  # the exception itself would be in a cycle with this frame
@@ -215,8 +211,11 @@ class PointwiseProgram:
                 code = again.args[0]
 
     def run_on(self, where: Backend, operands: tuple[Any, ...], into: bool) -> Any:
-        """A call on arrays of another backend."""
+        """A call on arrays of another backend; handed over if this thread records."""
         self.prepare()
+        if capture.active is not None:
+            if made := capture.hand_over("pointwise", self, operands, into):
+                return made[0]
         operands = tuple([where.from_host(x) if x.__class__ is np.ndarray else x for x in operands])
         if into:
             return where.pointwise(self, operands[:-1], operands[-1])

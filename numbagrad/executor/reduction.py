@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..backend import shared_by
+from ..backend import foreign, shared_by
 from ..codegen.template import renamed
 from ..dtype import bool_, computed_as, dtype_from_name, from_numpy, int64
 from ..dtype import dtype as DType
@@ -118,14 +118,9 @@ class ReductionProgram:
 
     def resolve(self, miss: LaunchMiss, *arguments: Any) -> Array:
         """Compile what a call missed, and call again; arrays of another backend go to that."""
-        where = shared_by(self.definition.name, (arguments[0], *arguments[3:4]))
-        if where is not None:
-            if capture.active is not None:
-                if made := capture.hand_over("reduce", self, arguments):
-                    return made[0]
-            return where.reduce(self, *arguments)
-        if arguments[0].dtype.kind == "c":
-            return self._of_complex(*arguments)
+        special = self._special_way(arguments[0])
+        if special is not None:
+            return special(*arguments)
         repairs = Repairs(self.definition.name)
         code = miss.args[0]  # the exception itself would be in a cycle with this frame
         while True:
@@ -139,6 +134,21 @@ class ReductionProgram:
                 return self.call(*arguments)
             except LaunchMiss as again:
                 code = again.args[0]
+
+    def _special_way(self, array: Array) -> Callable[..., Array] | None:
+        """What reduces an array that no kernel of the CPU takes; None for an ordinary one."""
+        if foreign(array) is not None:
+            return self._run_elsewhere
+        return self._of_complex if array.dtype.kind == "c" else None
+
+    def _run_elsewhere(self, *arguments: Any) -> Array:
+        """A call on an array of another backend; handed over if this thread records."""
+        where: Any = shared_by(self.definition.name, (arguments[0], *arguments[3:4]))
+        if capture.active is not None:
+            if made := capture.hand_over("reduce", self, arguments):
+                return made[0]
+        found: Array = where.reduce(self, *arguments)
+        return found
 
     def _of_complex(self, array: Array, mask: int, keepdim: bool, *rest: Any) -> Array:
         """A sum or a mean of each part, a product by NumPy, or a question for zeros."""

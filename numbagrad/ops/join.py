@@ -90,6 +90,17 @@ def _joined(where: Backend, dim: int, arrays: list[Any]) -> Any:
     return made
 
 
+def _stacked_on(where: Backend, dim: int, arrays: list[Any]) -> Any:
+    """Arrays of another backend and of one shape, along a new dimension."""
+    shape = arrays[0].shape
+    rank = len(shape) + 1
+    if not -rank <= dim < rank:
+        raise _Unlike
+    dim %= rank
+    apart = (*shape[:dim], 1, *shape[dim:])
+    return _joined(where, dim, [x.reshape(apart) for x in arrays])
+
+
 def _stacked(dim: int, arrays: list[Array]) -> Array:
     made = copies.join(arrays, dim, 1)
     if made is not None:
@@ -99,12 +110,7 @@ def _stacked(dim: int, arrays: list[Array]) -> Array:
         if array.dtype != first.dtype or array.shape != first.shape:
             raise _Unlike
     if (where := foreign(first)) is not None:
-        if not -first.ndim - 1 <= dim <= first.ndim:
-            raise _Unlike
-        place = dim % (first.ndim + 1)
-        shape = first.shape
-        apart = (*shape[:place], 1, *shape[place:])
-        return _joined(where, place, [x.reshape(apart) for x in arrays])
+        return _stacked_on(where, dim, arrays)
     try:
         return np.ascontiguousarray(np.stack(arrays, dim))
     except IndexError:
