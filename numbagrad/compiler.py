@@ -33,7 +33,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def is_compiling() -> bool:
     """Whether the call is being recorded into a program."""
-    recorder = capture.active
+    recorder = None if capture.active is None else capture.recorder()
     return recorder is not None and not getattr(recorder, "observes", False)
 
 

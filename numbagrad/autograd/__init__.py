@@ -60,5 +60,11 @@ __all__ = [
 # Built on the operators, which are built on this package: imported when first asked for.
 # ``torch.autograd.torch`` is the library itself.
 __getattr__, __dir__ = lazy_names(
-    __name__, {"functional": ".functional", "forward_ad": ".forward_ad", "torch": ".."}
+    __name__,
+    {
+        "functional": ".functional",
+        "forward_ad": ".forward_ad",
+        "profiler": ".profiler",
+        "torch": "..",
+    },
 )
