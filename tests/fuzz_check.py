@@ -33,6 +33,7 @@ MAY_WORK = re.compile(
     r"not implemented for|modified by an inplace operation|not supported for|not resizable|"
     r"refers? to a single memory location|derivative for '?[\w: ]+'? is not implemented|"
     r"MKL FFT error|"  # of transforms of nothing
+    r"Autograd not support dtype: |"  # of integers that take differentiable elements
     r"non-empty TensorList|out of range for tensor of size \[0\]|Unsupported dtype BFloat16"
 )
 #: The same of what torch's gradient formulas meet with dtypes and layouts they were not made for.
@@ -48,7 +49,7 @@ MAY_WORK_BACKWARD = re.compile(
 #: What this library says that it does not have.
 MISSING = re.compile(
     r"not implemented for '(Complex|Half|BFloat16)|nextafter: float16|"
-    r"Expected a float32 or float64 tensor, but got Comp"
+    r"Expected a float32 or float64 tensor, but got Comp|linalg\.pinv\(Complex"
 )
 
 #: Functions near their poles, and of matrices close to singular, get arguments with errors too.

@@ -363,7 +363,16 @@ def test_truth_values_are_no_integers():
 
 def test_an_integer_beyond_the_floats_is_what_it_is():
     follow(lambda: lambda x, t: x.long() + t, lambda k: (torch.ones(3), 2**53 + k))
-    follow(lambda: lambda x, t: x * t, lambda k: (torch.ones(3), 2**70 + k))
+    follow(lambda: lambda x, t: x * t, lambda k: (torch.ones(3), 2**62 + k))
+
+
+def test_an_integer_of_more_bits_is_refused_by_programs_too():
+    compiled = torch.compile(lambda x, t: x * t)
+    for t in (1, 2, 3, 4):
+        assert compiled(torch.ones(3), t).tolist() == [t] * 3
+    with pytest.raises(OverflowError, match="int too big to convert"):
+        compiled(torch.ones(3), 2**70)
+    assert compiled(torch.ones(3), 5).tolist() == [5] * 3
 
 
 def test_adam_written_out_with_its_step_count():

@@ -45,7 +45,7 @@ from ..executor.plan.operations import (
     views_in,
 )
 from ..formula import Formula, constant
-from ..number_range import wrapped_number
+from ..number_range import check_bits, wrapped_number
 from .callers import line_of_user, running_code
 from .input_numbers import DrawnNumber, is_given
 from .recorded_values import (
@@ -65,6 +65,12 @@ from .turns import one_at_a_time
 _thread_state = ctypes.pythonapi.PyThreadState_Get
 _thread_state.restype = ctypes.c_void_p
 _thread_state.argtypes = []
+
+
+def _of_64_bits(number: Any) -> Any:
+    """A number that a run is given; ints of more bits are refused as without a program."""
+    check_bits(number)
+    return number
 
 
 class Recorder:
@@ -212,7 +218,7 @@ class Recorder:
             if id(value) not in self.numbers:
                 value.inputs.computed[len(self.numbers)] = value.compute
                 self._add(value, value.plain())
-                self.number_sources.append(lambda: (value.compute(),))
+                self.number_sources.append(lambda: (_of_64_bits(value.compute()),))
         return self.numbers.get(id(value), value)
 
     def _add(self, number: float, value: float) -> None:
