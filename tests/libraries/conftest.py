@@ -1,7 +1,7 @@
 """Tests of libraries run under torch's name: ``python -m numbagrad -m pytest tests/libraries``.
 
-Elsewhere they are not collected, since ``torch`` would be another one; under that name a library that
-is missing fails.
+Elsewhere they are not collected, since ``torch`` would be another one; under that name a library
+that is missing fails.
 """
 
 import os
