@@ -41,9 +41,7 @@ define(
 define(
     "hardtanh",
     lambda x, min_val, max_val: minimum(maximum(x, min_val), max_val),
-    gradient={
-        "x": lambda grad, x, min_val, max_val: where((x <= min_val) | (x >= max_val), 0, grad)
-    },
+    gradient={"x": lambda grad, x, min_val, max_val: where((x > min_val) & (x < max_val), grad, 0)},
     domain={
         "x": ((-3.0, -1.2), (-0.8, 0.8), (1.2, 3.0)),
         "min_val": (-1.1, -0.9),
@@ -95,7 +93,7 @@ define(
     ),
     gradient={
         "x": lambda grad, x, alpha, scale, input_scale: where(
-            x <= 0, grad * (alpha * scale * input_scale) * exp(bent(x) * input_scale), grad * scale
+            x > 0, grad * scale, grad * (alpha * scale * input_scale) * exp(bent(x) * input_scale)
         )
     },
     domain={"x": NONZERO, "alpha": POSITIVE, "scale": POSITIVE, "input_scale": POSITIVE},
@@ -108,7 +106,7 @@ define(
     lambda x: where(x > 0, x * SELU_SCALE, expm1(x) * (SELU_ALPHA * SELU_SCALE)),
     gradient={
         "x": lambda grad, x: where(
-            x <= 0, grad * (SELU_ALPHA * SELU_SCALE) * exp(bent(x)), grad * SELU_SCALE
+            x > 0, grad * SELU_SCALE, grad * (SELU_ALPHA * SELU_SCALE) * exp(bent(x))
         )
     },
     domain={"x": NONZERO},
@@ -118,7 +116,7 @@ define(
 define(
     "celu",
     lambda x, alpha: where(x >= 0, x, expm1(x / alpha) * alpha),
-    gradient={"x": lambda grad, x, alpha: where(x <= 0, grad * exp(bent(x) / alpha), grad)},
+    gradient={"x": lambda grad, x, alpha: where(x > 0, grad, grad * exp(bent(x) / alpha))},
     domain={"x": NONZERO, "alpha": (0.5, 2.0)},
     scalars={"alpha": 1.0},
     dtypes="float",
@@ -188,14 +186,14 @@ define(
 define(
     "hardswish",
     lambda x: x * minimum(maximum(x + 3, 0), 6) / 6,
-    gradient={"x": lambda grad, x: where(x <= -3, 0, where(x < 3, grad * (x / 3 + 0.5), grad))},
+    gradient={"x": lambda grad, x: where(x <= -3, 0, where(x >= 3, grad, grad * (x / 3 + 0.5)))},
     domain={"x": ((-5.0, -3.2), (-2.8, 2.8), (3.2, 5.0))},
     dtypes="float",
 )
 define(
     "hardshrink",
     lambda x, lambd: where((x >= -lambd) & (x <= lambd), 0, x),
-    gradient={"x": lambda grad, x, lambd: where((x >= -lambd) & (x <= lambd), 0, grad)},
+    gradient={"x": lambda grad, x, lambd: where((x < -lambd) | (x > lambd), grad, 0)},
     domain={"x": ((-3.0, -0.7), (-0.3, 0.3), (0.7, 3.0)), "lambd": (0.4, 0.6)},
     scalars={"lambd": 0.5},
     dtypes="float",
@@ -204,7 +202,7 @@ define(
 define(
     "softshrink",
     lambda x, lambd: where(x > lambd, x - lambd, where(x < -lambd, x + lambd, x * 0)),
-    gradient={"x": lambda grad, x, lambd: where((x >= -lambd) & (x <= lambd), 0, grad)},
+    gradient={"x": lambda grad, x, lambd: where((x < -lambd) | (x > lambd), grad, 0)},
     domain={"x": ((-3.0, -0.7), (-0.3, 0.3), (0.7, 3.0)), "lambd": (0.4, 0.6)},
     scalars={"lambd": 0.5},
     dtypes="float",
