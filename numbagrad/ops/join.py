@@ -198,7 +198,7 @@ def _joined_as_given(operator: TensorOperator, tensors: Any, dim: Any) -> Tensor
         tensors = list(tensors)
     try:
         made: Tensor = operator.launch(dim, tensors)
-    except (_Unlike, AttributeError):  # the latter for what is no Tensor
+    except (_Unlike, AttributeError, TypeError):  # the last two for what is no Tensor
         return None
     return made
 

@@ -22,6 +22,7 @@ from ..dispatch.bits import HALF, INTERCEPTED, TRANSFORMED
 from ..executor import capture
 from ..tensor import Tensor, new_tensor
 from ..transforms.tangents import multilinear
+from ..type_names import type_name
 from . import native_launchers, saved_names
 from .base import Operator
 
@@ -296,6 +297,8 @@ class TensorOperator(Operator):
 
     def _compute(self, *arguments: Any) -> Any:
         """The operator in Python: what the launcher leaves to it arrives here as well."""
+        if self.variadic:
+            _require_tensors(self.name, arguments[-1])
         return descent.call(self, arguments)
 
     def run(self, arrays: list[Any]) -> Any:
@@ -410,6 +413,12 @@ class TensorOperator(Operator):
             f"{self.name}: there is no gradient with respect to {self.parameters[place]!r}, which "
             "requires grad; pass it through detach() if none should flow"
         )
+
+
+def _require_tensors(name: str, items: list[Any]) -> None:
+    for item in items:
+        if not isinstance(item, Tensor):
+            raise TypeError(f"{name}(): expected Tensors, but got {type_name(item)}")
 
 
 def _add(total: np.ndarray[Any, Any], term: np.ndarray[Any, Any]) -> None:
