@@ -52,6 +52,7 @@ LATE = {
         program/profiling.py:Profile._table program/profiling.py:_Observer.pause
         program/drawing.py:_memory program/drawing.py:_operations
         program/explanation.py:_text program/explanation.py:describe
+        testing/comparison.py:_Comparison._values
     """,
     "changes a module before training": """
         nn/module_state.py:ModuleState._load_tensor

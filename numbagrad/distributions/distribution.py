@@ -173,22 +173,24 @@ class Distribution:
                     "Value is not broadcastable with batch_shape+event_shape: "
                     f"{value.shape} vs {Size(expected)}."
                 )
-        try:
-            support = self.support
-        except (AttributeError, NotImplementedError):
-            warnings.warn(
-                f"{type(self)} does not define `support` to enable sample validation. Please "
-                "initialize the distribution with `validate_args=False` to turn off validation.",
-                stacklevel=3,
-            )
-            return
-        assert support is not None
-        if not support.check(value).all():
+        support = self._support_or_warning()
+        if support is not None and not support.check(value).all():
             raise ValueError(
                 "Expected value argument "
                 f"({type(value).__name__} of shape {tuple(value.shape)}) to be within the support "
                 f"({support!r}) of the distribution {self!r}, but found invalid values:\n{value}"
             )
+
+    def _support_or_warning(self) -> Any:
+        try:
+            return self.support
+        except (AttributeError, NotImplementedError):
+            warnings.warn(
+                f"{type(self)} does not define `support` to enable sample validation. Please "
+                "initialize the distribution with `validate_args=False` to turn off validation.",
+                stacklevel=4,
+            )
+            return None
 
     def _get_checked_instance(self, cls: type, _instance: Any = None) -> Any:
         if _instance is None and type(self).__init__ != cls.__init__:  # type: ignore[misc]

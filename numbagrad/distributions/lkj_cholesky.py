@@ -60,15 +60,18 @@ class LKJCholesky(Distribution):
 
     def sample(self, sample_shape: Any = Size()) -> Any:  # noqa: B008
         with no_grad():
-            y = self._beta.sample(sample_shape).unsqueeze(-1)
-            shape = self._extended_shape(sample_shape)
-            kind = self.concentration.dtype
-            u = normal(zeros(shape, dtype=kind), ones(shape, dtype=kind)).tril(-1)
-            directions = u / vector_norm(u, dim=-1, keepdim=True)
-            directions[..., 0, :] = 0.0
-            w = y.sqrt() * directions
-            rest = (1 - (w**2).sum(-1)).clamp(min=finfo(w.dtype).tiny).sqrt()
-            return w + rest.diag_embed()
+            return self._drawn(sample_shape)
+
+    def _drawn(self, sample_shape: Any) -> Any:
+        y = self._beta.sample(sample_shape).unsqueeze(-1)
+        shape = self._extended_shape(sample_shape)
+        kind = self.concentration.dtype
+        u = normal(zeros(shape, dtype=kind), ones(shape, dtype=kind)).tril(-1)
+        directions = u / vector_norm(u, dim=-1, keepdim=True)
+        directions[..., 0, :] = 0.0
+        w = y.sqrt() * directions
+        rest = (1 - (w**2).sum(-1)).clamp(min=finfo(w.dtype).tiny).sqrt()
+        return w + rest.diag_embed()
 
     def log_prob(self, value: Any) -> Any:
         if self._validate_args:

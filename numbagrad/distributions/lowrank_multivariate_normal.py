@@ -19,6 +19,16 @@ from .utils import lazy_property
 __all__ = ["LowRankMultivariateNormal"]
 
 
+def _shape_of_batches(loc: Any, cov_factor: Any, cov_diag: Any) -> Any:
+    try:
+        return broadcast_shapes(loc.shape[:-1], cov_factor.shape[:-2], cov_diag.shape[:-1])
+    except RuntimeError as error:
+        raise ValueError(
+            f"Incompatible batch shapes: loc {loc.shape}, cov_factor {cov_factor.shape}, "
+            f"cov_diag {cov_diag.shape}"
+        ) from error
+
+
 class LowRankMultivariateNormal(Distribution):
     """The normal distribution of covariance ``cov_factor @ cov_factor.mT + diag(cov_diag)``.
 
@@ -50,13 +60,7 @@ class LowRankMultivariateNormal(Distribution):
             raise ValueError(f"cov_diag must be a batch of vectors with shape ({n},)")
         self._unbroadcasted_cov_factor = cov_factor
         self._unbroadcasted_cov_diag = cov_diag
-        try:
-            shape = broadcast_shapes(loc.shape[:-1], cov_factor.shape[:-2], cov_diag.shape[:-1])
-        except RuntimeError as error:
-            raise ValueError(
-                f"Incompatible batch shapes: loc {loc.shape}, cov_factor {cov_factor.shape}, "
-                f"cov_diag {cov_diag.shape}"
-            ) from error
+        shape = _shape_of_batches(loc, cov_factor, cov_diag)
         self.loc = loc.expand((*shape, n))
         self.cov_factor = cov_factor.expand((*shape, *cov_factor.shape[-2:]))
         self.cov_diag = cov_diag.expand((*shape, n))
