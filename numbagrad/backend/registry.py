@@ -43,7 +43,7 @@ def register(backend: Backend) -> Backend:
 
 def foreign(array: Any) -> Backend | None:
     """The backend of an array; None for ndarrays, and for what is no array."""
-    return None if array.__class__ is np.ndarray else _BY_CLASS.get(array.__class__)
+    return _BY_CLASS.get(array.__class__) if _BY_CLASS else None
 
 
 def backend_of(array: Any) -> Backend:
@@ -108,6 +108,8 @@ def device_of(array: Any) -> device:
 
 def shared_by_operands(operator: str, operands: Sequence[Any]) -> Backend | None:
     """The same for a pointwise operator, where an ndarray without dimensions counts as a number."""
+    if not _BY_CLASS:
+        return None
     for operand in operands:
         if foreign(operand) is not None:
             return shared_by(
@@ -118,6 +120,8 @@ def shared_by_operands(operator: str, operands: Sequence[Any]) -> Backend | None
 
 def foreign_among(values: Iterable[Any]) -> Backend | None:
     """The backend of the first array that is not the CPU's, in lists too."""
+    if not _BY_CLASS:
+        return None
     for value in _arrays_in(values):
         if (found := foreign(value)) is not None:
             return found
@@ -130,6 +134,8 @@ def shared_by(operator: str, values: Iterable[Any]) -> Backend | None:
     Raises:
         RuntimeError: if they are on several devices.
     """
+    if not _BY_CLASS:
+        return None
     arrays = list(_arrays_in(values))
     found = next((own for x in arrays if (own := foreign(x)) is not None), None)
     if found is None:
@@ -156,6 +162,8 @@ def refuse_foreign(operator: str, *values: Any) -> None:
     Raises:
         NotImplementedError: names the operator and the device, if a value is an array of another.
     """
+    if not _BY_CLASS:
+        return
     for value in values:
         where = foreign(value)
         if where is not None:

@@ -62,7 +62,8 @@ copies = _Copies()
 
 def are_inside(index: Array, size: int) -> bool:
     """Whether all indices of an array of int64 are in [0, size)."""
-    index = on_host(index)
+    if index.__class__ is not np.ndarray:
+        index = on_host(index)
     found = copies.inside(index, size)
     if found is None:
         # Read as unsigned, a negative index is greater than any size.

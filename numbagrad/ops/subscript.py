@@ -276,7 +276,8 @@ def _wrapped(index: Array, order: int, size: int) -> Array:
 
 def wrap_indices(index: Array, size: int, error: Any) -> Array:
     """Indices counted from 0, or the exception ``error(index)`` for one out of range."""
-    refuse_foreign("an index of tensors", index)
+    if index.__class__ is not np.ndarray:
+        refuse_foreign("an index of tensors", index)
     if capture.active is not None:  # a program wraps them, or raises, at each run
         capture.check(_check_bounds, index, size, error)
         made: Array = pointwise("remainder")(new_tensor(index), size)._array
